@@ -17,7 +17,7 @@ from common.adaptive.playing import Setting
 from common.adaptive.training import for_local_split
 from common.adaptive.weights import TRAINING, describe_origin
 from common.evaluation import outcomes, score_files
-from common.evaluation.record import LOCAL, TASK_TITLES, Evaluation, append_result
+from common.evaluation.record import LOCAL, TASK_TITLES, Evaluation
 from common.lazy import pd
 from common.made import Made, parse
 from common.pages import Html
@@ -77,33 +77,29 @@ def evaluate(doc: str | None, package: Path | None = None) -> None:
         truth, predicted = (targets[name].to_numpy() for name in ("truth", "predicted"))
         beliefs = metrics.score_probabilities(truth, believed, predicted)
         shown["calibration"] = score_files.calibration(beliefs, "answered correctly")
-    page = "games.html"
-    paths = score_files.write_scores(options.output_dir, name, evaluation, template=page, **shown)
-    io.write_csv(asked_path, asked)
-    append_result(options.output_dir, 4, evaluation)
 
     around, masks = "", "one mask"
     if len(games) > 1:
         around, masks = f" ± {_deviation(figures)}", f"mean of {len(games)} masks"
-    print(f"score {evaluation.score:.4f}{around} ({masks}, {setting.rules})")
-    if beliefs:
-        print(*score_files.probability_lines(beliefs), sep="\n")
-    for title, note in figures["facts"]:
-        if title == "Note":
-            print(f"note: {note}")
+    lines = [f"score {evaluation.score:.4f}{around} ({masks}, {setting.rules})"]
+    lines += score_files.probability_lines(beliefs) if beliefs else []
+    lines += [f"note: {note}" for title, note in figures["facts"] if title == "Note"]
     if not isinstance(curves, str):
-        print(f"with questions chosen at random {figures['curves'][1][-1]:.4f}")
+        lines.append(f"with questions chosen at random {figures['curves'][1][-1]:.4f}")
     elif not options.skip_curve:
-        print(f"no curve: {curves}")
+        lines.append(f"no curve: {curves}")
     of_some = asked[asked["UserId"].isin(reference.student[: options.show_sequences])]
     by_student = of_some.sort_values("UserId", kind="stable")
     for (user, mask), rows in by_student.groupby(["UserId", "Mask"], sort=False):
         answers = zip(rows["QuestionId"], _OUTCOMES[rows["IsCorrect"]], strict=True)
-        print(f"UserId {user}, {mask}: {', '.join(f'{q} {answer}' for q, answer in answers)}")
+        lines.append(f"UserId {user}, {mask}: {', '.join(f'{q} {a}' for q, a in answers)}")
     if 0 < options.show_sequences < len(reference.student):
-        print(f"and so on, of all {len(reference.student):,} students: {cli.show(asked_path)}")
-    paths += [asked_path, *([output_path] if entry.output else [])]
-    print(f"written: {', '.join(cli.show(path) for path in paths)}")
+        rest = f"and so on, of all {len(reference.student):,} students"
+        lines.append(f"{rest}: {cli.show(asked_path)}")
+    io.write_csv(asked_path, asked)
+    written = [asked_path, *([output_path] if entry.output else [])]
+    shown["template"] = "games.html"
+    score_files.publish(options.output_dir, name, 4, evaluation, lines, written, **shown)
 
 
 def _parse(doc: str | None, package: Path | None) -> argparse.Namespace:

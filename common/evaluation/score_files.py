@@ -72,10 +72,12 @@ def write_scores(
 
 def publish(
     output_dir: Path, name: str, task: int | str, evaluation: Evaluation, lines: Sequence[str],
-    **page: Any,
+    also: Sequence[Path] = (), **page: Any,
 ) -> None:  # fmt: skip
-    """Write a score as `write_scores` does, record it, and print lines and where the files are."""
-    paths = write_scores(output_dir, name, evaluation, **page)
+    """Write a score as `write_scores` does, record it, and print lines and where the files are,
+    with those written before.
+    """
+    paths = [*write_scores(output_dir, name, evaluation, **page), *also]
     record.append_result(output_dir, task, evaluation)
     print("\n".join(lines))
     print(f"written: {', '.join(cli.show(path) for path in paths)}")
