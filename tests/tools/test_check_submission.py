@@ -214,9 +214,6 @@ FAULTY_ENTRY = """
 import numpy as np
 from common.answers import read_answers
 import model, table, tools.blend
-class Submission:
-    def select_questions(self, masked_data, masked_binary_data, can_query):
-        pass
 """
 # It uses what it finds as an index, as one that embeds the options does.
 FOR_ZEROS = ENTRY.replace(
@@ -236,9 +233,9 @@ ENTRIES: list[tuple[Any, ...]] = [
      }, "",
      f"{NAME}: row 3 imports common, the kit's shared code, which is",
      f"{NAME}: row 4 imports tools, the kit's shared code, which is",
-     "table.py: row 1 is not Python: '[' was never closed",
-     f"{NAME}: row 5: class Submission has no method update_model",
-     f"{NAME}: row 5: class Submission has no method predict"),
+     "table.py: row 1 is not Python: '[' was never closed"),
+    ("no method of a name", {NAME: ENTRY.replace("update_model", "learn")}, "",
+     "starting Submission: class Submission has no method update_model"),
     ("written for zeros", {NAME: FOR_ZEROS}, "--unobserved 0 --targets_queryable"),
     ("too slow", {NAME: ENTRY}, "--time_limit 0.001", "expected a whole game within 0.001 s"),
 ]  # fmt: skip
