@@ -6,13 +6,11 @@ https://github.com/codalab/codabench does, but with processes of this Python ins
 programs see ``/app`` folders of their own, but also this machine, its files and its network.
 """
 
-import contextlib
 import json
 import os
 import re
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -24,6 +22,7 @@ from typing import Any, NamedTuple
 
 from common import zips
 from common.errors import InputError, one_line, printable, quote
+from tools import script_runs
 
 import yaml
 
@@ -33,8 +32,7 @@ DETAILS_NAME = "detailed_results.html"
 NO_SCORES = "Could not find scores file, did the scoring program output it?"
 
 _MAX_BUNDLE, _MAX_SUBMISSION = 16 << 30, 4 << 30
-# How much of the end of what a program writes is read, and how much of it is shown.
-_TAIL = 1 << 16
+# How much is shown of what a program writes.
 _MAX_REASON = 500
 _MAX_LINES = 20
 # What programs get of this shell's environment, which may hold passwords: a container has none of
@@ -202,32 +200,17 @@ def _run_program(app: Path, time_limit: int) -> tuple[int, list[str]]:
     temporary = app.parent / "tmp"
     temporary.mkdir()
     environment |= {"PYTHONUNBUFFERED": "1", "TMPDIR": str(temporary), "RUN_LOCALLY": "1"}
-    with tempfile.TemporaryFile() as errors:
-        try:
-            # In a group of its own, so that what the program starts ends with it.
-            process = subprocess.Popen(
-                words, cwd=app / "program", env=environment, start_new_session=True,
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors,
-            )  # fmt: skip
-        except OSError as error:
-            fault = f"the command {quote(command)} cannot be run ({error.strerror})"
-            raise InputError(fault) from None
-        try:
-            code = process.wait(time_limit)
-        except subprocess.TimeoutExpired:
-            fault = f"Execution Time Limit exceeded. Limit was {time_limit} seconds"
-            raise InputError(fault) from None
-        finally:
-            if hasattr(os, "killpg"):
-                # The group outlives its leader while members run; it is ours.
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.killpg(process.pid, signal.SIGKILL)
-            else:
-                process.kill()
-            process.wait()
-        errors.seek(max(0, errors.seek(0, os.SEEK_END) - _TAIL))
-        text = errors.read().decode("utf-8", "replace")
-    # With the paths that it has on the platform; a progress bar writes over its line.
-    lines = text.replace(str(app), "/app").split("\n")
-    lines = [line.rstrip("\r").rpartition("\r")[2].strip() for line in lines]
-    return code, [printable(line, _MAX_REASON) for line in lines if line][-_MAX_LINES:]
+    where = app / "program"
+    try:
+        code, lines = script_runs.run_to_end(
+            words, only_stderr=True, time_limit=time_limit, cwd=where, env=environment
+        )
+    except OSError as error:
+        fault = f"the command {quote(command)} cannot be run ({error.strerror})"
+        raise InputError(fault) from None
+    except subprocess.TimeoutExpired:
+        fault = f"Execution Time Limit exceeded. Limit was {time_limit} seconds"
+        raise InputError(fault) from None
+    # With the paths that it has on the platform.
+    lines = [printable(line.replace(str(app), "/app"), _MAX_REASON) for line in lines]
+    return code, lines[-_MAX_LINES:]
