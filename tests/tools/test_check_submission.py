@@ -57,21 +57,9 @@ def zipped(name: str, content: str) -> bytes:
 
 # Name, task, content, and a part of each message that is expected.
 CASES: list[tuple[Any, ...]] = [
-    # The file and its columns
-    ("separated by semicolons", 1, GOOD[1].replace(",", ";"),
-     "column 'UserId' is missing, found: UserId;QuestionId;IsCorrect",
-     "column 'QuestionId' is missing", "column 'IsCorrect' is missing"),
-    # The values
-    ("probabilities", 1, good(1, ("2,10,1", "2,10,0.7"), ("3,12,1", "3,12,0.2")),
-     "column 'IsCorrect': row 4 is '0.7'; row 7 is '0.2', expected a whole number from 0 to 1"),
+    # The values and the rows
     ("options beyond 1 to 4", 2, good(2, ("2,10,4", "2,10,0"), ("2,12,1", "2,12,5")),
      "column 'AnswerValue': row 4 is '0'; row 5 is '5', expected a whole number from 1 to 4"),
-    # The rows
-    ("too many columns in rows", 1, good(1, ("2,10,1", "2,10,1,1"), ("3,11,0", "3,11,0,0")),
-     "row 4 has 4 columns, expected 3: '2,10,1,1' (2 such rows); is the file cut off?",
-     "2 of 6 pairs are missing, first UserId 2 and QuestionId 10; UserId 3 and QuestionId 11"),
-    ("columns swapped", 1, good(1, ("UserId,QuestionId", "QuestionId,UserId")),
-     "6 of 6 pairs are missing", "6 rows hold pairs that are not in {reference}, first row 2"),
     ("everything at once", 1,
      good(1, ("1,10,1\n", ""), ("2,10,1", "2,10,maybe"), ("2,12,0", "2,12")) + "1,11,0\n9,9,1\n",
      "row 4 has 2 columns, expected 3: '2,12'; is the file cut off?",
