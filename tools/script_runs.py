@@ -26,9 +26,10 @@ TRAIN, TEMPLATE = "train.csv", "template.csv"
 def run_to_end(
     words: Sequence[str], *, only_stderr: bool = False, time_limit: float | None = None, **how: Any
 ) -> tuple[int, list[str]]:
-    """Run a program; it ends with this process, also by Control-C, and after a number of seconds.
+    """Run a program; it ends with this process, also by Control-C, with all that it has started.
 
-    Returns its exit code, and the last lines that it printed, without those that are empty.
+    Returns its exit code, and the last lines that it printed, without those that are empty; after
+    a number of seconds it is ended with `subprocess.TimeoutExpired`.
     """
     with tempfile.TemporaryFile() as printed:
         with subprocess.Popen(
