@@ -187,7 +187,6 @@ def test_a_bundle_alone_is_checked(folder: Path, succeeds: Says) -> None:
         ("{b} {d}/none.zip", "none.zip: file not found"),
         ("{b} --submissions {d}/none", "none: not found, expected a folder"),
         ("{b} --submissions {b}/pages", "pages: holds no submission, expected TEAM.zip"),
-        ("{b}/pages", "pages: holds no competition.yaml at the top level"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(
