@@ -58,8 +58,6 @@ def compact(number: float) -> str:
 
 # ---- Values on one scale, a row for each ---------------------------------------------------------
 
-# A chart as wide as the text of a page on a large screen.
-_WIDE = 552.0
 # Between names and scale, scale and numbers, and the two scales of a chart with bars.
 _BEFORE, _BESIDE, _BETWEEN = 7.0, 9.0, 10.0
 _RADIUS = 3.25
@@ -93,18 +91,17 @@ def dot_chart(
     limits: Point | None = None,
     chance: float = nan,
     axis: str = "",
-    wide: bool = False,
 ) -> str:
     """Draw values on one scale, a row for each, its name on the left and its number on the right.
 
     Without limits, the scale is fitted to the values; intervals beyond it are cut off. A dashed
     line shows what chance reaches. Bars of the rows' shares stand beside the numbers.
     """
-    width, has_bars = _WIDE if wide else WIDTH, not all(isnan(dot.share) for dot in dots)
-    names = [wrap(dot.label, (0.36 if has_bars else 0.4) * width) for dot in dots]
+    has_bars = not all(isnan(dot.share) for dot in dots)
+    names = [wrap(dot.label, (0.36 if has_bars else 0.4) * WIDTH) for dot in dots]
     heights = [ROW_HEIGHT + LINE_HEIGHT * (len(name) - 1) for name in names]
     bottom = PAD + sum(heights)
-    drawing = Drawing(bottom + TICK_HEIGHT + PAD + (LINE_HEIGHT if axis else 0), width)
+    drawing = Drawing(bottom + TICK_HEIGHT + PAD + (LINE_HEIGHT if axis else 0))
     if limits is None:
         values = [chance, *(number for dot in dots for number in (dot.value, dot.mark))]
         matter = [dot for dot in dots if not dot.share < _SHARE_THAT_COUNTS]
@@ -120,7 +117,7 @@ def dot_chart(
         _BESIDE + max(map(text_width, texts)) for texts in (numbers, shares)
     )
     right_of_names = PAD + max(text_width(line) for name in names for line in name)
-    left, right = right_of_names + _BEFORE, width - PAD - beside_dots
+    left, right = right_of_names + _BEFORE, WIDTH - PAD - beside_dots
     bars = None
     if has_bars:
         # Dots get three quarters of the room, bars one.

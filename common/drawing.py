@@ -169,8 +169,8 @@ DASHED = stroke(SOFT, 0.9, "; stroke-dasharray: 2.7,3.6")
 class Drawing:
     """An SVG drawing under way; a tooltip is what browsers show beside the pointer."""
 
-    def __init__(self, height: float, width: float = WIDTH) -> None:
-        self.width, self.height = width, height
+    def __init__(self, height: float) -> None:
+        self.width, self.height = WIDTH, height
         self._parts: list[str] = []
 
     def path(self, d: str, style: str, tooltip: str = "") -> None:

@@ -6,17 +6,14 @@ https://github.com/codalab/codabench does, but with processes of this Python ins
 programs see ``/app`` folders of their own, but also this machine, its files and its network.
 """
 
-import contextlib
 import json
 import os
 import re
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,6 +21,7 @@ from typing import Any, NamedTuple
 
 from common import zips
 from common.errors import InputError, one_line, printable, quote
+from tools import script_runs
 
 import yaml
 
@@ -33,8 +31,7 @@ DETAILS_NAME = "detailed_results.html"
 NO_SCORES = "Could not find scores file, did the scoring program output it?"
 
 _MAX_BUNDLE, _MAX_SUBMISSION = 16 << 30, 4 << 30
-# How much of the end of what a program writes is read, and how much of it is shown.
-_TAIL = 1 << 16
+# How much is shown of what a program writes.
 _MAX_REASON = 500
 _MAX_LINES = 20
 # What programs get of this shell's environment, which may hold passwords: a container has none of
@@ -159,16 +156,12 @@ def _run_steps(
     """Run the steps of prediction and scoring, each in a folder of its own."""
     shutil.copytree(predicting / "ingested_program", predicting / "output")
     # The platform tells so whether a program of the submission's own ran: none did.
-    names = ("exitCode", "elapsedTime", "ingestionExitCode", "ingestionElapsedTime")
-    status: dict[str, Any] = dict.fromkeys(names)
+    status: dict[str, int | None] = {"exitCode": None, "ingestionExitCode": None}
     lines: list[str] = []
     if task.ingestion_program and task.input_data:
         shutil.copytree(task.ingestion_program, predicting / "program")
         shutil.copytree(task.input_data, predicting / "input_data")
-        began = time.monotonic()
         status["ingestionExitCode"], lines = _run_program(predicting, time_limit)
-        seconds = round(time.monotonic() - began, 3)
-        status |= {"elapsedTime": seconds, "ingestionElapsedTime": seconds}
     (predicting / "output/metadata").write_text(yaml.safe_dump(status), encoding="utf-8")
 
     for name in ("input", "output", "shared"):
@@ -202,32 +195,17 @@ def _run_program(app: Path, time_limit: int) -> tuple[int, list[str]]:
     temporary = app.parent / "tmp"
     temporary.mkdir()
     environment |= {"PYTHONUNBUFFERED": "1", "TMPDIR": str(temporary), "RUN_LOCALLY": "1"}
-    with tempfile.TemporaryFile() as errors:
-        try:
-            # In a group of its own, so that what the program starts ends with it.
-            process = subprocess.Popen(
-                words, cwd=app / "program", env=environment, start_new_session=True,
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors,
-            )  # fmt: skip
-        except OSError as error:
-            fault = f"the command {quote(command)} cannot be run ({error.strerror})"
-            raise InputError(fault) from None
-        try:
-            code = process.wait(time_limit)
-        except subprocess.TimeoutExpired:
-            fault = f"Execution Time Limit exceeded. Limit was {time_limit} seconds"
-            raise InputError(fault) from None
-        finally:
-            if hasattr(os, "killpg"):
-                # The group outlives its leader while members run; it is ours.
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.killpg(process.pid, signal.SIGKILL)
-            else:
-                process.kill()
-            process.wait()
-        errors.seek(max(0, errors.seek(0, os.SEEK_END) - _TAIL))
-        text = errors.read().decode("utf-8", "replace")
-    # With the paths that it has on the platform; a progress bar writes over its line.
-    lines = text.replace(str(app), "/app").split("\n")
-    lines = [line.rstrip("\r").rpartition("\r")[2].strip() for line in lines]
-    return code, [printable(line, _MAX_REASON) for line in lines if line][-_MAX_LINES:]
+    where = app / "program"
+    try:
+        code, lines = script_runs.run_to_end(
+            words, only_stderr=True, time_limit=time_limit, cwd=where, env=environment
+        )
+    except OSError as error:
+        fault = f"the command {quote(command)} cannot be run ({error.strerror})"
+        raise InputError(fault) from None
+    except subprocess.TimeoutExpired:
+        fault = f"Execution Time Limit exceeded. Limit was {time_limit} seconds"
+        raise InputError(fault) from None
+    # With the paths that it has on the platform.
+    lines = [printable(line.replace(str(app), "/app"), _MAX_REASON) for line in lines]
+    return code, lines[-_MAX_LINES:]

@@ -11,7 +11,6 @@ import re
 import shutil
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -157,12 +156,12 @@ def _section(bundle: Bundle, task: Task, board: pd.DataFrame) -> dict[str, Any]:
             shown["team"], shown[first.key], margins, shown["rank"], strict=True
         )
     ]
-    drawn = {"label": task.name, "digits": first.precision, "axis": first.title}
+    chart = charts.dot_chart(dots, label=task.name, digits=first.precision, axis=first.title)
     places = board.assign(value=texts[first.key], error=texts.get(_ERROR, ""))
     return {
         "name": task.name,
         "places": places.to_dict("records"),
-        "chart": partial(charts.dot_chart, dots, **drawn),
+        "chart": Html(chart),
         "n_drawn": len(shown),
         "others": [column.title for column in others],
         "other_rows": other_rows.to_numpy(),

@@ -113,11 +113,11 @@ def _parse() -> argparse.Namespace:
     source.add_argument("--official", type=Path, metavar="DIR", help=official)
     own = "CSV of your own with QuestionId, UserId, AnswerValue, CorrectAnswer"
     source.add_argument("--answers", type=Path, metavar="FILE", help=own)
+    size = "size of the simulated data (default small)"
+    source.add_argument("--size", choices=("tiny", "small", "full"), help=size)
     few = "with --answers: leave out questions and students with fewer answers (default "
     few += f"{least}, 0 for none)"
     p.add_argument("--min_answers", type=cli.seed, metavar="N", help=few)
-    size = "size of the simulated data (default small)"
-    p.add_argument("--size", choices=("tiny", "small", "full"), help=size)
     seed = f"a text of {_MIN_SEED} characters or more, which makes the same competition again "
     seed += "(default: drawn, and forgotten)"
     p.add_argument("--seed", metavar="SECRET", help=seed)
@@ -143,8 +143,6 @@ def _day(text: str) -> date:
 
 def _plan(options: argparse.Namespace) -> Plan:
     """Check the flags, and plan the competition; `InputError` if they contradict one another."""
-    if options.size and (options.official or options.answers):
-        raise InputError("--size: is for simulated answers, not with --official or --answers")
     if options.min_answers is not None and not options.answers:
         raise InputError("--min_answers: is for answers of your own, with --answers")
     if options.seed is not None and len(options.seed) < _MIN_SEED:

@@ -24,7 +24,7 @@ from pathlib import Path
 from common import cli, io, layout, schema, submission
 from common.adaptive import entry_files, playing
 from common.adaptive.entry_files import ENTRY_FILE, unpack
-from common.adaptive.entry_runner import CLASS, KIT, METHODS
+from common.adaptive.entry_runner import KIT
 from tools.tasks import task_of
 
 import numpy as np
@@ -161,10 +161,10 @@ def check_entry(options: argparse.Namespace, _task: int, faults: list[str]) -> l
 def check_code(folder: Path, name: Path, faults: list[str]) -> list[str]:
     """Check an entry and the modules that it imports from beside it; return their names.
 
-    Appended to the faults are files that are not Python, imports of the kit's own code, and, as far
-    as the source code shows, what the entry's class lacks. `name` is the folder's in messages.
+    Appended to the faults are files that are not Python, and imports of the kit's own code; what
+    else is wrong shows when the rounds are played. `name` is the folder's in messages.
     """
-    modules, lacking = [ENTRY_FILE], []
+    modules = [ENTRY_FILE]
     for file in modules:  # The list grows.
         try:
             tree = ast.parse((folder / file).read_bytes())
@@ -190,24 +190,7 @@ def check_code(folder: Path, name: Path, faults: list[str]) -> list[str]:
                 beside = f"{module}.py"
                 if beside not in modules and (folder / beside).is_file():
                     modules.append(beside)
-        if file == ENTRY_FILE:
-            lacking = [f"{name}/{file}: {fault}" for fault in check_class(tree)]
-    faults += lacking
     return modules
-
-
-def check_class(tree: ast.Module) -> list[str]:
-    """Return what an entry's class lacks, as far as its source code shows."""
-    for node in tree.body:
-        # What it imports or inherits shows only when the rounds are played.
-        if isinstance(node, ast.ClassDef) and node.name == CLASS and not node.bases:
-            methods = {own.name for own in node.body if isinstance(own, ast.FunctionDef)}
-            return [
-                f"row {node.lineno}: class {CLASS} has no method {' or '.join(names)}"
-                for names in METHODS.values()
-                if not methods & {*names}
-            ]
-    return []
 
 
 if __name__ == "__main__":

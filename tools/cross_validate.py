@@ -20,8 +20,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 from common import cli, folds, io, layout, made, schema, source_code
 from common.adaptive import playing
@@ -48,13 +48,8 @@ _TARGETS = 0.2
 _PLACES = [f"--{name}" for name in (*made.PLACES, "local")]
 
 
-class Ran(NamedTuple):
-    """What a run predicted, as UserId, QuestionId, truth and predicted, and what it took."""
-
-    predicted: pd.DataFrame
-    seconds: float
-    memory: int | None
-    code: str
+# What a run predicted, as UserId, QuestionId, truth and predicted, and how.
+Ran = tuple[pd.DataFrame, Made]
 
 
 def main() -> None:
@@ -76,7 +71,8 @@ def main() -> None:
     made.require_current([train])
     table = read_answers(train, options=True if task == 2 else None, ids=True)
     metadata = script_runs.metadata_of(train, options.metadata_dir)
-    runs: list[Ran] = []
+    tables: list[pd.DataFrame] = []
+    runs: list[Made] = []
     parts: dict[str, float] = {}
     n_runs = options.repeats * options.folds
     with tqdm(total=n_runs, desc="Folds", unit="fold", disable=None) as progress:
@@ -85,20 +81,20 @@ def main() -> None:
                 fold = Fold(title, answers, held_out, metadata, Path(temporary))
                 try:
                     if task == 4:
-                        ran = play_fold(script.parent, flags, fold, rules, limits)
+                        predicted, run = play_fold(script.parent, flags, fold, rules, limits)
                     else:
-                        ran = predict_fold(entry, flags, fold, task)
+                        predicted, run = predict_fold(entry, flags, fold, task)
                 except InputError as fault:
                     raise InputError(name_fold(str(fault), entry, fold)) from None
-            parts[title] = float((ran.predicted["truth"] == ran.predicted["predicted"]).mean())
-            runs.append(ran)
+            parts[title] = float((predicted["truth"] == predicted["predicted"]).mean())
+            tables.append(predicted.assign(part=len(runs)))
+            runs.append(run)
             progress.write(f"{title}: {parts[title]:.4f}", file=sys.stdout)
             progress.update()
     repeats = f"{options.repeats} repeats, " if options.repeats > 1 else ""
     how = f"{options.folds} folds, {repeats}seed {options.seed}"
     if options.metadata_dir:
         how += f", metadata of {cli.show(options.metadata_dir)}"
-    predicted = pd.concat(ran.predicted.assign(part=k) for k, ran in enumerate(runs))
     evaluation = record.Evaluation(
         title=record.TASK_TITLES[task],
         metric="Accuracy: mean over the folds",
@@ -111,11 +107,11 @@ def main() -> None:
         training=Made(
             script=cli.show(script),
             options=made.options_of(flags),
-            seconds=statistics.fmean(ran.seconds for ran in runs),
-            memory=max((ran.memory for ran in runs if ran.memory is not None), default=None),
+            seconds=statistics.fmean(run.seconds for run in runs),
+            memory=max((run.memory for run in runs if run.memory is not None), default=None),
+            code=runs[0].code,
         ),
-        code=runs[0].code,
-        outcomes=outcomes.of_predictions(predicted),
+        outcomes=outcomes.of_predictions(pd.concat(tables)),
     )
     record.append_result(options.output_dir, task, evaluation)
     deviation = statistics.stdev(parts.values())
@@ -179,9 +175,8 @@ def predict_fold(script: Path, flags: Sequence[str], fold: Fold, task: int) -> R
         raise InputError(f"{script}: has not written {path.name} on {fold.title}")
     io.write_csv(reference, fold.table[fold.held_out])
     predicted, _ = score_pairs(path, reference, task)
-    took = made.read(path)
-    seconds, memory = (took.seconds, took.memory) if took else (float("nan"), None)
-    return Ran(predicted, seconds, memory, source_code.fingerprint(script))
+    took = made.read(path) or Made(str(script), {}, float("nan"))
+    return predicted, replace(took, code=source_code.fingerprint(script))
 
 
 def play_fold(package: Path, flags: Sequence[str], fold: Fold, rules: Rules, limits: Limits) -> Ran:
@@ -209,9 +204,9 @@ def play_fold(package: Path, flags: Sequence[str], fold: Fold, rules: Rules, lim
     games, _ = playing.play_all(setting, reference)
     predicted = evaluation.list_targets(reference, games)
     seconds = time.perf_counter() - started
-    took = read_origin(copy)
+    took = read_origin(copy) or Made(str(trainer), {}, seconds)
     code = fingerprint_code(copy, source_code.fingerprint(trainer))
-    return Ran(predicted, seconds, took.memory if took else None, code)
+    return predicted, replace(took, seconds=seconds, code=code)
 
 
 def name_fold(fault: str, entry: Path, fold: Fold) -> str:

@@ -129,17 +129,16 @@ assert layout.ROOT == root
 
 def has_everything(python: str, pins: list[str]) -> bool:
     """Return whether an interpreter has the packages pinned in these files, and this kit itself."""
-    return succeeds([python, "-c", CHECK, str(ROOT), *pins])
+    # With -P, `common` is found only if it is installed.
+    return succeeds([python, "-P", "-c", CHECK, str(ROOT), *pins])
 
 
 def succeeds(command: list[str]) -> bool:
     """Return whether a command exists and ends with exit code 0."""
-    # From another folder, where `common` is found only if it is installed.
-    with tempfile.TemporaryDirectory() as elsewhere:
-        try:
-            return not subprocess.run(command, cwd=elsewhere, capture_output=True).returncode
-        except OSError:
-            return False
+    try:
+        return not subprocess.run(command, capture_output=True).returncode
+    except OSError:
+        return False
 
 
 def run_tests(python: str) -> int:

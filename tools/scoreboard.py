@@ -231,8 +231,8 @@ def as_page(tables: Sequence[Table]) -> str:
     return pages.render("scoreboard.html", title="Scoreboard", tab="", **facts)
 
 
-def draw(table: Table, *, wide: bool = False) -> pages.Html:
-    """Return a chart for a phone, or one as wide as the page: of both, CSS shows one."""
+def draw(table: Table) -> pages.Html:
+    """Return the chart of a table."""
     best = next((row for row in table.rows if row.day), None)
     dots = []
     for row in table.rows:
@@ -242,7 +242,7 @@ def draw(table: Table, *, wide: bool = False) -> pages.Html:
         if not row.day:
             dot = charts.Dot(row.name, nan, mark=row.score, band=table.random_range)
         dots.append(dot)
-    svg = charts.dot_chart(dots, label=table.heading, digits=4, axis=table.metric, wide=wide)
+    svg = charts.dot_chart(dots, label=table.heading, digits=4, axis=table.metric)
     return pages.Html(svg)
 
 

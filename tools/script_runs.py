@@ -1,4 +1,6 @@
-"""Run a user's script on a part of the training answers, as the user would run it."""
+"""Run programs of a user, such as a script on a part of the training answers, as the user would."""
+
+from __future__ import annotations
 
 import contextlib
 import os
@@ -8,50 +10,64 @@ import sys
 import tempfile
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from common import cli, io, layout, made, source_code, splits
 from common.errors import InputError, printable, quote
+from common.lazy import pd
 from common.splits import BoolArray
 
-import pandas as pd
-
-# How much of what a script prints is read, when it fails.
-_TAIL = 4096
+# How much of the end of what a program prints is read.
+_TAIL = 1 << 16
 _MAX_SHOWN = 200
 TRAIN, TEMPLATE = "train.csv", "template.csv"
 
 
+def run_to_end(
+    words: Sequence[str], *, only_stderr: bool = False, time_limit: float | None = None, **how: Any
+) -> tuple[int, list[str]]:
+    """Run a program; it ends with this process, also by Control-C, with all that it has started.
+
+    Returns its exit code, and the last lines that it printed, without those that are empty; after
+    a number of seconds it is ended with `subprocess.TimeoutExpired`.
+    """
+    with tempfile.TemporaryFile() as printed:
+        with subprocess.Popen(
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL if only_stderr else printed,
+            stderr=printed,
+            start_new_session=True,
+            **how,
+        ) as process:
+            try:
+                code = process.wait(time_limit)
+            finally:
+                # Before its folder is removed, also where it would go on after Control-C; where the
+                # system can, with all that it has started: the group outlives its leader.
+                if os.name == "nt":
+                    process.kill()
+                else:
+                    with contextlib.suppress(ProcessLookupError, PermissionError):
+                        os.killpg(process.pid, signal.SIGKILL)
+        printed.seek(max(0, printed.seek(0, 2) - _TAIL))
+        lines = printed.read().decode(errors="replace").split("\n")
+    # A progress bar writes over its line.
+    lines = [line.rstrip("\r").rpartition("\r")[2].strip() for line in lines]
+    return code, [line for line in lines if line]
+
+
 def run_script(command: Sequence[object], what: str, shown: Path | None = None) -> None:
-    """Run a Python script to its end; it is stopped with this process, also by Control-C.
+    """Run a Python script to its end.
 
     If it fails, the message of the `InputError` names the script, or the one of which it is a copy,
     and on what it ran, and ends with the last line that it printed.
     """
     words = [str(word) for word in command]
-    with tempfile.TemporaryFile() as printed:
-        with subprocess.Popen(
-            [sys.executable, *words],
-            stdin=subprocess.DEVNULL,
-            stdout=printed,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        ) as process:
-            try:
-                code = process.wait()
-            finally:
-                # Before its folder is removed, also where it would go on after Control-C; where the
-                # system can, with all that it has started.
-                if os.name == "nt":
-                    process.kill()
-                else:
-                    with contextlib.suppress(ProcessLookupError):
-                        os.killpg(process.pid, signal.SIGKILL)
-        if not code:
-            return
-        printed.seek(max(0, printed.seek(0, 2) - _TAIL))
-        lines = printed.read().decode(errors="replace").split("\n")
-    last = next((line.strip() for line in reversed(lines) if line.strip()), "it printed nothing")
+    code, lines = run_to_end([sys.executable, *words])
+    if not code:
+        return
+    last = lines[-1] if lines else "it printed nothing"
     name = cli.show((shown or Path(words[0])).resolve())
     raise InputError(
         f"{name}: ended with exit code {code} on {what}: "

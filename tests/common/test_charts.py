@@ -39,12 +39,11 @@ SHARES = pd.DataFrame(
 # ---- Rows ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("is_wide", [False, True])
-def test_dots_lie_on_one_scale_beside_their_names_and_figures(is_wide: bool) -> None:
-    look: dict[str, Any] = {"limits": (0, 1), "wide": True} if is_wide else {}
-    look |= {"label": "dots", "digits": 3, "axis": "share right", "chance": 0.5}
-    chart = draw(charts.dot_chart(DOTS, **look))
-    assert chart.size[0] == (552 if is_wide else 340)
+@pytest.mark.parametrize("limits", [None, (0.0, 1.0)])
+def test_dots_lie_on_one_scale_beside_their_names_and_figures(limits: Any) -> None:
+    look: dict[str, Any] = {"digits": 3, "axis": "share right", "chance": 0.5}
+    chart = draw(charts.dot_chart(DOTS, label="dots", limits=limits, **look))
+    assert chart.size[0] == 340
     chart.check_texts("share right", *(row.label for row in DOTS))
     for flag in ("--n_dimensions 16", "--learning_rate 0.003"):
         assert any(flag in text.text for text in chart.texts)

@@ -119,6 +119,7 @@ NOT_WRITTEN = [
     ("task_1/local_evaluation.py --submission_dir data/test_output --submit_data",
      "scores_task_1.txt", "scores_task_1.txt: is read, or written with something else"),
     ("-m tools.scoreboard --results", "{tmp}/scoreboard.html", "scoreboard.html: is read, or"),
+    ("-m tools.plot_log", "{tmp}/scoreboard.html", "scoreboard.html: is read, or"),
 ]  # fmt: skip
 
 

@@ -349,15 +349,12 @@ def test_the_platform_takes_it_and_shows_no_answers(secret: Path, tmp_path: Path
     # Else a stranger could fetch what leads, and an entry print the answers it has seen.
     for part in ("output", "prediction_output", "score_output"):
         assert all(phase[f"hide_{part}"] is True for phase in described["phases"])
-    # The private phase decides, and is no place to try.
-    keys = ("max_submissions_per_day", "max_submissions", "execution_time_limit")
-    limits = [[phase[key] for key in keys] for phase in described["phases"]]
-    assert limits == [[5, 100, 600], [1, 3, 600]]
-    # The pages say what the platform does.
+    # The private phase decides, and is no place to try; the pages say what the platform does.
     said = " ".join(" ".join(page.read_text() for page in (secret / "pages").iterdir()).split())
     assert not {*"${}"} & {*said}
     assert "public phase from 2027-02-01 to 2027-03-24, private phase to 2027-03-31" in said
     assert "5 a day, 100 in all in the public phase, 1 a day, 3 in all in the private" in said
+    assert "One zip may hold the files of several tasks" in said
 
 
 def test_programs_import_only_what_the_image_has(secret: Path) -> None:
@@ -378,12 +375,6 @@ def test_the_same_secret_makes_the_same_competition(secret: Path, make: Make) ->
     for phase in layout.PHASES:
         answers = answers_of(secret, 1, phase).read_bytes()
         assert answers_of(again, 1, phase).read_bytes() == answers
-    # Of one task.
-    assert "One zip may hold" in (secret / "pages/overview.md").read_text()
-    assert "One zip may hold" not in (again / "pages/overview.md").read_text()
-    described = (again / "competition.yaml").read_text()
-    assert "Task 2" not in described and "mask_0" not in described
-    assert "submission_rule: Force_Best" in described
 
 
 def test_a_bundle_of_ones_own_answers(
@@ -417,7 +408,6 @@ def test_a_bundle_of_ones_own_answers(
     [
         (["--seed", "short"], "--seed: has 5 characters, expected at least 16"),
         (["--seed", SECRET, "--official", "{tmp}"], "--seed: is for simulated answers and splits"),
-        (["--size", "full", "--answers", "a.csv"], "--size: is for simulated answers"),
         (["--official", "{tmp}", "--tasks", "1"], "test_public_answers_task_1.csv: file not found"),
         (["--official", "{tmp}"], "fetches them, `python data/generate_sample.py` simulates some"),
         (["--answers", "{tmp}/none.csv"], "none.csv: file not found"),

@@ -123,6 +123,7 @@ def test_a_bundle_for_each_task_and_its_own_columns(bundles: Path) -> None:
         assert (board["submission_rule"], described["contact_email"]) == ("Force_Best", "a@b.org")
         page = (bundle / "pages/overview.md").read_text()
         assert "\nQuestions: a@b.org\n" in page and f"**Task {task}" in page
+        assert "One zip may hold" not in page
     said = (bundles / "said.txt").read_text()
     assert "bundle_task_4_private.zip: 0." in said
     assert "MB, the private answers: keep it, upload it nowhere" in said

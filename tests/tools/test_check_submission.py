@@ -57,21 +57,9 @@ def zipped(name: str, content: str) -> bytes:
 
 # Name, task, content, and a part of each message that is expected.
 CASES: list[tuple[Any, ...]] = [
-    # The file and its columns
-    ("separated by semicolons", 1, GOOD[1].replace(",", ";"),
-     "column 'UserId' is missing, found: UserId;QuestionId;IsCorrect",
-     "column 'QuestionId' is missing", "column 'IsCorrect' is missing"),
-    # The values
-    ("probabilities", 1, good(1, ("2,10,1", "2,10,0.7"), ("3,12,1", "3,12,0.2")),
-     "column 'IsCorrect': row 4 is '0.7'; row 7 is '0.2', expected a whole number from 0 to 1"),
+    # The values and the rows
     ("options beyond 1 to 4", 2, good(2, ("2,10,4", "2,10,0"), ("2,12,1", "2,12,5")),
      "column 'AnswerValue': row 4 is '0'; row 5 is '5', expected a whole number from 1 to 4"),
-    # The rows
-    ("too many columns in rows", 1, good(1, ("2,10,1", "2,10,1,1"), ("3,11,0", "3,11,0,0")),
-     "row 4 has 4 columns, expected 3: '2,10,1,1' (2 such rows); is the file cut off?",
-     "2 of 6 pairs are missing, first UserId 2 and QuestionId 10; UserId 3 and QuestionId 11"),
-    ("columns swapped", 1, good(1, ("UserId,QuestionId", "QuestionId,UserId")),
-     "6 of 6 pairs are missing", "6 rows hold pairs that are not in {reference}, first row 2"),
     ("everything at once", 1,
      good(1, ("1,10,1\n", ""), ("2,10,1", "2,10,maybe"), ("2,12,0", "2,12")) + "1,11,0\n9,9,1\n",
      "row 4 has 2 columns, expected 3: '2,12'; is the file cut off?",
@@ -185,7 +173,7 @@ def test_well_formed_submissions_are_valid_and_scored(
 
 
 def test_rows_that_were_not_asked_for_are_counted_and_named(submit: Submit, tmp_path: Path) -> None:
-    """The challenge's scorer ignores them; an upload must have none."""
+    """The challenge's scorer ignores them; the checker does not, see above."""
     content = GOOD[1].replace("2,10,1\n", "\n7,98,0\n2,10,1\n") + "9,99,1\n"
     code, out, lines = submit("evaluation", 1, "submission_task_1.csv", content)
     assert (code, lines) == (0, [])
@@ -195,9 +183,6 @@ def test_rows_that_were_not_asked_for_are_counted_and_named(submit: Submit, tmp_
     named = f"2 rows hold pairs that are not in {reference}, first row 5 with UserId 7 and"
     assert f"{named} QuestionId 98; UserId 9 and QuestionId 99: ignored" in out
     assert named in read_page((tmp_path / "scores/scores_task_1.html").read_text()).text
-    code, out, lines = submit("checker", 1, "submission_task_1.csv", content)
-    assert (code, out) == (2, "")
-    assert [named in line for line in lines] == [True]
 
 
 ENTRY = """
@@ -214,9 +199,6 @@ FAULTY_ENTRY = """
 import numpy as np
 from common.answers import read_answers
 import model, table, tools.blend
-class Submission:
-    def select_questions(self, masked_data, masked_binary_data, can_query):
-        pass
 """
 # It uses what it finds as an index, as one that embeds the options does.
 FOR_ZEROS = ENTRY.replace(
@@ -236,9 +218,9 @@ ENTRIES: list[tuple[Any, ...]] = [
      }, "",
      f"{NAME}: row 3 imports common, the kit's shared code, which is",
      f"{NAME}: row 4 imports tools, the kit's shared code, which is",
-     "table.py: row 1 is not Python: '[' was never closed",
-     f"{NAME}: row 5: class Submission has no method update_model",
-     f"{NAME}: row 5: class Submission has no method predict"),
+     "table.py: row 1 is not Python: '[' was never closed"),
+    ("no method of a name", {NAME: ENTRY.replace("update_model", "learn")}, "",
+     "starting Submission: class Submission has no method update_model"),
     ("written for zeros", {NAME: FOR_ZEROS}, "--unobserved 0 --targets_queryable"),
     ("too slow", {NAME: ENTRY}, "--time_limit 0.001", "expected a whole game within 0.001 s"),
 ]  # fmt: skip

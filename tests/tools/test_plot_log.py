@@ -82,11 +82,3 @@ def test_logs_that_are_none(tmp_path: Path, text: str, expected: str) -> None:
     (tmp_path / "fit.jsonl").write_text(text)
     with pytest.raises(InputError, match=expected):
         plot_log.read_runs(tmp_path / "fit.jsonl")
-
-
-def test_a_log_is_never_overwritten(tmp_path: Path, fails: Says) -> None:
-    log = write(tmp_path / "fit.html", START, step(1, loss=1.0))
-    (tmp_path / "link").symlink_to(log)
-    for words in ([], ["--output", tmp_path / "link"]):
-        assert "is read, or written with something else, expected" in fails([*PLOT, log, *words])
-    assert log.read_text(encoding="utf-8").startswith("{")

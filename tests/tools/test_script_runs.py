@@ -12,7 +12,7 @@ from common.errors import InputError
 from tools import script_runs
 
 import pytest
-from conftest import Says, Write
+from conftest import Write
 
 
 def test_the_last_line_of_a_script_that_fails_is_told(write: Write) -> None:
@@ -56,20 +56,11 @@ def test_no_script_outlives_the_command_that_runs_it(write: Write, tmp_path: Pat
         assert sign.read_text() == last
 
 
-SHOWS = """
-from common import layout
-from tools import script_runs
-for folder in (layout.TRAIN_DIR, layout.TEST_INPUT_DIR, layout.TEST_DIR):
-    print(script_runs.metadata_of(folder / "a.csv"))
-"""
-
-
-def test_metadata_belong_to_answers_in_data_alone(
-    simulated_kit: Path, tmp_path: Path, write: Write, succeeds: Says
+def test_no_metadata_are_named_that_are_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    script, metadata = write("shows.py", SHOWS), str(simulated_kit / "data/metadata")
-    assert succeeds([script], kit=simulated_kit).split() == [metadata, metadata, "None"]
-    assert succeeds([script], kit=tmp_path).split() == ["None"] * 3
+    monkeypatch.setattr(layout, "METADATA_DIR", tmp_path / "none")
+    assert script_runs.metadata_of(layout.TRAIN_DIR / "a.csv") is None
 
 
 def test_a_script_that_reads_metadata_is_known_by_its_text(write: Write) -> None:
