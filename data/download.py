@@ -24,7 +24,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Never
 
-from common import cli, layout, made, run_log, zips
+from common import cli, io, layout, made, run_log, zips
 from common.errors import InputError
 from tools.templates import build_template
 
@@ -284,14 +284,11 @@ def unpack(archive: zipfile.ZipFile, files: Mapping[Path, zipfile.ZipInfo], data
     require_space(data_dir, n_bytes)
     with progress(n_bytes, "unpacking") as bar:
         for file, member in todo.items():
-            file.parent.mkdir(parents=True, exist_ok=True)
-            partial = file.with_name(f"{file.name}.partial")
             # Reading checks the CRC-32.
-            with archive.open(member) as source, partial.open("wb") as target:
+            with archive.open(member) as source, io.atomic_write(file) as (target,):
                 while block := source.read(BLOCK):
                     target.write(block)
                     bar.update(len(block))
-            partial.replace(file)
 
 
 def require_space(folder: Path, n_bytes: int) -> None:

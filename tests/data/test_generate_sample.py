@@ -53,7 +53,7 @@ HEADERS = {
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a tiny simulated tree: only read from it."""
     folder = tmp_path_factory.mktemp("simulated") / "data"
-    generate_sample.generate(folder, folder / "submission_templates", "tiny", 0)
+    generate_sample.generate(folder, "tiny", 0)
     return folder
 
 
@@ -284,7 +284,7 @@ def test_a_run_that_fails_leaves_the_files_whole_and_so_does_one_over_real_files
 
     with monkeypatch.context() as patch, pytest.raises(OSError, match="No space left"):
         patch.setattr(Image.Image, "save", full_disk)
-        generate_sample.generate(data, data / "submission_templates", "tiny", 7)
+        generate_sample.generate(data, "tiny", 7)
     assert content(data) == content(tree)
     # A real file, though of the same size, has taken the place of a simulated one.
     real = data / TRAIN["1_2"]
