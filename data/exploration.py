@@ -8,7 +8,7 @@ sentence on how to read it tells; title and sentence are in the template, `explo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -82,7 +82,7 @@ def read_part(tasks: str, files: dict[str, Path], bar: tqdm[Any]) -> dict[str, A
         about = metadata.read_question_subjects(files["question"], question_id, tree)
         about["QuestionId"] = question_id[about["row"]]
         is_missing = ~questions.index.isin(about["QuestionId"])
-        part["missing"] += [gap("SubjectId", is_missing, "questions")]
+        part["missing"] += gaps("questions", {"SubjectId": is_missing})
         part["subjects"] = nest_subjects(tree, about.join(questions, on="QuestionId"))
         part["n_subjects"], part["n_with_questions"] = len(tree), about["subject"].nunique()
         # The first one below the root.
@@ -147,43 +147,37 @@ def nest_subjects(tree: pd.DataFrame, about: pd.DataFrame) -> list[dict[str, Any
     return first
 
 
-def gap(name: str, is_missing: Any, of: str) -> dict[str, Any]:
-    """Return how often a column says nothing."""
-    return {"name": name, "n": int(is_missing.sum()), "n_rows": len(is_missing), "of": of}
+def gaps(of: str, is_missing: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return how often columns say nothing, of boolean arrays or a DataFrame by their names."""
+    return [
+        {"name": name, "n": int(rows.sum()), "n_rows": len(rows), "of": of}
+        for name, rows in is_missing.items()
+    ]
 
 
 def read_students(path: Path, students: pd.DataFrame, missing: list[Any]) -> pd.DataFrame:
     """Add what is known about students to their answers, and what is not to `missing`."""
     student_id = students.index.to_numpy()
     found = metadata.read_student_metadata(path, student_id)
-    is_known = found["DateOfBirth"].notna().to_numpy()
+    is_missing = found.isna() | (found == -1)
     # The reader leaves dates out that are nonsense.
     stated = np.zeros(len(students), bool)
     if schema.DATE_OF_BIRTH.name in io.read_header(io.file_source(path)):
         raw = io.read_columns(path, [schema.USER_ID, schema.DATE_OF_BIRTH])
         stated = np.isin(student_id, raw["UserId"][~np.isnat(raw["DateOfBirth"])])
-    missing += [
-        gap("Gender", found["Gender"] < 0, "students"),
-        gap("Gender unspecified", found["Gender"] == 0, "students"),
-        gap("DateOfBirth", ~stated, "students"),
-        gap("DateOfBirth is nonsense", stated & ~is_known, "students"),
-        gap("PremiumPupil", found["PremiumPupil"] < 0, "students"),
-    ]
+    is_missing.insert(1, "Gender unspecified", found["Gender"] == 0)
+    is_missing.insert(3, "DateOfBirth is nonsense", stated & is_missing["DateOfBirth"])
+    missing += gaps("students", is_missing.assign(DateOfBirth=~stated))
     return students.join(found.set_index(students.index))
 
 
 def read_circumstances(path: Path, answers: pd.DataFrame, missing: list[Any]) -> pd.DataFrame:
     """Add how answers came about as columns, without dates that make no sense."""
     found = metadata.read_circumstances(path, answers["AnswerId"].to_numpy())
-    date = found["DateAnswered"]
+    is_missing, date = found.isna() | (found == -1), found["DateAnswered"]
     possible = date.between(FIRST_ANSWER, AFTER_LAST_ANSWER, inclusive="left")
-    missing += [
-        gap("DateAnswered", date.isna(), "answers"),
-        gap("DateAnswered is nonsense", date.notna() & ~possible, "answers"),
-        gap("Confidence", found["Confidence"].isna(), "answers"),
-    ]
-    for name in ("GroupId", "QuizId", "SchemeOfWorkId"):
-        missing.append(gap(name, found[name] < 0, "answers"))
+    is_missing.insert(1, "DateAnswered is nonsense", date.notna() & ~possible)
+    missing += gaps("answers", is_missing)
     found["DateAnswered"] = date.where(possible)
     return answers.assign(**found)
 
