@@ -22,11 +22,6 @@ from tqdm import tqdm
 
 TASKS = ("1/2", "3/4")
 PAGE_NAMES = ("explore.html", "explore_simulated.html")
-# Charts that may be files of their own, and what is written above them.
-PICTURES = {
-    "difficulty": "how difficult the questions are",
-    "confidence": "share right (dot) for each confidence stated (diamond)",
-}
 
 
 def main() -> None:
@@ -34,8 +29,6 @@ def main() -> None:
     p = cli.parser(__doc__)
     cli.add_folder(p, "--data_dir", layout.DATA_DIR, "a folder laid out like data/")
     cli.add_folder(p, "--output_dir", layout.TEST_OUTPUT_DIR)
-    told = "also write some of the charts as SVG files of their own; only of simulated data"
-    p.add_argument("--pictures", type=Path, metavar="DIR", help=told)
     options = p.parse_args()
     if not options.data_dir.is_dir():
         raise InputError(f"{options.data_dir}: not found, expected a folder laid out like data/")
@@ -45,11 +38,6 @@ def main() -> None:
             f"{options.data_dir / layout.TRAIN_DIR.name}: holds neither {layout.TRAIN_TASK_1_2} nor"
             f" {layout.TRAIN_TASK_3_4}; `python data/download.py` fetches the official files, "
             "`python data/generate_sample.py` simulates some"
-        )
-    if options.pictures and not any(part["simulated"] for part in parts):
-        raise InputError(
-            f"--pictures: {parts[0]['paths']['train']} is not simulated, and no pictures of real "
-            "answers are made"
         )
     texts = {}
     # The last step draws the charts.
@@ -74,13 +62,6 @@ def main() -> None:
                 compact=charts.compact,
             )
         bar.update()
-    if options.pictures:
-        figures = next(part["figures"] for part in parts if part["simulated"])
-        for name in PICTURES.keys() & figures.keys():
-            picture = charts.picture(
-                figures[name][0](label=""), f"Simulated data: {PICTURES[name]}"
-            )
-            texts[options.pictures / f"{name}.svg"] = picture
     with io.atomic_write(*texts) as opened:
         for file, text in zip(opened, texts.values(), strict=True):
             file.write(text.encode())
