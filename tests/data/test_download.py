@@ -178,7 +178,6 @@ def case(
 
 
 ARRIVES: dict[str, tuple[Callable[[bytes], bytes], dict[str, Any], list[str]]] = {
-    "at once": (lambda _: b"", {}, [""]),
     "cut off": (lambda _: b"", {"cut_after": [1000, 5000, 0, 20_000]},
                 ["", "bytes=1000-", "bytes=6000-", "bytes=6000-", "bytes=26000-"]),
     "resumed": (lambda all: all[:7000], {}, ["bytes=7000-"]),

@@ -76,11 +76,6 @@ def part(request: pytest.FixtureRequest, simulated_kit: Path, html: str) -> Simp
     )
 
 
-def rated(rows: Any) -> str:
-    """Return how a chart tells a number of answers."""
-    return f"{len(rows):,} answers" + (f", {rows.IsCorrect.mean():.0%} right" if len(rows) else "")
-
-
 def bars(shares_n: Any, shares_of: Any, things: str) -> list[str]:
     """Return what the bars of a chart of shares say."""
     # In hundredths of whole numbers: those at an edge belong to the bar that starts there.
@@ -168,15 +163,6 @@ def test_what_is_counted(part: SimpleNamespace) -> None:
         for level, rows in joined.groupby("Confidence")
         for value in (rows.IsCorrect.mean(), level / 100)
     }
-    months = date.dt.to_period("M")
-    assert part.titles["Answers by month"] == [
-        f"{month:%b %Y}: {rated(joined[months == month])}"
-        for month in pd.period_range(months.min(), months.max())
-    ]
-    titles = [title for title in part.titles["When in the week"] if ": 0 answers" not in title]
-    assert titles == [
-        f"{WEEKDAYS[day]} {hour}:00 to {hour}:59: {rated(rows)}" for (day, hour), rows in hours
-    ]
     assert [title.partition(" students")[0] for title in part.titles["Year of birth"]] == [
         f"born in {each}: {(year == each).sum()}" for each in range(year.min(), year.max() + 1)
     ]

@@ -250,8 +250,9 @@ def test_the_evaluation_agrees_with_plain_counts(
     assert against == sorted((agrees == 0).sum(axis=1)[lambda n: n > 0], reverse=True)
     # Every feature, this ranking as the evaluation has it, and the other experts.
     compare = ["task_3/compare_features.py", "--rankings", tmp_path / "submission_task_3.csv"]
-    rows = table_rows(succeeds(compare, kit=simulated_kit))
-    assert len(rows) == 1 + 13 + 2
+    lines = [line for line in succeeds(compare, kit=simulated_kit).splitlines() if "|" in line]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    assert len(rows) == 2 + 13 + 2
     assert [cell.split()[0] for cell in rows[-2][1:8]] == [*shares, mean, f"{score:.2f}"]
     assert {"correct_rate, high", "worst_distractor, low"} <= {row[0] for row in rows}
 
@@ -338,12 +339,6 @@ def test_intervals_of_rank_correlations_hold_the_truth() -> None:
 
 
 # ---- The comparison of features -----------------------------------------------------------------
-
-
-def table_rows(printed: str) -> list[list[str]]:
-    """Return the cells of a Markdown table."""
-    lines = [line for line in printed.splitlines() if line.startswith("| ")]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
 def test_real_answers_reproduce_the_table(
