@@ -2,14 +2,13 @@
 
     python data/download.py                                  all but the images (657 MB)
     python data/download.py --archive ~/Downloads/data.zip   from an archive that is there already
-    python data/download.py --parts answers,metadata         only some parts
+    python data/download.py --parts answers metadata         only some parts
 
 The same command resumes an interrupted download, or a killed run, where it stopped; nothing is
 unpacked before size and checksum match the official archive. Simulated data in the folder are
 removed, other files are never overwritten. Licence: CC BY-NC-ND 4.0.
 """
 
-import argparse
 import http.client
 import re
 import shutil
@@ -58,8 +57,10 @@ def main() -> None:
     p = cli.parser(__doc__)
     p.add_argument("--archive", type=Path, metavar="FILE", help="do not fetch, use this archive")
     p.add_argument("--url", default=URL, help="a mirror of the archive")
-    told = f"any of {', '.join(PARTS)} (default {','.join(DEFAULT_PARTS)})"
-    p.add_argument("--parts", type=part_names, default=DEFAULT_PARTS, help=told)
+    told = f"some of {', '.join(PARTS)} (default {' '.join(DEFAULT_PARTS)})"
+    p.add_argument(
+        "--parts", nargs="+", choices=PARTS, default=DEFAULT_PARTS, metavar="NAME", help=told
+    )
     cli.add_folder(p, "--output_dir", layout.DATA_DIR)
     run_log.add_log_flag(p)
     options = p.parse_args()
@@ -94,17 +95,6 @@ def main() -> None:
     if not options.archive:
         print(f"{cli.show(path)} is no longer needed, unless for other parts")
     print("next: python quickstart.py")
-
-
-def part_names(text: str) -> tuple[str, ...]:
-    """Read names of parts, separated by commas, from the command line."""
-    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
-    unknown = [name for name in names if name not in PARTS]
-    if unknown or not names:
-        raise argparse.ArgumentTypeError(
-            f"'{', '.join(unknown)}' is not a part, expected any of {', '.join(PARTS)}"
-        )
-    return names
 
 
 # ---- Fetching --------------------------------------------------------------------------------

@@ -251,10 +251,10 @@ def test_a_full_disk_is_said_before_anything_is_fetched_or_unpacked(case: Case) 
     ):
         case.leave_free(n_bytes - 1)
         with pytest.raises(InputError, match=r"the disk has \d MB free, expected \d MB"):
-            case.run("--parts", ",".join(parts))
+            case.run("--parts", *parts)
         assert len(case.requests) == len(there)
         case.leave_free(n_bytes)
-        case.run("--parts", ",".join(parts))
+        case.run("--parts", *parts)
         case.check(*parts)
 
 
@@ -283,12 +283,12 @@ def test_the_whole_way(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_parts_of_an_archive_that_is_there(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
-    case.run("--parts", "metadata,images", archive=case.content)
+    case.run("--parts", "metadata", "images", archive=case.content)
     case.check("metadata", "images")
     assert "never share or publish them" in capsys.readouterr().out
     templates = [file.name for file in (case.folder / layout.TEMPLATE_DIR.name).glob("*.csv")]
     assert templates == [layout.TEMPLATE_TASK_3]
-    case.run("--parts", "answers,metadata", archive=case.content)
+    case.run("--parts", "answers", "metadata", archive=case.content)
     case.check("metadata", "images", "answers")
     assert case.requests == []
 
