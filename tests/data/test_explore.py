@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import Run, Says, Write
-from exploration import bin_edges
+from explore import bin_edges
 from page_reading import Page, read_page
 from run_scripts import ROOT
 
