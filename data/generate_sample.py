@@ -17,14 +17,14 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from common import cli, layout, simulated
+from common import cli, io, layout, simulated
 from common.errors import InputError
 from tools.templates import build_templates
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.csv as pa_csv
+import pyarrow.compute as pa_compute
 import simulation
 from PIL import Image, ImageDraw, ImageFont
 from simulation import CHUNK, EMPTY, Array, Questions, SchoolSetting
@@ -225,20 +225,12 @@ def write_table(path: Path, tables: Iterable[pd.DataFrame]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
         for table in tables:
-            if not file.tell():
-                file.write(",".join(table.columns).encode() + b"\n")
-            columns = []
-            for _, column in table.items():
-                cells = pa.array(column)
+            for name, column in table.items():
                 if isinstance(column.array, pd.arrays.IntegerArray):
-                    cells = pa.compute.binary_join_element_wise(cells.cast(pa.string()), ".0", "")
-                columns.append(cells)
-            # A list of subjects holds commas.
-            quoting = "needed" if "SubjectId" in table else "none"
-            options = pa_csv.WriteOptions(
-                include_header=False, quoting_style=quoting, batch_size=1 << 14
-            )
-            pa_csv.write_csv(pa.table(columns, [*map(str, range(len(columns)))]), file, options)
+                    numbers = pa.array(column).cast(pa.string())
+                    cells = pa_compute.binary_join_element_wise(numbers, ".0", "")
+                    table = table.assign(**{str(name): pd.arrays.ArrowExtensionArray(cells)})
+            io.write_csv_to(file, table, header=not file.tell())
 
 
 def chunks(n_rows: int) -> Iterator[slice]:
