@@ -5,13 +5,11 @@ The label of a chart is for screen readers; a tooltip says what a mark is.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 from math import isnan, nan
 from typing import NamedTuple
 
-from common import pages
 from common.drawing import (
     ACCENT,
     DASHED,
@@ -23,7 +21,6 @@ from common.drawing import (
     PAD,
     ROW_HEIGHT,
     SMALL,
-    SOFT,
     TEXT,
     TICK_HEIGHT,
     TITLE_HEIGHT,
@@ -375,27 +372,3 @@ def curve_chart(curves: Sequence[Curve], *, label: str, axis: str, value_axis: s
         drawing.text(PAD + 34, top + LINE_HEIGHT * len(name) / 2, name)
         top += LINE_HEIGHT * len(name) + 5
     return drawing.svg(label)
-
-
-# ---- A chart as a file ---------------------------------------------------------------------------
-
-_MARGIN = 10.0
-
-
-def picture(svg: str, title: str) -> str:
-    """Return a chart as an SVG file with a title, light or dark as the browser's settings say."""
-    lines = wrap(title, WIDTH - 2 * _MARGIN, bold=True)
-    size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg)
-    assert size is not None
-    for mixed, own in ((SOFT, "var(--soft)"), (GREY, "var(--grey)")):
-        svg = svg.replace(mixed, own)
-    return pages.render(
-        "picture.svg",
-        margin=_MARGIN,
-        line_height=LINE_HEIGHT,
-        lines=lines,
-        top=LINE_HEIGHT * len(lines) + 2 * _MARGIN,
-        width=float(size[1]),
-        height=float(size[2]),
-        chart=pages.Html(svg.removeprefix("<svg ")),
-    )

@@ -2,14 +2,13 @@
 
     python data/download.py                                  all but the images (657 MB)
     python data/download.py --archive ~/Downloads/data.zip   from an archive that is there already
-    python data/download.py --parts answers,metadata         only some parts
+    python data/download.py --parts answers metadata         only some parts
 
 The same command resumes an interrupted download, or a killed run, where it stopped; nothing is
 unpacked before size and checksum match the official archive. Simulated data in the folder are
 removed, other files are never overwritten. Licence: CC BY-NC-ND 4.0.
 """
 
-import argparse
 import http.client
 import re
 import shutil
@@ -24,7 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Never
 
-from common import cli, layout, made, run_log, zips
+from common import cli, io, layout, made, run_log, zips
 from common.errors import InputError
 from tools.templates import build_template
 
@@ -58,8 +57,10 @@ def main() -> None:
     p = cli.parser(__doc__)
     p.add_argument("--archive", type=Path, metavar="FILE", help="do not fetch, use this archive")
     p.add_argument("--url", default=URL, help="a mirror of the archive")
-    told = f"any of {', '.join(PARTS)} (default {','.join(DEFAULT_PARTS)})"
-    p.add_argument("--parts", type=part_names, default=DEFAULT_PARTS, help=told)
+    told = f"some of {', '.join(PARTS)} (default {' '.join(DEFAULT_PARTS)})"
+    p.add_argument(
+        "--parts", nargs="+", choices=PARTS, default=DEFAULT_PARTS, metavar="NAME", help=told
+    )
     cli.add_folder(p, "--output_dir", layout.DATA_DIR)
     run_log.add_log_flag(p)
     options = p.parse_args()
@@ -94,17 +95,6 @@ def main() -> None:
     if not options.archive:
         print(f"{cli.show(path)} is no longer needed, unless for other parts")
     print("next: python quickstart.py")
-
-
-def part_names(text: str) -> tuple[str, ...]:
-    """Read names of parts, separated by commas, from the command line."""
-    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
-    unknown = [name for name in names if name not in PARTS]
-    if unknown or not names:
-        raise argparse.ArgumentTypeError(
-            f"'{', '.join(unknown)}' is not a part, expected any of {', '.join(PARTS)}"
-        )
-    return names
 
 
 # ---- Fetching --------------------------------------------------------------------------------
@@ -284,14 +274,11 @@ def unpack(archive: zipfile.ZipFile, files: Mapping[Path, zipfile.ZipInfo], data
     require_space(data_dir, n_bytes)
     with progress(n_bytes, "unpacking") as bar:
         for file, member in todo.items():
-            file.parent.mkdir(parents=True, exist_ok=True)
-            partial = file.with_name(f"{file.name}.partial")
             # Reading checks the CRC-32.
-            with archive.open(member) as source, partial.open("wb") as target:
+            with archive.open(member) as source, io.atomic_write(file) as (target,):
                 while block := source.read(BLOCK):
                     target.write(block)
                     bar.update(len(block))
-            partial.replace(file)
 
 
 def require_space(folder: Path, n_bytes: int) -> None:

@@ -17,18 +17,18 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from common import cli, layout, simulated
+from common import cli, io, layout, simulated
 from common.errors import InputError
 from tools.templates import build_templates
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.csv as pa_csv
+import pyarrow.compute as pa_compute
 import simulation
 from PIL import Image, ImageDraw, ImageFont
 from simulation import CHUNK, EMPTY, Array, Questions, SchoolSetting
-from subject_tree import Leaves, draw_subject_lists, list_paths, make_subjects, number_areas
+from subject_tree import Leaves, draw_subject_lists, list_paths, make_subjects
 from tqdm import tqdm
 
 # Raised whenever the same seed gives other data than before.
@@ -154,7 +154,8 @@ def simulate(rng: np.random.Generator, setting: SchoolSetting, subjects: pd.Data
     parts = zip(setting.students, setting.answers, setting.activity, strict=True)
     counts = np.concatenate([simulation.draw_counts(rng, *part, most) for part in parts])
     quizzes = simulation.draw_quizzes(rng, topic, setting.n_quizzes)
-    areas = number_areas(subjects)
+    # Of each topic, the number of its area.
+    areas = pd.factorize(subjects.loc[subjects["Level"] == 2, "parent"])[0]
     level = rng.random(len(areas))[topic[quizzes[:, 0]]]
     incidence = simulation.draw_incidence(rng, setting, counts, quizzes, level)
     question, student, sitting, slot = (
@@ -197,7 +198,7 @@ def simulate(rng: np.random.Generator, setting: SchoolSetting, subjects: pd.Data
     return School(setting, answers, students, questions, question_id, leaves, limits)
 
 
-def change_keys(rng: np.random.Generator, school: School, n_changed: int = 3) -> None:
+def change_keys(rng: np.random.Generator, school: School) -> None:
     """Count another option as correct in a third of the answers to some questions, in place.
 
     The official files of tasks 3/4 hold three questions whose key was changed at some time.
@@ -205,7 +206,7 @@ def change_keys(rng: np.random.Generator, school: School, n_changed: int = 3) ->
     answers = school.answers
     counts = answers["QuestionId"].value_counts().reindex(school.question_id, fill_value=0)
     common = np.flatnonzero(counts >= min(100, np.median(counts)))
-    for question in rng.choice(common, n_changed, replace=False):
+    for question in rng.choice(common, 3, replace=False):
         own = answers[answers["QuestionId"] == school.question_id[question]]
         early = own.index[own["start"] < np.quantile(own["start"], rng.uniform(0.2, 0.4))]
         key = (school.questions.key[question] + rng.integers(1, 4)) % 4 + 1
@@ -224,20 +225,12 @@ def write_table(path: Path, tables: Iterable[pd.DataFrame]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
         for table in tables:
-            if not file.tell():
-                file.write(",".join(table.columns).encode() + b"\n")
-            columns = []
-            for _, column in table.items():
-                cells = pa.array(column)
+            for name, column in table.items():
                 if isinstance(column.array, pd.arrays.IntegerArray):
-                    cells = pa.compute.binary_join_element_wise(cells.cast(pa.string()), ".0", "")
-                columns.append(cells)
-            # A list of subjects holds commas.
-            quoting = "needed" if "SubjectId" in table else "none"
-            options = pa_csv.WriteOptions(
-                include_header=False, quoting_style=quoting, batch_size=1 << 14
-            )
-            pa_csv.write_csv(pa.table(columns, [*map(str, range(len(columns)))]), file, options)
+                    numbers = pa.array(column).cast(pa.string())
+                    cells = pa_compute.binary_join_element_wise(numbers, ".0", "")
+                    table = table.assign(**{str(name): pd.arrays.ArrowExtensionArray(cells)})
+            io.write_csv_to(file, table, header=not file.tell())
 
 
 def chunks(n_rows: int) -> Iterator[slice]:
@@ -398,9 +391,7 @@ def write_images(rng: np.random.Generator, folder: Path, school: School) -> None
         image.save(folder / f"{question_id}.jpg", quality=80)
 
 
-def write_tree(
-    folder: Path, size: str, seed: int, n_questions: int | None = None
-) -> dict[str, Any]:
+def write_tree(folder: Path, size: str, seed: int, n_questions: int | None) -> dict[str, Any]:
     """Simulate and write all official files; return what the marker says of them."""
     streams = iter(np.random.default_rng(seed).spawn(16))
     subjects = make_subjects()
@@ -443,18 +434,19 @@ def write_tree(
     }
 
 
-def generate(
-    output_dir: Path, template_dir: Path, size: str, seed: int, n_questions: int | None = None
-) -> None:
-    """Write the simulated tree and its templates; all files appear at the end, or none.
+def generate(output_dir: Path, size: str, seed: int, n_questions: int | None = None) -> Path:
+    """Write the simulated tree and its templates, all files at the end, or none.
 
-    The output folder is laid out like `data/`. `InputError` if it holds real files, or another
-    process simulates into it.
+    Returns the folder of the templates. The output folder is laid out like `data/`. `InputError` if
+    it holds real files, or another process simulates into it.
     """
     folders = (TRAIN, METADATA, TEST, layout.IMAGES_DIR.name)
     write = partial(write_tree, size=size, seed=seed, n_questions=n_questions)
     simulated.place_simulated(output_dir, folders, write)
-    build_templates(output_dir, template_dir)
+    is_default = output_dir.resolve() == layout.DATA_DIR
+    templates = layout.TEMPLATE_DIR if is_default else output_dir / layout.TEMPLATE_DIR.name
+    build_templates(output_dir, templates)
+    return templates
 
 
 def main() -> None:
@@ -467,9 +459,7 @@ def main() -> None:
     parser.add_argument("--questions", type=kind, metavar="N", help=told)
     cli.add_folder(parser, "--output_dir", layout.DATA_DIR)
     options = parser.parse_args()
-    is_default = options.output_dir.resolve() == layout.DATA_DIR
-    templates = layout.TEMPLATE_DIR if is_default else options.output_dir / layout.TEMPLATE_DIR.name
-    generate(options.output_dir, templates, options.size, options.seed, options.questions)
+    templates = generate(options.output_dir, options.size, options.seed, options.questions)
     print(
         f"simulated data ({options.size}) in {cli.show(options.output_dir)}, "
         f"templates in {cli.show(templates)}"

@@ -71,11 +71,6 @@ def make_subjects() -> pd.DataFrame:
     return table
 
 
-def number_areas(subjects: pd.DataFrame) -> Array:
-    """Return for each topic the number of its area; int (n_topics,)."""
-    return pd.factorize(subjects.loc[subjects["Level"] == 2, "parent"])[0]
-
-
 def list_paths(subjects: pd.DataFrame, leaves: Leaves) -> list[str]:
     """Return for each question the sorted ids of its subjects and of all above them, as text."""
     paths: dict[int, set[int]] = {-1: set()}

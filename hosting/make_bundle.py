@@ -233,7 +233,7 @@ def _get_data(
     # The generator lies in data/, beside the modules that it needs.
     sys.path.append(str(layout.ROOT / "data"))
     generator = importlib.import_module("generate_sample")
-    generator.generate(data_dir, base / "unused_templates", options.size or "small", seed)
+    generator.generate(data_dir, options.size or "small", seed)
     return data_dir, []
 
 

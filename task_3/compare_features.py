@@ -11,13 +11,8 @@ Prints:  a Markdown table, like those in tests/benchmarks/task_3.md
 
 from pathlib import Path
 
-from common import cli, io, layout, metrics, schema, submission
-from common.evaluation.ranking import (
-    compare_with_experts,
-    rank_pairs,
-    read_judgements,
-)
-from common.schema import Column
+from common import cli, layout, metrics, submission
+from common.evaluation.ranking import compare_with_experts, rank_pairs, read_judgements
 from common.submission import read_ranking
 
 import numpy as np
@@ -35,12 +30,7 @@ def main() -> None:
     cli.add_folder(p, "--input_dir", layout.TRAIN_DIR)
     cli.add_folder(p, "--metadata_dir", layout.METADATA_DIR)
     cli.add_folder(p, "--test_dir", layout.TEST_DIR)
-    own = [layout.TRAIN_TASK_3_4]
-    told = f"answers; several files are joined (default {own[0]})"
-    p.add_argument("--train_data", nargs="+", metavar="FILE", default=own, help=told)
-    told = "counts of more answers (QuestionId, NumAnswers, NumCorrect), for the features that "
-    told += "need nothing else"
-    p.add_argument("--correct_rates", type=Path, metavar="FILE", help=told)
+    cli.add_file(p, "--train_data", layout.TRAIN_TASK_3_4)
     told = "rankings to add"
     p.add_argument("--rankings", type=Path, nargs="+", metavar="FILE", default=[], help=told)
     cli.add_template_flags(p, layout.TEMPLATE_TASK_3)
@@ -48,21 +38,16 @@ def main() -> None:
     judgements = read_judgements(options.test_dir / layout.answers_name(3, options.phase))
     template = cli.template_path(options, layout.TEMPLATE_DIR, layout.TEMPLATE_TASK_3)
     question = submission.read_ranking_template(template)
-    train = [options.input_dir / name for name in options.train_data]
     names = features.available_features(options.metadata_dir)
+    train = options.input_dir / options.train_data
     data = features.read_for_features(names, train, question, options.metadata_dir)
     rows = np.searchsorted(data.questions.index, question)
 
-    values = {}
-    for name in tqdm(names, desc="features", unit="feature", disable=None, leave=False):
-        values[name] = features.shrink(FEATURES[name], data)[rows]
-    if options.correct_rates:
-        values["correct_rate"] = rate = read_correct_rates(options.correct_rates, question)
-        values["correct_entropy"] = features.binary_entropy(rate)
     rankings = {}
-    for name, value in values.items():
+    for name in tqdm(names, desc="features", unit="feature", disable=None, leave=False):
         better = FEATURES[name].better
-        ranking = pd.Series(submission.rank_by_quality(question, better * value), question)
+        quality = better * features.shrink(FEATURES[name], data)[rows]
+        ranking = pd.Series(submission.rank_by_quality(question, quality), question)
         rankings[f"{name}, {'high' if better > 0 else 'low'}"] = ranking
     rankings |= {cli.show(path): read_ranking(path, template) for path in options.rankings}
 
@@ -85,15 +70,6 @@ def main() -> None:
         f"\nRandom rankings reach {floor.mean():.2f} on average with their best expert, at most "
         f"1 in 20 exceeds {np.percentile(floor, 95):.2f}."
     )
-
-
-def read_correct_rates(path: Path, question: io.IntArray) -> features.FloatArray:
-    """Read the share of right answers to questions from their counts; NaN without answers."""
-    columns = (schema.QUESTION_ID, Column("NumAnswers"), Column("NumCorrect"))
-    counts = io.read_table(io.file_source(path), columns)
-    counts = counts[counts["NumAnswers"] > 0].drop_duplicates("QuestionId", keep="last")
-    rate = pd.Series(counts["NumCorrect"] / counts["NumAnswers"]).set_axis(counts["QuestionId"])
-    return rate.reindex(question).to_numpy()
 
 
 if __name__ == "__main__":

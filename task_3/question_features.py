@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from common import io, item_response, layout, metadata, schema
-from common.answers import find_repeats, number_ids, pair_keys, read_answers
+from common.answers import number_ids, read_answers
 from common.errors import InputError
 
 import numpy as np
@@ -82,47 +82,36 @@ def number_answers(answers: pd.DataFrame, question_id: IntArray) -> QuestionAnsw
 
 
 def read_for_features(
-    names: Sequence[str], train: Sequence[Path], question_id: IntArray, metadata_dir: Path | None
+    names: Sequence[str], train: Path, question_id: IntArray, metadata_dir: Path | None
 ) -> QuestionAnswers:
-    """Read training answers, several files joined, and the metadata that some features need.
+    """Read training answers, and the metadata that some features need.
 
     `question_id` are questions that get a row even if nobody answered them; the folder has the
     official metadata of tasks 3 and 4, None where there is none.
     """
     files: dict[str, Path] = {}
     for name in names:
-        needs = FEATURES[name].needs
-        if needs and metadata_dir is None:
-            raise InputError(
-                f"{train[0]}: the feature {name} needs {needs} of the same data, expected its "
-                "folder by --metadata_dir"
-            )
-        if needs and metadata_dir is not None:
+        if needs := FEATURES[name].needs:
+            if metadata_dir is None:
+                raise InputError(
+                    f"{train}: the feature {name} needs {needs} of the same data, expected its "
+                    "folder by --metadata_dir"
+                )
             files[needs] = metadata_dir / needs
     of_answers = files.get(_OF_ANSWERS)
-    of_questions = files.get(_OF_QUESTIONS)
-    parts = [read_answers(path, options=True, ids=of_answers is not None) for path in train]
-    for path, part in zip(train, parts, strict=True):
-        if of_answers and "AnswerId" not in part:
-            raise InputError(f"{path}: column 'AnswerId' is missing, but the metadata need it")
-    answers = pd.concat(parts, ignore_index=True)
-    repeats = find_repeats(pair_keys(answers["UserId"], answers["QuestionId"]))
-    if len(repeats):
-        # Each file by itself has been checked.
-        twice = answers.loc[repeats[0]]
-        raise InputError(
-            f"{' and '.join(map(str, train))}: both hold UserId {twice['UserId']} and QuestionId "
-            f"{twice['QuestionId']} ({len(repeats)} such pairs), expected each once"
-        )
+    answers = read_answers(train, options=True, ids=of_answers is not None)
     if of_answers:
+        if "AnswerId" not in answers:
+            raise InputError(f"{train}: column 'AnswerId' is missing, but the metadata need it")
         columns = (schema.CONFIDENCE, schema.GROUP_ID, schema.QUIZ_ID)
         ids = answers["AnswerId"].to_numpy()
         told = metadata.read_circumstances(of_answers, ids, columns=columns)
         answers = answers.assign(**told[["Confidence", "GroupId", "QuizId"]])
     data = number_answers(answers, question_id)
-    if of_questions:
-        listed = metadata.read_question_subjects(of_questions, data.questions.index.to_numpy())
-        count = listed["row"].value_counts().reindex(range(len(data.questions)))
+    if _OF_QUESTIONS in files:
+        asked = data.questions.index.to_numpy()
+        listed = metadata.read_question_subjects(files[_OF_QUESTIONS], asked)
+        count = listed["row"].value_counts().reindex(range(len(asked)))
         data.questions["n_subjects"] = count.to_numpy(np.float64)
     return data
 

@@ -55,7 +55,7 @@ def main() -> None:
 
     names = features.available_features(options.metadata_dir)
     question = ranking.index.to_numpy()
-    data = features.read_for_features(names, [train], question, options.metadata_dir)
+    data = features.read_for_features(names, train, question, options.metadata_dir)
     scores = {
         name: compare(FEATURES[name], data)
         for name in tqdm(names, desc="features", unit="feature", disable=None, leave=False)

@@ -25,7 +25,7 @@ def main() -> None:
     options = parser.parse_args()
     paths = cli.sample_model_paths(options, TASK)
     question = submission.read_ranking_template(paths.template)
-    data = read_for_features(["mean_confidence"], [paths.train], question, paths.metadata)
+    data = read_for_features(["mean_confidence"], paths.train, question, paths.metadata)
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `data`, two DataFrames. Out: `quality`, a number for every row of `question`.

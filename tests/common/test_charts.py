@@ -4,7 +4,6 @@ import re
 from itertools import groupby, pairwise
 from math import isnan, nan
 from typing import Any
-from xml.etree import ElementTree
 
 from common import charts
 from common.charts import Curve, Dot, Panel
@@ -255,19 +254,3 @@ def test_charts_follow_the_page_and_nothing_else() -> None:
     assert 'aria-label="&quot;dots&quot;"' in dots
     # Whatever script a name is in.
     assert ">\u6a21\u578b</text>" in dots
-
-
-def test_a_picture_stands_alone() -> None:
-    chart = charts.dot_chart([Dot("a < b", 0.5)], label="l", digits=2)
-    title = f"a title so long that it is broken into lines, <b> & all: {'word ' * 12}".strip()
-    file = charts.picture(chart, title)
-    root = ElementTree.fromstring(file)
-    assert root.tag == "{http://www.w3.org/2000/svg}svg"
-    said = " ".join("".join(root.itertext()).split())
-    assert title in said and "a < b" in said
-    # Colours of its own, for light and for dark.
-    light, dark = file.split("prefers-color-scheme: dark")
-    for name in set(re.findall(r"var\((--\w+)\)", file)):
-        assert f"{name}:" in light and f"{name}:" in dark.split("</style>")[0]
-    assert "Canvas" not in file
-    assert float(root.attrib["height"]) > draw(chart).size[1]

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import Run, Says, Write
-from exploration import bin_edges
+from explore import bin_edges
 from page_reading import Page, read_page
 from run_scripts import ROOT
 
@@ -30,14 +30,13 @@ def sections(page: Page) -> list[str]:
     return [name for name in page.headings if name in SECTIONS or name.startswith("Tasks ")]
 
 
-def explore(run: Run, folder: Path, output: Path, *more: object) -> dict[str, Page]:
+def explore(run: Run, folder: Path, output: Path) -> dict[str, Page]:
     """Run the script on a folder; return the pages that it has written, by name."""
-    done = run([SCRIPT, "--data_dir", folder, "--output_dir", output, *more])
+    done = run([SCRIPT, "--data_dir", folder, "--output_dir", output])
     assert done.returncode == 0, done.stderr
     written = [Path(path) for path in re.findall(r"^written: (.*)$", done.stdout, re.MULTILINE)]
     assert done.stdout.count("\n") == len(written)
-    pages = [path for path in written if path.suffix == ".html"]
-    return {path.name: read_page(path.read_text(encoding="utf-8")) for path in pages}
+    return {path.name: read_page(path.read_text(encoding="utf-8")) for path in written}
 
 
 # ---- What the page says --------------------------------------------------------------------------
@@ -75,11 +74,6 @@ def part(request: pytest.FixtureRequest, simulated_kit: Path, html: str) -> Simp
         subjects=read("metadata/subject_metadata.csv", index_col=0),
         about=questions[["QuestionId"]].join(subjects).merge(answers, on="QuestionId"),
     )
-
-
-def rated(rows: Any) -> str:
-    """Return how a chart tells a number of answers."""
-    return f"{len(rows):,} answers" + (f", {rows.IsCorrect.mean():.0%} right" if len(rows) else "")
 
 
 def bars(shares_n: Any, shares_of: Any, things: str) -> list[str]:
@@ -169,15 +163,6 @@ def test_what_is_counted(part: SimpleNamespace) -> None:
         for level, rows in joined.groupby("Confidence")
         for value in (rows.IsCorrect.mean(), level / 100)
     }
-    months = date.dt.to_period("M")
-    assert part.titles["Answers by month"] == [
-        f"{month:%b %Y}: {rated(joined[months == month])}"
-        for month in pd.period_range(months.min(), months.max())
-    ]
-    titles = [title for title in part.titles["When in the week"] if ": 0 answers" not in title]
-    assert titles == [
-        f"{WEEKDAYS[day]} {hour}:00 to {hour}:59: {rated(rows)}" for (day, hour), rows in hours
-    ]
     assert [title.partition(" students")[0] for title in part.titles["Year of birth"]] == [
         f"born in {each}: {(year == each).sum()}" for each in range(year.min(), year.max() + 1)
     ]
@@ -307,8 +292,7 @@ def test_what_is_not_there_is_said(tiny_kit: Path, run: Run, tmp_path: Path) -> 
 
 def test_faults(tiny_kit: Path, fails: Says, tmp_path: Path) -> None:
     def fault(folder: Path) -> str:
-        output = ["--output_dir", tmp_path / "out", "--pictures", tmp_path / "out"]
-        return fails([SCRIPT, "--data_dir", folder, *output])
+        return fails([SCRIPT, "--data_dir", folder, "--output_dir", tmp_path / "out"])
 
     missing, folder = tmp_path / "nowhere", tmp_path / "train_data"
     assert fault(missing) == f"{missing}: not found, expected a folder laid out like data/"
@@ -317,25 +301,24 @@ def test_faults(tiny_kit: Path, fails: Says, tmp_path: Path) -> None:
     train = folder / "train_task_3_4.csv"
     train.write_text("QuestionId,UserId,IsCorrect\n5,2,1\n7,3,2\n")
     assert fault(tiny_kit / "data").startswith(f"{train}: column 'IsCorrect': row 3 is '2'")
-    (folder / "train_task_1_2.csv").unlink()
-    assert fault(tiny_kit / "data").startswith(f"--pictures: {train} is not simulated")
     assert not (tmp_path / "out").exists()
 
 
-def test_the_pictures_are_those_that_the_script_makes(
-    run: Run, succeeds: Says, tmp_path: Path
-) -> None:
+def test_the_pictures_of_the_readme_are_of_the_page(succeeds: Says, tmp_path: Path) -> None:
     succeeds(["data/generate_sample.py", "--size", "small", "--output_dir", tmp_path])
     # They are of tasks 1/2.
     (tmp_path / "train_data/train_task_3_4.csv").unlink()
-    explore(run, tmp_path, tmp_path, "--pictures", tmp_path / "pictures")
-    made, committed = (
-        {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
-        for folder in (tmp_path / "pictures", ROOT / "data/pictures")
-    )
-    assert made == committed
-    for text in made.values():
-        assert "Simulated data: " in "".join(ElementTree.fromstring(text).itertext())
+    succeeds(["data/explore.py", "--data_dir", tmp_path, "--output_dir", tmp_path])
+    command = ["tests/benchmarks/readme_pictures.py", "--input_dir", tmp_path]
+    succeeds([*command, "--output_dir", tmp_path / "pictures"])
+    for path in (ROOT / "data/pictures").iterdir():
+        picture = path.read_text(encoding="utf-8")
+        assert (tmp_path / "pictures" / path.name).read_text(encoding="utf-8") == picture
+        assert "Simulated data: " in "".join(ElementTree.fromstring(picture).itertext())
+        # Colours of its own, for light and for dark.
+        light, dark = picture.split("prefers-color-scheme: dark")
+        for name in set(re.findall(r"var\((--\w+)\)", picture)):
+            assert f"{name}:" in light and f"{name}:" in dark.split("</style>")[0]
 
 
 def test_a_page_about_real_answers(real_data: Path, run: Run, tmp_path: Path) -> None:

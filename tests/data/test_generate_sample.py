@@ -14,6 +14,8 @@ import pandas as pd
 import pytest
 from conftest import Run, Says
 from PIL import Image
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import OneHotEncoder
 from subject_tree import make_subjects
 
 GROUPS = ("1_2", "3_4")
@@ -53,7 +55,7 @@ HEADERS = {
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a tiny simulated tree: only read from it."""
     folder = tmp_path_factory.mktemp("simulated") / "data"
-    generate_sample.generate(folder, folder / "submission_templates", "tiny", 0)
+    generate_sample.generate(folder, "tiny", 0)
     return folder
 
 
@@ -284,7 +286,7 @@ def test_a_run_that_fails_leaves_the_files_whole_and_so_does_one_over_real_files
 
     with monkeypatch.context() as patch, pytest.raises(OSError, match="No space left"):
         patch.setattr(Image.Image, "save", full_disk)
-        generate_sample.generate(data, data / "submission_templates", "tiny", 7)
+        generate_sample.generate(data, "tiny", 7)
     assert content(data) == content(tree)
     # A real file, though of the same size, has taken the place of a simulated one.
     real = data / TRAIN["1_2"]
@@ -336,20 +338,14 @@ def school() -> Any:
 
 def rasch_accuracy(answers: Any) -> tuple[float, float]:
     """Accuracy on a fifth of the answers: of each question's majority, and of a Rasch model."""
-    student, question = (answers[name].factorize()[0] for name in ("UserId", "QuestionId"))
-    held_out = np.random.default_rng(0).random(len(student)) < 0.2
-    is_correct = answers.IsCorrect.to_numpy(float)
-    s, q, y = student[~held_out], question[~held_out], is_correct[~held_out]
-    ability, easiness = np.zeros(student.max() + 1), np.zeros(question.max() + 1)
-    majority = np.bincount(q, y - 0.5, len(easiness)) > 0
-    for _ in range(12):
-        # Newton steps for each side in turn, with normal priors of variance 2.
-        for values, index in ((easiness, q), (ability, s)):
-            p = 1 / (1 + np.exp(-ability[s] - easiness[q]))
-            slope = np.bincount(index, y - p, minlength=len(values)) - values / 2
-            values += slope / (np.bincount(index, p * (1 - p), minlength=len(values)) + 0.5)
-    s, q, y = student[held_out], question[held_out], is_correct[held_out]
-    return (majority[q] == y).mean(), ((ability[s] + easiness[q] > 0) == y).mean()
+    held_out = np.random.default_rng(0).random(len(answers)) < 0.2
+    train, test = answers[~held_out], answers[held_out]
+    majority = test.QuestionId.map(train.groupby("QuestionId").IsCorrect.mean()) > 0.5
+    encoder = OneHotEncoder(handle_unknown="ignore").fit(train[["UserId", "QuestionId"]])
+    x = [encoder.transform(part[["UserId", "QuestionId"]]) for part in (train, test)]
+    # C is the variance of the normal priors.
+    model = LogisticRegression(C=2, fit_intercept=False, tol=1e-7).fit(x[0], train.IsCorrect)
+    return (majority == test.IsCorrect).mean(), model.score(x[1], test.IsCorrect)
 
 
 def test_tasks_3_4_have_the_official_counts_and_marginals_like_the_real_ones(school: Any) -> None:

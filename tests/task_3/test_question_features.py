@@ -2,14 +2,12 @@
 
 from pathlib import Path
 
-from common.errors import InputError
-
 import numpy as np
 import pandas as pd
 import pytest
 import question_features as qf
 import scipy.stats
-from conftest import Write, answers_frame
+from conftest import answers_frame
 
 RNG = np.random.default_rng
 Example = tuple[qf.QuestionAnswers, pd.DataFrame]
@@ -200,18 +198,6 @@ def test_every_feature_survives_scarce_answers(name: str) -> None:
         assert value.shape == (5,)
         assert not np.isinf(value).any()
         assert np.isnan(value[4]) or name == "number_of_subjects"
-
-
-def test_several_files_are_put_together(write: Write, tmp_path: Path) -> None:
-    header = "QuestionId,UserId,AnswerId,IsCorrect,CorrectAnswer,AnswerValue\n"
-    one = write("one.csv", header + "5,1,0,1,2,2\n")
-    two = write("two.csv", header + "5,2,1,0,2,3\n")
-    data = qf.read_for_features(["option_entropy"], [one, two], np.array([5, 6]), tmp_path)
-    assert qf.option_entropy(data)[0] == 1
-    with pytest.raises(InputError, match="both hold UserId 1 and QuestionId 5"):
-        qf.read_for_features(["option_entropy"], [one, one], np.array([5]), tmp_path)
-    assert "mean_confidence" not in qf.available_features(tmp_path)
-    assert "irt_slope" in qf.available_features(tmp_path)
 
 
 def test_the_doubted_key_of_sat12_is_found(real_data: Path) -> None:

@@ -98,7 +98,7 @@ def test_pages_of_questions_and_of_the_ranking(simulated_kit: Path, ranked: Path
 def test_features_are_compared_with_all_questions(simulated_kit: Path, ranked: Path) -> None:
     """Better than: of the other questions, those with less, or with more where less is better."""
     ranking = read_ranking(ranked)
-    files = [simulated_kit / "data/train_data/train_task_3_4.csv"], ranking.index.to_numpy()
+    files = simulated_kit / "data/train_data/train_task_3_4.csv", ranking.index.to_numpy()
     data = qf.read_for_features([*qf.FEATURES], *files, simulated_kit / "data/metadata")
     pages = read_pages(ranked / "pages")
     asked = [int(name.removeprefix("question_")) for name in pages if name != "ranking"]

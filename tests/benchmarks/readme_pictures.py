@@ -1,0 +1,82 @@
+"""Make the pictures of the kit's README of two charts of the page about the small simulated data.
+
+Run:     python data/generate_sample.py --size small --output_dir DIR
+         python data/explore.py --data_dir DIR --output_dir DIR
+         python tests/benchmarks/readme_pictures.py --input_dir DIR
+Writes:  data/pictures/difficulty.svg and confidence.svg
+"""
+
+import re
+
+from common import cli, io, layout
+from common.drawing import GREY, LINE_HEIGHT, SOFT, WIDTH, wrap
+from common.errors import InputError
+
+# Each picture's name, the chart's heading on the page, and what is written above the picture.
+PICTURES = (
+    ("difficulty", "How difficult the questions are", "how difficult the questions are"),
+    (
+        "confidence",
+        "Confidence and correctness",
+        "share right (dot) for each confidence stated (diamond)",
+    ),
+)
+MARGIN = 10.0
+# An image cannot take the colours of the page that shows it: it brings its own, and a ground to
+# stand on, so that it can be read even where page and browser disagree on light or dark.
+STYLE = """<style>
+:root { --text: #1f2328; --soft: #59636e; --grey: #8c959f; --line: #d1d9e0; --ground: #ffffff;
+        --accent: 37 99 235; }
+@media (prefers-color-scheme: dark) {
+  :root { --text: #f0f6fc; --soft: #9198a1; --grey: #656c76; --line: #3d444d; --ground: #0d1117;
+          --accent: 96 165 250; }
+}
+svg { color: var(--text); font-family: system-ui, sans-serif; }
+</style>
+<rect width="100%" height="100%" rx="6" fill="var(--ground)"/>"""
+
+
+def main() -> None:
+    """Cut the charts from the page and write the pictures."""
+    p = cli.parser(__doc__)
+    cli.add_folder(p, "--input_dir", layout.TEST_OUTPUT_DIR, "where explore.html lies")
+    cli.add_folder(p, "--output_dir", layout.DATA_DIR / "pictures")
+    options = p.parse_args()
+    path = options.input_dir / "explore.html"
+    page = path.read_text(encoding="utf-8")
+    if "Nothing on this page is about real students" not in page:
+        raise InputError(f"{path}: is not about simulated data, of which alone pictures are made")
+    for name, heading, title in PICTURES:
+        before, _, after = page.partition(f'aria-label="Tasks 1/2: {heading}"')
+        start = before.rpartition('<svg class="chart" ')[2]
+        chart = f'class="chart" {start}aria-label=""{after.partition("</svg>")[0]}</svg>'
+        io.write_text(options.output_dir / f"{name}.svg", frame(chart, f"Simulated data: {title}"))
+
+
+def frame(chart: str, title: str) -> str:
+    """Return a chart, without the beginning of its tag, below a title, as a file of its own."""
+    for mixed, own in ((SOFT, "var(--soft)"), (GREY, "var(--grey)")):
+        chart = chart.replace(mixed, own)
+    lines = wrap(title, WIDTH - 2 * MARGIN, bold=True)
+    above = LINE_HEIGHT * len(lines) + 2 * MARGIN
+    width, height = map(float, re.findall(r'viewBox="0 0 (\S+) (\S+)"', chart)[0])
+    size = f"{width + 2 * MARGIN:g}", f"{height + above + MARGIN:g}"
+    texts = [
+        f'<text x="{MARGIN:g}" y="{MARGIN + LINE_HEIGHT * (row + 0.8):g}" font-size="11.5" '
+        f'font-weight="600"\n fill="currentColor">{line}</text>'
+        for row, line in enumerate(lines)
+    ]
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {" ".join(size)}"\n '
+            f'width="{size[0]}" height="{size[1]}">',
+            STYLE,
+            *texts,
+            f'<svg x="{MARGIN:g}" y="{above:g}"\n width="{width:g}" height="{height:g}" {chart}',
+            "</svg>",
+        ]
+    )
+
+
+if __name__ == "__main__":
+    cli.run(main)
