@@ -134,11 +134,12 @@ def find_ids(distinct: IntArray, ids: IntArray | pd.Series) -> npt.NDArray[np.in
     return np.where(found, place, len(distinct)).astype(np.int32)
 
 
-def find_rows(ids: IntArray, wanted: IntArray) -> npt.NDArray[np.int32]:
+def find_rows(ids: IntArray | pd.Series, wanted: IntArray | pd.Series) -> npt.NDArray[np.int32]:
     """Find the row that holds each wanted id; -1 for one that is not there, or is unknown, -1.
 
     The ids are in any order, each at most once, apart from -1.
     """
+    ids, wanted = np.asarray(ids), np.asarray(wanted)
     highest = int(ids.max(initial=-1))
     if highest < 4 * len(ids) + _SMALL_TABLE:
         row = np.full(highest + 2, -1, np.int32)

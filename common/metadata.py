@@ -213,7 +213,7 @@ def _read_whole(path: Path, columns: Sequence[Column]) -> pd.DataFrame:
         if file.read(1) not in b"\r\n":
             row = source.row_number(len(data) - 1)
             raise InputError(f"{path}: row {row} has no line end; is the file cut off?")
-    ids = data[columns[0].name] = io.to_ids(data[columns[0].name].to_numpy())
+    ids = data[columns[0].name] = io.to_ids(data[columns[0].name])
     require_distinct(source, columns[0].name, ids)
     return data
 

@@ -63,7 +63,7 @@ def read_template(path: Path) -> pd.DataFrame:
     template = io.read_table(source, columns, keep_others=True)
     require_distinct_pairs(source, template)
     if schema.ANSWER_ID.name in template:
-        template[schema.ANSWER_ID.name] = io.to_ids(template[schema.ANSWER_ID.name].to_numpy())
+        template[schema.ANSWER_ID.name] = io.to_ids(template[schema.ANSWER_ID.name])
     return template
 
 
@@ -71,7 +71,7 @@ def read_ranking_template(path: Path) -> IntArray:
     """Read the QuestionIds that a ranking of task 3 must hold, in the template's order, int32."""
     made.require_current([path])
     source = io.file_source(path)
-    question = io.read_columns(source, [schema.QUESTION_ID])["QuestionId"]
+    question = io.read_table(source, [schema.QUESTION_ID])["QuestionId"].to_numpy()
     require_distinct(source, "QuestionId", question)
     return question
 
@@ -293,7 +293,7 @@ def read_ranking(path: Path, template: Path, report: Report = stop) -> pd.Series
     expected = read_ranking_template(template)
     source = submission_source(path, 3, template, report)
     columns = (schema.QUESTION_ID, schema.RANKING)
-    question, ranking = io.read_columns(source, columns, report).values()
+    question, ranking = io.read_table(source, columns, report=report).to_numpy().T
     match_ids(source, "QuestionId", question, expected.tolist(), "the template", report)
     ranks = np.arange(1, len(expected) + 1)
     outside = np.flatnonzero(~np.isin(ranking, [schema.UNREADABLE, *ranks]))
