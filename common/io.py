@@ -9,6 +9,7 @@ spreadsheet shows them: the header is row 1, the first data row is row 2.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import difflib
 import glob
@@ -52,8 +53,8 @@ _BLOCK = 1 << 22
 # A file of more bytes is read by pyarrow, if it is there.
 LARGE = 1 << 20
 # A file that holds one of these is read row by row: pyarrow takes 0x10 for a number, and both
-# readers handle quotation marks in other ways, and drop a mark of byte order.
-_MARKS = (b'"', b"\0", b"x", b"X", "\ufeff".encode())
+# readers handle quotation marks in other ways.
+_MARKS = (b'"', b"\0", b"x", b"X")
 # Stands at the end of a file that is read row by row; no UTF-8 text holds half a surrogate pair.
 _END = "\ud800"
 # What bytes that are not UTF-8 are read as.
@@ -274,7 +275,8 @@ def _read_quickly(
                 return []
             while block := file.read(_BLOCK):
                 block += file.readline()
-                if any(mark in block for mark in _MARKS):
+                # Both readers drop a byte order mark.
+                if block.startswith(codecs.BOM_UTF8) or any(mark in block for mark in _MARKS):
                     return []
                 cells = read(block, len(header), wanted)
                 parts.append({place: _check(cells[str(place)], wanted[place]) for place in wanted})
