@@ -45,7 +45,6 @@ Table: TypeAlias = "Mapping[str, Any] | pd.DataFrame"
 
 # How many offending rows an error message shows.
 SHOWN = 3
-_LONGEST_HEADER = 1 << 16
 _SHOWN_HEADER = 300
 # Rows that are read at once: few enough to leave no large holes in the memory.
 _CHUNK = 1 << 16
@@ -64,36 +63,30 @@ csv.field_size_limit(sys.maxsize)
 
 @dataclass(frozen=True)
 class Source:
-    """A CSV file, on disk or inside a zip, by its name in messages; it can be opened several times.
-
-    `column_names` are those of a file without a header; empty where row 1 is one.
-    """
+    """A CSV file, on disk or in a zip, by its name in messages; it can be opened several times."""
 
     name: str
     open: Callable[[], BinaryIO]
+    # Of a file without a header; empty where row 1 is one.
     column_names: tuple[str, ...] = ()
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the number and the cells of every row, the header too; a blank line is no row."""
         with self.open() as file:
             lines = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="")
-            number = 0
             for number, row in enumerate(csv.reader(chain(lines, [_END])), start=1):
                 if row == [_END]:
                     return
+                if row and row[-1].endswith(_END):
+                    raise InputError(
+                        f"{self.name}: row {number} has a quotation mark that is not closed; is "
+                        "the file cut off?"
+                    )
                 if row and (len(row) > 1 or not row[0].isspace()):
                     yield number, row
-        # The last row has swallowed the end.
-        raise InputError(
-            f"{self.name}: row {number} has a quotation mark that is not closed; is the file cut "
-            "off?"
-        )
 
     def row_number(self, index: int) -> int:
-        """Return the number of a data row, given its place from 0, as a spreadsheet shows it.
-
-        This reads the file up to that row: a blank line is not a data row, but has a number.
-        """
+        """Return the number of a data row, given its place from 0; this reads the file up to it."""
         place = index if self.column_names else index + 1
         return next((number for number, _ in islice(self.rows(), place, None)), place + 1)
 
@@ -119,11 +112,7 @@ def require_file(path: Path) -> None:
 
 
 def require_place(path: Path) -> None:
-    """Raise `InputError` if no file can be written at a place: a folder is there, or a device, or
-    the folder cannot be written to.
-
-    A script calls this before long work; `atomic_write` does so as well.
-    """
+    """Raise `InputError` if no file can be written at a place, by what is there or its folder."""
     if path.is_dir():
         raise InputError(f"{path}: is a folder, expected the name of a file to write")
     if path.exists() and not path.is_file():
@@ -178,23 +167,14 @@ def _open_file(path: Path) -> BinaryIO:
 
 def read_header(source: Source) -> list[str]:
     """Read the column names of a CSV source; an unnamed column is an empty text."""
-    with source.open() as file:
-        start = file.read(_LONGEST_HEADER)
-    if not start.strip():
+    number, names = next(source.rows(), (0, []))
+    if not names:
         expected = "rows" if source.column_names else "a header with column names in row 1"
         raise InputError(f"{source.name}: is empty, expected {expected}")
     if source.column_names:
         return list(source.column_names)
-    line = re.split(rb"[\r\n]", start, maxsplit=1)[0]
-    if len(line) == _LONGEST_HEADER:
-        raise InputError(f"{source.name}: row 1 is longer than {len(line):,} bytes, expected CSV")
-    try:
-        names = next(csv.reader([line.decode("utf-8-sig")], strict=True), [])
-    except UnicodeDecodeError:
-        raise InputError(f"{source.name}: row 1 is not UTF-8 text, expected CSV") from None
-    except csv.Error as error:
-        raise InputError(f"{source.name}: row 1 cannot be read as CSV: {error}") from None
-    if not any(names):
+    _require_text(source, [], number, names)
+    if number > 1 or not any(names):
         raise InputError(f"{source.name}: row 1 is blank, expected a header with column names")
     twice = [name for name in names if name and names.count(name) > 1]
     if twice:
@@ -453,8 +433,7 @@ def parse_json(text: str) -> Any:
 def atomic_write(*paths: Path) -> Iterator[list[BinaryIO]]:
     """Write files beside their destination; rename them all at the end, or none on any failure.
 
-    A run that is killed, or a disk that fills up, leaves every previous file whole. Missing
-    folders are made; a destination that cannot be written is an `InputError` before anything is.
+    Missing folders are made; a destination that cannot be written is an `InputError` before.
     """
     for path in paths:
         require_place(path)
