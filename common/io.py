@@ -328,7 +328,7 @@ def _check(cells: pd.Series, column: Column) -> pd.Series:
     values = cells.to_numpy()
     if column.dtype != DATE and not _are_valid(values, column).all():
         raise ValueError(column.name)
-    return pd.Series(values.astype(column.dtype, copy=False), copy=False)
+    return pd.Series(values.astype(column.dtype), copy=False)
 
 
 def _are_valid(values: npt.NDArray[Any], column: Column) -> npt.NDArray[np.bool_]:
