@@ -45,6 +45,7 @@ Table: TypeAlias = "Mapping[str, Any] | pd.DataFrame"
 
 # How many offending rows an error message shows.
 SHOWN = 3
+_LONGEST_HEADER = 1 << 16
 _SHOWN_HEADER = 300
 # Rows that are read at once: few enough to leave no large holes in the memory.
 _CHUNK = 1 << 16
@@ -167,6 +168,10 @@ def _open_file(path: Path) -> BinaryIO:
 
 def read_header(source: Source) -> list[str]:
     """Read the column names of a CSV source; an unnamed column is an empty text."""
+    with source.open() as file:
+        start = file.read(_LONGEST_HEADER)
+    if len(start) == _LONGEST_HEADER and not re.search(rb"[\r\n]", start):
+        raise InputError(f"{source.name}: row 1 is longer than {len(start):,} bytes, expected CSV")
     number, names = next(source.rows(), (0, []))
     if not names:
         expected = "rows" if source.column_names else "a header with column names in row 1"
