@@ -134,11 +134,12 @@ def find_ids(distinct: IntArray, ids: IntArray | pd.Series) -> npt.NDArray[np.in
     return np.where(found, place, len(distinct)).astype(np.int32)
 
 
-def find_rows(ids: IntArray, wanted: IntArray) -> npt.NDArray[np.int32]:
+def find_rows(ids: IntArray | pd.Series, wanted: IntArray | pd.Series) -> npt.NDArray[np.int32]:
     """Find the row that holds each wanted id; -1 for one that is not there, or is unknown, -1.
 
     The ids are in any order, each at most once, apart from -1.
     """
+    ids, wanted = np.asarray(ids), np.asarray(wanted)
     highest = int(ids.max(initial=-1))
     if highest < 4 * len(ids) + _SMALL_TABLE:
         row = np.full(highest + 2, -1, np.int32)
@@ -176,8 +177,10 @@ def find_repeats(keys: IntArray) -> npt.NDArray[np.int64]:
     return np.flatnonzero(pd.Series(keys).duplicated().to_numpy() & (keys >= 0))
 
 
-def require_distinct_pairs(source: io.Source, pairs: pd.DataFrame, report: Report = stop) -> None:
-    """Report if a pair of UserId and QuestionId appears twice in a file."""
+def require_distinct_pairs(
+    source: io.Source, pairs: pd.DataFrame, report: Report = stop
+) -> npt.NDArray[np.int64]:
+    """Report if a pair of UserId and QuestionId appears twice in a file; return the later rows."""
     student, question = pairs["UserId"].to_numpy(), pairs["QuestionId"].to_numpy()
     # To find out that there are none takes little memory: keys that are as small as they can be.
     width = int(question.max(initial=0)) + 1
@@ -188,7 +191,7 @@ def require_distinct_pairs(source: io.Source, pairs: pd.DataFrame, report: Repor
     np.add(small, question.astype(dtype, copy=False), out=small)
     small.sort()
     if not (small[1:] == small[:-1]).any():
-        return
+        return np.empty(0, np.int64)
     keys = pair_keys(student, question)
     repeats = find_repeats(keys)
     if len(repeats):
@@ -199,6 +202,7 @@ def require_distinct_pairs(source: io.Source, pairs: pd.DataFrame, report: Repor
             f"UserId {student[row]} and QuestionId {question[row]} ({len(repeats)} repeated rows), "
             "expected each pair once"
         )
+    return repeats
 
 
 def require_distinct(
@@ -227,9 +231,8 @@ def match_ids(
 ) -> npt.NDArray[np.int64]:
     """Find the row of every expected id, -1 where it is missing; there must be these, each once.
 
-    Ids are texts or numbers; of those found in a column, what could not be read was reported
-    before. `expected_in` says, for messages, where the expected ones come from; repeated, unknown
-    and missing ids are one report each.
+    Ids are texts or numbers, "" or -1 where they were reported before; `expected_in` says where the
+    expected ones come from.
     """
     require_distinct(source, column, found, report)
     rows = pd.Series(np.arange(len(found)), found)

@@ -188,8 +188,8 @@ def read_predictions(
     """
     columns = folds.ID, Column(column, TEXT, may_be_empty=may_be_empty)
     source = io.file_source(path)
-    data = io.read_columns(source, columns, report)
-    rows = match_ids(source, folds.ID.name, data["id"], ids, expected_in, report)
+    data = io.read_table(source, columns, report=report)
+    rows = match_ids(source, folds.ID.name, data["id"].to_numpy(object), ids, expected_in, report)
     values: list[Any] = []
     faults = {}
     for row, cell in enumerate(data[column]):
@@ -207,11 +207,10 @@ def report_cells(
     source: io.Source, column: str, faults: Mapping[Any, str], expected: str, report: Report
 ) -> None:
     """Report the wrong cells of a column in one line: what is wrong, by their place from 0."""
+    number = source.row_number
+    shown = [f"row {number(at)} {fault}" for at, fault in islice(faults.items(), io.SHOWN)]
     if faults:
-        number = source.row_number
-        shown = [f"row {number(at)} {fault}" for at, fault in islice(faults.items(), io.SHOWN)]
-        more = f" and {len(faults) - io.SHOWN} more rows" if len(faults) > io.SHOWN else ""
-        report(f"{source.name}: column '{column}': {'; '.join(shown)}{more}, expected {expected}")
+        io.report_cells(source, column, shown, len(faults), expected, report)
 
 
 def run_check(

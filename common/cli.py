@@ -17,8 +17,7 @@ from common.errors import InputError, one_line, printable
 def run(main: Callable[[], None]) -> NoReturn:
     """Run a script's main function; turn the user's mistakes into one line and exit code 2.
 
-    These are an `InputError`, and an `OSError` (a full disk, a folder that may not be written to).
-    Any other exception is a bug and shows its traceback.
+    Any exception but an `InputError` and an `OSError` is a bug and shows its traceback.
     """
     # So that half-written files are removed after SIGTERM too.
     for number in {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}:
@@ -73,12 +72,8 @@ def print_fault(message: str) -> None:
 
 
 def run_check(path: Path, name: str, check: Callable[[list[str]], list[str]]) -> None:
-    """Print what is wrong with a submission for ``task 1`` and exit with code 2, or a summary.
-
-    `check` appends the faults to what it is given, and returns the lines of the summary.
-    """
+    """Print the faults that `check` appends to a list, and exit with code 2; or its summary."""
     faults: list[str] = []
-    summary: list[str] = []
     try:
         summary = check(faults)
     except InputError as error:
@@ -87,7 +82,7 @@ def run_check(path: Path, name: str, check: Callable[[list[str]], list[str]]) ->
         print_fault(fault)
     if faults:
         sys.exit(2)
-    print("\n".join([f"{show(path)}: valid for {name}", *summary]))
+    print(f"{show(path)}: valid for {name}", *summary, sep="\n")
 
 
 def show(path: Path) -> str:
@@ -97,9 +92,7 @@ def show(path: Path) -> str:
 
 
 def require_outputs(outputs: Iterable[Path | None], inputs: Iterable[Path | None] = ()) -> None:
-    """Raise `InputError` if a file cannot be written, is read, or is of the kit's data, or if two
-    are the same; a command calls this before any work starts.
-    """
+    """Raise `InputError` if a file cannot be written, is an input or data, or is there twice."""
     taken = {_identity(path) for path in filter(None, inputs)}
     for path in filter(None, outputs):
         io.require_place(path)
@@ -330,9 +323,7 @@ def sample_model_paths(options: argparse.Namespace, task: int) -> _SampleModelPa
 
 
 def metadata_of(train_dir: Path, named: Path | str | None = None) -> Path | None:
-    """Return the folder of the metadata of training answers: the one named, "" for none, or else
-    that of the kit's own answers, and None for others, whose ids these files do not know.
-    """
+    """Return the folder of metadata that is named, "" for none; or that of the kit's answers."""
     if named is not None:
         if named and not Path(named).is_dir():
             raise InputError(f"{named}: not found, expected a folder of metadata")

@@ -42,7 +42,7 @@ def assign_folds(group: IntArray, n_folds: int, seed: int | Sequence[int]) -> np
 
 def describe_folds(path: Path) -> str:
     """Say how folds were made: ``10 folds --by_question``; the user's own have a fingerprint."""
-    n_folds = len(np.unique(io.read_columns(path, (_FOLD,))[_FOLD.name]))
+    n_folds = len(np.unique(io.read_table(path, (_FOLD,))[_FOLD.name]))
     record = made.read(path)
     if record is None:
         return f"{n_folds} folds {made.digest(path):.8}"
@@ -54,9 +54,9 @@ def read_folds(path: Path, ids: Sequence[str]) -> npt.NDArray[np.int32]:
     """Read the fold of every example, shape (examples,); the file holds just these, once each."""
     made.require_current([path])
     source = io.file_source(path)
-    columns = io.read_columns(source, (ID, _FOLD))
-    rows = match_ids(source, ID.name, columns[ID.name], ids, "the training examples")
-    return np.asarray(columns[_FOLD.name][rows])
+    found = io.read_table(source, (ID, _FOLD))
+    rows = match_ids(source, ID.name, found[ID.name].to_numpy(object), ids, "the training examples")
+    return found[_FOLD.name].to_numpy()[rows]
 
 
 def splits(fold: IntArray) -> Iterator[tuple[BoolArray, BoolArray]]:

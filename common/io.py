@@ -9,6 +9,7 @@ spreadsheet shows them: the header is row 1, the first data row is row 2.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import difflib
 import glob
@@ -28,21 +29,18 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 from common.errors import InputError, Report, printable, quote, stop
 from common.layout import ROOT, where_to_get
+from common.lazy import pd
 from common.made import is_running, this_process
 from common.schema import DATE, INT8, INT32, TEXT, UNREADABLE, Column
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:  # Importing it takes 0.4 s, which `--help` does without.
-    import pandas as pd
-
 IntArray = npt.NDArray[np.integer[Any]]
-Columns = dict[str, npt.NDArray[Any]]
 Table: TypeAlias = "Mapping[str, Any] | pd.DataFrame"
 
 # How many offending rows an error message shows.
@@ -52,9 +50,10 @@ _SHOWN_HEADER = 300
 # Rows that are read at once: few enough to leave no large holes in the memory.
 _CHUNK = 1 << 16
 _BLOCK = 1 << 22
-# A file of more bytes is read by pyarrow, if it is there and these are not in the file: it takes
-# 0x10 for a number, and handles quotation marks in another way.
+# A file of more bytes is read by pyarrow, if it is there.
 LARGE = 1 << 20
+# A file that holds one of these is read row by row: pyarrow takes 0x10 for a number, and both
+# readers handle quotation marks in other ways.
 _MARKS = (b'"', b"\0", b"x", b"X")
 # Stands at the end of a file that is read row by row; no UTF-8 text holds half a surrogate pair.
 _END = "\ud800"
@@ -65,36 +64,30 @@ csv.field_size_limit(sys.maxsize)
 
 @dataclass(frozen=True)
 class Source:
-    """A CSV file, on disk or inside a zip, by its name in messages; it can be opened several times.
-
-    `column_names` are those of a file without a header; empty where row 1 is one.
-    """
+    """A CSV file, on disk or in a zip, by its name in messages; it can be opened several times."""
 
     name: str
     open: Callable[[], BinaryIO]
+    # Of a file without a header; empty where row 1 is one.
     column_names: tuple[str, ...] = ()
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the number and the cells of every row, the header too; a blank line is no row."""
         with self.open() as file:
             lines = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="")
-            number = 0
             for number, row in enumerate(csv.reader(chain(lines, [_END])), start=1):
                 if row == [_END]:
                     return
+                if row and row[-1].endswith(_END):
+                    raise InputError(
+                        f"{self.name}: row {number} has a quotation mark that is not closed; is "
+                        "the file cut off?"
+                    )
                 if row and (len(row) > 1 or not row[0].isspace()):
                     yield number, row
-        # The last row has swallowed the end.
-        raise InputError(
-            f"{self.name}: row {number} has a quotation mark that is not closed; is the file cut "
-            "off?"
-        )
 
     def row_number(self, index: int) -> int:
-        """Return the number of a data row, given its place from 0, as a spreadsheet shows it.
-
-        This reads the file up to that row: a blank line is not a data row, but has a number.
-        """
+        """Return the number of a data row, given its place from 0; this reads the file up to it."""
         place = index if self.column_names else index + 1
         return next((number for number, _ in islice(self.rows(), place, None)), place + 1)
 
@@ -120,11 +113,7 @@ def require_file(path: Path) -> None:
 
 
 def require_place(path: Path) -> None:
-    """Raise `InputError` if no file can be written at a place: a folder is there, or a device, or
-    the folder cannot be written to.
-
-    A script calls this before long work; `atomic_write` does so as well.
-    """
+    """Raise `InputError` if no file can be written at a place, by what is there or its folder."""
     if path.is_dir():
         raise InputError(f"{path}: is a folder, expected the name of a file to write")
     if path.exists() and not path.is_file():
@@ -181,21 +170,16 @@ def read_header(source: Source) -> list[str]:
     """Read the column names of a CSV source; an unnamed column is an empty text."""
     with source.open() as file:
         start = file.read(_LONGEST_HEADER)
-    if not start.strip():
+    if len(start) == _LONGEST_HEADER and not re.search(rb"[\r\n]", start):
+        raise InputError(f"{source.name}: row 1 is longer than {len(start):,} bytes, expected CSV")
+    number, names = next(source.rows(), (0, []))
+    if not names:
         expected = "rows" if source.column_names else "a header with column names in row 1"
         raise InputError(f"{source.name}: is empty, expected {expected}")
     if source.column_names:
         return list(source.column_names)
-    line = re.split(rb"[\r\n]", start, maxsplit=1)[0]
-    if len(line) == _LONGEST_HEADER:
-        raise InputError(f"{source.name}: row 1 is longer than {len(line):,} bytes, expected CSV")
-    try:
-        names = next(csv.reader([line.decode("utf-8-sig")], strict=True), [])
-    except UnicodeDecodeError:
-        raise InputError(f"{source.name}: row 1 is not UTF-8 text, expected CSV") from None
-    except csv.Error as error:
-        raise InputError(f"{source.name}: row 1 cannot be read as CSV: {error}") from None
-    if not any(names):
+    _require_text(source, [], number, names)
+    if number > 1 or not any(names):
         raise InputError(f"{source.name}: row 1 is blank, expected a header with column names")
     twice = [name for name in names if name and names.count(name) > 1]
     if twice:
@@ -230,28 +214,6 @@ def read_table(
     `InputError` if a column is missing, the file is cut off or holds no rows, or a value is wrong;
     if `report` does not raise, a wrong cell becomes `Column.missing`.
     """
-    import pandas as pd
-
-    return pd.DataFrame(_read(source, columns, keep_others, report), copy=False)
-
-
-def read_columns(
-    source: Source | Path, columns: Sequence[Column], report: Report = stop
-) -> Columns:
-    """As `read_table`, but an array for each column, which may be written to; texts as objects."""
-    data = _read(source, columns, False, report)
-    return {
-        name: values if isinstance(values, np.ndarray) else values.to_numpy(object)
-        for name, values in data.items()
-    }
-
-
-def _read(
-    source: Source | Path, columns: Sequence[Column], keep_others: bool, report: Report
-) -> dict[str, Any]:
-    """Return an array, or a Series of texts, for each column name."""
-    import pandas as pd
-
     source = source if isinstance(source, Source) else file_source(source)
     header = read_header(source)
     require_columns(source, header, columns, report)
@@ -266,140 +228,98 @@ def _read(
     parts = _read_quickly(source, header, wanted) or _read_with_care(source, header, wanted, report)
     if not parts:
         raise InputError(f"{source.name}: holds a header but no rows")
-    data: dict[str, Any] = {}
-    for place, column in wanted.items():
-        # One column after the other, so that no more than one exists twice at a time.
-        of_column = parts.pop(place)
-        is_text = column.dtype == TEXT
-        data[column.name] = (
-            pd.concat(of_column, ignore_index=True) if is_text else np.concatenate(of_column)
-        )
-    n_rows = len(data[column.name])
+    # One column after the other, so that no more than one exists twice at a time.
+    data = {
+        column.name: pd.concat([part.pop(place) for part in parts], ignore_index=True)
+        for place, column in wanted.items()
+    }
+    n_rows = max(map(len, data.values()))
     for column in columns:
         if column.name not in data:
             data[column.name] = _to_column([column.missing] * n_rows, column)
-    return data if keep_others else {column.name: data[column.name] for column in columns}
+    names = data if keep_others else known
+    return pd.DataFrame({name: data[name] for name in names}, copy=False)
 
 
-def _to_column(values: Sequence[Any], column: Column) -> Any:
-    """Return values as an array, or a Series of texts."""
-    import pandas as pd
-
-    if column.dtype == TEXT:
-        return pd.Series(values, dtype="str")
-    return np.array(values, column.dtype)
+def _to_column(values: Sequence[Any], column: Column) -> pd.Series:
+    """Return values, or what stands for some that are missing, in the column's type."""
+    return pd.Series(values if column.dtype == TEXT else np.array(values, column.dtype))
 
 
 def _read_quickly(
     source: Source, header: Sequence[str], wanted: Mapping[int, Column]
-) -> dict[int, list[Any]]:
-    """Return the parts of each column, by its place; nothing if anything is unusual."""
-    for read in (_by_pyarrow, _by_pandas):
-        parts: dict[int, list[Any]] = {}
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("error")
-                for chunk in read(source, header, wanted):
-                    for place, column in wanted.items():
-                        parts.setdefault(place, []).append(_check(chunk[str(place)], column))
-        except (ImportError, ValueError, OverflowError, Warning):
-            continue
-        return parts
-    return {}
+) -> list[dict[int, pd.Series]]:
+    """Return the wanted columns by their places, in parts; nothing if anything is unusual."""
+    parts = []
+    try:
+        with source.open() as file, warnings.catch_warnings():
+            warnings.simplefilter("error")
+            read = _by_pyarrow if file.seek(0, os.SEEK_END) > LARGE else _by_pandas
+            file.seek(0)
+            if not source.column_names and b"\r" in file.readline().rstrip(b"\r\n"):
+                return []
+            while block := file.read(_BLOCK):
+                block += file.readline()
+                # Both readers drop a byte order mark.
+                if block.startswith(codecs.BOM_UTF8) or any(mark in block for mark in _MARKS):
+                    return []
+                cells = read(block, len(header), wanted)
+                parts.append({place: _check(cells[str(place)], wanted[place]) for place in wanted})
+    except (ValueError, OverflowError, Warning):
+        return []
+    return parts
 
 
-def _blocks(source: Source) -> Iterator[bytes]:
-    """Yield a file in blocks of whole lines."""
-    with source.open() as file:
-        while block := file.read(_BLOCK):
-            yield block + file.readline()
-
-
-def _by_pandas(
-    source: Source, header: Sequence[str], wanted: Mapping[int, Column]
-) -> Iterator[pd.DataFrame]:
-    """Yield the wanted columns, named by their places: a name may be empty."""
-    import pandas as pd
-
+def _by_pandas(block: bytes, n_columns: int, wanted: Mapping[int, Column]) -> pd.DataFrame:
+    """Return the wanted columns of whole lines, named by their places: a name may be empty."""
+    text = np.frombuffer(block.rstrip(b"\n") + b"\n", np.uint8)
+    marks = text[(text == ord(",")) | (text == ord("\n"))]
+    # Rows that are too short pandas fills, and it cuts off those that are too long.
+    if (np.diff(np.flatnonzero(marks == ord("\n")), prepend=-1) != n_columns).any():
+        raise ValueError("rows of another length, or other line ends")
     # Read into fewer bits, pandas 2 would cut off what does not fit.
     read_as = {TEXT: "str", DATE: "object", INT8: "int64", INT32: "int64"}
-    options: Any = {
-        "names": [str(place) for place in range(len(header))],
-        "dtype": {str(k): read_as.get(column.dtype, "float64") for k, column in wanted.items()},
-        "na_values": {
+    return pd.read_csv(
+        io.BytesIO(block),
+        names=[str(place) for place in range(n_columns)],
+        dtype={str(k): read_as.get(column.dtype, "float64") for k, column in wanted.items()},
+        na_values={
             str(place): [""]
             for place, column in wanted.items()
             if column.may_be_empty and column.dtype not in read_as
         },
-        "keep_default_na": False,
-        "header": None,
-        "skiprows": 0 if source.column_names else 1,
-        "index_col": False,
-        "usecols": list(wanted),
-        "low_memory": False,
-        "chunksize": _CHUNK,
-    }
-    with source.open() as file:
-        # A file without rows is one chunk without rows.
-        yield from (chunk for chunk in pd.read_csv(file, **options) if len(chunk))
-    if not _is_even(source, len(header)):
-        raise ValueError("rows of another length, or a NUL byte")
+        keep_default_na=False,
+        index_col=False,
+        usecols=list(wanted),
+        low_memory=False,
+    )
 
 
-def _is_even(source: Source, n_columns: int) -> bool:
-    """Return whether every row has so many cells and no NUL byte: pandas fills rows that are too
-    short, and cuts off those that are too long.
-    """
-    is_plain = True
-    for block in _blocks(source):
-        if b"\0" in block:
-            return False
-        cells = np.frombuffer(block.rstrip(b"\n") + b"\n", np.uint8)
-        marks = cells[(cells == ord(",")) | (cells == ord("\n"))]
-        n_cells = np.diff(np.flatnonzero(marks == ord("\n")), prepend=-1)
-        # A text in quotation marks may hold commas; a file with other line ends is one line.
-        is_plain = is_plain and b'"' not in block and bool((n_cells == n_columns).all())
-    return is_plain or all(len(row) == n_columns for _, row in source.rows())
-
-
-def _by_pyarrow(
-    source: Source, header: Sequence[str], wanted: Mapping[int, Column]
-) -> Iterator[pd.DataFrame]:
+def _by_pyarrow(block: bytes, n_columns: int, wanted: Mapping[int, Column]) -> pd.DataFrame:
     """As `_by_pandas`, five times as fast, where pyarrow is installed."""
-    with source.open() as file:
-        if file.seek(0, os.SEEK_END) <= LARGE:
-            raise ValueError("not worth to import pyarrow")
-    import pyarrow as pa
-    from pyarrow import csv as pa_csv
-
+    try:
+        import pyarrow as pa
+        from pyarrow import csv
+    except ImportError:
+        return _by_pandas(block, n_columns, wanted)
     types = {INT8: pa.int8(), INT32: pa.int32(), TEXT: pa.string(), DATE: pa.timestamp("ms")}
-    convert = pa_csv.ConvertOptions(
+    convert = csv.ConvertOptions(
         column_types={str(k): types.get(c.dtype, pa.float64()) for k, c in wanted.items()},
         include_columns=[str(place) for place in wanted],
         null_values=[""],
     )
-    names = [str(place) for place in range(len(header))]
-    n_skipped = 0 if source.column_names else 1
-    for block in _blocks(source):
-        if any(mark in block for mark in _MARKS):
-            raise ValueError("perhaps no plain numbers and texts")
-        # Not the file itself: threads that read from one when the process ends would abort it.
-        options = pa_csv.ReadOptions(column_names=names, skip_rows=n_skipped)
-        table = pa_csv.read_csv(pa.BufferReader(block), options, convert_options=convert)
-        n_skipped = 0
-        chunk = table.to_pandas(split_blocks=True)
-        for name, cells in chunk.items():
-            if cells.dtype.kind == "f" and cells.isna().sum() != table[name].null_count:
-                raise ValueError("the text NaN")
-        if len(chunk):
-            yield chunk
-    pa.default_memory_pool().release_unused()
+    options = csv.ReadOptions(column_names=[str(place) for place in range(n_columns)])
+    # Not the file itself: threads that read from one when the process ends would abort it.
+    table = csv.read_csv(pa.BufferReader(block), options, convert_options=convert)
+    cells: pd.DataFrame = table.to_pandas(split_blocks=True)
+    for name in cells.select_dtypes("float"):
+        if cells[name].isna().sum() != table[name].null_count:
+            raise ValueError("the text NaN")
+    return cells
 
 
-def _check(cells: pd.Series, column: Column) -> Any:
-    """Return a column of a chunk in its own type; raise ValueError if a value is not valid."""
-    import pandas as pd
-
+def _check(cells: pd.Series, column: Column) -> pd.Series:
+    """Return cells in the column's own type; raise ValueError if a value is not valid."""
     if column.dtype == TEXT:
         if not column.may_be_empty and (cells.str.strip() == "").any():
             raise ValueError(column.name)
@@ -409,11 +329,11 @@ def _check(cells: pd.Series, column: Column) -> Any:
         dates = [column.parse(text) for text in texts]
         if any(date is None for date in dates):
             raise ValueError(column.name)
-        return np.array(dates, DATE)[place]
+        return pd.Series(np.array(dates, DATE)[place])
     values = cells.to_numpy()
     if column.dtype != DATE and not _are_valid(values, column).all():
         raise ValueError(column.name)
-    return values.astype(column.dtype)
+    return pd.Series(values.astype(column.dtype), copy=False)
 
 
 def _are_valid(values: npt.NDArray[Any], column: Column) -> npt.NDArray[np.bool_]:
@@ -442,7 +362,7 @@ def require_valid(
 
 def _read_with_care(
     source: Source, header: Sequence[str], wanted: Mapping[int, Column], report: Report
-) -> dict[int, list[Any]]:
+) -> list[dict[int, pd.Series]]:
     """Read every cell as text: report the faults, and convert what is valid, however written."""
     rows = source.rows()
     if not source.column_names:
@@ -451,7 +371,7 @@ def _read_with_care(
     first_uneven, n_uneven = "", 0
     shown: dict[int, list[str]] = {place: [] for place in wanted}
     n_faults = Counter[int]()
-    parts: dict[int, list[Any]] = {}
+    parts = []
     while block := list(islice(rows, _CHUNK)):
         for number, row in block:
             _require_text(source, header, number, row)
@@ -459,29 +379,35 @@ def _read_with_care(
                 n_uneven += 1
                 found = f"row {number} has {len(row)} columns, expected {len(header)}"
                 first_uneven = first_uneven or f"{found}: {quote(','.join(row).strip())}"
+        part = {}
         for place, column in wanted.items():
-            values = [
-                parse[place](row[place]) if len(row) == len(header) else column.missing
-                for _, row in block
-            ]
-            for (number, row), at in zip(block, range(len(values)), strict=True):
-                if values[at] is None:
-                    values[at] = column.missing
+            values = []
+            for number, row in block:
+                is_even = len(row) == len(header)
+                values.append(parse[place](row[place]) if is_even else column.missing)
+                if values[-1] is None:
+                    values[-1] = column.missing
                     n_faults[place] += 1
                     text = row[place].strip()
                     if n_faults[place] <= SHOWN:
                         shown[place].append(f"row {number} is {quote(text) if text else 'empty'}")
-            parts.setdefault(place, []).append(_to_column(values, column))
+            part[place] = _to_column(values, column)
+        parts.append(part)
     if n_uneven:
         count = f" ({n_uneven} such rows)" if n_uneven > 1 else ""
         report(f"{source.name}: {first_uneven}{count}; is the file cut off?")
     for place, n in sorted(n_faults.items()):
-        more = f" and {n - SHOWN} more rows" if n > SHOWN else ""
-        report(
-            f"{source.name}: column '{wanted[place].name}': {'; '.join(shown[place])}{more}, "
-            f"expected {wanted[place].expected}"
-        )
+        column = wanted[place]
+        report_cells(source, column.name, shown[place], n, column.expected, report)
     return parts
+
+
+def report_cells(
+    source: Source, column: str, shown: Sequence[str], n: int, expected: str, report: Report
+) -> None:
+    """Report the wrong cells of a column in one line, of which the first are shown."""
+    more = f" and {n - SHOWN} more rows" if n > SHOWN else ""
+    report(f"{source.name}: column '{column}': {'; '.join(shown)}{more}, expected {expected}")
 
 
 def _require_text(source: Source, header: Sequence[str], number: int, row: Sequence[str]) -> None:
@@ -495,7 +421,7 @@ def _require_text(source: Source, header: Sequence[str], number: int, row: Seque
         raise InputError(f"{source.name}: {column}row {number} is not UTF-8 text")
 
 
-def to_ids(numbers: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.int32]:
+def to_ids(numbers: pd.Series | npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.int32]:
     """Return ids that were read as floats, because some are empty, as int32; -1 where empty."""
     return np.where(np.isnan(numbers), UNREADABLE, numbers).astype(np.int32)
 
@@ -512,8 +438,7 @@ def parse_json(text: str) -> Any:
 def atomic_write(*paths: Path) -> Iterator[list[BinaryIO]]:
     """Write files beside their destination; rename them all at the end, or none on any failure.
 
-    A run that is killed, or a disk that fills up, leaves every previous file whole. Missing
-    folders are made; a destination that cannot be written is an `InputError` before anything is.
+    Missing folders are made; a destination that cannot be written is an `InputError` before.
     """
     for path in paths:
         require_place(path)
@@ -580,8 +505,6 @@ def write_recorded(
 
 def write_csv_to(file: BinaryIO, columns: Table, *, header: bool = True) -> None:
     """Write columns as CSV to an open binary file; as `write_csv`."""
-    import pandas as pd
-
     table = pd.DataFrame(columns)
     if header:
         table.head(0).to_csv(file, index=False, lineterminator="\n")

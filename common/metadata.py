@@ -183,10 +183,7 @@ def _read_described(
     known: Sequence[Column],
     needed: Sequence[Column] | None = None,
 ) -> pd.DataFrame:
-    """Return a row for each wanted id, with all known columns, missing where not read.
-
-    Those needed are read; where none are named, those that are there.
-    """
+    """Return a row for each wanted id; without `needed`, those columns are read that are there."""
     source = io.file_source(path)
     if needed is None:
         header = io.read_header(source)
@@ -221,7 +218,7 @@ def _read_whole(path: Path, columns: Sequence[Column]) -> pd.DataFrame:
         if file.read(1) not in b"\r\n":
             row = source.row_number(len(data) - 1)
             raise InputError(f"{path}: row {row} has no line end; is the file cut off?")
-    ids = data[columns[0].name] = io.to_ids(data[columns[0].name].to_numpy())
+    ids = data[columns[0].name] = io.to_ids(data[columns[0].name])
     require_distinct(source, columns[0].name, ids)
     return data
 
@@ -236,10 +233,7 @@ def _refuse(
 def _find_described(
     path: Path, column: Column, described: IntArray, wanted: IntArray
 ) -> npt.NDArray[np.int32]:
-    """Return the row of a file that describes each wanted id; -1 where none does, shape (wanted,).
-
-    Ids are -1 where unknown; those wanted may be there in any order and as often as you like.
-    """
+    """Return the row that describes each wanted id, shape (wanted,); -1 where none does."""
     rows = find_rows(described, wanted)
     if len(rows) and (rows < 0).all():
         raise InputError(

@@ -59,10 +59,10 @@ class Column:
     def parse(self, cell: str) -> Any:
         """Return the value that the text of a cell stands for; None if it is not valid."""
         text = cell.strip()
+        if self.dtype == TEXT:
+            return cell if text or self.may_be_empty else None
         if not text:
             return self.missing if self.may_be_empty else None
-        if self.dtype == TEXT:
-            return cell
         if self.dtype == DATE:
             return _parse_date(text)
         if self.is_boolean:

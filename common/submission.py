@@ -63,7 +63,7 @@ def read_template(path: Path) -> pd.DataFrame:
     template = io.read_table(source, columns, keep_others=True)
     require_distinct_pairs(source, template)
     if schema.ANSWER_ID.name in template:
-        template[schema.ANSWER_ID.name] = io.to_ids(template[schema.ANSWER_ID.name].to_numpy())
+        template[schema.ANSWER_ID.name] = io.to_ids(template[schema.ANSWER_ID.name])
     return template
 
 
@@ -71,7 +71,7 @@ def read_ranking_template(path: Path) -> IntArray:
     """Read the QuestionIds that a ranking of task 3 must hold, in the template's order, int32."""
     made.require_current([path])
     source = io.file_source(path)
-    question = io.read_columns(source, [schema.QUESTION_ID])["QuestionId"]
+    question = io.read_table(source, [schema.QUESTION_ID])["QuestionId"].to_numpy()
     require_distinct(source, "QuestionId", question)
     return question
 
@@ -200,11 +200,7 @@ def _write(
 
 
 def submission_source(path: Path, task: int, listed_in: Path, report: Report = stop) -> io.Source:
-    """Open a submission, a CSV or a zip that holds it under the name that the challenge wants.
-
-    The zip may not unpack to much more than the file that lists what is to be predicted, such as
-    the template. What is reported leaves one CSV that can still be read.
-    """
+    """Open a submission, a CSV or a zip, which must hold it alone and under the task's name."""
     if path.suffix.lower() != ".zip":
         return io.file_source(path)
     io.require_file(listed_in)
@@ -224,30 +220,21 @@ def read_predictions(path: Path, task: int, template: Path, report: Report = sto
 
 
 def read_pair_values(source: io.Source, column: Column, report: Report = stop) -> pd.DataFrame:
-    """Read predictions, or the answers to score them with; each pair must be there once.
-
-    Returned are UserId and QuestionId, both -1 in a row that was reported as faulty, and IsCorrect
-    or AnswerValue, -1 where that was.
-    """
+    """Read predictions, or the answers to score them with; both ids are -1 in a row reported."""
     pairs = io.read_table(source, (schema.USER_ID, schema.QUESTION_ID, column), report=report)
-    if report is stop:
-        require_distinct_pairs(source, pairs)
-        return pairs
     ids = [schema.USER_ID.name, schema.QUESTION_ID.name]
-    pairs.loc[(pairs[ids] == schema.UNREADABLE).any(axis=1), ids] = schema.UNREADABLE
-    require_distinct_pairs(source, pairs, report)
+    if report is not stop:
+        pairs.loc[(pairs[ids] == schema.UNREADABLE).any(axis=1), ids] = schema.UNREADABLE
     # Repeats have been reported; they must not count as extra rows as well.
-    pairs.loc[find_repeats(pair_keys(pairs[ids[0]], pairs[ids[1]])), ids] = schema.UNREADABLE
+    pairs.loc[require_distinct_pairs(source, pairs, report), ids] = schema.UNREADABLE
     return pairs
 
 
 def find_pairs(
     name: str, found: pd.DataFrame, wanted: pd.DataFrame, wanted_in: Path, report: Report = stop
 ) -> tuple[IntArray, BoolArray]:
-    """Find every wanted (student, question) pair in a file of that name; report those missing.
-
-    Returns the row for each wanted pair, -1 where it is missing, and which rows, bool, nobody
-    wanted.
+    """Return the row of each wanted pair in a file of that name, -1 for those missing, which are
+    reported, and which rows, bool, nobody wanted.
     """
     keys, wanted_keys = (
         pair_keys(pairs["UserId"], pairs["QuestionId"]) for pairs in (found, wanted)
@@ -287,13 +274,12 @@ def _name_pairs(pairs: pd.DataFrame, rows: npt.NDArray[np.int64]) -> str:
 def read_ranking(path: Path, template: Path, report: Report = stop) -> pd.Series:
     """Read a submission of task 3: the rank of each QuestionId of a template, 1 the best.
 
-    A cell that was reported as faulty is -1. Reported are questions that are missing, unknown or
-    repeated, and ranks that are not 1 to n, each once.
+    Ranks must be 1 to n, each once; a cell that was reported as faulty is -1.
     """
     expected = read_ranking_template(template)
     source = submission_source(path, 3, template, report)
     columns = (schema.QUESTION_ID, schema.RANKING)
-    question, ranking = io.read_columns(source, columns, report).values()
+    question, ranking = io.read_table(source, columns, report=report).to_numpy().T
     match_ids(source, "QuestionId", question, expected.tolist(), "the template", report)
     ranks = np.arange(1, len(expected) + 1)
     outside = np.flatnonzero(~np.isin(ranking, [schema.UNREADABLE, *ranks]))

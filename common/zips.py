@@ -85,11 +85,7 @@ def _require_method(name: str, member: zipfile.ZipInfo) -> None:
 
 
 def unpack(path: Path, folder: Path, max_size: int) -> None:
-    """Unpack a zip into a folder, which is made if missing; its members may have `max_size` bytes.
-
-    `InputError` if there are more, the zip is damaged or encrypted, or a name in it leads out of
-    the folder or cannot be written.
-    """
+    """Unpack a zip of at most `max_size` bytes into a folder, which is made if missing."""
     with open_zip(path) as archive:
         members = archive.infolist()
         size = sum(member.file_size for member in members)
@@ -121,10 +117,9 @@ def unpack(path: Path, folder: Path, max_size: int) -> None:
 
 
 def zip_source(path: Path, member: str, max_size: int, report: Report = stop) -> Source:
-    """Return the only file of a zip as a source; it is unpacked into memory once.
+    """Return the only file of a zip, which must have this name, as a source: it is unpacked once.
 
-    It must have the name given, at the top level, and at most `max_size` bytes. What is reported
-    leaves one CSV that can still be read.
+    What is reported leaves one CSV that can still be read.
     """
     with open_zip(path) as archive:
         members = archive.infolist()

@@ -248,8 +248,8 @@ def read_students(path: Path, students: pd.DataFrame, missing: list[Any]) -> pd.
     # The reader leaves dates out that are nonsense.
     stated = np.zeros(len(students), bool)
     if schema.DATE_OF_BIRTH.name in io.read_header(io.file_source(path)):
-        raw = io.read_columns(path, [schema.USER_ID, schema.DATE_OF_BIRTH])
-        stated = np.isin(student_id, raw["UserId"][~np.isnat(raw["DateOfBirth"])])
+        raw = io.read_table(path, [schema.USER_ID, schema.DATE_OF_BIRTH])
+        stated = np.isin(student_id, raw["UserId"][raw["DateOfBirth"].notna()])
     is_missing.insert(1, "Gender unspecified", found["Gender"] == 0)
     is_missing.insert(3, "DateOfBirth is nonsense", stated & is_missing["DateOfBirth"])
     missing += gaps("students", is_missing.assign(DateOfBirth=~stated))

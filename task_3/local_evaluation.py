@@ -81,7 +81,7 @@ def evaluate_halves(options: argparse.Namespace) -> None:
     learned = [by.made_from[path] for path in by.made_from if Path(path).name == halves[0].name]
     if learned and not made.matches(halves[0], learned[0]):
         raise InputError(f"{submitted}: was made from another split, `{by.command}` makes it again")
-    answered = [io.read_columns(half, [schema.QUESTION_ID])["QuestionId"] for half in halves]
+    answered = [io.read_table(half, [schema.QUESTION_ID])["QuestionId"] for half in halves]
     second = rank_by_other_half(submitted, by, template)
 
     both = np.intersect1d(answered[0], answered[1])

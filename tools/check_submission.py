@@ -92,7 +92,7 @@ def check_pairs(options: argparse.Namespace, task: int, faults: list[str]) -> li
     train = (options.input_dir or train_dir) / (options.train_data or layout.TRAIN_TASK_1_2)
     columns = {"predicted   ": predictions[column.name].to_numpy()}
     if train.is_file():
-        columns[cli.show(train)] = io.read_columns(train, [column])[column.name]
+        columns[cli.show(train)] = io.read_table(train, [column])[column.name].to_numpy()
     lines.append(f"{column.name:14}{''.join(columns)}")
     names = {0: " wrong", 1: " right"} if task == 1 else {}
     for value in range(column.low, column.high + 1):

@@ -104,7 +104,7 @@ def read_students(setting: Setting) -> Reference:
     n_questions = count_questions(setting.train, setting.metadata_dir)
     reference = game.read_reference(setting.reference, n_questions)
     if setting.train is not None:
-        given = io.read_columns(setting.train, [schema.USER_ID])["UserId"]
+        given = io.read_table(setting.train, [schema.USER_ID])["UserId"].to_numpy()
         reference.require_others(given, f"{setting.train}: holds", "are both of one split?")
     if (trained := read_trained_students(setting.submission)) is not None:
         holder = f"{setting.submission}: its model is trained on"

@@ -62,7 +62,7 @@ def count_questions(train: Path | None, metadata_dir: Path) -> int:
     """Count the columns of task 4's arrays: the largest QuestionId known, plus one, or 0."""
     paths = [metadata_dir / layout.QUESTION_METADATA_TASK_3_4, train]
     known = [path for path in paths if path is not None and io.is_there(path)]
-    ids = [io.read_columns(path, [schema.QUESTION_ID])["QuestionId"] for path in known]
+    ids = [io.read_table(path, [schema.QUESTION_ID])["QuestionId"] for path in known]
     return max((int(column.max()) + 1 for column in ids), default=0)
 
 
@@ -129,7 +129,7 @@ def for_local_split(package: Path, reference: Path) -> Iterator[Path]:
     """
     trainer, origin = package / "train_model.py", read_origin(package)
     known = _trained_students(package) if trainer.is_file() else None
-    examined = io.read_columns(reference, [schema.USER_ID])["UserId"]
+    examined = io.read_table(reference, [schema.USER_ID])["UserId"]
     if origin is None or known is None or not np.isin(examined, known).any():
         yield package
         return

@@ -91,7 +91,7 @@ def read_facts(
         has_ids = schema.ANSWER_ID.name in io.read_header(io.file_source(train))
         if has_ids and io.is_there(folder / layout.ANSWER_METADATA_TASK_1_2):
             columns.append(schema.ANSWER_ID)
-        answers = io.read_columns(train, columns)
+        answers = io.read_table(train, columns)
         row = find_rows(student_ids, answers["UserId"]) + 1
         n_of_student = np.bincount(row, minlength=len(student_ids) + 1)[1:]
         counted = _count_by_question(answers, question_ids, task)
@@ -107,7 +107,7 @@ def read_facts(
         name = schema.ANSWER_ID.name
         if name not in answers or name not in io.read_header(io.file_source(reference)):
             raise _MissingError(f"training and true answers do not both have a column {name}")
-        own = io.to_ids(io.read_columns(reference, [schema.ANSWER_ID_OR_EMPTY])[name])
+        own = io.to_ids(io.read_table(reference, [schema.ANSWER_ID_OR_EMPTY])[name])
         answer_id = np.concatenate([answers.pop(name), own])
         told = metadata.read_circumstances(path, answer_id, columns=[schema.QUIZ_ID])
         known, quiz = np.split(told["QuizId"].to_numpy(), [len(answer_id) - len(own)])
@@ -147,7 +147,7 @@ def read_facts(
     return PairFacts(pairs, subjects, left_out)
 
 
-def _count_by_question(answers: io.Columns, question_ids: IntArray, task: int) -> dict[str, Any]:
+def _count_by_question(answers: pd.DataFrame, question_ids: IntArray, task: int) -> dict[str, Any]:
     """Return for each question scored the majority of the training answers, and groups by title."""
     question = find_rows(question_ids, answers["QuestionId"])
 

@@ -139,7 +139,7 @@ def read_judgements(path: Path, missing: str = "ignored") -> Judgements:
     header = io.read_header(io.file_source(path))
     others = [name for name in header if name not in [side.name for side in sides]]
     experts = [name for name in others if not _ROW_NUMBERS.fullmatch(name)]
-    data = io.read_columns(path, [*sides, *map(schema.expert_judgement, experts)])
+    data = io.read_table(path, [*sides, *map(schema.expert_judgement, experts)])
     better = np.array([data[name] for name in experts], np.float64)
     if np.isnan(better).all():
         raise InputError(
@@ -148,7 +148,8 @@ def read_judgements(path: Path, missing: str = "ignored") -> Judgements:
         )
     if missing == "disagrees":
         better[np.isnan(better) & ~np.isnan(better).all(axis=1, keepdims=True)] = _NEITHER
-    return Judgements(str(path), experts, data["left"], data["right"], better)
+    left, right = data[["left", "right"]].to_numpy().T
+    return Judgements(str(path), experts, left, right, better)
 
 
 def rank_pairs(judgements: Judgements, rank: pd.Series) -> tuple[io.IntArray, io.IntArray]:

@@ -24,7 +24,7 @@ def check(options: argparse.Namespace, report: Report) -> list[str]:
     there = [path for path in paths if io.is_there(path)] or paths[:1]
     found = {path: queries.read_queries(path, answers=False)["id"].tolist() for path in there}
     # What is wrong with the ids is reported below.
-    ids = set(io.read_columns(options.file, (folds.ID,), lambda _: None)["id"])
+    ids = set(io.read_table(options.file, (folds.ID,), report=lambda _: None)["id"])
     # Of a tie the test file, which comes first.
     path = max(found, key=lambda path: len(ids.intersection(found[path])))
     k = options.candidates

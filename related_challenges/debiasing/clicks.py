@@ -200,7 +200,7 @@ def _read(
 ) -> pd.DataFrame:
     """Read a file in which, if so said, each user has one row."""
     source = _source(path, columns)
-    frame = pd.DataFrame(io.read_columns(source, columns, report))
+    frame = io.read_table(source, columns, report=report)
     if once:
         require_distinct(source, _USER.name, frame[_USER.name].to_numpy(), report)
     return frame

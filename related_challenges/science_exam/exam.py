@@ -27,9 +27,8 @@ def read_questions(path: Path, *, answers: bool) -> pd.DataFrame:
     """Read and check a file of questions: the columns id, prompt, A to E and, if wanted, answer."""
     names = ("id", "prompt", *LABELS, *(["answer"] if answers else []))
     source = io.file_source(path)
-    columns = io.read_columns(source, [Column(name, TEXT) for name in names])
-    require_distinct(source, "id", columns["id"])
-    questions = pd.DataFrame(columns)
+    questions = io.read_table(source, [Column(name, TEXT) for name in names])
+    require_distinct(source, "id", questions["id"].to_numpy(object))
     if answers:
         wrong = questions["answer"][~questions["answer"].isin(LABELS)]
         faults = {row: f"is {quote(answer)}" for row, answer in wrong.items()}

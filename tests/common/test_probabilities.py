@@ -9,9 +9,6 @@ from common.probabilities import read_probabilities, write_probabilities
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as np_st
 
 STUDENT = np.array([7, 7, 2, 5], np.int32)
 QUESTION = np.array([1, 0, 3, 1], np.int32)
@@ -63,15 +60,6 @@ def test_pandas_reads_and_writes_them(tmp_path: Path) -> None:
     assert list(found) == ["Mask", "UserId", "QuestionId", "ProbabilityCorrect"]
     assert found.Mask.tolist() == masks
     assert found.ProbabilityCorrect.tolist() == P_RIGHT.tolist()
-
-
-@given(np_st.arrays(np.float64, (5, 4), elements=st.floats(0.01, 1)))
-def test_rounding_is_no_fault(tmp_path_factory: pytest.TempPathFactory, p: np.ndarray) -> None:
-    path = tmp_path_factory.getbasetemp() / "rounded.parquet"
-    p = p / p.sum(axis=1, keepdims=True)
-    ids = np.arange(5, dtype=np.int32)
-    write_probabilities(pd.DataFrame({"UserId": ids, "QuestionId": ids}), 2, p, path)
-    assert np.abs(read_probabilities(path, 2).value - p).max() < 1e-6
 
 
 NAN = float("nan")

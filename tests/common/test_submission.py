@@ -1,10 +1,8 @@
-"""Templates and submissions: AnswerIds pass through, origins are told, pairs are found."""
+"""Templates and submissions: AnswerIds pass through, pairs are found."""
 
-from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from common import challenge, made
 from common.errors import InputError
 from common.submission import find_pairs, read_template, write_predictions, write_ranking
 
@@ -57,26 +55,6 @@ def test_predictions_of_any_kind_of_array(write: Write, tmp_path: Path) -> None:
             write_predictions(template, 1, value, path)
     with pytest.raises(InputError, match=r"quality has shape \(2,\), expected \(3,\)"):
         write_ranking(np.arange(3), np.ones(2), path)
-
-
-def test_a_submission_tells_how_it_was_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sys.argv", ["related_challenges/cloze/my_idea.py", "--seed", "2"])
-    path, folds_file = tmp_path / "submission.csv", tmp_path / "folds.csv"
-    folds_file.write_text("id,fold\na,0\nb,1\n")
-    options = Namespace(output_dir=path.parent, output_file=path.name)
-    challenge.write_submission(options, {"id": ["a"], "label": ["b"]})
-    origin = made.read(path)
-    assert origin is not None
-    assert (origin.model, origin.seed, origin.split) == ("my_idea", 2, "")
-    options.submission_template_dir, options.submission_template_file = tmp_path, folds_file.name
-    options.local = True
-    challenge.write_submission(options, {"id": ["a"]}, header=False)
-    assert path.read_text() == "a\n"
-    origin = made.read(path)
-    assert origin is not None and origin.split.startswith("2 folds ")
-    assert not list(tmp_path.glob(".*"))
 
 
 def pairs(rows: list[tuple[int, int]]) -> pd.DataFrame:
