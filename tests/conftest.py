@@ -43,8 +43,9 @@ Write = Callable[[str, str | bytes], Path]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the slow tests: one at the end would keep the other cores waiting."""
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    """Begin with the files of slow tests: one at the end would keep the other cores waiting."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
 
 
 def pytest_collection_finish() -> None:
@@ -101,9 +102,9 @@ def fails() -> Callable[..., str]:
 
 
 def copy_kit(destination: Path) -> Path:
-    """Copy the kit's own files, without data, caches and environments."""
+    """Copy the kit's own files, and their compiled code; not data, caches and environments."""
     ignored = shutil.ignore_patterns(
-        ".git", ".venv", ".*_cache", ".hypothesis", "__pycache__", "*.egg-info", "train_data",
+        ".git", ".venv", ".*_cache", ".hypothesis", "*.pyc.*", "*.egg-info", "train_data",
         "metadata", "test_data", "test_input", "test_output", "images", "SIMULATED.json",
         "submissions", "submission_*.csv", "model_task_4*", "*.zip",
     )  # fmt: skip

@@ -4,7 +4,7 @@
     page.text                     everything that is to be read, on one line
     page.headings                 in their order
     page.table("Confusion matrix").rows
-    page.chart("Calibration").marks
+    page.chart("Calibration").titles
 
 Reading a page checks it: every element closed, no id twice, nothing loaded from elsewhere, no
 script.
@@ -12,16 +12,18 @@ script.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import Any
+from xml.etree.ElementTree import Element, TreeBuilder
 
 _SHAPES = {"path", "use", "rect", "circle", "line"}
 _EMPTY = {"meta", "link", "br", "hr", "img", "input", "wbr", *_SHAPES}
 _HEADINGS = {"h1", "h2", "h3", "h4", "summary"}
 # Between these a reader sees no gap.
 _INLINE = {"a", "b", "code", "em", "i", "small", "span", "strong", "sub", "sup", "wbr"}
+_UNREAD = {"style", "head", "svg"}
 
 
 @dataclass
@@ -29,9 +31,9 @@ class Table:
     """A table: the heading above it, its caption, its rows; a cell is its text."""
 
     heading: str
-    caption: str = ""
-    rows: list[list[str]] = field(default_factory=list)
-    columns: list[str] = field(default_factory=list)
+    caption: str
+    rows: list[list[str]]
+    columns: list[str]
 
     def row(self, first: str) -> list[str]:
         """Return the only row whose first cell says this."""
@@ -46,25 +48,13 @@ class Table:
 
 @dataclass
 class Chart:
-    """A drawing: what is written in it, and its marks, each with what it says when pointed at."""
+    """A drawing: what is written in it; of its marks what each says when pointed at, and style."""
 
     heading: str
     key: str = ""
     texts: list[str] = field(default_factory=list)
-    marks: list["Mark"] = field(default_factory=list)
-
-    @property
-    def titles(self) -> list[str]:
-        """Return what the marks say, in the order in which they are drawn."""
-        return [mark.title for mark in self.marks]
-
-
-@dataclass
-class Mark:
-    """A bar, a point, a cell of a chart: what it says, how it is drawn."""
-
-    title: str
-    style: str = ""
+    titles: list[str] = field(default_factory=list)
+    styles: list[str] = field(default_factory=list)
 
 
 class Page(HTMLParser):
@@ -72,21 +62,21 @@ class Page(HTMLParser):
 
     def __init__(self, html: str) -> None:
         super().__init__()
-        self.headings: list[str] = []
-        self.tables: list[Table] = []
-        self.charts: list[Chart] = []
-        self.folded = ""
-        self.ids: Counter[str] = Counter()
-        self.references: list[str] = []
         self._open: list[str] = []
-        self._kept: list[tuple[int, list[str], Callable[[str], None]]] = []
-        self._parts: list[str] = []
-        self._folded: list[str] = []
+        self._tree = TreeBuilder()
         self.feed(html)
         self.close()
         assert self._open == [], self._open
-        self.text = _line(self._parts)
-        self.folded = _line(self._folded)
+        root = self._tree.close()
+        self.text = _text(root, hidden=_UNREAD)
+        self.folded = " ".join(_text(part, hidden=_UNREAD) for part in root.iter("details"))
+        self.ids = Counter(part.attrib["id"] for part in root.iter() if "id" in part.attrib)
+        self.references: list[str] = []
+        self.headings: list[str] = []
+        self.tables: list[Table] = []
+        self.charts: list[Chart] = []
+        for part in root.iter():
+            self._read(part)
 
     def table(self, heading: str) -> Table:
         """Return the only table whose caption or heading begins so."""
@@ -98,72 +88,51 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         """Begin an element."""
-        told = {name: value or "" for name, value in attributes}
         assert tag != "script"
-        self.ids.update([told["id"]] if "id" in told else [])
-        self.references += [told[n] for n in ("src", "href", "xlink:href") if n in told]
-        for value in told.values():
-            self.references += re.findall(r"url\(([^)]*)\)", value)
-        if tag not in _EMPTY:
-            self._open.append(tag)
-        in_chart = "svg" in self._open
-        if tag not in _INLINE and not in_chart:
-            self._say(" ")
-        if tag == "svg":
-            self.charts.append(Chart(self.headings[-1] if self.headings else ""))
-        elif in_chart and tag == "title":
-            self._keep(lambda text: self.charts[-1].marks.append(Mark(text)))
-        elif in_chart and tag == "text":
-            self._keep(lambda text: self.charts[-1].texts.append(text))
-        elif in_chart and tag in _SHAPES and self.charts[-1].marks:
-            mark = self.charts[-1].marks[-1]
-            mark.style = mark.style or told.get("style", "") or told.get("fill", "")
-        elif tag in _HEADINGS:
-            self._keep(self.headings.append)
-        elif tag == "table":
-            self.tables.append(Table(self.headings[-1] if self.headings else ""))
-        elif tag == "caption":
-            self._keep(lambda text: setattr(self.tables[-1], "caption", text))
-        elif tag == "figcaption":
-            self._keep(self._caption)
-        elif tag == "tr":
-            self.tables[-1].rows.append([])
-        elif tag in ("td", "th"):
-            self._keep(self.tables[-1].rows[-1].append)
+        self._tree.start(tag, {name: value or "" for name, value in attributes})
+        self._open.append(tag)
+        if tag in _EMPTY:
+            self._end(tag)
 
     def handle_endtag(self, tag: str) -> None:
         """End an element."""
-        if tag in _EMPTY:
-            return
-        assert self._open.pop() == tag, tag
-        while self._kept and self._kept[-1][0] > len(self._open):
-            _, parts, receive = self._kept.pop()
-            receive(_line(parts))
-        if tag == "thead":
-            self.tables[-1].columns = self.tables[-1].rows.pop()
-        if tag not in _INLINE and "svg" not in self._open:
-            self._say(" ")
+        if tag not in _EMPTY:
+            self._end(tag)
 
     def handle_data(self, data: str) -> None:
         """Read text."""
-        if not {"style", "head"} & {*self._open}:
-            self._say(data)
+        self._tree.data(data)
 
-    def _say(self, text: str) -> None:
-        if "svg" not in self._open:
-            self._parts.append(text)
-            if "details" in self._open:
-                self._folded.append(text)
-        for _, parts, _receive in self._kept:
-            parts.append(text)
+    def _end(self, tag: str) -> None:
+        assert self._open.pop() == tag, tag
+        self._tree.end(tag)
 
-    def _keep(self, receive: Callable[[str], None]) -> None:
-        """Give the text of the element that begins here to a function, once it ends."""
-        self._kept.append((len(self._open), [], receive))
-
-    def _caption(self, text: str) -> None:
-        if self.charts:
-            self.charts[-1].key = f"{self.charts[-1].key} {text}".strip()
+    def _read(self, part: Element) -> None:
+        """Take what an element holds into the lists."""
+        self.references += [
+            part.attrib[n] for n in ("src", "href", "xlink:href") if n in part.attrib
+        ]
+        for value in part.attrib.values():
+            self.references += re.findall(r"url\(([^)]*)\)", value)
+        heading = self.headings[-1] if self.headings else ""
+        if part.tag in _HEADINGS:
+            self.headings.append(_text(part))
+        elif part.tag == "table":
+            caption = " ".join(map(_text, part.iter("caption")))
+            rows = [[_text(cell) for cell in row] for row in part.iter("tr")]
+            head = part.find("thead")
+            columns = [] if head is None else rows.pop(len(head) - 1)
+            self.tables.append(Table(heading, caption, rows, columns))
+        elif part.tag == "svg":
+            self.charts.append(Chart(heading, texts=[_text(text) for text in part.iter("text")]))
+        elif part.tag == "title" and self.charts:
+            self.charts[-1].titles.append(_text(part))
+            self.charts[-1].styles.append("")
+        elif part.tag in _SHAPES and self.charts and self.charts[-1].styles:
+            style = part.get("style") or part.get("fill", "")
+            self.charts[-1].styles[-1] = self.charts[-1].styles[-1] or style
+        elif part.tag == "figcaption" and self.charts:
+            self.charts[-1].key = f"{self.charts[-1].key} {_text(part)}".strip()
 
 
 def read_page(html: str, links: Collection[str] = ()) -> Page:
@@ -176,8 +145,20 @@ def read_page(html: str, links: Collection[str] = ()) -> Page:
     return page
 
 
-def _line(parts: list[str]) -> str:
-    return " ".join("".join(parts).split())
+def _text(element: Element, hidden: Collection[str] = ()) -> str:
+    """Return the text of an element on one line, without that of some elements in it."""
+
+    def parts(one: Element) -> Iterator[str]:
+        gap = "" if one.tag in _INLINE else " "
+        yield gap
+        if one.tag not in hidden:
+            yield one.text or ""
+            for inner in one:
+                yield from parts(inner)
+        yield gap + (one.tail or "")
+
+    element.tail = None
+    return " ".join("".join(parts(element)).split())
 
 
 def _only(words: str, found: Collection[Any], other: str) -> Any:

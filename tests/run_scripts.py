@@ -168,6 +168,9 @@ def _paths_of(kit: Path) -> Iterator[None]:
                     if path.is_relative_to(old):
                         setattr(module, constant, new / path.relative_to(old))
 
+    if kit == ROOT:
+        yield
+        return
     move(ROOT, kit)
     try:
         yield
@@ -182,16 +185,21 @@ def _without_modules_of(*places: Path) -> Iterator[None]:
     folders = tuple(f"{place}{os.sep}" for place in (ROOT, *places))
     kept = tuple(f"{place}{os.sep}" for place in (*SHARED, ROOT / "tests", ROOT / ".venv"))
 
+    def is_beside(module: ModuleType) -> bool:
+        told = vars(module)
+        # A folder of modules may have no file of its own.
+        place = f"{told.get('__file__') or ''.join([*told.get('__path__', ())][:1])}{os.sep}"
+        return place.startswith(folders) and not place.startswith(kept)
+
     def found(known: Collection[str]) -> dict[str, ModuleType]:
         modules = {name: one for name, one in [*sys.modules.items()] if name not in known}
-        files = {name: vars(module).get("__file__") for name, module in modules.items()}
-        beside = [name for name, file in files.items() if file and file.startswith(folders)]
-        return {name: modules[name] for name in beside if not files[name].startswith(kept)}
+        # There are thousands of modules: only those of no package are looked at.
+        beside = {name for name, one in modules.items() if "." not in name and is_beside(one)}
+        return {name: one for name, one in modules.items() if name.partition(".")[0] in beside}
 
     hidden = found(())
     for name in hidden:
         del sys.modules[name]
-    # There are thousands of modules: only those that are new are looked at in the end.
     known = {*sys.modules}
     try:
         yield

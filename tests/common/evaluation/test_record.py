@@ -216,8 +216,7 @@ def test_only_lines_with_the_right_fields_and_types_are_results(
     task = {**old, "parts": {"right": 0.5, "wrong": None}, "seed": 3}
     related = {**old, "task": "debiasing", "phase": "", "score": 1.1175, "metric_name": "NDCG@50"}
     good = [json.dumps(line).encode() for line in (old, task, related)]
-    item = malformed.Input("", "", NAME, "record")
-    damaged = dict(malformed.damage_record(item, good[1]))
+    damaged = dict(malformed.damage_record(good[1]))
     assert len(damaged) > 100
     changes: list[Any] = [
         *({"task": ""}, {"task": "<b>"}, {"phase": "local"}, {"metric_name": 3}),
