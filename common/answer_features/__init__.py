@@ -13,7 +13,7 @@ What an answer's own outcome could leak into is the trap here: a student's succe
 the answer itself, or the prediction of a model that has learned from it, tells the outcome of a
 training answer but not that of an answer to be predicted. So no function is ever given the outcomes
 of the rows it is asked for: for training answers, those outcomes are held out of `Known`. A share
-of 10 % at a time, since features of rows for which much less is known would be another distribution
+of 20 % at a time, since features of rows for which much less is known would be another distribution
 than those of the template: a model that learned from them would trust them too little.
 """
 

@@ -57,18 +57,18 @@ def model(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
 
 
 def fit_model(pairs: Pairs, known: Known) -> item_response.ItemResponseModel:
-    """Fit what `model` predicts with."""
-    if known.start is not None and known.start_knows_all:
-        return known.start
-    return item_response.fit(
-        known.student,
-        known.question,
-        known.is_correct,
-        guessing=_GUESSING,
-        n_steps=None if known.start is None else _STEPS_FROM_START,
-        context=pairs.context[known.rows],
-        start=known.start,
-    )
+    """Fit what `model` predicts with, or return it where that is done."""
+    if known.model is None:
+        known.model = item_response.fit(
+            known.student,
+            known.question,
+            known.is_correct,
+            guessing=_GUESSING,
+            n_steps=None if known.start is None else _STEPS_FROM_START,
+            context=pairs.context[known.rows],
+            start=known.start,
+        )
+    return known.model
 
 
 def options(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
