@@ -8,10 +8,11 @@ Writes:  submission_task_2.csv and the zip to upload
 Scores:  0.5842 ± 0.0018 on real answers, where the majority model scores 0.5539
 
 Features are functions in common/answer_features/; one of your own is another column of the tables
-below. Trees learn from training answers whose outcomes the features have not seen: 20 % are held
-out, their features computed from all others; then the next 20 %, five times, or until 125,000
-answers are enough. What is predicted is not A, B, C or D: is the answer right? If not, is it the
-most popular wrong one? If not, the next one? Features of options are in the same order.
+below. Trees learn from training answers whose outcomes the features have not seen: 10 % are held
+out, their features computed from all others; then the next 10 %, ten times. Of more than 125,000
+answers it is 20 %, or less, and no more than 125,000 are held out in all. What is predicted is not
+A, B, C or D: is the answer right? If not, is it the most popular wrong one? If not, the next one?
+Features of options are in the same order.
 """
 
 from common import answer_features, cli, progress, run_log, submission

@@ -21,8 +21,9 @@ N_OPTIONS = len(schema.OPTIONS)
 # the smoothing that the winners of task 1 used.
 _SMOOTHING = 5
 # How many training answers are held out in all, at most: a model of features learns little from
-# more.
+# more. Where all are, a tenth at a time, so that features of a part rest on most of the answers.
 _ENOUGH = 125_000
+_N_PARTS, _N_PARTS_OF_MANY = 10, 5
 # What is expected of an answer is never taken to be surer than this.
 _MIN_EXPECTED = 0.05
 
@@ -92,14 +93,14 @@ class Known:
         return excess
 
 
-def cut(n_answers: int, seed: int, n_parts: int) -> tuple[IntArray, int]:
+def cut(n_answers: int, seed: int) -> tuple[IntArray, int]:
     """Cut the training answers into parts at random, and say how many of these to hold out.
 
-    Into as many as asked for, or more that hold 125,000 each. The numbers of the parts, shape
-    (answers,), are from 0; the first ones are to be held out, one at a time: as many as hold
-    125,000 answers together, or fewer.
+    Ten; of more than 125,000 answers five, or more that hold 125,000 each. The numbers of the
+    parts, shape (answers,), are from 0; the first ones are to be held out, one at a time: as many
+    as hold 125,000 answers together, or fewer.
     """
-    n_parts = max(n_parts, n_answers // _ENOUGH)
+    n_parts = _N_PARTS if n_answers <= _ENOUGH else max(_N_PARTS_OF_MANY, n_answers // _ENOUGH)
     part = np.random.default_rng(seed).permutation(n_answers) % n_parts
     return part, min(max(1, _ENOUGH * n_parts // max(n_answers, 1)), n_parts)
 

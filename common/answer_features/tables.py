@@ -54,9 +54,7 @@ class Part(NamedTuple):
     table: pd.DataFrame  # A row for each, a column of float32 for each feature.
 
 
-def tables(
-    pairs: Pairs, answers: pd.DataFrame, groups: Sequence[str], seed: int, n_parts: int = 5
-) -> Iterator[Part]:
+def tables(pairs: Pairs, answers: pd.DataFrame, groups: Sequence[str], seed: int) -> Iterator[Part]:
     """Yield parts of the training answers with their features, which no outcome of theirs is in.
 
     Last comes the template, with all training answers known; where hardly any are held out, with
@@ -75,10 +73,8 @@ def tables(
         From `available_groups`.
     seed
         The same seed holds out the same answers.
-    n_parts
-        Into how many parts to cut the training answers, at least.
     """
-    part, n_held_out = cut(len(answers), seed, n_parts)
+    part, n_held_out = cut(len(answers), seed)
     n_starts = 2 if n_held_out > part.max(initial=0) / 2 else 1
     template = np.arange(len(answers), len(pairs))
 
