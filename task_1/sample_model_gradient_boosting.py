@@ -74,8 +74,8 @@ def main() -> None:
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: columns of `answers`. Out, for each row of `template`: `prediction`, 0 or 1; `p_right`.
-    # At the rate measured at full size, in pairs a second.
-    progress.announce((len(answers) + len(template)) / 64_000)
+    # In pairs a second, from the times at full size (see tests/benchmarks/full_size.md).
+    progress.announce((len(answers) + len(template)) / 84_000)
     pairs = answer_features.read_pairs(answers, template, paths.metadata)
     groups = answer_features.available_groups(
         pairs, answers, options.features, leave_out=["options", "distractors"]

@@ -241,17 +241,20 @@ def time(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     With how the student did on that day, and the age then, if the student metadata are there.
     """
     assert pairs.circumstances is not None
+
+    def look_up(*names: str) -> tuple[IntArray, IntArray]:
+        moment, in_order = pairs.in_time(*names)
+        return moment[asked], moment[in_order]
+
     date = pairs.circumstances["DateAnswered"].iloc[asked]
     hour = (date.dt.hour * 60 + date.dt.minute) / 60
     columns: Columns = {"hour": hour.to_numpy(), "weekday": date.dt.day_of_week.to_numpy()}
     columns |= rates_of(pairs, known, asked, [("student", "day")])
-    moment, in_order = pairs.in_time("student", "quiz")
-    own, ordered = moment[asked], moment[in_order]
+    own, ordered = look_up("student", "quiz")
     place = _find(ordered, own) - _find(ordered, own // MINUTES * MINUTES)
     columns["place_in_quiz"] = np.where(own < 0, np.nan, place)
     # The last answer at an earlier minute, whatever the quiz.
-    moment, in_order = pairs.in_time("student")
-    own, ordered = moment[asked], moment[in_order]
+    own, ordered = look_up("student")
     last = np.append(-1, ordered)[_find(ordered, own)]
     is_own = (last // MINUTES == own // MINUTES) & (last < own)
     columns["gap"] = np.where(is_own, own - last, np.nan)
