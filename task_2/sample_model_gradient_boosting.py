@@ -9,9 +9,10 @@ Scores:  0.5842 ± 0.0018 on real answers, where the majority model scores 0.553
 
 Features are functions in common/answer_features/; one of your own is another column of the tables
 below. Trees learn from training answers whose outcomes the features have not seen: 10 % are held
-out, their features computed from all others; then the next 10 %, ten times, or until 120,000
-answers are enough. What is predicted is not A, B, C or D: is the answer right? If not, is it the
-most popular wrong one? If not, the next one? Features of options are in the same order.
+out, their features computed from all others; then the next 10 %, ten times. Of more than 125,000
+answers it is 20 %, or less, and no more than 125,000 are held out in all. What is predicted is not
+A, B, C or D: is the answer right? If not, is it the most popular wrong one? If not, the next one?
+Features of options are in the same order.
 """
 
 from common import answer_features, cli, progress, run_log, submission
@@ -77,7 +78,7 @@ def main() -> None:
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: columns of `answers`. Out, for each row of `template`: `prediction`, 1 to 4; `p_option`.
     # In pairs a second: the rate of task 1 at full size, and how much longer small data take here.
-    progress.announce((len(answers) + len(template)) / 45_000)
+    progress.announce((len(answers) + len(template)) / 59_000)
     pairs = answer_features.read_pairs(answers, template, paths.metadata)
     groups = answer_features.available_groups(
         pairs, answers, options.features, leave_out=["options"]

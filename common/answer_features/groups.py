@@ -57,18 +57,18 @@ def model(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
 
 
 def fit_model(pairs: Pairs, known: Known) -> item_response.ItemResponseModel:
-    """Fit what `model` predicts with."""
-    if known.start is not None and known.start_knows_all:
-        return known.start
-    return item_response.fit(
-        known.student,
-        known.question,
-        known.is_correct,
-        guessing=_GUESSING,
-        n_steps=None if known.start is None else _STEPS_FROM_START,
-        context=pairs.context[known.rows],
-        start=known.start,
-    )
+    """Fit what `model` predicts with, or return it where that is done."""
+    if known.model is None:
+        known.model = item_response.fit(
+            known.student,
+            known.question,
+            known.is_correct,
+            guessing=_GUESSING,
+            n_steps=None if known.start is None else _STEPS_FROM_START,
+            context=pairs.context[known.rows],
+            start=known.start,
+        )
+    return known.model
 
 
 def options(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
@@ -241,17 +241,20 @@ def time(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     With how the student did on that day, and the age then, if the student metadata are there.
     """
     assert pairs.circumstances is not None
+
+    def look_up(*names: str) -> tuple[IntArray, IntArray]:
+        moment, in_order = pairs.in_time(*names)
+        return moment[asked], moment[in_order]
+
     date = pairs.circumstances["DateAnswered"].iloc[asked]
     hour = (date.dt.hour * 60 + date.dt.minute) / 60
     columns: Columns = {"hour": hour.to_numpy(), "weekday": date.dt.day_of_week.to_numpy()}
     columns |= rates_of(pairs, known, asked, [("student", "day")])
-    moment, in_order = pairs.in_time("student", "quiz")
-    own, ordered = moment[asked], moment[in_order]
+    own, ordered = look_up("student", "quiz")
     place = _find(ordered, own) - _find(ordered, own // MINUTES * MINUTES)
     columns["place_in_quiz"] = np.where(own < 0, np.nan, place)
     # The last answer at an earlier minute, whatever the quiz.
-    moment, in_order = pairs.in_time("student")
-    own, ordered = moment[asked], moment[in_order]
+    own, ordered = look_up("student")
     last = np.append(-1, ordered)[_find(ordered, own)]
     is_own = (last // MINUTES == own // MINUTES) & (last < own)
     columns["gap"] = np.where(is_own, own - last, np.nan)

@@ -20,9 +20,10 @@ N_OPTIONS = len(schema.OPTIONS)
 # A rate is shrunk towards what is expected, as if so many more answers had turned out like that:
 # the smoothing that the winners of task 1 used.
 _SMOOTHING = 5
-# How many training answers are enough in all to be held out: a model of features learns little from
-# more.
-_ENOUGH = 120_000
+# How many training answers are held out in all, at most: a model of features learns little from
+# more. Where all are, a tenth at a time, so that features of a part rest on most of the answers.
+_ENOUGH = 125_000
+_N_PARTS, _N_PARTS_OF_MANY = 10, 5
 # What is expected of an answer is never taken to be surer than this.
 _MIN_EXPECTED = 0.05
 
@@ -30,9 +31,8 @@ _MIN_EXPECTED = 0.05
 class Known:
     """Answers whose outcomes may be used: of the training answers all but those `held_out`.
 
-    Arrays with one row each, and others by student or question. A `start` is a model from which
-    that of all may go on, or that of all; it has learned from none of those held out, nor from
-    others that are to be asked for.
+    Arrays with one row each, and others by student or question. A `start` is an item response model
+    from which that of these answers may go on; it has learned from none of those held out.
     """
 
     def __init__(
@@ -41,8 +41,6 @@ class Known:
         answers: pd.DataFrame,
         held_out: BoolArray | None = None,
         start: ItemResponseModel | None = None,
-        *,
-        start_knows_all: bool = False,
     ) -> None:
         """Find what follows from the outcomes, whatever is asked."""
         rows = np.arange(len(answers)) if held_out is None else np.flatnonzero(~held_out)
@@ -50,7 +48,9 @@ class Known:
         student, question = (pairs.numbers[name][rows] for name in ("student", "question"))
         # Their places in the pairs, and their numbers there.
         self.rows, self.student, self.question = rows, student, question
-        self.start, self.start_knows_all = start, start_knows_all
+        self.start = start
+        # Of these answers, once it has been fitted.
+        self.model: ItemResponseModel | None = None
         self.is_correct: IntArray = own["IsCorrect"].to_numpy()
         right = self.is_correct.astype(np.float32)
         # The smoothed share of right answers to each question, and by how much students exceed it.
@@ -93,16 +93,16 @@ class Known:
         return excess
 
 
-def cut(n_answers: int, seed: int, n_parts: int) -> tuple[IntArray, int]:
+def cut(n_answers: int, seed: int) -> tuple[IntArray, int]:
     """Cut the training answers into parts at random, and say how many of these to hold out.
 
-    Into as many as asked for, or more that hold 120,000 each. The numbers of the parts, shape
-    (answers,), are from 0; the first ones are to be held out, one at a time: as many as come
-    nearest to 120,000 answers.
+    Ten; of more than 125,000 answers five, or more that hold 125,000 each. The numbers of the
+    parts, shape (answers,), are from 0; the first ones are to be held out, one at a time: as many
+    as hold 125,000 answers together, or fewer.
     """
-    n_parts = max(n_parts, n_answers // _ENOUGH)
+    n_parts = _N_PARTS if n_answers <= _ENOUGH else max(_N_PARTS_OF_MANY, n_answers // _ENOUGH)
     part = np.random.default_rng(seed).permutation(n_answers) % n_parts
-    return part, min(max(1, round(_ENOUGH * n_parts / max(n_answers, 1))), n_parts)
+    return part, min(max(1, _ENOUGH * n_parts // max(n_answers, 1)), n_parts)
 
 
 def shrunk_mean(

@@ -8,12 +8,10 @@ from collections.abc import Iterator
 
 from common.answers import IntArray
 from common.item_response.blocks import in_threads
+from common.item_response.model import FloatArray
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_matrix
-
-FloatArray = npt.NDArray[np.float32]
 
 # How many similar questions are looked at for each question.
 _N_NEIGHBOURS = 96

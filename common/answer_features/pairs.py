@@ -5,8 +5,9 @@ from pathlib import Path
 
 from common import layout, metadata
 from common.answer_context import contexts_of_pairs
-from common.answer_features.nearest import FloatArray, similar_questions
+from common.answer_features.nearest import similar_questions
 from common.answers import IntArray, number_ids
+from common.item_response.model import FloatArray
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,8 @@ import pandas as pd
 SUBJECT_LEVELS = ("subject_1", "subject_2", "subject_3")
 # Minutes, more than there are in the four years that dates may span; the last one is no date.
 MINUTES = 1 << 21
+# Numbers of more pairs than this are kept only where several groups need them, to save memory.
+_MANY = 5_000_000
 
 
 @dataclass(frozen=True)
@@ -32,9 +35,6 @@ class Pairs:
     students: pd.DataFrame | None = None  # One row for each student; None without metadata of them.
     circumstances: pd.DataFrame | None = None  # One row for each pair; None without metadata.
     _numbers: dict[tuple[str, ...], IntArray] = field(default_factory=dict, repr=False)
-    _moments: dict[tuple[str, ...], tuple[IntArray, IntArray]] = field(
-        default_factory=dict, repr=False
-    )
 
     def __len__(self) -> int:
         """Count the pairs."""
@@ -43,7 +43,8 @@ class Pairs:
     def number(self, *names: str) -> IntArray:
         """Number what rows have in common: equal where one or two of `numbers` are equal.
 
-        From 0 in some order, int32, -1 where any is unknown; kept for the next call.
+        From 0 in some order, with gaps where that takes no more numbers than rows, int32, -1 where
+        any is unknown; kept for the next call, unless there are many rows.
         """
         if len(names) == 1:
             return self.numbers[names[0]]
@@ -52,9 +53,12 @@ class Pairs:
             is_known = (first >= 0) & (second >= 0)
             both = first[is_known].astype(np.int64) * (int(second.max(initial=0)) + 1)
             both += second[is_known]
+            if int(both.max(initial=0)) >= len(self):
+                both = pd.factorize(both)[0]
             number = np.full(len(self), -1, np.int32)
-            if len(both):
-                number[is_known] = pd.factorize(both)[0]
+            number[is_known] = both
+            if len(self) > _MANY and names != ("student", "quiz"):
+                return number
             self._numbers[names] = number
         return self._numbers[names]
 
@@ -62,22 +66,19 @@ class Pairs:
         """Order the rows by `number(*names)`, and within these by minute.
 
         Returned are the moment of each row, `number` · `MINUTES` + minute, -1 where either is
-        unknown, and the rows that have one in this order; kept for the next call.
+        unknown, and the rows that have one in this order.
         """
-        if names not in self._moments:
-            assert self.circumstances is not None
-            date = self.circumstances["DateAnswered"].to_numpy().astype("datetime64[m]", copy=False)
-            number = self.number(*names)
-            is_known = ~np.isnat(date) & (number >= 0)
-            moment = date.astype(np.int64)
-            moment -= moment.min(where=is_known, initial=np.iinfo(np.int64).max)
-            # Dates further from the first one than any official one are all as late as can be.
-            np.clip(moment, 0, MINUTES - 1, out=moment)
-            moment += number * np.int64(MINUTES)
-            moment[~is_known] = -1
-            rows = np.flatnonzero(is_known).astype(np.int32)
-            self._moments[names] = moment, rows[np.argsort(moment[rows], kind="stable")]
-        return self._moments[names]
+        assert self.circumstances is not None
+        date = self.circumstances["DateAnswered"].to_numpy().astype("datetime64[m]", copy=False)
+        number = self.number(*names)
+        is_known = ~np.isnat(date) & (number >= 0)
+        moment = date.astype(np.int64)
+        moment -= moment.min(where=is_known, initial=np.iinfo(np.int64).max)
+        # Dates further from the first one than any official one are all as late as can be.
+        np.clip(moment, 0, MINUTES - 1, out=moment)
+        moment += number * np.int64(MINUTES)
+        moment[~is_known] = -1
+        return moment, np.argsort(moment, kind="stable")[len(moment) - is_known.sum() :]
 
 
 def read_pairs(answers: pd.DataFrame, template: pd.DataFrame, folder: Path | None) -> Pairs:

@@ -1,6 +1,6 @@
 """The table that groups of features make together, for parts of the training answers."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from common.answer_features.groups import GROUPS, NEEDS, fit_model
@@ -8,12 +8,14 @@ from common.answer_features.known import Columns, Known, cut
 from common.answer_features.pairs import SUBJECT_LEVELS, Pairs
 from common.answers import IntArray
 from common.errors import InputError
-from common.item_response import ItemResponseModel
 from common.item_response.blocks import in_threads
 
 import numpy as np
 import pandas as pd
 from tqdm import tqdm
+
+# Of so few training answers, held out of all, nobody misses the outcomes.
+_FEW = 0.02
 
 
 def available_groups(
@@ -44,10 +46,6 @@ def available_groups(
     return tuple(name for name in chosen if name not in missing)
 
 
-# `map`, or what does the same.
-Run = Callable[[Callable[[str], Columns], Iterable[str]], Iterable[Columns]]
-
-
 class Part(NamedTuple):
     """Answers that are held out, or the template, and what is known about them without outcomes."""
 
@@ -56,12 +54,11 @@ class Part(NamedTuple):
     table: pd.DataFrame  # A row for each, a column of float32 for each feature.
 
 
-def tables(
-    pairs: Pairs, answers: pd.DataFrame, groups: Sequence[str], seed: int, n_parts: int = 10
-) -> Iterator[Part]:
+def tables(pairs: Pairs, answers: pd.DataFrame, groups: Sequence[str], seed: int) -> Iterator[Part]:
     """Yield parts of the training answers with their features, which no outcome of theirs is in.
 
-    Last comes the template, with all training answers known. Shows a progress bar on a terminal.
+    Last comes the template, with all training answers known; where hardly any are held out, with
+    all others known, so that both are told at once. Shows a progress bar on a terminal.
 
     The model of `model` begins where one has got that knows none of the parts' outcomes; where
     these are most of the answers, one that knows neither this part's nor those of every other part,
@@ -76,40 +73,42 @@ def tables(
         From `available_groups`.
     seed
         The same seed holds out the same answers.
-    n_parts
-        Into how many parts to cut the training answers, at least.
     """
-    part, n_held_out = cut(len(answers), seed, n_parts)
+    part, n_held_out = cut(len(answers), seed)
     n_starts = 2 if n_held_out > part.max(initial=0) / 2 else 1
+    template = np.arange(len(answers), len(pairs))
 
-    def learn(own: int) -> ItemResponseModel | None:
-        if "model" not in groups:
-            return None
-        is_own = (part < n_held_out) & (part % n_starts == own)
-        return fit_model(pairs, Known(pairs, answers, is_own))
+    def learn(own: int) -> Known:
+        known = Known(pairs, answers, (part < n_held_out) & (part % n_starts == own))
+        if "model" in groups:
+            fit_model(pairs, known)
+        return known
 
     def describe(number: int) -> Part:
-        start, is_only = starts[number % n_starts], n_held_out == 1
-        known = Known(pairs, answers, part == number, start, start_knows_all=is_only)
-        return tell(np.flatnonzero(part == number), known, in_threads if is_only else map)
-
-    def tell(rows: IntArray, known: Known, over_groups: Run) -> Part:
-        return Part(rows, known.outcome_of_option, table(pairs, known, rows, groups, over_groups))
+        held_out, known = part == number, starts[number % n_starts]
+        if n_held_out > 1:
+            known = Known(pairs, answers, held_out, known.model)
+        rows = np.flatnonzero(held_out)
+        return Part(rows, known.outcome_of_option, table(pairs, known, rows, groups))
 
     starts = list(in_threads(learn, range(n_starts)))
+    known = starts[0]
+    if n_held_out <= _FEW * part.max(initial=0):
+        rows = np.append(np.flatnonzero(part < n_held_out), template)
+        whole = table(pairs, known, rows, groups)
+        n = len(rows) - len(template)
+        yield Part(rows[:n], known.outcome_of_option, whole[:n])
+        yield Part(template, known.outcome_of_option, whole[n:])
+        return
     yield from tqdm(in_threads(describe, range(n_held_out)), "features", n_held_out, disable=None)
-    yield tell(
-        np.arange(len(answers), len(pairs)), Known(pairs, answers, None, starts[0]), in_threads
-    )
+    known = Known(pairs, answers, None, known.model)
+    yield Part(template, known.outcome_of_option, table(pairs, known, template, groups))
 
 
-def table(
-    pairs: Pairs, known: Known, asked: IntArray, groups: Sequence[str], over_groups: Run = map
-) -> pd.DataFrame:
+def table(pairs: Pairs, known: Known, asked: IntArray, groups: Sequence[str]) -> pd.DataFrame:
     """Return the columns of some groups, float32, for rows of the pairs that are not `known`.
 
-    Which columns there are, and in which order, depends on the groups only; `over_groups` may be
-    `in_threads`, where there is nothing else to do at the same time.
+    Which columns there are, and in which order, depends on the groups only.
     """
 
     def tell(name: str) -> Columns:
@@ -117,7 +116,7 @@ def table(
         return {key: np.asarray(column, np.float32) for key, column in found.items()}
 
     columns: Columns = {}
-    for found in over_groups(tell, groups):
+    for found in in_threads(tell, groups):
         columns |= found
     # Put together only where it is used, a block of rows at a time: it may be the largest array.
     return pd.DataFrame(columns, copy=False)

@@ -41,23 +41,27 @@ def test_other_outcomes_same_features(data: Data, group: str) -> None:
     pd.testing.assert_frame_equal(first, second, check_exact=True)
 
 
-@pytest.mark.parametrize(("enough", "n_held_out"), [(120_000, 10), (600, 3), (200, 1)])
+@pytest.mark.parametrize(("enough", "n_held_out"), [(125_000, 10), (1_000, 2), (300, 1), (30, 1)])
 def test_models_of_a_part_do_not_begin_with_its_outcomes(
     data: Data, monkeypatch: pytest.MonkeyPatch, enough: int, n_held_out: int
 ) -> None:
-    """Other outcomes of a part change no feature of it, although they do those of the others."""
+    """Other outcomes of a part change no feature of it, although they do those of the others.
+
+    But for those of the template, where so few are held out that nothing is learned from them.
+    """
     pairs, answers = data
     monkeypatch.setattr(known, "_ENOUGH", enough)
     groups = ["model", "rates", "distractors"]
     first = list(tables(pairs, answers, groups, seed=0))
     assert len(first) == n_held_out + 1
-    rows = np.sort(np.concatenate([part.rows for part in first]))
-    assert np.array_equal(rows, np.arange(len(pairs))) if n_held_out == 10 else len({*rows}) > 190
+    rows = np.concatenate([part.rows for part in first])
+    assert len({*rows}) == len(rows)
+    assert n_held_out < 10 or len(rows) == len(pairs)
     for number in {0, n_held_out // 3}:
         other = change(answers, np.isin(np.arange(len(answers)), first[number].rows))
         second = tables(pairs, other, groups, seed=0)
         same = [a.table.equals(b.table) for a, b in zip(first, second, strict=True)]
-        assert np.flatnonzero(same).tolist() == [number]
+        assert np.flatnonzero(same).tolist() == ([0, 1] if enough == 30 else [number])
 
 
 def test_random_labels_score_at_chance_and_a_leak_is_caught(data: Data) -> None:
@@ -82,13 +86,13 @@ def test_random_labels_score_at_chance_and_a_leak_is_caught(data: Data) -> None:
     assert score(leak) > 0.6
 
 
-def test_parts_held_out_are_a_tenth_or_less_and_each_answer_is_in_one() -> None:
-    (part, n), (same, _), (other, _) = (cut(1003, seed, 10) for seed in (0, 0, 1))
+def test_parts_held_out_are_a_tenth_or_a_fifth_or_less_and_each_answer_is_in_one() -> None:
+    (part, n), (same, _), (other, _) = (cut(1003, seed) for seed in (0, 0, 1))
     assert n == 10
     assert sorted(np.bincount(part)) == [100] * 7 + [101] * 3
     assert (same == part).all() and (other != part).any()
     # Of many answers fewer are held out: as many as are enough.
-    for n_answers, n_parts, n_held_out in ((600_000, 10, 2), (4_000_000, 33, 1)):
-        part, n = cut(n_answers, 0, 10)
+    for n_answers, n_parts, n_held_out in ((200_000, 5, 3), (4_000_000, 32, 1)):
+        part, n = cut(n_answers, 0)
         assert (part.max() + 1, n) == (n_parts, n_held_out)
-        assert 120_000 <= (part < n).sum() < 240_000
+        assert 100_000 < (part < n).sum() <= 125_000
