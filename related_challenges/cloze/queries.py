@@ -7,6 +7,7 @@ import re
 import string
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from heapq import nlargest
 from pathlib import Path
 from typing import Any
 
@@ -96,12 +97,13 @@ def add_candidates(
 
 
 def run_model(
-    doc: str | None, guess: Callable[[pd.DataFrame, pd.DataFrame, int], Sequence[list[str]]]
+    doc: str | None, weigh: Callable[[pd.DataFrame, pd.DataFrame], Sequence[Mapping[str, float]]]
 ) -> None:
-    """Read the flags of a sample model, and write what it guesses.
+    """Read the flags of a sample model, and write as many guesses at each query as these allow.
 
-    `guess` is given the queries to learn from, those to predict, without their answers, and how
-    many guesses may be made at each: the test file once, or every fold after the others.
+    `weigh` is given the queries to learn from and those to predict, without their answers: the test
+    file once, or every fold after the others. It returns the weights of answers, for every query
+    to predict; the largest are guessed, of equal ones the earlier.
     """
     p = challenge.model_parser(doc, __file__, train_data=TRAIN, test_data=TEST)
     add_candidates(p, "guesses at each query")
@@ -112,28 +114,13 @@ def run_model(
         pairs = [(train, read_queries(options.input_dir / options.test_data, answers=False))]
     else:
         pairs = [(train[known], train[asked]) for known, asked in folds.splits(fold)]
-    guesses: dict[str, list[str]] = {}
+    ret: dict[str, str] = {}
     for known, asked in pairs:
         asked = asked.drop(columns="answers", errors="ignore")
-        found = guess(known, asked, options.candidates)
-        guesses |= dict(zip(asked["id"], found, strict=True))
-    write_guesses(options, guesses)
-
-
-def best_guesses(weights: Mapping[str, float], n: int = N_GUESSES) -> list[str]:
-    """Return the `n` answers of largest weight, best first; ties go to the earlier one."""
-    return sorted(weights, key=lambda answer: -weights[answer])[:n]
-
-
-def write_guesses(options: argparse.Namespace, guesses: Mapping[str, Sequence[str]]) -> None:
-    """Write a submission: for each id the answers guessed, as many as `--candidates` allows."""
-    allowed = max(options.candidates, N_GUESSES)
-    for query_id, answers in guesses.items():
-        if len(answers) > allowed:
-            told = f"{quote(query_id)} would have {len(answers)} answers"
-            raise InputError(f"{options.output_file}: {told}, expected at most {allowed}")
-    ret = [json.dumps(list(answers), ensure_ascii=False) for answers in guesses.values()]
-    challenge.write_submission(options, pd.DataFrame({"id": list(guesses), "ret": ret}))
+        for name, weights in zip(asked["id"], weigh(known, asked), strict=True):
+            guesses = nlargest(options.candidates, weights, key=weights.__getitem__)
+            ret[name] = json.dumps(guesses, ensure_ascii=False)
+    challenge.write_submission(options, {"id": [*ret], "ret": [*ret.values()]})
 
 
 def read_guesses(

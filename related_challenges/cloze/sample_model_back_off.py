@@ -27,16 +27,10 @@ GROWTH = 3.0
 HALF_TRUST = 3.0
 
 
-def guess(train: pd.DataFrame, test: pd.DataFrame, n: int) -> list[list[str]]:
-    """Guess up to n answers to every query of `test`, best first."""
-    # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `train`, `test`, `n`. Out: the guesses that are returned.
-    return [queries.best_guesses(weights, n) for weights in weigh_by_context(train, test)]
-    # ---- End of the model. --------------------------------------------------------------------
-
-
 def weigh_by_context(train: pd.DataFrame, test: pd.DataFrame) -> list[dict[str, float]]:
     """Weigh answers for every query of `test` by the words left of its gap; weights sum to 1."""
+    # ---- The model: replace this block by your own. -------------------------------------------
+    # In: `train`, `test`. Out: the weights of answers that are returned, for every query.
     frequency: dict[tuple[str, ...], Counter[str]] = {}
     n_queries: Counter[tuple[str, ...]] = Counter()
     for text, answers in zip(train["text"], train["answers"], strict=True):
@@ -54,6 +48,7 @@ def weigh_by_context(train: pd.DataFrame, test: pd.DataFrame) -> list[dict[str, 
         total = sum(weights.values())
         weighed.append({answer: weight / total for answer, weight in weights.items()})
     return weighed
+    # ---- End of the model. --------------------------------------------------------------------
 
 
 def contexts(text: str) -> list[tuple[str, ...]]:
@@ -63,4 +58,4 @@ def contexts(text: str) -> list[tuple[str, ...]]:
 
 
 if __name__ == "__main__":
-    cli.run(lambda: queries.run_model(__doc__, guess))
+    cli.run(lambda: queries.run_model(__doc__, weigh_by_context))

@@ -18,18 +18,17 @@ from sample_model_back_off import weigh_by_context
 from sample_model_nearest_queries import weigh_by_similarity
 
 
-def guess(train: pd.DataFrame, test: pd.DataFrame, n: int) -> list[list[str]]:
-    """Guess up to n answers to every query of `test`, best first."""
+def weigh(train: pd.DataFrame, test: pd.DataFrame) -> list[dict[str, float]]:
+    """Weigh answers for every query of `test`."""
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `train`, `test`, `n`. Out: the guesses that are returned.
-    guesses = []
+    # In: `train`, `test`. Out: the weights of answers that are returned, for every query.
     by_context, by_similarity = weigh_by_context(train, test), weigh_by_similarity(train, test)
-    for left, right in zip(by_context, by_similarity, strict=True):
-        weights = {answer: left.get(answer, 0) + right.get(answer, 0) for answer in left | right}
-        guesses.append(queries.best_guesses(weights, n))
-    return guesses
+    return [
+        {answer: left.get(answer, 0) + right.get(answer, 0) for answer in left | right}
+        for left, right in zip(by_context, by_similarity, strict=True)
+    ]
     # ---- End of the model. --------------------------------------------------------------------
 
 
 if __name__ == "__main__":
-    cli.run(lambda: queries.run_model(__doc__, guess))
+    cli.run(lambda: queries.run_model(__doc__, weigh))

@@ -32,10 +32,8 @@ N_DIMENSIONS = 128
 def mask_latest(
     phase: recommend.Phase, users: clicks.IntArray
 ) -> tuple[recommend.Phase, clicks.IntArray]:
-    """Take away the latest click of some users, ascending numbers, and make them the test users.
-
-    This does to training users what the challenge does to its test users; left out are those with
-    a single click, or whose latest came before the phase. The items clicked are returned too.
+    """Take away the latest click of some users, ascending numbers, and make them the test users,
+    but those with a single click, or whose latest came before the phase; return its items too.
     """
     n_clicks = np.bincount(phase.user, minlength=phase.n_users)
     latest = np.cumsum(n_clicks) - 1
@@ -85,10 +83,8 @@ def find_neighbours(phase: recommend.Phase) -> pd.DataFrame:
 
 
 def item_vectors(similarity: csr_array, n_clicks: clicks.IntArray) -> clicks.FloatArray:
-    """Make a vector of length 1 for every item, such that neighbours point the same way.
-
-    The similarities, each item's scaled to a common sum, are factored by a truncated singular value
-    decomposition (Halko, Martinsson, Tropp 2011). Without neighbours it is 0, (items, dimensions).
+    """Make a vector of length 1 for every item, 0 without neighbours, (items, dimensions), by a
+    truncated singular value decomposition (Halko, Martinsson, Tropp 2011) of the similarities.
     """
     # The scale by clicks is replaced by one that makes the matrix symmetric.
     powers = n_clicks[:, None] ** np.array([CLICKED_POWER, SCORED_POWER])

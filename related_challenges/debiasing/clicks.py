@@ -86,9 +86,8 @@ def read_queries(path: Path) -> pd.DataFrame:
 
 
 def split_latest(clicks: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the latest click of every user, in order of users, and the other clicks, as they lie.
-
-    Of several clicks at the same moment the last in the file counts as the latest.
+    """Return the latest click of every user, the last in the file of several at the same moment,
+    in order of users, and the other clicks, as they lie.
     """
     ordered = clicks.iloc[np.lexsort((clicks["time"], clicks["user_id"]))]
     latest = ordered.drop_duplicates("user_id", keep="last")
@@ -117,9 +116,8 @@ def read_answers(path: Path) -> pd.DataFrame:
 
 
 def count_degrees(parts: Iterable[tuple[int, pd.DataFrame, pd.DataFrame]]) -> pd.DataFrame:
-    """Return the table of `ANSWERS` from the number, clicks and answers of every phase, in order.
-
-    The degree of an item is how often it was clicked in all phases up to that of the answer.
+    """Return the table of `ANSWERS` from the number, clicks and answers of every phase, in order;
+    a degree is how often the item was clicked in all phases up to that of the answer.
     """
     degree, found = pd.Series(dtype=int), []
     for phase, clicks, answer in parts:
@@ -136,11 +134,6 @@ def read_recommendations(path: Path, report: Report = stop) -> pd.DataFrame:
     """Read and check a submission: the fifty different items of every user, in the file's order."""
     columns = (_USER, *_ITEM_COLUMNS)
     source = _source(path, columns)
-    n_items = {row: len(cells) - 1 for row, cells in source.rows()}
-    wrong = {row: n for row, n in n_items.items() if n != N_RECOMMENDED}
-    for row, n in wrong.items():
-        told = f"row {row} has {n} items after the user ({len(wrong)} such rows)"
-        raise InputError(f"{path}: {told}, expected {N_RECOMMENDED}")
     found = _read(path, columns, report, once=True).set_index(_USER.name)
     ordered = np.sort(found, axis=1)
     # A cell that was reported as faulty is negative.

@@ -45,10 +45,7 @@ class Phase:
 
 
 def run_model(doc: str | None, score_items: Callable[[Phase], csr_array]) -> None:
-    """Read the flags of a sample model, and write what it recommends to the test users.
-
-    Of every phase the model scores the items for each, as `best_items` takes them.
-    """
+    """Read the flags of a sample model, and write the `best_items` of the scores that it gives."""
     p = challenge.model_parser(doc, __file__)
     p.add_argument("--test_dir", type=Path, metavar="DIR", help="default: the --input_dir")
     local_dir = challenge.data_dir(__file__, challenge.TEST_INPUT)

@@ -40,17 +40,13 @@ def score_items(phase: recommend.Phase) -> csr_array:
 
 
 def item_similarity(phase: recommend.Phase) -> csr_array:
-    """Measure the similarity of the items that test users clicked to all items, (items, items)."""
-    n_items = len(phase.item_ids)
-    n_clicks = np.bincount(phase.item, minlength=n_items)
-    earlier, later, weight = pairs_of_clicks(phase)
+    """Measure the similarity of all items clicked (rows) to all items to be scored (columns)."""
+    n_items, (earlier, later, weight) = len(phase.item_ids), pairs_of_clicks(phase)
     clicked = phase.item[np.concatenate([earlier, later])]
     scored = phase.item[np.concatenate([later, earlier])]
-    is_needed = np.isin(clicked, phase.item[np.isin(phase.user, phase.test_user)])
-    clicked, scored = clicked[is_needed], scored[is_needed]
-    value = np.tile(weight, 2)[is_needed]
-    value *= n_clicks[clicked] ** -CLICKED_POWER * n_clicks[scored] ** -SCORED_POWER
-    return csr_array((value, (clicked, scored)), shape=(n_items, n_items))
+    n_clicks = np.bincount(phase.item)
+    scale = n_clicks[clicked] ** -CLICKED_POWER * n_clicks[scored] ** -SCORED_POWER
+    return csr_array((np.tile(weight, 2) * scale, (clicked, scored)), shape=(n_items, n_items))
 
 
 def pairs_of_clicks(

@@ -121,10 +121,8 @@ def count_odd(predicted: Sequence[Sequence[str]]) -> dict[str, int]:
 
 
 def score_questions(questions: pd.DataFrame, predicted: Sequence[Sequence[str]]) -> FloatArray:
-    """Return the points of every question, shape (questions,); their mean is MAP@3.
-
-    They are 1, 1/2 or 1/3 for the right label in first to third place. Only three guesses count,
-    and the right label once; a wrong label that is repeated takes up a place each time.
+    """Return the points of every question, shape (questions,), 1, 1/2 or 1/3 for the right label in
+    first to third place; their mean is MAP@3. A wrong label that is repeated takes up a place.
     """
     pairs = zip(questions["answer"], predicted, strict=True)
     places = [

@@ -33,13 +33,11 @@ def count(gold: Sequence[str], predicted: Sequence[str], ways: int) -> pd.DataFr
 
 
 def evaluate(counts: pd.DataFrame) -> pd.DataFrame:
-    """Compute the paper's measures (section 4) from what `count` returns; 0/0 counts as 0.
-
-    Answers without an interpretation count in the gold totals, but are no prediction of any label
-    and lead to no correction. Rows are each label, their mean (`MACRO`), their mean weighted by how
-    many gold answers have each (`MICRO`: its recall is the accuracy), and the decision that an
-    answer needs correction, which is anything but ``correct`` (`CORRECTIVE`).
+    """Compute the paper's measures (section 4) from what `count` returns, 0/0 as 0: of each label,
+    their mean (`MACRO`) and mean weighted by gold counts (`MICRO`: its recall is the accuracy), and
+    of the decision that an answer needs correction, all labels but ``correct`` (`CORRECTIVE`).
     """
+    # An answer without an interpretation is in the gold totals, but predicts and corrects nothing.
     labelled = counts.head(counts.shape[1]).to_numpy()
     # Of each label, and last of the decision to correct, which is any label but the first.
     agreed = np.array([*np.diag(labelled), labelled[1:, 1:].sum()], float)
@@ -59,38 +57,24 @@ def corpus_of(folder: Path) -> str:
     return next((corpus for corpus in (BEETLE, SCIENTSBANK) if corpus.lower() in names), "")
 
 
-def measure(
-    gold: Sequence[str], predicted: Sequence[str], ways: int, excluded: Sequence[str] = ()
-) -> tuple[float, float, float]:
-    """Compute accuracy, macro F1 and weighted F1 as the task's scorer does.
-
-    The macro average leaves out the excluded labels. A label that no answer has and none is
-    predicted to have gets an F1 of 1, as in evaluation.R; `evaluate` gives it 0.
-    """
-    counts = count(gold, predicted, ways)
-    measured = evaluate(counts)
-    is_absent = counts.sum() + counts.head(ways).sum(axis=1) == 0
-    f1 = measured["F1"].head(ways).mask(is_absent, 1.0).drop([*excluded], errors="ignore")
-    accuracy, weighted_f1 = (float(measured[of][MICRO]) for of in ("recall", "F1"))
-    return accuracy, float(f1.mean()), weighted_f1
-
-
 def score_test_sets(answers: pd.DataFrame, predicted: Sequence[str], corpus: str) -> pd.DataFrame:
-    """Score every test set with all its labels, then with coarser ones: 5, 3 and 2 ways.
-
-    The columns are `HEADER`; there is no row if no question is of a test set. As `macroav.exclude`
-    in evaluation.R says, the macro average of SciEntsBank's 5-way labels leaves out ``non_domain``
-    with unseen answers and questions, which have three such answers and none.
+    """Score every test set as the task's scorer, evaluation.R, with all its labels, then with fewer
+    ones: 5, 3 and 2 ways; the columns are `HEADER`.
     """
     rows = []
     given = answers.assign(predicted=predicted)
     for scenario, own in given[given["scenario"] != ""].groupby("scenario", sort=False):
-        for ways in responses.LABEL_SETS:
-            if ways <= len(responses.labels_of(answers)):
-                has_few = corpus == SCIENTSBANK and ways == 5 and scenario != responses.DOMAINS
-                left_out = ["non_domain"] * has_few
-                measures = measure(own["label"].tolist(), own["predicted"].tolist(), ways, left_out)
-                rows.append((scenario, ways, len(own), *measures))
+        for ways in (n for n in responses.LABEL_SETS if n <= len(responses.labels_of(answers))):
+            counts = count(own["label"].tolist(), own["predicted"].tolist(), ways)
+            measured = evaluate(counts)
+            # What no answer has and none is predicted to have counts 1; `evaluate` gives it 0.
+            is_absent = counts.sum() + counts.head(ways).sum(axis=1) == 0
+            f1 = measured["F1"].head(ways).mask(is_absent, 1.0)
+            # As `macroav.exclude` there says: these have three such answers and none.
+            if corpus == SCIENTSBANK and ways == 5 and scenario != responses.DOMAINS:
+                f1 = f1.drop("non_domain")
+            figures = measured["recall"][MICRO], f1.mean(), measured["F1"][MICRO]
+            rows.append((scenario, ways, len(own), *map(float, figures)))
     return pd.DataFrame(rows, columns=HEADER)
 
 

@@ -103,9 +103,8 @@ def labels_of(answers: pd.DataFrame) -> list[str]:
 
 def _find_files(folder: Path) -> list[tuple[str, Path]]:
     """Find the files of a folder, or those of its test sets, each with its scenario."""
-    own = folder.parent.name if folder.name == CORE else folder.name
-    own = own if own in SCENARIOS else ""
-    places = [(own, folder), (own, folder / CORE)] if own else [("", folder)]
+    own = next((name for name in SCENARIOS if name in folder.parts[-2:]), "")
+    places = [(own, folder), (own, folder / CORE)]
     if not any(folder.glob("*.xml")):
         places += [(name, folder / name / part) for name in SCENARIOS for part in ("", CORE)]
     files = [(name, path) for name, place in places for path in sorted(place.glob("*.xml"))]
@@ -215,10 +214,8 @@ def read(options: argparse.Namespace) -> tuple[pd.DataFrame, Splits]:
 
 
 def join(train: pd.DataFrame, test: pd.DataFrame) -> pd.DataFrame:
-    """Put answers to predict after those to learn from; a question of both is one question.
-
-    Questions are the same if module and id are; what they ask is then that of ``train``. What is no
-    test of the training answers, by the scenario that it claims to be, is refused.
+    """Put answers to predict after those to learn from, where a question of the same module and id
+    is the same; what is no test of these, by the scenario that it claims to be, is refused.
     """
     of_tests = train["path"][train["scenario"] != ""]
     if len(of_tests):

@@ -26,13 +26,11 @@ import similarity
 from scipy.sparse import csr_array, hstack
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 from sklearn.svm import LinearSVC
-from sklearn.utils.class_weight import compute_sample_weight
 from tqdm import tqdm
 
 # Chosen on folds of seed 1; the scores are of seed 0.
 N_INNER_FOLDS = 4
 SVM_COST = 0.1
-N_BINS = 255  # What `HistGradientBoostingClassifier` has by default.
 BOOSTING: dict[str, Any] = {
     "max_iter": 150,
     "learning_rate": 0.05,
@@ -78,15 +76,11 @@ def main() -> None:
             group = question if is_new else np.arange(len(answers))
             opinions = ask_words(csr_array(hstack(terms)), label, train, group)
             both = np.hstack([features, opinions])
-            models = (
-                (HistGradientBoostingClassifier(**BOOSTING), into_bins(both, label, train)),
-                (ExtraTreesClassifier(**TREES), both),
-            )
+            models = HistGradientBoostingClassifier(**BOOSTING), ExtraTreesClassifier(**TREES)
             probability = sum(
-                model.fit(known[train], label[train]).predict_proba(known[part])
-                for model, known in models
+                model.fit(both[train], label[train]).predict_proba(both[part]) for model in models
             )
-            prediction[part] = models[0][0].classes_[np.argmax(probability, axis=1)]
+            prediction[part] = models[0].classes_[np.argmax(probability, axis=1)]
     # ---- End of the model. --------------------------------------------------------------------
 
     responses.write(options, answers, prediction)
@@ -115,24 +109,6 @@ def ask_words(terms: csr_array, label: IntArray, train: BoolArray, group: IntArr
         scores = scores if scores.ndim == 2 else np.column_stack([-scores, scores])
         opinions[np.ix_(asked, model.classes_)] = scores
     return opinions
-
-
-def into_bins(features: FloatArray, label: IntArray, train: BoolArray) -> FloatArray:
-    """Replace the values of every feature by the numbers of the bins that boosting makes of them.
-
-    They are those of `HistGradientBoostingClassifier`, which with class weights takes longer to
-    find them than to learn: it sorts and sums all values anew for every bound between two bins.
-    """
-    weight = compute_sample_weight("balanced", label[train])
-    binned = features.copy()
-    for column, values in enumerate(features[train].T):
-        if len(np.unique(values)) > N_BINS:  # Else each value has a bin of its own.
-            order = np.argsort(values)
-            below = np.cumsum(weight[order])
-            bounds = np.searchsorted(below, np.linspace(0, 100, N_BINS + 1)[1:-1] / 100 * below[-1])
-            edges = np.unique(values[order[bounds]])
-            binned[:, column] = np.searchsorted(edges, features[:, column])
-    return binned
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from difflib import SequenceMatcher
 from functools import cache
 from typing import Any
 
@@ -23,18 +24,12 @@ def shared_phrases(left: Sequence[str], right: Sequence[str]) -> list[int]:
 
     The longest is taken out of both, then the longest that is left; none reaches across a gap.
     """
-    # run[i, j]: how many words left of and with left[i] equal those left of and with right[j].
-    equal = np.array([[a == b for b in right] for a in left], bool).reshape(len(left), len(right))
-    lengths = []
-    while equal.any():
-        run = equal.astype(np.int64)
-        for i in range(1, len(left)):
-            run[i, 1:] *= run[i - 1, :-1] + 1
-        length = int(run.max())
-        end_left, end_right = np.unravel_index(run.argmax(), run.shape)
-        equal[end_left - length + 1 : end_left + 1] = False
-        equal[:, end_right - length + 1 : end_right + 1] = False
-        lengths.append(length)
+    left, right, lengths = [*left], [*right], []
+    while (run := SequenceMatcher(None, left, right, autojunk=False).find_longest_match()).size:
+        # No word is empty, and none is another text's gap.
+        left[run.a : run.a + run.size] = [" "] * run.size
+        right[run.b : run.b + run.size] = [""] * run.size
+        lengths.append(run.size)
     return lengths
 
 

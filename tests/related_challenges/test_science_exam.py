@@ -13,32 +13,14 @@ from conftest import Says
 from question_files import Check, Kits, Run, Write, evaluation, last_record, page_in, scores_in
 
 exam = import_module("exam")
-ranker = import_module("sample_model_ranker")
 
 FOLDER = "related_challenges/science_exam"
 HEADER = "id,prompt,A,B,C,D,E,answer\n"
 
 
-@pytest.mark.parametrize(
-    ("predicted", "score"),
-    [
-        ("A A B", 1), ("A", 1), ("B A", 1 / 2), ("B B A", 1 / 3), ("B C A A", 1 / 3),
-        ("B C D A", 0), ("", 0),
-    ],
-)  # fmt: skip
-def test_worked_examples(predicted: str, score: float) -> None:
-    questions = pd.DataFrame({"answer": ["A"]})
-    assert exam.score_questions(questions, [predicted.split()]) == pytest.approx([score])
-
-
 def test_the_interval_is_that_of_a_mean() -> None:
     for points, interval in (([1, 1, 1], (1, 1)), ([1, 1, 1, 0], (0.26, 1)), ([1], (0, 1))):
         assert exam.interval_95(np.array(points)) == pytest.approx(interval)
-
-
-def test_the_right_option_is_compared_with_each_wrong_one() -> None:
-    pairs = ranker.compare_options(np.arange(10)[:, None], np.array([1, 4]))
-    assert pairs.ravel().tolist() == [1, -1, -2, -3, 4, 3, 2, 1]
 
 
 def test_writes_the_three_highest_scores(tmp_path: Path) -> None:
@@ -53,9 +35,10 @@ def test_writes_the_three_highest_scores(tmp_path: Path) -> None:
 
 def test_an_evaluation_by_hand(write: Write, run: Run) -> None:
     """Places, interval and what counts too much are printed, on the page and in the record."""
-    rows = (f"{n},Which?,a,b,c,d,e,{answer}\n" for n, answer in enumerate("ABEEC"))
+    rows = (f"{n},Which?,a,b,c,d,e,{answer}\n" for n, answer in enumerate("ABEECEAA"))
     folder = write("train.csv", HEADER + "".join(rows)).parent
-    write("submission.csv", "id,prediction\n1,A C D B\n0,C A B D E\n3,A B E\n2,B E A\n4,\n")
+    guesses = "1,A C D B\n0,C A B D E\n3,A B E\n2,B E A\n4,\n5,A A E\n6,A A B\n7,A\n"
+    write("submission.csv", f"id,prediction\n{guesses}")
     done = run(evaluation("science_exam", folder))
     odd = ("2 {} hold more than 3 labels; only the first 3 count", "1 {} hold no label and score 0")
     warnings = [f"warning: {told.format('predictions')}" for told in odd]
@@ -63,20 +46,21 @@ def test_an_evaluation_by_hand(write: Write, run: Run) -> None:
     given = [folder / "submission.csv", "--input_dir", folder, "--test_data", "train.csv"]
     checked = run([f"{FOLDER}/check_submission.py", *given]).stdout
     assert checked.splitlines()[-2:] == [told.format("rows") for told in odd]
-    points = np.array([0, 1 / 2, 1 / 3, 1 / 2, 0])
-    margin = 1.96 * points.std(ddof=1) / 5**0.5
+    # A wrong label that is repeated takes up a place, the right one scores once.
+    points = np.array([1 / 2, 0, 1 / 2, 1 / 3, 0, 1 / 3, 1, 1])
+    margin = 1.96 * points.std(ddof=1) / 8**0.5
     low, high = points.mean() - margin, points.mean() + margin
     shown = f"{low:.4f} to {high:.4f}"
-    assert f"score 0.2667, 95 % interval {shown} (MAP@3 on 5 questions" in done.stdout
-    expected = {"score": 4 / 15, "interval_low": low, "interval_high": high}
+    assert f"score 0.4583, 95 % interval {shown} (MAP@3 on 8 questions" in done.stdout
+    expected = {"score": 11 / 24, "interval_low": low, "interval_high": high}
     assert scores_in(folder) == pytest.approx(expected)
-    assert last_record(folder)["score"] == pytest.approx(4 / 15)
+    assert last_record(folder)["score"] == pytest.approx(11 / 24)
     assert page_in(folder).tables[0].rows[2:] == [
-        ["Questions", "5"],
+        ["Questions", "8"],
         ["95 % interval", shown],
-        ["Right answer in place 1", "0.0%"],
-        ["Right answer in place 2", "40.0%"],
-        ["Right answer in place 3", "20.0%"],
+        ["Right answer in place 1", "25.0%"],
+        ["Right answer in place 2", "25.0%"],
+        ["Right answer in place 3", "25.0%"],
         ["Random guesses score", "0.3667"],
     ]
 

@@ -13,8 +13,6 @@ from common.errors import InputError
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from question_files import (
     FOLDER,
     GOOD,
@@ -38,15 +36,6 @@ similarity = import_module("similarity")
 # ---- Files and what is learned from them -----------------------------------------------------
 
 
-def test_coarser_labels() -> None:
-    names = (*responses.LABEL_SETS[5], responses.UNINTERPRETABLE)
-    coarse = {ways: {name: responses.coarsen(name, ways) for name in names} for ways in (2, 3, 5)}
-    assert coarse[5] == {name: name for name in names}
-    wrong = {name: "incorrect" for name in names if name not in ("correct", names[-1])}
-    assert coarse[2] == coarse[5] | wrong
-    assert coarse[3] == coarse[2] | {"contradictory": "contradictory"}
-
-
 def test_labels_are_read_only_where_they_are_needed(write: Write) -> None:
     folder = write("a.xml", one_answer("a", "a.1")).parent
     # Not at all; or, to check a submission, where all have one.
@@ -65,17 +54,6 @@ def test_labels_are_read_only_where_they_are_needed(write: Write) -> None:
     answers = responses.read_responses(folder, reads_labels=False)
     assert (answers["id"].tolist(), responses.labels_of(answers)) == (["b.1", "a.1"], [])
     assert answers["label"].isna().all()
-
-
-def test_the_labels_used_tell_which_set_they_are_of(write: Write) -> None:
-    for names, n_labels in (
-        ("correct", 5), ("correct contradictory", 5), ("correct incorrect", 2),
-        ("incorrect contradictory", 3),
-    ):  # fmt: skip
-        for name, label in zip("ab", names.split() * 2, strict=False):
-            folder = write(f"{name}.xml", one_answer(name, name, label)).parent
-        labels = responses.labels_of(responses.read_responses(folder))
-        assert labels == [*responses.LABEL_SETS[n_labels]]
 
 
 def test_finds_the_test_sets_of_a_folder(write: Write, tmp_path: Path) -> None:
@@ -119,6 +97,8 @@ def test_what_is_predicted_is_joined_to_what_is_learned_from(
     answers = responses.join(train, test)
     assert answers["question"].tolist() == found
     assert answers["label"].cat.codes.tolist() == [0, -1]
+    # Without "incorrect" the files may lack labels of the largest set.
+    assert responses.labels_of(answers) == [*responses.LABEL_SETS[5]]
     if scenario.startswith("test"):
         with pytest.raises(InputError, match=r"a.xml: is of a test set, expected files to learn"):
             responses.join(responses.read_responses(path.parent), train)
@@ -185,65 +165,29 @@ def test_matrices_give_the_papers_tables(name: str) -> None:
     assert result.loc["micro average", "recall"] == pytest.approx(accuracy)
 
 
-def scorers_f1(gold: list[str], predicted: list[str], name: str) -> float:
-    """Compute the F1 of a label as `fmeasure` in the task's evaluation.R does."""
-    both = sum(g == p == name for g, p in zip(gold, predicted, strict=True))
-    n_predicted, n_gold = predicted.count(name), gold.count(name)
-    precision = both / n_predicted if n_predicted else float(n_gold == 0)
-    recall = both / n_gold if n_gold else float(n_predicted == 0)
-    return 2 * precision * recall / (precision + recall) if precision or recall else 0.0
+def test_test_sets_are_measured_as_by_the_tasks_scorer() -> None:
+    """What does not occur counts 1; SciEntsBank's `non_domain` not at all where domains are known.
 
-
-true_label = st.sampled_from(responses.LABEL_SETS[5])
-predicted_label = st.sampled_from((*responses.LABEL_SETS[5], responses.UNINTERPRETABLE))
-
-
-@given(
-    st.lists(st.tuples(true_label, predicted_label), min_size=1, max_size=12),
-    st.sampled_from([2, 3, 5]),
-    st.booleans(),
-)
-def test_measures_of_the_task_are_its_scorers(
-    pairs: list[tuple[str, str]], ways: int, excludes: bool
-) -> None:
-    gold, predicted = map(list, zip(*pairs, strict=True))
-    excluded = ["non_domain"] if excludes else []
-    found = measures.measure(gold, predicted, ways, excluded)
-    gold = [responses.coarsen(name, ways) for name in gold]
-    predicted = [responses.coarsen(name, ways) for name in predicted]
-    f1 = {name: scorers_f1(gold, predicted, name) for name in responses.LABEL_SETS[ways]}
-    kept = [value for name, value in f1.items() if name not in excluded]
-    accuracy = sum(g == p for g, p in zip(gold, predicted, strict=True)) / len(gold)
-    weighted = sum(f1[name] for name in gold) / len(gold)
-    assert found == pytest.approx((accuracy, sum(kept) / len(kept), weighted))
-
-
-def test_the_macro_average_leaves_out_what_the_scorer_does() -> None:
-    """Of SciEntsBank's test sets with five labels, `non_domain` where domains are known."""
-    names = ["correct", "non_domain"] * 3
-    answers = pd.DataFrame({"label": pd.Categorical(names, responses.LABEL_SETS[5])})
-    answers["scenario"] = np.repeat(responses.SCENARIOS, 2)
-    # Three labels do not occur, and so count 1; that left out is never predicted.
-    for corpus, expected in (("beetle", [3.667 / 5] * 3), ("sciEntsBank", [0.917, 0.917, 0.733])):
-        scores = measures.score_test_sets(answers, ["correct"] * 6, corpus)
-        macro = scores["macro F1"][scores["labels"] == 5].tolist()
-        assert macro == pytest.approx(expected, abs=1e-3)
+    `irrelevant` does not occur; `correct` and `contradictory` have 2/3, the other labels 0 and the
+    coarse `incorrect` 0 of three labels, 2/5 of two.
+    """
+    correct, partial, contradictory, _, outside = responses.LABEL_SETS[5]
+    gold = [correct, correct, correct, partial, contradictory, outside]
+    predicted = [correct, correct, contradictory, correct, contradictory, responses.UNINTERPRETABLE]
+    answers = pd.DataFrame({"label": pd.Categorical(gold * 3, responses.LABEL_SETS[5])})
+    answers["scenario"] = np.repeat(responses.SCENARIOS, 6)
+    coarse = (3, 6, 1 / 2, 4 / 9, 4 / 9), (2, 6, 1 / 2, 8 / 15, 8 / 15)
+    for corpus, macro in (("beetle", [7 / 15] * 3), ("sciEntsBank", [7 / 12, 7 / 12, 7 / 15])):
+        rows = [
+            (scenario, *own)
+            for scenario, fine in zip(responses.SCENARIOS, macro, strict=True)
+            for own in ((5, 6, 1 / 2, fine, 4 / 9), *coarse)
+        ]
+        found = measures.score_test_sets(answers, predicted * 3, corpus)
+        pd.testing.assert_frame_equal(found, pd.DataFrame(rows, columns=measures.HEADER))
 
 
 # ---- Words ----------------------------------------------------------------------------------
-
-
-def compared(write: Write, question: str, reference: str, *answers: str) -> Any:
-    """Return how answers to a question compare with its reference answer, all answers known."""
-    elements = (
-        f'<studentAnswer id="{number}" accuracy="correct">{text}</studentAnswer>'
-        for number, text in enumerate(answers)
-    )
-    own = GOOD.replace("Why?", question).replace("Because.", reference)
-    head, tail = own.split("<studentAnswers>")[0], "</studentAnswers></question>"
-    path = write("a.xml", f"{head}<studentAnswers>{''.join(elements)}{tail}")
-    found = responses.read_responses(path.parent)
-    return alignment.Matches(found).describe(np.ones(len(found), bool)).to_dict("records")
 
 
 def test_shared_phrases_by_hand() -> None:
@@ -254,59 +198,59 @@ def test_shared_phrases_by_hand() -> None:
     assert similarity.measure(left, right) == pytest.approx((6, 12 / (11 + 7), 20, 6 / 77**0.5))
 
 
-def test_alignment_by_hand(write: Write) -> None:
+def test_words_are_told_apart() -> None:
     assert alignment.stems("The switches connected it") == ["the", "switch", "connect", "it"]
+    for text, kinds in (("nothing", "NEGATIONS"), ("does this", "FUNCTION_WORDS")):
+        assert set(alignment.stems(text)) <= getattr(alignment, kinds), text
     spelling = alignment.compare_spelling(["bulb", "bulbs", "cat"])
     # ^bulb$ has 5 pairs and 4 triples, ^bulbs$ 6 and 5; they share ^b bu ul lb ^bu bul ulb.
     assert spelling.toarray()[0].tolist() == pytest.approx([1, 2 * 7 / (9 + 11), 0])
-    (row,) = compared(write, "Why?", "bulb cat", "bulbz the")
-    names = ("recall of content words", "precision of content words")
-    assert [row[name] for name in names] == pytest.approx([0.7 / 2, 0.7])
-    (row,) = compared(write, "Why?", "x y x y", "x y z")
-    names = ("recall of pairs", "precision of pairs", "recall of triples", "log of lengths' ratio")
-    assert [row[name] for name in names] == pytest.approx([1 / 3, 1 / 2, 0, np.log(4 / 5)])
 
 
-def test_words_are_told_apart_and_weighed(write: Write) -> None:
-    rows = compared(write, "Why?", "the bulb b 12 bulbz", "b", "the not bulb")
-    names = ("recall of symbols", "precision of symbols", "more negations")
-    assert [[row[name] for name in names] for row in rows] == [[0.5, 1, 0], [0, 1, 1]]
-    assert compared(write, "Why?", "a b", "b")[0]["recall of symbols"] == 1  # An "a" is none.
-    for text, kinds in (("nothing", "NEGATIONS"), ("does this", "FUNCTION_WORDS")):
-        assert set(alignment.stems(text)) <= getattr(alignment, kinds), text
-
-    # Of three answers all have "the", one "zebra" and none "quiz" or "not".
-    answers = ("the", "the zebra", "the")
-    rarest = "rarest word missing"
-    for reference, weight in (
-        ("quiz", np.log(4) + 0.3), ("not", 0.3 * (np.log(4) + 0.3)), ("zebra", np.log(2) + 0.3),
-        ("the", 0),
-    ):  # fmt: skip
-        assert compared(write, "Why?", reference, *answers)[0][rarest] == pytest.approx(weight)
-    features = compared(write, "Why?", "the zebra", *answers)[0]
-    assert features["recall"] == pytest.approx(0.09 / (0.09 + np.log(2) + 0.3))
-    # Of a reference answer, "bulb" is the question's own, "bulbz" is not.
-    lacking = "recall of what is new"
-    rows = compared(write, "Which bulb?", "bulb zebra", "bulb", "zebra")
-    assert [row[lacking] for row in rows] == [0, 1]
-    # Where it has no other word, all of it counts.
-    assert [row[lacking] for row in compared(write, "Which bulb?", "bulb", "bulb", "x")] == [1, 0]
-    assert compared(write, "Which bulb?", "bulbz zebra", "zebra")[0][lacking] < 1
+# Of three answers all have "the", a function word, one "zebra" and none "quiz" or "not".
+ANSWERS = ["the", "the zebra", "the"]
+THE, ZEBRA, QUIZ = 0.3 * 0.3, np.log(2) + 0.3, np.log(4) + 0.3
+NEW, RAREST = "recall of what is new", "rarest word missing"
 
 
-def test_an_answer_is_compared_with_a_reference(write: Write) -> None:
-    left, right = "the bulb not light", "bulb lightz"
-    others = ("", "x", "x")
-    (first, *_) = compared(write, "Which bulb?", right, left, right, *others)
-    (_, swapped, *_) = compared(write, "Which bulb?", left, left, right, *others)
-    # What an answer covers of a reference is what the reference covers of the answer, swapped.
-    assert first["precision"] == swapped["recall"] < first["recall"] == swapped["precision"]
-    assert first["more negations"] == -swapped["more negations"] != 0
-    same = compared(write, "Which bulb?", left, left, *others)[0]
-    assert (same["f1"], same["recall of words as spelt"]) == pytest.approx((1, 1))
-    assert same["rarest word missing"] == 0 < swapped["rarest word missing"]
-    empty = compared(write, "Which bulb?", right, *others)[0]
-    assert np.isfinite([*empty.values()]).all() and empty["recall"] == 0
+@pytest.mark.parametrize(
+    ("question", "reference", "answers", "feature", "values"),
+    [
+        ("Why?", "bulb cat", ["bulbz the"], "recall of content words", [0.7 / 2]),
+        ("Why?", "bulb cat", ["bulbz the"], "precision of content words", [0.7]),
+        ("Why?", "bulb cat", ["cat", "bulbz cats"], "recall of words as spelt", [0.5, 0.5]),
+        ("Why?", "x y x y", ["x y z"], "recall of pairs", [1 / 3]),
+        ("Why?", "x y x y", ["x y z"], "precision of pairs", [1 / 2]),
+        ("Why?", "x y x y", ["x y z"], "recall of triples", [0]),
+        ("Why?", "x y x y", ["x y z", ""], "log of lengths' ratio", np.log([4 / 5, 1 / 5])),
+        ("Why?", "the bulb b 12 bulbz", ["b", "the not bulb"], "recall of symbols", [0.5, 0]),
+        ("Why?", "the bulb b 12 bulbz", ["b", "the not bulb"], "precision of symbols", [1, 1]),
+        ("Why?", "a b", ["b"], "recall of symbols", [1]),  # The "a" is none.
+        ("Why?", "b", ["b", "the not bulb"], "more negations", [0, 1]),
+        ("Why?", "not b", ["b", "the not bulb"], "more negations", [-1, 0]),
+        ("Why?", "quiz", ANSWERS, RAREST, [QUIZ] * 3),
+        ("Why?", "not", ANSWERS, RAREST, [0.3 * QUIZ] * 3),
+        ("Why?", "zebra", ANSWERS, RAREST, [ZEBRA, 0, ZEBRA]),
+        ("Why?", "the zebra", ANSWERS, "recall", [THE / (THE + ZEBRA), 1, THE / (THE + ZEBRA)]),
+        ("Why?", "zebra", ANSWERS, "precision", [0, ZEBRA / (THE + ZEBRA), 0]),
+        ("Why?", "zebra", ANSWERS, "f1", [0, 2 * ZEBRA / (THE + 2 * ZEBRA), 0]),
+        ("Why?", "zebra", [""], "recall", [0]),
+        # Of a reference answer, "bulb" is the question's own, "bulbz" is not.
+        ("Which bulb?", "bulb zebra", ["bulb", "zebra"], NEW, [0, 1]),
+        ("Which bulb?", "bulbz zebra", ["zebra"], NEW, [0.3 / (0.3 + ZEBRA)]),
+        # Where it has no other word, all of it counts.
+        ("Which bulb?", "bulb", ["bulb", "x"], NEW, [1, 0]),
+    ],
+)
+def test_features_by_hand(
+    write: Write, question: str, reference: str, answers: list[str], feature: str, values: Any
+) -> None:
+    text = GOOD.replace("Why?", question).replace("Because.", reference).split("<studentAnswer ")[0]
+    for number, answer in enumerate(answers):
+        text += f'<studentAnswer id="{number}" accuracy="correct">{answer}</studentAnswer>'
+    path = write("a.xml", f"{text}</studentAnswers></question>")
+    found = alignment.Matches(responses.read_responses(path.parent))
+    assert found.describe(np.ones(len(answers), bool))[feature].tolist() == pytest.approx(values)
 
 
 def test_features_know_neither_labels_nor_other_answers_to_predict(write: Write) -> None:
@@ -457,31 +401,31 @@ def test_few_answers_to_learn_from(
     name: str, write: Write, run: Run, fails: Check, tmp_path: Path
 ) -> None:
     """Five of the most frequent label suffice, beside one of another, which may be asked for."""
-    write("test/t.xml", one_answer("R", "t.1"))
+    test = write("test/t.xml", one_answer("R", "t.1")).parent
     answer = '<studentAnswer id="{}" accuracy="correct">it is lit</studentAnswer>'
-    script: list[object] = [f"{FOLDER}/sample_model_{name}.py", "--output_dir", tmp_path]
-    script += ["--train_dir", tmp_path / "train"]
-    assert "--train_dir needs --test_dir" in fails(script)
-    script += ["--test_dir", tmp_path / "test"]
+
+    def script(n_correct: int, other: str, *flags: str) -> list[object]:
+        own = "".join(answer.format(number) for number in range(n_correct))
+        text = one_answer("Q", "t.2", other)
+        text = text.replace("</studentAnswers>", f"{own}</studentAnswers>")
+        train = ["--train_dir", write("train/t.xml", text).parent, "--test_dir", test]
+        return [f"{FOLDER}/sample_model_{name}.py", "--output_dir", tmp_path, *train, *flags]
+
+    done = run(script(5, "incorrect"))
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "submission.csv").read_text().startswith("id,label\nt.1,")
+    if name != "majority":
+        return
     for n_correct, other, message in (
         (4, "incorrect", "of 5 answers to learn from only 4 are 'correct', the most frequ"),
         (5, "correct", "all 6 answers to learn from are 'correct', expected at least two"),
-        (5, "incorrect", ""),
     ):
-        own = "".join(answer.format(number) for number in range(n_correct))
-        text = one_answer("Q", "t.2", other)
-        write("train/t.xml", text.replace("</studentAnswers>", f"{own}</studentAnswers>"))
-        if message:
-            assert f"train: {message}" in fails(script)
-            assert not (tmp_path / "submission.csv").exists()
-    done = run(script)
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "submission.csv").read_text().startswith("id,label\nt.1,")
-    if name == "majority":
-        line = fails([*script, "--label", "wrong"])
-        assert "--label is 'wrong', expected one of correct, incorrect" in line
-        assert run([*script, "--label", "incorrect"]).returncode == 0
-        assert (tmp_path / "submission.csv").read_text() == "id,label\nt.1,incorrect\n"
+        assert f"train: {message}" in fails(script(n_correct, other))
+    assert "--train_dir needs --test_dir" in fails(script(5, "incorrect")[:5])
+    line = fails(script(5, "incorrect", "--label", "wrong"))
+    assert "--label is 'wrong', expected one of correct, incorrect" in line
+    run(script(5, "incorrect", "--label", "incorrect"))
+    assert (tmp_path / "submission.csv").read_text() == "id,label\nt.1,incorrect\n"
 
 
 def test_real_answers(real_data: Path, tmp_path: Path, succeeds: Check) -> None:
