@@ -146,11 +146,9 @@ def _judge_ranking(reference_dir: Path, task: int, phase: str, answers: Path | N
     if answers is None:
         return None
     judged = ranking.read_judgements(answers)
-    ranks = ranking.rank_pairs(judged, ranked)
-    shares, _ = metrics.expert_agreement(*ranks, judged.better)
-    best = float(np.nanmax(shares))
+    best = float(ranking.agreement(judged, ranked).mean().max())
     # Of a share of pairs: equal scores have equal ones.
-    error = float((best * (1 - best) / len(judged.left)) ** 0.5)
+    error = float((best * (1 - best) / len(judged)) ** 0.5)
     explain = partial(ranking.judge, path, answers, template, phase, with_answers=False)
     return _with_error(best, error), "ranking.html", explain
 

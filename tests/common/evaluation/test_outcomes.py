@@ -87,13 +87,14 @@ def test_two_million_answers_take_little_room(tmp_path: Path) -> None:
 
 
 def test_judgements_count_where_there_are_any() -> None:
-    judgements = np.array([[1, 2, np.nan], [np.nan, 2, 1]])
-    agrees = np.array([[1, 0, np.nan], [np.nan, 0, 1]])
-    ids = np.array([1, 2, 3])
-    kept = outcomes.of_judgements(ids, ids + 3, judgements, agrees)
+    pairs = pd.MultiIndex.from_arrays([[1, 2, 3], [4, 5, 6]])
+    judgements = pd.DataFrame({"a": [1, 2, np.nan], "b": [np.nan, 2, 1]}, pairs)
+    agrees = pd.DataFrame({"a": [1, 0, np.nan], "b": [np.nan, 0, 1]}, pairs)
+    kept = outcomes.of_judgements(judgements, agrees)
     assert kept.counts.tolist() == [[1, 1, 0], [0, 1, 1]]
     assert kept.count_right().tolist() == [[1, 0, 0], [0, 0, 1]]
-    assert kept.answers != outcomes.of_judgements(ids, ids + 4, judgements, agrees).answers
+    for changed in (judgements.set_axis(pairs.swaplevel()), 3 - judgements):
+        assert kept.answers != outcomes.of_judgements(changed, agrees).answers
 
 
 @pytest.mark.parametrize("fault", ["cut", "renamed", "one bit"])
