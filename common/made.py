@@ -327,11 +327,15 @@ def read_marker(data_dir: Path) -> dict[str, Any] | None:
     return marker if all(_IN_TREE.fullmatch(name) for name in names) else None
 
 
-def simulated_files(data_dir: Path) -> list[Path]:
-    """Return the simulated files in a folder laid out like `data/` that are unchanged."""
-    marker = read_marker(data_dir) or {"files": {}, "replaced": {}}
-    names = sorted({*marker["replaced"], *marker["files"]})
-    return [data_dir / name for name in names if _is_in_marker(data_dir / name, name, marker)]
+def simulated_files(data_dir: Path, only: Path | None = None) -> list[Path]:
+    """Return the unchanged simulated files, or one, in a folder laid out like `data/`."""
+    marker = read_marker(data_dir) or {}
+    # While the simulation replaces its files, some are still the former ones.
+    named = [file for kind in ("files", "replaced") for file in marker.get(kind, {}).items()]
+    known = [(data_dir / name, content) for name, content in named]
+    return sorted(
+        {path for path, content in known if only in (None, path) and matches(path, content)}
+    )
 
 
 def is_simulated(*paths: Path) -> bool:
@@ -346,15 +350,7 @@ def is_simulated(*paths: Path) -> bool:
 def _is_simulated(path: Path) -> bool:
     if made := read(path):
         return made.simulated
-    for data_dir in path.parents[1:4]:
-        if marker := read_marker(data_dir):
-            return _is_in_marker(path, path.relative_to(data_dir).as_posix(), marker)
-    return False
-
-
-def _is_in_marker(path: Path, name: str, marker: Mapping[str, Any]) -> bool:
-    # While the simulation replaces its files, some are still the former ones.
-    return any(matches(path, marker[kind].get(name)) for kind in ("files", "replaced"))
+    return any(simulated_files(data_dir, path) for data_dir in path.parents[1:4])
 
 
 def is_running(process: int) -> bool:

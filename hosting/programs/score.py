@@ -98,8 +98,9 @@ def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
 
 
 def _write_page(output_dir: Path, task: int, what: str, text: str) -> None:
-    body = f'<p class="what">{what}</p><p>{escape(text)}</p>'
-    io.write_text(output_dir / PAGE_NAME, pages.page(TASK_TITLES[task], body))
+    body = pages.Html(f'<p class="what">{what}</p><p>{escape(text)}</p>')
+    page = pages.render("base.html", title=TASK_TITLES[task], body=body)
+    io.write_text(output_dir / PAGE_NAME, page)
 
 
 def _find_submission(task: int) -> Path:
