@@ -146,7 +146,7 @@ def test_bars_of_few_answers_are_grey(
     for number, n_expected in ((7, n_grey), (8, 0)):
         page = pages[f"question_{number}"]
         # Two options, of which one is right, are chosen in each of four quarters.
-        styles = [mark.style for chart in page.charts for mark in chart.marks]
+        styles = [style for chart in page.charts for style in chart.styles]
         assert len(styles) == 2 * 4
         assert sum("var(--line)" in style for style in styles) == 2 * n_expected
         assert sum("var(--accent)" in style for style in styles) == 4 - n_expected
