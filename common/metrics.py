@@ -55,12 +55,10 @@ class ProbabilityScores:
     # Mean distance of the bars of the calibration from the diagonal, weighted by their numbers of
     # answers (expected calibration error, Guo et al. 2017), from 0 to 1.
     calibration_error: float
-    # The calibration, shape (10,): in bins of equal width, the mean of the probabilities, how often
-    # it happened, and the number of answers; NaN in an empty bin. Of two categories the probability
-    # of the second, from 0 to 1; of more, that of the most probable one.
-    expected: FloatArray
-    happened: FloatArray
-    counts: npt.NDArray[np.int64]
+    # The calibration, as `charts.share_chart` draws it: in ten bins of equal width, how often it
+    # happened and the mean of the probabilities, NaN in an empty bin. Of two categories the
+    # probability of the second, from 0 to 1; of more, that of the most probable one.
+    bins: pd.DataFrame
     # How many predictions are not the most probable value.
     n_other: int
 
@@ -99,14 +97,13 @@ def score_probabilities(
     with np.errstate(invalid="ignore"):
         mean = np.bincount(place, believed, _N_BINS) / counts
         share = np.bincount(place, happened, _N_BINS) / counts
+    bins = {"accuracy": share, "majority": mean, "share": counts / len(p), "n_answers": counts}
     return ProbabilityScores(
         log_loss=float(log_loss(truth, p, labels=range(n_categories))),
         brier=float(brier),
         auc=float(roc_auc_score(happened, believed)) if both_happened else None,
         calibration_error=float(np.nansum(np.abs(mean - share) * counts) / len(p)),
-        expected=mean,
-        happened=share,
-        counts=counts,
+        bins=pd.DataFrame(bins),
         n_other=n_other,
     )
 

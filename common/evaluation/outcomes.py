@@ -11,17 +11,15 @@ from dataclasses import dataclass
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from common import io
 from common.answers import number_ids, pair_keys
 from common.errors import InputError
+from common.lazy import pd
 
 import numpy as np
 import numpy.typing as npt
-
-if TYPE_CHECKING:  # Importing it takes 0.2 s.
-    import pandas as pd
 
 IntArray = npt.NDArray[np.integer[Any]]
 

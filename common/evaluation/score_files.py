@@ -7,7 +7,6 @@ from typing import Any
 from common import charts, cli, io, metrics, pages
 from common.evaluation import record
 from common.evaluation.record import LOCAL, Evaluation, results_path
-from common.lazy import pd
 from common.metrics import ProbabilityScores
 
 import numpy.typing as npt
@@ -88,13 +87,10 @@ def confusion_table(counts: npt.NDArray[Any], labels: Sequence[str]) -> str:
 
 def calibration(scores: ProbabilityScores, happens: str) -> str:
     """Return what probabilities tell beyond the accuracy, as HTML; `happens` says of what."""
-    # Imported for pages alone.
-    counts, label = scores.counts, "Calibration of the probabilities"
-    groups = pd.DataFrame({"accuracy": scores.happened, "majority": scores.expected})
-    groups = groups.assign(share=counts / counts.sum(), n_answers=counts)
-    names = [f"{10 * tenth} to {10 * tenth + 10} %" for tenth in range(len(counts))]
-    axis = f"share {happens}"
-    chart = charts.share_chart(groups.set_axis(names), label=label, limits=(0, 1), axis=axis)
+    names = [f"{10 * tenth} to {10 * tenth + 10} %" for tenth in scores.bins.index]
+    label, axis = "Calibration of the probabilities", f"share {happens}"
+    bins = scores.bins.set_axis(names)
+    chart = charts.share_chart(bins, label=label, limits=(0, 1), axis=axis)
     rows = [(name[0].upper() + name[1:], text) for name, text in _name_figures(scores).items()]
     return pages.part("calibration", rows, scores.n_other, chart)
 
