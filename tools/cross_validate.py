@@ -100,7 +100,7 @@ def main() -> None:
         how += f", metadata of {cli.show(options.metadata_dir)}"
     predicted = pd.concat(ran.predicted.assign(part=k) for k, ran in enumerate(runs))
     evaluation = record.Evaluation(
-        title=record.TASK_TITLES[task],
+        task=task,
         metric="Accuracy: mean over the folds",
         score=statistics.fmean(parts.values()),
         submission=entry,
@@ -117,7 +117,7 @@ def main() -> None:
         code=runs[0].code,
         outcomes=outcomes.of_predictions(predicted),
     )
-    record.append_result(options.output_dir, task, evaluation)
+    record.append_result(options.output_dir, evaluation)
     deviation = statistics.stdev(parts.values())
     print(f"score {evaluation.score:.4f} ± {deviation:.4f} (mean and standard deviation; {how})")
     print(f"recorded in {cli.show(path)}")

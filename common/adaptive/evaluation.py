@@ -18,7 +18,7 @@ from common.adaptive.playing import Setting
 from common.adaptive.training import for_local_split
 from common.adaptive.weights import TRAINING, describe_origin
 from common.evaluation import outcomes, score_files
-from common.evaluation.record import LOCAL, TASK_TITLES, Evaluation, append_result
+from common.evaluation.record import LOCAL, Evaluation, append_result
 from common.lazy import pd
 from common.made import Made, parse
 from common.pages import Html
@@ -40,12 +40,13 @@ def evaluate(doc: str | None, package: Path | None = None) -> None:
     rules_and_limits = playing.rules_and_limits(options)
     setting = Setting(options.submission, *playing.examined(options), *rules_and_limits)
     inputs = [setting.submission, setting.reference, setting.train]
-    name = score_files.score_name(4, options.phase)
     # What was asked, and what the entry printed, are written beside the score.
-    asked_path = options.output_dir / f"sequence_{name}.csv"
+    text_path, _ = score_files.score_paths(options.output_dir, 4, options.phase)
+    asked_path = text_path.with_name(f"sequence{text_path.stem.removeprefix('scores')}.csv")
     output_path = options.output_dir / "entry_output_task_4.txt"
     cli.require_outputs([asked_path, output_path, options.probabilities], inputs)
-    score_files.remove_scores(options.output_dir, name, [*inputs, options.probabilities])
+    inputs.append(options.probabilities)
+    score_files.remove_scores(options.output_dir, 4, options.phase, inputs)
     for path in (asked_path, output_path):
         path.unlink(missing_ok=True)
     submission, is_own = setting.submission, options.submission == package
@@ -80,9 +81,9 @@ def evaluate(doc: str | None, package: Path | None = None) -> None:
         beliefs = metrics.score_probabilities(truth, believed, predicted)
         shown["calibration"] = score_files.calibration(beliefs, "answered correctly")
     page = "games.html"
-    paths = score_files.write_scores(options.output_dir, name, evaluation, template=page, **shown)
+    paths = score_files.write_scores(options.output_dir, evaluation, template=page, **shown)
     io.write_csv(asked_path, asked)
-    append_result(options.output_dir, 4, evaluation)
+    append_result(options.output_dir, evaluation)
 
     n_masks, deviation = len(games), _deviation(figures)
     masks = f"mean of {n_masks} masks" if n_masks > 1 else "one mask"
@@ -208,7 +209,7 @@ def describe(
     """
     accuracies, curves = figures["masks"], figures["curves"]
     evaluation = Evaluation(
-        title=TASK_TITLES[4],
+        task=4,
         metric=f"Accuracy on the targets after {N_ROUNDS} questions, mean over the target masks",
         score=float(np.mean([*accuracies.values()])),
         submission=setting.submission,

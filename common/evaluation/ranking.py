@@ -9,7 +9,7 @@ from typing import Any
 
 from common import charts, cli, io, layout, metrics, schema, submission
 from common.errors import InputError
-from common.evaluation import outcomes, record, score_files
+from common.evaluation import outcomes, score_files
 from common.evaluation.record import Evaluation
 from common.lazy import pd
 
@@ -28,16 +28,14 @@ _ROW_NUMBERS = re.compile(r"(Unnamed: \d+(\.\d+)*)?")
 
 def evaluate(options: argparse.Namespace) -> None:
     """Score a ranking against a panel of experts: write, print and record what it reaches."""
-    name = score_files.score_name(TASK, options.phase)
     official = layout.answers_path(TASK, options.phase)
     reference = (options.input_dir or official.parent) / (options.ref_data or official.name)
     template = cli.template_path(options, layout.TEMPLATE_DIR, layout.TEMPLATE_TASK_3)
 
-    submission_path = options.submission_dir / options.submit_data
-    score_files.remove_scores(options.output_dir, name, (submission_path, reference, template))
-    evaluation, page = judge(
-        submission_path, reference, template, options.phase, missing=options.missing
-    )
+    submitted = options.submission_dir / options.submit_data
+    inputs = submitted, reference, template
+    score_files.remove_scores(options.output_dir, TASK, options.phase, inputs)
+    evaluation, page = judge(*inputs, options.phase, missing=options.missing)
     lines = []
     figures = page["agreement"].reindex([*page["experts"], "mean", "best"])
     width = max(20, *map(len, page["experts"]))
@@ -47,8 +45,7 @@ def evaluate(options: argparse.Namespace) -> None:
         among = f"; experts among themselves {others:.2f}" if others == others else ""
         lines.append(f"{expert:{width}} {known}{pairs}{among}")
     lines.append(f"score {evaluation.score:.4f} (best expert); {dict(evaluation.facts)[_LUCK]}")
-    folder = options.output_dir
-    score_files.publish(folder, name, TASK, evaluation, lines, template="ranking.html", **page)
+    score_files.publish(options.output_dir, evaluation, lines, template="ranking.html", **page)
 
 
 def judge(
@@ -80,7 +77,7 @@ def judge(
     )
     empty = f"{(~judgements.isin([1, 2])).to_numpy().sum()} of {judgements.size}"
     evaluation = Evaluation(
-        title=record.TASK_TITLES[TASK],
+        task=TASK,
         metric="Share of pairs on which the ranking agrees with its best expert",
         score=float(figures["share"]["best"]),
         submission=submission_path,

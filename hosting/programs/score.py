@@ -89,9 +89,8 @@ def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
         _write_page(output_dir, task, told, f"No charts and tables here: {missing}.")
         return 0
     shown["error"] = scores.get("standard_error")
-    text_path, page_path = score_files.write_scores(
-        output_dir, "", evaluation, template=template, **shown
-    )
+    written = score_files.write_scores(output_dir, evaluation, template=template, **shown)
+    text_path, page_path = written
     text_path.unlink()
     page_path.replace(output_dir / PAGE_NAME)
     return 0
