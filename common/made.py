@@ -76,9 +76,7 @@ class Made:
     @property
     def command(self) -> str:
         """The command as typed in the kit's folder; a script in tools/ runs as a module."""
-        module = ".".join(Path(self.script).with_suffix("").parts)
-        start = ["-m", module] if self.script.startswith("tools/") else [self.script]
-        return shlex.join(["python", *start, *flags_of(self.options)])
+        return _as_typed(self.script, flags_of(self.options))
 
     def as_json(self) -> bytes:
         """Return the record as the content of a file."""
@@ -122,8 +120,15 @@ def settings(options: Mapping[str, Any], keep: Collection[str] = ()) -> dict[str
 
 
 def this_command() -> str:
-    """Return the command that is running, as typed in the kit's folder."""
-    return Made(*_script_and_options(), seconds=0).command
+    """Return the command that is running, word for word, as typed in the kit's folder."""
+    script, options = _script_and_options()
+    return _as_typed(script, sys.argv[1:] if options else [])
+
+
+def _as_typed(script: str, words: Sequence[str]) -> str:
+    module = ".".join(Path(script).with_suffix("").parts)
+    start = ["-m", module] if script.startswith("tools/") else [script]
+    return shlex.join(["python", *start, *words])
 
 
 def _script_and_options() -> tuple[str, dict[str, Any]]:
