@@ -152,9 +152,8 @@ def this_process(
     made_from: Sequence[Path] | None = None,
     split: str = "",
 ) -> Made:
-    """Return the record of open files, complete, by their names in the folder where they will lie.
-
-    They are made from the files given, or else from all that this process has checked.
+    """Return the record of complete files, still open, by their names in the folder where they will
+    lie: made from the files given, or else from all that this process has checked.
     """
     for file in (files or {}).values():
         file.flush()

@@ -149,11 +149,7 @@ _N_DRAWS = 10_000
 
 
 def expert_concordance(judgements: pd.DataFrame) -> FloatArray:
-    """Share of pairs on which every two experts agree, of those that both judged.
-
-    A ranking can hardly agree more. Shape (experts, experts); NaN with themselves, and where there
-    is nothing to count.
-    """
+    """Share of the pairs that two experts judged on which they agree, shape (experts, experts)."""
     left, right = ((judgements == side).to_numpy(np.int64) for side in (1, 2))
     with np.errstate(invalid="ignore"):
         both = left.T @ left + right.T @ right

@@ -85,10 +85,7 @@ def _fingerprint(*arrays: npt.NDArray[Any]) -> str:
 
 
 def write(folder: Path, outcomes: Outcomes) -> str:
-    """Write outcomes to a folder, atomically; the same outcomes are stored once.
-
-    Return the name of the file without its suffix, from its content: 16 hexadecimal digits.
-    """
+    """Write outcomes to a folder, the same once; return the file's name without its suffix."""
     content = BytesIO()
     np.savez_compressed(
         content,

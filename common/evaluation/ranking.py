@@ -132,10 +132,7 @@ def read_judgements(path: Path, missing: str = "ignored") -> pd.DataFrame:
 
 
 def agreement(judgements: pd.DataFrame, rank: pd.Series) -> pd.DataFrame:
-    """Return whether a ranking, 1 is the best, agrees with every judgement: 1, 0, NaN.
-
-    The score of task 3 is the largest mean of a column.
-    """
+    """Return whether a ranking, 1 is the best, agrees with every judgement: 1, 0, NaN."""
     sides = [judgements.index.get_level_values(side) for side in (0, 1)]
     for unranked in np.setdiff1d(sides, rank.index)[:1]:
         raise InputError(
