@@ -175,7 +175,7 @@ def explain(
     if "majority" in pairs:
         pairs["majority_right"] = pairs["majority"] == truth
     pairs["all"] = pd.Categorical.from_codes(np.zeros(len(pairs), np.int8), pd.Index(["all"]))
-    (total,) = breakdown.accuracy_by(pairs, "all").to_dict("records")
+    (total,) = breakdown.accuracy_by(pairs, "all", few=0).to_dict("records")
     error, told = None, "not known: all answers are of one student"
     if total["n_students"] > 1:
         student = pairs["student_code"].to_numpy()
