@@ -141,7 +141,7 @@ def evaluation_flags(p: argparse.ArgumentParser) -> argparse.Namespace:
     options.submission = options.submission_dir / options.submit_data
     options.reference = options.input_dir / vars(options).get("ref_data", "")
     inputs = options.submission, options.reference
-    score_files.remove_scores(options.output_dir, options.challenge, inputs)
+    score_files.remove_scores(options.output_dir, options.challenge, "", inputs)
     return options
 
 
@@ -159,8 +159,8 @@ def write_scores(
     from common.evaluation import record, score_files
 
     found = {"submission": options.submission, "reference": options.reference, **found}
-    evaluation, folder, name = record.Evaluation(**found), options.output_dir, options.challenge
-    score_files.publish(folder, name, name, evaluation, lines, figures=figures, body=body)
+    evaluation = record.Evaluation(task=options.challenge, **found)
+    score_files.publish(options.output_dir, evaluation, lines, figures=figures, body=body)
 
 
 def in_columns(rows: Sequence[Sequence[str]], first: int, others: int) -> list[str]:

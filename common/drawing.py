@@ -270,10 +270,7 @@ def upright_axes(
     drawing: Drawing, x_limits: Point, y_limits: Point, y_names: Sequence[Tick], *,
     title: str = "", axis: str = "", above: float = 0, beside: float = 0, below: float = 0,
 ) -> Axes:  # fmt: skip
-    """Return axes that fill a drawing, but for their names and what else stands around them.
-
-    The names at the left are drawn, with lines beside them; those below are left to the caller.
-    """
+    """Return axes that fill a drawing but for what is around them; draw the names at the left."""
     axes = Axes(
         drawing,
         x_limits,

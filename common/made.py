@@ -87,10 +87,7 @@ class Made:
 
 
 def options_of(words: Iterable[str]) -> dict[str, Any]:
-    """Return the options of a command line: a text, a list of texts, or True for each flag's name.
-
-    What belongs to no flag is named ``files``.
-    """
+    """Return the options of a command line: a text, a list or True by flag, or by ``files``."""
     options: dict[str, Any] = {}
     name = "files"
     for word in words:
@@ -155,9 +152,8 @@ def this_process(
     made_from: Sequence[Path] | None = None,
     split: str = "",
 ) -> Made:
-    """Return the record of open files, complete, by their names in the folder where they will lie.
-
-    They are made from the files given, or else from all that this process has checked.
+    """Return the record of complete files, still open, by their names in the folder where they will
+    lie: made from the files given, or else from all that this process has checked.
     """
     for file in (files or {}).values():
         file.flush()
@@ -327,11 +323,15 @@ def read_marker(data_dir: Path) -> dict[str, Any] | None:
     return marker if all(_IN_TREE.fullmatch(name) for name in names) else None
 
 
-def simulated_files(data_dir: Path) -> list[Path]:
-    """Return the simulated files in a folder laid out like `data/` that are unchanged."""
-    marker = read_marker(data_dir) or {"files": {}, "replaced": {}}
-    names = sorted({*marker["replaced"], *marker["files"]})
-    return [data_dir / name for name in names if _is_in_marker(data_dir / name, name, marker)]
+def simulated_files(data_dir: Path, only: Path | None = None) -> list[Path]:
+    """Return the unchanged simulated files, or one, in a folder laid out like `data/`."""
+    marker = read_marker(data_dir) or {}
+    # While the simulation replaces its files, some are still the former ones.
+    named = [file for kind in ("files", "replaced") for file in marker.get(kind, {}).items()]
+    known = [(data_dir / name, content) for name, content in named]
+    return sorted(
+        {path for path, content in known if only in (None, path) and matches(path, content)}
+    )
 
 
 def is_simulated(*paths: Path) -> bool:
@@ -346,15 +346,7 @@ def is_simulated(*paths: Path) -> bool:
 def _is_simulated(path: Path) -> bool:
     if made := read(path):
         return made.simulated
-    for data_dir in path.parents[1:4]:
-        if marker := read_marker(data_dir):
-            return _is_in_marker(path, path.relative_to(data_dir).as_posix(), marker)
-    return False
-
-
-def _is_in_marker(path: Path, name: str, marker: Mapping[str, Any]) -> bool:
-    # While the simulation replaces its files, some are still the former ones.
-    return any(matches(path, marker[kind].get(name)) for kind in ("files", "replaced"))
+    return any(simulated_files(data_dir, path) for data_dir in path.parents[1:4])
 
 
 def is_running(process: int) -> bool:

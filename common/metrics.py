@@ -1,7 +1,11 @@
 """The challenge's metrics, and the intervals and baselines needed to interpret them."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
+
+from common.lazy import pd
 
 import numpy as np
 import numpy.typing as npt
@@ -51,12 +55,10 @@ class ProbabilityScores:
     # Mean distance of the bars of the calibration from the diagonal, weighted by their numbers of
     # answers (expected calibration error, Guo et al. 2017), from 0 to 1.
     calibration_error: float
-    # The calibration, shape (10,): in bins of equal width, the mean of the probabilities, how often
-    # it happened, and the number of answers; NaN in an empty bin. Of two categories the probability
-    # of the second, from 0 to 1; of more, that of the most probable one.
-    expected: FloatArray
-    happened: FloatArray
-    counts: npt.NDArray[np.int64]
+    # The calibration, as `charts.share_chart` draws it: in ten bins of equal width, how often it
+    # happened and the mean of the probabilities, NaN in an empty bin. Of two categories the
+    # probability of the second, from 0 to 1; of more, that of the most probable one.
+    bins: pd.DataFrame
     # How many predictions are not the most probable value.
     n_other: int
 
@@ -95,14 +97,13 @@ def score_probabilities(
     with np.errstate(invalid="ignore"):
         mean = np.bincount(place, believed, _N_BINS) / counts
         share = np.bincount(place, happened, _N_BINS) / counts
+    bins = {"accuracy": share, "majority": mean, "share": counts / len(p), "n_answers": counts}
     return ProbabilityScores(
         log_loss=float(log_loss(truth, p, labels=range(n_categories))),
         brier=float(brier),
         auc=float(roc_auc_score(happened, believed)) if both_happened else None,
         calibration_error=float(np.nansum(np.abs(mean - share) * counts) / len(p)),
-        expected=mean,
-        happened=share,
-        counts=counts,
+        bins=pd.DataFrame(bins),
         n_other=n_other,
     )
 
@@ -138,70 +139,45 @@ def binomial_interval(successes: int, n: int) -> tuple[float, float]:
 
 # ---- Expert judgements (task 3) ------------------------------------------------------------------
 
-# Judgements have the shape (experts, pairs): 1 where the expert finds the left question better, 2
-# the right, NaN where there is no judgement, which then does not count for that expert, and any
-# other number where it counts as disagreement. Ranks of the left and the right question have the
-# shape (pairs,); 1 is the best. All shares are NaN where there is nothing to count.
+# Judgements are a table with a row for each pair, whose index are two QuestionIds, and a column for
+# each expert: 1 where the first question is found better, 2 the second, NaN where there is no
+# judgement, which then does not count for that expert, and any other number where it counts as
+# disagreement.
 
 # Samples of the pairs, or random rankings.
 _N_DRAWS = 10_000
 
 
-def pair_agreement(rank_left: IntArray, rank_right: IntArray, judgements: FloatArray) -> FloatArray:
-    """Return for every judgement whether a ranking agrees: 1, 0, NaN, shape (experts, pairs)."""
-    side = np.where(rank_left < rank_right, 1, 2)
-    return np.where(np.isnan(judgements), np.nan, side == judgements)
-
-
-def expert_agreement(
-    rank_left: IntArray, rank_right: IntArray, judgements: FloatArray
-) -> tuple[FloatArray, npt.NDArray[np.int64]]:
-    """Share of pairs on which a ranking agrees with each expert, and number of pairs judged.
-
-    The score of task 3 is the largest of these shares.
-    """
-    agrees = pair_agreement(rank_left, rank_right, judgements)
-    n_judged = (~np.isnan(agrees)).sum(axis=1)
+def expert_concordance(judgements: pd.DataFrame) -> FloatArray:
+    """Share of the pairs that two experts judged on which they agree, shape (experts, experts)."""
+    left, right = ((judgements == side).to_numpy(np.int64) for side in (1, 2))
     with np.errstate(invalid="ignore"):
-        return np.nansum(agrees, axis=1) / n_judged, n_judged
-
-
-def expert_concordance(judgements: FloatArray) -> tuple[FloatArray, npt.NDArray[np.int64]]:
-    """Share of pairs on which every two experts agree, and number of pairs that both judged.
-
-    A ranking can hardly agree more. Shape (experts, experts) both; NaN with themselves.
-    """
-    left, right = ((judgements == side).astype(np.int64) for side in (1, 2))
-    n_judged = (left + right) @ (left + right).T
-    with np.errstate(invalid="ignore"):
-        concordance = (left @ left.T + right @ right.T) / n_judged
+        both = left.T @ left + right.T @ right
+        concordance = both / ((left + right).T @ (left + right))
     np.fill_diagonal(concordance, np.nan)
-    return concordance, n_judged
+    return np.asarray(concordance)
 
 
-def bootstrap_agreement(agrees: FloatArray) -> FloatArray:
+def bootstrap_agreement(agrees: pd.DataFrame) -> FloatArray:
     """Resample the pairs, and return every expert's agreement in each draw, (samples, experts).
 
     Pairs are drawn with replacement, as many as there are (Efron 1979); a pair brings the
-    judgements of all experts along. `agrees` is from `pair_agreement`.
+    judgements of all experts along: whether a ranking agrees with them, 1, 0 or NaN.
     """
-    n_pairs = agrees.shape[1]
+    n_pairs = len(agrees)
     rng = np.random.default_rng(0)
     drawn = rng.multinomial(n_pairs, np.full(n_pairs, 1 / n_pairs), size=_N_DRAWS)
-    n_judged = drawn @ (~np.isnan(agrees)).T
     with np.errstate(invalid="ignore"):
-        return np.asarray(drawn @ np.nan_to_num(agrees).T / n_judged)
+        return np.asarray(drawn @ agrees.fillna(0).to_numpy() / (drawn @ agrees.notna().to_numpy()))
 
 
-def random_best_agreement(left: IntArray, right: IntArray, judgements: FloatArray) -> FloatArray:
-    """Return the agreement of random rankings with their best expert: the floor of task 3.
-
-    `left` and `right` are the QuestionIds of every pair.
-    """
-    judgements = judgements[~np.isnan(judgements).all(axis=1)]
-    questions, place = np.unique(np.concatenate([left, right]), return_inverse=True)
+def random_best_agreement(judgements: pd.DataFrame) -> FloatArray:
+    """Return the agreement of random rankings with their best expert: the floor of task 3."""
+    given = judgements.dropna(axis=1, how="all").to_numpy()
+    questions, place = np.unique(np.array([*judgements.index]).T, return_inverse=True)
     keys = np.random.default_rng(0).random((_N_DRAWS, len(questions)))
-    side = np.where(keys[:, place[: len(left)]] < keys[:, place[len(left) :]], 1, 2)
-    judged = (~np.isnan(judgements)).sum(axis=1)
-    agreement = [(side == expert).sum(axis=1) for expert in judgements] / judged[:, None]
+    left, right = place.reshape(2, -1)
+    side = np.where(keys[:, left] < keys[:, right], 1, 2)
+    judged = (~np.isnan(given)).sum(axis=0)
+    agreement = [(side == expert).sum(axis=1) for expert in given.T] / judged[:, None]
     return np.asarray(np.max(agreement, axis=0))

@@ -69,11 +69,6 @@ def _breakable(text: str) -> Html:
     return Html(_FLAG.sub(r'<span class="flag">\g<0></span>', html))
 
 
-def page(title: str, body: str) -> str:
-    """Return a page whose body, HTML, is there already."""
-    return render("page.html", title=title, body=Html(body), tab="")
-
-
 def table(
     header: Sequence[str], rows: Sequence[Sequence[str]], *, caption: str = "", stacks: bool = False
 ) -> str:

@@ -54,24 +54,22 @@ def steps(
     iterable of int
         0, 1, … to `n_steps` - 1.
     function
-        ``show(loss=0.53)`` shows numbers beside the bar and logs them, once for each step.
+        ``show(loss=0.53)``, at the end of each step, moves the bar, and shows numbers beside it and
+        logs them.
     """
     log_event = run_log.open_log(log)
     step = 0
     with tqdm(total=n_steps, desc=name, disable=disable) as bar:
-        # tqdm's own iterator would close the bar before it can say that it stopped early.
-        def numbers() -> Iterator[int]:
-            nonlocal step
-            for step in range(1, n_steps + 1):
-                yield step - 1
-                bar.update()
 
         def show(**values: Any) -> None:
+            nonlocal step
+            step += 1
             bar.set_postfix({key: f"{float(value):.4f}" for key, value in values.items()}, False)
+            bar.update()
             log_event("step", step=step, **values)
 
         try:
-            yield numbers(), show
+            yield range(n_steps), show
         except KeyboardInterrupt:
             bar.set_postfix_str("stopped early")
             bar.close()

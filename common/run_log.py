@@ -12,7 +12,6 @@ A script adds the flag, opens the log and logs what happens:
 import argparse
 import errno
 import json
-import math
 import os
 import sys
 import time
@@ -83,7 +82,9 @@ def append_line(path: Path, record: dict[str, Any]) -> None:
     Where an earlier line was cut off nevertheless, by a full disk, it ends there and the new one
     begins on a line of its own; two writers at once can so leave an empty line.
     """
-    line = json.dumps(_plain(record), ensure_ascii=False, allow_nan=False) + "\n"
+    # JSON has no NaN and infinities, which Python writes nevertheless.
+    plain = json.loads(json.dumps(record, default=_plain), parse_constant=lambda name: None)
+    line = json.dumps(plain, ensure_ascii=False) + "\n"
     # Unbuffered, so that the line is one write of the system; "+", to look at the last byte.
     with path.open("a+b", buffering=0) as file:
         if file.tell():
@@ -97,13 +98,6 @@ def append_line(path: Path, record: dict[str, Any]) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Convert a value to types that JSON has."""
-    if isinstance(value, dict):
-        return {str(key): _plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    if hasattr(value, "tolist"):  # NumPy's numbers and arrays, torch's tensors
-        return _plain(value.tolist())
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if isinstance(value, int | str | None) else str(value)
+    """Convert a value that JSON does not have."""
+    # NumPy's numbers and arrays, torch's tensors
+    return value.tolist() if hasattr(value, "tolist") else str(value)

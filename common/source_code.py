@@ -27,10 +27,7 @@ _FLAG = re.compile(r"""["'](--[a-z_]+)["']""")
 
 
 def files_of(*scripts: Path) -> list[Path]:
-    """Return scripts and all files of the kit that they import, directly or not, sorted.
-
-    Imports are read from the source code, inside functions too; no code runs.
-    """
+    """Return scripts and all files of the kit that they import, by their code alone, sorted."""
     found: set[Path] = set()
     waiting = [script.resolve() for script in scripts]
     while waiting:

@@ -12,7 +12,7 @@ Prints:  a Markdown table, like those in tests/benchmarks/task_3.md
 from pathlib import Path
 
 from common import cli, layout, metrics, submission
-from common.evaluation.ranking import compare_with_experts, rank_pairs, read_judgements
+from common.evaluation.ranking import agreement, compare_with_experts, read_judgements
 from common.submission import read_ranking
 
 import numpy as np
@@ -51,12 +51,12 @@ def main() -> None:
         rankings[f"{name}, {'high' if better > 0 else 'low'}"] = ranking
     rankings |= {cli.show(path): read_ranking(path, template) for path in options.rankings}
 
-    print(f"{len(judgements.left)} pairs, {len(data.answers):,} answers\n")
-    columns = [*judgements.experts, "mean", "best"]
+    print(f"{len(judgements)} pairs, {len(data.answers):,} answers\n")
+    columns = [*judgements, "mean", "best"]
     print(f"| best first | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}")
     for name, ranking in rankings.items():
-        pairs = rank_pairs(judgements, ranking)
-        figures = compare_with_experts(judgements, *pairs).reindex(columns)
+        agrees = agreement(judgements, ranking)
+        figures = compare_with_experts(judgements, agrees).reindex(columns)
         cells = [
             "" if np.isnan(share) else f"{share:.2f} ({low:.2f}–{high:.2f})"
             for share, low, high in figures[["share", "low", "high"]].to_numpy()
@@ -65,7 +65,7 @@ def main() -> None:
     others = figures["others"].drop("best")
     cells = ["" if np.isnan(share) else f"{share:.2f}" for share in others]
     print(f"| the other experts | {' | '.join(cells)} | |")
-    floor = metrics.random_best_agreement(judgements.left, judgements.right, judgements.better)
+    floor = metrics.random_best_agreement(judgements)
     print(
         f"\nRandom rankings reach {floor.mean():.2f} on average with their best expert, at most "
         f"1 in 20 exceeds {np.percentile(floor, 95):.2f}."

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from common import cli, io, layout, made, schema, source_code
 from common.errors import InputError
-from common.evaluation import ranking, record, score_files
+from common.evaluation import ranking, score_files
 from common.evaluation.record import LOCAL, Evaluation
 from common.submission import read_ranking
 
@@ -64,10 +64,9 @@ def main() -> None:
 
 def evaluate_halves(options: argparse.Namespace) -> None:
     """Compare a ranking by one half of the students with the same model's by the other."""
-    name = score_files.score_name(TASK, LOCAL)
     template = cli.template_path(options, layout.TEMPLATE_DIR, layout.TEMPLATE_TASK_3)
     submitted = options.submission_dir / options.submit_data
-    score_files.remove_scores(options.output_dir, name, (submitted, template))
+    score_files.remove_scores(options.output_dir, TASK, LOCAL, (submitted, template))
     first = read_ranking(submitted, template)
     by = made.read(submitted)
     if by is None or "local" not in by.options or "train_data" in by.options:
@@ -91,7 +90,7 @@ def evaluate_halves(options: argparse.Namespace) -> None:
     figures = correlate(ranks)
     words = {name: f"{r:.4f} ({low:.2f} to {high:.2f})" for name, (r, low, high) in figures.items()}
     evaluation = Evaluation(
-        title=record.TASK_TITLES[TASK],
+        task=TASK,
         metric="Spearman's rank correlation of the model's rankings by two halves of the students",
         score=figures["Spearman"][0],
         submission=submitted,
@@ -107,7 +106,7 @@ def evaluate_halves(options: argparse.Namespace) -> None:
         f"score {evaluation.score:.4f} (Spearman; {len(ranks):,} questions that both halves of the "
         "students answered)"
     )
-    score_files.publish(options.output_dir, name, TASK, evaluation, lines, figures=kendall)
+    score_files.publish(options.output_dir, evaluation, lines, figures=kendall)
 
 
 def rank_by_other_half(submitted: Path, by: made.Made, template: Path) -> pd.Series:

@@ -11,19 +11,16 @@ script.
 """
 
 import re
-from collections import Counter
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
-from html.parser import HTMLParser
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from typing import Any
-from xml.etree.ElementTree import Element, TreeBuilder
+from xml.etree.ElementTree import Element, fromstring
 
-_SHAPES = {"path", "use", "rect", "circle", "line"}
-_EMPTY = {"meta", "link", "br", "hr", "img", "input", "wbr", *_SHAPES}
+_EMPTY = re.compile(r"<((?:meta|link|br|hr|img|input|wbr)\b[^>]*?)/?>")
 _HEADINGS = {"h1", "h2", "h3", "h4", "summary"}
 # Between these a reader sees no gap.
 _INLINE = {"a", "b", "code", "em", "i", "small", "span", "strong", "sub", "sup", "wbr"}
-_UNREAD = {"style", "head", "svg"}
+_UNREAD = {"head", "svg"}
 
 
 @dataclass
@@ -32,8 +29,8 @@ class Table:
 
     heading: str
     caption: str
-    rows: list[list[str]]
     columns: list[str]
+    rows: list[list[str]]
 
     def row(self, first: str) -> list[str]:
         """Return the only row whose first cell says this."""
@@ -48,35 +45,52 @@ class Table:
 
 @dataclass
 class Chart:
-    """A drawing: what is written in it; of its marks what each says when pointed at, and style."""
+    """A drawing: what is written in it, what its marks say when pointed at, how they are drawn."""
 
     heading: str
+    texts: list[str]
+    titles: list[str]
+    styles: list[str]
     key: str = ""
-    texts: list[str] = field(default_factory=list)
-    titles: list[str] = field(default_factory=list)
-    styles: list[str] = field(default_factory=list)
 
 
-class Page(HTMLParser):
+class Page:
     """A page, read."""
 
     def __init__(self, html: str) -> None:
-        super().__init__()
-        self._open: list[str] = []
-        self._tree = TreeBuilder()
-        self.feed(html)
-        self.close()
-        assert self._open == [], self._open
-        root = self._tree.close()
-        self.text = _text(root, hidden=_UNREAD)
-        self.folded = " ".join(_text(part, hidden=_UNREAD) for part in root.iter("details"))
-        self.ids = Counter(part.attrib["id"] for part in root.iter() if "id" in part.attrib)
-        self.references: list[str] = []
+        # As XML has it, which does not forgive an element that stays open.
+        html = html.removeprefix("<!doctype html>").replace("<details open>", "<details>")
+        root = fromstring(_EMPTY.sub(r"<\1/>", html))
+        self.text = _line(root)
+        self.folded = " ".join(map(_line, root.iter("details")))
         self.headings: list[str] = []
         self.tables: list[Table] = []
         self.charts: list[Chart] = []
-        for part in root.iter():
-            self._read(part)
+        self.ids: list[str] = []
+        self.references: list[str] = []
+        for element in root.iter():
+            assert element.tag != "script"
+            self.ids += [element.attrib["id"]] if "id" in element.attrib else []
+            self.references += [element.attrib[n] for n in ("src", "href") if n in element.attrib]
+            for value in element.attrib.values():
+                self.references += re.findall(r"url\(([^)]*)\)", value)
+            above = self.headings[-1] if self.headings else ""
+            if element.tag in _HEADINGS:
+                self.headings.append(_line(element))
+            elif element.tag == "table":
+                rows = [[_line(cell) for cell in row] for row in element.iter("tr")]
+                n_above = len(element.findall("thead/tr"))
+                columns = rows.pop(n_above - 1) if n_above else []
+                caption = "".join(map(_line, element.findall("caption")))
+                self.tables.append(Table(above, caption, columns, rows))
+            elif element.tag == "svg":
+                marks = [mark for mark in element.iter() if mark.find("title") is not None]
+                titles = [mark.findtext("title", "") for mark in marks]
+                styles = [mark[1].attrib["style"] for mark in marks]
+                texts = [_line(text) for text in element.iter("text")]
+                self.charts.append(Chart(above, texts, titles, styles))
+            elif element.tag == "figcaption" and self.charts:
+                self.charts[-1].key = f"{self.charts[-1].key} {_line(element)}".strip()
 
     def table(self, heading: str) -> Table:
         """Return the only table whose caption or heading begins so."""
@@ -86,79 +100,30 @@ class Page(HTMLParser):
         """Return the only chart whose key or heading begins so."""
         return _only(heading, self.charts, "key")
 
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        """Begin an element."""
-        assert tag != "script"
-        self._tree.start(tag, {name: value or "" for name, value in attributes})
-        self._open.append(tag)
-        if tag in _EMPTY:
-            self._end(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        """End an element."""
-        if tag not in _EMPTY:
-            self._end(tag)
-
-    def handle_data(self, data: str) -> None:
-        """Read text."""
-        self._tree.data(data)
-
-    def _end(self, tag: str) -> None:
-        assert self._open.pop() == tag, tag
-        self._tree.end(tag)
-
-    def _read(self, part: Element) -> None:
-        """Take what an element holds into the lists."""
-        self.references += [
-            part.attrib[n] for n in ("src", "href", "xlink:href") if n in part.attrib
-        ]
-        for value in part.attrib.values():
-            self.references += re.findall(r"url\(([^)]*)\)", value)
-        heading = self.headings[-1] if self.headings else ""
-        if part.tag in _HEADINGS:
-            self.headings.append(_text(part))
-        elif part.tag == "table":
-            caption = " ".join(map(_text, part.iter("caption")))
-            rows = [[_text(cell) for cell in row] for row in part.iter("tr")]
-            head = part.find("thead")
-            columns = [] if head is None else rows.pop(len(head) - 1)
-            self.tables.append(Table(heading, caption, rows, columns))
-        elif part.tag == "svg":
-            self.charts.append(Chart(heading, texts=[_text(text) for text in part.iter("text")]))
-        elif part.tag == "title" and self.charts:
-            self.charts[-1].titles.append(_text(part))
-            self.charts[-1].styles.append("")
-        elif part.tag in _SHAPES and self.charts and self.charts[-1].styles:
-            style = part.get("style") or part.get("fill", "")
-            self.charts[-1].styles[-1] = self.charts[-1].styles[-1] or style
-        elif part.tag == "figcaption" and self.charts:
-            self.charts[-1].key = f"{self.charts[-1].key} {_text(part)}".strip()
-
 
 def read_page(html: str, links: Collection[str] = ()) -> Page:
     """Read a whole page, and check it; it may link to other files only as told."""
     assert html.startswith("<!doctype html>")
     page = Page(html)
-    assert all(count == 1 for count in page.ids.values()), page.ids.most_common(3)
+    assert len(page.ids) == len({*page.ids})
     for reference in page.references:
         assert reference in ("data:,", *links) or reference[1:] in page.ids, reference
     return page
 
 
-def _text(element: Element, hidden: Collection[str] = ()) -> str:
-    """Return the text of an element on one line, without that of some elements in it."""
+def _line(element: Element) -> str:
+    """Return what there is to read of an element."""
+    return " ".join("".join(_parts(element)).split())
 
-    def parts(one: Element) -> Iterator[str]:
-        gap = "" if one.tag in _INLINE else " "
-        yield gap
-        if one.tag not in hidden:
-            yield one.text or ""
-            for inner in one:
-                yield from parts(inner)
-        yield gap + (one.tail or "")
 
-    element.tail = None
-    return " ".join("".join(parts(element)).split())
+def _parts(element: Element) -> Iterable[str]:
+    gap = "" if element.tag in _INLINE else " "
+    yield gap + (element.text or "")
+    for inside in element:
+        if inside.tag not in _UNREAD:
+            yield from _parts(inside)
+        yield inside.tail or ""
+    yield gap
 
 
 def _only(words: str, found: Collection[Any], other: str) -> Any:

@@ -96,7 +96,7 @@ def main() -> None:
     if options.metadata_dir:
         how += f", metadata of {cli.show(options.metadata_dir)}"
     evaluation = record.Evaluation(
-        title=record.TASK_TITLES[task],
+        task=task,
         metric="Accuracy: mean over the folds",
         score=statistics.fmean(parts.values()),
         submission=entry,
@@ -113,7 +113,7 @@ def main() -> None:
         ),
         outcomes=outcomes.of_predictions(pd.concat(tables)),
     )
-    record.append_result(options.output_dir, task, evaluation)
+    record.append_result(options.output_dir, evaluation)
     deviation = statistics.stdev(parts.values())
     print(f"score {evaluation.score:.4f} ± {deviation:.4f} (mean and standard deviation; {how})")
     print(f"recorded in {cli.show(path)}")

@@ -17,7 +17,7 @@ from common.adaptive.playing import Setting
 from common.adaptive.training import for_local_split
 from common.adaptive.weights import TRAINING, describe_origin
 from common.evaluation import outcomes, score_files
-from common.evaluation.record import LOCAL, TASK_TITLES, Evaluation
+from common.evaluation.record import LOCAL, Evaluation
 from common.lazy import pd
 from common.made import Made, parse
 from common.pages import Html
@@ -39,12 +39,13 @@ def evaluate(doc: str | None, package: Path | None = None) -> None:
     rules_and_limits = playing.rules_and_limits(options)
     setting = Setting(options.submission, *playing.examined(options), *rules_and_limits)
     inputs = [setting.submission, setting.reference, setting.train]
-    name = score_files.score_name(4, options.phase)
     # What was asked, and what the entry printed, are written beside the score.
-    asked_path = options.output_dir / f"sequence_{name}.csv"
+    text_path, _ = score_files.score_paths(options.output_dir, 4, options.phase)
+    asked_path = text_path.with_name(f"sequence{text_path.stem.removeprefix('scores')}.csv")
     output_path = options.output_dir / "entry_output_task_4.txt"
     cli.require_outputs([asked_path, output_path, options.probabilities], inputs)
-    score_files.remove_scores(options.output_dir, name, [*inputs, options.probabilities])
+    inputs.append(options.probabilities)
+    score_files.remove_scores(options.output_dir, 4, options.phase, inputs)
     for path in (asked_path, output_path):
         path.unlink(missing_ok=True)
     submission, is_own = setting.submission, options.submission == package
@@ -99,7 +100,7 @@ def evaluate(doc: str | None, package: Path | None = None) -> None:
     io.write_csv(asked_path, asked)
     written = [asked_path, *([output_path] if entry.output else [])]
     shown["template"] = "games.html"
-    score_files.publish(options.output_dir, name, 4, evaluation, lines, written, **shown)
+    score_files.publish(options.output_dir, evaluation, lines, written, **shown)
 
 
 def _parse(doc: str | None, package: Path | None) -> argparse.Namespace:
@@ -200,7 +201,7 @@ def describe(
     """
     accuracies, curves = figures["masks"], figures["curves"]
     evaluation = Evaluation(
-        title=TASK_TITLES[4],
+        task=4,
         metric=f"Accuracy on the targets after {N_ROUNDS} questions, mean over the target masks",
         score=float(np.mean([*accuracies.values()])),
         submission=setting.submission,

@@ -40,7 +40,7 @@ _NOTES = {
 def break_down(pairs: pd.DataFrame, subjects: pd.DataFrame | None) -> list[Part]:
     """Group the answers in every way that the page draws."""
     titles = [name for name in map(str, pairs) if name.startswith("By ")]
-    parts = [(name, _NOTES.get(name, ""), _shown(accuracy_by(pairs, name))) for name in titles]
+    parts = [(name, _NOTES.get(name, ""), accuracy_by(pairs, name)) for name in titles]
     for level, title, note in (
         (1, "By subject", "A question of several subjects counts in each of them."),
         (2, "By subject, one level further down", ""),
@@ -53,41 +53,35 @@ def break_down(pairs: pd.DataFrame, subjects: pd.DataFrame | None) -> list[Part]
 
 def break_down_students(pairs: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Group the answers by who the students are, where that is known."""
-    return {title: _shown(accuracy_by(pairs, title)) for title in OF_STUDENTS if title in pairs}
+    return {title: accuracy_by(pairs, title) for title in OF_STUDENTS if title in pairs}
 
 
 def _by_subject(pairs: pd.DataFrame, subjects: pd.DataFrame, level: int) -> pd.DataFrame:
     """Group by the subjects of one level, those with most answers first."""
-    own = subjects.loc[subjects["Level"] == level, ["QuestionId", "SubjectId", "Name"]]
+    own = subjects[subjects["Level"] == level]
     n_answers = own["QuestionId"].map(pairs["QuestionId"].value_counts())
     size = n_answers.groupby(own["SubjectId"]).sum().sort_values(ascending=False, kind="stable")
     most = size.index[:_N_SUBJECTS]
-    is_named = own["SubjectId"].isin(most)
+    named = own[own["SubjectId"].isin(most)]
     # Questions of which no subject is named go together.
-    others = own[~is_named & ~own["QuestionId"].isin(own["QuestionId"][is_named])]
-    others = others.drop_duplicates("QuestionId").assign(SubjectId=_OTHERS, Name="other subjects")
-    own = pd.concat([own[is_named], others])
+    others = own[~own["QuestionId"].isin(named["QuestionId"])].drop_duplicates("QuestionId")
+    own = pd.concat([named, others.assign(SubjectId=_OTHERS, Name="other subjects")])
     groups = own["SubjectId"].astype(pd.CategoricalDtype([*most, _OTHERS]))
     columns = pairs.columns.intersection(["QuestionId", "student_code", "right", "majority_right"])
-    answers = pairs[columns].merge(own.assign(subject=groups), on="QuestionId")
-    table = _shown(accuracy_by(answers, "subject"), len(pairs))
+    answers = pairs[columns].merge(own[["QuestionId"]].assign(subject=groups), on="QuestionId")
+    table = accuracy_by(answers, "subject", n_all=len(pairs))
     names = own.drop_duplicates("SubjectId").set_index("SubjectId")["Name"]
     return table.set_axis(names[table.index])
 
 
-def _shown(table: pd.DataFrame, n_all: int | None = None) -> pd.DataFrame:
-    """Add the share of all answers, and put NaN where a figure rests on too few."""
-    table = table.assign(share=table["n_answers"] / (n_all or table["n_answers"].sum()))
-    figures = table.columns.intersection(["accuracy", "low", "high", "majority"])
-    table.loc[table["n_answers"] < FEW, figures] = np.nan
-    return table
-
-
-def accuracy_by(pairs: pd.DataFrame, column: str) -> pd.DataFrame:
+def accuracy_by(
+    pairs: pd.DataFrame, column: str, *, n_all: int | None = None, few: int = FEW
+) -> pd.DataFrame:
     """Measure the accuracy in the groups of a column, which is categorical.
 
     There is a row for each group that has answers, in the order of the categories: n_answers,
-    n_students, accuracy, low and high (its 95 % interval), and majority.
+    n_students, accuracy, low and high (its 95 % interval) and majority, NaN where they would rest
+    on few answers, and share, of all answers.
     """
     groups, student = pairs[column].cat, pairs["student_code"].to_numpy()
     code = groups.codes.to_numpy(np.int64)
@@ -100,17 +94,14 @@ def accuracy_by(pairs: pd.DataFrame, column: str) -> pd.DataFrame:
     n_answers = n.sum(axis=1)
     low, high = clustered_intervals(n_right, n)
     with np.errstate(invalid="ignore"):
-        figures = {
-            "n_answers": n_answers,
-            "n_students": (n > 0).sum(axis=1),
-            "accuracy": n_right.sum(axis=1) / n_answers,
-            "low": low,
-            "high": high,
-        }
+        figures = {"accuracy": n_right.sum(axis=1) / n_answers, "low": low, "high": high}
         if "majority_right" in pairs:
             own = code[pairs["majority_right"].to_numpy()]
             figures["majority"] = np.bincount(own, minlength=shape[0]) / n_answers
-    table = pd.DataFrame(figures, index=pd.Index(groups.categories.to_list()))
+    counts = {"n_answers": n_answers, "n_students": (n > 0).sum(axis=1)}
+    shown = {name: np.where(n_answers < few, np.nan, figure) for name, figure in figures.items()}
+    table = pd.DataFrame({**counts, **shown}, index=pd.Index(groups.categories.to_list()))
+    table["share"] = n_answers / (n_all or len(pairs))
     return table[table["n_answers"] > 0]
 
 

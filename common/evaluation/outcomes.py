@@ -11,17 +11,15 @@ from dataclasses import dataclass
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from common import io
 from common.answers import number_ids, pair_keys
 from common.errors import InputError
+from common.lazy import pd
 
 import numpy as np
 import numpy.typing as npt
-
-if TYPE_CHECKING:  # Importing it takes 0.2 s.
-    import pandas as pd
 
 IntArray = npt.NDArray[np.integer[Any]]
 
@@ -70,17 +68,12 @@ def of_predictions(answers: pd.DataFrame) -> Outcomes:
     return Outcomes(of, counts, (truth == predicted)[order], distinct)
 
 
-def of_judgements(
-    left: IntArray, right: IntArray, judgements: npt.NDArray[Any], agrees: npt.NDArray[Any]
-) -> Outcomes:
-    """Return the outcomes of a ranking (task 3): whether it agrees with each judgement.
-
-    QuestionIds have the shape (pairs,), the others that of `metrics.pair_agreement`.
-    """
-    judged = ~np.isnan(agrees)
-    truth = np.nan_to_num(judgements).astype(np.int8)
-    answers = _fingerprint(left.astype(np.int64), right.astype(np.int64), truth)
-    return Outcomes(answers, judged.astype(np.int64), agrees[judged] == 1, distinct=False)
+def of_judgements(judgements: pd.DataFrame, agrees: pd.DataFrame) -> Outcomes:
+    """Return the outcomes of a ranking (task 3): whether it agrees with each judgement, or NaN."""
+    sides = np.array([*judgements.index], np.int64).T
+    judged, right = agrees.notna().to_numpy().T, agrees.to_numpy().T == 1
+    answers = _fingerprint(*sides, judgements.fillna(0).to_numpy(np.int8).T)
+    return Outcomes(answers, judged.astype(np.int64), right[judged], distinct=False)
 
 
 def _fingerprint(*arrays: npt.NDArray[Any]) -> str:
@@ -92,10 +85,7 @@ def _fingerprint(*arrays: npt.NDArray[Any]) -> str:
 
 
 def write(folder: Path, outcomes: Outcomes) -> str:
-    """Write outcomes to a folder, atomically; the same outcomes are stored once.
-
-    Return the name of the file without its suffix, from its content: 16 hexadecimal digits.
-    """
+    """Write outcomes to a folder, the same once; return the file's name without its suffix."""
     content = BytesIO()
     np.savez_compressed(
         content,

@@ -51,10 +51,9 @@ def evaluate(doc: str | None, task: int) -> None:
     reference = input_dir / (options.ref_data or reference.name)
     submission_dir = options.submission_dir or submitted.parent
     submitted = submission_dir / (options.submit_data or submitted.name)
-    name = score_files.score_name(task, phase)
 
     inputs = (reference, submitted, options.probabilities)
-    score_files.remove_scores(options.output_dir, name, inputs)
+    score_files.remove_scores(options.output_dir, task, phase, inputs)
     made.require_current([reference])
     started = time.perf_counter()
     pairs, outside = score_pairs(submitted, reference, task, phase=options.phase)
@@ -84,9 +83,7 @@ def evaluate(doc: str | None, task: int) -> None:
     lines += [f"left out: {part.what}: {part.why}" for part in facts.left_out if part.is_fault]
     lines += [outside] if outside else []
     evaluation = replace(evaluation, facts=shown)
-    score_files.publish(
-        options.output_dir, name, task, evaluation, lines, template="pairs.html", **page
-    )
+    score_files.publish(options.output_dir, evaluation, lines, template="pairs.html", **page)
 
 
 def _name_entry(submission: Path) -> list[tuple[str, str]]:
@@ -178,7 +175,7 @@ def explain(
     if "majority" in pairs:
         pairs["majority_right"] = pairs["majority"] == truth
     pairs["all"] = pd.Categorical.from_codes(np.zeros(len(pairs), np.int8), pd.Index(["all"]))
-    (total,) = breakdown.accuracy_by(pairs, "all").to_dict("records")
+    (total,) = breakdown.accuracy_by(pairs, "all", few=0).to_dict("records")
     error, told = None, "not known: all answers are of one student"
     if total["n_students"] > 1:
         student = pairs["student_code"].to_numpy()
@@ -188,7 +185,7 @@ def explain(
             f"{total['n_students']:,} students, whose own answers are not independent"
         )
     evaluation = Evaluation(
-        title=record.TASK_TITLES[task],
+        task=task,
         metric="Accuracy: the share of pairs predicted correctly",
         score=metrics.accuracy(truth, predicted),
         submission=submission_path,

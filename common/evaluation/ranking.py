@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import re
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from common import charts, cli, io, layout, metrics, schema, submission
 from common.errors import InputError
-from common.evaluation import outcomes, record, score_files
+from common.evaluation import outcomes, score_files
 from common.evaluation.record import Evaluation
 from common.lazy import pd
 
@@ -26,36 +26,18 @@ _LUCK = "Read it with care"
 _ROW_NUMBERS = re.compile(r"(Unnamed: \d+(\.\d+)*)?")
 
 
-class Judgements(NamedTuple):
-    """What experts say about pairs of questions.
-
-    The name is that of the file, in messages. QuestionIds have the shape (pairs,); what is better
-    (experts, pairs): 1 the left question, 2 the right, NaN no judgement, or any other number where
-    that counts as disagreement.
-    """
-
-    name: str
-    experts: list[str]
-    left: io.IntArray
-    right: io.IntArray
-    better: metrics.FloatArray
-
-
 def evaluate(options: argparse.Namespace) -> None:
     """Score a ranking against a panel of experts: write, print and record what it reaches."""
-    name = score_files.score_name(TASK, options.phase)
     official = layout.answers_path(TASK, options.phase)
     reference = (options.input_dir or official.parent) / (options.ref_data or official.name)
     template = cli.template_path(options, layout.TEMPLATE_DIR, layout.TEMPLATE_TASK_3)
 
-    submission_path = options.submission_dir / options.submit_data
-    score_files.remove_scores(options.output_dir, name, (submission_path, reference, template))
-    evaluation, page = judge(
-        submission_path, reference, template, options.phase, missing=options.missing
-    )
+    submitted = options.submission_dir / options.submit_data
+    inputs = submitted, reference, template
+    score_files.remove_scores(options.output_dir, TASK, options.phase, inputs)
+    evaluation, page = judge(*inputs, options.phase, missing=options.missing)
     lines = []
-    columns = ["share", "low", "high", "n_judged", "others"]
-    figures = page["agreement"][columns].reindex([*page["experts"], "mean", "best"])
+    figures = page["agreement"].reindex([*page["experts"], "mean", "best"])
     width = max(20, *map(len, page["experts"]))
     for expert, share, low, high, n_judged, others in figures.itertuples(name=None):
         known = f"{share:.2f} ({low:.2f} to {high:.2f})" if share == share else "none"
@@ -63,8 +45,7 @@ def evaluate(options: argparse.Namespace) -> None:
         among = f"; experts among themselves {others:.2f}" if others == others else ""
         lines.append(f"{expert:{width}} {known}{pairs}{among}")
     lines.append(f"score {evaluation.score:.4f} (best expert); {dict(evaluation.facts)[_LUCK]}")
-    folder = options.output_dir
-    score_files.publish(folder, name, TASK, evaluation, lines, template="ranking.html", **page)
+    score_files.publish(options.output_dir, evaluation, lines, template="ranking.html", **page)
 
 
 def judge(
@@ -84,21 +65,19 @@ def judge(
     submission is not complete and valid.
     """
     judgements = read_judgements(reference_path, missing)
-    ranks = rank_pairs(judgements, submission.read_ranking(submission_path, template_path))
-    left, right, better = judgements.left, judgements.right, judgements.better
-    figures = compare_with_experts(judgements, *ranks)
-    floor = metrics.random_best_agreement(left, right, better)
+    rank = submission.read_ranking(submission_path, template_path)
+    agrees = agreement(judgements, rank)
+    figures = compare_with_experts(judgements, agrees)
+    floor = metrics.random_best_agreement(judgements)
     floor_mean, floor_high = float(floor.mean()), float(np.percentile(floor, 95))
 
     luck = (
         f"random rankings reach {floor_mean:.2f} on average as the best of {len(figures) - 2}, "
         f"at most 1 in 20 exceeds {floor_high:.2f}"
     )
-    is_given = (better == 1) | (better == 2)
-    empty = f"{np.count_nonzero(~is_given)} of {better.size}"
-    agrees = metrics.pair_agreement(*ranks, better)
+    empty = f"{(~judgements.isin([1, 2])).to_numpy().sum()} of {judgements.size}"
     evaluation = Evaluation(
-        title=record.TASK_TITLES[TASK],
+        task=TASK,
         metric="Share of pairs on which the ranking agrees with its best expert",
         score=float(figures["share"]["best"]),
         submission=submission_path,
@@ -111,62 +90,60 @@ def judge(
         },
         rules="" if missing == "ignored" else "empty judgements disagree",
         facts=[
-            ("Pairs", f"{len(left)}"),
+            ("Pairs", f"{len(judgements)}"),
             ("Empty judgements", f"{empty}, {MISSING[missing]}"),
             (_LUCK, luck),
         ],
-        outcomes=outcomes.of_judgements(left, right, better, agrees),
+        outcomes=outcomes.of_judgements(judgements, agrees),
     )
-    concordance, _ = metrics.expert_concordance(better)
     page = {
         "agreement": figures,
         "chart": _draw(figures, (floor_mean, floor_high)),
-        "experts": judgements.experts,
-        "concordance": concordance,
-        "contested": _list_contested(judgements, *ranks, agrees) if with_answers else None,
-        "n_pairs": len(left),
+        "experts": [*judgements],
+        "concordance": metrics.expert_concordance(judgements),
+        "contested": _list_contested(judgements, agrees, rank) if with_answers else None,
+        "n_pairs": len(judgements),
     }
     return evaluation, page
 
 
-def read_judgements(path: Path, missing: str = "ignored") -> Judgements:
-    """Read a CSV with left, right, and a column for each expert, of any number and names.
+def read_judgements(path: Path, missing: str = "ignored") -> pd.DataFrame:
+    """Read a CSV with left, right, and a column for each expert, as `common.metrics` counts them.
 
     Only numbers of rows may stand there besides. `missing` is one of `MISSING`; an expert without
-    any judgement is left out of the panel in both ways.
+    any judgement is left out of the panel in both ways. Messages name the file in ``attrs``.
     """
     sides = [schema.LEFT, schema.RIGHT]
     header = io.read_header(io.file_source(path))
     others = [name for name in header if name not in [side.name for side in sides]]
     experts = [name for name in others if not _ROW_NUMBERS.fullmatch(name)]
     data = io.read_table(path, [*sides, *map(schema.expert_judgement, experts)])
-    better = np.array([data[name] for name in experts], np.float64)
-    if np.isnan(better).all():
+    judgements = data.set_index([side.name for side in sides]).astype(np.float64)
+    if judgements.isna().to_numpy().all():
         raise InputError(
             f"{path}: holds no judgement, expected beside left and right a column for each expert "
             "with 1, 2 or nothing"
         )
     if missing == "disagrees":
-        better[np.isnan(better) & ~np.isnan(better).all(axis=1, keepdims=True)] = _NEITHER
-    left, right = data[["left", "right"]].to_numpy().T
-    return Judgements(str(path), experts, left, right, better)
+        judgements = judgements.where(judgements.notna() | judgements.isna().all(), _NEITHER)
+    judgements.attrs["path"] = path
+    return judgements
 
 
-def rank_pairs(judgements: Judgements, rank: pd.Series) -> tuple[io.IntArray, io.IntArray]:
-    """Look up the ranks of the judged questions, which all must have one; shape (pairs,) both."""
-    sides = judgements.left, judgements.right
+def agreement(judgements: pd.DataFrame, rank: pd.Series) -> pd.DataFrame:
+    """Return whether a ranking, 1 is the best, agrees with every judgement: 1, 0, NaN."""
+    sides = [judgements.index.get_level_values(side) for side in (0, 1)]
     for unranked in np.setdiff1d(sides, rank.index)[:1]:
         raise InputError(
-            f"{judgements.name}: QuestionId {unranked} is judged, but it is not in the "
+            f"{judgements.attrs['path']}: QuestionId {unranked} is judged, but it is not in the "
             f"ranking of {len(rank)} questions: the two belong to different data"
         )
     left, right = (rank[side].to_numpy() for side in sides)
-    return left, right
+    agrees = judgements.eq(np.where(left < right, 1, 2), axis=0)
+    return agrees.astype(float).where(judgements.notna())
 
 
-def compare_with_experts(
-    judgements: Judgements, rank_left: io.IntArray, rank_right: io.IntArray
-) -> pd.DataFrame:
+def compare_with_experts(judgements: pd.DataFrame, agrees: pd.DataFrame) -> pd.DataFrame:
     """Compute how often a ranking agrees with every expert, their mean and their best.
 
     The intervals of the experts are exact binomial ones; those of their mean and their best come
@@ -177,20 +154,18 @@ def compare_with_experts(
     low and high (the 95 % interval), n_judged, number of pairs, and others, the mean share on which
     the other experts agree with this one, for the mean any two with each other; NaN if not known.
     """
-    agrees = metrics.pair_agreement(rank_left, rank_right, judgements.better)
-    share, n_judged = metrics.expert_agreement(rank_left, rank_right, judgements.better)
-    others, _ = metrics.expert_concordance(judgements.better)
-    table = pd.DataFrame({"share": share, "n_judged": n_judged}, index=judgements.experts)
-    table["others"] = pd.DataFrame(others).mean(axis=1).to_numpy()
-    table = table[table["n_judged"] > 0].copy()
-    table[["low", "high"]] = [
-        metrics.binomial_interval(int(np.nansum(row)), n)
-        for row, n in zip(agrees, n_judged.tolist(), strict=True)
-        if n
+    share, n_judged = agrees.mean(), agrees.count()
+    others = metrics.expert_concordance(judgements)
+    intervals = [
+        metrics.binomial_interval(int(n_right), int(n))
+        for n_right, n in zip(agrees.sum(), n_judged, strict=True)
     ]
+    table = pd.DataFrame(intervals, agrees.columns, ["low", "high"])
+    table.insert(0, "share", share)
+    table["n_judged"], table["others"] = n_judged, pd.DataFrame(others).mean(axis=1).to_numpy()
+    table = table[n_judged > 0].copy()
     # Without experts and pairs that have no judgement at all, every draw holds some.
-    judged = ~np.isnan(agrees)
-    drawn = metrics.bootstrap_agreement(agrees[judged.any(axis=1)][:, judged.any(axis=0)])
+    drawn = metrics.bootstrap_agreement(agrees.dropna(how="all").dropna(axis=1, how="all"))
     for name, summary in (("mean", np.nanmean), ("best", np.nanmax)):
         low, high = np.nanpercentile(summary(drawn, axis=1), (2.5, 97.5))
         table.loc[name, ["share", "low", "high"]] = summary(share), low, high
@@ -200,10 +175,9 @@ def compare_with_experts(
 
 def _draw(figures: pd.DataFrame, random_range: tuple[float, float]) -> str:
     """Draw the agreement with each expert; the best beside what random rankings reach there."""
-    columns = figures[["share", "low", "high", "others"]]
     dots = {
         name: charts.Dot(name, share, (low, high), others)
-        for name, share, low, high, others in columns.itertuples(name=None)
+        for name, share, low, high, _, others in figures.itertuples(name=None)
     }
     dots["best"] = dots["best"]._replace(band=random_range)
     label, axis = "Agreement of the ranking with each expert, with 95 % intervals", "share of pairs"
@@ -212,22 +186,18 @@ def _draw(figures: pd.DataFrame, random_range: tuple[float, float]) -> str:
 
 
 def _list_contested(
-    judgements: Judgements,
-    rank_left: io.IntArray,
-    rank_right: io.IntArray,
-    agrees: metrics.FloatArray,
+    judgements: pd.DataFrame, agrees: pd.DataFrame, rank: pd.Series
 ) -> list[dict[str, Any]]:
     """Return the pairs on which any expert contradicts the ranking, the most contested first.
 
-    Each has QuestionId and rank of the better and of the worse question, and what the experts say:
+    Each has rank and QuestionId of the better and of the worse question, and what the experts say:
     1 agrees, 0 contradicts, NaN no judgement.
     """
-    agrees = np.where(judgements.better == _NEITHER, np.nan, agrees)
-    n_against = (agrees == 0).sum(axis=0)
+    told = agrees.where(judgements != _NEITHER)
+    n_against = (told == 0).sum(axis=1).to_numpy()
     order = np.argsort(-n_against, kind="stable")[: np.count_nonzero(n_against)]
     pairs = []
-    for pair in order.tolist():
-        sides = [(rank_left, judgements.left), (rank_right, judgements.right)]
-        better, worse = sorted((int(rank[pair]), int(question[pair])) for rank, question in sides)
-        pairs.append({"better": better, "worse": worse, "agrees": agrees[:, pair].tolist()})
+    for questions, *said in told.iloc[order].itertuples(name=None):
+        better, worse = sorted((int(rank[question]), question) for question in questions)
+        pairs.append({"better": better, "worse": worse, "agrees": said})
     return pairs

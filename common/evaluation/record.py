@@ -44,7 +44,9 @@ class Evaluation:
     record of the submission.
     """
 
-    title: str
+    # As in `Result`; the title is by default that of the task.
+    task: int | str
+    title: str = ""
     # What the score measures, in one line.
     metric: str
     score: float
@@ -140,11 +142,8 @@ def name_of_phase(phase: str) -> str:
     return names.get(phase, f"{phase} test")
 
 
-def append_result(output_dir: Path, task: int | str, evaluation: Evaluation) -> None:
-    """Append the score of a submission to the record of a folder, and keep its outcomes beside it.
-
-    The task is a number, or the name of a related challenge.
-    """
+def append_result(output_dir: Path, evaluation: Evaluation) -> None:
+    """Append a score to the record of a folder, and keep its outcomes beside it."""
     submission, seconds, kept = evaluation.submission, evaluation.seconds, evaluation.outcomes
     origin = evaluation.training or made.read(submission)
     by = origin or Made(script="", options={}, seconds=0)
@@ -152,11 +151,11 @@ def append_result(output_dir: Path, task: int | str, evaluation: Evaluation) -> 
     path = results_path(output_dir)
     result = Result(
         time=run_log.now(),
-        task=task,
+        task=evaluation.task,
         phase=evaluation.phase,
         rules=", ".join(filter(None, (evaluation.rules, by.split))),
         # A script names its model; the folder or zip of an entry of task 4 does so itself.
-        model=origin.model if origin and task != 4 else named,
+        model=origin.model if origin and evaluation.task != 4 else named,
         score=evaluation.score,
         parts=evaluation.parts,
         seconds=origin.seconds if origin and seconds is None else seconds,

@@ -6,32 +6,34 @@ from typing import Any
 
 from common import charts, cli, io, metrics, pages
 from common.evaluation import record
-from common.evaluation.record import LOCAL, Evaluation, results_path
-from common.lazy import pd
+from common.evaluation.record import LOCAL, Evaluation
 from common.metrics import ProbabilityScores
 
 import numpy.typing as npt
 
 
-def score_name(task: int, phase: str) -> str:
-    """Return what was scored: ``task_1`` locally, as the organisers named it, ``task_1_public``."""
-    return f"task_{task}" if phase == LOCAL else f"task_{task}_{phase}"
+def score_paths(output_dir: Path, task: int | str, phase: str) -> list[Path]:
+    """Return where a score is written as text and as a page, locally as the organisers named it."""
+    name = task if isinstance(task, str) else f"task_{task}"
+    name += "" if phase in ("", LOCAL) else f"_{phase}"
+    return [output_dir / f"scores_{name}.{suffix}" for suffix in ("txt", "html")]
 
 
-def remove_scores(output_dir: Path, name: str, inputs: Iterable[Path | None]) -> None:
+def remove_scores(
+    output_dir: Path, task: int | str, phase: str, inputs: Iterable[Path | None]
+) -> None:
     """Remove the score files of an earlier run, lest they are taken for those of one that fails.
 
     An evaluation calls this before anything else can fail; what it reads is never removed.
     """
-    scores = [output_dir / f"scores_{name}.{suffix}" for suffix in ("txt", "html")]
-    cli.require_outputs([*scores, results_path(output_dir)], inputs)
+    scores = score_paths(output_dir, task, phase)
+    cli.require_outputs([*scores, record.results_path(output_dir)], inputs)
     for path in scores:
         path.unlink(missing_ok=True)
 
 
 def write_scores(
     output_dir: Path,
-    name: str,
     evaluation: Evaluation,
     *,
     error: float | None = None,
@@ -40,7 +42,7 @@ def write_scores(
     template: str = "score.html",
     **shown: Any,
 ) -> list[Path]:
-    """Write a score as text and as a page, named as by `score_name`; return both paths.
+    """Write a score as text and as a page; return both paths.
 
     The text holds the score and further figures, a line each, the page the score with its standard
     error, if that is known, and below it either HTML, the body, or what a template that extends
@@ -52,17 +54,18 @@ def write_scores(
     ]
     if evaluation.phase:
         facts.append(("Phase", "local split" if evaluation.phase == LOCAL else evaluation.phase))
+    title = evaluation.title or record.title_of(evaluation.task)
     page = pages.render(
         template,
-        title=evaluation.title,
-        tab=f"{evaluation.title}: {evaluation.score:.4f}",
+        title=title,
+        tab=f"{title}: {evaluation.score:.4f}",
         evaluation=evaluation,
         error=error,
         facts=[*facts, *evaluation.facts],
         body=pages.Html(body),
         **shown,
     )
-    paths = [output_dir / f"scores_{name}.txt", output_dir / f"scores_{name}.html"]
+    paths = score_paths(output_dir, evaluation.task, evaluation.phase)
     with io.atomic_write(*paths) as (text_file, page_file):
         for figure, value in {"score": evaluation.score, **(figures or {})}.items():
             text_file.write(f"{figure}:{value!r}\n".encode())
@@ -71,14 +74,14 @@ def write_scores(
 
 
 def publish(
-    output_dir: Path, name: str, task: int | str, evaluation: Evaluation, lines: Sequence[str],
-    also: Sequence[Path] = (), **page: Any,
+    output_dir: Path, evaluation: Evaluation, lines: Sequence[str], also: Sequence[Path] = (),
+    **page: Any,
 ) -> None:  # fmt: skip
     """Write a score as `write_scores` does, record it, and print lines and where the files are,
     with those written before.
     """
-    paths = [*write_scores(output_dir, name, evaluation, **page), *also]
-    record.append_result(output_dir, task, evaluation)
+    paths = [*write_scores(output_dir, evaluation, **page), *also]
+    record.append_result(output_dir, evaluation)
     print("\n".join(lines))
     print(f"written: {', '.join(cli.show(path) for path in paths)}")
 
@@ -90,13 +93,10 @@ def confusion_table(counts: npt.NDArray[Any], labels: Sequence[str]) -> str:
 
 def calibration(scores: ProbabilityScores, happens: str) -> str:
     """Return what probabilities tell beyond the accuracy, as HTML; `happens` says of what."""
-    # Imported for pages alone.
-    counts, label = scores.counts, "Calibration of the probabilities"
-    groups = pd.DataFrame({"accuracy": scores.happened, "majority": scores.expected})
-    groups = groups.assign(share=counts / counts.sum(), n_answers=counts)
-    names = [f"{10 * tenth} to {10 * tenth + 10} %" for tenth in range(len(counts))]
-    axis = f"share {happens}"
-    chart = charts.share_chart(groups.set_axis(names), label=label, limits=(0, 1), axis=axis)
+    names = [f"{10 * tenth} to {10 * tenth + 10} %" for tenth in scores.bins.index]
+    label, axis = "Calibration of the probabilities", f"share {happens}"
+    bins = scores.bins.set_axis(names)
+    chart = charts.share_chart(bins, label=label, limits=(0, 1), axis=axis)
     rows = [(name[0].upper() + name[1:], text) for name, text in _name_figures(scores).items()]
     return pages.part("calibration", rows, scores.n_other, chart)
 

@@ -89,17 +89,17 @@ def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
         _write_page(output_dir, task, told, f"No charts and tables here: {missing}.")
         return 0
     shown["error"] = scores.get("standard_error")
-    text_path, page_path = score_files.write_scores(
-        output_dir, "", evaluation, template=template, **shown
-    )
+    written = score_files.write_scores(output_dir, evaluation, template=template, **shown)
+    text_path, page_path = written
     text_path.unlink()
     page_path.replace(output_dir / PAGE_NAME)
     return 0
 
 
 def _write_page(output_dir: Path, task: int, what: str, text: str) -> None:
-    body = f'<p class="what">{what}</p><p>{escape(text)}</p>'
-    io.write_text(output_dir / PAGE_NAME, pages.page(TASK_TITLES[task], body))
+    body = pages.Html(f'<p class="what">{what}</p><p>{escape(text)}</p>')
+    page = pages.render("base.html", title=TASK_TITLES[task], body=body)
+    io.write_text(output_dir / PAGE_NAME, page)
 
 
 def _find_submission(task: int) -> Path:
@@ -146,11 +146,9 @@ def _judge_ranking(reference_dir: Path, task: int, phase: str, answers: Path | N
     if answers is None:
         return None
     judged = ranking.read_judgements(answers)
-    ranks = ranking.rank_pairs(judged, ranked)
-    shares, _ = metrics.expert_agreement(*ranks, judged.better)
-    best = float(np.nanmax(shares))
+    best = float(ranking.agreement(judged, ranked).mean().max())
     # Of a share of pairs: equal scores have equal ones.
-    error = float((best * (1 - best) / len(judged.left)) ** 0.5)
+    error = float((best * (1 - best) / len(judged)) ** 0.5)
     explain = partial(ranking.judge, path, answers, template, phase, with_answers=False)
     return _with_error(best, error), "ranking.html", explain
 

@@ -11,9 +11,13 @@ HEADER = ["name", "score & more", "seeds"]
 ROWS = [["<a>", "0.5", "3"], ["b", "0.25", ""]]
 
 
+def page_of(html: str) -> str:
+    return pages.render("base.html", title="<title>", body=pages.Html(html))
+
+
 @pytest.mark.parametrize("stacks", [False, True])
 def test_a_table_shows_its_texts_and_scrolls_or_labels_every_cell(stacks: bool) -> None:
-    html = pages.page("<title>", pages.table(HEADER, ROWS, caption="<what>", stacks=stacks))
+    html = page_of(pages.table(HEADER, ROWS, caption="<what>", stacks=stacks))
     page = read_page(html)
     assert page.headings == ["<title>"]
     table = page.table("<what>")
@@ -36,4 +40,4 @@ def test_only_what_is_html_stays_html_and_long_words_may_be_broken() -> None:
     assert ">data/<wbr>test_<wbr>output/<wbr>submission_<wbr>&lt;1&gt;.csv</th>" in html
     assert '>my_idea <span class="flag">--n_dimensions</span> 8</td>' in html
     assert ">partially_<wbr>correct_<wbr>incomplete</th>" in html
-    assert read_page(pages.page("", html)).tables[0].rows == [["x", "<b>"], [path, name]]
+    assert read_page(page_of(html)).tables[0].rows == [["x", "<b>"], [path, name]]

@@ -206,12 +206,12 @@ def test_the_verdict_in_words() -> None:
 
 def test_task_3_draws_pairs_and_says_that_they_are_few() -> None:
     rng = np.random.default_rng(0)
-    judgements = np.where(rng.random((5, 25)) < 0.1, np.nan, rng.integers(1, 3, (5, 25)))
-    ids = np.arange(25)
+    pairs = pd.MultiIndex.from_arrays(np.arange(50).reshape(2, 25))
+    judgements = pd.DataFrame(rng.integers(1, 3, (25, 5)), pairs).where(rng.random((25, 5)) > 0.1)
     rankings = []
     for _ in range(2):
-        agrees = np.where(np.isnan(judgements), np.nan, rng.integers(2, size=(5, 25)))
-        rankings.append(outcomes.of_judgements(ids, ids + 25, judgements, agrees))
+        agrees = pd.DataFrame(rng.integers(2, size=(25, 5)), pairs).where(judgements.notna())
+        rankings.append(outcomes.of_judgements(judgements, agrees))
     one, other = rankings
     verdict, low, high = interval(one, other, 3)
     assert verdict == "no difference"

@@ -20,7 +20,7 @@ def test_groups_hold_their_own_answers() -> None:
     pairs = pd.DataFrame({"student_code": [0, 0, 1, 2], "right": [True, False, True, True]})
     pairs["group"] = pd.Categorical(["a", "a", "a", "b"], ["empty", "a", "empty too", "b"])
     assert "majority" not in accuracy_by(pairs, "group")
-    table = accuracy_by(pairs.assign(majority_right=[True, True, False, False]), "group")
+    table = accuracy_by(pairs.assign(majority_right=[True, True, False, False]), "group", few=0)
     assert table.index.tolist() == ["a", "b"]
     assert table.n_answers.tolist() == [3, 1] and table.n_students.tolist() == [2, 1]
     assert table.accuracy.tolist() == [2 / 3, 1] and table.majority.tolist() == [2 / 3, 0]

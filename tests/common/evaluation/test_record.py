@@ -39,10 +39,10 @@ def record_of(submission: Path, split: str = "") -> bytes:
 
 def score(submission: Path, task: int | str = 1, **changes: Any) -> Result:
     evaluation = Evaluation(
-        title="Task 1", metric="accuracy", score=0.25, submission=submission,
+        task=task, metric="accuracy", score=0.25, submission=submission,
         reference=submission, phase="local", parts={"right": float("nan")},
     )  # fmt: skip
-    record.append_result(submission.parent, task, replace(evaluation, **changes))
+    record.append_result(submission.parent, replace(evaluation, **changes))
     return read(submission.parent)[-1]
 
 
@@ -196,7 +196,7 @@ def test_an_evaluation_knows_whether_its_answers_are_simulated(
 ) -> None:
     """A folder too; and what answers were made from, if their own file does not show it."""
     answers, mine = simulated_kit / "data/train_data/train_task_1_2.csv", tmp_path / "mine.csv"
-    told: dict[str, Any] = {"title": "", "metric": "", "score": 0.5, "submission": mine}
+    told: dict[str, Any] = {"task": 1, "metric": "", "score": 0.5, "submission": mine}
     for reference, made_from in ((answers, []), (answers.parent, []), (mine, [answers])):
         assert Evaluation(**told, reference=reference, rests_on=made_from).simulated
     assert not Evaluation(**told, reference=mine).simulated
