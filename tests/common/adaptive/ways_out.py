@@ -141,14 +141,6 @@ def chdir_and_open(folder):
         return open("answers.csv").read()
 
 
-def import_from(place, name):
-    sys.path.append(place)
-    try:
-        return __import__(name).FIRST
-    finally:
-        sys.path.remove(place)
-
-
 def in_a_child(do):
     child = os.fork()
     if not child:
@@ -221,7 +213,7 @@ gzip.open(f"{at}.csv.gz").read()
 zipfile.ZipFile(f"{at}.zip").read("answers.csv")
 (parser := configparser.ConfigParser(), parser.read(f"{at}.ini"), dict(parser["answers"]))
 urllib.request.urlopen(f"file://{file}").read()
-import_from(f"{at}.zip", "zipped_answers")
+(sys.path.append(f"{at}.zip"), __import__("zipped_answers").FIRST)
 pkgutil.get_importer(folder).find_spec("answers").loader.get_data(file)
 concurrent.futures.ThreadPoolExecutor().submit(read_text, file).result()
 by_fork(file)
@@ -307,7 +299,7 @@ read_descriptor(os.open("answers.csv", os.O_RDONLY, dir_fd=os.open(folder, os.O_
 read_text(f"/proc/self/fd/{os.open(file, os.O_PATH)}")
 copied(os.link(file, OWN))
 [path.read_bytes() for path in Path(shutil.copytree(folder, OWN)).iterdir()]
-import_from(folder, "answers")
+(sys.path.append(folder), __import__("answers").FIRST)
 runpy.run_path(f"{at}.py")["FIRST"]
 importlib.machinery.SourceFileLoader("answers", f"{at}.py").get_source("answers")
 (readline.read_history_file(file), [readline.get_history_item(n) for n in range(1, 4)])
