@@ -19,24 +19,22 @@ def sigmoid(x: Any) -> Any:
     return 1 / (1 + np.exp(-x))
 
 
-def plant_abilities(
-    n_students: int = 300, n_questions: int = 60, share: float = 0.6
-) -> tuple[pd.DataFrame, dict[int, float]]:
+def plant_abilities() -> tuple[pd.DataFrame, dict[int, float]]:
     """Return answers of students who differ in two abilities, and the best possible accuracies.
 
     Every question asks for one of the abilities only. Students with little of it make other errors
     than students with much of it. Ids have gaps and are large.
     """
     rng = np.random.default_rng(0)
-    student, question = np.nonzero(rng.random((n_students, n_questions)) < share)
-    ability = rng.normal(0, 1.8, (n_students, 2))[student, question % 2]
-    p_right = sigmoid(rng.normal(0.5, 0.7, n_questions)[question] + ability)
+    student, question = np.nonzero(rng.random((300, 60)) < 0.6)
+    ability = rng.normal(0, 1.8, (300, 2))[student, question % 2]
+    p_right = sigmoid(rng.normal(0.5, 0.7, 60)[question] + ability)
     first = sigmoid(1 + 1.5 * ability)
     wrong = np.column_stack([first, 0.6 * (1 - first), 0.4 * (1 - first)])
     p = np.column_stack([p_right, (1 - p_right[:, None]) * wrong])
     place = (rng.random((len(p), 1)) > p.cumsum(axis=1)[:, :3]).sum(axis=1)
     # Which option is correct, and which comes next, differs from question to question.
-    option = rng.permuted(np.tile(np.arange(1, 5), (n_questions, 1)), axis=1)
+    option = rng.permuted(np.tile(np.arange(1, 5), (60, 1)), axis=1)
     ids, right = (2_000_000_000 - 1_000 * student, 70_000 * question + 3), (place == 0).astype(int)
     frame = answers_frame(*ids, right, option[question, place], option[question, 0])
     best = {1: float(np.maximum(p_right, 1 - p_right).mean()), 2: float(p.max(axis=1).mean())}
@@ -51,18 +49,16 @@ ANSWERS, BEST = plant_abilities()
 TRAIN, TEST = split(ANSWERS, 8_500)
 
 
-def plant_quizzes(
-    n_quizzes: int, share: float = 1, *, blocks: bool, by_class: bool = False
-) -> pd.DataFrame:
+def plant_quizzes(n_quizzes: int, share: float = 1, *, by_class: bool = False) -> pd.DataFrame:
     """Answers of 300 students with an effect of (student, quiz), and a habit of position there.
 
-    Quizzes are ten questions each, of which a student takes a share: of a student's own choice, or
-    else blocks that are answered whole. The effect may be that of the student's class, of six.
+    Quizzes are blocks of ten questions, of which a student takes a share. If the effect is that of
+    the student's class, of six, the ten questions are of the student's own choice.
     """
     rng = np.random.default_rng(0)
     shape = (300, n_quizzes, 10)
     student, place = np.indices((300, n_quizzes * 10)).reshape(2, -1)
-    if not blocks:
+    if by_class:
         place = rng.permuted(place.reshape(300, -1), axis=1).ravel()
     taken = np.repeat(rng.random(300 * n_quizzes) < share, 10)
     student, question, quiz = student[taken], place[taken], np.indices(shape)[1].ravel()[taken]

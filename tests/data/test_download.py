@@ -213,7 +213,6 @@ REFUSED = [
     *((7000, {"url": url}, "--url URL: expected an address that begins", 0, 7000)
       for url in ("http://", "http://[::1", "http://a:b/c", "http://a b/", "http://\u00e9.org/a")),
     (0, {"url": "http://a..b/"}, "URL: has no host that could exist", 0, 0),
-    (0, {"url": "data.zip"}, "--url URL: expected an address that begins", 0, 0),
 ]  # fmt: skip
 
 

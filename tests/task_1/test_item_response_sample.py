@@ -7,18 +7,11 @@ from common import item_response, layout
 import numpy as np
 import pandas as pd
 import planted_answers as planted
-from planted_answers import KEYS, TASKS, accuracy, predict, split
+from planted_answers import CONTEXTS, KEYS, TASKS, accuracy, predict, split
 
 SCRIPT = "task_{}/sample_model_item_response.py"
-GUESSING = ["--guessing", 0.1]
-
-
-def write_metadata(folder: Path, answers: pd.DataFrame) -> list[object]:
-    """Write the quizzes and classes of answers; return the flag that names them."""
-    folder.mkdir()
-    circumstances = answers.filter(["AnswerId", "QuizId", "GroupId"])
-    circumstances.to_csv(folder / layout.ANSWER_METADATA_TASK_1_2, index=False)
-    return ["--metadata_dir", folder]
+GUESSING: list[object] = ["--guessing", 0.1]
+QUIZ = CONTEXTS[:1]
 
 
 def predict_without_context(task: int, train: pd.DataFrame, asked: pd.DataFrame) -> np.ndarray:
@@ -33,34 +26,29 @@ def predict_without_context(task: int, train: pd.DataFrame, asked: pd.DataFrame)
 
 
 @TASKS
-def test_quizzes_of_the_metadata_raise_the_accuracy(tmp_path: Path, task: int) -> None:
-    answers = planted.plant_quizzes(8, blocks=False)
-    train, test = split(answers, 20_000)
-    flags = [*GUESSING, *write_metadata(tmp_path / "metadata", answers)]
-    known = predict(SCRIPT.format(task), tmp_path, *flags, train=train, pairs=test)
-    without = predict(SCRIPT.format(task), tmp_path, *GUESSING, train=train, pairs=test)
-    # All students answer all questions, so nothing else tells the quizzes.
-    assert (without == predict_without_context(task, train, test)).all()
-    assert accuracy(task, known, test) > accuracy(task, without, test) + 0.05
-
-
-@TASKS
-def test_classes_of_the_metadata_raise_the_accuracy(tmp_path: Path, task: int) -> None:
-    """Students have too few answers in a quiz to tell much alone."""
-    answers = planted.plant_quizzes(8, blocks=False, by_class=True)
-    train, test = split(answers, 6_000)
+def test_quizzes_and_classes_of_the_metadata_raise_the_accuracy(tmp_path: Path, task: int) -> None:
+    """All students answer all questions, so nothing else tells the quizzes."""
+    answers = planted.plant_quizzes(8, by_class=True)
     scores = []
-    for name, table in (("quizzes", answers.drop(columns="GroupId")), ("classes", answers)):
-        flags = [*GUESSING, *write_metadata(tmp_path / name, table)]
-        found = predict(SCRIPT.format(task), tmp_path, *flags, train=train, pairs=test[:6_000])
-        scores.append(accuracy(task, found, test[:6_000]))
-    assert scores[1] > scores[0] + (0.04 if task == 1 else 0.015)
+    # Of 6,000 answers, students have too few in a quiz to tell much alone.
+    for n_train, told in ((20_000, []), (20_000, QUIZ), (6_000, QUIZ), (6_000, CONTEXTS)):
+        train, test = split(answers, n_train)
+        files, flags = {"train": train, "pairs": test[:6_000]}, GUESSING
+        if told:
+            metadata = answers[["AnswerId", *told]]
+            metadata.to_csv(tmp_path / layout.ANSWER_METADATA_TASK_1_2, index=False)
+            flags = [*GUESSING, "--metadata_dir", tmp_path]
+        found = predict(SCRIPT.format(task), tmp_path, *flags, **files)
+        assert told or (found == predict_without_context(task, *files.values())).all()
+        scores.append(accuracy(task, found, files["pairs"]))
+    assert scores[1] > scores[0] + 0.05
+    assert scores[3] > scores[2] + (0.04 if task == 1 else 0.015)
 
 
 @TASKS
 def test_blocks_of_questions_raise_the_accuracy_without_metadata(tmp_path: Path, task: int) -> None:
     """A folder that holds other files counts as no metadata."""
-    train, test = split(planted.plant_quizzes(20, 0.4, blocks=True), 20_000)
+    train, test = split(planted.plant_quizzes(20, 0.4), 20_000)
     flags = [*GUESSING, "--metadata_dir", tmp_path]
     found = predict(SCRIPT.format(task), tmp_path, *flags, train=train, pairs=test)
     same = predict_without_context(task, train, test)

@@ -13,12 +13,10 @@ RNG = np.random.default_rng
 Example = tuple[qf.QuestionAnswers, pd.DataFrame]
 
 
-def make_answers(rows: list[tuple[int, int, int]], key: int = 1) -> pd.DataFrame:
-    """Answers from (student, question, option); the right option is the same everywhere."""
+def make_answers(rows: list[tuple[int, int, int]]) -> pd.DataFrame:
+    """Answers from (student, question, option); option 1 is right everywhere."""
     student, question, option = np.array(rows).reshape(-1, 3).T
-    return answers_frame(
-        student, question, (option == key).astype(np.int8), option, np.full_like(option, key)
-    )
+    return answers_frame(student, question, (option == 1).astype(np.int8), option, 1)
 
 
 def simulate(n_students: int, slopes: np.ndarray, share: float = 1.0) -> pd.DataFrame:
