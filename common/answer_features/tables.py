@@ -115,8 +115,10 @@ def table(pairs: Pairs, known: Known, asked: IntArray, groups: Sequence[str]) ->
         found = GROUPS[name](pairs, known, asked)
         return {key: np.asarray(column, np.float32) for key, column in found.items()}
 
+    # The last groups take most memory, so they come first, while there are few columns.
+    backwards = list(in_threads(tell, reversed(groups)))
     columns: Columns = {}
-    for found in in_threads(tell, groups):
+    for found in reversed(backwards):
         columns |= found
     # Put together only where it is used, a block of rows at a time: it may be the largest array.
     return pd.DataFrame(columns, copy=False)
