@@ -15,7 +15,7 @@ from common.answer_features.known import N_OPTIONS, Columns, Known, shrunk_mean
 from common.answer_features.nearest import nearest_answers
 from common.answer_features.pairs import MINUTES, SUBJECT_LEVELS, Pairs
 from common.answers import IntArray
-from common.item_response.blocks import N_THREADS, in_threads
+from common.item_response.blocks import N_THREADS, in_threads, sort_answers
 from common.item_response.model import FloatArray
 
 import numpy as np
@@ -367,11 +367,12 @@ def _look_near(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
         found[f"near_{power}"], found[f"nearness_{power}"] = np.zeros((2, len(asked)), np.float32)
         found[f"habit_{power}"] = np.zeros((len(asked), n_places), np.float32)
     answers, similar = (known.student, known.question), (pairs.neighbours, pairs.similarity)
+    in_order = sort_answers(known.student, [], pairs.n_students)[:2]
     option_numbers = np.arange(1, n_places + 1)
 
     def look(own: IntArray) -> None:
         asked_here = student[own], question[own]
-        blocks = nearest_answers(answers, asked_here, *similar, _N_NEAREST)
+        blocks = nearest_answers(answers, in_order, asked_here, *similar, _N_NEAREST)
         for place, nearest, similarity in blocks:
             rows = own[place]
             residual = np.where(nearest >= 0, known.residual[nearest], 0)
