@@ -39,7 +39,7 @@ SETTINGS = {
 # Fewer right or wrong answers teach trees nothing.
 MIN_ANSWERS = 100
 # Rows are predicted in blocks, which saves memory.
-BLOCK = 500_000
+BLOCK = 100_000
 
 
 def main() -> None:
@@ -77,6 +77,8 @@ def main() -> None:
     # In pairs a second, from the times at full size (see tests/benchmarks/full_size.md).
     progress.announce((len(answers) + len(template)) / 84_000)
     pairs = answer_features.read_pairs(answers, template, paths.metadata)
+    # Their ids are in the pairs now, and would take memory here.
+    answers = answers.drop(columns=["UserId", "QuestionId", "AnswerId"], errors="ignore")
     groups = answer_features.available_groups(
         pairs, answers, options.features, leave_out=["options", "distractors"]
     )

@@ -42,7 +42,7 @@ N_TREES = (100, 50, 25)
 # Fewer right or wrong answers teach trees nothing; outcomes rarer than the other are only counted.
 MIN_ANSWERS, MIN_OUTCOMES = 100, 20
 # Rows are predicted in blocks, which saves memory.
-BLOCK = 500_000
+BLOCK = 100_000
 
 
 def main() -> None:
@@ -80,6 +80,8 @@ def main() -> None:
     # In pairs a second: the rate of task 1 at full size, and how much longer small data take here.
     progress.announce((len(answers) + len(template)) / 59_000)
     pairs = answer_features.read_pairs(answers, template, paths.metadata)
+    # Their ids are in the pairs now, and would take memory here.
+    answers = answers.drop(columns=["UserId", "QuestionId", "AnswerId"], errors="ignore")
     groups = answer_features.available_groups(
         pairs, answers, options.features, leave_out=["options"]
     )

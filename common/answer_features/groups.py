@@ -7,7 +7,7 @@ When a quiz was taken and in which order, and how sure the student said to be, i
 to be predicted, too; nothing but the outcomes of `Known` is looked at.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from common import item_response
@@ -15,7 +15,7 @@ from common.answer_features.known import N_OPTIONS, Columns, Known, shrunk_mean
 from common.answer_features.nearest import nearest_answers
 from common.answer_features.pairs import MINUTES, SUBJECT_LEVELS, Pairs
 from common.answers import IntArray
-from common.item_response.blocks import N_THREADS, in_threads
+from common.item_response.blocks import N_THREADS, in_threads, sort_answers
 from common.item_response.model import FloatArray
 
 import numpy as np
@@ -153,7 +153,7 @@ def habits(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     columns |= _by_outcome("habit", habit, known, question)
     near = _near(pairs, known, asked)
     for power, _ in _DECAYS:
-        columns |= _by_outcome(f"habit_{power}", near[f"habit_{power}"], known, question)
+        columns |= _numbered(f"habit_{power}", near[f"habit_{power}"])
     return columns | _numbered("near_option", near["near_option"])
 
 
@@ -203,12 +203,11 @@ def order(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     What they exceed expectation by, and which of the question's options was at the place chosen.
     Answers of the same minute count as later ones.
     """
-    moment, in_order = pairs.in_time("student", "quiz")
-    place_of_row = np.full(len(pairs), -1, np.int32)
-    place_of_row[known.rows] = np.arange(len(known.rows), dtype=np.int32)
-    answer = place_of_row[in_order]
-    answer = answer[answer >= 0]
-    own, ordered = moment[asked], moment[known.rows[answer]]
+    moment = pairs.moments("student", "quiz")
+    own, of_known = moment[asked], moment[known.rows]
+    del moment
+    answer = np.argsort(of_known, kind="stable").astype(np.int32)[np.sum(of_known < 0) :]
+    ordered = of_known[answer]
     position = _find(ordered, own) + _N_STEPS
     # So that there is something before the first one, and after the last.
     ordered, answer = np.pad(ordered, _N_STEPS, constant_values=-1), np.pad(answer, _N_STEPS)
@@ -243,8 +242,10 @@ def time(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     assert pairs.circumstances is not None
 
     def look_up(*names: str) -> tuple[IntArray, IntArray]:
-        moment, in_order = pairs.in_time(*names)
-        return moment[asked], moment[in_order]
+        moment = pairs.moments(*names)
+        own = moment[asked]
+        moment.sort()
+        return own, moment[np.searchsorted(moment, 0) :]
 
     date = pairs.circumstances["DateAnswered"].iloc[asked]
     hour = (date.dt.hour * 60 + date.dt.minute) / 60
@@ -316,24 +317,35 @@ def rates_of(
     columns: Columns = {}
     for key in keys:
         name = "_".join(key)
-        found = _mean_in(key, pairs, known, asked, known.residual)
+        (found,) = _means_in(key, pairs, known, asked, [known.residual])
         columns[f"{name}_rate"], columns[f"{name}_count"] = found
     return columns
 
 
 def _habits_in(key: tuple[str, ...], pairs: Pairs, known: Known, asked: IntArray) -> FloatArray:
     """Return how much each place is preferred in what the key names, shape (asked, options)."""
-    means = [_mean_in(key, pairs, known, asked, of_place)[0] for of_place in known.excess.T]
-    return np.column_stack(means)
+    excess = (
+        (known.option == place + 1) - known.option_share[known.question, place]
+        for place in range(N_OPTIONS)
+    )
+    return np.column_stack([mean for mean, _ in _means_in(key, pairs, known, asked, excess)])
 
 
-def _mean_in(
-    key: tuple[str, ...], pairs: Pairs, known: Known, asked: IntArray, value: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return the mean of known answers in what the key names, shrunk towards 0; how many."""
+def _means_in(
+    key: tuple[str, ...],
+    pairs: Pairs,
+    known: Known,
+    asked: IntArray,
+    values: Iterable[FloatArray],
+) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Yield means of known answers in what the key names, shrunk towards 0; and how many."""
     number = pairs.number(*key)
-    mean, count = shrunk_mean(number[known.rows], value, int(number.max(initial=-1)) + 1)
-    return _look_up(mean, number[asked]), _look_up(count, number[asked])
+    n_groups, group, own = int(number.max(initial=-1)) + 1, number[known.rows], number[asked]
+    # Unless it is kept, it is large.
+    del number
+    for value in values:
+        mean, count = shrunk_mean(group, value, n_groups)
+        yield _look_up(mean, own), _look_up(count, own)
 
 
 def _near(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
@@ -355,22 +367,29 @@ def _look_near(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
         found[f"near_{power}"], found[f"nearness_{power}"] = np.zeros((2, len(asked)), np.float32)
         found[f"habit_{power}"] = np.zeros((len(asked), n_places), np.float32)
     answers, similar = (known.student, known.question), (pairs.neighbours, pairs.similarity)
-    all_excess = known.excess
+    in_order = sort_answers(known.student, [], pairs.n_students)[:2]
+    option_numbers = np.arange(1, n_places + 1)
 
     def look(own: IntArray) -> None:
         asked_here = student[own], question[own]
-        blocks = nearest_answers(answers, asked_here, *similar, _N_NEAREST)
+        blocks = nearest_answers(answers, in_order, asked_here, *similar, _N_NEAREST)
         for place, nearest, similarity in blocks:
             rows = own[place]
             residual = np.where(nearest >= 0, known.residual[nearest], 0)
-            excess = np.where((nearest >= 0)[:, :, None], all_excess[nearest], 0)
+            if n_places:
+                # How far each of the answers exceeds the usual share of each option.
+                excess = known.option[nearest][:, :, None] == option_numbers
+                excess = excess - known.option_share[known.question[nearest]]
+                excess = np.where((nearest >= 0)[:, :, None], excess, 0)
+                places = np.argsort(known.outcome_of_option[question[rows]], axis=1)
             for power, shrinkage in _DECAYS:
                 weight = similarity**power
                 total = weight.sum(axis=1)
                 found[f"near_{power}"][rows] = (weight * residual).sum(axis=1) / (total + shrinkage)
                 found[f"nearness_{power}"][rows] = total
-                preferred = (weight[:, None] @ excess)[:, 0]
-                found[f"habit_{power}"][rows] = preferred / (total + shrinkage)[:, None]
+                if n_places:
+                    preferred = (weight[:, None] @ excess)[:, 0] / (total + shrinkage)[:, None]
+                    found[f"habit_{power}"][rows] = np.take_along_axis(preferred, places, 1)
             if n_places:
                 shown = nearest[:, :_N_OPTIONS_SHOWN]
                 option = known.option[shown] - 1

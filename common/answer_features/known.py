@@ -1,6 +1,5 @@
 """The outcomes that features may use, and what follows from them at once."""
 
-from functools import cached_property
 from threading import Lock
 from typing import Any
 
@@ -44,6 +43,7 @@ class Known:
     ) -> None:
         """Find what follows from the outcomes, whatever is asked."""
         rows = np.arange(len(answers)) if held_out is None else np.flatnonzero(~held_out)
+        rows = rows.astype(np.int32)
         own = answers if held_out is None else answers.iloc[rows]
         student, question = (pairs.numbers[name][rows] for name in ("student", "question"))
         # Their places in the pairs, and their numbers there.
@@ -84,13 +84,6 @@ class Known:
             # Nobody knows which option is right: the one that most often is chosen comes first.
             outcome[total[:, 0] == 0] = np.argsort(np.argsort(-overall, kind="stable"))
             self.outcome_of_option = outcome
-
-    @cached_property
-    def excess(self) -> FloatArray:
-        """By how much each answer exceeds the usual share of each option, (answers, options)."""
-        excess: FloatArray = -self.option_share[self.question]
-        excess[np.arange(len(self.option)), self.option - 1] += 1
-        return excess
 
 
 def cut(n_answers: int, seed: int) -> tuple[IntArray, int]:

@@ -70,6 +70,7 @@ def similar_questions(
 
 def nearest_answers(
     known: tuple[IntArray, IntArray],
+    by_student: tuple[IntArray, IntArray],
     asked: tuple[IntArray, IntArray],
     neighbours: IntArray,
     similarity: FloatArray,
@@ -80,27 +81,28 @@ def nearest_answers(
     """Find for each pair the student's known answers to the most similar questions.
 
     `known` and `asked` are students and questions each; an answer to the very question asked for
-    never counts. Yielded are, block by block, places in `asked`, and for each of these at most
-    `n_nearest` places in `known`, int32, the most similar question first, -1 where there are no
-    more, with the similarities, 0 there. Results do not depend on `max_cells`, the size of the
-    table held in memory.
+    never counts. `by_student` is the order of `known` by student, and where each student begins in
+    it, from `sort_answers`. Yielded are, block by block, places in `asked`, and for each of these
+    at most `n_nearest` places in `known`, int32, the most similar question first, -1 where there
+    are no more, with the similarities, 0 there. Results do not depend on `max_cells`, the size of
+    the table held in memory.
     """
     n_questions, k = neighbours.shape
-    by_student = np.argsort(known[0], kind="stable")
+    in_order, start = by_student
+    n_students = len(start) - 1
     rows_in_order = np.argsort(asked[0], kind="stable")
-    known_student, asked_student = known[0][by_student], asked[0][rows_in_order]
-    n_students = int(max(known_student.max(initial=-1), asked_student.max(initial=-1))) + 1
+    asked_student = asked[0][rows_in_order]
     step, n_rows = max(1, max_cells // n_questions), max(1, max_cells // (8 * max(k, 1)))
     place = np.full((min(step, n_students), n_questions), -1, np.int32)
     for first in range(0, n_students, step):
         rows = rows_in_order[slice(*np.searchsorted(asked_student, [first, first + step]))]
         if not len(rows):
             continue
-        answers = by_student[slice(*np.searchsorted(known_student, [first, first + step]))]
+        answers = in_order[start[first] : start[min(first + step, n_students)]]
         cells = known[0][answers] - first, known[1][answers]
         place[cells] = answers
-        for start in range(0, len(rows), n_rows):
-            part = rows[start : start + n_rows]
+        for begin in range(0, len(rows), n_rows):
+            part = rows[begin : begin + n_rows]
             question = asked[1][part]
             candidates = place[(asked[0][part] - first)[:, None], neighbours[question]]
             # Those that are there, in their order.

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from common import layout, metadata
 from common.answer_context import contexts_of_pairs
@@ -51,10 +52,16 @@ class Pairs:
         if names not in self._numbers:
             first, second = (self.numbers[name] for name in names)
             is_known = (first >= 0) & (second >= 0)
-            both = first[is_known].astype(np.int64) * (int(second.max(initial=0)) + 1)
-            both += second[is_known]
-            if int(both.max(initial=0)) >= len(self):
-                both = pd.factorize(both)[0]
+            width = int(second.max(initial=0)) + 1
+            is_small = (int(first.max(initial=0)) + 1) * width <= 1 << 32
+            # In half the memory, if that is enough.
+            dtype: type[np.integer[Any]] = np.uint32 if is_small else np.int64
+            both: IntArray = first[is_known].astype(dtype)
+            np.multiply(both, dtype(width), out=both)
+            np.add(both, second[is_known].astype(dtype), out=both)
+            highest = int(both.max(initial=0))
+            if highest >= len(self):
+                both = number_ids(both)[1] if highest < 4 * len(both) else pd.factorize(both)[0]
             number = np.full(len(self), -1, np.int32)
             number[is_known] = both
             if len(self) > _MANY and names != ("student", "quiz"):
@@ -62,12 +69,8 @@ class Pairs:
             self._numbers[names] = number
         return self._numbers[names]
 
-    def in_time(self, *names: str) -> tuple[IntArray, IntArray]:
-        """Order the rows by `number(*names)`, and within these by minute.
-
-        Returned are the moment of each row, `number` · `MINUTES` + minute, -1 where either is
-        unknown, and the rows that have one in this order.
-        """
+    def moments(self, *names: str) -> IntArray:
+        """Return `number(*names)` · `MINUTES` + minute of each row, -1 where either is unknown."""
         assert self.circumstances is not None
         date = self.circumstances["DateAnswered"].to_numpy().astype("datetime64[m]", copy=False)
         number = self.number(*names)
@@ -78,7 +81,7 @@ class Pairs:
         np.clip(moment, 0, MINUTES - 1, out=moment)
         moment += number * np.int64(MINUTES)
         moment[~is_known] = -1
-        return moment, np.argsort(moment, kind="stable")[len(moment) - is_known.sum() :]
+        return moment
 
 
 def read_pairs(answers: pd.DataFrame, template: pd.DataFrame, folder: Path | None) -> Pairs:

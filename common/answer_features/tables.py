@@ -115,8 +115,11 @@ def table(pairs: Pairs, known: Known, asked: IntArray, groups: Sequence[str]) ->
         found = GROUPS[name](pairs, known, asked)
         return {key: np.asarray(column, np.float32) for key, column in found.items()}
 
+    # What takes most memory comes while there are few columns: the model, then the last groups.
+    in_order = [*groups[:1], *reversed(groups[1:])]
+    found = dict(zip(in_order, in_threads(tell, in_order), strict=True))
     columns: Columns = {}
-    for found in in_threads(tell, groups):
-        columns |= found
+    for name in groups:
+        columns |= found[name]
     # Put together only where it is used, a block of rows at a time: it may be the largest array.
     return pd.DataFrame(columns, copy=False)

@@ -86,8 +86,9 @@ def explain(
     mean, variance = logit_moments(model.students, model.items, place, item)
     effects = own = np.zeros((len(place), 2), np.float32)
     if model.levels:
-        effects = find_effects(model, place, context)
-        own = find_effects(model, place, context, with_shared=False)
+        # Copies, or all their covariances would stay in memory.
+        effects = find_effects(model, place, context)[:, :2].copy()
+        own = find_effects(model, place, context, with_shared=False)[:, :2].copy()
     return {
         "mean": mean,
         "variance": variance,

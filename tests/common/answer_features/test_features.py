@@ -15,6 +15,7 @@ from common.answer_features import (
     table,
 )
 from common.errors import InputError
+from common.item_response.blocks import sort_answers
 
 import numpy as np
 import pandas as pd
@@ -354,7 +355,8 @@ def test_nearest_answers_are_the_students_answers_to_the_most_similar_questions(
     half = len(pairs[0]) // 2
     known, asked = ((pairs[0][rows], pairs[1][rows]) for rows in (slice(half), slice(half, None)))
     place = {pair: i for i, pair in enumerate(zip(*np.array(known).tolist(), strict=True))}
-    parts = nearest_answers(known, asked, *similar, n_nearest, max_cells=max_cells)
+    by_student = sort_answers(known[0], [], 8)[:2]
+    parts = nearest_answers(known, by_student, asked, *similar, n_nearest, max_cells=max_cells)
     rows, *found = (np.concatenate(column) for column in zip(*parts, strict=True))
     assert sorted(rows) == list(range(len(asked[0])))
     for student, question, *own in zip(*np.array(asked)[:, rows].tolist(), *found, strict=True):
