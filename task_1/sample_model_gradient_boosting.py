@@ -75,7 +75,7 @@ def main() -> None:
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: columns of `answers`. Out, for each row of `template`: `prediction`, 0 or 1; `p_right`.
     # In pairs a second, from the times at full size (see tests/benchmarks/full_size.md).
-    progress.announce((len(answers) + len(template)) / 84_000)
+    progress.announce((len(answers) + len(template)) / 190_000)
     pairs = answer_features.read_pairs(answers, template, paths.metadata)
     # Their ids are in the pairs now, and would take memory here.
     answers = answers.drop(columns=["UserId", "QuestionId", "AnswerId"], errors="ignore")
