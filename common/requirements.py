@@ -1,6 +1,6 @@
 """What every script does before it imports a library, by the `common.py` beside it.
 
-A package that is missing is named in one line, with what installs it; threads that wait sleep;
+A package that is missing is named in one line, with what installs it; threads that wait soon sleep;
 `tools` is found beside `common`.
 """
 
@@ -36,10 +36,11 @@ def _name_what_is_missing(
     raise SystemExit(2)
 
 
-# Before a library that reads it is imported: threads that wait for others then sleep. Those that
-# turn round and round slow whatever else runs, and a fit beside other work takes several times as
-# long.
+# Before a library that reads them is imported: threads that wait for others soon sleep. Where they
+# turn round and round, a fit beside other work takes several times as long; where they sleep at
+# once, trees take twice as long, even alone. GNU's library can do something in between.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 if str(_KIT) not in sys.path:
     # Of a script that has found only `common`; behind the folder of the script.
     sys.path.insert(1, str(_KIT))
