@@ -181,6 +181,12 @@ def read_header(source: Source) -> list[str]:
     _require_text(source, [], number, names)
     if number > 1 or not any(names):
         raise InputError(f"{source.name}: row 1 is blank, expected a header with column names")
+    line = re.split(r"[\r\n]", start.decode("utf-8-sig", "replace"))[0]
+    try:
+        # A name has quotation marks around it or none; in cells, one may stand anywhere.
+        next(csv.reader([line], strict=True))
+    except csv.Error as error:
+        raise InputError(f"{source.name}: row 1 cannot be read as CSV: {error}") from None
     twice = [name for name in names if name and names.count(name) > 1]
     if twice:
         raise InputError(f"{source.name}: column {quote(twice[0])} appears twice in row 1")

@@ -89,6 +89,7 @@ def test_tolerates_how_a_file_is_written(write: Write, content: str) -> None:
         (TOP + "7,\x1b[2J\u2028\n", r"row 2 is '\x1b[2J', expected"),
         ("\n" + TOP + "7,1\n", "row 1 is blank, expected a header"),
         ('"QuestionId,IsCorrect\n7,1\n', "row 1 has a quotation mark that is not closed"),
+        ('"Question"Id,IsCorrect\n7,1\n', "row 1 cannot be read as CSV"),
         ("x" * 100_000 + ",QuestionId\n1,7\n", "row 1 is longer than 65,536 bytes"),
         ("\x1b[2J,b\n1,7\n", r"column 'QuestionId' is missing, found: \x1b[2J, b"),
         (b"\x89PNG\r\n\x1a\n\x00\x00", "row 1 is not UTF-8 text"),
