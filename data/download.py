@@ -101,10 +101,7 @@ def main() -> None:
 
 
 def fetch(url: str, path: Path) -> None:
-    """Fetch the archive, resuming what an earlier run left, and check it.
-
-    The bytes go to a file beside `path`, which is renamed to `path` once they are right.
-    """
+    """Fetch the archive, resuming what an earlier run left; it gets its name once it is right."""
     if not is_address(url):
         raise InputError(f"--url {url}: expected an address that begins with https:// or http://")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -164,10 +161,8 @@ def is_address(url: str) -> bool:
 
 
 def blocks(url: str, start: int) -> Iterator[tuple[bytes, int]]:
-    """Request the archive from a byte on; yield its blocks, each with its place.
-
-    A server that cannot resume sends everything, from byte 0. `ConnectionError` where trying again
-    may help.
+    """Request the archive from a byte on and yield its blocks, each with its place: from 0 where
+    the server cannot resume; `ConnectionError` where trying again may help.
     """
     headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={start}-"} if start else {})
     try:
@@ -208,10 +203,8 @@ def is_official(path: Path) -> bool:
 def plan(
     archive: zipfile.ZipFile, parts: Sequence[str], data_dir: Path
 ) -> dict[Path, zipfile.ZipInfo]:
-    """Return which files of the archive belong to the parts wanted, by where they go.
-
-    `InputError` if a path would leave the folder, wanted or not, or if a file is there that is
-    neither the same nor simulated.
+    """Return the wanted files of the archive by where they go; `InputError` if any would leave the
+    folder, or a file is there that is neither the same nor simulated.
     """
     files: dict[Path, zipfile.ZipInfo] = {}
     folders = {PARTS[part] for part in parts}

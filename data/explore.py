@@ -100,10 +100,8 @@ def main() -> None:
 
 
 def find_part(folder: Path, tasks: str) -> dict[str, Any] | None:
-    """Find the files of tasks ``1/2`` or ``3/4``, and say which metadata are not there, or foreign.
-
-    Foreign are simulated ones of real answers, and the other way round. None if there are no
-    training answers.
+    """Find the files of tasks ``1/2`` or ``3/4``, None without training answers, and name metadata
+    that are not there, or foreign: simulated ones of real answers, or the other way round.
     """
     ending = f"task_{tasks.replace('/', '_')}.csv"
     train = folder / layout.TRAIN_DIR.name / f"train_{ending}"
@@ -204,10 +202,7 @@ def rate(is_correct: pd.Series, by: Any) -> pd.DataFrame:
 
 
 def add_up(rated: pd.DataFrame, by: Any, index: pd.Index | None = None) -> pd.DataFrame:
-    """Add up what `rate` counted by a coarser key, with the number of rows added (n_rows).
-
-    With an index, the result has exactly its rows; the share of no answers is NaN.
-    """
+    """Add up what `rate` counted by a coarser key; n_rows counts rows; a share of none is NaN."""
     groups = rated.groupby(by)
     counts = groups[["n", "n_right"]].sum().assign(n_rows=groups.size())
     if index is not None:
@@ -216,10 +211,7 @@ def add_up(rated: pd.DataFrame, by: Any, index: pd.Index | None = None) -> pd.Da
 
 
 def nest_subjects(tree: pd.DataFrame, about: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the subjects that have questions, most answers first, each with those below it.
-
-    `about` has a row for each question and subject, with the answers to the question.
-    """
+    """Nest the subjects of `about`, a row for each question and subject, most answers first."""
     rated = add_up(about, "subject").sort_values("n", ascending=False, kind="stable")
     found = {
         place: {**row, "below": []} for place, row in rated.join(tree).to_dict("index").items()
@@ -359,10 +351,7 @@ def options_figures(answers: pd.DataFrame) -> Iterator[Figure]:
 
 
 def times_figures(answers: pd.DataFrame, main: pd.Series, names: pd.Series) -> Iterator[Figure]:
-    """Show when answers were given, and about what.
-
-    `main` is the number in `names` of the subject of each QuestionId, -1 for none.
-    """
+    """Show when answers were given, and on which subject: `main`, by QuestionId, -1 for none."""
     hour = answers["DateAnswered"].dt.floor("h")
     if hour.isna().all():
         return

@@ -121,11 +121,7 @@ class School(NamedTuple):
 
 
 def settings(size: str, n_questions: int | None = None) -> tuple[SchoolSetting, SchoolSetting]:
-    """Return the settings of tasks 1/2 and tasks 3/4 at a size: ``tiny``, ``small`` or ``full``.
-
-    Another number of questions of tasks 3/4 changes the number of quizzes in proportion;
-    `InputError` if it is too small for the answers.
-    """
+    """Return the settings of tasks 1/2 and 3/4; `InputError` if the answers need more questions."""
     first, second = (
         SchoolSetting(
             **dict(zip(SIZE, SIZES[size][k], strict=True)),
@@ -199,10 +195,7 @@ def simulate(rng: np.random.Generator, setting: SchoolSetting, subjects: pd.Data
 
 
 def change_keys(rng: np.random.Generator, school: School) -> None:
-    """Count another option as correct in a third of the answers to some questions, in place.
-
-    The official files of tasks 3/4 hold three questions whose key was changed at some time.
-    """
+    """Change the key in the earlier answers to three questions, as official tasks 3/4 have it."""
     answers = school.answers
     counts = answers["QuestionId"].value_counts().reindex(school.question_id, fill_value=0)
     common = np.flatnonzero(counts >= min(100, np.median(counts)))
@@ -218,10 +211,7 @@ def change_keys(rng: np.random.Generator, school: School) -> None:
 
 
 def write_table(path: Path, tables: Iterable[pd.DataFrame]) -> None:
-    """Write a file from tables of its rows, so that little of a large one is there at once.
-
-    Whole numbers of a type with gaps (Int32) are written as the official files do: ``75.0``.
-    """
+    """Write a file table by table; numbers of type Int32 as in the official files: ``75.0``."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
         for table in tables:
@@ -373,10 +363,7 @@ def describe(rng: np.random.Generator, school: School, subjects: pd.DataFrame, e
 
 
 def write_images(rng: np.random.Generator, folder: Path, school: School) -> None:
-    """Draw a small picture of every question: its number, a sum, and four options.
-
-    The option counted as correct in most answers is the result of the sum.
-    """
+    """Draw a small picture of every question: number, a sum, four options, the usual key right."""
     folder.mkdir(parents=True)
     font = ImageFont.load_default(IMAGE_FONT_SIZE)
     for number, question_id in enumerate(school.question_id.tolist()):
@@ -435,10 +422,8 @@ def write_tree(folder: Path, size: str, seed: int, n_questions: int | None) -> d
 
 
 def generate(output_dir: Path, size: str, seed: int, n_questions: int | None = None) -> Path:
-    """Write the simulated tree and its templates, all files at the end, or none.
-
-    Returns the folder of the templates. The output folder is laid out like `data/`. `InputError` if
-    it holds real files, or another process simulates into it.
+    """Write the simulated tree, all files or none, and its templates, whose folder is returned;
+    `InputError` if there are real files, or another process simulates there.
     """
     folders = (TRAIN, METADATA, TEST, layout.IMAGES_DIR.name)
     write = partial(write_tree, size=size, seed=seed, n_questions=n_questions)

@@ -47,9 +47,7 @@ SchoolSetting = SimpleNamespace
 
 
 class Incidence(NamedTuple):
-    """Who meets which question: a row for each time that a student sat down to a quiz, and one for
-    each answer, numbered from 0.
-    """
+    """Who meets which question: the sittings of students, and the answers, numbered from 0."""
 
     # student, quiz, cohort, start (minutes from the first day, midnight), alone (not in class).
     sittings: pd.DataFrame
@@ -70,11 +68,7 @@ class Questions(NamedTuple):
 def draw_counts(
     rng: np.random.Generator, n: int, total: int, quantiles: tuple[float, ...], high: int
 ) -> Array:
-    """Draw n counts from MIN_ANSWERS to high that have an exact sum, which must be possible;
-    int64 (n,).
-
-    The quantiles, equally spaced in probability from 0 to 1, are those of their shape.
-    """
+    """Draw n counts from MIN_ANSWERS to high of an exact sum, shaped by spaced quantiles."""
     low = MIN_ANSWERS
     shape = np.interp(rng.random(n), np.linspace(0, 1, len(quantiles)), quantiles) - quantiles[0]
     # The cap makes the sum grow more slowly than the scale: find the scale by bisection.
@@ -96,10 +90,8 @@ def draw_counts(
 
 
 def draw_quizzes(rng: np.random.Generator, topic: Array, n_quizzes: int) -> Array:
-    """Draw quizzes: in each round all questions, sorted by topic, are cut into blocks.
-
-    Returns the questions of each quiz; int32 (n_quizzes, QUIZ_LENGTH). No question appears twice in
-    a quiz; every question is in some quiz if ``n_quizzes * QUIZ_LENGTH >= len(topic)``.
+    """Cut all questions, sorted by topic, into quizzes, round after round; int32 (n_quizzes,
+    QUIZ_LENGTH), no question twice in a quiz, and each in one if there are enough.
     """
     rounds = []
     n_blocks = -(-len(topic) // QUIZ_LENGTH)
@@ -112,9 +104,8 @@ def draw_quizzes(rng: np.random.Generator, topic: Array, n_quizzes: int) -> Arra
 def draw_incidence(
     rng: np.random.Generator, setting: SchoolSetting, targets: Array, quizzes: Array, level: Array
 ) -> Incidence:
-    """Draw who meets which question; targets says how many each student does, int64 (n_students,).
-
-    The quizzes have the shape (n_quizzes, QUIZ_LENGTH), int32, and levels from 0 to 1.
+    """Draw who meets which question: students with so many answers, `targets`, int64 (n_students,),
+    in quizzes, int32 (n_quizzes, QUIZ_LENGTH), of levels from 0 to 1.
     """
     cohort = _draw_cohorts(rng, targets, setting.n_cohorts)
     shape = np.linspace(0, 1, len(setting.popularity))
@@ -190,10 +181,8 @@ def _draw_cohorts(rng: np.random.Generator, targets: Array, n_cohorts: int) -> A
 def _draw_lists(
     rng: np.random.Generator, popularity: Array, level: Array, n_listed: Array, width: float
 ) -> Array:
-    """Draw each cohort's list of quizzes, without repetition, popular ones of its level first.
-
-    Drawing one after the other with probability proportional to weight is the same as sorting
-    exponential waiting times with these rates (Efraimidis & Spirakis 2006).
+    """Draw each cohort's list of different quizzes, popular ones of its level first: sorted waiting
+    times are drawn by weight without repetition (Efraimidis & Spirakis 2006).
     """
     longest = int(n_listed.max())
     cohort_level = rng.random(len(n_listed))
@@ -384,10 +373,7 @@ def draw_questions(
 def draw_abilities(
     rng: np.random.Generator, cohort: Array, n_cohorts: int, area_of_topic: Array
 ) -> Array:
-    """Draw abilities along the subject tree, by the students' cohorts and the topics' areas.
-
-    Returns logits; float32 (n_students, n_topics).
-    """
+    """Draw abilities, in logits, along the subject tree; float32 (n_students, n_topics)."""
     n_students, n_topics = len(cohort), len(area_of_topic)
     between = rng.standard_normal(n_cohorts, np.float32) * np.sqrt(COHORT_SHARE)
     within = rng.standard_normal(n_students, np.float32) * np.sqrt(1 - COHORT_SHARE)
@@ -400,12 +386,7 @@ def draw_abilities(
 
 
 def draw_form(rng: np.random.Generator, sittings: pd.DataFrame) -> Array:
-    """Draw by how much students are better in a sitting than their abilities alone would make them.
-
-    A quiz suits one class better than another, whatever its topic: they have been taught more or
-    less of it. It also suits one student better than another, and students have good and bad days.
-    Returns logits; float32 (n_sittings,).
-    """
+    """Draw what quiz, class and day add to students' abilities; logits, float32 (n_sittings,)."""
     n = len(sittings)
     form = QUIZ_SD * np.sqrt(1 - COHORT_QUIZ_SHARE) * rng.standard_normal(n, np.float32)
     for sd, keys in (
@@ -419,13 +400,9 @@ def draw_form(rng: np.random.Generator, sittings: pd.DataFrame) -> Array:
 def draw_choices(
     rng: np.random.Generator, incidence: Incidence, questions: Questions, ability: Array
 ) -> tuple[Array, Array, dict[str, float]]:
-    """Draw the option that each student chose and, sometimes, how sure they were.
-
-    The abilities are those of each student in each topic; float32 (n_students, n_topics). Returns
-    the options, 0 to 3, and confidences, 0 to 100, or EMPTY where not asked, int8 (n_answers,); and
-    the expected accuracies of predicting right or wrong, and the option, from the true
-    probabilities given the question, the abilities and the form in the sitting: nobody can do
-    better, except by luck, and nobody can know all these exactly.
+    """Draw the options chosen, 0 to 3, and confidences, 0 to 100 or EMPTY, int8 (n_answers,), from
+    abilities, float32 (n_students, n_topics); return also the accuracies of predicting right or
+    wrong, and the option, from the true probabilities: nobody can do better, except by luck.
     """
     n = len(incidence.answers)
     form = draw_form(rng, incidence.sittings)

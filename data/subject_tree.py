@@ -47,10 +47,7 @@ HIGHEST_ID = 1988
 
 
 def make_subjects() -> pd.DataFrame:
-    """Make the tree: SubjectId, Name, ParentId, Level, parent (internal number, -1 for a root).
-
-    It is always the same. Topics are of level 2; the parts of each, of level 3, follow it.
-    """
+    """Make the tree: SubjectId, Name, ParentId, Level, parent (internal number, -1 for a root)."""
     # Name, parent, level.
     nodes = [(root, -1, 0) for root in ROOTS]
     n_topics = 0
@@ -84,11 +81,7 @@ def list_paths(subjects: pd.DataFrame, leaves: Leaves) -> list[str]:
 def draw_subject_lists(
     rng: np.random.Generator, subjects: pd.DataFrame, n_questions: int, n_topics: int
 ) -> tuple[Leaves, Array]:
-    """Draw the subjects of each question: mostly one leaf, of large topics more often.
-
-    They come from so many topics, the more popular ones first. Returns for each question its leaves
-    (one, or rarely two), and its topic; int32 (n_questions,).
-    """
+    """Draw each question's leaves, mostly one, and topic, of `n_topics`; int32 (n_questions,)."""
     leaves_of = [*subjects[subjects["Level"] == 3].groupby("parent").groups.values()]
     topics = rng.permutation(len(leaves_of))[:n_topics]
     weight = rng.lognormal(0, 1, n_topics)

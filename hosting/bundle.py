@@ -116,9 +116,7 @@ def _read(said: dict[str, Any], folder: Path) -> Bundle:
 
 
 class Result(NamedTuple):
-    """What became of a submission: its scores by column, or the fault for which there are none; the
-    page that the participant sees, HTML, and the last lines of the programs' stderr.
-    """
+    """What became of a submission: scores by column, or the fault; page (HTML); end of stderr."""
 
     scores: dict[str, float]
     fault: str = ""
@@ -127,9 +125,7 @@ class Result(NamedTuple):
 
 
 def score(submission: Path, task: Task, bundle: Bundle, time_limit: int) -> Result:
-    """Run a task's programs on a submission, each at most so many seconds; a fault of the
-    submission is returned, not raised.
-    """
+    """Run a task's programs on a submission, each at most so many seconds; a fault is returned."""
     with tempfile.TemporaryDirectory(prefix="submission_", ignore_cleanup_errors=True) as folder:
         base = Path(folder).resolve()
         submitted = base / "prediction/app/ingested_program"
@@ -184,9 +180,7 @@ def _run_steps(
 
 
 def _run_program(app: Path, time_limit: int) -> tuple[int, list[str]]:
-    """Run the program in ``app/program`` and end whatever it has started; return its exit code and
-    the last lines of its stderr.
-    """
+    """Run ``app/program``, end what it started; return its exit code, the last lines of stderr."""
     command = yaml.safe_load((app / "program" / METADATA_NAMES[0]).read_bytes())["command"]
     words = [word.replace("/app/", f"{app}{os.sep}") for word in shlex.split(command)]
     if words[0] in ("python", "python3"):

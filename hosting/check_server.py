@@ -54,9 +54,7 @@ def main() -> None:
 
 
 def _ask(address: str) -> tuple[str, str, Any]:
-    """Ask without cookies or a password; return why a stranger gets nothing (else empty), the size
-    as the server says, and JSON.
-    """
+    """Ask without a login; return why a stranger gets nothing, or empty; size, as told; JSON."""
     request = urllib.request.Request(address, headers={"Accept": "application/json, */*"})
     try:
         with urllib.request.urlopen(request, timeout=_SECONDS) as reply:

@@ -28,9 +28,7 @@ PAGES = ("overview", "data", "evaluation", "rules", "terms")
 
 @dataclass(frozen=True)
 class Plan:
-    """What the organiser wants: `days` are the first and the last one of each phase; answers are of
-    an `origin`: ``simulated``, ``own`` or ``official``.
-    """
+    """What the organiser wants; the `origin` of answers: ``simulated``, ``own`` or ``official``."""
 
     tasks: tuple[int, ...]
     title: str

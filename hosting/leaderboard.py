@@ -69,11 +69,8 @@ def as_frame(bundle: Bundle, attempts: Sequence[dict[str, Any]]) -> pd.DataFrame
 
 
 def make_boards(bundle: Bundle, attempts: pd.DataFrame) -> pd.DataFrame:
-    """Rank the best attempt of every team at each task.
-
-    The platform orders by the first column, then by the others, each as it is to be sorted, then by
-    time (api/serializers/leaderboards.py, get_submissions); a value that is missing comes last. An
-    attempt gets its `rank`, and how many `submissions` of the team were scored.
+    """Rank every team's best attempt at each task as the platform does (get_submissions in its
+    api/serializers/leaderboards.py): by columns, then time, what is missing last.
     """
     keys = [column.key for column in bundle.columns]
     ascending = [column.sorting == "asc" for column in bundle.columns]
@@ -169,9 +166,7 @@ def _section(bundle: Bundle, task: Task, board: pd.DataFrame) -> dict[str, Any]:
 
 
 def publish(site: Path, bundle: Bundle, phase: str, folder: Path) -> None:
-    """Publish the leaderboards of a phase, from their folder, in a folder of pages: the
-    competition's pages, its files and the leaderboards. What another phase has published stays.
-    """
+    """Publish pages, files and a phase's leaderboards; what another phase has published stays."""
     (site / "details").mkdir(parents=True, exist_ok=True)
     board = (folder / "leaderboard.html").read_text(encoding="utf-8")
     for name in re.findall(r'href="(details/[0-9a-f_]+\.html)"', board):

@@ -48,9 +48,7 @@ Tables = dict[str, pd.DataFrame]
 def make_data_folder(
     path: Path, folder: Path, tasks: Sequence[int], rng: np.random.Generator, min_answers: int
 ) -> list[str]:
-    """Write training files, test files and lists of ids from a file of answers, all or none; return
-    what the organiser should know: how large the parts are, what was left out.
-    """
+    """Write all files made of a file of answers, or none; return notes for the organiser."""
     if 3 in tasks:
         raise InputError(
             "task 3 needs experts' judgements of pairs of questions, which a file of answers does "

@@ -103,9 +103,7 @@ def _parse() -> argparse.Namespace:
 def _find_phases(
     bundle: Bundle, options: argparse.Namespace, private: Path
 ) -> list[tuple[Phase, list[Task]]]:
-    """Return the phases that the flags name, each with its tasks; to score one takes its answers,
-    which may be in the private part of the bundle.
-    """
+    """Return the phases and tasks that flags name; `InputError` if one lacks answers to score."""
     known = {phase.name.casefold(): phase for phase in bundle.phases}
     found = []
     for name in layout.PHASES if options.phase == BOTH else [options.phase]:
@@ -226,9 +224,7 @@ def _score_all(
     bundle: Bundle, digest: str, submissions: Sequence[Submitted], phase: Phase,
     tasks: Sequence[Task], folder: Path, known: Records,
 ) -> int:  # fmt: skip
-    """Score submissions that are not known in a phase, write its leaderboards; return how many
-    failed.
-    """
+    """Score what is not known in a phase, write its leaderboards; return how many failed."""
     attempts: list[dict[str, Any]] = []
     runs: list[dict[str, Any]] = []
     for about in submissions:
@@ -277,9 +273,7 @@ def _score_all(
 
 
 def _read_records(folder: Path, bundle: str) -> Records:
-    """Return what was scored with a bundle. What failed is tried again: the machine may have been
-    busy; so is what lost its page.
-    """
+    """Return what a bundle scored, but what failed (the machine may be busy) or lost its page."""
     path = folder / RECORDS_NAME
     lines = path.read_bytes().splitlines() if path.is_file() else []
     known = {}

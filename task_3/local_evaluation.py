@@ -129,10 +129,8 @@ def rank_by_other_half(submitted: Path, by: made.Made, template: Path) -> pd.Ser
 
 
 def correlate(ranks: pd.DataFrame) -> dict[str, tuple[float, float, float]]:
-    """Return Spearman's and Kendall's rank correlation of two columns, with 95 % intervals.
-
-    The intervals are normal ones of Fisher's z, with the standard errors of Bonett & Wright (2000)
-    and of Fieller, Hartley & Pearson (1957).
+    """Return two rank correlations with 95 % intervals by Fisher's z, with the standard errors of
+    Bonett & Wright (2000, Spearman's) and Fieller, Hartley & Pearson (1957, Kendall's).
     """
     n, (first, second) = len(ranks), (ranks[name] for name in ("first", "second"))
     rho, tau = first.corr(second, method="spearman"), first.corr(second, method="kendall")

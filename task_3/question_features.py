@@ -64,10 +64,7 @@ class QuestionAnswers(NamedTuple):
 
 
 def number_answers(answers: pd.DataFrame, question_id: IntArray) -> QuestionAnswers:
-    """Number the questions and students of answers, which have options of any value from 1 on.
-
-    Those of `question_id` get a row even if nobody answered them.
-    """
+    """Number students and questions, with a row for `question_id` even if nobody answered them."""
     asked = np.concatenate([answers["QuestionId"].to_numpy(), question_id])
     ids, code = number_ids(asked)
     question_code = code[: len(answers)]
@@ -84,10 +81,8 @@ def number_answers(answers: pd.DataFrame, question_id: IntArray) -> QuestionAnsw
 def read_for_features(
     names: Sequence[str], train: Path, question_id: IntArray, metadata_dir: Path | None
 ) -> QuestionAnswers:
-    """Read training answers, and the metadata that some features need.
-
-    `question_id` are questions that get a row even if nobody answered them; the folder has the
-    official metadata of tasks 3 and 4, None where there is none.
+    """Read training answers and the metadata, if any, that features need; `question_id` get a row
+    even if nobody answered them.
     """
     files: dict[str, Path] = {}
     for name in names:
@@ -164,19 +159,13 @@ def available_features(metadata_dir: Path) -> list[str]:
 
 @feature(1, "every option is informative")
 def option_entropy(data: QuestionAnswers) -> FloatArray:
-    """Entropy of the options chosen, -sum_k p_k log2 p_k, in bits, 0 to log2(options).
-
-    Source: Shannon (1948); the organisers' baseline for task 3.
-    """
+    """Entropy of the options chosen, -sum_k p_k log2 p_k (Shannon 1948): the baseline of 2020."""
     return entropy(option_counts(data))
 
 
 @feature(1, "neither trivial nor hopeless")
 def correct_entropy(data: QuestionAnswers) -> FloatArray:
-    """Entropy of right and wrong, -p log2 p - (1 - p) log2(1 - p), in bits, 0 to 1.
-
-    p is the correct rate. Source: Shannon (1948); a feature of several winners of 2020.
-    """
+    """Entropy of right and wrong, in bits (Shannon 1948): a feature of several winners of 2020."""
     return binary_entropy(correct_rate(data))
 
 
@@ -191,11 +180,7 @@ def correct_rate(data: QuestionAnswers) -> FloatArray:
 
 @feature(1, "misconceptions surprise: they catch good students too")
 def mean_absolute_residual(data: QuestionAnswers) -> FloatArray:
-    """Mean distance |r_s - x| of the answer x (0 or 1) from the student's own correct rate r_s.
-
-    High where students do better or worse than usual for them. Source: called "difficulty", feature
-    3, in the winning report of 2020.
-    """
+    """Mean |r_s - x| of answer x, student's rate r_s: "difficulty" in a winning report of 2020."""
     is_correct = data.answers["IsCorrect"]
     rate = is_correct.groupby(data.answers["student_code"]).transform("mean")
     return data.means((rate - is_correct).abs())
@@ -203,11 +188,9 @@ def mean_absolute_residual(data: QuestionAnswers) -> FloatArray:
 
 @feature(1, "separates able from weak students")
 def point_biserial(data: QuestionAnswers) -> FloatArray:
-    """Discrimination: Pearson's correlation of right or wrong with the student's rest score.
-
-    The rest score is the student's correct rate on all other questions. -1 to 1; NaN where all
-    answers are alike. Source: Lord & Novick (1968), chapter 15; corrected for overlap (Henrysson
-    1963).
+    """Discrimination: Pearson's correlation of right or wrong with the rest score, the student's
+    correct rate on all other questions; NaN where all answers are alike (Lord & Novick 1968,
+    chapter 15; corrected for overlap, Henrysson 1963).
     """
     data = _with_rest_score(data)
     return _correlation(data, data.answers["IsCorrect"])
@@ -215,11 +198,8 @@ def point_biserial(data: QuestionAnswers) -> FloatArray:
 
 @feature(1, "separates able from weak students", is_sampled=False)
 def irt_slope(data: QuestionAnswers) -> FloatArray:
-    """Discrimination a of the two-parameter logistic model, P(right) = sigmoid(a theta + b).
-
-    theta is the student's ability, standard normal over the students. The model estimates how
-    slopes vary over the questions and so shrinks those with few answers by itself. Source: Birnbaum
-    (1968), in Lord & Novick, chapter 17; fitted by `common.item_response`.
+    """Discrimination a of P(right) = sigmoid(a theta + b), theta standard normal over the students
+    (Birnbaum 1968); the fit shrinks slopes that rest on few answers.
     """
     names = ("student_code", "question_code", "IsCorrect")
     student, question, is_correct = (data.answers[name].to_numpy() for name in names)
@@ -231,20 +211,14 @@ def irt_slope(data: QuestionAnswers) -> FloatArray:
 
 @feature(1, "each wrong option has its misconception")
 def working_distractors(data: QuestionAnswers) -> FloatArray:
-    """Number of wrong options that draw at least 5 % of the answers, 0 to options - 1.
-
-    Source: Haladyna & Downing (1993).
-    """
+    """Number of wrong options that draw 5 % or more of the answers (Haladyna & Downing 1993)."""
     return np.where(data.n_answers > 0, _works(data).sum(axis=1), np.nan)
 
 
 @feature(-1, "able students avoid every wrong option")
 def worst_distractor(data: QuestionAnswers) -> FloatArray:
-    """Largest point-biserial of a working distractor: do able students avoid each wrong option?
-
-    Negative where they do; positive where a wrong option draws the able rather than the weak, as a
-    wrong key does. NaN where no wrong option draws 5 % of the answers. Source: Attali & Fraenkel
-    (2000), "The point-biserial as a discrimination index for distractors".
+    """Largest point-biserial of a working distractor, NaN without one: positive where a wrong
+    option draws the able, as a wrong key does (Attali & Fraenkel 2000).
     """
     correlation = np.where(_works(data), option_point_biserial(data), -np.inf)
     worst = correlation.max(axis=1, initial=-np.inf)
@@ -256,10 +230,7 @@ def worst_distractor(data: QuestionAnswers) -> FloatArray:
 
 @feature(1, "clear and unambiguous", needs=_OF_ANSWERS, of="Confidence")
 def mean_confidence(data: QuestionAnswers) -> FloatArray:
-    """Mean of the confidence that students stated, 0 to 100.
-
-    Source: the University of Sydney's winning ranking of 2020 was this alone.
-    """
+    """Mean confidence stated, 0 to 100: alone the University of Sydney's winning ranking."""
     return data.means(data.answers["Confidence"])
 
 
@@ -271,29 +242,21 @@ def confidence_missing(data: QuestionAnswers) -> FloatArray:
 
 @feature(1, "separates students who take the same quiz", needs=_OF_ANSWERS, of="QuizId")
 def entropy_within_quiz(data: QuestionAnswers) -> FloatArray:
-    """Entropy of the options chosen given the quiz, sum_g (n_g / n) H_g, in bits.
-
-    H_g is the entropy among the n_g answers given in quiz g; small quizzes bias it downwards.
-    Answers of no known quiz do not count. Source: TAL's entry of 2020.
+    """Entropy in bits of the options given the quiz g, sum_g (n_g / n) H_g (TAL's entry of 2020),
+    which small quizzes bias downwards.
     """
     return _entropy_within(data, "QuizId")
 
 
 @feature(1, "separates students who learn together", needs=_OF_ANSWERS, of="GroupId")
 def entropy_within_group(data: QuestionAnswers) -> FloatArray:
-    """Entropy of the options chosen given the group of students, as `entropy_within_quiz`.
-
-    Source: TAL's entry of 2020.
-    """
+    """Entropy of the options given the group, as `entropy_within_quiz` (TAL's entry of 2020)."""
     return _entropy_within(data, "GroupId")
 
 
 @feature(-1, "tests one skill", needs=_OF_QUESTIONS, is_sampled=False)
 def number_of_subjects(data: QuestionAnswers) -> FloatArray:
-    """Number of subjects in the question's list, from the root of the subject tree to its leaves.
-
-    A question on one skill has one branch, four subjects in the official tree.
-    """
+    """Number of subjects listed, root to leaves: officially, a question on one skill has four."""
     return data.questions["n_subjects"].to_numpy()
 
 
@@ -301,16 +264,11 @@ def number_of_subjects(data: QuestionAnswers) -> FloatArray:
 
 
 def shrink(feature: Feature, data: QuestionAnswers, seed: int = 0) -> FloatArray:
-    """Compute a feature, with values that rest on few answers shrunk towards the mean of all.
-
-    Empirical Bayes for a normal mean: a value x resting on n answers becomes m + w (x - m) with
-    w = t / (t + s / n) (Morris 1983, "Parametric empirical Bayes inference", section 1). The
-    variance s of one answer is measured, not assumed: the students are halved at random, the
-    feature is computed from each half, and the squared difference of the two values has the mean s
-    (1 / n_1 + 1 / n_2). The variance t between questions and their mean m follow by the method of
-    moments (DerSimonian & Laird 1986, equations 8 to 10).
-
-    Returns the shrunk values, float64, shape (questions,), NaN where the feature is NaN.
+    """Compute a feature, float64 (questions,), with values of few answers shrunk towards the mean:
+    x of n answers becomes m + w (x - m), w = t / (t + s / n) (Morris 1983, section 1), where the
+    variance s of an answer is measured by random halves of the students, whose squared difference
+    has the mean s (1 / n_1 + 1 / n_2), and m and the variance t between questions follow by the
+    method of moments (DerSimonian & Laird 1986, equations 8 to 10); NaN stays NaN.
     """
     n_students = data.answers["student_code"].max() + 1
     data = feature.counted(data)
@@ -364,11 +322,7 @@ def option_counts(data: QuestionAnswers) -> IntArray:
 
 
 def option_point_biserial(data: QuestionAnswers) -> FloatArray:
-    """Correlation of choosing each option with the rest score, shape (questions, options).
-
-    -1 to 1; NaN where nobody or everybody chose the option. The rest score is that of
-    `point_biserial`.
-    """
+    """Correlation of choosing each option with the rest score, (questions, options), or NaN."""
     data = _with_rest_score(data)
     options = range(1, data.n_options + 1)
     chosen = data.answers["AnswerValue"]
@@ -376,11 +330,7 @@ def option_point_biserial(data: QuestionAnswers) -> FloatArray:
 
 
 def option_counts_by_ability(data: QuestionAnswers, question: int, n_groups: int = 4) -> IntArray:
-    """Count the options chosen in a question, from the weakest to the ablest group of students.
-
-    The groups are equally large, by the students' rest scores, ties by UserId; only students who
-    gave other answers too are in one. int64, shape (groups, options).
-    """
+    """Count a question's options by equal groups of students, weakest first; (groups, options)."""
     answers = _with_rest_score(data).answers
     answers = answers[answers["QuestionId"] == question].sort_values(["rest_score", "UserId"])
     group = np.arange(len(answers)) * n_groups // max(len(answers), 1)

@@ -29,12 +29,9 @@ N_DRAWS = 2000
 
 
 class Bank:
-    """A trained item response model and what it expects of a training student; Q questions.
-
-    `module` is the package's `model.py`, `model` its trained model, and `popularity` how many
-    training students answered each question, where that is known. `share` is P(right) of every
-    question for a training student of whom nothing is known, shape (Q,), `mean` and `deviation`
-    those of a training student's mean logit.
+    """A trained item response `model` of Q questions, and what it expects of a training student:
+    `share`, P(right) if nothing is known, (Q,), `mean` and `deviation` of the mean logit; `module`
+    is its model.py, `popularity` how many training students answered each question, where known.
     """
 
     def __init__(self, module: ModuleType, model: Any, popularity: IntArray | None = None) -> None:
@@ -75,9 +72,7 @@ def load_bank(package: Path) -> Bank:
 
 
 def reveal(state: GameState, questions: IntArray, posterior: Any) -> None:
-    """Reveal each student's answer to the question chosen, -1 for none, and let a posterior learn
-    it.
-    """
+    """Reveal each student's answer to the question chosen, -1 for none, to the posterior too."""
     state.reveal(questions)
     if len(student := np.flatnonzero(questions >= 0)):
         is_right = state.reference.is_correct[student, questions[student]].astype(np.int64)
@@ -85,13 +80,10 @@ def reveal(state: GameState, questions: IntArray, posterior: Any) -> None:
 
 
 class Course(NamedTuple):
-    """How the questions went for one student; Q questions in the bank, h answers hidden.
-
-    `steps` has a row for what was known before the first answer, and one for each answer: its
-    QuestionId, is_right, the P(right) expected before, then the ability, its standard error, and
-    the share of the bank expected right. At the end: `probability`, P(right) of the bank, (Q,), and
-    `draws` of it, (N_DRAWS, Q); of the hidden answers P(right) and truth, (h,), and draws of how
-    many are right, (N_DRAWS,).
+    """How the questions went for one student: `steps`, before the first answer and after each, with
+    its QuestionId, is_right, P(right) expected before, the ability, its standard error, the share
+    of the bank expected right; P(right) of the bank, (Q,), and draws of it, (N_DRAWS, Q); of h
+    hidden answers P(right), truth, (h,), and draws of how many are right, (N_DRAWS,).
     """
 
     steps: pd.DataFrame
@@ -110,10 +102,8 @@ def ask(
     n_questions: int,
     stop_at_error: float = 0.0,
 ) -> dict[int, Course]:
-    """Ask all students of a file together, as the game does; return the courses of some rows.
-
-    At most `n_questions` are asked; the test of a student ends before that as soon as the standard
-    error of the ability is at most `stop_at_error`. Those followed must have enough answers.
+    """Ask all students together, as the game does, at most `n_questions`, or until the standard
+    error of the ability is at most `stop_at_error`; return the courses of rows with enough answers.
     """
     state = GameState(reference, mask, Rules())
     n_students, n_columns = state.can_query.shape

@@ -210,9 +210,8 @@ def read_cases(
 def splits(
     answers: pd.DataFrame, protocol: Protocol, n_splits: int, n_questions: int, n_columns: int
 ) -> Iterator[tuple[pd.DataFrame, Reference]]:
-    """Yield for every split what to learn from, and whom to examine with a mask of its name: the
-    next part of the shuffled students, so that `n_parts / n_test` splits examine everyone once, but
-    for those with fewer answers that may be asked than the test has questions.
+    """Yield what to learn from, and whom to examine by a mask of the split's name: part after part
+    of the shuffled students, but for those with too few answers that may be asked.
     """
     students, row = np.unique(answers["UserId"], return_inverse=True)
     if len(students) < protocol.n_parts:

@@ -33,10 +33,7 @@ _NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(11)
 
 
 class Posterior:
-    """What is known of S students about Q questions and k abilities, before the next question.
-
-    It is read from the posterior of `item_response/`, whose last k questions are the abilities.
-    """
+    """What is known of S students about Q questions and k abilities, the last k columns given."""
 
     def __init__(self, known: Any, popularity: IntArray, seed: IntArray) -> None:
         k = known.model.slopes.shape[1]
@@ -112,9 +109,8 @@ def most_popular(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -
 def maximum_information(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -> IntArray:
     """The question with the largest Fisher information about the abilities (D-optimal).
 
-    It maximises |Σ⁻¹ + I(x̂) a aᵀ| = |Σ⁻¹| (1 + I(x̂) aᵀ Σ a), with Σ the covariance of the
-    abilities, a the slopes, and I(x̂) the information about the logit at its mean (Segall 1996,
-    "Multidimensional adaptive testing"; Mulder and van der Linden 2009).
+    It maximises |Σ⁻¹ + I(x̂) a aᵀ| = |Σ⁻¹| (1 + I(x̂) aᵀ Σ a), Σ the covariance of abilities, a the
+    slopes, I(x̂) the information at the mean logit (Segall 1996; Mulder, van der Linden 2009).
     """
     information = _information(_sigmoid(posterior.mean), posterior.guessing)
     return _largest(information * _ability_variance(posterior), askable)
@@ -123,10 +119,8 @@ def maximum_information(posterior: Posterior, askable: BoolArray, hidden: FloatA
 def kullback_leibler(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -> IntArray:
     """The question whose answer tells abilities around the estimate best from the estimate.
 
-    It maximises the Kullback-Leibler information KL(x) = Σ_y P(y | x̂) log [P(y | x̂) / P(y | x)],
-    averaged over the posterior of the abilities: x ~ N(x̂, aᵀ Σ a) (Chang and Ying 1996, "A global
-    information approach to computerized adaptive testing", the index KLP; in several dimensions
-    only the logit matters, so that the integral has one).
+    It maximises KL(x) = Σ_y P(y | x̂) log [P(y | x̂) / P(y | x)], averaged over the posterior of
+    the logit, x ~ N(x̂, aᵀ Σ a), which is all that matters (Chang and Ying 1996, the index KLP).
     """
     row, column = np.nonzero(askable)
     mean = posterior.mean[row, column][:, None]
@@ -144,10 +138,8 @@ def kullback_leibler(posterior: Posterior, askable: BoolArray, hidden: FloatArra
 def model_change(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -> IntArray:
     """The question whose answer is expected to move the estimated abilities farthest.
 
-    The quality term of MAAT, Σ_y P(y) ‖θ̂(y) − θ̂‖ (Bi et al. 2020, "Quality meets diversity: a
-    model-agnostic framework for computerized adaptive testing"; without its diversity module). An
-    answer moves the abilities by cov(θ, x) ∂ log P(y) / ∂x̂, so that the sum is
-    2 ‖cov(θ, x)‖ ∂P(right) / ∂x̂.
+    The quality term of MAAT, without its diversity module (Bi et al. 2020), Σ_y P(y) ‖θ̂(y) − θ̂‖;
+    an answer moves the abilities by cov(θ, x) ∂ log P(y) / ∂x̂: 2 ‖cov(θ, x)‖ ∂P(right) / ∂x̂.
     """
     knows = posterior.knows()
     steepness = knows * (1 - knows) / np.sqrt(1 + np.pi / 8 * posterior.variance)
@@ -166,10 +158,9 @@ def uncertainty(posterior: Posterior, askable: BoolArray, hidden: FloatArray) ->
 def eddi(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -> IntArray:
     """The question with the largest information reward about the hidden answers (EDDI).
 
-    The reward I(y_j; x) − E[I(y_j; x | y_h)] (Ma et al. 2019, "EDDI: efficient dynamic discovery of
-    high-value information", with the logits x as latent variables, y_h the hidden answers) with
-    answers as Gaussian measurements of logits, of variance 1 / information, for a hidden one
-    divided by its probability: ½ log [(v_j + n_j) / (v_j − C_jh (C_hh + N_h)⁻¹ C_hj + n_j)].
+    The reward I(y_j; x) − E[I(y_j; x | y_h)] (Ma et al. 2019, with latent logits x, hidden answers
+    y_h), answers being Gaussian measurements of logits, of variance 1 / information, for a hidden
+    one divided by its probability: ½ log [(v_j + n_j) / (v_j − C_jh (C_hh + N_h)⁻¹ C_hj + n_j)].
     """
     noise = _noise(posterior)
     value = np.zeros(askable.shape)

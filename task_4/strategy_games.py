@@ -27,13 +27,9 @@ Strategy = Callable[[Posterior, BoolArray, FloatArray], IntArray]
 
 
 class PlayedGame(NamedTuple):
-    """What a strategy did with one mask; T targets.
-
-    `chosen` holds the questions in the order asked, -1 after the end of a student's test, shape
-    (students, n_questions); `probability` P(right) of every target after each number of questions
-    that is scored, `truth` 1 right, 0 wrong and `student` the UserId of every target, (T,). Of
-    `n_askable` questions each may be asked of somebody; `n_over_limit` times one had to be asked
-    beyond the limit of exposure, since nothing else was left.
+    """What a strategy did with one mask of T targets: questions `chosen` in order, -1 after the end
+    of a test, (students, n_questions); P(right) by number of questions, `truth` and UserId, (T,);
+    how many questions may be asked of somebody, how often one was beyond the limit of exposure.
     """
 
     chosen: IntArray
@@ -69,9 +65,7 @@ def calibrate(answers: pd.DataFrame, n_questions: int) -> Bank:
 
 
 def know_nothing(bank: Bank, askable: BoolArray) -> Any:
-    """Return the posterior of `item_response/`, with the abilities in further columns: questions
-    that nobody answers, whose logit is the ability itself.
-    """
+    """Return the posterior of `item_response/`, abilities as further questions, never asked."""
     n_students, q = askable.shape
     k = bank.model.slopes.shape[1]
     model = bank.model.pad_questions(q).pad_questions(q + k)
@@ -92,11 +86,9 @@ def play(
     stop_at_error: float = 0.0,
     seed: int = 0,
 ) -> PlayedGame:
-    """Ask every student with one strategy; the choice of each answer sees only those before.
-
-    At most a share `max_exposure` of the students is asked the same question, and a test ends
-    before `n_questions` at a standard error `stop_at_error` of the overall ability. The seed is for
-    strategies that draw, and for who comes first where a question is scarce.
+    """Ask every student with one strategy, no question more than a share `max_exposure` of them, up
+    to a standard error `stop_at_error` of the overall ability; `seed` is for draws and who is
+    first.
     """
     state = GameState(reference, mask, rules)
     state.require_askable(n_questions, ": choose a smaller --questions")
@@ -140,13 +132,9 @@ def choose(
     order: IntArray,
     left: IntArray,
 ) -> IntArray:
-    """Let a strategy choose for every student, no question more often than is left of it.
-
-    All choose at once. Where more students want a question than may get it, the first ones do, and
-    the others choose again among what is left; only who has nothing left gets any. `order` holds
-    the rows of the students who are asked, who comes first first, and `left` how often each
-    question may still be asked, shape (questions,), and after that: below 0, so often too many
-    times. Returns the questions, int64, shape (students,), -1 for students who are not asked.
+    """Let a strategy choose for the students in `order`, no question more often than is `left` of
+    it, (questions,), which is counted down; the last ones choose again, and only who has nothing
+    left gets any, below 0; int64 (students,), -1 for students who are not asked.
     """
     chosen = np.full(len(askable), -1)
     place_in_line = pd.Series(np.arange(len(order)), index=order)
@@ -200,9 +188,7 @@ def _wish(
 
 
 def score(games: Games) -> pd.DataFrame:
-    """Score every game: a row for each strategy, mask and number of questions, the columns of
-    STRATEGIES.md; the AUC is NaN where all hidden answers have one outcome.
-    """
+    """Score games by strategy, mask and number of questions, as STRATEGIES.md; AUC may be NaN."""
     rows = []
     for name, played in games.items():
         for mask, game in played.items():
@@ -227,12 +213,7 @@ def score(games: Games) -> pd.DataFrame:
 
 
 def mean_overlap(counts: IntArray, n_students: int) -> float:
-    """Return the mean share of questions that the tests of two students have in common.
-
-    That is Σ m (m − 1) / (L N (N − 1)) for N students, m of whom were asked a question, and tests
-    of L questions on average (Chen, Ankenmann and Spray 2003, "The relationship between item
-    exposure and test overlap in computerized adaptive testing"). `counts` holds m of each question.
-    """
+    """Return which share two tests have in common, on average (Chen, Ankenmann and Spray 2003)."""
     n_common = (counts * (counts - 1)).sum()
     return float(n_common / (counts.sum() * (n_students - 1))) if n_common else 0.0
 
@@ -240,11 +221,7 @@ def mean_overlap(counts: IntArray, n_students: int) -> float:
 def compare(
     own: Mapping[str, PlayedGame], other: Mapping[str, PlayedGame], n: int
 ) -> tuple[float, float]:
-    """Return by how much one strategy is more accurate, and the standard error of that.
-
-    The same answers of the same students after n questions, all masks together; a student's answers
-    in all masks are one cluster (`metrics.clustered_standard_error`).
-    """
+    """Return by how much `own` is more accurate, and the standard error, students as clusters."""
     right, other_right = (
         np.concatenate([(g.probability[n] > 0.5) == (g.truth == 1) for g in games.values()])
         for games in (own, other)

@@ -143,11 +143,7 @@ def student_page(
     facts: Sequence[tuple[str, str]],
     simulated: bool,
 ) -> str:
-    """Return the page of one student.
-
-    `names` are the subjects of all questions, "" where they are not known; `facts` tell where the
-    answers come from and what the rules were.
-    """
+    """Return a student's page; `names` are the subjects of all questions, "" where not known."""
     reach = _NORMAL_QUANTILE * course.steps["error"]
     ends = {"low": course.steps["ability"] - reach, "high": course.steps["ability"] + reach}
     steps: list[Any] = [*course.steps.assign(reach=reach, **ends).itertuples()]

@@ -134,10 +134,8 @@ def repeatable(file: Probabilities, train: Path) -> tuple[Path, list[str]]:
 def run_again(
     commands: Sequence[tuple[Path, list[str]]], train: Path, task: int
 ) -> tuple[IntArray, FloatArray]:
-    """Run every command on 80 % of the training answers, and predict the other 20 % with it.
-
-    Returns the truth, from 0, shape (answers held out,), and the logarithms of the probabilities,
-    shape (commands, answers held out, categories).
+    """Run every command on 80 % of the training answers; return the truth of the others, from 0,
+    (answers,), and log probabilities, (commands, answers, categories).
     """
     table = read_answers(train, options=True if task == 2 else None, ids=True)
     held_out = hold_out_answers(len(table), _HELD_OUT, 0)
@@ -166,11 +164,7 @@ def logarithms(probability: FloatArray) -> FloatArray:
 
 
 def log_blend(logs: FloatArray, weights: FloatArray) -> FloatArray:
-    """Blend probabilities (a logarithmic opinion pool, Genest and Zidek 1986).
-
-    Logarithms have the shape (files, rows, categories), those returned (rows, categories). The
-    weights, one for each file, need not sum to 1.
-    """
+    """Pool log probabilities, (files, rows, categories), by weights (Genest and Zidek 1986)."""
     total = np.tensordot(weights, logs, axes=1)
     total -= total.max(axis=1, keepdims=True)
     return np.asarray(total - np.log(np.exp(total).sum(axis=1, keepdims=True)))
@@ -197,11 +191,7 @@ def learn_weights(logs: FloatArray, truth: IntArray) -> FloatArray:
 
 
 def describe(paths: Sequence[Path], weights: FloatArray, logs: FloatArray, truth: IntArray) -> str:
-    """Return a table: weight, log loss and accuracy of each file and of the blend, held out.
-
-    The blend's weights for one half of the answers come from the other half, and the other way
-    round: its figures are not those of answers that its weights were chosen on.
-    """
+    """Return a table of figures held out; the blend's are by weights learned from other answers."""
     half = np.random.default_rng(0).permutation(len(truth)) % 2
     blended = np.empty(logs.shape[1:])
     for k in (0, 1):

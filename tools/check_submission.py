@@ -74,10 +74,7 @@ def is_local(path: Path) -> bool:
 
 
 def check_pairs(options: argparse.Namespace, task: int, faults: list[str]) -> list[str]:
-    """Check a submission of task 1 or 2; return lines that summarise it if it is valid.
-
-    What is wrong is appended to the faults; an error ends it, after which nothing can be checked.
-    """
+    """Check a submission of task 1 or 2; add faults, return lines that summarise a valid one."""
     template_dir, train_dir, name = layout.TEMPLATE_DIR, layout.TRAIN_DIR, layout.TEMPLATE_TASK_1_2
     if is_local(options.file):
         template_dir = train_dir = layout.TEST_INPUT_DIR
@@ -159,11 +156,7 @@ def check_entry(options: argparse.Namespace, _task: int, faults: list[str]) -> l
 
 
 def check_code(folder: Path, name: Path, faults: list[str]) -> list[str]:
-    """Check an entry and the modules that it imports from beside it; return their names.
-
-    Appended to the faults are files that are not Python, and imports of the kit's own code; what
-    else is wrong shows when the rounds are played. `name` is the folder's in messages.
-    """
+    """Add files that are no Python and imports of the kit to the faults; return the modules."""
     modules = [ENTRY_FILE]
     for file in modules:  # The list grows.
         try:

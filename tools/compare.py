@@ -48,10 +48,7 @@ _SAME_SCORE = 1e-9
 
 
 class Scored(NamedTuple):
-    """A score that is compared: of a model with its options, or of a file, both known by name.
-
-    It is scored on a test, which is told in words, and by what sets it apart from other tests. What
-    was predicted right is read when it is needed.
+    """What is compared: a model's score or a file's; `where` names the test, `test` tells it apart.
     """
 
     name: str
@@ -170,9 +167,7 @@ def as_scored(word: str, result: Result, path: Path) -> Scored:
 
 
 def score_submission(path: Path, task: int, phase: str | None) -> Scored:
-    """Score a CSV or zip of task 1, 2 or 3, by default on the local split, or, where there is none
-    (task 3), on the public pairs.
-    """
+    """Score a submission of task 1, 2 or 3, by default on the local split (3: on public pairs)."""
     if phase == CROSS_VALIDATION:
         raise InputError(f"{path}: is a submission, expected another --phase than {phase}")
     phase = layout.PHASES[0] if task == 3 and phase in (None, LOCAL) else phase or LOCAL
@@ -234,9 +229,7 @@ def score_of(task: int, kept: Outcomes) -> float:
 
 
 def combine(task: int, n_right: npt.NDArray[np.number], n: npt.NDArray[np.number]) -> FloatArray:
-    """Return the score from the counts of all parts, in the last axis: that of the best expert in
-    task 3, else the mean of the masks or folds; a part without answers does not count.
-    """
+    """Return the score from counts of parts, (…, parts); one without answers does not count."""
     shares = n_right / np.where(n, n, np.nan)
     return np.asarray((np.nanmax if task == 3 else np.nanmean)(shares, axis=-1))
 
@@ -267,11 +260,7 @@ def describe(task: int, a: Outcomes, b: Outcomes) -> list[str]:
 
 
 def bootstrap_difference(task: int, a: Outcomes, b: Outcomes) -> FloatArray:
-    """Draw the units again, and return by how much B is better in each draw, shape (N_DRAWS,).
-
-    As many units are drawn, with replacement, as there are (Efron 1979), the same for A and B; a
-    unit brings its answers in all parts along.
-    """
+    """Return by how much B is better if units are drawn again (Efron 1979), shape (N_DRAWS,)."""
     n_parts, n_units = a.counts.shape
     columns = np.concatenate([a.count_right(), b.count_right(), a.counts])
     columns = np.ascontiguousarray(columns.T, np.float32)

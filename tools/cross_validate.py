@@ -147,10 +147,7 @@ def _parse(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
 def deal(
     table: pd.DataFrame, task: int, options: argparse.Namespace
 ) -> Iterator[tuple[str, pd.DataFrame, BoolArray]]:
-    """Deal the answers into folds, again for every repeat: title, answers, which are held out.
-
-    In task 4 the answers of a student stay together, and some of them are targets.
-    """
+    """Deal the answers into folds, in task 4 by student: title, answers, which are held out."""
     group = pd.factorize(table["UserId"], sort=True)[0] if task == 4 else np.arange(len(table))
     for repeat in range(options.repeats):
         seeds = [options.seed, repeat]

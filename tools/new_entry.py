@@ -85,10 +85,7 @@ def entry_name(text: str) -> str:
 
 
 def copy_model(folder: Path, model: str, name: str) -> Path:
-    """Copy a sample model, named without its prefix, in the folder of a task or challenge.
-
-    It is a script, or in task 4 a package, which is copied without its weights.
-    """
+    """Copy a sample model, a script or, without its weights, a package of task 4."""
     if folder.name == "task_4":
         source, target = folder / model, folder / name
         sources = [path.parent for path in folder.glob("*/train_model.py")]
@@ -144,9 +141,7 @@ def retitle(text: str, task: str, name: str, source: str) -> str:
 
 
 def commands(task: str, entry: Path) -> list[tuple[str, str]]:
-    """Return the commands of an entry's header, and one that checks what it has written, each with
-    its purpose.
-    """
+    """Return the commands of an entry's header, and one that checks its file, with purposes."""
     purposes = {
         "local_data_split.py": "split the data, once",
         entry.name: "predict",

@@ -254,11 +254,7 @@ def run_related(python: str) -> int:
 
 
 def run_steps(python: str, steps: list[Step], pages: str, idea: str) -> int:
-    """Run steps, show the scores and what to do next; return the exit code.
-
-    What is said then is where the pages with details lie, and the command for an entry of one's
-    own, up to its name.
-    """
+    """Run steps, show the scores, the pages and the command for an idea; return the exit code."""
     if not RECORD.exists():  # Without the scores, no model is finished.
         name = FINISHED_NAME.format(title="*")
         related = layout.RELATED_DIR.glob(f"*/data/{OUTPUT.name}/*/{name}")
@@ -278,10 +274,8 @@ def run_steps(python: str, steps: list[Step], pages: str, idea: str) -> int:
 
 
 def run_side_by_side(python: str, steps: list[Step]) -> list[str]:
-    """Run the splits, then the models, on all cores; return what has failed and why.
-
-    One core takes the quickest models first, the others the slowest. Each step has its share of the
-    threads. What has ended is one line; below it a terminal shows what runs.
+    """Run the splits, then the models, on all cores, of which one takes the quickest first, the
+    others the slowest; return what has failed and why.
     """
     n_cores = os.cpu_count() or 1
     folders = {folder for step in steps for folder in step.data}
@@ -369,10 +363,7 @@ for command in sys.argv[1:]:
 
 
 def begin(python: str, *words: str, shown: bool = False) -> Run:
-    """Run Python to its end, yielding while it runs; return what it printed.
-
-    Its last lines are in a `StepError` where it fails; it is ended where nobody waits for it.
-    """
+    """Run Python, yielding while it runs; return what it printed, or raise `StepError` with it."""
     with tempfile.TemporaryFile() as kept:
         output = None if shown else kept
         process = subprocess.Popen([python, *words], cwd=ROOT, stdout=output, stderr=output)

@@ -168,10 +168,7 @@ def make_table(results: Sequence[Result]) -> Table:
 
 
 def model_rows(results: Iterable[Result]) -> tuple[list[Row], list[Row]]:
-    """Return a row for each model and its options, and one for each former code of such a model.
-
-    Of the same seed only the last score counts. Scores of different code are never averaged.
-    """
+    """Return rows of models with options, and of their former code; a seed's last score counts."""
     latest: dict[str, str] = {}
     seeds: dict[tuple[str, str], dict[int, Result]] = {}
     for result in results:

@@ -26,10 +26,8 @@ TRAIN, TEMPLATE = "train.csv", "template.csv"
 def run_to_end(
     words: Sequence[str], *, only_stderr: bool = False, time_limit: float | None = None, **how: Any
 ) -> tuple[int, list[str]]:
-    """Run a program; it ends with this process, also by Control-C, with all that it has started.
-
-    Returns its exit code, and the last lines that it printed, without those that are empty; after
-    a number of seconds it is ended with `subprocess.TimeoutExpired`.
+    """Run a program, which ends with this process, and all that it has started; return its exit
+    code and last lines; `subprocess.TimeoutExpired` after a number of seconds.
     """
     with tempfile.TemporaryFile() as printed:
         with subprocess.Popen(
@@ -58,11 +56,7 @@ def run_to_end(
 
 
 def run_script(command: Sequence[object], what: str, shown: Path | None = None) -> None:
-    """Run a Python script to its end.
-
-    If it fails, the message of the `InputError` names the script, or the one of which it is a copy,
-    and on what it ran, and ends with the last line that it printed.
-    """
+    """Run a Python script; if it fails, `InputError` with its name, or `shown`, and last line."""
     words = [str(word) for word in command]
     code, lines = run_to_end([sys.executable, *words])
     if not code:
@@ -78,10 +72,8 @@ def run_script(command: Sequence[object], what: str, shown: Path | None = None) 
 def repeatable(
     by: made.Made, task: int, path: Path, or_else: str = "", *, keep: Collection[str] = ()
 ) -> tuple[Path, list[str]]:
-    """Return the script that made a file, and its flags but for the places, to run it again.
-
-    The file may come from anywhere: what it names is run only if it is a sample model or an entry
-    of the task in this kit, and with flags that this declares.
+    """Return the script that made a file, and its flags but for the places; since the file may come
+    from anywhere, `InputError` unless it is of the task in this kit, and declares the flags.
     """
     folder = layout.ROOT / f"task_{task}"
     script = Path(os.path.realpath(layout.ROOT / by.script))
@@ -116,9 +108,7 @@ class Fold(NamedTuple):
 
 
 def run_on_fold(script: Path, flags: Sequence[str], fold: Fold) -> Path:
-    """Let a script of task 1 or 2 learn from some answers and predict the others; return the
-    template, whose rows are the answers held out.
-    """
+    """Let a script of task 1 or 2 learn, and predict what is held out; return the template."""
     _, table, held_out, metadata, folder = fold
     template = folder / TEMPLATE
     names = [name for name in splits.PAIR_COLUMNS if name in table]

@@ -11,11 +11,7 @@ _COLUMNS[3] = schema.RANKING.name
 
 
 def task_of(path: Path) -> int:
-    """Return the task of an entry or a submission.
-
-    A script tells it by its folder; a submission by its name, else by what it holds. A folder is of
-    task 4.
-    """
+    """Return the task of a script, by its folder, or of a submission, by its name, or content."""
     if path.is_dir():
         return 4
     io.require_file(path)

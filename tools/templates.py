@@ -26,10 +26,7 @@ _SOURCES = {
 def build_templates(
     data_dir: Path = layout.DATA_DIR, template_dir: Path = layout.TEMPLATE_DIR
 ) -> list[str]:
-    """Build the templates whose files are in a folder laid out like `data/`.
-
-    Returns for each template that was left out which one and why; none at all is an `InputError`.
-    """
+    """Build the templates whose files are there; return which others are left out, and why."""
     left_out = []
     for name, sources in _SOURCES.items():
         missing = [data_dir / source for source in sources if not io.is_there(data_dir / source)]
@@ -43,11 +40,7 @@ def build_templates(
 
 
 def build_template(name: str, data_dir: Path, template_dir: Path) -> None:
-    """Build one template, and the record that says what it was built from.
-
-    That of tasks 1 and 2 begins with an unnamed index that counts rows from 0, and is sorted by
-    AnswerId, so that nothing separates public from private pairs.
-    """
+    """Build one template and its record; the order by AnswerId mixes public and private pairs."""
     import pandas as pd
 
     sources = [data_dir / source for source in _SOURCES[name]]

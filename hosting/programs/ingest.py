@@ -39,10 +39,7 @@ _ALL_SECONDS = 540.0
 
 
 def ingest(program_dir: Path, input_dir: Path, submission_dir: Path, output_dir: Path) -> int:
-    """Play an entry and write its scores, or why it was not played; return the exit code, 0 or 2.
-
-    The program's folder holds key and students, the input what an entry is given, as in `data/`.
-    """
+    """Play an entry; write its scores, or why it was not played; return the exit code, 0 or 2."""
     digest = played.digest_of(submission_dir)
     output_dir.mkdir(parents=True, exist_ok=True)
     try:

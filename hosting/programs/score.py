@@ -47,11 +47,7 @@ Judged = tuple[dict[str, float], str, Callable[[], tuple[Any, ...]]] | None
 
 
 def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
-    """Score a submission; return the exit code: 0, or 2 if the submission is not valid.
-
-    `reference_dir` holds the true answers and settings.json: task, phase, what is done with the
-    score; `submission_dir` what was submitted, in task 4 with what the ingestion program says.
-    """
+    """Score a submission by what `reference_dir` holds; return 0, or 2 if it is not valid."""
     settings = json.loads((reference_dir / "settings.json").read_text(encoding="utf-8"))
     task, phase, mode = int(settings["task"]), str(settings["phase"]), settings["mode"]
     # So that messages name the files as they lie in the zip.

@@ -28,11 +28,8 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 def read_queries(path: Path, *, answers: bool) -> pd.DataFrame:
-    """Read and check a file of queries, a JSON object in each line.
-
-    The columns are id; text, a sentence with `MASK` in place of a gap; answers, if wanted, each of
-    which is correct by itself; domain, what the sentence is about; and reasoning, whether several
-    facts must be combined: ``yes``, ``no`` or the file's own text. What is unknown is empty.
+    """Read a file of queries, a JSON object a line: id, text with a `MASK`, answers, if wanted, any
+    of which is right, domain, and reasoning, ``yes``, ``no`` or the file's text; empty if unknown.
     """
     io.require_file(path)
     try:
@@ -145,10 +142,8 @@ def read_guesses(
 
 
 def token_f1(guess: str, answer: str, *, normalise: bool = False) -> float:
-    """Return the harmonic mean of the shares of two texts' words that both have, with repeats.
-
-    Texts are cut at blanks and compared in lower case; to normalise is to drop punctuation and the
-    articles. It is 1 if neither text holds a word, and 0 if only one does.
+    """Return the harmonic mean of the shares of two texts' words that both have, with repeats; to
+    normalise drops punctuation and articles, and two texts without words score 1.
     """
     dropped, articles = (_PUNCTUATION, _ARTICLES) if normalise else ({}, set())
     left, right = (

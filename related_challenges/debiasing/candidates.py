@@ -32,9 +32,7 @@ N_DIMENSIONS = 128
 def mask_latest(
     phase: recommend.Phase, users: clicks.IntArray
 ) -> tuple[recommend.Phase, clicks.IntArray]:
-    """Take away the latest click of some users, ascending numbers, and make them the test users,
-    but those with a single click, or whose latest came before the phase; return its items too.
-    """
+    """Make those users test users whose latest click can be taken away; return its items too."""
     n_clicks = np.bincount(phase.user, minlength=phase.n_users)
     latest = np.cumsum(n_clicks) - 1
     users = users[(n_clicks[users] >= 2) & (phase.time[latest[users]] >= 0)]
@@ -55,12 +53,9 @@ def count_clicks(phase: recommend.Phase) -> clicks.IntArray:
 
 
 def find_neighbours(phase: recommend.Phase) -> pd.DataFrame:
-    """Find the items that users clicked together with each item, in order of both items.
-
-    The columns are item; neighbour; similarity, the sum over the users of how near the two clicks
-    lie, divided by powers of both items' clicks; forward, the part of it from users who clicked the
-    neighbour later; at_once, where two clicks count only if hardly any time lies between them;
-    of_quiet_users, where users with many clicks count less; and count, of users who clicked both.
+    """Return pairs of items with users in common, in order: item, neighbour, similarity (the sum of
+    how near the clicks lie, over powers of both items' clicks), that of users who clicked the
+    neighbour later (forward), of clicks nearly at_once, of_quiet_users above all; count, of users.
     """
     n_items = len(phase.item_ids)
     earlier, later, value = pairs_of_clicks(phase)
@@ -83,9 +78,7 @@ def find_neighbours(phase: recommend.Phase) -> pd.DataFrame:
 
 
 def item_vectors(similarity: csr_array, n_clicks: clicks.IntArray) -> clicks.FloatArray:
-    """Make a vector of length 1 for every item, 0 without neighbours, (items, dimensions), by a
-    truncated singular value decomposition (Halko, Martinsson, Tropp 2011) of the similarities.
-    """
+    """Return unit vectors of all items, by a truncated SVD (Halko, Martinsson, Tropp 2011)."""
     # The scale by clicks is replaced by one that makes the matrix symmetric.
     powers = n_clicks[:, None] ** np.array([CLICKED_POWER, SCORED_POWER])
     matrix = diags_array(powers[:, 0]) @ similarity @ diags_array(powers[:, 1])
@@ -108,13 +101,10 @@ def unit_length(vectors: clicks.FloatArray) -> clicks.FloatArray:
 def find_candidates(
     phase: recommend.Phase,
 ) -> tuple[pd.DataFrame, pd.DataFrame, clicks.FloatArray]:
-    """Find the candidates of the test users among the items that they have not clicked.
-
-    Each is a row, sorted by user (place among the test users) and item (number). score is the sum
-    of its similarities to the user's clicks, the later a click the more; rank, from 0, is by score
-    among the user's items, `N_SIMILAR` for all that come later; share is the score divided by that
-    of the user's best item; closeness is the cosine of the item's vector and the user's. Returned
-    as well are the neighbours and the vectors of all items.
+    """Return candidates of the test users, not yet clicked, by user (place among them) and item
+    (number): score, the sum of similarities to the user's clicks, later ones more; rank by score
+    from 0, or `N_SIMILAR`; share of the user's best score; closeness, the cosine of both vectors;
+    and return neighbours and vectors of all items.
     """
     n_items, neighbours = len(phase.item_ids), find_neighbours(phase)
     pairs = (neighbours["item"], neighbours["neighbour"])
@@ -147,9 +137,7 @@ def find_candidates(
 def match_clicks(
     phase: recommend.Phase, neighbours: pd.DataFrame, found: pd.DataFrame
 ) -> pd.DataFrame:
-    """Find the clicks of the test users on neighbours of their candidates: the columns of these,
-    click, its row in the phase, and row, that of the candidate.
-    """
+    """Find the test users' clicks on neighbours of candidates: `row` is that of the candidate."""
     clicks_of = pd.DataFrame({"user": phase.user, "click": np.arange(len(phase.user))})
     asked = pd.DataFrame({"user": phase.test_user[found["user"]], "neighbour": found["item"]})
     both = asked.assign(row=np.arange(len(found))).merge(clicks_of, on="user")

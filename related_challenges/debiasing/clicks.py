@@ -86,19 +86,15 @@ def read_queries(path: Path) -> pd.DataFrame:
 
 
 def split_latest(clicks: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the latest click of every user, the last in the file of several at the same moment,
-    in order of users, and the other clicks, as they lie.
-    """
+    """Return the latest click of every user, in order, of several the file's last; and the rest."""
     ordered = clicks.iloc[np.lexsort((clicks["time"], clicks["user_id"]))]
     latest = ordered.drop_duplicates("user_id", keep="last")
     return latest, clicks.drop(latest.index)
 
 
 def read_answers(path: Path) -> pd.DataFrame:
-    """Read the clicks to be predicted, each user once: phase_id, user_id, item_id, item_degree.
-
-    Where `ANSWERS` is missing, it is made of the `TRUE_CLICKS` in its folder, as by the organisers;
-    the training clicks lie there too, or, if the local split wrote it, in `train_data` beside.
+    """Read the clicks to be predicted: phase_id, user_id, item_id, item_degree; a missing `ANSWERS`
+    is made of `TRUE_CLICKS` beside it, and training clicks there or, of a split, in `train_data`.
     """
     folder = path.parent
     if io.is_there(path) or path.name != ANSWERS or not any(folder.glob(TRUE_CLICKS.format("*"))):
@@ -116,9 +112,7 @@ def read_answers(path: Path) -> pd.DataFrame:
 
 
 def count_degrees(parts: Iterable[tuple[int, pd.DataFrame, pd.DataFrame]]) -> pd.DataFrame:
-    """Return the table of `ANSWERS` from the number, clicks and answers of every phase, in order;
-    a degree is how often the item was clicked in all phases up to that of the answer.
-    """
+    """Return the table of `ANSWERS`; a degree counts the item's clicks in the phases so far."""
     degree, found = pd.Series(dtype=int), []
     for phase, clicks, answer in parts:
         degree = degree.add(clicks["item_id"].value_counts(), fill_value=0)
@@ -168,9 +162,7 @@ def is_rare(answers: pd.DataFrame) -> pd.Series:
 
 
 def score(items: IntArray, answers: pd.DataFrame) -> pd.DataFrame:
-    """Score the items recommended for every answer, (answers, 50), by `METRICS`: means of a phase
-    over all users, and over those whose item is rare ("half").
-    """
+    """Return `METRICS` by phase of items recommended, (answers, 50); "half" is of rare items."""
     found = items == answers["item_id"].to_numpy()[:, None]
     hit = found.any(axis=1)
     gain = np.where(hit, 1 / np.log2(found.argmax(axis=1) + 2), 0.0)

@@ -83,9 +83,7 @@ def main() -> None:
 
 
 def require_hidden_answers(submission: Path, folder: Path, phase: int) -> None:
-    """Refuse a submission that a model here made from files with the answers of a local split; its
-    folder has the test files of a phase that is scored, but no training files.
-    """
+    """Refuse what a model here made of files that still hold the answers of a local split."""
     is_split = io.is_there(folder / clicks.TEST_CLICKS.format(phase))
     is_split = is_split and not io.is_there(folder / clicks.TRAIN_CLICKS.format(phase))
     origin = made.read(submission) if is_split else None

@@ -21,11 +21,9 @@ HISTORY = 1.0
 
 @dataclass(frozen=True)
 class Phase:
-    """All clicks of one phase and of the time before it, with users and items numbered from 0.
-
-    Clicks are in order of user and time, which goes from 0 for the first of the phase to 1 for the
-    last, down to -`HISTORY` for those before it. Test users are those to recommend to, some perhaps
-    without a click; the query time is that of the click to be predicted.
+    """All clicks of a phase and of the time before it, by user and time, users and items numbered
+    from 0; time goes from 0 for the first of the phase to 1 for the last, down to -`HISTORY`
+    before; test users are to be recommended to, some perhaps without a click, at their query time.
     """
 
     user: clicks.IntArray
@@ -63,11 +61,8 @@ def run_model(doc: str | None, score_items: Callable[[Phase], csr_array]) -> Non
 
 
 def read_phase(train_dir: Path, test_dir: Path, number: int) -> Phase:
-    """Read the clicks of a phase, and from the phases before it those on items that it has.
-
-    The windows of the phases overlap, and the test users of one are among the training users of its
-    neighbours. So of an earlier phase only what came before the first click of this one is taken,
-    and before the first to be predicted: none of these can be there.
+    """Read the clicks of a phase, and those of earlier phases on its items before its first click
+    and the first to be predicted: phases overlap, and none of these can be one to be predicted.
     """
 
     def read(phase: int) -> pd.DataFrame:
@@ -116,10 +111,8 @@ def places_from_latest(phase: Phase) -> clicks.IntArray:
 
 
 def best_items(phase: Phase, scores: csr_array) -> clicks.IntArray:
-    """Return for every test user the fifty items of highest score that the user has not clicked.
-
-    Scores are at least 0, shape (test users, items); items without one follow in order of
-    popularity. What is returned are ids of items, best first, int32, shape (test users, 50).
+    """Return every test user's fifty best items, not yet clicked, as ids, (test users, 50), by
+    scores of at least 0, (test users, items); items without one follow in order of popularity.
     """
     n_clicks = np.bincount(phase.item, minlength=len(phase.item_ids))
     # Below every score that is above 0.

@@ -87,10 +87,7 @@ def read_train(
 def write_predictions(
     options: argparse.Namespace, questions: pd.DataFrame, scores: FloatArray
 ) -> None:
-    """Write a submission: for every question the three labels with the highest scores.
-
-    Scores have the shape (questions, 5); of equal ones the earlier label comes first.
-    """
+    """Write the three best labels by scores, (questions, 5), of equal ones the earlier first."""
     if scores.shape != (len(questions), len(LABELS)) or np.isnan(scores).any():
         raise InputError(
             f"{options.output_file}: scores have shape {scores.shape} and {np.isnan(scores).sum()} "
@@ -121,9 +118,7 @@ def count_odd(predicted: Sequence[Sequence[str]]) -> dict[str, int]:
 
 
 def score_questions(questions: pd.DataFrame, predicted: Sequence[Sequence[str]]) -> FloatArray:
-    """Return the points of every question, shape (questions,), 1, 1/2 or 1/3 for the right label in
-    first to third place; their mean is MAP@3. A wrong label that is repeated takes up a place.
-    """
+    """Return 1, 1/2, 1/3 or 0 by the right label's place, (questions,); repeats take up a place."""
     pairs = zip(questions["answer"], predicted, strict=True)
     places = [
         guesses.index(answer) if answer in guesses else N_GUESSES for answer, guesses in pairs

@@ -72,10 +72,7 @@ def main() -> None:
 
 
 def describe(questions: pd.DataFrame, members: list[str], vectorizer: TfidfVectorizer) -> csr_array:
-    """Describe every option by what the members say of it, shape (5 * questions, features).
-
-    A score is standardised within its question; of words there are TF-IDF weights.
-    """
+    """Describe options by scores, relative to the five, and words, (5 * questions, features)."""
     blocks = []
     for member in members:
         if member == "words":
@@ -89,10 +86,7 @@ def describe(questions: pd.DataFrame, members: list[str], vectorizer: TfidfVecto
 
 
 def fit_ranker(features: csr_array, answer: folds.IntArray, seed: int) -> folds.FloatArray:
-    """Fit weights for what `describe` returns of questions, (features,).
-
-    The penalty is chosen by the log loss of pairs of options, in folds of the seed.
-    """
+    """Fit weights, (features,), with a penalty chosen by log loss in folds of the seed."""
     pairs = compare_options(features, answer)
     # Each pair in both orders, so that there are two classes to tell apart.
     both, label = csr_array(vstack([pairs, -pairs])), np.repeat([1, 0], pairs.shape[0])

@@ -47,11 +47,7 @@ def main() -> None:
 
 
 def describe(questions: pd.DataFrame) -> folds.FloatArray:
-    """Describe every option by features, each relative to the question's five, (questions, 5, 7).
-
-    They are the logarithm of the length, its rank, words shared with the question, cosine with the
-    question, mean cosine with the other options, mean word length, number of digits.
-    """
+    """Describe every option by features relative to the question's five, (questions, 5, 7)."""
     n, n_options = len(questions), len(exam.LABELS)
     texts = exam.texts_of(questions)
     vectors = TfidfVectorizer().fit([*questions["prompt"], *texts]).transform(texts)
@@ -75,20 +71,14 @@ def describe(questions: pd.DataFrame) -> folds.FloatArray:
 
 
 def compare_options(features: Any, answer: folds.IntArray) -> Any:
-    """Return the right option's features minus those of each wrong one, (4 * questions, features).
-
-    The features are of all options, (5 * questions, features), as an array or a sparse matrix.
-    """
+    """Return the right option's features minus each wrong one's, (4 * questions, features)."""
     is_right = np.arange(len(exam.LABELS)) == answer[:, None]
     right = np.repeat(np.flatnonzero(is_right), len(exam.LABELS) - 1)
     return features[right] - features[np.flatnonzero(~is_right)]
 
 
 def fit_ranker(features: folds.FloatArray, answer: folds.IntArray) -> folds.FloatArray:
-    """Fit weights such that the right option of a question scores more than each wrong one.
-
-    Features have the shape (questions, 5, features), weights (features,).
-    """
+    """Fit weights, (features,), so that the right option scores more than each wrong one."""
     pairs = compare_options(features.reshape(-1, features.shape[-1]), answer)
     scale = pairs.std(axis=0) + 1e-9
     # Each pair in both orders, so that there are two classes to tell apart.

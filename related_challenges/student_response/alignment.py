@@ -63,9 +63,7 @@ def count_terms(texts: Iterable[Iterable[str]]) -> tuple[csr_array, list[str]]:
 
 
 def compare_spelling(vocabulary: Iterable[str]) -> csr_array:
-    """Return Dice's coefficient of every two words' pairs and triples of letters, ends included,
-    (words, words); below `MIN_SPELLING` it is 0.
-    """
+    """Return Dice's coefficient of words' letter pairs and triples, 0 if small, (words, words)."""
     padded = [f"^{word}$" for word in vocabulary]
     has, _ = count_terms(
         {word[i : i + n] for n in (2, 3) for i in range(len(word) - n + 1)} for word in padded
@@ -85,9 +83,7 @@ def find_nearest(has: csr_array, spelling: csr_array) -> csr_array:
 
 
 def of_words(words: csr_array, compute: Callable[[IntArray], FloatArray]) -> FloatArray:
-    """Compute a value of every row's words, (rows,), 0 of none: of all rows of equal length at a
-    time, for which `compute` is told where their words lie in the matrix's data, (rows, words).
-    """
+    """Compute a value of every row's words, (rows,), 0 of none, at their places in the data."""
     result, n_words = np.zeros(words.shape[0]), np.diff(words.indptr)
     for n in np.unique(n_words[n_words > 0]):
         rows = np.flatnonzero(n_words == n)
@@ -102,12 +98,7 @@ def share(words: csr_array, matched: FloatArray, weight: FloatArray) -> FloatArr
 
 
 class Matches:
-    """How the words of all answers match those of questions and references; weighed later.
-
-    Of every pair the words of the reference answer are matched in the answer, the other way round,
-    and both again of what the question lacks; of every answer the words of the question in it, and
-    the other way round.
-    """
+    """How words of answers match those of references and questions, both ways; weighed later."""
 
     def __init__(self, answers: pd.DataFrame) -> None:
         references = answers["references"].reset_index(drop=True).explode()
@@ -175,11 +166,9 @@ class Matches:
         ]
 
     def describe(self, train: BoolArray) -> pd.DataFrame:
-        """Describe every answer, words weighed by how rare they are in the training answers alone.
-
-        The features are how it compares with the best reference answer (by F1), the largest, mean
-        and, of some, smallest values over all; how far question and answer cover each other;
-        lengths and kinds of words.
+        """Describe every answer, words weighed by rarity in the training answers alone: how it
+        compares with the best reference (by F1) and with all (largest, mean, some smallest), how
+        question and answer cover each other, lengths and kinds of words.
         """
         # Plus 0.3, so that no word counts nothing.
         rarity = np.log((train.sum() + 1) / (self.own[train].sum(axis=0) + 1)) + 0.3
@@ -211,11 +200,9 @@ class Matches:
 
 
 def mark_words(answers: pd.DataFrame) -> list[str]:
-    """Return every answer's words, each with where else it occurs, as one text for each answer.
-
-    ``=word`` is in a reference answer too, ``?word`` only in the question, ``+word`` in neither,
-    and ``-word`` is what the most similar reference answer has and the answer lacks; besides, words
-    and pairs of words as they are. ``+not`` says the same thing about answers to any question.
+    """Return every answer's words and pairs of them, and marked, as ``+not``, alike for all
+    questions: ``=word`` is in a reference too, ``?word`` only in the question, ``+word`` in
+    neither, and ``-word`` is lacking, but in the most similar reference.
     """
     marked = []
     for text, question, references in zip(

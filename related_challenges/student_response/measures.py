@@ -1,8 +1,4 @@
-"""How predicted labels are measured: by the paper, and by SemEval-2013 task 7, with its results.
-
-The paper is Dzikovska et al. (2012); its measures serve for any answers, the task's for its test
-sets.
-"""
+"""Measures of predicted labels: those of Dzikovska et al. (2012), and of SemEval-2013 task 7."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,9 +29,9 @@ def count(gold: Sequence[str], predicted: Sequence[str], ways: int) -> pd.DataFr
 
 
 def evaluate(counts: pd.DataFrame) -> pd.DataFrame:
-    """Compute the paper's measures (section 4) from what `count` returns, 0/0 as 0: of each label,
-    their mean (`MACRO`) and mean weighted by gold counts (`MICRO`: its recall is the accuracy), and
-    of the decision that an answer needs correction, all labels but ``correct`` (`CORRECTIVE`).
+    """Compute the measures of the paper (2012, section 4) from what `count` returns, 0/0 as 0: of
+    labels, their mean (`MACRO`), that weighted by gold counts (`MICRO`, its recall the accuracy),
+    and of the decision that an answer needs correction, any label but ``correct`` (`CORRECTIVE`).
     """
     # An answer without an interpretation is in the gold totals, but predicts and corrects nothing.
     labelled = counts.head(counts.shape[1]).to_numpy()
@@ -58,9 +54,7 @@ def corpus_of(folder: Path) -> str:
 
 
 def score_test_sets(answers: pd.DataFrame, predicted: Sequence[str], corpus: str) -> pd.DataFrame:
-    """Score every test set as the task's scorer, evaluation.R, with all its labels, then with fewer
-    ones: 5, 3 and 2 ways; the columns are `HEADER`.
-    """
+    """Score test sets as the task's evaluation.R, in all ways that their labels allow."""
     rows = []
     given = answers.assign(predicted=predicted)
     for scenario, own in given[given["scenario"] != ""].groupby("scenario", sort=False):

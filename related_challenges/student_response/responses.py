@@ -47,10 +47,8 @@ Splits = list[tuple[BoolArray, BoolArray, IntArray]]
 
 
 def read_responses(folder: Path, *, reads_labels: bool | None = True) -> pd.DataFrame:
-    """Read all answers of a folder, or of its test sets, one XML file for each question.
-
-    Where labels are not read, the files need have none, and those that they have do not matter;
-    with None they are read if any answer has one.
+    """Read all answers of a folder, or of its test sets, one XML file for each question, with
+    labels, without (False), or, with None, if any answer has one.
     """
     files = _find_files(folder)
     elements = pd.DataFrame(
@@ -214,9 +212,7 @@ def read(options: argparse.Namespace) -> tuple[pd.DataFrame, Splits]:
 
 
 def join(train: pd.DataFrame, test: pd.DataFrame) -> pd.DataFrame:
-    """Put answers to predict after those to learn from, where a question of the same module and id
-    is the same; what is no test of these, by the scenario that it claims to be, is refused.
-    """
+    """Append answers to predict, questions matched by module and id; refuse a false scenario."""
     of_tests = train["path"][train["scenario"] != ""]
     if len(of_tests):
         raise InputError(f"{of_tests.iloc[0]}: is of a test set, expected files to learn from")

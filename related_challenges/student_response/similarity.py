@@ -20,10 +20,7 @@ def words(text: str) -> list[str]:
 
 
 def shared_phrases(left: Sequence[str], right: Sequence[str]) -> list[int]:
-    """Find the lengths of the phrases that two texts share, the longest first.
-
-    The longest is taken out of both, then the longest that is left; none reaches across a gap.
-    """
+    """Return lengths of shared phrases, longest first; none reaches across what was taken out."""
     left, right, lengths = [*left], [*right], []
     while (run := SequenceMatcher(None, left, right, autojunk=False).find_longest_match()).size:
         # No word is empty, and none is another text's gap.
@@ -34,10 +31,7 @@ def shared_phrases(left: Sequence[str], right: Sequence[str]) -> list[int]:
 
 
 def measure(left: Sequence[str], right: Sequence[str]) -> tuple[float, float, float, float]:
-    """Return what two texts share: overlap, the number of words in shared phrases; F1, the harmonic
-    mean of the shares that these are of each text; Lesk, the sum of the phrases' squared lengths
-    (Banerjee and Pedersen 2003); cosine, the overlap by the root of the product of both lengths.
-    """
+    """Return overlap (words in shared phrases), F1, Lesk (Banerjee and Pedersen 2003), cosine."""
     lengths = shared_phrases(left, right)
     overlap = sum(lengths)
     if not overlap:
@@ -48,9 +42,7 @@ def measure(left: Sequence[str], right: Sequence[str]) -> tuple[float, float, fl
 
 
 def describe(answers: pd.DataFrame) -> FloatArray:
-    """Describe every answer by the four measures against the question, and the largest of each
-    against a reference answer, (answers, 8).
-    """
+    """Measure answers against the question, and best against the references, (answers, 8)."""
 
     @cache
     def compare(text: str, *others: str) -> FloatArray:

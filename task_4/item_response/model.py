@@ -84,10 +84,7 @@ class Model:
             return Model(**weights)
 
     def pad_questions(self, n_questions: int) -> "Model":
-        """Cut or pad to another number of questions: new students may answer new ones.
-
-        A new question is like a mean one, and independent of the others.
-        """
+        """Cut or pad to another number of questions; new ones are like a mean one, independent."""
         new = max(0, n_questions - len(self.intercept))
 
         def pad(array: FloatArray, n_axes: int) -> FloatArray:
@@ -112,10 +109,8 @@ class Population(NamedTuple):
 
 
 class StudentPosterior:
-    """What is known of the students who are being asked: S students, Q questions.
-
-    The model has as many questions as the arrays have columns. The answered mask tells which
-    answers may be asked or have been, bool, (S, Q); all False if that is not known.
+    """What is known of S students who are asked; the answered mask, bool (S, Q), Q as in the model,
+    tells which answers may be asked or have been, all False if that is not known.
     """
 
     def __init__(self, model: Model, answered_mask: BoolArray) -> None:
@@ -280,11 +275,9 @@ class StudentPosterior:
 def _match_moments(
     mean: FloatArray, variance: FloatArray, is_right: IntArray, guessing: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Fit a Gaussian to a Gaussian times the likelihood of an answer, by Gauss-Hermite quadrature.
-
-    Returns slope, curvature and the probability of the answer: the new mean is mean + variance ·
-    slope, the new variance is variance − variance² · curvature. A surprising right answer, which
-    looks guessed, would make the variance larger; it is left as it is.
+    """Fit a Gaussian to a Gaussian times an answer's likelihood, by Gauss-Hermite quadrature:
+    slope, curvature, P(answer), for mean + variance · slope and variance − variance² · curvature;
+    what looks guessed, a surprising right answer, never makes the variance larger.
     """
     deviation = np.sqrt(variance)
     right = guessing + (1 - guessing) * _sigmoid(mean[:, None] + deviation[:, None] * _NODES)

@@ -23,10 +23,7 @@ class Model:
         self.num_answers: IntArray = np.zeros(0, np.int64)
 
     def fit(self, question: IntArray, is_correct: IntArray, n_questions: int) -> None:
-        """Count the training answers, given QuestionId and outcome (1 right, 0 wrong) of each.
-
-        `n_questions` is the number of columns: the largest QuestionId plus one.
-        """
+        """Count the training answers: QuestionId, 1 right or 0 wrong, and the number of columns."""
         self.num_answers = np.bincount(question, minlength=n_questions)
         n_correct = np.bincount(question[is_correct == 1], minlength=n_questions)
         self.most_popular = (2 * n_correct > self.num_answers).astype(np.int64)

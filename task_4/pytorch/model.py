@@ -63,10 +63,7 @@ class Model:
         return Model(**torch.load(folder / WEIGHTS, map_location="cpu", weights_only=True))
 
     def pad_questions(self, n_questions: int) -> "Model":
-        """Cut or pad to another number of questions: new students may answer new ones.
-
-        A new question is like a mean one, and tells nothing.
-        """
+        """Cut or pad to another number of questions; new ones are like a mean one, tell nothing."""
         new = n_questions - len(self.intercept)  # A negative padding cuts.
         return replace(
             self,
@@ -81,10 +78,8 @@ class Model:
 
 
 class StudentPosterior:
-    """What is known of the students who are being asked: S students, Q questions.
-
-    The model has as many questions as the arrays have columns. The answered mask tells which
-    answers may be asked or have been, bool, (S, Q); all False if that is not known.
+    """What is known of S students who are asked; the answered mask, bool (S, Q), Q as in the model,
+    tells which answers may be asked or have been, all False if that is not known.
     """
 
     def __init__(self, model: Model, answered_mask: Tensor) -> None:
@@ -127,12 +122,9 @@ class StudentPosterior:
         return prediction
 
     def select(self, askable: Tensor) -> Tensor:
-        """Return for every student the question with the largest information reward, int64.
-
-        A question counts as a target with the probability that its answer is hidden, times the
-        density of its logit where P(right) = ½, since a prediction that is certain needs no more
-        information. Where targets may be asked, the chance that the prediction for the question
-        itself would have been wrong is added.
+        """Return every student's question of largest information reward, int64, targets weighed by
+        the probability of being hidden times the density of the logit where P(right) = ½ (a certain
+        one needs no more); where targets may be asked, plus the chance of a wrong prediction.
         """
         model = self.model
         mean, variance = self.logits()

@@ -95,10 +95,8 @@ def fit(answers: pd.DataFrame, n_questions: int, seed: int = 0) -> Model:
 
 
 def factorise(covariance: FloatArray, n_factors: int) -> FloatArray:
-    """Approximate a covariance by F Fᵀ, F of shape (questions, n_factors), by pivoted Cholesky.
-
-    Each factor belongs to the question that is explained least so far and those like it: to one
-    quiz, since questions of different quizzes are dissimilar.
+    """Approximate a covariance by F Fᵀ, F (questions, n_factors), by pivoted Cholesky: a factor
+    each for the question explained least so far and those like it, in effect for one quiz.
     """
     factors = np.zeros((len(covariance), 0), np.float32)
     rest = np.diagonal(covariance).copy()
