@@ -29,7 +29,6 @@ from tools.templates import build_template
 
 from tqdm import tqdm
 
-# The official archive.
 URL = "https://dqanonymousdata.blob.core.windows.net/neurips-public/data.zip"
 SIZE, SHA256 = 656_787_242, "c7f01672360f1adeb3cf9507d72455d7be035bf897e4a167293e8938049800e1"
 # The parts that --parts names, and the folder of each.

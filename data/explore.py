@@ -31,8 +31,7 @@ from tqdm import tqdm
 TASKS = ("1/2", "3/4")
 PAGE_NAMES = ("explore.html", "explore_simulated.html")
 
-# A figure is a name, a chart, to be drawn once it has a label, and what the sentence on how to read
-# it tells; title and sentence are in the template, `explore.html`.
+# A name, a chart that lacks its label, and what the sentence in `explore.html` tells of it.
 Chart = Callable[..., str]
 Figure = tuple[str, Chart, dict[str, Any]]
 
@@ -75,7 +74,6 @@ def main() -> None:
         for part in parts:
             part |= read_part(part["tasks"], part["paths"], bar)
         bar.set_description("charts")
-        # Real answers, then simulated ones.
         for simulated in sorted({part["simulated"] for part in parts}):
             others = [part for part in parts if part["simulated"] != simulated]
             name = PAGE_NAMES[simulated and bool(others)]
@@ -270,7 +268,6 @@ def counts_figures(
     tenth = n.nlargest(max(len(n) // 10, 1)).sum() / n.sum()
     yield numbers_figure("per_student", n, "students", "answers of a student", tenth=tenth)
     yield numbers_figure("per_question", questions["n"], "questions", "answers to it")
-    # By tenths of both.
     student, question = (
         ((rated["n"].rank(method="first", ascending=False) - 1) * 10 // len(rated)).astype("int8")
         for rated in (students, questions)
@@ -442,7 +439,6 @@ def quizzes_figures(answers: pd.DataFrame) -> Iterator[Figure]:
 
 def confidence_figures(answers: pd.DataFrame) -> Iterator[Figure]:
     """Show how right answers are, by how sure students said they were."""
-    # Whole quarters.
     rated = rate(answers["IsCorrect"], 25 * (answers["Confidence"] / 25).round())
     dots = [
         Dot(f"{level:.0f}% sure ({compact(n)})", share, mark=level / 100)
@@ -509,8 +505,7 @@ def bin_edges(low: int, high: int) -> np.ndarray:
     """Return the edges of bins for whole numbers below `high`: one each, or wider and wider."""
     if high - low <= MOST_UNIT_BINS:
         return np.arange(low, high + 1)
-    # Each at least as wide as the one before: bins of one and of two numbers in turn would draw
-    # teeth where there are none.
+    # None narrower than the one before: bins of one and two numbers in turn would look like teeth.
     growth = (high / low) ** (1 / N_BINS) - 1
     edges, width = [low], 1
     while edges[-1] < high:

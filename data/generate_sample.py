@@ -41,7 +41,6 @@ TARGET_SHARE = 0.2
 N_PAIRS = 50
 # How much the judgement of each expert is left to chance.
 EXPERTS = {"T1_ALR": 1.0, "T2_CL": 1.6, "T3_GF": 1.2, "T4_MQ": 1.8, "T5_NS": 1.4}
-# In pixels.
 IMAGE_SIZE, IMAGE_FONT_SIZE = (240, 180), 18
 IDS = ["QuestionId", "UserId", "AnswerId"]
 OFFICIAL = [*IDS, "IsCorrect", "CorrectAnswer", "AnswerValue"]
@@ -68,8 +67,7 @@ SIZES = {
 CHARACTER = {
     # Over all parts.
     "min_answers_per_question": (50, 5),
-    # Of each part, quantiles of the answers per student, of which only the shape counts, since they
-    # are scaled to the total: a lognormal tail above the minimum.
+    # Of each part, quantiles of the answers per student, scaled to a total: only the shape counts.
     "activity": (
         ((0, 12, 24, 36, 50, 66, 85, 108, 140, 190, 270, 450, 1500),),
         (
@@ -87,7 +85,6 @@ CHARACTER = {
     # Mean logit of knowing the answer, and its standard deviation over questions.
     "easiness": (0.2, -1.0),
     "easiness_sd": (1.5, 1.55),
-    # How often each option is the correct one.
     "key_shares": ((0.25, 0.246, 0.263, 0.241), (0.263, 0.272, 0.278, 0.187)),
     # A Monday, and the number of school days, Monday to Friday, from then to the last answer.
     "first_day": ("2018-09-03", "2020-01-06"),
@@ -150,7 +147,6 @@ def simulate(rng: np.random.Generator, setting: SchoolSetting, subjects: pd.Data
     parts = zip(setting.students, setting.answers, setting.activity, strict=True)
     counts = np.concatenate([simulation.draw_counts(rng, *part, most) for part in parts])
     quizzes = simulation.draw_quizzes(rng, topic, setting.n_quizzes)
-    # Of each topic, the number of its area.
     areas = pd.factorize(subjects.loc[subjects["Level"] == 2, "parent"])[0]
     level = rng.random(len(areas))[topic[quizzes[:, 0]]]
     incidence = simulation.draw_incidence(rng, setting, counts, quizzes, level)

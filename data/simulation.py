@@ -1,9 +1,9 @@
 """A simulated school: who answers which question when, and which option they choose.
 
-Nothing in here is real. `data/SIMULATION.md` describes the model in words, in the order in which it
-is drawn. The answers are those of the multiple-choice model with a "don't know" state of Samejima
-(1979, A new family of models for the multiple-choice item) and Thissen & Steinberg (1984,
-Psychometrika 49, eq. 5), with its two states kept apart.
+`data/SIMULATION.md` describes the model in words, in the order in which it is drawn. Answers follow
+the multiple-choice model with a "don't know" state of Samejima (1979, A new family of models for
+the multiple-choice item) and Thissen & Steinberg (1984, Psychometrika 49, eq. 5), with its two
+states kept apart.
 """
 
 from types import SimpleNamespace
@@ -41,8 +41,7 @@ SITTING = {"student": np.int32, "quiz": np.int32, "cohort": np.int32, "start": n
 ANSWER = {"sitting": np.int32, "student": np.int32, "question": np.int32, "slot": np.int8}
 
 
-# The size and character of one simulated school: what `generate_sample.py` says in SIZES and
-# CHARACTER, by these names.
+# One school's size and character, by the names in SIZES and CHARACTER of `generate_sample.py`.
 SchoolSetting = SimpleNamespace
 
 
@@ -68,7 +67,7 @@ class Questions(NamedTuple):
 def draw_counts(
     rng: np.random.Generator, n: int, total: int, quantiles: tuple[float, ...], high: int
 ) -> Array:
-    """Draw n counts from MIN_ANSWERS to high of an exact sum, shaped by spaced quantiles."""
+    """Draw n counts from MIN_ANSWERS to high of an exact sum, of the shape that quantiles give."""
     low = MIN_ANSWERS
     shape = np.interp(rng.random(n), np.linspace(0, 1, len(quantiles)), quantiles) - quantiles[0]
     # The cap makes the sum grow more slowly than the scale: find the scale by bisection.
@@ -181,8 +180,8 @@ def _draw_cohorts(rng: np.random.Generator, targets: Array, n_cohorts: int) -> A
 def _draw_lists(
     rng: np.random.Generator, popularity: Array, level: Array, n_listed: Array, width: float
 ) -> Array:
-    """Draw each cohort's list of different quizzes, popular ones of its level first: sorted waiting
-    times are drawn by weight without repetition (Efraimidis & Spirakis 2006).
+    """Draw each cohort's list of different quizzes, popular ones of its level first: sorting
+    exponential waiting times draws by weight, one after the other (Efraimidis & Spirakis 2006).
     """
     longest = int(n_listed.max())
     cohort_level = rng.random(len(n_listed))
@@ -330,8 +329,7 @@ def _lift_rare_questions(
         del known
         kept = np.ones(n, bool)
         kept[given.index] = False
-        # Column by column, and nothing large twice: the index alone of what pandas keeps would take
-        # as much again.
+        # Column by column, nothing large twice: pandas would keep an index as large again.
         columns = incidence.answers.items()
         answers = {name: column.to_numpy()[kept] for name, column in columns}
         incidence = incidence._replace(answers=pd.DataFrame(answers, copy=False))

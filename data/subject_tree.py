@@ -48,8 +48,7 @@ HIGHEST_ID = 1988
 
 def make_subjects() -> pd.DataFrame:
     """Make the tree: SubjectId, Name, ParentId, Level, parent (internal number, -1 for a root)."""
-    # Name, parent, level.
-    nodes = [(root, -1, 0) for root in ROOTS]
+    nodes = [(root, -1, 0) for root in ROOTS]  # name, parent, level
     n_topics = 0
     for area, topics in AREAS.items():
         nodes.append((area, int(area == "Science"), 1))

@@ -34,8 +34,7 @@ _MAX_BUNDLE, _MAX_SUBMISSION = 16 << 30, 4 << 30
 # How much is shown of what a program writes.
 _MAX_REASON = 500
 _MAX_LINES = 20
-# What programs get of this shell's environment, which may hold passwords: a container has none of
-# it, and what an entry raises is shown.
+# Programs get no more of this shell's environment: it may hold passwords, and faults are shown.
 _PASSED_ON = (
     "PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "SYSTEMROOT", "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",

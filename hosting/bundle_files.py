@@ -32,9 +32,8 @@ _TRAIN, _TEST = layout.TRAIN_DIR.name, layout.TEST_DIR.name
 _METADATA, _TEMPLATES = layout.METADATA_DIR.name, layout.TEMPLATE_DIR.name
 _GROUPS = {1: "1_2", 2: "1_2", 3: "3_4", 4: "3_4"}
 
-# What the starting kit consists of: whatever else an organiser keeps in the kit's folder, such as
-# answers of students, an unpacked bundle or a seed, is not for participants; nor are hosting and
-# tests of use to them.
+# The starting kit: hosting and tests are of no use to participants, and whatever else an organiser
+# keeps in the kit's folder, such as answers of students, a bundle or a seed, is not for them.
 _KIT = (
     ".gitignore", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "README.md",
     "WRITE_YOUR_OWN_ENTRY.md", "common", "data", "pyproject.toml", "quickstart.py",
@@ -141,8 +140,7 @@ def _write_answers(data_dir: Path, folder: Path, task: int, phase: str) -> None:
 
 def write_for_participants(data_dir: Path, templates: Path, bundle: Path, plan: Plan) -> None:
     """Write public_data.zip and starting_kit.zip into a bundle's folder."""
-    # The licence of the official files leaves it to their publisher to hand them out, and the kit
-    # downloads them.
+    # Official files are handed out by their publisher alone, as licensed; the kit downloads them.
     kind = "official" if plan.origin == "official" else "other"
     members = {"README.md": layout.ROOT / f"hosting/pages/public_data_{kind}.md"}
     if kind == "other":

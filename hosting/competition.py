@@ -28,7 +28,7 @@ PAGES = ("overview", "data", "evaluation", "rules", "terms")
 
 @dataclass(frozen=True)
 class Plan:
-    """What the organiser wants; the `origin` of answers: ``simulated``, ``own`` or ``official``."""
+    """What the organiser wants; `days` are first and last; `origin` simulated, own or official."""
 
     tasks: tuple[int, ...]
     title: str

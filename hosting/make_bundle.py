@@ -70,7 +70,6 @@ def main() -> None:
                 write_for_platform(data_dir, templates, bundle, private, part)
                 write_for_participants(data_dir, templates, bundle, part)
                 competition.write(bundle, part, describe_public(data_dir, part.tasks))
-                # What only the organiser may know.
                 folder, lists = (place / competition.ORGANISER_DIR for place in (private, data_dir))
                 if marker := made.simulated_files(data_dir) and made.read_marker(data_dir):
                     known = {"best_expected_accuracy": marker["best_expected_accuracy"]}

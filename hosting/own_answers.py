@@ -58,7 +58,6 @@ def make_data_folder(
     answers = _read(path, min_answers, notes)
     students, questions = (pd.Series(answers[name].unique()) for name in _IDS)
     students = students.iloc[np.argsort(rng.permutation(len(students)))]
-    # Shorter ids first.
     questions = questions.iloc[np.lexsort((questions, questions.str.len()))]
     tables: Tables = {}
     for name, own in zip(_IDS, (students, questions), strict=True):

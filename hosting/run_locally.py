@@ -38,7 +38,6 @@ from tqdm import tqdm
 
 DEFAULT_DIR = layout.TEST_OUTPUT_DIR / "leaderboard"
 RECORDS_NAME, DETAILS_DIR = "leaderboard_results.jsonl", "details"
-# The file of each task in a zip.
 FILES = {task: layout.submission_name(task) for task in (1, 2, 3)} | {4: ENTRY_FILE}
 BOTH = "both"
 # By the submission's digest and the task's index.
@@ -191,7 +190,7 @@ def _score_folder(
             for place in places:
                 n_failed += _score_all(bundle, digest, submissions, *place)
             if options.site:
-                # Of both phases the public one: the private one when it is asked for by itself.
+                # Of both phases the public one; the private one only by itself.
                 leaderboard.publish(options.site, bundle, places[0][0].name, places[0][2])
                 print(f"written: {cli.show(options.site / 'index.html')}")
         if not options.watch:

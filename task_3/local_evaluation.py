@@ -33,8 +33,7 @@ import numpy as np
 import pandas as pd
 
 TASK = 3
-# Of a normal distribution, for 95 % intervals.
-_Z = 1.96
+_Z = 1.96  # of a normal distribution, for 95 % intervals
 
 
 def main() -> None:
@@ -129,8 +128,8 @@ def rank_by_other_half(submitted: Path, by: made.Made, template: Path) -> pd.Ser
 
 
 def correlate(ranks: pd.DataFrame) -> dict[str, tuple[float, float, float]]:
-    """Return two rank correlations with 95 % intervals by Fisher's z, with the standard errors of
-    Bonett & Wright (2000, Spearman's) and Fieller, Hartley & Pearson (1957, Kendall's).
+    """Return Spearman's and Kendall's rank correlation with 95 % intervals by Fisher's z, with the
+    standard errors of Bonett & Wright (2000) and of Fieller, Hartley & Pearson (1957).
     """
     n, (first, second) = len(ranks), (ranks[name] for name in ("first", "second"))
     rho, tau = first.corr(second, method="spearman"), first.corr(second, method="kendall")

@@ -40,8 +40,7 @@ class QuestionAnswers(NamedTuple):
     # A row for each QuestionId, increasing, answered or not: CorrectAnswer, 0 where no answer shows
     # it, the most frequent where several are named; with metadata also n_subjects, NaN if unlisted.
     questions: pd.DataFrame
-    # Largest number of options.
-    n_options: int
+    n_options: int  # largest number of options
 
     @property
     def n_answers(self) -> IntArray:
@@ -116,15 +115,12 @@ class Feature(NamedTuple):
 
     values: Callable[[QuestionAnswers], FloatArray]
     # 1 where more is taken to be better, -1 where less is; fixed from what diagnostic questions are
-    # for, never from the experts' judgements. The reason in a few words.
+    # for, never from the experts' judgements.
     better: int
     why: str
-    # The metadata file that must be there; empty where answers alone do.
-    needs: str = ""
-    # Whether chance moves the value where answers are few, so that `shrink` has work to do.
-    is_sampled: bool = True
-    # A column: only answers that have it count.
-    of: str = ""
+    needs: str = ""  # the metadata file that must be there
+    is_sampled: bool = True  # chance moves the value where answers are few: `shrink` has work to do
+    of: str = ""  # a column: only answers that have it count
 
     def counted(self, data: QuestionAnswers) -> QuestionAnswers:
         """Return the answers that the value rests on."""
@@ -159,7 +155,7 @@ def available_features(metadata_dir: Path) -> list[str]:
 
 @feature(1, "every option is informative")
 def option_entropy(data: QuestionAnswers) -> FloatArray:
-    """Entropy of the options chosen, -sum_k p_k log2 p_k (Shannon 1948): the baseline of 2020."""
+    """Entropy of the options, -sum_k p_k log2 p_k (Shannon 1948): the organisers' baseline."""
     return entropy(option_counts(data))
 
 
@@ -180,7 +176,7 @@ def correct_rate(data: QuestionAnswers) -> FloatArray:
 
 @feature(1, "misconceptions surprise: they catch good students too")
 def mean_absolute_residual(data: QuestionAnswers) -> FloatArray:
-    """Mean |r_s - x| of answer x, student's rate r_s: "difficulty" in a winning report of 2020."""
+    """Mean |r_s - x|, answer x, student's rate r_s: "difficulty" in the winning report of 2020."""
     is_correct = data.answers["IsCorrect"]
     rate = is_correct.groupby(data.answers["student_code"]).transform("mean")
     return data.means((rate - is_correct).abs())
@@ -322,7 +318,7 @@ def option_counts(data: QuestionAnswers) -> IntArray:
 
 
 def option_point_biserial(data: QuestionAnswers) -> FloatArray:
-    """Correlation of choosing each option with the rest score, (questions, options), or NaN."""
+    """Correlation of choosing options with the rest score, (questions, options), or NaN."""
     data = _with_rest_score(data)
     options = range(1, data.n_options + 1)
     chosen = data.answers["AnswerValue"]

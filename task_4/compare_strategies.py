@@ -39,13 +39,11 @@ _COMPARED = (5, _LENGTH)
 _NAME_WIDTH = 24
 _MEASURES = {"Accuracy": "accuracy", "AUC": "auc", "Log loss": "log_loss"}
 
-# The model, students to be examined, and the name of a mask.
-Case = tuple[Bank, Reference, str]
+Case = tuple[Bank, Reference, str]  # with the name of a mask
 
-# How papers split students and answers; published.csv holds what they publish. The students are
-# shuffled and cut into `n_parts` equal parts, of which `n_test` are examined and `n_unused`
-# validate settings there: here none are chosen, and their answers are not used. Of a student
-# examined, `target_share` of the answers are to be predicted.
+# How papers split students and answers; published.csv holds what they publish. Of `n_parts` equal
+# parts of the shuffled students `n_test` are examined and `n_unused`, which validate there, left
+# out; of a student examined, `target_share` of the answers are to be predicted.
 Protocol = SimpleNamespace
 PROTOCOLS = {
     "bobcat": Protocol(

@@ -33,7 +33,7 @@ _NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(11)
 
 
 class Posterior:
-    """What is known of S students about Q questions and k abilities, the last k columns given."""
+    """What is known of S students about Q questions and k abilities, the last k of `known`."""
 
     def __init__(self, known: Any, popularity: IntArray, seed: IntArray) -> None:
         k = known.model.slopes.shape[1]
@@ -52,12 +52,9 @@ class Posterior:
         self.ability_covariance: FloatArray = covariance[:, :, q:]
         # Between abilities and logits, (S, Q, k).
         self.cross_covariance: FloatArray = covariance[:, :, :q].transpose(0, 2, 1)
-        # Discriminations, (Q, k).
-        self.slopes: FloatArray = known.model.slopes[:q]
-        # Probability that a student who does not know an answer guesses it.
-        self.guessing = float(known.model.guessing)
-        # Of each student, (S,).
-        self.n_answers: IntArray = known.n_answers.copy()
+        self.slopes: FloatArray = known.model.slopes[:q]  # discriminations, (Q, k)
+        self.guessing = float(known.model.guessing)  # probability to guess an answer not known
+        self.n_answers: IntArray = known.n_answers.copy()  # of each student, (S,)
         # How many training students answered each question, (Q,).
         self.popularity = np.pad(popularity[:q], (0, max(0, q - len(popularity))))
         # Whether what has to be predicted may be asked, as far as the model can tell.
@@ -110,7 +107,7 @@ def maximum_information(posterior: Posterior, askable: BoolArray, hidden: FloatA
     """The question with the largest Fisher information about the abilities (D-optimal).
 
     It maximises |Σ⁻¹ + I(x̂) a aᵀ| = |Σ⁻¹| (1 + I(x̂) aᵀ Σ a), Σ the covariance of abilities, a the
-    slopes, I(x̂) the information at the mean logit (Segall 1996; Mulder, van der Linden 2009).
+    slopes, I(x̂) the information at the mean logit (Segall 1996; Mulder and van der Linden 2009).
     """
     information = _information(_sigmoid(posterior.mean), posterior.guessing)
     return _largest(information * _ability_variance(posterior), askable)
@@ -120,7 +117,7 @@ def kullback_leibler(posterior: Posterior, askable: BoolArray, hidden: FloatArra
     """The question whose answer tells abilities around the estimate best from the estimate.
 
     It maximises KL(x) = Σ_y P(y | x̂) log [P(y | x̂) / P(y | x)], averaged over the posterior of
-    the logit, x ~ N(x̂, aᵀ Σ a), which is all that matters (Chang and Ying 1996, the index KLP).
+    the logit, all that matters, x ~ N(x̂, aᵀ Σ a) (Chang and Ying 1996, the index KLP).
     """
     row, column = np.nonzero(askable)
     mean = posterior.mean[row, column][:, None]

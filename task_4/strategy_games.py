@@ -40,8 +40,7 @@ class PlayedGame(NamedTuple):
     n_over_limit: int
 
 
-# By strategy, then by mask.
-Games = dict[str, dict[str, PlayedGame]]
+Games = dict[str, dict[str, PlayedGame]]  # by strategy, then by mask
 
 
 def find_strategies() -> dict[str, Strategy]:
@@ -86,8 +85,8 @@ def play(
     stop_at_error: float = 0.0,
     seed: int = 0,
 ) -> PlayedGame:
-    """Ask every student with one strategy, no question more than a share `max_exposure` of them, up
-    to a standard error `stop_at_error` of the overall ability; `seed` is for draws and who is
+    """Ask every student with one strategy, no question more than a share `max_exposure` of them,
+    until the overall ability's standard error is `stop_at_error`; the seed is for draws and who is
     first.
     """
     state = GameState(reference, mask, rules)
@@ -213,7 +212,7 @@ def score(games: Games) -> pd.DataFrame:
 
 
 def mean_overlap(counts: IntArray, n_students: int) -> float:
-    """Return which share two tests have in common, on average (Chen, Ankenmann and Spray 2003)."""
+    """Return the mean share that two tests have in common (Chen, Ankenmann and Spray 2003)."""
     n_common = (counts * (counts - 1)).sum()
     return float(n_common / (counts.sum() * (n_students - 1))) if n_common else 0.0
 

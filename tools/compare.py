@@ -48,8 +48,7 @@ _SAME_SCORE = 1e-9
 
 
 class Scored(NamedTuple):
-    """What is compared: a model's score or a file's; `where` names the test, `test` tells it apart.
-    """
+    """The score of a model or a file, by name, on a test, known by `test`, in words `where`."""
 
     name: str
     task: int
@@ -167,7 +166,7 @@ def as_scored(word: str, result: Result, path: Path) -> Scored:
 
 
 def score_submission(path: Path, task: int, phase: str | None) -> Scored:
-    """Score a submission of task 1, 2 or 3, by default on the local split (3: on public pairs)."""
+    """Score a CSV or zip, by default on the local split, or, in task 3, on the public pairs."""
     if phase == CROSS_VALIDATION:
         raise InputError(f"{path}: is a submission, expected another --phase than {phase}")
     phase = layout.PHASES[0] if task == 3 and phase in (None, LOCAL) else phase or LOCAL

@@ -27,7 +27,6 @@ from common.io import is_there, write_text
 PREFIX = "sample_model_"
 # Devices, whatever the ending.
 _ON_WINDOWS = re.compile("con|prn|aux|nul|com[0-9]|lpt[0-9]")
-# Of each task.
 MODELS = {"task_1": "majority", "task_2": "majority", "task_3": "entropy", "task_4": "numpy"}
 
 

@@ -44,18 +44,12 @@ TESTS = ("-m", "pytest", "-q", "-n", "auto", "--dist", "worksteal", "--durations
 class Step(NamedTuple):
     """A local split, or a sample model from training to its score."""
 
-    # What it belongs to: "task 1", or the name of a related challenge.
-    title: str
-    # Of the model.
-    name: str
-    # Of Python.
-    commands: tuple[tuple[str, ...], ...]
-    # Where the score files go.
-    output_dir: Path
-    # The folders of what is read.
-    data: tuple[Path, ...] = OF_TASKS
-    # Folder of an entry of task 4.
-    package: Path | None = None
+    title: str  # of what it belongs to: "task 1", or the name of a related challenge
+    name: str  # of the model
+    commands: tuple[tuple[str, ...], ...]  # of Python
+    output_dir: Path  # of the score files
+    data: tuple[Path, ...] = OF_TASKS  # folders of what is read
+    package: Path | None = None  # folder of an entry of task 4
 
 
 class StepError(Exception):

@@ -26,17 +26,15 @@ from common.evaluation.record import (
     title_of,
 )  # fmt: skip
 
-# Those of the tasks; a related challenge names its own.
-METRICS: dict[int | str, str] = {
+METRICS: dict[int | str, str] = {  # a related challenge names its own
     1: "accuracy",
     2: "accuracy",
     3: "agreement with the best expert",
     4: "accuracy after ten questions",
 }
-# Task, phase, a part of the rules that applied (task 4), whose score it is, the score with as many
-# digits as were published, and where.
 REPORT = "challenge report, PMLR 133 (2021)"
 ARRAYS = "computed from the organisers' published arrays"
+# Task, phase, part of the rules (task 4), whose score, the score in the digits published, where.
 PUBLISHED = (
     (1, "private", "", "winner of 2020", "0.7729", REPORT),
     (2, "private", "", "winner of 2020", "0.6803", REPORT),
@@ -58,8 +56,7 @@ class Row(NamedTuple):
     deviation: float | None = None
     n_seeds: int = 1
     seconds: float | None = None
-    # A published score has none.
-    day: str = ""
+    day: str = ""  # none of a published score
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -79,20 +76,14 @@ class Table(NamedTuple):
     simulated: bool
     title: str
     metric: str
-    # What the scores measure, and on which answers.
-    kind: str
-    # The best come first.
-    rows: list[Row]
-    # Scores of the same models before their code was changed.
-    former: list[Row]
-    # Scores on answers that were scored before these, for each set of answers.
-    earlier: list[list[Row]]
-    # What the best expert of random rankings reaches (task 3, else NaN): mean and 95th percentile;
-    # in words.
+    kind: str  # what the scores measure, and on which answers
+    rows: list[Row]  # the best come first
+    former: list[Row]  # of the same models before their code was changed
+    earlier: list[list[Row]]  # on other answers, scored before these: rows for each set of them
+    # The best expert of random rankings (task 3, else NaN): mean and 95th percentile; in words.
     random_range: tuple[float, float]
     about_random: str
-    # What deviations are over.
-    spread: str
+    spread: str  # what deviations are over
 
     @property
     def heading(self) -> str:

@@ -26,7 +26,7 @@ TRAIN, TEMPLATE = "train.csv", "template.csv"
 def run_to_end(
     words: Sequence[str], *, only_stderr: bool = False, time_limit: float | None = None, **how: Any
 ) -> tuple[int, list[str]]:
-    """Run a program, which ends with this process, and all that it has started; return its exit
+    """Run a program, which ends with this process, as does all that it has started; return its exit
     code and last lines; `subprocess.TimeoutExpired` after a number of seconds.
     """
     with tempfile.TemporaryFile() as printed:
@@ -41,8 +41,7 @@ def run_to_end(
             try:
                 code = process.wait(time_limit)
             finally:
-                # Before its folder is removed, also where it would go on after Control-C; where the
-                # system can, with all that it has started: the group outlives its leader.
+                # Also after Control-C; with all that it has started: a group outlives its leader.
                 if os.name == "nt":
                     process.kill()
                 else:
@@ -103,8 +102,7 @@ class Fold(NamedTuple):
     table: pd.DataFrame
     held_out: BoolArray
     metadata: Path | None
-    # An empty one, for files.
-    folder: Path
+    folder: Path  # an empty one, for files
 
 
 def run_on_fold(script: Path, flags: Sequence[str], fold: Fold) -> Path:

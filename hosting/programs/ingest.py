@@ -32,8 +32,7 @@ _PROGRAM_NAMES = ("metadata.yaml", "metadata")
 # phase none: all could carry answers that were revealed to it, which other masks hide.
 _SHOWN_FAULT = 300
 _FAULT_OF_A_ROUND = re.compile(r"(.*?, (?:after )?round \d+, \w+): .*", re.DOTALL)
-# The default queue of the platform ends a run after ten minutes: ten masks and the curve have this
-# many seconds, and some are left for the end.
+# The platform's default queue ends a run after ten minutes: masks and curve have so many seconds.
 LIMITS = Limits(seconds=45.0, memory=4 << 30)
 _ALL_SECONDS = 540.0
 

@@ -33,16 +33,14 @@ import numpy as np
 import played
 
 SCORES_NAME, PAGE_NAME = "scores.json", "detailed_results.html"
-# Digits of the standard error on the leaderboard. The platform ranks equal scores by the columns
-# that follow, and by time where these are equal too, as they mostly are with so few digits.
+# Few, so that equal scores mostly have equal errors: then the platform ranks them by time.
 _ERROR_DIGITS = 4
 _RECEIVED = (
     "Received, and complete. The scores of this phase are published by the organisers after its "
     "end."
 )
-# The score by the columns of the leaderboard, and the page's template with what explains the score:
-# a function that returns first an evaluation, last what the page shows. Without the answers, which
-# are not here in the private phase, a submission is only checked: None.
+# The score by the leaderboard's columns, the page's template, and a function that returns first an
+# evaluation, last what the page shows; None where a submission is only checked, without answers.
 Judged = tuple[dict[str, float], str, Callable[[], tuple[Any, ...]]] | None
 
 
@@ -54,8 +52,7 @@ def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
     os.chdir(submission_dir)
     output_dir.mkdir(parents=True, exist_ok=True)
     try:
-        # What the platform took before a phase began, as it does through its interface; an
-        # organiser who plays the platform keeps the dates in other ways.
+        # The platform's interface takes submissions early; who plays it keeps the dates otherwise.
         is_early = datetime.now(UTC).isoformat(sep=" ") < settings["starts"]
         if is_early and not os.environ.get("RUN_LOCALLY"):
             raise InputError(f"this phase begins on {settings['starts']} UTC: not scored before")

@@ -2,5 +2,4 @@
 
 from unittest.mock import MagicMock
 
-# A progress bar that nobody sees.
 tqdm = MagicMock()

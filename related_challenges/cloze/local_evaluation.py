@@ -41,7 +41,6 @@ def main(doc: str | None = __doc__) -> None:
         (f"{kind}: {str(name) or 'unknown'}", own.to_numpy())
         for kind in ("domain", "reasoning")
         if asked[kind].any()
-        # What is unknown comes last.
         for name, own in sorted(asked.groupby(kind)["score"], key=lambda group: not group[0])
     ]
     rows = [

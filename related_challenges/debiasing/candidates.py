@@ -25,8 +25,7 @@ FEWEST_CLICKS = 4
 N_SIMILAR, N_CLOSE = 300, 350
 # Two clicks count as at once if about so much time, as a share of the phase, lies between them.
 AT_ONCE = 0.002
-# Length of the items' vectors.
-N_DIMENSIONS = 128
+N_DIMENSIONS = 128  # of the items' vectors
 
 
 def mask_latest(
@@ -102,9 +101,9 @@ def find_candidates(
     phase: recommend.Phase,
 ) -> tuple[pd.DataFrame, pd.DataFrame, clicks.FloatArray]:
     """Return candidates of the test users, not yet clicked, by user (place among them) and item
-    (number): score, the sum of similarities to the user's clicks, later ones more; rank by score
-    from 0, or `N_SIMILAR`; share of the user's best score; closeness, the cosine of both vectors;
-    and return neighbours and vectors of all items.
+    (number): score, the sum of similarities to the user's clicks, later ones more; rank by score,
+    from 0 (`N_SIMILAR` for all later ones); share of the user's best score; closeness, the cosine
+    of both vectors; and return neighbours and vectors of all items.
     """
     n_items, neighbours = len(phase.item_ids), find_neighbours(phase)
     pairs = (neighbours["item"], neighbours["neighbour"])

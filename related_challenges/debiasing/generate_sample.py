@@ -21,8 +21,7 @@ import pandas as pd
 N_USERS, N_ITEMS, N_THEMES = 900, 500, 20
 # Each phase covers a window of this length in time and begins STEP after the previous one.
 WINDOW, STEP = 3 / 12, 1 / 12
-# How long a user is active.
-SPAN = 0.3
+SPAN = 0.3  # of a user's activity
 
 
 def write_sample(folder: Path, seed: int) -> None:

@@ -21,9 +21,10 @@ HISTORY = 1.0
 
 @dataclass(frozen=True)
 class Phase:
-    """All clicks of a phase and of the time before it, by user and time, users and items numbered
-    from 0; time goes from 0 for the first of the phase to 1 for the last, down to -`HISTORY`
-    before; test users are to be recommended to, some perhaps without a click, at their query time.
+    """All clicks of a phase and of the time before it, users and items numbered from 0, by user and
+    time, from 0 for the first of the phase to 1 for the last, down to -`HISTORY` before it; test
+    users, some perhaps without a click, are to be recommended to, at the time of the click asked
+    for.
     """
 
     user: clicks.IntArray
@@ -34,8 +35,7 @@ class Phase:
     test_user: clicks.IntArray
     query_time: clicks.FloatArray
     n_users: int
-    # For messages.
-    name: str = ""
+    name: str = ""  # for messages
 
     def by_user(self, values: clicks.FloatArray) -> csr_array:
         """Return a value for each click as a matrix, (users, items), added up."""
@@ -111,8 +111,8 @@ def places_from_latest(phase: Phase) -> clicks.IntArray:
 
 
 def best_items(phase: Phase, scores: csr_array) -> clicks.IntArray:
-    """Return every test user's fifty best items, not yet clicked, as ids, (test users, 50), by
-    scores of at least 0, (test users, items); items without one follow in order of popularity.
+    """Return the ids of every test user's fifty best items, not yet clicked, best first, by scores
+    of at least 0, (test users, items); items without one follow in order of popularity.
     """
     n_clicks = np.bincount(phase.item, minlength=len(phase.item_ids))
     # Below every score that is above 0.

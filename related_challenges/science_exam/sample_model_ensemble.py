@@ -72,7 +72,7 @@ def main() -> None:
 
 
 def describe(questions: pd.DataFrame, members: list[str], vectorizer: TfidfVectorizer) -> csr_array:
-    """Describe options by scores, relative to the five, and words, (5 * questions, features)."""
+    """Describe options by standardised scores and words' TF-IDF, (5 * questions, features)."""
     blocks = []
     for member in members:
         if member == "words":

@@ -83,7 +83,7 @@ def find_nearest(has: csr_array, spelling: csr_array) -> csr_array:
 
 
 def of_words(words: csr_array, compute: Callable[[IntArray], FloatArray]) -> FloatArray:
-    """Compute a value of every row's words, (rows,), 0 of none, at their places in the data."""
+    """Compute a value of every row's words, (rows,), 0 of none, from their places in the data."""
     result, n_words = np.zeros(words.shape[0]), np.diff(words.indptr)
     for n in np.unique(n_words[n_words > 0]):
         rows = np.flatnonzero(n_words == n)
@@ -200,9 +200,9 @@ class Matches:
 
 
 def mark_words(answers: pd.DataFrame) -> list[str]:
-    """Return every answer's words and pairs of them, and marked, as ``+not``, alike for all
-    questions: ``=word`` is in a reference too, ``?word`` only in the question, ``+word`` in
-    neither, and ``-word`` is lacking, but in the most similar reference.
+    """Return every answer's words and pairs of words, and the words marked alike for all questions:
+    ``=word`` is in a reference too, ``?word`` only in the question, ``+word`` in neither, and
+    ``-word`` in the most similar reference, but not in the answer.
     """
     marked = []
     for text, question, references in zip(

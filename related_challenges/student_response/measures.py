@@ -9,7 +9,6 @@ import responses
 
 MACRO, MICRO, CORRECTIVE = "macro average", "micro average", "corrective feedback"
 BEETLE, SCIENTSBANK = "beetle", "sciEntsBank"
-# Of a test set with as many labels.
 HEADER = ["test set", "labels", "answers", "accuracy", "macro F1", "weighted F1"]
 
 # Of a system, in as many digits as the source has, nothing where none was found.

@@ -25,7 +25,6 @@ LABEL_SETS = {
     3: ("correct", "contradictory", "incorrect"),
     2: ("correct", "incorrect"),
 }
-# Every label once.
 ALL_LABELS = tuple(dict.fromkeys(name for names in LABEL_SETS.values() for name in names))
 # A system may fail to interpret an answer; that is not a label, and leads to no feedback.
 UNINTERPRETABLE = "uninterpretable"
@@ -35,8 +34,7 @@ ANSWERS, QUESTIONS, DOMAINS = SCENARIOS = (
 )  # fmt: skip
 CORE = "Core"
 
-# Number of a label that is not known.
-UNKNOWN = -1
+UNKNOWN = -1  # number of a label that is not known
 # Of the most frequent label, to learn from: settings are chosen on five parts of them.
 MIN_ANSWERS = 5
 
@@ -47,8 +45,8 @@ Splits = list[tuple[BoolArray, BoolArray, IntArray]]
 
 
 def read_responses(folder: Path, *, reads_labels: bool | None = True) -> pd.DataFrame:
-    """Read all answers of a folder, or of its test sets, one XML file for each question, with
-    labels, without (False), or, with None, if any answer has one.
+    """Read all answers of a folder, or of its test sets, one XML file for each question; labels are
+    read, or not (False), or if any answer has one (None).
     """
     files = _find_files(folder)
     elements = pd.DataFrame(

@@ -87,8 +87,10 @@ def main() -> None:
 
 
 def ask_words(terms: csr_array, label: IntArray, train: BoolArray, group: IntArray) -> FloatArray:
-    """Ask linear models on weights of terms for each label's score, (answers, labels); of answers
-    to learn from models of other groups: by question, if answers to new ones are to be predicted.
+    """Ask linear models on the weights of terms for each label's score, shape (answers, labels).
+
+    On the answers to learn from, the opinion is that of a model of other groups: what must stay
+    together is the question of an answer if answers to new questions are to be predicted.
     """
     rows = np.flatnonzero(train)
     own_group = np.unique(group[rows], return_inverse=True)[1]

@@ -275,9 +275,9 @@ class StudentPosterior:
 def _match_moments(
     mean: FloatArray, variance: FloatArray, is_right: IntArray, guessing: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Fit a Gaussian to a Gaussian times an answer's likelihood, by Gauss-Hermite quadrature:
-    slope, curvature, P(answer), for mean + variance · slope and variance − variance² · curvature;
-    what looks guessed, a surprising right answer, never makes the variance larger.
+    """Fit a Gaussian, mean + variance · slope and variance − variance² · curvature, to a Gaussian
+    times an answer's likelihood; return slope, curvature and P(answer); a surprising right answer,
+    which looks guessed, would make the variance larger: it is left as it is.
     """
     deviation = np.sqrt(variance)
     right = guessing + (1 - guessing) * _sigmoid(mean[:, None] + deviation[:, None] * _NODES)
