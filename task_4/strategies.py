@@ -116,8 +116,8 @@ def maximum_information(posterior: Posterior, askable: BoolArray, hidden: FloatA
 def kullback_leibler(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -> IntArray:
     """The question whose answer tells abilities around the estimate best from the estimate.
 
-    It maximises KL(x) = Σ_y P(y | x̂) log [P(y | x̂) / P(y | x)], averaged over the posterior of
-    the logit, all that matters, x ~ N(x̂, aᵀ Σ a) (Chang and Ying 1996, the index KLP).
+    It maximises KL(x) = Σ_y P(y | x̂) log [P(y | x̂) / P(y | x)], averaged over the posterior x ~
+    N(x̂, aᵀ Σ a), since only the logit matters (Chang and Ying 1996, the index KLP).
     """
     row, column = np.nonzero(askable)
     mean = posterior.mean[row, column][:, None]

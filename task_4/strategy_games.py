@@ -86,8 +86,7 @@ def play(
     seed: int = 0,
 ) -> PlayedGame:
     """Ask every student with one strategy, no question more than a share `max_exposure` of them,
-    until the overall ability's standard error is `stop_at_error`; the seed is for draws and who is
-    first.
+    until the overall ability's standard error is `stop_at_error`; `seed` also says who is first.
     """
     state = GameState(reference, mask, rules)
     state.require_askable(n_questions, ": choose a smaller --questions")

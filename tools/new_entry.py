@@ -84,7 +84,7 @@ def entry_name(text: str) -> str:
 
 
 def copy_model(folder: Path, model: str, name: str) -> Path:
-    """Copy a sample model, a script or, without its weights, a package of task 4."""
+    """Copy a sample model, a script or, in task 4 and without its weights, a package."""
     if folder.name == "task_4":
         source, target = folder / model, folder / name
         sources = [path.parent for path in folder.glob("*/train_model.py")]

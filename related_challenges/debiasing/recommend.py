@@ -21,10 +21,9 @@ HISTORY = 1.0
 
 @dataclass(frozen=True)
 class Phase:
-    """All clicks of a phase and of the time before it, users and items numbered from 0, by user and
-    time, from 0 for the first of the phase to 1 for the last, down to -`HISTORY` before it; test
-    users, some perhaps without a click, are to be recommended to, at the time of the click asked
-    for.
+    """All clicks of a phase and before it, users and items numbered from 0, by user and time, from
+    0 for the first of the phase to 1 for the last, down to -`HISTORY` before it; test users, some
+    perhaps without a click, are to be recommended to, at the time of the click to be predicted.
     """
 
     user: clicks.IntArray
