@@ -9,10 +9,7 @@ import torch
 
 
 class Adam(torch.optim.Adam):
-    """The same steps as PyTorch's own. Its methods are wrapped so that they can be compiled, for
-    which `torch._dynamo` is imported: a second of processor time, and five where that was never
-    imported before. Here nothing is compiled, and what is wrapped is enough.
-    """
+    """PyTorch's own steps, not wrapped so that they can be compiled."""
 
     add_param_group = inspect.unwrap(torch.optim.Adam.add_param_group)
     zero_grad = inspect.unwrap(torch.optim.Adam.zero_grad)

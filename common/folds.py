@@ -25,9 +25,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 def assign_folds(group: IntArray, n_folds: int, seed: int | Sequence[int]) -> npt.NDArray[np.int32]:
-    """Assign examples, whose groups are numbered from 0, to as many folds, which groups share
-    evenly; both have the shape (examples,).
-    """
+    """Return the fold of each example, whose groups, numbered from 0, the folds share evenly."""
     n_groups = int(group.max(initial=-1)) + 1
     if n_groups < 2:
         raise InputError(

@@ -213,12 +213,8 @@ def read_table(
     keep_others: bool = False,
     report: Report = stop,
 ) -> pd.DataFrame:
-    """Read columns of a CSV file, typed and checked; with `keep_others` all further ones, as text.
-
-    Tolerates CR and CRLF line ends, blank lines, a byte order mark, columns in any order, whole
-    numbers that are written as ``1.0``, and ``True`` and ``False`` in a column that may hold them.
-    `InputError` if a column is missing, the file is cut off or holds no rows, or a value is wrong;
-    if `report` does not raise, a wrong cell becomes `Column.missing`.
+    """Read columns of a CSV file, typed and checked, with `keep_others` all further ones, as text;
+    a wrong cell is `Column.missing` if `report` does not raise.
     """
     source = source if isinstance(source, Source) else file_source(source)
     header = read_header(source)
@@ -442,10 +438,7 @@ def parse_json(text: str) -> Any:
 
 @contextmanager
 def atomic_write(*paths: Path) -> Iterator[list[BinaryIO]]:
-    """Write files beside their destination; rename them all at the end, or none on any failure.
-
-    Missing folders are made; a destination that cannot be written is an `InputError` before.
-    """
+    """Write files beside their places, and rename all at the end, or none on any failure."""
     for path in paths:
         require_place(path)
     partial = [partial_beside(path) for path in paths]

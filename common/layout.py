@@ -117,10 +117,7 @@ def answers_path(task: int, phase: str) -> Path:
 
 
 def submission_path(task: int, phase: str) -> Path:
-    """Return where the submission lies that is scored: for a phase, or for the local split.
-
-    The challenge's guide keeps the latter beside the split: where there are two, it is the newer.
-    """
+    """Return where the submission lies; for the local split the newer, beside the split or not."""
     if phase in PHASES:
         return SUBMISSION_DIR / submission_name(task)
     places = [folder / local_submission_name(task) for folder in (TEST_OUTPUT_DIR, TEST_INPUT_DIR)]

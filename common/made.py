@@ -152,9 +152,7 @@ def this_process(
     made_from: Sequence[Path] | None = None,
     split: str = "",
 ) -> Made:
-    """Return the record of complete files, still open, by their names in the folder where they will
-    lie: made from the files given, or else from all that this process has checked.
-    """
+    """Return the record of complete open files in a folder, made from files or all checked."""
     for file in (files or {}).values():
         file.flush()
     known = CHECKED if made_from is None else {path: fingerprint(path) for path in made_from}
@@ -241,9 +239,7 @@ def record_path(path: Path) -> Path:
 
 
 def require_current(paths: Iterable[Path]) -> None:
-    """Raise `InputError` if a file is not the one that its record describes, or what it was made
-    from has changed; files without a record pass. All are then what this process learns from.
-    """
+    """Raise `InputError` if a file, or what it was made from, has changed; note what is read."""
     for path in filter(Path.is_file, paths):
         if path.name in layout.STAMP_OF_FILE and (made := _read_beside(path)):
             if not matches(path, made.files.get(path.name)):
@@ -310,11 +306,7 @@ def matches(path: Path, known: object) -> bool:
 
 
 def read_marker(data_dir: Path) -> dict[str, Any] | None:
-    """Read which files in a folder laid out like `data/` are simulated.
-
-    ``files``, and ``replaced`` while these are replaced, hold a fingerprint for each name such as
-    ``train_data/train_task_1_2.csv``. None if there is no marker, or a damaged one.
-    """
+    """Read fingerprints of simulated `files`, and those `replaced`, by name; None without any."""
     try:
         marker = json.loads((data_dir / layout.SIMULATED_MARKER_NAME).read_bytes())
         names = [*marker["files"].keys(), *marker.setdefault("replaced", {}).keys()]

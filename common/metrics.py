@@ -71,11 +71,7 @@ def score_probabilities(
     probability: npt.NDArray[np.floating[Any]],
     predicted: IntArray | None = None,
 ) -> ProbabilityScores:
-    """Score the probabilities of every category, shape (answers, categories).
-
-    `truth` says what happened, from 0 to categories - 1, and `predicted` what was predicted beside
-    them, by default the most probable category. Rows of probabilities sum to 1, but for rounding.
-    """
+    """Score probabilities, (answers, categories); truth and prediction are categories from 0."""
     # scikit-learn takes a second to import, and only this function needs it.
     from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
@@ -112,13 +108,7 @@ def score_probabilities(
 
 
 def clustered_standard_error(right: npt.NDArray[Any], cluster: IntArray) -> float:
-    """Return the standard error of a share whose answers come in clusters, such as of one student.
-
-    Answers of one student are not independent, so that the usual formula promises too much (Liang
-    and Zeger 1986): the square root of sum over clusters of (sum of deviations from the share)²,
-    with the correction clusters / (clusters - 1), over the number of answers; NaN for one cluster.
-    Both arrays have the shape (answers,): 0 or 1, and the number of the cluster, from 0.
-    """
+    """Return a share's standard error by clusters from 0 (Liang and Zeger 1986); NaN for one."""
     deviation = np.bincount(cluster, right - np.mean(right))
     n_clusters = int((np.bincount(cluster) > 0).sum())
     if n_clusters < 2:
@@ -159,11 +149,7 @@ def expert_concordance(judgements: pd.DataFrame) -> FloatArray:
 
 
 def bootstrap_agreement(agrees: pd.DataFrame) -> FloatArray:
-    """Resample the pairs, and return every expert's agreement in each draw, (samples, experts).
-
-    Pairs are drawn with replacement, as many as there are (Efron 1979); a pair brings the
-    judgements of all experts along: whether a ranking agrees with them, 1, 0 or NaN.
-    """
+    """Return every expert's agreement in samples of the pairs (Efron 1979), (samples, experts)."""
     n_pairs = len(agrees)
     rng = np.random.default_rng(0)
     drawn = rng.multinomial(n_pairs, np.full(n_pairs, 1 / n_pairs), size=_N_DRAWS)

@@ -107,11 +107,7 @@ def write_probabilities(
 
 
 def read_probabilities(path: Path, task: int | None = None) -> Probabilities:
-    """Read a file of probabilities of task 1 or 2, by default of that which its columns tell.
-
-    Raises `InputError` if it is missing or no such file, lacks a column, holds anything but
-    probabilities, names a pair twice, or its rows do not sum to 1 (task 2).
-    """
+    """Read and check probabilities of task 1 or 2, by default of that which its columns tell."""
     io.require_file(path)
     try:
         table = pd.read_parquet(path, engine="pyarrow", page_checksum_verification=True)

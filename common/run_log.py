@@ -77,11 +77,7 @@ def now() -> str:
 
 
 def append_line(path: Path, record: dict[str, Any]) -> None:
-    """Append one line of JSON to a file so that neither a kill nor another writer splits it.
-
-    Where an earlier line was cut off nevertheless, by a full disk, it ends there and the new one
-    begins on a line of its own; two writers at once can so leave an empty line.
-    """
+    """Append a line of JSON that neither a kill nor another writer splits, also after a cut one."""
     # JSON has no NaN and infinities, which Python writes nevertheless.
     plain = json.loads(json.dumps(record, default=_plain), parse_constant=lambda name: None)
     line = json.dumps(plain, ensure_ascii=False) + "\n"

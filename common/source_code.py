@@ -91,9 +91,7 @@ def flags_of(script: Path) -> set[str]:
 
 
 def commands_in_header(script: Path) -> list[tuple[list[str], str]]:
-    """Return the commands under "Run:" in a script's docstring, each without `python` and what is
-    optional, and what is said of it beside it.
-    """
+    """Return commands under "Run:" in a header, without optional parts, and notes beside them."""
     # Also of a script that is not Python: whoever runs it says so.
     text = script.read_text(encoding="utf-8", errors="replace")
     found = re.search(r"^Run:((?:\s+python .*)+)", text, re.MULTILINE)

@@ -106,25 +106,7 @@ def write_predictions(
 
 
 def rank_by_quality(question: IntArray, quality: npt.NDArray[Any]) -> IntArray:
-    """Rank questions, the best first; equal quality by QuestionId, unknown quality (NaN) last.
-
-    Parameters
-    ----------
-    question
-        QuestionIds, shape (questions,).
-    quality
-        A number for each question; higher is better.
-
-    Returns
-    -------
-    array of int64, shape (questions,)
-        Rank of each question, 1 the best, every rank once.
-
-    Raises
-    ------
-    InputError
-        If there is not one quality for each question.
-    """
+    """Return ranks, 1 for the highest quality, int64; of equals by QuestionId, NaN last."""
     if np.shape(quality) != question.shape:
         raise InputError(
             f"quality has shape {np.shape(quality)}, expected {question.shape}, one for each "
@@ -233,9 +215,7 @@ def read_pair_values(source: io.Source, column: Column, report: Report = stop) -
 def find_pairs(
     name: str, found: pd.DataFrame, wanted: pd.DataFrame, wanted_in: Path, report: Report = stop
 ) -> tuple[IntArray, BoolArray]:
-    """Return the row of each wanted pair in a file of that name, -1 for those missing, which are
-    reported, and which rows, bool, nobody wanted.
-    """
+    """Return the row of each wanted pair, -1 if missing, which is reported, and which are extra."""
     keys, wanted_keys = (
         pair_keys(pairs["UserId"], pairs["QuestionId"]) for pairs in (found, wanted)
     )
@@ -272,10 +252,7 @@ def _name_pairs(pairs: pd.DataFrame, rows: npt.NDArray[np.int64]) -> str:
 
 
 def read_ranking(path: Path, template: Path, report: Report = stop) -> pd.Series:
-    """Read a submission of task 3: the rank of each QuestionId of a template, 1 the best.
-
-    Ranks must be 1 to n, each once; a cell that was reported as faulty is -1.
-    """
+    """Read the ranks of a template's QuestionIds, 1 to n, each once; -1 was reported as faulty."""
     expected = read_ranking_template(template)
     source = submission_source(path, 3, template, report)
     columns = (schema.QUESTION_ID, schema.RANKING)

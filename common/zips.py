@@ -117,10 +117,7 @@ def unpack(path: Path, folder: Path, max_size: int) -> None:
 
 
 def zip_source(path: Path, member: str, max_size: int, report: Report = stop) -> Source:
-    """Return the only file of a zip, which must have this name, as a source: it is unpacked once.
-
-    What is reported leaves one CSV that can still be read.
-    """
+    """Return the only file of a zip, of this name, as a source; a fault reported leaves one CSV."""
     with open_zip(path) as archive:
         members = archive.infolist()
         names = [info.filename for info in members]

@@ -40,22 +40,16 @@ _Reply = tuple[dict[str, Any], list[npt.NDArray[Any]]]
 
 
 class Limits(NamedTuple):
-    """What an entry may use: wall time in seconds for one game, start, rounds and predictions
-    together, and bytes of address space, on systems that can limit it (Linux).
-    """
+    """Seconds of wall time for one game, from the start on, and bytes of address space (Linux)."""
 
     seconds: float = 600.0
     memory: int = 8 << 30
 
 
 class EntryProcess:
-    """A process for an entry, a fresh one in a fresh copy of its files for every `with` block.
-
-    The submission is a folder or a zip. `files`, by the names that they get, are what the challenge
-    gives to every entry; they replace files of the entry that have the same name. `hidden` is the
-    file that holds the answers: its folder is out of reach, no variable names it. `changed` tells
-    for each method which of its arguments the entry changed, `memory_limited` whether the system
-    limited its memory, `isolation` what kept it from files and processes.
+    """An entry, folder or zip, in a process: a fresh one in a fresh copy of its files for every
+    `with` block, to which `files` are added by the names that they get; the folder of `hidden` is
+    out of reach, and `changed` tells for each method which of its arguments the entry changed.
     """
 
     def __init__(

@@ -68,10 +68,7 @@ class UnfitError(Exception):
 
 
 def call(entry: Any, method: str, arrays: Sequence[_Array]) -> tuple[_Array | None, list[str]]:
-    """Call a method of an entry with int64 copies of arrays; `UnfitError` if that cannot be.
-
-    Returns what the method returned, None for `update_model`, and which of its copies it changed.
-    """
+    """Call a method with int64 copies of arrays; return its result and which of them it changed."""
     copies = [array.astype(np.int64) for array in arrays]
     result = _find_method(entry, METHODS.get(method, (method,)))(*copies)
     compared = zip(ARGUMENTS, copies, arrays, strict=False)
@@ -156,11 +153,8 @@ def _limit_memory(n_bytes: int) -> bool:
 
 
 def main(memory: int, walls: dict[str, int]) -> None:
-    """Tell which walls are in force, then answer requests until there are no more.
-
-    The process has so many bytes of address space. Both streams are moved to private descriptors,
-    so that whatever the entry prints goes to stderr and cannot garble a reply.
-    """
+    """Tell which walls are in force, then answer requests; `memory` is bytes of address space."""
+    # What the entry prints goes to stderr, and cannot garble a reply.
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

@@ -54,12 +54,9 @@ class Rules:
 
 @dataclass(frozen=True)
 class Reference:
-    """The students to be examined, with all their answers; matrices (students, questions).
-
-    `name` is the file, for messages; `student` the UserId of every row, in increasing order. Column
-    j is QuestionId j. `is_correct` is 1 right, 0 wrong, -1 not answered, `option` the option
-    chosen, 1 to 4, -1 not answered or not known, both int8. `targets` tells for each mask of the
-    file, by its column's name, which answers are to be predicted.
+    """The students to be examined, UserIds increasing, with all their answers: matrices (students,
+    questions), column j being QuestionId j, `is_correct` 1 right, 0 wrong, -1 not answered,
+    `option` 1 to 4, -1 not answered or unknown, both int8, and `targets` by their column.
     """
 
     name: str
@@ -78,9 +75,7 @@ class Reference:
 
 
 def read_reference(path: Path, n_questions: int = 0) -> Reference:
-    """Read the students to be examined from a file of answers with one mask, IsTarget, or several,
-    IsTarget_0 and so on; of more than `n_questions` if the file holds larger QuestionIds.
-    """
+    """Read students and masks (IsTarget, or IsTarget_0, …) of at least `n_questions` questions."""
     answers = read_answers(path, masks=True)
     masks = {f"{name}": answers[name] for name in answers if schema.is_target_name(f"{name}")}
     for name, values in masks.items():
@@ -116,11 +111,9 @@ def make_reference(
 
 
 class GameState:
-    """What is revealed, and what may be asked, in a game with one mask.
-
-    `can_query` tells which questions may be asked now, bool, shape (students, questions); `chosen`
-    holds the QuestionIds asked so far, one array of shape (students,) for each round; `truth` is 1
-    right, 0 wrong for every target, int8.
+    """What is revealed in a game with one mask; `can_query`, bool, (students, questions), says what
+    may be asked, `chosen` holds QuestionIds, (students,) a round, `truth` 1 right, 0 wrong by
+    target, int8.
     """
 
     def __init__(self, reference: Reference, mask: str, rules: Rules) -> None:
@@ -239,9 +232,7 @@ class Entry(Protocol):
 
 
 class LocalEntry(NamedTuple):
-    """An entry in this process, for tests of one that is trusted: an object with the methods of
-    `Submission` in `submission_templates/submission_model_task_4.py`.
-    """
+    """An entry in this process, for tests of a trusted one: it has the methods of `Submission`."""
 
     submission: Any
 
@@ -277,9 +268,7 @@ def play(
     on_round: Callable[[], object] = lambda: None,
     with_probability: bool = False,
 ) -> Game:
-    """Play the ten rounds with a fresh entry, as the challenge does; then ask for its predictions,
-    and possibly probabilities. An entry that fails or breaks a rule raises `EntryError`.
-    """
+    """Play the rounds with a fresh entry, then let it predict; `EntryError` if it breaks a rule."""
     for state in _states(entry, reference, mask, rules):
         if state.chosen:
             on_round()
@@ -292,9 +281,7 @@ def play(
 def replay(
     entry: Entry, reference: Reference, mask: str, chosen: IntArray, rules: Rules = Rules()
 ) -> FloatArray:
-    """Reveal given questions, shape (students, N_ROUNDS), instead of the entry's own choices, and
-    return its accuracies after 0, 1, … questions, shape (N_ROUNDS + 1,); faults as of `play`.
-    """
+    """Reveal given questions, (students, N_ROUNDS); return the accuracies before and after each."""
     scores = []
     for state in _states(entry, reference, mask, rules, chosen):
         prediction = state.ask(entry, f"after round {len(state.chosen)}", "predict")

@@ -69,9 +69,7 @@ _SHARED_MEMORY = "/dev/shm"
 
 
 def readable_paths(hidden: Iterable[str]) -> list[str]:
-    """List the files of Python, its packages and the system's libraries; `ValueError` if one holds
-    a hidden folder. One that is only searched (`PYTHONPATH`) is left out then.
-    """
+    """List files of Python and the system; `ValueError` if one needed holds a hidden folder."""
     prefixes = {sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix}
     needed = [f"{prefix}/{part}" for prefix in prefixes for part in _OF_PREFIX]
     needed += [sys.executable, os.path.dirname(os.__file__), *site.getsitepackages(), *_SYSTEM]
@@ -159,9 +157,7 @@ def _enter_namespaces() -> bool:
 
 
 def _enter_root(folder: Path, readable: Iterable[str]) -> bool:
-    """Give this process a root of its own, all for reading only but its own folder's `entry` and
-    `tmp` and an empty /dev/shm; False if the system refuses, and nothing has changed.
-    """
+    """Enter a root for reading only, but `entry`, `tmp` and an empty /dev/shm; False if refused."""
     root = f"{folder}/root"
     try:
         _call("unshare", _NEW_MOUNTS)
@@ -200,9 +196,7 @@ def _mount(source: str, target: str, flags: int, kind: bytes | None = None) -> N
 
 
 def _expose(path: str, root: str, bound: set[str]) -> None:
-    """Make a path appear in a new root, and the links that lead to it, unless what is `bound` has
-    brought it there.
-    """
+    """Make a path, and links that lead to it, appear in a new root, unless `bound` holds it."""
     place = ""
     for name in path.split("/")[1:]:
         place += f"/{name}"
@@ -268,9 +262,7 @@ def ruleset(version: int) -> bytes:
 
 
 def restrict(readable: Iterable[str], writable: Iterable[str], version: int) -> int:
-    """Give up, for good, everything that Landlock can refuse, but reading and executing some files,
-    and doing in others everything but making devices; return the version in force, 0 if refused.
-    """
+    """Let this process only read some files and write others; return the version, 0 if refused."""
     # It holds for the calling thread and what it starts, so it must come before other threads.
     version = min(version, landlock_version())
     if version < 1:
@@ -376,9 +368,7 @@ def _load(place: int) -> bytes:
 
 
 def _guard_files(folder: Path, readable: Iterable[str]) -> None:
-    """Let Python open only files in one folder, Python's own and the system's: it catches an entry
-    that reads data where they lie on one machine, such as the hidden answers of the local split.
-    """
+    """Let Python open only files in one folder, Python's own and the system's."""
     system = ["/dev", "/etc", "/proc", "/sys", "/System", "/var/lib"]
     windows = [os.environ[name] for name in ("SystemRoot", "ProgramFiles") if name in os.environ]
     # Unlike Path.home, this raises nothing where there is no home.
@@ -409,9 +399,8 @@ def _guard_files(folder: Path, readable: Iterable[str]) -> None:
 
 
 def _supervise(has_namespaces: bool, folder: Path) -> None:
-    """Split this process in two: return in the one for the entry, and stay in the other until that
-    has ended, the evaluator terminates this one, or is gone; then end all that the entry started,
-    remove the folder, and end as the entry did.
+    """Fork, and return in the entry's process; the other waits until it, or the evaluator, has
+    ended, ends all that the entry started, removes the folder, and ends as the entry did.
     """
     # Whoever started the evaluator may have had it ignored: then nobody could be waited for.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -566,11 +555,7 @@ def _protect(folder: Path, readable: list[str], allowed: Mapping[str, int]) -> d
 
 
 def main() -> None:
-    """Isolate this process as the first line of stdin says, and run the runner in it.
-
-    The line is an object of JSON: ``memory`` (bytes of address space), ``hidden`` (folders),
-    ``walls`` (those that may be used, as in `WALLS`).
-    """
+    """Isolate this process as a line of JSON on stdin says, and run the runner in it."""
     # Without a buffer: what comes next is for the runner.
     with open(0, "rb", buffering=0, closefd=False) as requests:
         settings = json.loads(requests.readline())

@@ -27,9 +27,7 @@ import numpy as np
 
 
 def training_parser(doc: str | None, *, several: bool = True) -> argparse.ArgumentParser:
-    """Make the parser of a `train_model.py` from its docstring, for several training files, which
-    hold different students, or one; a model adds its own flags.
-    """
+    """Make the parser of a `train_model.py`, for one file or several, of different students."""
     p = cli.parser(doc)
     cli.add_folder(p, "--input_dir", "data/train_data")
     p.add_argument("--train_data", help=f"default {layout.TRAIN_TASK_3_4}")
@@ -124,9 +122,7 @@ def _record_training(folder: Path, students: IntArray) -> None:
 
 @contextmanager
 def for_local_split(package: Path, reference: Path) -> Iterator[Path]:
-    """Give a package, or if it was trained on students of the local split, a copy that its own
-    `train_model.py` trains with --local.
-    """
+    """Give a package; if it knows students of the local split, a copy trained with --local."""
     trainer, origin = package / "train_model.py", read_origin(package)
     known = _trained_students(package) if trainer.is_file() else None
     examined = io.read_table(reference, [schema.USER_ID])["UserId"]

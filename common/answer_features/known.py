@@ -28,11 +28,7 @@ _MIN_EXPECTED = 0.05
 
 
 class Known:
-    """Answers whose outcomes may be used: of the training answers all but those `held_out`.
-
-    Arrays with one row each, and others by student or question. A `start` is an item response model
-    from which that of these answers may go on; it has learned from none of those held out.
-    """
+    """The outcomes that may be used: of training answers not `held_out`; `start` knows no other."""
 
     def __init__(
         self,
@@ -41,7 +37,6 @@ class Known:
         held_out: BoolArray | None = None,
         start: ItemResponseModel | None = None,
     ) -> None:
-        """Find what follows from the outcomes, whatever is asked."""
         rows = np.arange(len(answers)) if held_out is None else np.flatnonzero(~held_out)
         rows = rows.astype(np.int32)
         own = answers if held_out is None else answers.iloc[rows]
@@ -87,12 +82,7 @@ class Known:
 
 
 def cut(n_answers: int, seed: int) -> tuple[IntArray, int]:
-    """Cut the training answers into parts at random, and say how many of these to hold out.
-
-    Ten; of more than 125,000 answers five, or more that hold 125,000 each. The numbers of the
-    parts, shape (answers,), are from 0; the first ones are to be held out, one at a time: as many
-    as hold 125,000 answers together, or fewer.
-    """
+    """Return each answer's part, from 0, at random, and how many, the first ones, to hold out."""
     n_parts = _N_PARTS if n_answers <= _ENOUGH else max(_N_PARTS_OF_MANY, n_answers // _ENOUGH)
     part = np.random.default_rng(seed).permutation(n_answers) % n_parts
     return part, min(max(1, _ENOUGH * n_parts // max(n_answers, 1)), n_parts)
@@ -101,10 +91,7 @@ def cut(n_answers: int, seed: int) -> tuple[IntArray, int]:
 def shrunk_mean(
     group: IntArray, value: FloatArray, n_groups: int, prior: float = 0.0
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the mean of each group, shrunk towards `prior`, and its number of values; float32.
-
-    Groups are numbered from 0; values of group -1 count for none.
-    """
+    """Return means of groups from 0, shrunk towards `prior`, and their sizes; -1 is no group."""
     if (group < 0).any():
         value, group = value[group >= 0], group[group >= 0]
     count = np.bincount(group, minlength=n_groups)

@@ -31,12 +31,8 @@ def similar_questions(
     n_neighbours: int = _N_NEIGHBOURS,
     max_products: int = _MAX_PRODUCTS,
 ) -> tuple[IntArray, FloatArray]:
-    """Find the questions that are most often answered by the same students.
-
-    Students and questions of the pairs are numbered. Of many answers, a random part of the students
-    is looked at: the squares of their numbers of answers are the work. Returned are for each
-    question its `n_neighbours` nearest, or all others, the most similar first, int32, and their
-    similarity: the cosine of the two sets of students, together / sqrt(one · other).
+    """Return for each question its `n_neighbours` nearest, or all others, the most similar first,
+    int32, and their cosines, together / sqrt(one · other), by a random part of many students.
     """
     order = np.random.default_rng(0).permutation(n_students)
     squares = np.bincount(student, minlength=n_students).astype(np.float64) ** 2
@@ -78,14 +74,10 @@ def nearest_answers(
     *,
     max_cells: int = _MAX_CELLS,
 ) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
-    """Find for each pair the student's known answers to the most similar questions.
-
-    `known` and `asked` are students and questions each; an answer to the very question asked for
-    never counts. `by_student` is the order of `known` by student, and where each student begins in
-    it, from `sort_answers`. Yielded are, block by block, places in `asked`, and for each of these
-    at most `n_nearest` places in `known`, int32, the most similar question first, -1 where there
-    are no more, with the similarities, 0 there. Results do not depend on `max_cells`, the size of
-    the table held in memory.
+    """Yield, block by block, places in `asked`, and for each at most `n_nearest` places in `known`
+    of the student's answers to other, the most similar questions first, int32, -1 where there are
+    no more, with similarities, 0 there; both hold students and questions, `by_student` what
+    `sort_answers` returns of `known`.
     """
     n_questions, k = neighbours.shape
     in_order, start = by_student

@@ -48,11 +48,7 @@ class Outcomes:
 
 
 def of_predictions(answers: pd.DataFrame) -> Outcomes:
-    """Return the outcomes of predicted answers (tasks 1, 2 and 4), in any order.
-
-    Of each are given UserId, QuestionId, truth, predicted and, if there are several, the part,
-    numbered from 0: the mask or fold that the answer belongs to.
-    """
+    """Return outcomes of answers: UserId, QuestionId, truth, predicted and perhaps part, from 0."""
     keys, student = pair_keys(answers["UserId"], answers["QuestionId"]), answers["UserId"]
     truth, predicted = answers["truth"].to_numpy(), answers["predicted"].to_numpy()
     part = answers["part"].to_numpy() if "part" in answers else np.zeros(len(keys), np.int8)

@@ -40,12 +40,9 @@ class LeftOut(NamedTuple):
 
 
 class PairFacts(NamedTuple):
-    """What is known about the pairs scored; a column is missing where nothing is known.
-
-    `pairs` has a row for each: student_code (0 to n - 1), majority (of the training answers to the
-    question, IsCorrect or AnswerValue, as the majority model predicts), and by its title on the
-    page each fact, as a category. `subjects` has a row for each subject of each question:
-    QuestionId, SubjectId, Name, Level, and Parent, the name of the subject above.
+    """What is known about the pairs scored: `pairs`, a row for each, has student_code (0 to n - 1),
+    majority, as the majority model predicts, and facts, categories by title; `subjects`, a row for
+    each subject of each question, has QuestionId, SubjectId, Name, Level and Parent, a name.
     """
 
     pairs: pd.DataFrame
@@ -60,10 +57,7 @@ class _MissingError(InputError):
 def read_facts(
     pairs: pd.DataFrame, task: int, *, reference: Path, train: Path, folder: Path
 ) -> PairFacts:
-    """Read what is known about pairs, given UserId and QuestionId in the order of the reference.
-
-    Looked at are the true answers, the training answers and the folder of the metadata.
-    """
+    """Read what is known about pairs of UserId and QuestionId, in the order of the reference."""
     student = pairs["UserId"].to_numpy()
     student_ids, student_code = number_ids(student)
     question_ids, question_code = number_ids(pairs["QuestionId"])
@@ -73,7 +67,6 @@ def read_facts(
 
     @contextmanager
     def part(what: str) -> Iterator[None]:
-        """Note what is left out if a file is not there or cannot be read."""
         try:
             yield
         except InputError as fault:

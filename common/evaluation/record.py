@@ -38,11 +38,7 @@ _MAX_NUMBER = 1e12
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """A score and where it comes from: the score files and the record are both made from this.
-
-    What it shares with `Result` means the same; without seconds, the record takes them from the
-    record of the submission.
-    """
+    """A score and where it comes from, for its files and the record; fields as in `Result`."""
 
     # As in `Result`; the title is by default that of the task.
     task: int | str
@@ -182,9 +178,7 @@ def fingerprint_of(reference: Path) -> str:
 
 
 def results_path(output_dir: Path) -> Path:
-    """Return the place of the record for score files in a folder: in data/test_output for all in
-    there or in that of a related challenge, else in the folder itself.
-    """
+    """Return where the record lies: in data/test_output for all in there, else in the folder."""
     folder = output_dir.resolve()
     is_inside = folder.is_relative_to(layout.TEST_OUTPUT_DIR)
     if folder.is_relative_to(layout.RELATED_DIR):

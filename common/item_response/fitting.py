@@ -242,11 +242,9 @@ def _score(probability: FloatArray, outcome: IntArray) -> tuple[float, float]:
 def _find_start(
     observations: Observations, n_stages: int, k: int, order: IntArray, seed: int
 ) -> tuple[Gaussians, Gaussians, Gaussians]:
-    """Return students, items and prior that a fit in k dimensions begins with.
-
-    One general ability is fitted first. The other dimensions begin where the residuals of that fit
-    vary most. All this with the first students of a random `order` only; and without guessing, or
-    the prior shrinks the other dimensions away before they have turned.
+    """Return students, items and prior to begin with: one general ability is fitted, to the first
+    students of a random `order`, and the other dimensions begin where its residuals vary most;
+    without guessing, or the prior shrinks those away before they have turned.
     """
     n_students, n_items = len(order), observations.n_items
     n_answers = np.diff(observations.start)
@@ -292,12 +290,8 @@ def _find_start(
 def _find_residual_directions(
     observations: Observations, state: ItemResponseModel, n: int, seed: int
 ) -> FloatArray:
-    """Find the directions over the items in which the residuals of a fit vary most.
-
-    They are the leading right singular vectors of the sparse matrix of residuals, by randomised
-    subspace iteration (Halko, Martinsson and Tropp 2011, "Finding structure with randomness",
-    algorithm 4.4): shape (items, n), scaled to a mean square of 1 over the answers, and cut off at
-    three times that.
+    """Return the leading right singular vectors of the residuals, (items, n), of mean square 1 over
+    the answers, by randomised subspace iteration (Halko, Martinsson and Tropp 2011, algorithm 4.4).
     """
     if n == 0:
         return np.zeros((observations.n_items, 0))

@@ -38,16 +38,9 @@ _MAX_COUNTED, _BLOCK = 1_000_000, 1 << 22
 def cluster_questions(
     student: IntArray, question: IntArray, seed: int = 0
 ) -> tuple[IntArray, IntArray]:
-    """Cluster the questions that the same students answer, on nested levels.
-
-    `student` and `question` are the ids of every pair that was answered or is to be answered, shape
-    (pairs,). Returned are the ids of the questions, increasing, and their clusters, int32, shape
-    (questions, levels), the largest ones first. There are no levels where all students answer the
-    same questions, or hardly ever two of the same.
-
-    The similarity of two questions is the cosine of who answered them, with many students that of a
-    random projection (Johnson and Lindenstrauss 1984). Clusters are merged by average linkage.
-    Nothing of the size questions × questions is ever kept.
+    """Return the questions, increasing, and their clusters, int32, (questions, levels), the largest
+    first, by average linkage of cosines of who answers them, of many students after a random
+    projection (Johnson and Lindenstrauss 1984); no levels where all answer the same, or hardly two.
     """
     question_ids, item = number_ids(question)
     student_ids, number = number_ids(student)
@@ -103,12 +96,7 @@ def _find_similarity(vectors: FloatArray) -> Any:
 
 
 def _merge(similarity: Any) -> Iterator[IntArray]:
-    """Yield the cluster of every item, int32 from 0, at each of the cuts.
-
-    All that are nearest to each other are merged at once, which gives in few steps the clusters of
-    merging the nearest pair only (Murtagh 1983, "A survey of recent advances in hierarchical
-    clustering algorithms").
-    """
+    """Yield clusters at each cut, int32 from 0, merging all mutually nearest (Murtagh 1983)."""
     n = similarity.shape[0]
     cluster, size, total = np.arange(n, dtype=np.int32), np.ones(n), similarity
     for cut in _CUTS:
@@ -129,10 +117,7 @@ def _merge(similarity: Any) -> Iterator[IntArray]:
 
 
 def _nearest_pairs(total: Any, size: FloatArray, cut: float) -> tuple[IntArray, IntArray]:
-    """Return the pairs of clusters that are each other's nearest, and similar enough.
-
-    `total` holds the sums of the similarities between the members of clusters of a `size`.
-    """
+    """Return pairs of each other's nearest clusters, by sums of their members' similarities."""
     cluster = np.arange(len(size))
     row, col = np.repeat(cluster, np.diff(total.indptr)), total.indices
     average = total.data / (size[row] * size[col])
