@@ -1,7 +1,4 @@
-"""Adam, as PyTorch has it, without a wait for the compiler that PyTorch loads before its first use.
-
-An entry may as well write `torch.optim.Adam`: it learns the same.
-"""
+"""Adam as PyTorch's own, which an entry may use as well, without waiting for its compiler."""
 
 import inspect
 

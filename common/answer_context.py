@@ -1,8 +1,4 @@
-"""In which context answers were given: a class's quiz, or similar questions.
-
-What else a student answered in the same quiz, and what the class did, tells more about an answer
-than anything but student and question themselves. `common.item_response` learns effects of both.
-"""
+"""In which context answers were given: a class's quiz, or similar questions."""
 
 from pathlib import Path
 

@@ -1,9 +1,4 @@
-"""The answers of students to questions: DataFrames with the official column names.
-
-A row for one answer of one student to one question, in columns of small integers: UserId,
-QuestionId and AnswerId int32, IsCorrect (1 right, 0 wrong), CorrectAnswer and AnswerValue (options
-1 to 4) int8; 15.9 million answers take 175 MB.
-"""
+"""The answers of students to questions: DataFrames; 15.9 million answers take 175 MB."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What only the related challenges share: folders, flags, submissions, the frames of their scripts.
-
-Every challenge keeps its files beside its scripts, laid out like the kit's own `data/`.
-"""
+"""What only the related challenges share; each keeps its files beside its scripts, like `data/`."""
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence

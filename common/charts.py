@@ -1,7 +1,4 @@
-"""The charts of the pages: SVG that lies in a page, in its colours, light or dark.
-
-The label of a chart is for screen readers; a tooltip says what a mark is.
-"""
+"""The charts of the pages: SVG in a page's colours, light or dark, labelled for screen readers."""
 
 from __future__ import annotations
 

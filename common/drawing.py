@@ -1,7 +1,4 @@
-"""Drawing in SVG, for charts: colours that follow the page, text, marks, scales and axes.
-
-Lengths are in points, y downwards. Text stays text, in the page's font; colours are the page's own.
-"""
+"""Drawing in SVG for charts, in the page's own colours and font; lengths in points, y downwards."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

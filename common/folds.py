@@ -1,8 +1,4 @@
-"""Folds for cross-validation, kept in a file so that all models use the same ones.
-
-The file has two columns, `id` and `fold`. A model predicts every fold after learning from the
-others only; what it writes is scored as one submission.
-"""
+"""Folds for cross-validation in a file, `id` and `fold`, so that all models use the same ones."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,10 +1,7 @@
 """Reading and writing: CSV files as pandas DataFrames, typed and checked; JSON; atomic files.
 
-`pandas.read_csv` reads. Only where it refuses a file, or a value is out of range, is the file read
-again, row by row, to say what is wrong or to read what is valid but unusually written.
-
-Errors name exactly the file, column, row and value that is wrong. Rows are counted as a
-spreadsheet shows them: the header is row 1, the first data row is row 2.
+A file that `pandas.read_csv` refuses, or with a value out of range, is read again row by row, to
+say where (the header is row 1), or to read what is valid but unusually written.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The folders and file names of the kit, each defined once.
-
-All paths derive from the location of this file, so that scripts run from any working directory.
-"""
+"""The folders and file names of the kit, each defined once, from the place of this file."""
 
 import os
 import re

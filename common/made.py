@@ -1,10 +1,7 @@
 """How files were made: by which script and options, how long it took, from which other files.
 
-A small .json beside a file, or beside several that were made together, is its record; a file of
-probabilities holds its own inside. Whoever reads a split or a template checks its record, so that
-files of two splits are never used together, nor a template with other data than it was built from.
-`data/SIMULATED.json` names the simulated files; what is made from these is simulated too.
-
+A .json beside a file, or beside several made together, is its record; probabilities hold theirs
+inside. Whoever reads a split or a template checks it, so that two splits are never used together.
 Only the standard library is used: the quickstart asks before anything is installed.
 """
 

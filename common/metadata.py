@@ -1,17 +1,8 @@
 """What is known about answers, students and questions besides the answers themselves.
 
-    circumstances = read_circumstances(path, answer_ids)       date, confidence, class, quiz
-    students = read_student_metadata(path, students)           gender, date of birth, need
-    tree = read_subject_tree(path)                             the tree of subjects
-    subjects = read_question_subjects(path, questions, tree)   the subjects of questions
-
-The first two take ids and return a row for each of them, in their order, with the official column
-names and a stated value where nothing is known: -1 for a whole number, NaN for a number, NaT for a
-date. `find` says whether a file is there at all. A column that is not there is not known either,
-apart from the ids. All raise `InputError` if a file is not as expected, names an id twice, or
-describes nothing that was asked for.
-
-Ids of tasks 1/2 have nothing to do with those of tasks 3/4: each has metadata of its own.
+Readers take ids and return rows in their order, with -1, NaN or NaT where nothing is known or a
+column is not there; `InputError` if a file is not as expected, names an id twice, or describes none
+that was asked for. Ids of tasks 1/2 have nothing to do with those of tasks 3/4.
 """
 
 from __future__ import annotations

@@ -1,10 +1,4 @@
-"""Pages in the kit's style, from the templates in `templates/`.
-
-    pages.render("ranking.html", title="Task 3", figures=figures)
-
-A template begins with `{% extends "base.html" %}`; what pages share is in `macros.html`. Whatever
-a template is given is escaped, unless it is `Html`.
-"""
+"""Pages in the kit's style, from the templates in `templates/`; all but `Html` is escaped."""
 
 import re
 from collections.abc import Sequence

@@ -1,8 +1,4 @@
-"""What every script does before it imports a library, by the `common.py` beside it.
-
-A package that is missing is named in one line, with what installs it; threads that wait soon sleep;
-`tools` is found beside `common`.
-"""
+"""What every script does before it imports a library, by the `common.py` beside it."""
 
 import os
 import sys

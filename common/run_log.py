@@ -1,13 +1,4 @@
-"""A machine-readable log of a long run: one line of JSON for every event.
-
-    python data/download.py --log download.jsonl
-
-A script adds the flag, opens the log and logs what happens:
-
-    run_log.add_log_flag(parser)
-    log_event = run_log.open_log(options.log)
-    log_event("epoch", epoch=3, loss=0.613, held_out_accuracy=0.742)
-"""
+"""A machine-readable log of a long run: one line of JSON for every event."""
 
 import argparse
 import errno

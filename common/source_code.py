@@ -1,8 +1,4 @@
-"""Which files of the kit a script consists of, and a fingerprint of their contents.
-
-Two scores come from the same code only if the script and everything that it imports from the kit
-are the same; the revision of the repository is not enough, since an entry may not be part of it.
-"""
+"""Which files of the kit a script consists of, and a fingerprint of their contents."""
 
 import importlib.util
 import re

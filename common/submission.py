@@ -1,11 +1,7 @@
 """Submissions: fill a template, write the CSV and the zip to upload, read and check either.
 
-A small .json beside both says which command made them; it is not uploaded.
-
-Everything is checked on the user's machine as the challenge's scorer would check it, and messages
-name the first wrong rows; an incomplete submission never passes. The evaluations, which stop at the
-first fault, and `tools.check_submission`, which collects all, use the same checks: each takes
-`report`, a function that it calls with the message of a fault.
+Checks are those of the challenge's scorer. Each calls `report` with the message of a fault, at
+which an evaluation stops, and which `tools.check_submission` collects.
 """
 
 from __future__ import annotations

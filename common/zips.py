@@ -1,9 +1,4 @@
-"""Zips of untrusted content: read within limits and checked, and written flat.
-
-What a zip states about itself is not trusted: a member that is read is unpacked to its end, within
-a limit, and refused if its size or checksum is not the one stated. Members are stored or deflated:
-other methods are refused.
-"""
+"""Zips of untrusted content, whose statements are not trusted: read within limits, written flat."""
 
 import errno
 import struct

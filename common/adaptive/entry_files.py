@@ -1,7 +1,4 @@
-"""The files of an entry of task 4, a folder or its zip: all beside its class, with few exceptions.
-
-They are zipped, played and checked alike; the names of saved models are the challenge's rule.
-"""
+"""The files of an entry of task 4, a folder or its zip, which are played and checked alike."""
 
 import os
 import shutil

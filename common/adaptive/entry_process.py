@@ -1,8 +1,4 @@
-"""An entry of task 4 in a process of its own, in a temporary folder, with limits.
-
-The process that holds the answers runs none of the entry's code, and hands over only what has been
-revealed. `isolation.py` isolates it further.
-"""
+"""An entry of task 4 in a process of its own, with limits, which is given what is revealed only."""
 
 import contextlib
 import os

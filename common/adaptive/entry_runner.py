@@ -1,8 +1,7 @@
 """Run an entry of task 4 in a process of its own; the other end is `entry_process.py` beside it.
 
-This file is self-contained: a copy of it runs beside the entry's folder, with NumPy and without the
-kit, once `isolation.py` has isolated the process. Requests come through stdin and replies go
-through stdout, as messages that `write` and `read` both ends; nothing is pickled.
+A copy of this file runs beside the entry's folder, with NumPy and without the kit. Requests come
+through stdin and replies go through stdout; nothing is pickled.
 """
 
 import contextlib

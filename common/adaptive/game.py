@@ -1,8 +1,4 @@
-"""The game of task 4: ask each student ten questions one after the other, then predict.
-
-An entry never sees a hidden answer: in every call it gets fresh copies of what has been revealed so
-far. The strategies and the pages on students of `task_4/` play with the same `GameState`.
-"""
+"""The game of task 4: ten questions for each student; an entry never sees a hidden answer."""
 
 from __future__ import annotations
 
@@ -112,8 +108,7 @@ def make_reference(
 
 class GameState:
     """What is revealed in a game with one mask; `can_query`, bool, (students, questions), says what
-    may be asked, `chosen` holds QuestionIds, (students,) a round, `truth` 1 right, 0 wrong by
-    target, int8.
+    to ask, `chosen` holds QuestionIds, (students,) a round, `truth` 1 right, 0 wrong by target.
     """
 
     def __init__(self, reference: Reference, mask: str, rules: Rules) -> None:

@@ -1,10 +1,8 @@
 """Start an entry of task 4 in isolation; `entry_process.py` beside it starts this.
 
-This file is self-contained: a copy of it runs beside the entry's folder with the standard library
-only. Before any code of the entry or of NumPy runs, it puts up the walls of task_4/ISOLATION.md,
-each where the system allows it, and none with a privilege, in the order of this file: namespaces(7)
-with a root of its own, landlock(7), seccomp(2), or else a hook inside Python, which is no wall.
-Then half of the process supervises the other, in which the runner beside this file takes over.
+A copy of this file runs beside the entry's folder with the standard library only. Before any code
+of the entry or of NumPy runs, it puts up the walls of task_4/ISOLATION.md, each where the system
+allows it, in the order of this file; then half of the process supervises the other.
 """
 
 import contextlib

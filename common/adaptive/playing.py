@@ -1,7 +1,4 @@
-"""Play the game of task 4 with an entry, a fresh process for each mask: scored, dry, replayed.
-
-Also the flags that say so: which students are examined, by which rules, within which limits.
-"""
+"""Play the game of task 4 with an entry, a fresh process for each mask, as the flags say."""
 
 import argparse
 import re

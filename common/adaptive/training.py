@@ -1,7 +1,4 @@
-"""What a `train_model.py` of task 4 reads and saves: its flags, the training answers, the students.
-
-Nothing here knows the rules of the game: a trainer needs answers only.
-"""
+"""What a `train_model.py` of task 4 reads and saves: flags, answers, weights and their students."""
 
 from __future__ import annotations
 

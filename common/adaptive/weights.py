@@ -1,7 +1,4 @@
-"""The weights of a package of task 4: their names, the record of their training, packages without.
-
-Only the standard library is used: the quickstart imports this before anything is installed.
-"""
+"""The weights of a package of task 4; the standard library only, as the quickstart imports it."""
 
 import shutil
 from pathlib import Path

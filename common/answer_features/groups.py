@@ -1,10 +1,7 @@
-"""The groups of features: one function each.
+"""The groups of features: functions of the pairs, the known outcomes, and the rows asked for.
 
-Every function takes the pairs, the known outcomes and the rows of the pairs that are asked for, and
-returns columns by name, one value for each row asked for, NaN where there is none.
-
-When a quiz was taken and in which order, and how sure the student said to be, is known of the pairs
-to be predicted, too; nothing but the outcomes of `Known` is looked at.
+They return columns by name, one value for each row asked for, NaN where there is none. Of the pairs
+to be predicted all is known but the outcomes, also order and confidence.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

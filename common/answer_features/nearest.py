@@ -1,8 +1,4 @@
-"""Which questions belong together, and a student's answers to those nearest to a question.
-
-Teachers set quizzes, so questions of a quiz are answered by the same students, which shows even
-where no file names the quiz. That a pair was asked is known of the pairs to be predicted, too.
-"""
+"""Which questions belong together, and a student's answers to those nearest to a question."""
 
 from collections.abc import Iterator
 

@@ -1,8 +1,6 @@
-"""Where predictions are right and where they are not: accuracy in groups of answers.
+"""Accuracy in groups of answers; every interval counts a student's answers as one cluster.
 
-Answers of one student are not independent, so every interval counts a student's answers as one
-cluster. `pairs` is always the frame of `pair_facts` with what was predicted right: student_code
-(0 to n - 1), QuestionId, right, majority_right where the majority is known.
+`pairs` is the frame of `pair_facts` with right, and majority_right where the majority is known.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """Which answers were predicted right: kept with every score, so that any two can be compared later.
 
-A file in data/test_output/outcomes/ for each score, named in the record: one bit for an answer and
-the number of answers of each student, 0.3 MB for two million answers. It holds no id and no answer:
-a fingerprint tells whether two files are of the same ones.
+A file, named in the record, holds no id and no answer; a fingerprint tells whose it is.
 """
 
 from __future__ import annotations

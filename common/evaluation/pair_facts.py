@@ -1,8 +1,4 @@
-"""What is known about the pairs scored in tasks 1 and 2, as columns: training answers and metadata.
-
-None of it is needed for a score. Whatever is not there, or cannot be read, is left out, with the
-reason.
-"""
+"""What is known about the pairs scored in tasks 1 and 2; what cannot be read is left out."""
 
 from __future__ import annotations
 

@@ -109,8 +109,7 @@ def score_pairs(
     submission_path: Path, reference_path: Path, task: int, *, phase: str | None = None
 ) -> tuple[pd.DataFrame, str]:
     """Check a submission, CSV or zip; return UserId, QuestionId, truth and predicted of every pair,
-    in the reference's order, and in words which rows, of a phase those of the other, were not
-    scored.
+    in the reference's order, and in words which rows, of a phase the other's, are not scored.
     """
     column = schema.PREDICTED_COLUMN[task]
     source = submission.submission_source(submission_path, task, reference_path)

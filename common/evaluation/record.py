@@ -1,9 +1,4 @@
-"""The record of all scores: every evaluation appends one line of JSON to results.jsonl.
-
-`python -m tools.scoreboard` makes a table and a page of it. How a submission was made stands beside
-it (`common.made`), so that the record knows the model, its options and its time, whatever the files
-are named.
-"""
+"""The record of all scores, a line of JSON for each, of which `tools.scoreboard` makes a page."""
 
 import re
 import shlex

@@ -1,11 +1,8 @@
 """What makes the fit fast: answers sorted by student, and one pass over them in blocks and threads.
 
-Answers are the rows of sparse matrices, one for each student; and the contexts of a student are a
-tree, with the student at its root and the answers in its leaves. A pass updates every student and
-sums up what the items need. It goes in chunks of students, one thread for each chunk, and within a
-chunk in blocks of answers whose temporary arrays stay in the processor's cache; nothing of the size
-students × items is ever made. Chunks do not depend on the number of threads, nor does the order in
-which their results are summed up, so neither do the results.
+A pass updates every student and sums up what the items need, in chunks of students, one thread for
+each, and within these in blocks of answers that stay in the processor's cache. Neither the chunks
+nor the order in which they are summed up depend on the number of threads, so neither do results.
 """
 
 import itertools
@@ -144,8 +141,7 @@ def find_nodes(
 @dataclass(frozen=True, kw_only=True)
 class ItemResponseModel:
     """What a step of the fit knows; items are all of the first stage, then of the second, …, the
-    last of each of a question without answers; once the fit has ended, the last student has none
-    either.
+    last of each of a question without answers, like the last student of a finished fit.
     """
 
     students: Gaussians  # Posteriors of the abilities, k dimensions.

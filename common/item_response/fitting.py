@@ -1,8 +1,4 @@
-"""From ids and answers to a fitted model.
-
-A question whose answers are right or wrong is one item. In `options`, a question with more outcomes
-is several items, its stages. So an answer's outcome is here the number of stages not passed.
-"""
+"""From ids and answers to a fitted model; an outcome is the number of stages not passed."""
 
 import sys
 from dataclasses import replace

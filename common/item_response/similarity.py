@@ -1,9 +1,7 @@
 """Contexts where no quiz is known: clusters of questions that the same students answer.
 
-Who answered a question is no accident: a class is set a quiz, and all in it answer the same ones.
-So questions are similar if they are answered by the same students, and clusters of similar ones
-stand for quizzes and for groups of quizzes. Only who answered, or is to answer, is looked at, never
-how; and that is known for the answers to be predicted as well.
+A class is set a quiz, and all in it answer the same questions. Only who answered, or is to answer,
+is looked at, never how: that is known for the answers to be predicted as well.
 """
 
 from collections.abc import Iterator
