@@ -110,7 +110,6 @@ def number_ids(ids: IntArray | pd.Series) -> tuple[IntArray, npt.NDArray[np.int3
     """
     ids = np.asarray(ids)
     if ids.max() < 4 * len(ids) + _SMALL_TABLE:
-        # Much faster than sorting, if the ids are dense enough for a table.
         present = np.zeros(int(ids.max()) + 1, bool)
         present[ids] = True
         number = np.cumsum(present, dtype=np.int32) - np.int32(1)

@@ -12,7 +12,6 @@ from common.errors import InputError, Report, quote
 from common.schema import TEXT, Column
 
 SUBMISSION = "submission.csv"
-# Folders of a challenge's data.
 TRAIN, TEST_INPUT, TEST_OUTPUT = (
     folder.name for folder in (layout.TRAIN_DIR, layout.TEST_INPUT_DIR, layout.TEST_OUTPUT_DIR)
 )

@@ -273,7 +273,6 @@ def heat_map(
     named = [(place + 0.5, name) for place, name in enumerate(column_names) if name]
     axes.name_x(thin(named, (axes.right - axes.left) / n_columns), axis)
 
-    # The key: some shades between its two ends.
     start, half = 0.4 * WIDTH, _KEY_HEIGHT / 2
     end, middle = start + _KEY_STEPS * _KEY_WIDTH, drawing.height - PAD - half
     for step, value in enumerate(np.linspace(low, high, _KEY_STEPS).tolist()):
@@ -286,10 +285,8 @@ def heat_map(
 
 # ---- Lines and points ----------------------------------------------------------------------------
 
-# Curves of the same number look alike in all charts of a page. Marks tell them apart without
-# colours too, and where colours come again. The colours after the accent are told apart by those
-# who see no red or green too (Okabe and Ito 2008), and mixed with the text's colour, so that they
-# stand out on light and dark pages.
+# Told apart by those who see no red or green too (Okabe and Ito 2008), mixed with the text's colour
+# for light and dark pages; marks tell curves apart where colours come again.
 _HUES = ("#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6bb1", "#808080")
 _COLOURS = (ACCENT, *(f"color-mix(in srgb, currentColor 12%, {hue})" for hue in _HUES))
 # With more points, the marks would hide the curve.

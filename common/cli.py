@@ -225,11 +225,9 @@ class _SampleModelPaths(NamedTuple):
 
     train: Path
     template: Path
-    # The submission to be written.
     output: Path
     # Folder of the metadata of these answers; None where there is none, or none is asked for.
     metadata: Path | None
-    # Where the probabilities go; None where none are asked for.
     probabilities: Path | None
 
 

@@ -5,8 +5,7 @@ from collections.abc import Callable
 # How many characters of a cell, or of other text from a file, a message shows.
 MAX_SHOWN = 80
 
-# What a check calls with the message of every fault that it finds: `stop` raises `InputError`; a
-# function that returns, such as the `append` of a list, lets the check go on and find them all.
+# What a check calls with every fault: `stop` raises, a list's `append` lets it find them all.
 Report = Callable[[str], None]
 
 

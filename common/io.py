@@ -40,7 +40,6 @@ import numpy.typing as npt
 IntArray = npt.NDArray[np.integer[Any]]
 Table: TypeAlias = "Mapping[str, Any] | pd.DataFrame"
 
-# How many offending rows an error message shows.
 SHOWN = 3
 _LONGEST_HEADER = 1 << 16
 _SHOWN_HEADER = 300
@@ -49,8 +48,7 @@ _CHUNK = 1 << 16
 _BLOCK = 1 << 22
 # A file of more bytes is read by pyarrow, if it is there.
 LARGE = 1 << 20
-# A file that holds one of these is read row by row: pyarrow takes 0x10 for a number, and both
-# readers handle quotation marks in other ways.
+# With these, read row by row: pyarrow takes 0x10 for a number, and readers differ on quotes.
 _MARKS = (b'"', b"\0", b"x", b"X")
 # Stands at the end of a file that is read row by row; no UTF-8 text holds half a surrogate pair.
 _END = "\ud800"

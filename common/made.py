@@ -34,7 +34,6 @@ _STARTED = time.perf_counter()
 _N_SAMPLES, _SAMPLE_SIZE = 64, 1 << 16
 # A name in the folders of the data, and never elsewhere.
 _IN_TREE = re.compile(r"([^./\\:][^/\\:]*/)+[^./\\:][^/\\:]*")
-# What this process has checked, and so learns from.
 CHECKED: dict[Path, Fingerprint] = {}
 
 
@@ -49,7 +48,6 @@ class Made:
     # From the start of the script until it wrote the file, and the largest memory until then.
     seconds: float
     memory: int | None = None
-    # Fingerprint of the script and of all that it imports from the kit.
     code: str = ""
     # The folds, each predicted after learning from the others: "10 folds --by_question".
     split: str = ""

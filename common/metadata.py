@@ -30,9 +30,8 @@ _CIRCUMSTANCES = (
 _OF_STUDENTS = (schema.GENDER, schema.DATE_OF_BIRTH, schema.PREMIUM_PUPIL)
 # Whole numbers that are read as floats, since some are missing.
 _WHOLE = {"GroupId": "int32", "QuizId": "int32", "SchemeOfWorkId": "int32", "PremiumPupil": "int8"}
-# The challenge's answers were given at school from September 2018 to May 2020. Who was younger than
-# four or older than twenty at the end of 2018 has given a wrong date of birth, as teachers do who
-# try a quiz: 2.6 % of the official dates, which reach from 1756 to 9999.
+# Who was younger than four or older than twenty at the end of 2018 has given a wrong date of birth,
+# as teachers do who try a quiz: 2.6 % of the official dates, which reach from 1756 to 9999.
 _FIRST_BIRTH, _LAST_BIRTH = "1998-01-01", "2014-12-31"
 
 # At most nine digits: a number that fits into 32 bits.

@@ -47,17 +47,14 @@ class ProbabilityScores:
 
     # Mean negative logarithm (nats) of the probability of what happened; 0 is best.
     log_loss: float
-    # Mean squared distance from what happened (Brier 1950): of two categories, from 0 to 1, that of
-    # one of them; of more, from 0 to 2, the sum over all.
+    # Mean squared distance (Brier 1950): of two categories that of one, to 1; else the sum, to 2.
     brier: float
     # Area under the ROC curve; None for more than two categories, or if one never happened.
     auc: float | None
-    # Mean distance of the bars of the calibration from the diagonal, weighted by their numbers of
-    # answers (expected calibration error, Guo et al. 2017), from 0 to 1.
+    # Expected calibration error (Guo et al. 2017): mean distance of bins from the diagonal, to 1.
     calibration_error: float
-    # The calibration, as `charts.share_chart` draws it: in ten bins of equal width, how often it
-    # happened and the mean of the probabilities, NaN in an empty bin. Of two categories the
-    # probability of the second, from 0 to 1; of more, that of the most probable one.
+    # For `charts.share_chart`: in ten bins of equal width how often it happened and the mean
+    # probability, NaN if empty; of two categories for the second, else for the most probable.
     bins: pd.DataFrame
     # How many predictions are not the most probable value.
     n_other: int
@@ -129,10 +126,8 @@ def binomial_interval(successes: int, n: int) -> tuple[float, float]:
 
 # ---- Expert judgements (task 3) ------------------------------------------------------------------
 
-# Judgements are a table with a row for each pair, whose index are two QuestionIds, and a column for
-# each expert: 1 where the first question is found better, 2 the second, NaN where there is no
-# judgement, which then does not count for that expert, and any other number where it counts as
-# disagreement.
+# Judgements: a row for each pair of QuestionIds, its index, and a column for each expert: 1 if the
+# first is better, 2 the second, NaN where there is none, any other number for disagreement.
 
 # Samples of the pairs, or random rankings.
 _N_DRAWS = 10_000

@@ -57,8 +57,7 @@ def _breakable(text: str) -> Html:
     """Escape a text, and say where a browser may break it and where not."""
     if hasattr(text, "__html__"):
         return Html(text)
-    # A path or a long name may go on in the next line after a slash or an underscore; a browser
-    # would also break a flag after its hyphens.
+    # Paths and long names may break after a slash or underscore; flags would after their hyphens.
     html = _LONG_WORD.sub(lambda word: re.sub("([/_])", r"\1<wbr>", word[0]), escape(text))
     return Html(_FLAG.sub(r'<span class="flag">\g<0></span>', html))
 

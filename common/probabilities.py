@@ -41,7 +41,6 @@ class Probabilities:
 
     path: Path
     task: int
-    # UserId and QuestionId.
     pairs: pd.DataFrame
     # Shape (rows, categories): P(wrong) and P(right), or that of options 1 to 4.
     value: FloatArray

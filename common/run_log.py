@@ -86,5 +86,4 @@ def append_line(path: Path, record: dict[str, Any]) -> None:
 
 def _plain(value: Any) -> Any:
     """Convert a value that JSON does not have."""
-    # NumPy's numbers and arrays, torch's tensors
     return value.tolist() if hasattr(value, "tolist") else str(value)

@@ -28,8 +28,7 @@ import numpy.typing as npt
 
 BoolArray = npt.NDArray[np.bool_]
 
-# A zip may unpack to so many bytes, or to so many times the size of the file that lists what is to
-# be predicted: further columns and the rows of both phases are valid; more is a zip bomb.
+# A zip may unpack to so many bytes, or so many times the list of what to predict; else a bomb.
 _MAX_UNPACKED, _MAX_RATIO = 128 << 20, 20
 
 

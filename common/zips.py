@@ -144,13 +144,10 @@ def write_zip_to(file: BinaryIO, members: Mapping[str, Path]) -> None:
     """Write a flat zip of files, by their names inside it; the same input gives the same bytes."""
     with zipfile.ZipFile(file, "w") as archive:
         for name, content in members.items():
-            # A fixed date, so that the same submission always gives the same zip.
             info = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
             info.compress_type = zipfile.ZIP_DEFLATED
             info.external_attr = 0o644 << 16
-            # Level 1: a quarter of the default's time for a somewhat larger file. A member that is
-            # described by itself does not take the archive's level, and Python 3.11 has no public
-            # name for its own.
+            # A quarter of the default's time; Python 3.11 has no public name for a member's level.
             info._compresslevel = 1  # type: ignore[attr-defined]
             # Weights may exceed what a zip without its extension for large files can hold.
             large = content.stat().st_size >= 1 << 31

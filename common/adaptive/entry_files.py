@@ -21,7 +21,6 @@ _MAX_SIZE, _MAX_FILE = 8 << 30, 256 << 20
 _TRAINER = "train_model.py"
 # Hidden files, caches, and what macOS puts into a zip.
 _NO_PART = (".", "__pycache__", "__MACOSX")
-# By these endings a file seems to be a saved model.
 _SAVED_MODELS = (
     ".bin", ".ckpt", ".h5", ".hdf5", ".joblib", ".keras", ".npy", ".npz", ".onnx", ".pickle",
     ".pkl", ".pt", ".pth", ".safetensors",

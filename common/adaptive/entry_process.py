@@ -23,11 +23,9 @@ from common.errors import InputError, one_line
 
 import numpy.typing as npt
 
-# An entry that writes more than this to stdout and stderr during one mask is stopped; how much of
-# the end of what it writes is kept.
+# An entry that writes more to stdout and stderr in one mask is stopped; what is kept of the end.
 _MAX_OUTPUT, _KEPT_OUTPUT = 5_000_000, 100_000
-# How long the end of a process, the rest of a reply that has begun, and the end of what reads a
-# pipe are waited for, in seconds.
+# Seconds to wait for the end of a process, the rest of a reply, and the end of what reads a pipe.
 _MAX_ENDING, _MAX_REPLYING, _MAX_READING = 10.0, 10.0, 1.0
 # Of a fault, which the entry may have made up, so many characters are shown.
 _MAX_FAULT = 1000

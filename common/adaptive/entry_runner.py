@@ -22,8 +22,7 @@ MODULE = "submission_model_task_4"
 CLASS = "Submission"
 # The kit's shared code, which is not there in the challenge.
 KIT = ("common", "tools")
-# The methods that an entry needs, each with its accepted names: published entries call the first
-# one `select_feature`. It may have others. Then the names of their arguments.
+# Accepted names of the methods needed: published entries call the first one `select_feature`.
 METHODS = {
     "select_questions": ("select_questions", "select_feature"),
     "update_model": ("update_model",),
@@ -113,7 +112,6 @@ def _describe(error: BaseException, folder: Path) -> str:
     """Describe in one line what an entry raised."""
     if isinstance(error, UnfitError):
         return str(error)
-    # In which line of the entry's own files it arose.
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if Path(frame.filename).is_relative_to(folder)]
     place = f" ({Path(own[-1].filename).name}, line {own[-1].lineno})" if own else ""
@@ -122,8 +120,7 @@ def _describe(error: BaseException, folder: Path) -> str:
     if isinstance(error, SystemExit):
         return f"ended the program with exit code {error.code}{place}"
     if isinstance(error, PermissionError | FileNotFoundError) and error.filename is not None:
-        # What is out of reach looks as if it were not there; in its own folder it may have locked
-        # itself out.
+        # What is out of reach looks missing; in its own folder an entry may have locked itself out.
         path = Path(os.path.realpath(os.fsdecode(error.filename)))
         if not path.is_relative_to(folder):
             return (

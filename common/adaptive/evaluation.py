@@ -35,7 +35,6 @@ def evaluate(doc: str | None, package: Path | None = None) -> None:
     rules_and_limits = playing.rules_and_limits(options)
     setting = Setting(options.submission, *playing.examined(options), *rules_and_limits)
     inputs = [setting.submission, setting.reference, setting.train]
-    # What was asked, and what the entry printed, are written beside the score.
     text_path, _ = score_files.score_paths(options.output_dir, 4, options.phase)
     asked_path = text_path.with_name(f"sequence{text_path.stem.removeprefix('scores')}.csv")
     output_path = options.output_dir / "entry_output_task_4.txt"

@@ -18,7 +18,6 @@ import numpy.typing as npt
 
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
-# What an entry returns, if anything.
 Returned = npt.NDArray[Any] | None
 
 N_ROUNDS = 10
@@ -35,11 +34,9 @@ class EntryError(InputError):
 class Rules:
     """How the challenge's rules are read, where what was published is ambiguous."""
 
-    # Whether a question whose answer is to be predicted may be asked: the guide forbids it, the
-    # scorer with ten masks that was published allowed it.
+    # Whether a target may be asked: the guide forbids it, the published scorer allowed it.
     targets_queryable: bool = False
-    # What the arrays hold for an answer that is not revealed: -1 as documented, or 0 as in the
-    # published evaluator (in the right/wrong array 0 then means wrong or unobserved).
+    # Of an answer that is not revealed: -1 as documented; 0, like wrong, in the published scorer.
     unobserved: int = -1
 
     def __str__(self) -> str:
@@ -146,7 +143,7 @@ class GameState:
 
     def ask(self, entry: Entry, when: str, method: str) -> Any:
         """Call a method of an entry with what it may see, and return what it returned, checked."""
-        # Masked_data, masked_binary_data and can_query: copies, which an entry may change.
+        # Copies, which an entry may change.
         arrays = self._option.copy(), self._is_correct.copy(), self.can_query.astype(np.int8)
         asked_for = ""
         try:

@@ -27,8 +27,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-# The walls, of Landlock the latest version whose rights are known here; a newer kernel offers that
-# one as well. A test may take some away, as a system does that does not allow them.
+# The walls, of Landlock the latest version known here; a test may take some away, as systems do.
 WALLS = {"namespaces": 1, "root": 1, "filter": 1, "Landlock": 10}
 
 # How long the supervisor tries to end what an entry has left behind, in seconds.
@@ -57,7 +56,6 @@ _SYSTEM = (
     "/sys/devices/system/cpu", "/sys/devices/system/node", "/sys/kernel/mm",
     "/sys/fs/cgroup/cpu.max", "/sys/fs/cgroup/memory.max",
 )  # fmt: skip
-# What a GPU's libraries look for.
 _GPU = ("/proc/devices", "/proc/driver", "/proc/modules", "/sys/bus", "/sys/class", "/sys/devices",
         "/sys/module", "/etc/OpenCL", "/usr/share/nvidia")  # fmt: skip
 # Of /dev no disk, but these and those of GPUs; prefixes of their names.
@@ -73,7 +71,6 @@ def readable_paths(hidden: Iterable[str]) -> list[str]:
     needed += [sys.executable, os.path.dirname(os.__file__), *site.getsitepackages(), *_SYSTEM]
     needed += _GPU if any(_devices(_GPU_DEVICES)) else ()
     searched = [*sys.path, *os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)]
-    # Folders of shared libraries that the system is set up with.
     for file in Path("/etc/ld.so.conf.d").glob("*.conf"):
         with contextlib.suppress(OSError, ValueError):
             searched += [line for line in file.read_text().splitlines() if line.startswith("/")]
@@ -235,8 +232,7 @@ _DEVICE = _READ_FILE | _WRITE_FILE | _TRUNCATE | _IOCTL_DEV
 _OWN = (_RESOLVE_UNIX | ((1 << 15) - 1)) & ~(_MAKE_CHAR | _MAKE_BLOCK)
 _FOR_FILES = _EXECUTE | _READ_FILE | _DEVICE
 
-# By the version that brought them: rights to files, to TCP and UDP (bind, connect), and scopes
-# (abstract UNIX sockets, signals).
+# By version: rights to files, TCP and UDP, and scopes (abstract UNIX sockets, signals).
 _FILES = {1: (1 << 13) - 1, 2: _REFER, 3: _TRUNCATE, 5: _IOCTL_DEV, 9: _RESOLVE_UNIX}
 _NETWORK, _SCOPES = {4: 0b11, 10: 0b1100}, {6: 0b11}
 
@@ -278,8 +274,7 @@ def restrict(readable: Iterable[str], writable: Iterable[str], version: int) -> 
                 # struct landlock_path_beneath_attr
                 rule = struct.pack("=Qi", rights, descriptor)
                 _works(_ADD_RULE, rules, _RULE_PATH_BENEATH, rule, 0)
-                # /proc makes its files anew when nobody holds them, and a rule is about the file
-                # it was made for.
+                # A file in /proc is made anew when nobody holds it, and loses its rule.
                 if not path.startswith("/proc"):
                     os.close(descriptor)
         _call(_RESTRICT_SELF, rules, 0)
@@ -293,9 +288,8 @@ def restrict(readable: Iterable[str], writable: Iterable[str], version: int) -> 
 
 # By machine: its number for the kernel's audit, and which column of numbers below is its own.
 _MACHINES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1), "riscv64": (0xC00000F3, 1)}
-# What these leave behind outlives the process: keys, shared memory, queues and semaphores of
-# System V (also those that others have made), queues of POSIX, attributes, the kernel's log,
-# priorities. io_uring makes calls past every filter.
+# What these leave outlives the process: keys, shared memory, semaphores, queues (others' too),
+# attributes, the kernel's log, priorities; io_uring makes calls past every filter.
 _REFUSED = {
     "add_key": (248, 217), "request_key": (249, 218), "keyctl": (250, 219),
     "shmget": (29, 194), "shmat": (30, 196), "shmctl": (31, 195), "semget": (64, 190),
@@ -454,8 +448,7 @@ def _let_go_of_pipes() -> None:
 
 def _end_children(known: list[int | None]) -> None:
     """End all children of this process, and theirs."""
-    # When the first process of a namespace ends, the kernel ends all others in it, and lets it go
-    # once they are waited for: it comes last.
+    # With the first process of a namespace the kernel ends all others in it: it comes last.
     for child in filter(None, known):
         with contextlib.suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)

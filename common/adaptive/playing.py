@@ -19,7 +19,6 @@ from common.evaluation.record import LOCAL
 import numpy as np
 from tqdm import tqdm
 
-# The dry run plays with this many students, the first ones of the training file.
 N_DRY_RUN_STUDENTS = 30
 # What an entry is given of the metadata.
 _METADATA = (

@@ -10,7 +10,6 @@ from common.errors import printable
 WEIGHTS = "model_task_4"
 # The students that a package's weights are trained on: none of them may be examined with it.
 TRAINED_STUDENTS = f"{WEIGHTS}_students.npy"
-# The command that trained them, with a fingerprint of its code.
 TRAINING = f"{WEIGHTS}_training.json"
 
 

@@ -20,9 +20,8 @@ import numpy.typing as npt
 
 Group = Callable[[Pairs, Known, IntArray], Columns]
 
-# How many of a student's answers count as near, of how many the option is a feature of its own, and
-# how fast the others' weights fall, similarity to this power, each with so much weight on no effect
-# at all. Chosen on training answers of the pool (see tests/benchmarks/README.md).
+# How many answers count as near, of how many the option is a feature; powers of the similarity as
+# weights, and the weight of no effect: chosen on training answers (tests/benchmarks/README.md).
 _N_NEAREST, _N_OPTIONS_SHOWN = 32, 4
 _DECAYS = ((2, 2.0), (6, 1.0), (15, 0.5))
 # How many known answers before, and how many after, are features of their own.
@@ -31,7 +30,6 @@ _N_STEPS = 2
 _YEAR = np.datetime64("2019-01-01")
 _DAYS_PER_YEAR = 365.25
 _MIN_PROBABILITY = np.float32(1e-6)
-# Chance to be right without knowing the answer.
 _GUESSING = 0.2
 # Steps of a model that goes on from one of fewer answers, and of one of wrong answers.
 _STEPS_FROM_START, _STEPS_OF_DISTRACTORS = 3, 8
@@ -249,7 +247,6 @@ GROUPS: dict[str, Group] = {
         *(quiz, order, classes, time, confidence),
     )
 }
-# What all but a few groups need beside who answered what.
 NEEDS = {
     "AnswerValue and CorrectAnswer of the training answers": ("options", "distractors", "habits"),
     "the question metadata": ("subjects",),
@@ -329,7 +326,6 @@ def _look_near(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
             rows = own[place]
             residual = np.where(nearest >= 0, known.residual[nearest], 0)
             if n_places:
-                # How far each of the answers exceeds the usual share of each option.
                 excess = known.option[nearest][:, :, None] == option_numbers
                 excess = excess - known.option_share[known.question[nearest]]
                 excess = np.where((nearest >= 0)[:, :, None], excess, 0)

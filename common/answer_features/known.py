@@ -16,11 +16,9 @@ import pandas as pd
 Columns = dict[str, npt.NDArray[Any]]
 
 N_OPTIONS = len(schema.OPTIONS)
-# A rate is shrunk towards what is expected, as if so many more answers had turned out like that:
-# the smoothing that the winners of task 1 used.
+# Answers that a rate is shrunk by towards what is expected, as task 1's winners did.
 _SMOOTHING = 5
-# How many training answers are held out in all, at most: a model of features learns little from
-# more. Where all are, a tenth at a time, so that features of a part rest on most of the answers.
+# Answers held out in all, at most: more teach little. Where all are, features rest on nine tenths.
 _ENOUGH = 125_000
 _N_PARTS, _N_PARTS_OF_MANY = 10, 5
 # What is expected of an answer is never taken to be surer than this.
@@ -55,13 +53,11 @@ class Known:
         # `is_correct` minus what the two let expect.
         expected = self.question_rate[question] + self.student_rate[student]
         self.residual = right - np.clip(expected, _MIN_EXPECTED, 1 - _MIN_EXPECTED)
-        # What is near to the rows asked for, found once for all groups of features, which may be
-        # at work at the same time.
+        # What is near to the rows asked for, found once for all groups, also those at work at once.
         self.near: tuple[IntArray, Columns] | None = None
         self.looking = Lock()
-        # The option chosen and the right one, from 1, and of each question, shape (questions,
-        # `N_OPTIONS`): the smoothed share of each option; 0 for the right one, 1 for the most
-        # popular wrong one, and so on. All empty where the file does not tell the options.
+        # Options chosen and right, from 1; by question, (questions, `N_OPTIONS`), smoothed share,
+        # and outcome, 0 right, 1 the most popular wrong one, …; all empty if not told.
         self.option: IntArray = np.empty(0, np.int8)
         self.correct_option = self.outcome_of_option = self.option
         self.option_share: FloatArray = np.empty((pairs.n_questions, 0), np.float32)

@@ -9,12 +9,10 @@ from common.item_response.model import FloatArray
 import numpy as np
 from scipy.sparse import csr_matrix
 
-# How many similar questions are looked at for each question.
 _N_NEIGHBOURS = 96
 # Students are drawn until the squares of their numbers of answers add up to this.
 _MAX_PRODUCTS = 1_000_000_000
-# Questions whose similarity to all others is held in memory at a time, about; and cells of the
-# table of students and questions.
+# Questions whose similarities are held in memory at a time, about; cells of students × questions.
 _BLOCK, _MAX_CELLS = 256, 16_000_000
 
 

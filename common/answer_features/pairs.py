@@ -25,8 +25,7 @@ _MANY = 5_000_000
 class Pairs:
     """Pairs of students and questions, one row for each: training answers, then the template."""
 
-    # For each row what it belongs to, numbered from 0, int32, -1 where unknown: student, question,
-    # and, where the files tell, subject_1 to subject_3, group, quiz, scheme, day.
+    # By row, from 0, int32, -1 unknown: student, question; if known subject_1 to 3, group, quiz, …
     numbers: dict[str, IntArray]
     n_students: int
     n_questions: int

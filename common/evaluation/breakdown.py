@@ -17,16 +17,13 @@ FloatArray = npt.NDArray[np.float64]
 # Title, how to read it, and a row for each group, as of `accuracy_by`.
 Part = tuple[str, str, "pd.DataFrame"]
 
-# Accuracies that rest on fewer answers are not shown: those of a few answers would tell a
-# participant what they are.
+# Accuracies of fewer answers are not shown: they would tell a participant what these are.
 FEW = 20
 _LEVEL = 0.95
 # Of the normal distribution, and so below that of Student's distribution for any number.
 _NORMAL_QUANTILE = 1.9599
-# Of each level of the tree, the page names so many subjects.
 _N_SUBJECTS = 12
 _OTHERS = -1
-# Of questions and of subjects, so many with which most is lost.
 _N_LOST = 20
 _NOTES = {
     "By difficulty of the question": "Share of the training answers to the question that are "

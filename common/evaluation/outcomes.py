@@ -26,16 +26,14 @@ IntArray = npt.NDArray[np.integer[Any]]
 class Outcomes:
     """What was predicted right, in an order that depends on the answers alone."""
 
-    # Fingerprint of what was predicted and of the true values: only where it is the same can
-    # outcomes be compared.
+    # Fingerprint of pairs and true values: only where it is the same can outcomes be compared.
     answers: str
-    # Number of answers of each unit in each part, shape (parts, units). Units are what is drawn in
-    # a bootstrap: the students, by UserId; in task 3 the pairs of questions. Parts are what a score
-    # is made of: masks (task 4), folds (cross-validation), experts (task 3), else one.
+    # Answers by part and unit, (parts, units). Units are drawn in a bootstrap: students by UserId,
+    # in task 3 pairs of questions. Parts are masks (task 4), folds, experts (task 3), or one.
     counts: npt.NDArray[np.int64]
     # Whether each answer was predicted right, by part, unit and question, shape (answers,).
     right: npt.NDArray[np.bool_]
-    # Whether each answer counts once; an answer may be a target of several masks.
+    # Whether each counts once; an answer may be a target of several masks.
     distinct: bool
 
     def count_right(self) -> npt.NDArray[np.int64]:

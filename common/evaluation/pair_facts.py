@@ -16,8 +16,7 @@ from common.lazy import pd
 import numpy as np
 import numpy.typing as npt
 
-# The challenge's answers were given from September 2018 to May 2020; in English schools this day
-# also divides the years of school.
+# Amid the challenge's answers (2018 to 2020); in English schools it divides the school years.
 _AGE_ON = np.datetime64("2019-09-01")
 # Names of columns, which are titles on the page too.
 QUIZ = "By known or unknown quiz"
@@ -105,7 +104,6 @@ def read_facts(
         names = "other answers in the quiz known", "no other answer in the quiz known"
         place = np.where(quiz < 0, -1, np.where(is_known, 0, 1))
         pairs[QUIZ] = _named(place, *names, "quiz not known")
-    # The largest columns are no longer needed.
     answers = None
     with part("Accuracy by subject"):
         path = require(folder / layout.QUESTION_METADATA_TASK_1_2)
@@ -153,8 +151,7 @@ def _count_by_question(answers: pd.DataFrame, question_ids: IntArray, task: int)
     column = schema.PREDICTED_COLUMN[task]
     values = rights if task == 1 else count(column.name, column.low, column.high)
     overall = np.bincount(answers[column.name] - column.low, minlength=values.shape[1])
-    # As the majority models do it: what most of all answers are where a question has none, or in
-    # task 1 as many of one as of the other.
+    # As the majority models do it: of a question without answers, or (task 1) a tie, most of all.
     undecided = n == 0 if task == 2 else values[:, 0] == values[:, 1]
     majority = column.low + np.where(undecided[:, None], overall, values).argmax(axis=1)
     with np.errstate(invalid="ignore"):

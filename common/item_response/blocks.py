@@ -102,8 +102,7 @@ def sort_answers(
     n = len(student)
     order, place = np.arange(n, dtype=np.int32), np.arange(n, dtype=np.int32)
     for key in (*reversed(labels), student):
-        # A sparse matrix with one row's number in each column: its conversion is a stable counting
-        # sort, several times faster than argsort.
+        # This conversion is a stable counting sort, several times faster than argsort.
         shape = int(key.max(initial=0)) + 1, max(n, 1)
         order = scipy.sparse.coo_matrix((order, (key[order], place)), shape).tocsr().data
     above = start = np.append(0, np.cumsum(np.bincount(student, minlength=n_students)))
@@ -150,9 +149,9 @@ class ItemResponseModel:
     guessing: FloatArray  # Probability of passing without knowing how, shape (items,), float32.
     student_ids: IntArray  # Those with answers, increasing.
     question_ids: IntArray
-    # With contexts (see `context`): for each level, the coarsest first, the posterior of the total
-    # effect at its nodes, float32, shape (nodes, 2 + k): mean, variance, and covariances with the
-    # student's ability; the prior variance of effects, shape (levels, stages); and shared effects.
+    # Of contexts, by level, the coarsest first: of total effects at nodes mean, variance,
+    # covariances with ability, float32, (nodes, 2 + k); prior variances, (levels, stages); shared
+    # effects.
     effects: tuple[FloatArray, ...] = ()
     variance: FloatArray = field(default_factory=lambda: np.zeros((0, 1)))
     shared: SharedEffects = field(default_factory=lambda: SharedEffects(*np.zeros((3, 1))))

@@ -32,8 +32,7 @@ from common.item_response.model import FloatArray, Gaussians, IntArray, pack
 import numpy as np
 import scipy.sparse
 
-# The variance of the effects of each level that a fit begins with. It is also the prior guess about
-# it, with the weight of so many contexts.
+# The effects' variance that a fit begins with, also its prior guess, worth so many contexts.
 START_VARIANCE, _PRIOR_CONTEXTS = 0.2, 3.0
 # Bounds on how a step changes a variance: see `accelerate`.
 _MAX_ACCELERATION, _MAX_RATIO = 25.0, 2.0

@@ -58,8 +58,7 @@ class OptionModel(NamedTuple):
     """What `fit_options` has learned."""
 
     stages: ItemResponseModel  # Every question has `N_OPTIONS` − 1 stages.
-    # For each question of `stages.question_ids`, and each option, the stage at which it is chosen:
-    # 0 for the right option, 1 for the most popular distractor, …; shape (questions, `N_OPTIONS`).
+    # The stage at which each option is chosen, 0 for the right one; shape (questions, `N_OPTIONS`).
     outcome_of_option: IntArray
     option_shares: FloatArray  # How often each is chosen over all questions, (`N_OPTIONS`,).
     habits: Habits | None  # Of the students, in the contexts of their answers; None without any.

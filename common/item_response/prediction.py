@@ -13,7 +13,6 @@ from common.item_response.model import FloatArray, IntArray, expected_probabilit
 
 import numpy as np
 
-# Pairs that a thread predicts at once.
 _PAIRS_AT_ONCE = 1 << 20
 
 

@@ -13,21 +13,17 @@ from common.item_response.model import FloatArray, IntArray
 import numpy as np
 import scipy.sparse
 
-# How many answers a student gives in a context on average: there is a level for each, with the
-# clusters as they are when they come next to it.
+# Answers of a student in a context, on average: a level for each, of the clusters next to it.
 _ANSWERS_IN_CONTEXT = (32, 16, 8, 4)
-# A level tells nothing if its contexts hold fewer answers than this on average, or if there are
-# hardly more of them than students.
+# A level tells nothing with fewer answers in a context, or hardly more contexts than students.
 _MIN_ANSWERS, _MIN_CONTEXTS = 1.5, 1.2
-# The similarities at which clusters may be cut, in falling order.
 _CUTS = (0.998, 0.995, 0.99, 0.98, 0.97, *(0.95 - 0.05 * np.arange(19)).tolist())
 # In a test that all answer whole, but for an answer left out here and there, questions are as
 # similar as this: clusters of more similar ones tell nothing if those of such ones do not.
 _NEARLY_SAME = 0.97
 # Smaller similarities count as none, and so do those beyond the nearest questions.
 _MIN_SIMILARITY, _MAX_NEIGHBOURS = 0.03, 100
-# Who answered a question is a vector of as many numbers as there are students. Where all vectors
-# together would have more numbers than this, they are projected to so many dimensions.
+# Vectors of who answered are projected to so many dimensions if they hold more numbers than this.
 _MAX_NUMBERS, _N_PROJECTED = 1 << 26, 256
 # Contexts are counted with so many answers, and similarities are found in blocks of so many.
 _MAX_COUNTED, _BLOCK = 1_000_000, 1 << 22
