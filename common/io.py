@@ -408,7 +408,6 @@ def report_cells(
 
 
 def _require_text(source: Source, header: Sequence[str], number: int, row: Sequence[str]) -> None:
-    """Raise `InputError` if a row holds bytes that are no text."""
     text = ",".join(row)
     if "\0" in text:
         raise InputError(f"{source.name}: row {number} holds a NUL byte: {quote(text)}")

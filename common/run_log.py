@@ -85,5 +85,4 @@ def append_line(path: Path, record: dict[str, Any]) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Convert a value that JSON does not have."""
     return value.tolist() if hasattr(value, "tolist") else str(value)

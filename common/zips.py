@@ -127,7 +127,6 @@ def zip_source(path: Path, member: str, max_size: int, report: Report = stop) ->
 
 
 def _fault(names: Sequence[str]) -> str:
-    """Describe what is wrong with the contents of a zip."""
     nested = [name for name in names if name.lower().endswith(".zip")]
     folders = [name for name in names if "/" in name]
     if nested:

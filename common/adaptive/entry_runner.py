@@ -98,7 +98,6 @@ def _find_method(entry: Any, names: tuple[str, ...]) -> Any:
 
 
 def _create() -> Any:
-    """Import the entry from the working directory and make one."""
     submission = getattr(importlib.import_module(MODULE), CLASS, None)
     if submission is None:
         raise UnfitError(f"{MODULE}.py has no class {CLASS}")
@@ -109,7 +108,6 @@ def _create() -> Any:
 
 
 def _describe(error: BaseException, folder: Path) -> str:
-    """Describe in one line what an entry raised."""
     if isinstance(error, UnfitError):
         return str(error)
     frames = traceback.extract_tb(error.__traceback__)

@@ -447,7 +447,6 @@ def _let_go_of_pipes() -> None:
 
 
 def _end_children(known: list[int | None]) -> None:
-    """End all children of this process, and theirs."""
     # With the first process of a namespace the kernel ends all others in it: it comes last.
     for child in filter(None, known):
         with contextlib.suppress(ProcessLookupError):

@@ -219,7 +219,6 @@ def _find_or_last(ids: IntArray, wanted: IntArray) -> IntArray:
 
 
 def _score(probability: FloatArray, outcome: IntArray) -> tuple[float, float]:
-    """Return log loss and accuracy of predicted outcomes."""
     chosen = probability[np.arange(len(outcome)), outcome]
     loss = -np.log(np.maximum(chosen, 1e-7)).mean()
     return float(loss), float((probability.argmax(axis=1) == outcome).mean())
