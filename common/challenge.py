@@ -147,7 +147,7 @@ def write_scores(
     body: str = "",
     **found: Any,
 ) -> None:
-    """Print lines; write and record a score, `found` of an `Evaluation`, and a body in HTML."""
+    """Print lines; write and record a score, `found` for its `Evaluation`, and a body in HTML."""
     from common.evaluation import record, score_files
 
     found = {"submission": options.submission, "reference": options.reference, **found}

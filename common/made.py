@@ -34,6 +34,7 @@ _STARTED = time.perf_counter()
 _N_SAMPLES, _SAMPLE_SIZE = 64, 1 << 16
 # A name in the folders of the data, and never elsewhere.
 _IN_TREE = re.compile(r"([^./\\:][^/\\:]*/)+[^./\\:][^/\\:]*")
+# What this process has checked, and so learns from.
 CHECKED: dict[Path, Fingerprint] = {}
 
 
@@ -147,7 +148,7 @@ def this_process(
     made_from: Sequence[Path] | None = None,
     split: str = "",
 ) -> Made:
-    """Return the record of complete open files in a folder, made from files or all checked."""
+    """Return the record of complete open files in a folder, made from some or all `CHECKED`."""
     for file in (files or {}).values():
         file.flush()
     known = CHECKED if made_from is None else {path: fingerprint(path) for path in made_from}
@@ -234,7 +235,7 @@ def record_path(path: Path) -> Path:
 
 
 def require_current(paths: Iterable[Path]) -> None:
-    """Raise `InputError` if a file, or what it was made from, has changed; note what is read."""
+    """Raise `InputError` if a file, or what it was made from, has changed; add it to `CHECKED`."""
     for path in filter(Path.is_file, paths):
         if path.name in layout.STAMP_OF_FILE and (made := _read_beside(path)):
             if not matches(path, made.files.get(path.name)):

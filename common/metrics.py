@@ -47,11 +47,11 @@ class ProbabilityScores:
 
     # Mean negative logarithm (nats) of the probability of what happened; 0 is best.
     log_loss: float
-    # Mean squared distance (Brier 1950): of two categories that of one, to 1; else the sum, to 2.
+    # Mean squared distance (Brier 1950): of two categories that of one, 0 to 1; else the sum.
     brier: float
     # Area under the ROC curve; None for more than two categories, or if one never happened.
     auc: float | None
-    # Expected calibration error (Guo et al. 2017): mean distance of bins from the diagonal, to 1.
+    # Expected calibration error (Guo et al. 2017): mean distance of the bins from the diagonal.
     calibration_error: float
     # For `charts.share_chart`: in ten bins of equal width how often it happened and the mean
     # probability, NaN if empty; of two categories for the second, else for the most probable.

@@ -19,8 +19,8 @@ _PROCESS = ".process"
 def place_simulated(
     data_dir: Path, folders: Sequence[str], write_tree: Callable[[Path], dict[str, Any]]
 ) -> None:
-    """Put simulated files, and no half of them, in place of former ones; `write_tree` writes them
-    below a folder and returns what else the marker says; other files there are an `InputError`.
+    """Put simulated files in place of former ones, all or none; `write_tree` writes them below a
+    folder and returns what else the marker says; other files there are an `InputError`.
     """
     former = {path: fingerprint(path) for path in simulated_files(data_dir)}
     for folder in folders:

@@ -101,7 +101,7 @@ def write_predictions(
 
 
 def rank_by_quality(question: IntArray, quality: npt.NDArray[Any]) -> IntArray:
-    """Return ranks, 1 for the highest quality, int64; of equals by QuestionId, NaN last."""
+    """Return ranks, int64, 1 for the highest quality; equals go by QuestionId, NaN goes last."""
     if np.shape(quality) != question.shape:
         raise InputError(
             f"quality has shape {np.shape(quality)}, expected {question.shape}, one for each "
@@ -210,7 +210,7 @@ def read_pair_values(source: io.Source, column: Column, report: Report = stop) -
 def find_pairs(
     name: str, found: pd.DataFrame, wanted: pd.DataFrame, wanted_in: Path, report: Report = stop
 ) -> tuple[IntArray, BoolArray]:
-    """Return the row of each wanted pair, -1 if missing, which is reported, and which are extra."""
+    """Return rows of wanted pairs, -1 if missing, which is reported; and which rows are extra."""
     keys, wanted_keys = (
         pair_keys(pairs["UserId"], pairs["QuestionId"]) for pairs in (found, wanted)
     )

@@ -112,7 +112,7 @@ def unpack(path: Path, folder: Path, max_size: int) -> None:
 
 
 def zip_source(path: Path, member: str, max_size: int, report: Report = stop) -> Source:
-    """Return the only file of a zip, of this name, as a source; a fault reported leaves one CSV."""
+    """Return a zip's only file, of this name, as a source; or report, and take, its only CSV."""
     with open_zip(path) as archive:
         members = archive.infolist()
         names = [info.filename for info in members]

@@ -104,8 +104,8 @@ def make_reference(
 
 
 class GameState:
-    """What is revealed in a game with one mask; `can_query`, bool, (students, questions), says what
-    to ask, `chosen` holds QuestionIds, (students,) a round, `truth` 1 right, 0 wrong by target.
+    """What is revealed in a game with one mask; `can_query`, bool, (students, questions), tells
+    what may be asked, `chosen` holds QuestionIds by round, `truth` is 1 right, 0 wrong, by target.
     """
 
     def __init__(self, reference: Reference, mask: str, rules: Rules) -> None:

@@ -106,7 +106,7 @@ def tables(pairs: Pairs, answers: pd.DataFrame, groups: Sequence[str], seed: int
 
 
 def table(pairs: Pairs, known: Known, asked: IntArray, groups: Sequence[str]) -> pd.DataFrame:
-    """Return the columns of groups, float32, for rows that are not known; the same for any rows."""
+    """Return the columns of groups, float32, for rows not `known`; the groups alone say which."""
 
     def tell(name: str) -> Columns:
         found = GROUPS[name](pairs, known, asked)

@@ -123,7 +123,7 @@ def clustered_intervals(
 
 
 def student_quantile(freedom: npt.NDArray[Any]) -> FloatArray:
-    """Return the t of 95 % within ± t, (n,); SciPy's import takes a fifth of an evaluation."""
+    """Return ± t that holds 95 % of Student's distribution, (n,); SciPy takes long to import."""
     place, weight = np.polynomial.legendre.leggauss(20)
     # t is √n tan(angle), where the angle has a density proportional to cos(angle) ** (n - 1).
     n = freedom[:, None].astype(np.float64)

@@ -57,8 +57,8 @@ def judge(
     missing: str = "ignored",
     with_answers: bool = True,
 ) -> tuple[Evaluation, dict[str, Any]]:
-    """Check and score a ranking, CSV or zip; return the evaluation and what ranking.html shows,
-    without answers, what experts said of pairs, for participants who may submit again.
+    """Check and score a ranking, CSV or zip; return the evaluation and what ranking.html shows:
+    where participants may submit again, without answers, no pairs with what experts said.
     """
     judgements = read_judgements(reference_path, missing)
     rank = submission.read_ranking(submission_path, template_path)

@@ -94,7 +94,7 @@ class Result:
     # Fingerprint of the true answers: scores can be compared only where it is the same.
     data: str
     simulated: bool
-    # Fingerprint as in `Made` (task 4: of the entry): where it is the same, seeds are averaged.
+    # As in `Made` (task 4: of the entry); only scores of the same one are averaged over seeds.
     code: str = ""
     # Largest memory that the script took to fit and predict, in bytes.
     memory: int | None = None

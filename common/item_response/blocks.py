@@ -149,9 +149,8 @@ class ItemResponseModel:
     guessing: FloatArray  # Probability of passing without knowing how, shape (items,), float32.
     student_ids: IntArray  # Those with answers, increasing.
     question_ids: IntArray
-    # Of contexts, by level, the coarsest first: of total effects at nodes mean, variance,
-    # covariances with ability, float32, (nodes, 2 + k); prior variances, (levels, stages); the
-    # shared.
+    # Of contexts, by level, the coarsest first: the total effects' mean, variance, and covariances
+    # with ability, (nodes, 2 + k), float32; prior variances, (levels, stages); shared effects.
     effects: tuple[FloatArray, ...] = ()
     variance: FloatArray = field(default_factory=lambda: np.zeros((0, 1)))
     shared: SharedEffects = field(default_factory=lambda: SharedEffects(*np.zeros((3, 1))))

@@ -165,8 +165,8 @@ def estimate_variance(sums: FloatArray, old: FloatArray) -> FloatArray:
 def accelerate(
     old: FloatArray, new: FloatArray, removed: FloatArray, max_acceleration: float
 ) -> FloatArray:
-    """Return variances further on than `new`, the step of expectation maximisation: each leaves 1 −
-    s² of the way, so that Aitken's extrapolation takes 1 / s² at once; `removed` is the mean of s².
+    """Return variances further on than `new`, the step of expectation maximisation, which leaves 1
+    − s² of the way, so Aitken's extrapolation takes 1 / s² at once; `removed` is the mean of s².
     """
     acceleration = np.minimum(1 / np.maximum(removed, 1e-9), max_acceleration)
     ratio = np.clip((new / old) ** acceleration, 1 / _MAX_RATIO, _MAX_RATIO)

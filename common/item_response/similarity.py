@@ -32,9 +32,9 @@ _MAX_COUNTED, _BLOCK = 1_000_000, 1 << 22
 def cluster_questions(
     student: IntArray, question: IntArray, seed: int = 0
 ) -> tuple[IntArray, IntArray]:
-    """Return the questions, increasing, and their clusters, int32, (questions, levels), the largest
+    """Return the questions, increasing, and their clusters, int32, (questions, levels), largest
     first, by average linkage of cosines of who answers them, of many students after a random
-    projection (Johnson and Lindenstrauss 1984); no levels where all answer the same, or hardly two.
+    projection (Johnson and Lindenstrauss 1984); no levels where all answer the same or hardly two.
     """
     question_ids, item = number_ids(question)
     student_ids, number = number_ids(student)
