@@ -1,7 +1,4 @@
-"""Adam, as PyTorch has it, without a wait for the compiler that PyTorch loads before its first use.
-
-An entry may as well write `torch.optim.Adam`: it learns the same.
-"""
+"""Adam as PyTorch's own, which an entry may use as well, without waiting for its compiler."""
 
 import inspect
 
@@ -9,10 +6,7 @@ import torch
 
 
 class Adam(torch.optim.Adam):
-    """The same steps as PyTorch's own. Its methods are wrapped so that they can be compiled, for
-    which `torch._dynamo` is imported: a second of processor time, and five where that was never
-    imported before. Here nothing is compiled, and what is wrapped is enough.
-    """
+    """PyTorch's own steps, not wrapped so that they can be compiled."""
 
     add_param_group = inspect.unwrap(torch.optim.Adam.add_param_group)
     zero_grad = inspect.unwrap(torch.optim.Adam.zero_grad)

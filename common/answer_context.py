@@ -1,8 +1,4 @@
-"""In which context answers were given: a class's quiz, or similar questions.
-
-What else a student answered in the same quiz, and what the class did, tells more about an answer
-than anything but student and question themselves. `common.item_response` learns effects of both.
-"""
+"""In which context answers were given: a class's quiz, or similar questions."""
 
 from pathlib import Path
 
@@ -62,10 +58,7 @@ def find_contexts(
 def contexts_of_pairs(
     student: IntArray, question: IntArray, n_answers: int, circumstances: pd.DataFrame | None
 ) -> IntArray:
-    """As `find_contexts`, for what has been read: the training answers, then the pairs.
-
-    Ids have shape (rows,), the contexts returned (rows, levels); `circumstances` are of all rows.
-    """
+    """Return contexts as `find_contexts`, (rows, levels); ids, (rows,), of answers, then pairs."""
     if circumstances is not None:
         quiz, group = (circumstances[name].to_numpy() for name in ("QuizId", "GroupId"))
         if (quiz[n_answers:] >= 0).mean() >= _MIN_SHARE_KNOWN:

@@ -1,9 +1,4 @@
-"""The answers of students to questions: DataFrames with the official column names.
-
-A row for one answer of one student to one question, in columns of small integers: UserId,
-QuestionId and AnswerId int32, IsCorrect (1 right, 0 wrong), CorrectAnswer and AnswerValue (options
-1 to 4) int8; 15.9 million answers take 175 MB.
-"""
+"""The answers of students to questions: DataFrames; 15.9 million answers take 175 MB."""
 
 from __future__ import annotations
 
@@ -115,7 +110,6 @@ def number_ids(ids: IntArray | pd.Series) -> tuple[IntArray, npt.NDArray[np.int3
     """
     ids = np.asarray(ids)
     if ids.max() < 4 * len(ids) + _SMALL_TABLE:
-        # Much faster than sorting, if the ids are dense enough for a table.
         present = np.zeros(int(ids.max()) + 1, bool)
         present[ids] = True
         number = np.cumsum(present, dtype=np.int32) - np.int32(1)
@@ -135,10 +129,7 @@ def find_ids(distinct: IntArray, ids: IntArray | pd.Series) -> npt.NDArray[np.in
 
 
 def find_rows(ids: IntArray | pd.Series, wanted: IntArray | pd.Series) -> npt.NDArray[np.int32]:
-    """Find the row that holds each wanted id; -1 for one that is not there, or is unknown, -1.
-
-    The ids are in any order, each at most once, apart from -1.
-    """
+    """Find the row of each wanted id, -1 if there is none; ids are distinct, unknown ones -1."""
     ids, wanted = np.asarray(ids), np.asarray(wanted)
     highest = int(ids.max(initial=-1))
     if highest < 4 * len(ids) + _SMALL_TABLE:
@@ -166,10 +157,7 @@ def pair_keys(
 
 
 def find_repeats(keys: IntArray) -> npt.NDArray[np.int64]:
-    """Find the rows whose key appears in an earlier row, in order.
-
-    Negative keys, which stand for rows that could not be read, never count as repeated.
-    """
+    """Find rows whose key appears in an earlier row; negative keys, of faulty rows, never count."""
     # Sorting them finds out that there are none in a tenth of the time.
     ordered = np.sort(keys)
     if not ((ordered[1:] == ordered[:-1]) & (ordered[1:] >= 0)).any():
@@ -229,11 +217,7 @@ def match_ids(
     expected_in: str,
     report: Report = stop,
 ) -> npt.NDArray[np.int64]:
-    """Find the row of every expected id, -1 where it is missing; there must be these, each once.
-
-    Ids are texts or numbers, "" or -1 where they were reported before; `expected_in` says where the
-    expected ones come from.
-    """
+    """Find the row of each expected id, -1 where missing; "" and -1 have been reported before."""
     require_distinct(source, column, found, report)
     rows = pd.Series(np.arange(len(found)), found)
     rows = rows[~rows.index.isin(["", schema.UNREADABLE])]

@@ -1,7 +1,4 @@
-"""What only the related challenges share: folders, flags, submissions, the frames of their scripts.
-
-Every challenge keeps its files beside its scripts, laid out like the kit's own `data/`.
-"""
+"""What only the related challenges share; each keeps its files beside its scripts, like `data/`."""
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +12,6 @@ from common.errors import InputError, Report, quote
 from common.schema import TEXT, Column
 
 SUBMISSION = "submission.csv"
-# Folders of a challenge's data.
 TRAIN, TEST_INPUT, TEST_OUTPUT = (
     folder.name for folder in (layout.TRAIN_DIR, layout.TEST_INPUT_DIR, layout.TEST_OUTPUT_DIR)
 )
@@ -89,9 +85,7 @@ def split_into_folds(
 
 
 def model_parser(doc: str | None, script: str, **files: str) -> argparse.ArgumentParser:
-    """Make the parser of a sample model; where a training and a test file are named, it predicts
-    the latter, or with --local the former.
-    """
+    """Make a model's parser; with `test_data` it predicts this, with --local the training file."""
     places = {"input_dir": TRAIN, "output_dir": TEST_OUTPUT, "output_file": SUBMISSION, **files}
     if "test_data" not in files:
         return parser(doc, script, **places)
@@ -153,9 +147,7 @@ def write_scores(
     body: str = "",
     **found: Any,
 ) -> None:
-    """Print lines; write and record a score, an `Evaluation` of `common.evaluation.record`, and
-    further figures as text; the page has an HTML body.
-    """
+    """Print lines; write and record a score, `found` for its `Evaluation`, and a body in HTML."""
     from common.evaluation import record, score_files
 
     found = {"submission": options.submission, "reference": options.reference, **found}
@@ -182,10 +174,7 @@ def read_predictions(
     *,
     may_be_empty: bool = False,
 ) -> list[Any]:
-    """Read and check a submission: what `parse` makes of a column's cells, in the order of the ids.
-
-    For a cell that is not as expected it raises `InputError` with what is wrong, or another error.
-    """
+    """Return what `parse` makes of a column, by order of ids; report cells for which it raises."""
     columns = folds.ID, Column(column, TEXT, may_be_empty=may_be_empty)
     source = io.file_source(path)
     data = io.read_table(source, columns, report=report)

@@ -1,7 +1,4 @@
-"""The charts of the pages: SVG that lies in a page, in its colours, light or dark.
-
-The label of a chart is for screen readers; a tooltip says what a mark is.
-"""
+"""The charts of the pages: SVG in a page's colours, light or dark, labelled for screen readers."""
 
 from __future__ import annotations
 
@@ -63,12 +60,7 @@ _SHARE_THAT_COUNTS = 0.02
 
 
 class Dot(NamedTuple):
-    """A row of `dot_chart`: its name and value, and what to compare that with, NaN for nothing.
-
-    The interval is a line through the dot, the mark a diamond, the band a range in grey; a row
-    without a value has only a mark. `accent` draws dot and line in the page's accent colour. A bar
-    shows which share of all answers the row rests on, and says how many these are.
-    """
+    """A row of `dot_chart`, NaN: none; interval a line, mark a diamond, band grey, share a bar."""
 
     label: str
     value: float
@@ -89,11 +81,7 @@ def dot_chart(
     chance: float = nan,
     axis: str = "",
 ) -> str:
-    """Draw values on one scale, a row for each, its name on the left and its number on the right.
-
-    Without limits, the scale is fitted to the values; intervals beyond it are cut off. A dashed
-    line shows what chance reaches. Bars of the rows' shares stand beside the numbers.
-    """
+    """Draw values, a row each, on a scale with limits, else fitted; chance is a dashed line."""
     has_bars = not all(isnan(dot.share) for dot in dots)
     names = [wrap(dot.label, (0.36 if has_bars else 0.4) * WIDTH) for dot in dots]
     heights = [ROW_HEIGHT + LINE_HEIGHT * (len(name) - 1) for name in names]
@@ -155,11 +143,7 @@ def dot_chart(
 def share_chart(
     groups: pd.DataFrame, *, label: str, limits: Point | None = None, axis: str = "accuracy"
 ) -> str:
-    """Draw for every group a share, by default its accuracy on a scale that does not start at 0.
-
-    The columns are accuracy, low and high (its interval) and, where it is known, majority (a
-    diamond), all NaN where they would rest on too little; share (the bar), and n_answers.
-    """
+    """Draw for every group a share, by default its accuracy, NaN where it rests on too little."""
     columns = ["accuracy", "low", "high", "majority", "share", "n_answers"]
     rows = groups.reindex(columns=columns).astype(float).itertuples(name=None)
     dots = [
@@ -182,11 +166,7 @@ def column_chart(
     unit: str,
     mark: Tick | None = None,
 ) -> str:
-    """Draw columns side by side from 0 up, whose heights count units.
-
-    The names below the axis have places in columns from the left edge of the first one: 0.5 is its
-    middle. Those that have no room are left out. The mark, a dashed line to compare with, has one.
-    """
+    """Draw columns; names and the mark have places in columns from the left edge of the first."""
     drawing = Drawing(175)
     # The text of a mark stands above the columns.
     highest = max(heights) * (1.2 if mark else 1.04) or 1.0
@@ -207,11 +187,7 @@ def column_chart(
 
 
 class Panel(NamedTuple):
-    """One small bar chart of `bar_panels`, with shares from 0 to 1.
-
-    `accent` draws it in the page's accent colour; `faint` says of each bar whether it rests on too
-    little and is greyed out.
-    """
+    """A small bar chart of `bar_panels`, shares from 0 to 1; faint bars rest on too little."""
 
     title: str
     shares: Sequence[float]
@@ -268,12 +244,7 @@ def heat_map(
     key: Callable[[float], str],
     limits: Point | None = None,
 ) -> str:
-    """Draw a table of shades, the darker, the more, with a key below.
-
-    The values have the shape (rows, columns); a place without one, NaN, is grey. Names of columns
-    that are empty, or have no room, are left out. `axis` and `side` say what columns and rows are,
-    `key` writes a value for the key, whose ends are the limits: by default 0 and the highest.
-    """
+    """Draw values, shape (rows, columns), the darker, the more, NaN grey; `key` writes limits."""
     n_rows, n_columns = values.shape
     low, high = limits or (0.0, float(np.nanmax(values, initial=0)))
     names = [wrap(name, 0.3 * WIDTH) for name in row_names]
@@ -302,7 +273,6 @@ def heat_map(
     named = [(place + 0.5, name) for place, name in enumerate(column_names) if name]
     axes.name_x(thin(named, (axes.right - axes.left) / n_columns), axis)
 
-    # The key: some shades between its two ends.
     start, half = 0.4 * WIDTH, _KEY_HEIGHT / 2
     end, middle = start + _KEY_STEPS * _KEY_WIDTH, drawing.height - PAD - half
     for step, value in enumerate(np.linspace(low, high, _KEY_STEPS).tolist()):
@@ -315,10 +285,8 @@ def heat_map(
 
 # ---- Lines and points ----------------------------------------------------------------------------
 
-# Curves of the same number look alike in all charts of a page. Marks tell them apart without
-# colours too, and where colours come again. The colours after the accent are told apart by those
-# who see no red or green too (Okabe and Ito 2008), and mixed with the text's colour, so that they
-# stand out on light and dark pages.
+# Told apart by those who see no red or green too (Okabe and Ito 2008), mixed with the text's colour
+# for light and dark pages; marks tell curves apart where colours come again.
 _HUES = ("#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6bb1", "#808080")
 _COLOURS = (ACCENT, *(f"color-mix(in srgb, currentColor 12%, {hue})" for hue in _HUES))
 # With more points, the marks would hide the curve.
@@ -326,10 +294,7 @@ _MAX_MARKED = 25
 
 
 class Curve(NamedTuple):
-    """A curve of `curve_chart`: its name and points, at least one.
-
-    The number, from 0, of what it belongs to chooses colour and mark; its second curve is dashed.
-    """
+    """A curve of `curve_chart`; the number, from 0, of its subject chooses colour and mark."""
 
     name: str
     steps: Sequence[float]

@@ -15,10 +15,7 @@ from common.errors import InputError, one_line, printable
 
 
 def run(main: Callable[[], None]) -> NoReturn:
-    """Run a script's main function; turn the user's mistakes into one line and exit code 2.
-
-    Any exception but an `InputError` and an `OSError` is a bug and shows its traceback.
-    """
+    """Run a script's main; turn the user's mistakes and `OSError` into one line and exit code 2."""
     # So that half-written files are removed after SIGTERM too.
     for number in {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}:
         if signal.getsignal(number) != signal.SIG_IGN:  # As `nohup` has it.
@@ -51,9 +48,7 @@ def _fail(message: str) -> NoReturn:
 
 
 class _Shown:
-    """Where a script prints: a name of a file or of a record may hold anything, which is shown, not
-    sent: escape sequences that a terminal would follow, and bytes that no encoding has.
-    """
+    """Where a script prints: a name may hold anything, which is shown, not sent to the terminal."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -230,11 +225,9 @@ class _SampleModelPaths(NamedTuple):
 
     train: Path
     template: Path
-    # The submission to be written.
     output: Path
     # Folder of the metadata of these answers; None where there is none, or none is asked for.
     metadata: Path | None
-    # Where the probabilities go; None where none are asked for.
     probabilities: Path | None
 
 

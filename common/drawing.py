@@ -1,7 +1,4 @@
-"""Drawing in SVG, for charts: colours that follow the page, text, marks, scales and axes.
-
-Lengths are in points, y downwards. Text stays text, in the page's font; colours are the page's own.
-"""
+"""Drawing in SVG for charts, in the page's own colours and font; lengths in points, y downwards."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,7 +8,6 @@ from math import ceil, cos, floor, log10, pi, sin
 
 from common import pages
 
-# The page's own colours.
 TEXT, ACCENT, LINE = "currentColor", "rgb(var(--accent))", "var(--line)"
 SOFT = "color-mix(in srgb, currentColor 70%, Canvas)"
 GREY = "color-mix(in srgb, currentColor 40%, Canvas)"
@@ -129,7 +125,7 @@ def _polygon(n: int, size: float, *, turn: float = 0, inner: float = 0) -> list[
     return corners
 
 
-# Marks for points, of about equal area.
+# Of about equal area.
 _MARKS = {
     "s": _polygon(4, 1.25, turn=0.5),
     "^": _polygon(3, 1.2),

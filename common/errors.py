@@ -5,17 +5,12 @@ from collections.abc import Callable
 # How many characters of a cell, or of other text from a file, a message shows.
 MAX_SHOWN = 80
 
-# What a check calls with the message of every fault that it finds: `stop` raises `InputError`; a
-# function that returns, such as the `append` of a list, lets the check go on and find them all.
+# What a check calls with every fault: `stop` raises, a list's `append` lets it find them all.
 Report = Callable[[str], None]
 
 
 class InputError(ValueError):
-    """A file, a column, a value or a flag that the user gave is wrong.
-
-    The message is one line that names the file, the column, the row and the value, and says what
-    was expected. `common.cli.run` prints it and ends the script with exit code 2.
-    """
+    """The user gave something wrong: one line with file, column, row, value, what was expected."""
 
 
 def stop(fault: str) -> None:
@@ -29,9 +24,7 @@ def quote(text: object) -> str:
 
 
 def printable(text: str, max_length: int | None = None) -> str:
-    """Return a text, cut to a length if one is given, with all unprintable characters escaped as in
-    Python: line ends, control characters, half a surrogate pair.
-    """
+    """Return a text, cut to a length if given, with unprintable characters escaped as in Python."""
     if not text.isprintable():
         text = "".join(
             character

@@ -1,8 +1,4 @@
-"""Folds for cross-validation, kept in a file so that all models use the same ones.
-
-The file has two columns, `id` and `fold`. A model predicts every fold after learning from the
-others only; what it writes is scored as one submission.
-"""
+"""Folds for cross-validation in a file, `id` and `fold`, so that all models use the same ones."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -25,9 +21,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 def assign_folds(group: IntArray, n_folds: int, seed: int | Sequence[int]) -> npt.NDArray[np.int32]:
-    """Assign examples, whose groups are numbered from 0, to as many folds, which groups share
-    evenly; both have the shape (examples,).
-    """
+    """Return the fold of each example, whose groups, numbered from 0, the folds share evenly."""
     n_groups = int(group.max(initial=-1)) + 1
     if n_groups < 2:
         raise InputError(

@@ -1,10 +1,7 @@
 """Reading and writing: CSV files as pandas DataFrames, typed and checked; JSON; atomic files.
 
-`pandas.read_csv` reads. Only where it refuses a file, or a value is out of range, is the file read
-again, row by row, to say what is wrong or to read what is valid but unusually written.
-
-Errors name exactly the file, column, row and value that is wrong. Rows are counted as a
-spreadsheet shows them: the header is row 1, the first data row is row 2.
+A file that `pandas.read_csv` refuses, or with a value out of range, is read again row by row, to
+say where (the header is row 1), or to read what is valid but unusually written.
 """
 
 from __future__ import annotations
@@ -43,7 +40,6 @@ import numpy.typing as npt
 IntArray = npt.NDArray[np.integer[Any]]
 Table: TypeAlias = "Mapping[str, Any] | pd.DataFrame"
 
-# How many offending rows an error message shows.
 SHOWN = 3
 _LONGEST_HEADER = 1 << 16
 _SHOWN_HEADER = 300
@@ -52,8 +48,7 @@ _CHUNK = 1 << 16
 _BLOCK = 1 << 22
 # A file of more bytes is read by pyarrow, if it is there.
 LARGE = 1 << 20
-# A file that holds one of these is read row by row: pyarrow takes 0x10 for a number, and both
-# readers handle quotation marks in other ways.
+# With these, read row by row: pyarrow takes 0x10 for a number, and readers differ on quotes.
 _MARKS = (b'"', b"\0", b"x", b"X")
 # Stands at the end of a file that is read row by row; no UTF-8 text holds half a surrogate pair.
 _END = "\ud800"
@@ -213,12 +208,8 @@ def read_table(
     keep_others: bool = False,
     report: Report = stop,
 ) -> pd.DataFrame:
-    """Read columns of a CSV file, typed and checked; with `keep_others` all further ones, as text.
-
-    Tolerates CR and CRLF line ends, blank lines, a byte order mark, columns in any order, whole
-    numbers that are written as ``1.0``, and ``True`` and ``False`` in a column that may hold them.
-    `InputError` if a column is missing, the file is cut off or holds no rows, or a value is wrong;
-    if `report` does not raise, a wrong cell becomes `Column.missing`.
+    """Read columns of a CSV file, typed and checked, with `keep_others` all further ones, as text;
+    a wrong cell is `Column.missing` if `report` does not raise.
     """
     source = source if isinstance(source, Source) else file_source(source)
     header = read_header(source)
@@ -417,7 +408,6 @@ def report_cells(
 
 
 def _require_text(source: Source, header: Sequence[str], number: int, row: Sequence[str]) -> None:
-    """Raise `InputError` if a row holds bytes that are no text."""
     text = ",".join(row)
     if "\0" in text:
         raise InputError(f"{source.name}: row {number} holds a NUL byte: {quote(text)}")
@@ -442,10 +432,7 @@ def parse_json(text: str) -> Any:
 
 @contextmanager
 def atomic_write(*paths: Path) -> Iterator[list[BinaryIO]]:
-    """Write files beside their destination; rename them all at the end, or none on any failure.
-
-    Missing folders are made; a destination that cannot be written is an `InputError` before.
-    """
+    """Write files beside their places, and rename all at the end, or none on any failure."""
     for path in paths:
         require_place(path)
     partial = [partial_beside(path) for path in paths]

@@ -1,7 +1,4 @@
-"""The folders and file names of the kit, each defined once.
-
-All paths derive from the location of this file, so that scripts run from any working directory.
-"""
+"""The folders and file names of the kit, each defined once, from the place of this file."""
 
 import os
 import re
@@ -23,11 +20,9 @@ TEST_OUTPUT_DIR = DATA_DIR / "test_output"
 IMAGES_DIR = DATA_DIR / "images"
 SIMULATED_MARKER_NAME = "SIMULATED.json"
 
-# Names of the official training files.
 TRAIN_TASK_1_2 = "train_task_1_2.csv"
 TRAIN_TASK_3_4 = "train_task_3_4.csv"
 
-# Names of the official metadata.
 QUESTION_METADATA_TASK_1_2 = "question_metadata_task_1_2.csv"
 STUDENT_METADATA_TASK_1_2 = "student_metadata_task_1_2.csv"
 ANSWER_METADATA_TASK_1_2 = "answer_metadata_task_1_2.csv"
@@ -43,10 +38,8 @@ TRAIN_TASK_3 = "train_task_3.csv"
 VALID_TASK_3 = "valid_task_3.csv"
 TRAIN_TASK_4 = "train_task_4.csv"
 VALID_TASK_4 = "valid_task_4.csv"
-# Name of the folds that a related challenge's split writes.
 FOLDS = "folds.csv"
 
-# Names of the submission templates in TEMPLATE_DIR.
 TEMPLATE_TASK_1_2 = "submission_task_1_2.csv"
 TEMPLATE_TASK_3 = "submission_task_3.csv"
 
@@ -67,7 +60,6 @@ STAMP_OF_FILE = {
 # Names of what the evaluations and the scoreboard write to TEST_OUTPUT_DIR.
 RESULTS_NAME = "results.jsonl"
 SCOREBOARD_NAME = "scoreboard.html"
-# Folder beside the record.
 OUTCOMES_NAME = "outcomes"
 
 PHASES = ("public", "private")
@@ -117,10 +109,7 @@ def answers_path(task: int, phase: str) -> Path:
 
 
 def submission_path(task: int, phase: str) -> Path:
-    """Return where the submission lies that is scored: for a phase, or for the local split.
-
-    The challenge's guide keeps the latter beside the split: where there are two, it is the newer.
-    """
+    """Return where the submission lies; for the local split the newer, beside the split or not."""
     if phase in PHASES:
         return SUBMISSION_DIR / submission_name(task)
     places = [folder / local_submission_name(task) for folder in (TEST_OUTPUT_DIR, TEST_INPUT_DIR)]

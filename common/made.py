@@ -1,10 +1,7 @@
 """How files were made: by which script and options, how long it took, from which other files.
 
-A small .json beside a file, or beside several that were made together, is its record; a file of
-probabilities holds its own inside. Whoever reads a split or a template checks its record, so that
-files of two splits are never used together, nor a template with other data than it was built from.
-`data/SIMULATED.json` names the simulated files; what is made from these is simulated too.
-
+A .json beside a file, or beside several made together, is its record; probabilities hold theirs
+inside. Whoever reads a split or a template checks it, so that two splits are never used together.
 Only the standard library is used: the quickstart asks before anything is installed.
 """
 
@@ -52,7 +49,6 @@ class Made:
     # From the start of the script until it wrote the file, and the largest memory until then.
     seconds: float
     memory: int | None = None
-    # Fingerprint of the script and of all that it imports from the kit.
     code: str = ""
     # The folds, each predicted after learning from the others: "10 folds --by_question".
     split: str = ""
@@ -152,9 +148,7 @@ def this_process(
     made_from: Sequence[Path] | None = None,
     split: str = "",
 ) -> Made:
-    """Return the record of complete files, still open, by their names in the folder where they will
-    lie: made from the files given, or else from all that this process has checked.
-    """
+    """Return the record of complete open files in a folder, made from some or all `CHECKED`."""
     for file in (files or {}).values():
         file.flush()
     known = CHECKED if made_from is None else {path: fingerprint(path) for path in made_from}
@@ -241,9 +235,7 @@ def record_path(path: Path) -> Path:
 
 
 def require_current(paths: Iterable[Path]) -> None:
-    """Raise `InputError` if a file is not the one that its record describes, or what it was made
-    from has changed; files without a record pass. All are then what this process learns from.
-    """
+    """Raise `InputError` if a file, or what it was made from, has changed; add it to `CHECKED`."""
     for path in filter(Path.is_file, paths):
         if path.name in layout.STAMP_OF_FILE and (made := _read_beside(path)):
             if not matches(path, made.files.get(path.name)):
@@ -310,11 +302,7 @@ def matches(path: Path, known: object) -> bool:
 
 
 def read_marker(data_dir: Path) -> dict[str, Any] | None:
-    """Read which files in a folder laid out like `data/` are simulated.
-
-    ``files``, and ``replaced`` while these are replaced, hold a fingerprint for each name such as
-    ``train_data/train_task_1_2.csv``. None if there is no marker, or a damaged one.
-    """
+    """Read fingerprints of simulated `files`, and those `replaced`, by name; None without any."""
     try:
         marker = json.loads((data_dir / layout.SIMULATED_MARKER_NAME).read_bytes())
         names = [*marker["files"].keys(), *marker.setdefault("replaced", {}).keys()]

@@ -1,17 +1,8 @@
 """What is known about answers, students and questions besides the answers themselves.
 
-    circumstances = read_circumstances(path, answer_ids)       date, confidence, class, quiz
-    students = read_student_metadata(path, students)           gender, date of birth, need
-    tree = read_subject_tree(path)                             the tree of subjects
-    subjects = read_question_subjects(path, questions, tree)   the subjects of questions
-
-The first two take ids and return a row for each of them, in their order, with the official column
-names and a stated value where nothing is known: -1 for a whole number, NaN for a number, NaT for a
-date. `find` says whether a file is there at all. A column that is not there is not known either,
-apart from the ids. All raise `InputError` if a file is not as expected, names an id twice, or
-describes nothing that was asked for.
-
-Ids of tasks 1/2 have nothing to do with those of tasks 3/4: each has metadata of its own.
+Readers take ids and return rows in their order, with -1, NaN or NaT where nothing is known or a
+column is not there; `InputError` if a file is not as expected, names an id twice, or describes none
+that was asked for. Ids of tasks 1/2 have nothing to do with those of tasks 3/4.
 """
 
 from __future__ import annotations
@@ -39,9 +30,8 @@ _CIRCUMSTANCES = (
 _OF_STUDENTS = (schema.GENDER, schema.DATE_OF_BIRTH, schema.PREMIUM_PUPIL)
 # Whole numbers that are read as floats, since some are missing.
 _WHOLE = {"GroupId": "int32", "QuizId": "int32", "SchemeOfWorkId": "int32", "PremiumPupil": "int8"}
-# The challenge's answers were given at school from September 2018 to May 2020. Who was younger than
-# four or older than twenty at the end of 2018 has given a wrong date of birth, as teachers do who
-# try a quiz: 2.6 % of the official dates, which reach from 1756 to 9999.
+# Who was younger than four or older than twenty at the end of 2018 has given a wrong date of birth,
+# as teachers do who try a quiz: 2.6 % of the official dates, which reach from 1756 to 9999.
 _FIRST_BIRTH, _LAST_BIRTH = "1998-01-01", "2014-12-31"
 
 # At most nine digits: a number that fits into 32 bits.
@@ -82,12 +72,8 @@ def read_circumstances(
 
 
 def read_student_metadata(path: Path, student_id: IntArray) -> pd.DataFrame:
-    """Read the metadata of given students, a `student_metadata_task_….csv`.
-
-    UserIds have the shape (n,), in any order; the same one may be there often. Returned are n rows:
-    Gender (0 unspecified, 1 female, 2 male, 3 other, int8), DateOfBirth (first of a month; missing
-    too where it is nonsense, before 1998 or after 2014), PremiumPupil (1 entitled to it for
-    financial need, 0 not, int8). The file may lack any of these, but not all three.
+    """Read a row for each student, (n,): Gender (0 unspecified, 1 female, 2 male, 3 other, int8),
+    DateOfBirth (first of a month; missing if nonsense), PremiumPupil (1 entitled, 0 not, int8).
     """
     students = _read_described(path, schema.USER_ID, student_id, _OF_STUDENTS)
     birth = students["DateOfBirth"].dt.normalize()
@@ -96,12 +82,7 @@ def read_student_metadata(path: Path, student_id: IntArray) -> pd.DataFrame:
 
 
 def read_subject_tree(path: Path) -> pd.DataFrame:
-    """Read the tree of subjects, `subject_metadata.csv`.
-
-    Returned are the subjects by increasing SubjectId; their places are the row numbers: SubjectId,
-    Name, parent (place of the subject above, -1 for a root), Level (0 for a root, one more for each
-    step down; to 3 in the official file).
-    """
+    """Read SubjectId, increasing, Name, parent (its row; -1 for a root) and Level (of a root 0)."""
     columns = [schema.SUBJECT_ID, schema.SUBJECT_NAME, schema.PARENT_ID, schema.LEVEL]
     tree = _read_whole(path, columns)
     ids, level = tree["SubjectId"].to_numpy(), tree["Level"].to_numpy()
@@ -126,12 +107,8 @@ def read_subject_tree(path: Path) -> pd.DataFrame:
 def read_question_subjects(
     path: Path, question_id: IntArray, tree: pd.DataFrame | None = None
 ) -> pd.DataFrame:
-    """Read the subjects of given questions, a `question_metadata_task_….csv`.
-
-    Its SubjectId is a list in text, ``[3, 71, 98, 209]``. QuestionIds have the shape (n,). Returned
-    is a row for each subject of each question, as the file lists them, from the root down, along
-    all branches: `row`, that of the question in `question_id`, increasing, left out where it is not
-    listed; `subject`, int32, the SubjectId, or with a tree, which must hold it, its place there.
+    """Read a row for each subject of questions, (n,), from the root down, along all branches: `row`
+    of the question, increasing, and `subject`, int32: SubjectId or, with a tree, its row there.
     """
     data = _read_whole(path, [schema.QUESTION_ID, schema.SUBJECT_LIST])
     texts = data["SubjectId"].str.strip()
@@ -154,9 +131,7 @@ def read_question_subjects(
 
 
 def find_subjects(folder: Path | None, question_id: IntArray) -> pd.DataFrame:
-    """Find the subjects of questions of tasks 3/4, as `read_question_subjects`, with the columns of
-    the tree; none where a file is not there.
-    """
+    """Read subjects of tasks 3/4, if known, as `read_question_subjects`, and the tree's columns."""
     questions = find(folder, layout.QUESTION_METADATA_TASK_3_4)
     subjects = find(folder, layout.SUBJECT_METADATA)
     if not (questions and subjects):
@@ -206,13 +181,10 @@ def _read_described(
 
 
 def _read_whole(path: Path, columns: Sequence[Column]) -> pd.DataFrame:
-    """Read columns of a file, first the ids: -1 where unknown, else each once.
-
-    It must end with a line end, as official ones do: a file cut off in its last cell would
-    otherwise look complete, as any part of a text is a valid one, and so is an empty cell.
-    """
+    """Read columns of a file that a line end ends, first the ids: -1 if unknown, else each once."""
     source = io.file_source(path)
     data = io.read_table(source, columns)
+    # As official ones do: cut off in its last cell, a file would look complete.
     with source.open() as file:
         file.seek(-1, 2)
         if file.read(1) not in b"\r\n":

@@ -47,17 +47,14 @@ class ProbabilityScores:
 
     # Mean negative logarithm (nats) of the probability of what happened; 0 is best.
     log_loss: float
-    # Mean squared distance from what happened (Brier 1950): of two categories, from 0 to 1, that of
-    # one of them; of more, from 0 to 2, the sum over all.
+    # Mean squared distance (Brier 1950): of two categories that of one, 0 to 1; else the sum.
     brier: float
     # Area under the ROC curve; None for more than two categories, or if one never happened.
     auc: float | None
-    # Mean distance of the bars of the calibration from the diagonal, weighted by their numbers of
-    # answers (expected calibration error, Guo et al. 2017), from 0 to 1.
+    # Expected calibration error (Guo et al. 2017): mean distance of the bins from the diagonal.
     calibration_error: float
-    # The calibration, as `charts.share_chart` draws it: in ten bins of equal width, how often it
-    # happened and the mean of the probabilities, NaN in an empty bin. Of two categories the
-    # probability of the second, from 0 to 1; of more, that of the most probable one.
+    # For `charts.share_chart`: in ten bins of equal width how often it happened and the mean
+    # probability, NaN if empty; of two categories for the second, else for the most probable.
     bins: pd.DataFrame
     # How many predictions are not the most probable value.
     n_other: int
@@ -71,11 +68,7 @@ def score_probabilities(
     probability: npt.NDArray[np.floating[Any]],
     predicted: IntArray | None = None,
 ) -> ProbabilityScores:
-    """Score the probabilities of every category, shape (answers, categories).
-
-    `truth` says what happened, from 0 to categories - 1, and `predicted` what was predicted beside
-    them, by default the most probable category. Rows of probabilities sum to 1, but for rounding.
-    """
+    """Score probabilities, (answers, categories); truth and prediction are categories from 0."""
     # scikit-learn takes a second to import, and only this function needs it.
     from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
@@ -112,13 +105,7 @@ def score_probabilities(
 
 
 def clustered_standard_error(right: npt.NDArray[Any], cluster: IntArray) -> float:
-    """Return the standard error of a share whose answers come in clusters, such as of one student.
-
-    Answers of one student are not independent, so that the usual formula promises too much (Liang
-    and Zeger 1986): the square root of sum over clusters of (sum of deviations from the share)²,
-    with the correction clusters / (clusters - 1), over the number of answers; NaN for one cluster.
-    Both arrays have the shape (answers,): 0 or 1, and the number of the cluster, from 0.
-    """
+    """Return a share's standard error by clusters from 0 (Liang and Zeger 1986); NaN for one."""
     deviation = np.bincount(cluster, right - np.mean(right))
     n_clusters = int((np.bincount(cluster) > 0).sum())
     if n_clusters < 2:
@@ -139,10 +126,8 @@ def binomial_interval(successes: int, n: int) -> tuple[float, float]:
 
 # ---- Expert judgements (task 3) ------------------------------------------------------------------
 
-# Judgements are a table with a row for each pair, whose index are two QuestionIds, and a column for
-# each expert: 1 where the first question is found better, 2 the second, NaN where there is no
-# judgement, which then does not count for that expert, and any other number where it counts as
-# disagreement.
+# Judgements: a row for each pair of QuestionIds, its index, and a column for each expert: 1 if the
+# first is better, 2 the second, NaN where there is none, any other number for disagreement.
 
 # Samples of the pairs, or random rankings.
 _N_DRAWS = 10_000
@@ -159,11 +144,7 @@ def expert_concordance(judgements: pd.DataFrame) -> FloatArray:
 
 
 def bootstrap_agreement(agrees: pd.DataFrame) -> FloatArray:
-    """Resample the pairs, and return every expert's agreement in each draw, (samples, experts).
-
-    Pairs are drawn with replacement, as many as there are (Efron 1979); a pair brings the
-    judgements of all experts along: whether a ranking agrees with them, 1, 0 or NaN.
-    """
+    """Return every expert's agreement in samples of the pairs (Efron 1979), (samples, experts)."""
     n_pairs = len(agrees)
     rng = np.random.default_rng(0)
     drawn = rng.multinomial(n_pairs, np.full(n_pairs, 1 / n_pairs), size=_N_DRAWS)

@@ -1,10 +1,4 @@
-"""Pages in the kit's style, from the templates in `templates/`.
-
-    pages.render("ranking.html", title="Task 3", figures=figures)
-
-A template begins with `{% extends "base.html" %}`; what pages share is in `macros.html`. Whatever
-a template is given is escaped, unless it is `Html`.
-"""
+"""Pages in the kit's style, from the templates in `templates/`; all but `Html` is escaped."""
 
 import re
 from collections.abc import Sequence
@@ -63,8 +57,7 @@ def _breakable(text: str) -> Html:
     """Escape a text, and say where a browser may break it and where not."""
     if hasattr(text, "__html__"):
         return Html(text)
-    # A path or a long name may go on in the next line after a slash or an underscore; a browser
-    # would also break a flag after its hyphens.
+    # Paths and long names may break after a slash or underscore; flags would after their hyphens.
     html = _LONG_WORD.sub(lambda word: re.sub("([/_])", r"\1<wbr>", word[0]), escape(text))
     return Html(_FLAG.sub(r'<span class="flag">\g<0></span>', html))
 

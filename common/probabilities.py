@@ -1,13 +1,7 @@
-"""Predicted probabilities: what a model believes, beside the submission, which says right or wrong.
+"""Predicted probabilities: what a model believes; the challenge's score never depends on it.
 
-A file of compressed columns (Parquet), which pandas reads and writes: UserId, QuestionId, and
-ProbabilityCorrect (task 1), ProbabilityOption1 to ProbabilityOption4 (task 2), or Mask and
-ProbabilityCorrect (task 4). The challenge's score never depends on it; `local_evaluation.py
---probabilities FILE` of tasks 1 and 2 adds what it tells; that of task 4, which plays the entry,
-writes it as well.
-
-    write_probabilities(template, 1, p_right, path)          in a sample model
-    p = read_probabilities(path, 1).at(answers, answers_path)     in an evaluation
+A file of compressed columns (Parquet): UserId, QuestionId, and ProbabilityCorrect (task 1, and with
+Mask task 4) or ProbabilityOption1 to ProbabilityOption4 (task 2).
 """
 
 from __future__ import annotations
@@ -47,7 +41,6 @@ class Probabilities:
 
     path: Path
     task: int
-    # UserId and QuestionId.
     pairs: pd.DataFrame
     # Shape (rows, categories): P(wrong) and P(right), or that of options 1 to 4.
     value: FloatArray
@@ -107,11 +100,7 @@ def write_probabilities(
 
 
 def read_probabilities(path: Path, task: int | None = None) -> Probabilities:
-    """Read a file of probabilities of task 1 or 2, by default of that which its columns tell.
-
-    Raises `InputError` if it is missing or no such file, lacks a column, holds anything but
-    probabilities, names a pair twice, or its rows do not sum to 1 (task 2).
-    """
+    """Read and check probabilities of task 1 or 2, by default of that which its columns tell."""
     io.require_file(path)
     try:
         table = pd.read_parquet(path, engine="pyarrow", page_checksum_verification=True)

@@ -15,12 +15,7 @@ Show = Callable[..., None]
 
 
 def announce(seconds: float) -> None:
-    """Say before a fit how long it will take, where that is over a minute.
-
-        progress.announce(len(answers) / 250_000)
-
-    The rate, here in answers a second, is what was measured on two cores.
-    """
+    """Say how long a fit takes, if over a minute, such as ``len(answers) / 250_000`` seconds."""
     if seconds > 60:
         print(f"this takes about {math.ceil(seconds / 60)} minutes on two cores", flush=True)
 

@@ -1,8 +1,4 @@
-"""What every script does before it imports a library, by the `common.py` beside it.
-
-A package that is missing is named in one line, with what installs it; threads that wait soon sleep;
-`tools` is found beside `common`.
-"""
+"""What every script does before it imports a library, by the `common.py` beside it."""
 
 import os
 import sys
@@ -36,9 +32,8 @@ def _name_what_is_missing(
     raise SystemExit(2)
 
 
-# Before a library that reads them is imported: threads that wait for others soon sleep. Where they
-# turn round and round, a fit beside other work takes several times as long; where they sleep at
-# once, trees take twice as long, even alone. GNU's library can do something in between.
+# For libraries still to be imported: threads that wait awake make a fit beside other work several
+# times slower; where they sleep at once, trees take twice as long; GNU's can sleep soon.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 if str(_KIT) not in sys.path:

@@ -1,13 +1,4 @@
-"""A machine-readable log of a long run: one line of JSON for every event.
-
-    python data/download.py --log download.jsonl
-
-A script adds the flag, opens the log and logs what happens:
-
-    run_log.add_log_flag(parser)
-    log_event = run_log.open_log(options.log)
-    log_event("epoch", epoch=3, loss=0.613, held_out_accuracy=0.742)
-"""
+"""A machine-readable log of a long run: one line of JSON for every event."""
 
 import argparse
 import errno
@@ -77,11 +68,7 @@ def now() -> str:
 
 
 def append_line(path: Path, record: dict[str, Any]) -> None:
-    """Append one line of JSON to a file so that neither a kill nor another writer splits it.
-
-    Where an earlier line was cut off nevertheless, by a full disk, it ends there and the new one
-    begins on a line of its own; two writers at once can so leave an empty line.
-    """
+    """Append a line of JSON that neither a kill nor another writer splits, also after a cut one."""
     # JSON has no NaN and infinities, which Python writes nevertheless.
     plain = json.loads(json.dumps(record, default=_plain), parse_constant=lambda name: None)
     line = json.dumps(plain, ensure_ascii=False) + "\n"
@@ -98,6 +85,4 @@ def append_line(path: Path, record: dict[str, Any]) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Convert a value that JSON does not have."""
-    # NumPy's numbers and arrays, torch's tensors
     return value.tolist() if hasattr(value, "tolist") else str(value)

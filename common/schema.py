@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-# The types that a column may have, as in NumPy; "text" is read unchanged. A date with or without a
-# time of day, seconds and fractions of them dropped, is read in minutes.
+# As in NumPy; text is read unchanged, dates with or without a time of day in minutes.
 INT8, INT32, FLOAT32, FLOAT64, TEXT = "int8", "int32", "float32", "float64", "text"
 DATE = "datetime64[m]"
 INT32_MAX = 2**31 - 1
@@ -28,7 +27,7 @@ class Column:
     name: str
     # What the values are read into, one of the types above.
     dtype: str = INT32
-    # Smallest and largest valid value, both inclusive.
+    # Both inclusive.
     low: int = 0
     high: int = INT32_MAX
     # An empty cell is read as NaN, NaT or an empty text: no whole number stands for it.
@@ -80,7 +79,6 @@ def _parse_date(text: str) -> np.datetime64 | None:
         return None
 
 
-# Answers: one row for one answer of one student to one question.
 # Question ids index arrays directly, so they are bounded; the largest official one is 27,612.
 QUESTION_ID = Column("QuestionId", high=9_999_999)
 USER_ID = Column("UserId")
@@ -92,11 +90,9 @@ ANSWER_COLUMNS = (QUESTION_ID, USER_ID, ANSWER_ID, IS_CORRECT, CORRECT_ANSWER, A
 
 OPTIONS = (1, 2, 3, 4)
 
-# What tasks 1 and 2 predict for each (student, question) pair.
 PREDICTED_COLUMN = {1: IS_CORRECT, 2: ANSWER_VALUE}
 
-# Task 3: a ranking of all questions, 1 is the best; experts judge pairs of questions, each in a
-# column of any name.
+# Task 3: a ranking of all questions, 1 the best; experts' columns may have any name.
 RANKING = Column("ranking", low=1)
 LEFT = Column("left")
 RIGHT = Column("right")
@@ -121,7 +117,6 @@ def is_target_name(name: str) -> bool:
     return re.fullmatch(IS_TARGET + r"(_\d+)?", name) is not None
 
 
-# Metadata.
 SUBJECT_LIST = Column("SubjectId", TEXT)
 SUBJECT_ID = Column("SubjectId")
 SUBJECT_NAME = Column("Name", TEXT)

@@ -19,11 +19,8 @@ _PROCESS = ".process"
 def place_simulated(
     data_dir: Path, folders: Sequence[str], write_tree: Callable[[Path], dict[str, Any]]
 ) -> None:
-    """Put simulated files into folders of one laid out like `data/`; all at the end, or none.
-
-    `write_tree` writes all files below the folder that it is given, and returns what else the
-    marker says. Former simulated files stay until the new ones are complete; others are an
-    `InputError`.
+    """Put simulated files in place of former ones, all or none; `write_tree` writes them below a
+    folder and returns what else the marker says; other files there are an `InputError`.
     """
     former = {path: fingerprint(path) for path in simulated_files(data_dir)}
     for folder in folders:

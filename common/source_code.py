@@ -1,8 +1,4 @@
-"""Which files of the kit a script consists of, and a fingerprint of their contents.
-
-Two scores come from the same code only if the script and everything that it imports from the kit
-are the same; the revision of the repository is not enough, since an entry may not be part of it.
-"""
+"""Which files of the kit a script consists of, and a fingerprint of their contents."""
 
 import importlib.util
 import re
@@ -91,9 +87,7 @@ def flags_of(script: Path) -> set[str]:
 
 
 def commands_in_header(script: Path) -> list[tuple[list[str], str]]:
-    """Return the commands under "Run:" in a script's docstring, each without `python` and what is
-    optional, and what is said of it beside it.
-    """
+    """Return commands under "Run:" in a header, without optional parts, and notes beside them."""
     # Also of a script that is not Python: whoever runs it says so.
     text = script.read_text(encoding="utf-8", errors="replace")
     found = re.search(r"^Run:((?:\s+python .*)+)", text, re.MULTILINE)

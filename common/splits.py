@@ -32,10 +32,7 @@ def run(
     train_name: str,
     split: Callable[[pd.DataFrame, int], dict[str, pd.DataFrame]],
 ) -> None:
-    """Split the training answers that the flags name; `split` returns the parts by their files.
-
-    They are written with one record, so that none is used with another split's.
-    """
+    """Split the answers that the flags name by `split`, which returns parts by file; record it."""
     p = cli.parser(doc)
     cli.add_folder(p, "--input_dir", layout.TRAIN_DIR)
     cli.add_file(p, "--train_data", train_name)

@@ -1,11 +1,7 @@
 """Submissions: fill a template, write the CSV and the zip to upload, read and check either.
 
-A small .json beside both says which command made them; it is not uploaded.
-
-Everything is checked on the user's machine as the challenge's scorer would check it, and messages
-name the first wrong rows; an incomplete submission never passes. The evaluations, which stop at the
-first fault, and `tools.check_submission`, which collects all, use the same checks: each takes
-`report`, a function that it calls with the message of a fault.
+Checks are those of the challenge's scorer. Each calls `report` with the message of a fault, at
+which an evaluation stops, and which `tools.check_submission` collects.
 """
 
 from __future__ import annotations
@@ -32,8 +28,7 @@ import numpy.typing as npt
 
 BoolArray = npt.NDArray[np.bool_]
 
-# A zip may unpack to so many bytes, or to so many times the size of the file that lists what is to
-# be predicted: further columns and the rows of both phases are valid; more is a zip bomb.
+# A zip may unpack to so many bytes, or so many times the list of what to predict; else a bomb.
 _MAX_UNPACKED, _MAX_RATIO = 128 << 20, 20
 
 
@@ -106,25 +101,7 @@ def write_predictions(
 
 
 def rank_by_quality(question: IntArray, quality: npt.NDArray[Any]) -> IntArray:
-    """Rank questions, the best first; equal quality by QuestionId, unknown quality (NaN) last.
-
-    Parameters
-    ----------
-    question
-        QuestionIds, shape (questions,).
-    quality
-        A number for each question; higher is better.
-
-    Returns
-    -------
-    array of int64, shape (questions,)
-        Rank of each question, 1 the best, every rank once.
-
-    Raises
-    ------
-    InputError
-        If there is not one quality for each question.
-    """
+    """Return ranks, int64, 1 for the highest quality; equals go by QuestionId, NaN goes last."""
     if np.shape(quality) != question.shape:
         raise InputError(
             f"quality has shape {np.shape(quality)}, expected {question.shape}, one for each "
@@ -233,9 +210,7 @@ def read_pair_values(source: io.Source, column: Column, report: Report = stop) -
 def find_pairs(
     name: str, found: pd.DataFrame, wanted: pd.DataFrame, wanted_in: Path, report: Report = stop
 ) -> tuple[IntArray, BoolArray]:
-    """Return the row of each wanted pair in a file of that name, -1 for those missing, which are
-    reported, and which rows, bool, nobody wanted.
-    """
+    """Return rows of wanted pairs, -1 if missing, which is reported; and which rows are extra."""
     keys, wanted_keys = (
         pair_keys(pairs["UserId"], pairs["QuestionId"]) for pairs in (found, wanted)
     )
@@ -272,10 +247,7 @@ def _name_pairs(pairs: pd.DataFrame, rows: npt.NDArray[np.int64]) -> str:
 
 
 def read_ranking(path: Path, template: Path, report: Report = stop) -> pd.Series:
-    """Read a submission of task 3: the rank of each QuestionId of a template, 1 the best.
-
-    Ranks must be 1 to n, each once; a cell that was reported as faulty is -1.
-    """
+    """Read the ranks of a template's QuestionIds, 1 to n, each once; -1 was reported as faulty."""
     expected = read_ranking_template(template)
     source = submission_source(path, 3, template, report)
     columns = (schema.QUESTION_ID, schema.RANKING)

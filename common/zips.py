@@ -1,9 +1,4 @@
-"""Zips of untrusted content: read within limits and checked, and written flat.
-
-What a zip states about itself is not trusted: a member that is read is unpacked to its end, within
-a limit, and refused if its size or checksum is not the one stated. Members are stored or deflated:
-other methods are refused.
-"""
+"""Zips of untrusted content, whose statements are not trusted: read within limits, written flat."""
 
 import errno
 import struct
@@ -117,10 +112,7 @@ def unpack(path: Path, folder: Path, max_size: int) -> None:
 
 
 def zip_source(path: Path, member: str, max_size: int, report: Report = stop) -> Source:
-    """Return the only file of a zip, which must have this name, as a source: it is unpacked once.
-
-    What is reported leaves one CSV that can still be read.
-    """
+    """Return a zip's only file, of this name, as a source; or report, and take, its only CSV."""
     with open_zip(path) as archive:
         members = archive.infolist()
         names = [info.filename for info in members]
@@ -135,7 +127,6 @@ def zip_source(path: Path, member: str, max_size: int, report: Report = stop) ->
 
 
 def _fault(names: Sequence[str]) -> str:
-    """Describe what is wrong with the contents of a zip."""
     nested = [name for name in names if name.lower().endswith(".zip")]
     folders = [name for name in names if "/" in name]
     if nested:
@@ -152,13 +143,10 @@ def write_zip_to(file: BinaryIO, members: Mapping[str, Path]) -> None:
     """Write a flat zip of files, by their names inside it; the same input gives the same bytes."""
     with zipfile.ZipFile(file, "w") as archive:
         for name, content in members.items():
-            # A fixed date, so that the same submission always gives the same zip.
             info = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
             info.compress_type = zipfile.ZIP_DEFLATED
             info.external_attr = 0o644 << 16
-            # Level 1: a quarter of the default's time for a somewhat larger file. A member that is
-            # described by itself does not take the archive's level, and Python 3.11 has no public
-            # name for its own.
+            # A quarter of the default's time; Python 3.11 has no public name for a member's level.
             info._compresslevel = 1  # type: ignore[attr-defined]
             # Weights may exceed what a zip without its extension for large files can hold.
             large = content.stat().st_size >= 1 << 31

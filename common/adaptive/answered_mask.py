@@ -1,9 +1,7 @@
-"""What the answered mask reveals before any answer is seen (task 4).
+"""What the answered mask, 0 or 1 for each question, reveals before any answer is seen (task 4).
 
-The answered mask is a row of 0 and 1 for each student: which questions the student has answered. It
-says something about the student, since teachers choose quizzes for their classes; and a question
-that is missing from it, though usually answered with the others, is likely answered but hidden.
-Penalties were chosen by cross-validation over training students.
+Teachers choose quizzes for their classes; and a question that is missing, though usually answered
+with the others, is likely hidden. Penalties were chosen by cross-validation over students.
 """
 
 from typing import Any

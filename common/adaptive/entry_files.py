@@ -1,7 +1,4 @@
-"""The files of an entry of task 4, a folder or its zip: all beside its class, with few exceptions.
-
-They are zipped, played and checked alike; the names of saved models are the challenge's rule.
-"""
+"""The files of an entry of task 4, a folder or its zip, which are played and checked alike."""
 
 import os
 import shutil
@@ -24,7 +21,6 @@ _MAX_SIZE, _MAX_FILE = 8 << 30, 256 << 20
 _TRAINER = "train_model.py"
 # Hidden files, caches, and what macOS puts into a zip.
 _NO_PART = (".", "__pycache__", "__MACOSX")
-# By these endings a file seems to be a saved model.
 _SAVED_MODELS = (
     ".bin", ".ckpt", ".h5", ".hdf5", ".joblib", ".keras", ".npy", ".npz", ".onnx", ".pickle",
     ".pkl", ".pt", ".pth", ".safetensors",
@@ -32,11 +28,7 @@ _SAVED_MODELS = (
 
 
 def collect(package: Path) -> dict[str, Path]:
-    """Collect the files of an entry's folder by their names inside the zip.
-
-    Raises `InputError` if the class of the entry is missing, a file is a link that leads out of the
-    folder, all are too large, or the package has a trainer but no weights.
-    """
+    """Return an entry's files by names in the zip; `InputError` if one is unfit or missing."""
     require_file(package / ENTRY_FILE)
     files = {}
     for folder, folders, names in os.walk(package):
@@ -134,9 +126,7 @@ def read_trained_students(submission: Path) -> IntArray | None:
 
 
 def fingerprint_code(submission: Path, training_code: str = "") -> str:
-    """Return a fingerprint of an entry's Python files, the same for a folder and for its zip, and
-    of the code that made its weights, which need not be part of it.
-    """
+    """Return a fingerprint of an entry's Python files, folder or zip, and its training code."""
     code = sorted(name for name in _names_inside(submission) if name.endswith(".py"))
     contents = {name: read_entry_file(submission, name) or b"" for name in code}
     own = [part for part in contents.items() if not _finds_the_kit(*part)]

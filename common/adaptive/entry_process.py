@@ -1,8 +1,4 @@
-"""An entry of task 4 in a process of its own, in a temporary folder, with limits.
-
-The process that holds the answers runs none of the entry's code, and hands over only what has been
-revealed. `isolation.py` isolates it further.
-"""
+"""An entry of task 4 in a process of its own, with limits, which is given what is revealed only."""
 
 import contextlib
 import os
@@ -27,11 +23,9 @@ from common.errors import InputError, one_line
 
 import numpy.typing as npt
 
-# An entry that writes more than this to stdout and stderr during one mask is stopped; how much of
-# the end of what it writes is kept.
+# An entry that writes more to stdout and stderr in one mask is stopped; what is kept of the end.
 _MAX_OUTPUT, _KEPT_OUTPUT = 5_000_000, 100_000
-# How long the end of a process, the rest of a reply that has begun, and the end of what reads a
-# pipe are waited for, in seconds.
+# Seconds to wait for the end of a process, the rest of a reply, and the end of what reads a pipe.
 _MAX_ENDING, _MAX_REPLYING, _MAX_READING = 10.0, 10.0, 1.0
 # Of a fault, which the entry may have made up, so many characters are shown.
 _MAX_FAULT = 1000
@@ -40,22 +34,16 @@ _Reply = tuple[dict[str, Any], list[npt.NDArray[Any]]]
 
 
 class Limits(NamedTuple):
-    """What an entry may use: wall time in seconds for one game, start, rounds and predictions
-    together, and bytes of address space, on systems that can limit it (Linux).
-    """
+    """Seconds of wall time for one game, from the start on, and bytes of address space (Linux)."""
 
     seconds: float = 600.0
     memory: int = 8 << 30
 
 
 class EntryProcess:
-    """A process for an entry, a fresh one in a fresh copy of its files for every `with` block.
-
-    The submission is a folder or a zip. `files`, by the names that they get, are what the challenge
-    gives to every entry; they replace files of the entry that have the same name. `hidden` is the
-    file that holds the answers: its folder is out of reach, no variable names it. `changed` tells
-    for each method which of its arguments the entry changed, `memory_limited` whether the system
-    limited its memory, `isolation` what kept it from files and processes.
+    """An entry, folder or zip, in a process: a fresh one in a fresh copy of its files for every
+    `with` block, to which `files` are added by the names that they get; the folder of `hidden` is
+    out of reach, and `changed` tells for each method which of its arguments the entry changed.
     """
 
     def __init__(

@@ -1,8 +1,7 @@
 """Run an entry of task 4 in a process of its own; the other end is `entry_process.py` beside it.
 
-This file is self-contained: a copy of it runs beside the entry's folder, with NumPy and without the
-kit, once `isolation.py` has isolated the process. Requests come through stdin and replies go
-through stdout, as messages that `write` and `read` both ends; nothing is pickled.
+A copy of this file runs beside the entry's folder, with NumPy and without the kit. Requests come
+through stdin and replies go through stdout; nothing is pickled.
 """
 
 import contextlib
@@ -23,8 +22,7 @@ MODULE = "submission_model_task_4"
 CLASS = "Submission"
 # The kit's shared code, which is not there in the challenge.
 KIT = ("common", "tools")
-# The methods that an entry needs, each with its accepted names: published entries call the first
-# one `select_feature`. It may have others. Then the names of their arguments.
+# Accepted names of the methods needed: published entries call the first one `select_feature`.
 METHODS = {
     "select_questions": ("select_questions", "select_feature"),
     "update_model": ("update_model",),
@@ -68,10 +66,7 @@ class UnfitError(Exception):
 
 
 def call(entry: Any, method: str, arrays: Sequence[_Array]) -> tuple[_Array | None, list[str]]:
-    """Call a method of an entry with int64 copies of arrays; `UnfitError` if that cannot be.
-
-    Returns what the method returned, None for `update_model`, and which of its copies it changed.
-    """
+    """Call a method with int64 copies of arrays; return its result and which of them it changed."""
     copies = [array.astype(np.int64) for array in arrays]
     result = _find_method(entry, METHODS.get(method, (method,)))(*copies)
     compared = zip(ARGUMENTS, copies, arrays, strict=False)
@@ -103,7 +98,6 @@ def _find_method(entry: Any, names: tuple[str, ...]) -> Any:
 
 
 def _create() -> Any:
-    """Import the entry from the working directory and make one."""
     submission = getattr(importlib.import_module(MODULE), CLASS, None)
     if submission is None:
         raise UnfitError(f"{MODULE}.py has no class {CLASS}")
@@ -114,10 +108,8 @@ def _create() -> Any:
 
 
 def _describe(error: BaseException, folder: Path) -> str:
-    """Describe in one line what an entry raised."""
     if isinstance(error, UnfitError):
         return str(error)
-    # In which line of the entry's own files it arose.
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if Path(frame.filename).is_relative_to(folder)]
     place = f" ({Path(own[-1].filename).name}, line {own[-1].lineno})" if own else ""
@@ -126,8 +118,7 @@ def _describe(error: BaseException, folder: Path) -> str:
     if isinstance(error, SystemExit):
         return f"ended the program with exit code {error.code}{place}"
     if isinstance(error, PermissionError | FileNotFoundError) and error.filename is not None:
-        # What is out of reach looks as if it were not there; in its own folder it may have locked
-        # itself out.
+        # What is out of reach looks missing; in its own folder an entry may have locked itself out.
         path = Path(os.path.realpath(os.fsdecode(error.filename)))
         if not path.is_relative_to(folder):
             return (
@@ -156,11 +147,8 @@ def _limit_memory(n_bytes: int) -> bool:
 
 
 def main(memory: int, walls: dict[str, int]) -> None:
-    """Tell which walls are in force, then answer requests until there are no more.
-
-    The process has so many bytes of address space. Both streams are moved to private descriptors,
-    so that whatever the entry prints goes to stderr and cannot garble a reply.
-    """
+    """Tell which walls are in force, then answer requests; `memory` is bytes of address space."""
+    # What the entry prints goes to stderr, and cannot garble a reply.
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

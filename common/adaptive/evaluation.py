@@ -30,16 +30,11 @@ _OUTCOMES = np.array(["wrong", "right"])
 
 
 def evaluate(doc: str | None, package: Path | None = None) -> None:
-    """Run a `local_evaluation.py`, whose docstring is its help.
-
-    `package` is the folder of the package whose script it is, the default submission; without one,
-    the first argument names the submission.
-    """
+    """Run the `local_evaluation.py` of a package, or one whose first argument is the submission."""
     options = _parse(doc, package)
     rules_and_limits = playing.rules_and_limits(options)
     setting = Setting(options.submission, *playing.examined(options), *rules_and_limits)
     inputs = [setting.submission, setting.reference, setting.train]
-    # What was asked, and what the entry printed, are written beside the score.
     text_path, _ = score_files.score_paths(options.output_dir, 4, options.phase)
     asked_path = text_path.with_name(f"sequence{text_path.stem.removeprefix('scores')}.csv")
     output_path = options.output_dir / "entry_output_task_4.txt"
@@ -132,9 +127,7 @@ def list_asked(reference: Reference, games: Mapping[str, Game]) -> pd.DataFrame:
 
 
 def list_targets(reference: Reference, games: Mapping[str, Game]) -> pd.DataFrame:
-    """Return every target: Mask, its number as part, UserId, QuestionId, truth, predicted and, if
-    known, PRight.
-    """
+    """Return every target: Mask, part, its number, UserId, QuestionId, truth, predicted, PRight."""
     parts = []
     for number, (mask, game) in enumerate(games.items()):
         row, question = np.nonzero(reference.targets[mask])
@@ -153,9 +146,7 @@ def figures_of(
     seconds: float,
     training: Made | None,
 ) -> dict[str, Any]:
-    """Return what the page tells of games that have been played, as JSON takes it: accuracies by
-    mask, the confusion matrix of all, the curves of the entry's choices and of random ones, facts.
-    """
+    """Return what the page tells of games that have been played, in types that JSON has."""
     truth, predicted = targets["truth"].to_numpy(), targets["predicted"].to_numpy()
     is_right = targets.assign(is_right=truth == predicted).groupby("Mask", sort=False)["is_right"]
     figures: dict[str, Any] = {
@@ -196,9 +187,7 @@ def describe(
     asked: pd.DataFrame | None = None,
     **known: Any,
 ) -> tuple[Evaluation, dict[str, Any]]:
-    """Put `figures_of` games, and what else is known, into an evaluation, and return what
-    `games.html` shows below the score; of some students what they were asked, if that is given.
-    """
+    """Return an evaluation, with what else is known, and what `games.html` shows of it."""
     accuracies, curves = figures["masks"], figures["curves"]
     evaluation = Evaluation(
         task=4,

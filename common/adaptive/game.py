@@ -1,8 +1,4 @@
-"""The game of task 4: ask each student ten questions one after the other, then predict.
-
-An entry never sees a hidden answer: in every call it gets fresh copies of what has been revealed so
-far. The strategies and the pages on students of `task_4/` play with the same `GameState`.
-"""
+"""The game of task 4: ten questions for each student; an entry never sees a hidden answer."""
 
 from __future__ import annotations
 
@@ -22,7 +18,6 @@ import numpy.typing as npt
 
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
-# What an entry returns, if anything.
 Returned = npt.NDArray[Any] | None
 
 N_ROUNDS = 10
@@ -39,11 +34,9 @@ class EntryError(InputError):
 class Rules:
     """How the challenge's rules are read, where what was published is ambiguous."""
 
-    # Whether a question whose answer is to be predicted may be asked: the guide forbids it, the
-    # scorer with ten masks that was published allowed it.
+    # Whether a target may be asked: the guide forbids it, the published scorer allowed it.
     targets_queryable: bool = False
-    # What the arrays hold for an answer that is not revealed: -1 as documented, or 0 as in the
-    # published evaluator (in the right/wrong array 0 then means wrong or unobserved).
+    # Of an answer that is not revealed: -1 as documented; 0, like wrong, in the published scorer.
     unobserved: int = -1
 
     def __str__(self) -> str:
@@ -54,12 +47,9 @@ class Rules:
 
 @dataclass(frozen=True)
 class Reference:
-    """The students to be examined, with all their answers; matrices (students, questions).
-
-    `name` is the file, for messages; `student` the UserId of every row, in increasing order. Column
-    j is QuestionId j. `is_correct` is 1 right, 0 wrong, -1 not answered, `option` the option
-    chosen, 1 to 4, -1 not answered or not known, both int8. `targets` tells for each mask of the
-    file, by its column's name, which answers are to be predicted.
+    """The students to be examined, UserIds increasing, with all their answers: matrices (students,
+    questions), column j being QuestionId j, `is_correct` 1 right, 0 wrong, -1 not answered,
+    `option` 1 to 4, -1 not answered or unknown, both int8, and `targets` by their column.
     """
 
     name: str
@@ -78,9 +68,7 @@ class Reference:
 
 
 def read_reference(path: Path, n_questions: int = 0) -> Reference:
-    """Read the students to be examined from a file of answers with one mask, IsTarget, or several,
-    IsTarget_0 and so on; of more than `n_questions` if the file holds larger QuestionIds.
-    """
+    """Read students and masks (IsTarget, or IsTarget_0, …) of at least `n_questions` questions."""
     answers = read_answers(path, masks=True)
     masks = {f"{name}": answers[name] for name in answers if schema.is_target_name(f"{name}")}
     for name, values in masks.items():
@@ -116,11 +104,8 @@ def make_reference(
 
 
 class GameState:
-    """What is revealed, and what may be asked, in a game with one mask.
-
-    `can_query` tells which questions may be asked now, bool, shape (students, questions); `chosen`
-    holds the QuestionIds asked so far, one array of shape (students,) for each round; `truth` is 1
-    right, 0 wrong for every target, int8.
+    """What is revealed in a game with one mask; `can_query`, bool, (students, questions), tells
+    what may be asked, `chosen` holds QuestionIds by round, `truth` is 1 right, 0 wrong, by target.
     """
 
     def __init__(self, reference: Reference, mask: str, rules: Rules) -> None:
@@ -158,7 +143,7 @@ class GameState:
 
     def ask(self, entry: Entry, when: str, method: str) -> Any:
         """Call a method of an entry with what it may see, and return what it returned, checked."""
-        # Masked_data, masked_binary_data and can_query: copies, which an entry may change.
+        # Copies, which an entry may change.
         arrays = self._option.copy(), self._is_correct.copy(), self.can_query.astype(np.int8)
         asked_for = ""
         try:
@@ -239,9 +224,7 @@ class Entry(Protocol):
 
 
 class LocalEntry(NamedTuple):
-    """An entry in this process, for tests of one that is trusted: an object with the methods of
-    `Submission` in `submission_templates/submission_model_task_4.py`.
-    """
+    """An entry in this process, for tests of a trusted one: it has the methods of `Submission`."""
 
     submission: Any
 
@@ -277,9 +260,7 @@ def play(
     on_round: Callable[[], object] = lambda: None,
     with_probability: bool = False,
 ) -> Game:
-    """Play the ten rounds with a fresh entry, as the challenge does; then ask for its predictions,
-    and possibly probabilities. An entry that fails or breaks a rule raises `EntryError`.
-    """
+    """Play the rounds with a fresh entry, then let it predict; `EntryError` if it breaks a rule."""
     for state in _states(entry, reference, mask, rules):
         if state.chosen:
             on_round()
@@ -292,9 +273,7 @@ def play(
 def replay(
     entry: Entry, reference: Reference, mask: str, chosen: IntArray, rules: Rules = Rules()
 ) -> FloatArray:
-    """Reveal given questions, shape (students, N_ROUNDS), instead of the entry's own choices, and
-    return its accuracies after 0, 1, … questions, shape (N_ROUNDS + 1,); faults as of `play`.
-    """
+    """Reveal given questions, (students, N_ROUNDS); return the accuracies before and after each."""
     scores = []
     for state in _states(entry, reference, mask, rules, chosen):
         prediction = state.ask(entry, f"after round {len(state.chosen)}", "predict")

@@ -1,10 +1,8 @@
 """Start an entry of task 4 in isolation; `entry_process.py` beside it starts this.
 
-This file is self-contained: a copy of it runs beside the entry's folder with the standard library
-only. Before any code of the entry or of NumPy runs, it puts up the walls of task_4/ISOLATION.md,
-each where the system allows it, and none with a privilege, in the order of this file: namespaces(7)
-with a root of its own, landlock(7), seccomp(2), or else a hook inside Python, which is no wall.
-Then half of the process supervises the other, in which the runner beside this file takes over.
+A copy of this file runs beside the entry's folder with the standard library only. Before any code
+of the entry or of NumPy runs, it puts up the walls of task_4/ISOLATION.md, each where the system
+allows it, in the order of this file; then half of the process supervises the other.
 """
 
 import contextlib
@@ -29,8 +27,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-# The walls, of Landlock the latest version whose rights are known here; a newer kernel offers that
-# one as well. A test may take some away, as a system does that does not allow them.
+# The walls, of Landlock the latest version known here; a test may take some away, as systems do.
 WALLS = {"namespaces": 1, "root": 1, "filter": 1, "Landlock": 10}
 
 # How long the supervisor tries to end what an entry has left behind, in seconds.
@@ -59,7 +56,6 @@ _SYSTEM = (
     "/sys/devices/system/cpu", "/sys/devices/system/node", "/sys/kernel/mm",
     "/sys/fs/cgroup/cpu.max", "/sys/fs/cgroup/memory.max",
 )  # fmt: skip
-# What a GPU's libraries look for.
 _GPU = ("/proc/devices", "/proc/driver", "/proc/modules", "/sys/bus", "/sys/class", "/sys/devices",
         "/sys/module", "/etc/OpenCL", "/usr/share/nvidia")  # fmt: skip
 # Of /dev no disk, but these and those of GPUs; prefixes of their names.
@@ -69,15 +65,12 @@ _SHARED_MEMORY = "/dev/shm"
 
 
 def readable_paths(hidden: Iterable[str]) -> list[str]:
-    """List the files of Python, its packages and the system's libraries; `ValueError` if one holds
-    a hidden folder. One that is only searched (`PYTHONPATH`) is left out then.
-    """
+    """List files of Python and the system; `ValueError` if one needed holds a hidden folder."""
     prefixes = {sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix}
     needed = [f"{prefix}/{part}" for prefix in prefixes for part in _OF_PREFIX]
     needed += [sys.executable, os.path.dirname(os.__file__), *site.getsitepackages(), *_SYSTEM]
     needed += _GPU if any(_devices(_GPU_DEVICES)) else ()
     searched = [*sys.path, *os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)]
-    # Folders of shared libraries that the system is set up with.
     for file in Path("/etc/ld.so.conf.d").glob("*.conf"):
         with contextlib.suppress(OSError, ValueError):
             searched += [line for line in file.read_text().splitlines() if line.startswith("/")]
@@ -159,9 +152,7 @@ def _enter_namespaces() -> bool:
 
 
 def _enter_root(folder: Path, readable: Iterable[str]) -> bool:
-    """Give this process a root of its own, all for reading only but its own folder's `entry` and
-    `tmp` and an empty /dev/shm; False if the system refuses, and nothing has changed.
-    """
+    """Enter a root for reading only, but `entry`, `tmp` and an empty /dev/shm; False if refused."""
     root = f"{folder}/root"
     try:
         _call("unshare", _NEW_MOUNTS)
@@ -200,9 +191,7 @@ def _mount(source: str, target: str, flags: int, kind: bytes | None = None) -> N
 
 
 def _expose(path: str, root: str, bound: set[str]) -> None:
-    """Make a path appear in a new root, and the links that lead to it, unless what is `bound` has
-    brought it there.
-    """
+    """Make a path, and links that lead to it, appear in a new root, unless `bound` holds it."""
     place = ""
     for name in path.split("/")[1:]:
         place += f"/{name}"
@@ -243,8 +232,7 @@ _DEVICE = _READ_FILE | _WRITE_FILE | _TRUNCATE | _IOCTL_DEV
 _OWN = (_RESOLVE_UNIX | ((1 << 15) - 1)) & ~(_MAKE_CHAR | _MAKE_BLOCK)
 _FOR_FILES = _EXECUTE | _READ_FILE | _DEVICE
 
-# By the version that brought them: rights to files, to TCP and UDP (bind, connect), and scopes
-# (abstract UNIX sockets, signals).
+# By version: rights to files, TCP and UDP, and scopes (abstract UNIX sockets, signals).
 _FILES = {1: (1 << 13) - 1, 2: _REFER, 3: _TRUNCATE, 5: _IOCTL_DEV, 9: _RESOLVE_UNIX}
 _NETWORK, _SCOPES = {4: 0b11, 10: 0b1100}, {6: 0b11}
 
@@ -268,9 +256,7 @@ def ruleset(version: int) -> bytes:
 
 
 def restrict(readable: Iterable[str], writable: Iterable[str], version: int) -> int:
-    """Give up, for good, everything that Landlock can refuse, but reading and executing some files,
-    and doing in others everything but making devices; return the version in force, 0 if refused.
-    """
+    """Let this process only read some files and write others; return the version, 0 if refused."""
     # It holds for the calling thread and what it starts, so it must come before other threads.
     version = min(version, landlock_version())
     if version < 1:
@@ -288,8 +274,7 @@ def restrict(readable: Iterable[str], writable: Iterable[str], version: int) -> 
                 # struct landlock_path_beneath_attr
                 rule = struct.pack("=Qi", rights, descriptor)
                 _works(_ADD_RULE, rules, _RULE_PATH_BENEATH, rule, 0)
-                # /proc makes its files anew when nobody holds them, and a rule is about the file
-                # it was made for.
+                # A file in /proc is made anew when nobody holds it, and loses its rule.
                 if not path.startswith("/proc"):
                     os.close(descriptor)
         _call(_RESTRICT_SELF, rules, 0)
@@ -303,9 +288,8 @@ def restrict(readable: Iterable[str], writable: Iterable[str], version: int) -> 
 
 # By machine: its number for the kernel's audit, and which column of numbers below is its own.
 _MACHINES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1), "riscv64": (0xC00000F3, 1)}
-# What these leave behind outlives the process: keys, shared memory, queues and semaphores of
-# System V (also those that others have made), queues of POSIX, attributes, the kernel's log,
-# priorities. io_uring makes calls past every filter.
+# What these leave outlives the process: keys, shared memory, semaphores, queues (others' too),
+# attributes, the kernel's log, priorities; io_uring makes calls past every filter.
 _REFUSED = {
     "add_key": (248, 217), "request_key": (249, 218), "keyctl": (250, 219),
     "shmget": (29, 194), "shmat": (30, 196), "shmctl": (31, 195), "semget": (64, 190),
@@ -376,9 +360,7 @@ def _load(place: int) -> bytes:
 
 
 def _guard_files(folder: Path, readable: Iterable[str]) -> None:
-    """Let Python open only files in one folder, Python's own and the system's: it catches an entry
-    that reads data where they lie on one machine, such as the hidden answers of the local split.
-    """
+    """Let Python open only files in one folder, Python's own and the system's."""
     system = ["/dev", "/etc", "/proc", "/sys", "/System", "/var/lib"]
     windows = [os.environ[name] for name in ("SystemRoot", "ProgramFiles") if name in os.environ]
     # Unlike Path.home, this raises nothing where there is no home.
@@ -409,9 +391,8 @@ def _guard_files(folder: Path, readable: Iterable[str]) -> None:
 
 
 def _supervise(has_namespaces: bool, folder: Path) -> None:
-    """Split this process in two: return in the one for the entry, and stay in the other until that
-    has ended, the evaluator terminates this one, or is gone; then end all that the entry started,
-    remove the folder, and end as the entry did.
+    """Fork, and return in the entry's process; the other waits until it, or the evaluator, has
+    ended, ends all that the entry started, removes the folder, and ends as the entry did.
     """
     # Whoever started the evaluator may have had it ignored: then nobody could be waited for.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -466,9 +447,7 @@ def _let_go_of_pipes() -> None:
 
 
 def _end_children(known: list[int | None]) -> None:
-    """End all children of this process, and theirs."""
-    # When the first process of a namespace ends, the kernel ends all others in it, and lets it go
-    # once they are waited for: it comes last.
+    # With the first process of a namespace the kernel ends all others in it: it comes last.
     for child in filter(None, known):
         with contextlib.suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)
@@ -566,11 +545,7 @@ def _protect(folder: Path, readable: list[str], allowed: Mapping[str, int]) -> d
 
 
 def main() -> None:
-    """Isolate this process as the first line of stdin says, and run the runner in it.
-
-    The line is an object of JSON: ``memory`` (bytes of address space), ``hidden`` (folders),
-    ``walls`` (those that may be used, as in `WALLS`).
-    """
+    """Isolate this process as a line of JSON on stdin says, and run the runner in it."""
     # Without a buffer: what comes next is for the runner.
     with open(0, "rb", buffering=0, closefd=False) as requests:
         settings = json.loads(requests.readline())

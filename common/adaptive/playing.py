@@ -1,7 +1,4 @@
-"""Play the game of task 4 with an entry, a fresh process for each mask: scored, dry, replayed.
-
-Also the flags that say so: which students are examined, by which rules, within which limits.
-"""
+"""Play the game of task 4 with an entry, a fresh process for each mask, as the flags say."""
 
 import argparse
 import re
@@ -22,7 +19,6 @@ from common.evaluation.record import LOCAL
 import numpy as np
 from tqdm import tqdm
 
-# The dry run plays with this many students, the first ones of the training file.
 N_DRY_RUN_STUDENTS = 30
 # What an entry is given of the metadata.
 _METADATA = (
@@ -55,9 +51,7 @@ def add_data_flags(p: argparse.ArgumentParser) -> None:
 
 
 def examined(options: argparse.Namespace) -> tuple[Path, Path | None, Path]:
-    """Return the file of the students that the flags name, the training file that an entry is
-    given, None if it does not exist, and the folder that may hold the metadata.
-    """
+    """Return the students' file, the training file for entries, if there, and metadata's folder."""
     reference = layout.answers_path(4, options.phase)
     input_dir = options.input_dir or reference.parent
     train = input_dir.parent / layout.TRAIN_DIR.name / layout.TRAIN_TASK_3_4
@@ -97,9 +91,7 @@ def rules_and_limits(options: argparse.Namespace) -> tuple[Rules, Limits]:
 
 
 def read_students(setting: Setting) -> Reference:
-    """Read the students to be examined, who may neither be in the training file that the entry is
-    given nor, by its own record, among those that its model was trained on.
-    """
+    """Read the students to be examined; none may be in the training file, or known to the model."""
     made.require_current([setting.reference, *([setting.train] if setting.train else [])])
     n_questions = count_questions(setting.train, setting.metadata_dir)
     reference = game.read_reference(setting.reference, n_questions)
@@ -129,10 +121,7 @@ def play_all(
     output_path: Path | None = None,
     with_probability: bool = False,
 ) -> tuple[dict[str, Game], EntryProcess]:
-    """Play the ten rounds with every mask; return the games, and the entry, which tells the rest.
-
-    If it fails or breaks a rule, there is an `InputError`; what it printed goes to `output_path`.
-    """
+    """Play with every mask; a fault is an `InputError`, what it printed goes to `output_path`."""
     games, entry = dict[str, Game](), _entry_of(setting)
     n_rounds = N_ROUNDS * len(reference.targets)
     with tqdm(total=n_rounds, desc="Rounds", unit="round", leave=None, disable=None) as progress:
@@ -175,11 +164,8 @@ def dry_run(
 def measure_curves(
     setting: Setting, reference: Reference, games: Mapping[str, Game]
 ) -> game.FloatArray | str:
-    """Score the entry's predictions after every question, for its own and for random choices.
-
-    Returns the accuracies after 0 to N_ROUNDS questions, shape (masks, 2, N_ROUNDS + 1), or why
-    there are none: an entry may rely on `select_questions`. The games are replayed separately, so
-    that the additional calls of `predict` cannot affect the score.
+    """Replay games for accuracies after 0 to N_ROUNDS questions, own choices and random ones,
+    (masks, 2, N_ROUNDS + 1), or say why not: an entry may rely on `select_questions`.
     """
     scores, n_games = [], 2 * len(games)
     progress = tqdm(total=n_games, desc="Curve", unit="game", disable=None)

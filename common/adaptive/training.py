@@ -1,7 +1,4 @@
-"""What a `train_model.py` of task 4 reads and saves: its flags, the training answers, the students.
-
-Nothing here knows the rules of the game: a trainer needs answers only.
-"""
+"""What a `train_model.py` of task 4 reads and saves: flags, answers, weights and their students."""
 
 from __future__ import annotations
 
@@ -27,9 +24,7 @@ import numpy as np
 
 
 def training_parser(doc: str | None, *, several: bool = True) -> argparse.ArgumentParser:
-    """Make the parser of a `train_model.py` from its docstring, for several training files, which
-    hold different students, or one; a model adds its own flags.
-    """
+    """Make the parser of a `train_model.py`, for one file or several, of different students."""
     p = cli.parser(doc)
     cli.add_folder(p, "--input_dir", "data/train_data")
     p.add_argument("--train_data", help=f"default {layout.TRAIN_TASK_3_4}")
@@ -124,9 +119,7 @@ def _record_training(folder: Path, students: IntArray) -> None:
 
 @contextmanager
 def for_local_split(package: Path, reference: Path) -> Iterator[Path]:
-    """Give a package, or if it was trained on students of the local split, a copy that its own
-    `train_model.py` trains with --local.
-    """
+    """Give a package; if it knows students of the local split, a copy trained with --local."""
     trainer, origin = package / "train_model.py", read_origin(package)
     known = _trained_students(package) if trainer.is_file() else None
     examined = io.read_table(reference, [schema.USER_ID])["UserId"]

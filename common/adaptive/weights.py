@@ -1,7 +1,4 @@
-"""The weights of a package of task 4: their names, the record of their training, packages without.
-
-Only the standard library is used: the quickstart imports this before anything is installed.
-"""
+"""The weights of a package of task 4; the standard library only, as the quickstart imports it."""
 
 import shutil
 from pathlib import Path
@@ -13,7 +10,6 @@ from common.errors import printable
 WEIGHTS = "model_task_4"
 # The students that a package's weights are trained on: none of them may be examined with it.
 TRAINED_STUDENTS = f"{WEIGHTS}_students.npy"
-# The command that trained them, with a fingerprint of its code.
 TRAINING = f"{WEIGHTS}_training.json"
 
 

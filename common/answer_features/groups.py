@@ -1,10 +1,7 @@
-"""The groups of features: one function each.
+"""The groups of features: functions of the pairs, the known outcomes, and the rows asked for.
 
-Every function takes the pairs, the known outcomes and the rows of the pairs that are asked for, and
-returns columns by name, one value for each row asked for, NaN where there is none.
-
-When a quiz was taken and in which order, and how sure the student said to be, is known of the pairs
-to be predicted, too; nothing but the outcomes of `Known` is looked at.
+They return columns by name, one value for each row asked for, NaN where there is none. Of the pairs
+to be predicted all is known but the outcomes, also order and confidence.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,9 +20,8 @@ import numpy.typing as npt
 
 Group = Callable[[Pairs, Known, IntArray], Columns]
 
-# How many of a student's answers count as near, of how many the option is a feature of its own, and
-# how fast the others' weights fall, similarity to this power, each with so much weight on no effect
-# at all. Chosen on training answers of the pool (see tests/benchmarks/README.md).
+# How many answers count as near, of how many the option is a feature; powers of the similarity as
+# weights, and the weight of no effect: chosen on training answers (tests/benchmarks/README.md).
 _N_NEAREST, _N_OPTIONS_SHOWN = 32, 4
 _DECAYS = ((2, 2.0), (6, 1.0), (15, 0.5))
 # How many known answers before, and how many after, are features of their own.
@@ -34,7 +30,6 @@ _N_STEPS = 2
 _YEAR = np.datetime64("2019-01-01")
 _DAYS_PER_YEAR = 365.25
 _MIN_PROBABILITY = np.float32(1e-6)
-# Chance to be right without knowing the answer.
 _GUESSING = 0.2
 # Steps of a model that goes on from one of fewer answers, and of one of wrong answers.
 _STEPS_FROM_START, _STEPS_OF_DISTRACTORS = 3, 8
@@ -44,10 +39,7 @@ _STEPS_FROM_START, _STEPS_OF_DISTRACTORS = 3, 8
 
 
 def model(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
-    """Predict by item response theory with context: logit of being right, and its parts.
-
-    From the training file; the model is fitted to the known answers.
-    """
+    """Predict by item response theory with context: logit of being right, and its parts."""
     fitted = fit_model(pairs, known)
     student, question = (pairs.numbers[name][asked] for name in ("student", "question"))
     own = student, question, pairs.context[asked]
@@ -72,11 +64,7 @@ def fit_model(pairs: Pairs, known: Known) -> item_response.ItemResponseModel:
 
 
 def options(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
-    """Predict by item response theory with context: log probability of each outcome.
-
-    The right option, the most popular wrong one, and so on. From the training file, which must tell
-    the options. The model is fitted to the known answers, and takes many times as long as `model`.
-    """
+    """Log probability of each outcome, the right option's first; takes far longer than `model`."""
     fitted = item_response.fit_options(
         known.student,
         known.question,
@@ -91,10 +79,7 @@ def options(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
 
 
 def rates(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
-    """Rate of the question, and of the student above it, with the numbers of answers that tell.
-
-    From the training file.
-    """
+    """Rate of the question, of the student above it, and the numbers of answers that tell."""
     student, question = (pairs.numbers[name][asked] for name in ("student", "question"))
     return {
         "question_rate": known.question_rate[question],
@@ -105,11 +90,7 @@ def rates(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
 
 
 def distractors(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
-    """How often each option of the question is chosen, and which of the wrong ones by whom.
-
-    From the training file, which must tell the options. Who errs chooses the most popular wrong
-    option, or another one: the logit of this by item response theory, with one ability of its own.
-    """
+    """How often each option is chosen, and whether who errs takes the most popular one (logit)."""
     student, question = (pairs.numbers[name][asked] for name in ("student", "question"))
     columns = _by_outcome("share", known.option_share[question], known, question)
     outcome = known.outcome_of_option[known.question, known.option - 1]
@@ -128,24 +109,16 @@ def distractors(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
 
 
 def context(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
-    """How the student did on the most similar questions, and how similar they are.
-
-    From the training file. Means of what the outcomes exceed expectation by, over the nearest known
-    answers, weighted by powers of the similarity.
-    """
+    """Means of residuals on the most similar questions, by powers of similarity; how similar."""
     near = _near(pairs, known, asked)
     names = [f"{kind}_{power}" for power, _ in _DECAYS for kind in ("near", "nearness")]
     return {name: near[name] for name in names}
 
 
 def habits(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
-    """How much the student prefers option A, B, C or D, whatever the question.
-
-    From the training file, which must tell the options. Who does not know, or does not care, often
-    clicks at the same place, above all within a quiz. So each option of the question gets: how far
-    the student's answers, and those to the most similar questions alone, exceed the shares with
-    which the option at this place is usually chosen; and the four nearest answers say which of the
-    question's options was at the place chosen there. Options are in the order of `Known`.
+    """How far the student's answers, and those to similar questions alone, exceed the usual share
+    of the place of each option of the question, since who does not know often clicks at one place;
+    and which of its options was at the place chosen in the four nearest answers.
     """
     question = pairs.numbers["question"][asked]
     columns = _numbered("place", np.argsort(known.outcome_of_option, axis=1)[question])
@@ -161,15 +134,12 @@ def habits(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
 
 
 def subjects(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
-    """How the student did on the question's subject, at three levels of the tree, and how often.
-
-    From the question metadata; the levels from the subject metadata, if there.
-    """
+    """How the student did on the question's subject, at three levels of the tree, and how often."""
     return rates_of(pairs, known, asked, [("student", level) for level in SUBJECT_LEVELS])
 
 
 def students(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
-    """Gender, age in years at the start of 2019, and pupil premium. From the student metadata."""
+    """Gender, age in years at the start of 2019, and pupil premium."""
     assert pairs.students is not None
     own = pairs.students.iloc[pairs.numbers["student"][asked]]
     age = (_YEAR - own["DateOfBirth"]).dt.days / _DAYS_PER_YEAR
@@ -181,11 +151,7 @@ def students(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
 
 
 def quiz(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
-    """How the student did in the quiz, the question in it, and the quiz as a whole.
-
-    With the number of known answers of each, how many of its questions the student was asked, and,
-    if the options are known, which places the student preferred in it, as `habits`.
-    """
+    """How the student did in the quiz, the question in it, the quiz as a whole, and its size."""
     keys = [("student", "quiz"), ("question", "quiz"), ("quiz",)]
     columns = rates_of(pairs, known, asked, keys)
     number = pairs.number("student", "quiz")
@@ -198,11 +164,7 @@ def quiz(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
 
 
 def order(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
-    """How the student's answers just before and just after, in the same quiz, turned out.
-
-    What they exceed expectation by, and which of the question's options was at the place chosen.
-    Answers of the same minute count as later ones.
-    """
+    """How the answers next to it in the quiz turned out; those of the same minute come later."""
     moment = pairs.moments("student", "quiz")
     own, of_known = moment[asked], moment[known.rows]
     del moment
@@ -235,10 +197,7 @@ def classes(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
 
 
 def time(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
-    """When the answer was given: hour, weekday, place in the quiz, minutes since the last answer.
-
-    With how the student did on that day, and the age then, if the student metadata are there.
-    """
+    """Hour, weekday, place in the quiz, minutes since the last answer, how the day went, age."""
     assert pairs.circumstances is not None
 
     def look_up(*names: str) -> tuple[IntArray, IntArray]:
@@ -266,10 +225,7 @@ def time(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
 
 
 def confidence(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
-    """How sure the student said to be of this answer, and usually is; most say nothing.
-
-    Confidence is stated with the answer, so that it is known of the pairs to be predicted, too.
-    """
+    """How sure the student said to be of this answer, 0 to 100, and usually is; mostly NaN."""
     assert pairs.circumstances is not None
     stated, student = pairs.circumstances["Confidence"].to_numpy(), pairs.numbers["student"]
     is_there = ~np.isnan(stated)
@@ -291,7 +247,6 @@ GROUPS: dict[str, Group] = {
         *(quiz, order, classes, time, confidence),
     )
 }
-# What all but a few groups need beside who answered what.
 NEEDS = {
     "AnswerValue and CorrectAnswer of the training answers": ("options", "distractors", "habits"),
     "the question metadata": ("subjects",),
@@ -308,12 +263,7 @@ NEEDS = {
 def rates_of(
     pairs: Pairs, known: Known, asked: IntArray, keys: Sequence[tuple[str, ...]]
 ) -> Columns:
-    """Return by how much known answers exceed expectation, on average, and how many they are.
-
-    Each key names what the answers have in common with the row, one or two of `Pairs.numbers`, and
-    gives two columns, such as student_quiz_rate and student_quiz_count; NaN where the row belongs
-    to no such group.
-    """
+    """Return mean residual and number of known answers by each key, of one or two `numbers`."""
     columns: Columns = {}
     for key in keys:
         name = "_".join(key)
@@ -357,7 +307,6 @@ def _near(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
 
 
 def _look_near(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
-    """Return what `_near` does."""
     student, question = (pairs.numbers[name][asked] for name in ("student", "question"))
     n_places = N_OPTIONS if len(known.option) else 0
     found: Columns = {
@@ -377,7 +326,6 @@ def _look_near(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
             rows = own[place]
             residual = np.where(nearest >= 0, known.residual[nearest], 0)
             if n_places:
-                # How far each of the answers exceeds the usual share of each option.
                 excess = known.option[nearest][:, :, None] == option_numbers
                 excess = excess - known.option_share[known.question[nearest]]
                 excess = np.where((nearest >= 0)[:, :, None], excess, 0)

@@ -16,11 +16,9 @@ import pandas as pd
 Columns = dict[str, npt.NDArray[Any]]
 
 N_OPTIONS = len(schema.OPTIONS)
-# A rate is shrunk towards what is expected, as if so many more answers had turned out like that:
-# the smoothing that the winners of task 1 used.
+# Answers that a rate is shrunk by towards what is expected, as task 1's winners did.
 _SMOOTHING = 5
-# How many training answers are held out in all, at most: a model of features learns little from
-# more. Where all are, a tenth at a time, so that features of a part rest on most of the answers.
+# Answers held out in all, at most: more teach little. Where all are, features rest on nine tenths.
 _ENOUGH = 125_000
 _N_PARTS, _N_PARTS_OF_MANY = 10, 5
 # What is expected of an answer is never taken to be surer than this.
@@ -28,11 +26,7 @@ _MIN_EXPECTED = 0.05
 
 
 class Known:
-    """Answers whose outcomes may be used: of the training answers all but those `held_out`.
-
-    Arrays with one row each, and others by student or question. A `start` is an item response model
-    from which that of these answers may go on; it has learned from none of those held out.
-    """
+    """The outcomes that may be used: of training answers not `held_out`; `start` knows no other."""
 
     def __init__(
         self,
@@ -41,7 +35,6 @@ class Known:
         held_out: BoolArray | None = None,
         start: ItemResponseModel | None = None,
     ) -> None:
-        """Find what follows from the outcomes, whatever is asked."""
         rows = np.arange(len(answers)) if held_out is None else np.flatnonzero(~held_out)
         rows = rows.astype(np.int32)
         own = answers if held_out is None else answers.iloc[rows]
@@ -60,13 +53,11 @@ class Known:
         # `is_correct` minus what the two let expect.
         expected = self.question_rate[question] + self.student_rate[student]
         self.residual = right - np.clip(expected, _MIN_EXPECTED, 1 - _MIN_EXPECTED)
-        # What is near to the rows asked for, found once for all groups of features, which may be
-        # at work at the same time.
+        # What is near to the rows asked for, found once for all groups, also those at work at once.
         self.near: tuple[IntArray, Columns] | None = None
         self.looking = Lock()
-        # The option chosen and the right one, from 1, and of each question, shape (questions,
-        # `N_OPTIONS`): the smoothed share of each option; 0 for the right one, 1 for the most
-        # popular wrong one, and so on. All empty where the file does not tell the options.
+        # Options chosen and right, from 1; by question, (questions, `N_OPTIONS`), smoothed share,
+        # and outcome, 0 right, 1 the most popular wrong one, …; all empty if not told.
         self.option: IntArray = np.empty(0, np.int8)
         self.correct_option = self.outcome_of_option = self.option
         self.option_share: FloatArray = np.empty((pairs.n_questions, 0), np.float32)
@@ -87,12 +78,7 @@ class Known:
 
 
 def cut(n_answers: int, seed: int) -> tuple[IntArray, int]:
-    """Cut the training answers into parts at random, and say how many of these to hold out.
-
-    Ten; of more than 125,000 answers five, or more that hold 125,000 each. The numbers of the
-    parts, shape (answers,), are from 0; the first ones are to be held out, one at a time: as many
-    as hold 125,000 answers together, or fewer.
-    """
+    """Return each answer's part, from 0, at random, and how many, the first ones, to hold out."""
     n_parts = _N_PARTS if n_answers <= _ENOUGH else max(_N_PARTS_OF_MANY, n_answers // _ENOUGH)
     part = np.random.default_rng(seed).permutation(n_answers) % n_parts
     return part, min(max(1, _ENOUGH * n_parts // max(n_answers, 1)), n_parts)
@@ -101,10 +87,7 @@ def cut(n_answers: int, seed: int) -> tuple[IntArray, int]:
 def shrunk_mean(
     group: IntArray, value: FloatArray, n_groups: int, prior: float = 0.0
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the mean of each group, shrunk towards `prior`, and its number of values; float32.
-
-    Groups are numbered from 0; values of group -1 count for none.
-    """
+    """Return means of groups from 0, shrunk towards `prior`, and their sizes; -1 is no group."""
     if (group < 0).any():
         value, group = value[group >= 0], group[group >= 0]
     count = np.bincount(group, minlength=n_groups)

@@ -1,8 +1,4 @@
-"""Which questions belong together, and a student's answers to those nearest to a question.
-
-Teachers set quizzes, so questions of a quiz are answered by the same students, which shows even
-where no file names the quiz. That a pair was asked is known of the pairs to be predicted, too.
-"""
+"""Which questions belong together, and a student's answers to those nearest to a question."""
 
 from collections.abc import Iterator
 
@@ -13,12 +9,10 @@ from common.item_response.model import FloatArray
 import numpy as np
 from scipy.sparse import csr_matrix
 
-# How many similar questions are looked at for each question.
 _N_NEIGHBOURS = 96
 # Students are drawn until the squares of their numbers of answers add up to this.
 _MAX_PRODUCTS = 1_000_000_000
-# Questions whose similarity to all others is held in memory at a time, about; and cells of the
-# table of students and questions.
+# Questions whose similarities are held in memory at a time, about; cells of students × questions.
 _BLOCK, _MAX_CELLS = 256, 16_000_000
 
 
@@ -31,12 +25,8 @@ def similar_questions(
     n_neighbours: int = _N_NEIGHBOURS,
     max_products: int = _MAX_PRODUCTS,
 ) -> tuple[IntArray, FloatArray]:
-    """Find the questions that are most often answered by the same students.
-
-    Students and questions of the pairs are numbered. Of many answers, a random part of the students
-    is looked at: the squares of their numbers of answers are the work. Returned are for each
-    question its `n_neighbours` nearest, or all others, the most similar first, int32, and their
-    similarity: the cosine of the two sets of students, together / sqrt(one · other).
+    """Return for each question its `n_neighbours` nearest, or all others, the most similar first,
+    int32, and their cosines, together / sqrt(one · other), by a random part of many students.
     """
     order = np.random.default_rng(0).permutation(n_students)
     squares = np.bincount(student, minlength=n_students).astype(np.float64) ** 2
@@ -78,14 +68,10 @@ def nearest_answers(
     *,
     max_cells: int = _MAX_CELLS,
 ) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
-    """Find for each pair the student's known answers to the most similar questions.
-
-    `known` and `asked` are students and questions each; an answer to the very question asked for
-    never counts. `by_student` is the order of `known` by student, and where each student begins in
-    it, from `sort_answers`. Yielded are, block by block, places in `asked`, and for each of these
-    at most `n_nearest` places in `known`, int32, the most similar question first, -1 where there
-    are no more, with the similarities, 0 there. Results do not depend on `max_cells`, the size of
-    the table held in memory.
+    """Yield, block by block, places in `asked`, and for each at most `n_nearest` places in `known`
+    of the student's answers to other, the most similar questions first, int32, -1 where there are
+    no more, with similarities, 0 there; both hold students and questions, `by_student` what
+    `sort_answers` returns of `known`.
     """
     n_questions, k = neighbours.shape
     in_order, start = by_student

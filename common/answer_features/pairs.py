@@ -25,8 +25,7 @@ _MANY = 5_000_000
 class Pairs:
     """Pairs of students and questions, one row for each: training answers, then the template."""
 
-    # For each row what it belongs to, numbered from 0, int32, -1 where unknown: student, question,
-    # and, where the files tell, subject_1 to subject_3, group, quiz, scheme, day.
+    # By row, from 0, int32, -1 unknown: student, question; if known subject_1 to 3, group, quiz, …
     numbers: dict[str, IntArray]
     n_students: int
     n_questions: int
@@ -42,11 +41,7 @@ class Pairs:
         return len(self.numbers["student"])
 
     def number(self, *names: str) -> IntArray:
-        """Number what rows have in common: equal where one or two of `numbers` are equal.
-
-        From 0 in some order, with gaps where that takes no more numbers than rows, int32, -1 where
-        any is unknown; kept for the next call, unless there are many rows.
-        """
+        """Number what rows share of one or two of `numbers`: int32, gaps possible, -1 unknown."""
         if len(names) == 1:
             return self.numbers[names[0]]
         if names not in self._numbers:
@@ -136,14 +131,11 @@ def read_pairs(answers: pd.DataFrame, template: pd.DataFrame, folder: Path | Non
 
 
 def _choose(subjects: pd.DataFrame, tree: pd.DataFrame | None, level: int) -> pd.Series:
-    """Choose one subject of a level for each question that has one, by its row.
-
-    Of several on the level the last one listed; without a tree that tells the levels, the second
-    one, the one before the last, and the last: lists go from the root down.
-    """
+    """Choose for each question with subjects of a level the last one, by its row."""
     if tree is not None:
         is_meant = subjects["subject"].map(tree["Level"]) == level
     else:
+        # Lists go from the root down: the second subject, the one before the last, the last.
         place = subjects.groupby("row").cumcount()
         to_end = subjects.groupby("row").cumcount(ascending=False)
         is_meant = (place > 0) & [place == 1, to_end == 1, to_end == 0][level - 1]

@@ -106,10 +106,7 @@ def tables(pairs: Pairs, answers: pd.DataFrame, groups: Sequence[str], seed: int
 
 
 def table(pairs: Pairs, known: Known, asked: IntArray, groups: Sequence[str]) -> pd.DataFrame:
-    """Return the columns of some groups, float32, for rows of the pairs that are not `known`.
-
-    Which columns there are, and in which order, depends on the groups only.
-    """
+    """Return the columns of groups, float32, for rows not `known`; the groups alone say which."""
 
     def tell(name: str) -> Columns:
         found = GROUPS[name](pairs, known, asked)

@@ -1,8 +1,6 @@
-"""Where predictions are right and where they are not: accuracy in groups of answers.
+"""Accuracy in groups of answers; every interval counts a student's answers as one cluster.
 
-Answers of one student are not independent, so every interval counts a student's answers as one
-cluster. `pairs` is always the frame of `pair_facts` with what was predicted right: student_code
-(0 to n - 1), QuestionId, right, majority_right where the majority is known.
+`pairs` is the frame of `pair_facts` with right, and majority_right where the majority is known.
 """
 
 from __future__ import annotations
@@ -19,16 +17,13 @@ FloatArray = npt.NDArray[np.float64]
 # Title, how to read it, and a row for each group, as of `accuracy_by`.
 Part = tuple[str, str, "pd.DataFrame"]
 
-# Accuracies that rest on fewer answers are not shown: those of a few answers would tell a
-# participant what they are.
+# Accuracies of fewer answers are not shown: they would tell a participant what these are.
 FEW = 20
 _LEVEL = 0.95
 # Of the normal distribution, and so below that of Student's distribution for any number.
 _NORMAL_QUANTILE = 1.9599
-# Of each level of the tree, the page names so many subjects.
 _N_SUBJECTS = 12
 _OTHERS = -1
-# Of questions and of subjects, so many with which most is lost.
 _N_LOST = 20
 _NOTES = {
     "By difficulty of the question": "Share of the training answers to the question that are "
@@ -77,11 +72,8 @@ def _by_subject(pairs: pd.DataFrame, subjects: pd.DataFrame, level: int) -> pd.D
 def accuracy_by(
     pairs: pd.DataFrame, column: str, *, n_all: int | None = None, few: int = FEW
 ) -> pd.DataFrame:
-    """Measure the accuracy in the groups of a column, which is categorical.
-
-    There is a row for each group that has answers, in the order of the categories: n_answers,
-    n_students, accuracy, low and high (its 95 % interval) and majority, NaN where they would rest
-    on few answers, and share, of all answers.
+    """Return a row for each group of a categorical column that has answers: n_answers, n_students,
+    share of all, and, NaN on few answers, accuracy, low and high (its 95 % interval) and majority.
     """
     groups, student = pairs[column].cat, pairs["student_code"].to_numpy()
     code = groups.codes.to_numpy(np.int64)
@@ -108,13 +100,9 @@ def accuracy_by(
 def clustered_intervals(
     n_right: npt.NDArray[Any], n_answers: npt.NDArray[Any]
 ) -> tuple[FloatArray, FloatArray]:
-    """Return 95 % intervals (low, high) of shares whose answers come in clusters, the students.
-
-    Wilson's interval, with the number of independent answers that would give the clustered variance
-    in the place of the number of answers, and Student's distribution for few clusters (Korn and
-    Graubard 1998; Dean and Pagano 2015). It stays inside 0 to 1, and does not shrink to nothing
-    where all answers are right. Both arguments have the shape (groups, students). The interval is
-    0 to 1 for a group of a single student, who says nothing about others, and NaN for none.
+    """Return 95 % intervals (low, high) of shares by student, from counts (groups, students):
+    Wilson's, with the effective number of answers and Student's distribution (Korn and Graubard
+    1998; Dean and Pagano 2015); 0 to 1 for one student alone, NaN for none.
     """
     n, n_students = n_answers.sum(axis=1), (n_answers > 0).sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -135,16 +123,12 @@ def clustered_intervals(
 
 
 def student_quantile(freedom: npt.NDArray[Any]) -> FloatArray:
-    """Return between what ± t Student's distribution is with a probability of 95 %, shape (n,).
-
-    SciPy has it too, but importing that takes a fifth of an evaluation.
-    """
+    """Return ± t that holds 95 % of Student's distribution, (n,); SciPy takes long to import."""
     place, weight = np.polynomial.legendre.leggauss(20)
     # t is √n tan(angle), where the angle has a density proportional to cos(angle) ** (n - 1).
     n = freedom[:, None].astype(np.float64)
 
     def area(angle: FloatArray) -> FloatArray:
-        """Integrate it from 0 on."""
         density = np.cos(angle * (1 + place) / 2) ** (n - 1)
         return np.asarray(angle / 2 * (density @ weight)[:, None])
 
@@ -160,11 +144,8 @@ def student_quantile(freedom: npt.NDArray[Any]) -> FloatArray:
 def most_lost(
     pairs: pd.DataFrame, subjects: pd.DataFrame | None
 ) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-    """Find the questions, and the most specific subjects if known, with which most is lost.
-
-    Lost are wrong predictions beyond those that as many answers have on average. By falling loss,
-    which is above 0: name, about (the subjects of a question, or the subject above), n_answers,
-    n_wrong, lost.
+    """Return questions, and the most specific subjects, with most wrong answers beyond the average,
+    by falling loss above 0: name, about (subjects, or the one above), n_answers, n_wrong, lost.
     """
     wrong = ~pairs["right"]
     by_question = wrong.groupby(pairs["QuestionId"]).agg(n_answers="size", n_wrong="sum")

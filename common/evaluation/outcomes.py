@@ -1,8 +1,6 @@
 """Which answers were predicted right: kept with every score, so that any two can be compared later.
 
-A file in data/test_output/outcomes/ for each score, named in the record: one bit for an answer and
-the number of answers of each student, 0.3 MB for two million answers. It holds no id and no answer:
-a fingerprint tells whether two files are of the same ones.
+A file, named in the record, holds no id and no answer; a fingerprint tells whose it is.
 """
 
 from __future__ import annotations
@@ -28,16 +26,14 @@ IntArray = npt.NDArray[np.integer[Any]]
 class Outcomes:
     """What was predicted right, in an order that depends on the answers alone."""
 
-    # Fingerprint of what was predicted and of the true values: only where it is the same can
-    # outcomes be compared.
+    # Fingerprint of pairs and true values: only where it is the same can outcomes be compared.
     answers: str
-    # Number of answers of each unit in each part, shape (parts, units). Units are what is drawn in
-    # a bootstrap: the students, by UserId; in task 3 the pairs of questions. Parts are what a score
-    # is made of: masks (task 4), folds (cross-validation), experts (task 3), else one.
+    # Answers by part and unit, (parts, units). Units are drawn in a bootstrap: students by UserId,
+    # in task 3 pairs of questions. Parts are masks (task 4), folds, experts (task 3), or one.
     counts: npt.NDArray[np.int64]
     # Whether each answer was predicted right, by part, unit and question, shape (answers,).
     right: npt.NDArray[np.bool_]
-    # Whether each answer counts once; an answer may be a target of several masks.
+    # Whether each counts once; an answer may be a target of several masks.
     distinct: bool
 
     def count_right(self) -> npt.NDArray[np.int64]:
@@ -48,11 +44,7 @@ class Outcomes:
 
 
 def of_predictions(answers: pd.DataFrame) -> Outcomes:
-    """Return the outcomes of predicted answers (tasks 1, 2 and 4), in any order.
-
-    Of each are given UserId, QuestionId, truth, predicted and, if there are several, the part,
-    numbered from 0: the mask or fold that the answer belongs to.
-    """
+    """Return outcomes of answers: UserId, QuestionId, truth, predicted and perhaps part, from 0."""
     keys, student = pair_keys(answers["UserId"], answers["QuestionId"]), answers["UserId"]
     truth, predicted = answers["truth"].to_numpy(), answers["predicted"].to_numpy()
     part = answers["part"].to_numpy() if "part" in answers else np.zeros(len(keys), np.int8)

@@ -1,8 +1,4 @@
-"""What is known about the pairs scored in tasks 1 and 2, as columns: training answers and metadata.
-
-None of it is needed for a score. Whatever is not there, or cannot be read, is left out, with the
-reason.
-"""
+"""What is known about the pairs scored in tasks 1 and 2; what cannot be read is left out."""
 
 from __future__ import annotations
 
@@ -20,8 +16,7 @@ from common.lazy import pd
 import numpy as np
 import numpy.typing as npt
 
-# The challenge's answers were given from September 2018 to May 2020; in English schools this day
-# also divides the years of school.
+# Amid the challenge's answers (2018 to 2020); in English schools it divides the school years.
 _AGE_ON = np.datetime64("2019-09-01")
 # Names of columns, which are titles on the page too.
 QUIZ = "By known or unknown quiz"
@@ -40,12 +35,9 @@ class LeftOut(NamedTuple):
 
 
 class PairFacts(NamedTuple):
-    """What is known about the pairs scored; a column is missing where nothing is known.
-
-    `pairs` has a row for each: student_code (0 to n - 1), majority (of the training answers to the
-    question, IsCorrect or AnswerValue, as the majority model predicts), and by its title on the
-    page each fact, as a category. `subjects` has a row for each subject of each question:
-    QuestionId, SubjectId, Name, Level, and Parent, the name of the subject above.
+    """What is known about the pairs scored: `pairs`, a row for each, has student_code (0 to n - 1),
+    majority, as the majority model predicts, and facts, categories by title; `subjects`, a row for
+    each subject of each question, has QuestionId, SubjectId, Name, Level and Parent, a name.
     """
 
     pairs: pd.DataFrame
@@ -60,10 +52,7 @@ class _MissingError(InputError):
 def read_facts(
     pairs: pd.DataFrame, task: int, *, reference: Path, train: Path, folder: Path
 ) -> PairFacts:
-    """Read what is known about pairs, given UserId and QuestionId in the order of the reference.
-
-    Looked at are the true answers, the training answers and the folder of the metadata.
-    """
+    """Read what is known about pairs of UserId and QuestionId, in the order of the reference."""
     student = pairs["UserId"].to_numpy()
     student_ids, student_code = number_ids(student)
     question_ids, question_code = number_ids(pairs["QuestionId"])
@@ -73,7 +62,6 @@ def read_facts(
 
     @contextmanager
     def part(what: str) -> Iterator[None]:
-        """Note what is left out if a file is not there or cannot be read."""
         try:
             yield
         except InputError as fault:
@@ -116,7 +104,6 @@ def read_facts(
         names = "other answers in the quiz known", "no other answer in the quiz known"
         place = np.where(quiz < 0, -1, np.where(is_known, 0, 1))
         pairs[QUIZ] = _named(place, *names, "quiz not known")
-    # The largest columns are no longer needed.
     answers = None
     with part("Accuracy by subject"):
         path = require(folder / layout.QUESTION_METADATA_TASK_1_2)
@@ -164,8 +151,7 @@ def _count_by_question(answers: pd.DataFrame, question_ids: IntArray, task: int)
     column = schema.PREDICTED_COLUMN[task]
     values = rights if task == 1 else count(column.name, column.low, column.high)
     overall = np.bincount(answers[column.name] - column.low, minlength=values.shape[1])
-    # As the majority models do it: what most of all answers are where a question has none, or in
-    # task 1 as many of one as of the other.
+    # As the majority models do it: of a question without answers, or (task 1) a tie, most of all.
     undecided = n == 0 if task == 2 else values[:, 0] == values[:, 1]
     majority = column.low + np.where(undecided[:, None], overall, values).argmax(axis=1)
     with np.errstate(invalid="ignore"):

@@ -108,13 +108,8 @@ def _name_entry(submission: Path) -> list[tuple[str, str]]:
 def score_pairs(
     submission_path: Path, reference_path: Path, task: int, *, phase: str | None = None
 ) -> tuple[pd.DataFrame, str]:
-    """Check a submission, CSV or zip, against the true answers and find its predictions.
-
-    Returns UserId, QuestionId, truth and predicted of every pair scored, in the order of the
-    reference, and in words which rows were not scored. Of a phase, these must be of the other
-    phase, whose answers lie beside the reference. Without one, any may be there, such as the rest
-    of the template. There is no score, but `InputError`, if the submission is not complete and
-    valid.
+    """Check a submission, CSV or zip; return UserId, QuestionId, truth and predicted of every pair,
+    in the reference's order, and in words which rows, of a phase the other's, are not scored.
     """
     column = schema.PREDICTED_COLUMN[task]
     source = submission.submission_source(submission_path, task, reference_path)
@@ -161,12 +156,7 @@ def explain(
     outside: str,
     beliefs: ProbabilityScores | None = None,
 ) -> tuple[Evaluation, dict[str, Any]]:
-    """Put a score into words and pictures, with what is known of the pairs and the probabilities.
-
-    The pairs are those of `score_pairs`; the reference lies in a folder of a tree like `data/`.
-    Returns the evaluation and what pairs.html shows; the standard error and the majority are None
-    where they are not known.
-    """
+    """Return the evaluation of `score_pairs` and what pairs.html shows, None where not known."""
     truth, predicted = pairs["truth"].to_numpy(), pairs["predicted"].to_numpy()
     labels = ("wrong", "right") if task == 1 else tuple(f"option {o}" for o in schema.OPTIONS)
     counts = metrics.confusion_matrix(truth, predicted, (0, 1) if task == 1 else schema.OPTIONS)

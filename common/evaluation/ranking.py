@@ -57,12 +57,8 @@ def judge(
     missing: str = "ignored",
     with_answers: bool = True,
 ) -> tuple[Evaluation, dict[str, Any]]:
-    """Check a ranking, CSV or zip, and score it; the template lists the questions to be ranked.
-
-    Returns the evaluation, whose score is the agreement with the best expert, and what ranking.html
-    shows. Where participants see the page and may submit again, it lists no pairs with what each
-    expert said of them: it is without answers. There is no score, but `InputError`, if the
-    submission is not complete and valid.
+    """Check and score a ranking, CSV or zip; return the evaluation and what ranking.html shows:
+    where participants may submit again, without answers, no pairs with what experts said.
     """
     judgements = read_judgements(reference_path, missing)
     rank = submission.read_ranking(submission_path, template_path)
@@ -108,11 +104,7 @@ def judge(
 
 
 def read_judgements(path: Path, missing: str = "ignored") -> pd.DataFrame:
-    """Read a CSV with left, right, and a column for each expert, as `common.metrics` counts them.
-
-    Only numbers of rows may stand there besides. `missing` is one of `MISSING`; an expert without
-    any judgement is left out of the panel in both ways. Messages name the file in ``attrs``.
-    """
+    """Read left, right, and a column for each expert, as `common.metrics` counts them."""
     sides = [schema.LEFT, schema.RIGHT]
     header = io.read_header(io.file_source(path))
     others = [name for name in header if name not in [side.name for side in sides]]
@@ -144,15 +136,9 @@ def agreement(judgements: pd.DataFrame, rank: pd.Series) -> pd.DataFrame:
 
 
 def compare_with_experts(judgements: pd.DataFrame, agrees: pd.DataFrame) -> pd.DataFrame:
-    """Compute how often a ranking agrees with every expert, their mean and their best.
-
-    The intervals of the experts are exact binomial ones; those of their mean and their best come
-    from resampling the pairs 10,000 times. The best of several experts in a sample is more often a
-    lucky one than an unlucky one: the interval of the best lies too high, if anything.
-
-    There is a row for each expert that has judged, then ``mean`` and ``best``: share of the pairs,
-    low and high (the 95 % interval), n_judged, number of pairs, and others, the mean share on which
-    the other experts agree with this one, for the mean any two with each other; NaN if not known.
+    """Return share, low and high (95 %, of mean and best by resampling pairs, that of the best
+    rather too high), n_judged, and others, the mean share on which other experts agree with this
+    one; a row for each with judgements, then ``mean`` and ``best``; NaN if not known.
     """
     share, n_judged = agrees.mean(), agrees.count()
     others = metrics.expert_concordance(judgements)
@@ -188,10 +174,8 @@ def _draw(figures: pd.DataFrame, random_range: tuple[float, float]) -> str:
 def _list_contested(
     judgements: pd.DataFrame, agrees: pd.DataFrame, rank: pd.Series
 ) -> list[dict[str, Any]]:
-    """Return the pairs on which any expert contradicts the ranking, the most contested first.
-
-    Each has rank and QuestionId of the better and of the worse question, and what the experts say:
-    1 agrees, 0 contradicts, NaN no judgement.
+    """Return pairs on which experts contradict the ranking, the most contested first: rank and
+    QuestionId of either question, and by expert 1 agrees, 0 contradicts, NaN no judgement.
     """
     told = agrees.where(judgements != _NEITHER)
     n_against = (told == 0).sum(axis=1).to_numpy()

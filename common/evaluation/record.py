@@ -1,9 +1,4 @@
-"""The record of all scores: every evaluation appends one line of JSON to results.jsonl.
-
-`python -m tools.scoreboard` makes a table and a page of it. How a submission was made stands beside
-it (`common.made`), so that the record knows the model, its options and its time, whatever the files
-are named.
-"""
+"""The record of all scores, a line of JSON for each, of which `tools.scoreboard` makes a page."""
 
 import re
 import shlex
@@ -38,16 +33,11 @@ _MAX_NUMBER = 1e12
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """A score and where it comes from: the score files and the record are both made from this.
-
-    What it shares with `Result` means the same; without seconds, the record takes them from the
-    record of the submission.
-    """
+    """A score and where it comes from, for its files and the record; fields as in `Result`."""
 
     # As in `Result`; the title is by default that of the task.
     task: int | str
     title: str = ""
-    # What the score measures, in one line.
     metric: str
     score: float
     # The file or folder scored; the true answers, a file or a folder of such.
@@ -57,12 +47,10 @@ class Evaluation:
     rules: str = ""
     parts: Mapping[str, float] = field(default_factory=dict)
     seconds: float | None = None
-    # What else the page shows, as (name, value) pairs.
     facts: Sequence[tuple[str, str]] = ()
     # Files that the true answers were made from, if the reference itself does not show it.
     rests_on: Sequence[Path] = ()
-    # How the weights of an entry of task 4 were made, or the submissions of a cross-validation, and
-    # the code of both; other submissions have a record beside them.
+    # How an entry's weights (task 4) or a cross-validation's submissions were made, and their code.
     training: Made | None = None
     code: str = ""
     outcomes: Outcomes | None = None
@@ -83,16 +71,14 @@ class Result:
     # Number of the task, or the name of a related challenge, which has no phase.
     task: int | str
     phase: str
-    # What else two scores must share to be compared: how rules were read that are open to
-    # interpretation (task 4), the folds, the set of labels.
+    # What two scores must share to be compared: how rules were read (task 4), folds, set of labels.
     rules: str
     # Name of the script or package that made the submission, or of the file.
     model: str
     # From 0 to 1; that of a related challenge is at least 0, a correlation (task 3) at least -1.
     score: float
-    # What it is made of: the share predicted correctly of each true value (tasks 1 and 2), each
-    # expert's agreement (task 3), the accuracy with each mask (task 4) or on each fold. For a
-    # related challenge its other measures.
+    # Share right of each true value (tasks 1, 2), agreement of each expert (task 3), accuracy with
+    # each mask (task 4) or on each fold; of a related challenge its other measures.
     parts: Mapping[str, float | None]
     # How long it took to fit and predict, or to ask and predict (task 4).
     seconds: float | None
@@ -103,14 +89,12 @@ class Result:
     options: dict[str, Any]
     command: str
     submission: str
-    # Git revision of the kit, with "-dirty" where files are changed; none for a script that is not
-    # part of the repository.
+    # Git revision of the kit, with "-dirty" if changed; none for a script outside the repository.
     revision: str | None
     # Fingerprint of the true answers: scores can be compared only where it is the same.
     data: str
     simulated: bool
-    # Fingerprint of the script and of all that it imports from the kit (task 4: of the entry's
-    # files): scores with different seeds are averaged only where it is the same.
+    # As in `Made` (task 4: of the entry); only scores of the same one are averaged over seeds.
     code: str = ""
     # Largest memory that the script took to fit and predict, in bytes.
     memory: int | None = None
@@ -182,9 +166,7 @@ def fingerprint_of(reference: Path) -> str:
 
 
 def results_path(output_dir: Path) -> Path:
-    """Return the place of the record for score files in a folder: in data/test_output for all in
-    there or in that of a related challenge, else in the folder itself.
-    """
+    """Return where the record lies: in data/test_output for all in there, else in the folder."""
     folder = output_dir.resolve()
     is_inside = folder.is_relative_to(layout.TEST_OUTPUT_DIR)
     if folder.is_relative_to(layout.RELATED_DIR):

@@ -22,10 +22,7 @@ def score_paths(output_dir: Path, task: int | str, phase: str) -> list[Path]:
 def remove_scores(
     output_dir: Path, task: int | str, phase: str, inputs: Iterable[Path | None]
 ) -> None:
-    """Remove the score files of an earlier run, lest they are taken for those of one that fails.
-
-    An evaluation calls this before anything else can fail; what it reads is never removed.
-    """
+    """Remove older score files, before anything can fail, lest they are taken for new ones."""
     scores = score_paths(output_dir, task, phase)
     cli.require_outputs([*scores, record.results_path(output_dir)], inputs)
     for path in scores:
@@ -42,12 +39,7 @@ def write_scores(
     template: str = "score.html",
     **shown: Any,
 ) -> list[Path]:
-    """Write a score as text and as a page; return both paths.
-
-    The text holds the score and further figures, a line each, the page the score with its standard
-    error, if that is known, and below it either HTML, the body, or what a template that extends
-    score.html makes of what it is shown.
-    """
+    """Write a score and figures as text, and as a page with a body or by a template of `shown`."""
     facts = [
         ("Submission", cli.show(evaluation.submission)),
         ("Scored against", cli.show(evaluation.reference)),
@@ -77,9 +69,7 @@ def publish(
     output_dir: Path, evaluation: Evaluation, lines: Sequence[str], also: Sequence[Path] = (),
     **page: Any,
 ) -> None:  # fmt: skip
-    """Write a score as `write_scores` does, record it, and print lines and where the files are,
-    with those written before.
-    """
+    """Write a score as `write_scores`, record it, and print lines and paths, `also` older ones."""
     paths = [*write_scores(output_dir, evaluation, **page), *also]
     record.append_result(output_dir, evaluation)
     print("\n".join(lines))

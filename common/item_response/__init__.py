@@ -4,12 +4,8 @@
     predict(model, student, question)                   P(right) for any pairs, unknown ones too
 
 and for the options chosen `fit_options` and `predict_options`. Ids are whole numbers of any size.
-All take the contexts in which answers were given, quizzes or what `cluster_questions` finds in
-their place, and learn what a student's answers in one context share.
-
-Read `model` for the mathematics, `context` for that of contexts, `fitting` for the start, the loop
-and its early stopping, `prediction` for what follows from it, `options` for the options;
-`similarity` finds contexts where none are known; `blocks` makes it fast.
+Read `model` for the mathematics, `context` for that of contexts, `fitting` for the start and the
+loop; `similarity` finds contexts where none are known; `blocks` makes it fast.
 """
 
 from common.item_response.blocks import ItemResponseModel

@@ -1,11 +1,8 @@
 """What makes the fit fast: answers sorted by student, and one pass over them in blocks and threads.
 
-Answers are the rows of sparse matrices, one for each student; and the contexts of a student are a
-tree, with the student at its root and the answers in its leaves. A pass updates every student and
-sums up what the items need. It goes in chunks of students, one thread for each chunk, and within a
-chunk in blocks of answers whose temporary arrays stay in the processor's cache; nothing of the size
-students × items is ever made. Chunks do not depend on the number of threads, nor does the order in
-which their results are summed up, so neither do the results.
+A pass updates every student and sums up what the items need, in chunks of students, one thread for
+each, and within these in blocks of answers that stay in the processor's cache. Neither the chunks
+nor the order in which they are summed up depend on the number of threads, so neither do results.
 """
 
 import itertools
@@ -80,10 +77,7 @@ class Observations:
         return Observations(start, *columns, self.n_items, tuple(levels)), places[1:]
 
     def matrix(self, values: FloatArray, start: IntArray) -> Any:
-        """Return a sparse matrix with a value for every answer, a column for every item.
-
-        Its rows begin at `start`: that of the students, or of the nodes of a level.
-        """
+        """Return a sparse matrix, a column an item, whose rows of answers begin at `start`."""
         shape = len(start) - 1, self.n_items
         return scipy.sparse.csr_matrix((values, self.item, start), shape=shape)
 
@@ -104,16 +98,11 @@ def number_rows(start: IntArray) -> npt.NDArray[np.int32]:
 def sort_answers(
     student: IntArray, labels: Sequence[IntArray], n_students: int
 ) -> tuple[npt.NDArray[np.int32], IntArray, tuple[Level, ...]]:
-    """Sort answers by student, those of one student by context, else in the order given.
-
-    `student` and the `labels` of each level are numbers from 0, int32, shape (answers,). Returned
-    are the answers in their new order, and `start` and `levels` of `Observations`.
-    """
+    """Return a stable order by student, then labels, int32 from 0; with it `start` and `levels`."""
     n = len(student)
     order, place = np.arange(n, dtype=np.int32), np.arange(n, dtype=np.int32)
     for key in (*reversed(labels), student):
-        # A sparse matrix with one row's number in each column: its conversion is a stable counting
-        # sort, several times faster than argsort.
+        # This conversion is a stable counting sort, several times faster than argsort.
         shape = int(key.max(initial=0)) + 1, max(n, 1)
         order = scipy.sparse.coo_matrix((order, (key[order], place)), shape).tocsr().data
     above = start = np.append(0, np.cumsum(np.bincount(student, minlength=n_students)))
@@ -133,10 +122,7 @@ def sort_answers(
 def find_nodes(
     levels: tuple[Level, ...], student: IntArray, labels: Sequence[IntArray]
 ) -> Iterator[IntArray]:
-    """Yield for each level the nodes of pairs, shape (pairs,); −1 where there is none.
-
-    `student` and `labels`, of each level, are numbered as in `levels`.
-    """
+    """Yield for each level the nodes of pairs, (pairs,), −1 for none; numbered as in `levels`."""
     node = student.astype(np.int64)
     is_there = np.ones(len(node), bool)
     for level, label in zip(levels, labels, strict=True):
@@ -153,11 +139,8 @@ def find_nodes(
 
 @dataclass(frozen=True, kw_only=True)
 class ItemResponseModel:
-    """What is known of students, questions and contexts after a step of the fit.
-
-    If questions have several stages, their items are all of the first stage, then all of the
-    second, and so on. The last one of each stage is of a question without answers; and once the
-    fit has ended, the last student is one without answers.
+    """What a step of the fit knows; items are all of the first stage, then of the second, …, the
+    last of each of a question without answers, like the last student of a finished fit.
     """
 
     students: Gaussians  # Posteriors of the abilities, k dimensions.
@@ -166,9 +149,8 @@ class ItemResponseModel:
     guessing: FloatArray  # Probability of passing without knowing how, shape (items,), float32.
     student_ids: IntArray  # Those with answers, increasing.
     question_ids: IntArray
-    # With contexts (see `context`): for each level, the coarsest first, the posterior of the total
-    # effect at its nodes, float32, shape (nodes, 2 + k): mean, variance, and covariances with the
-    # student's ability; the prior variance of effects, shape (levels, stages); and shared effects.
+    # Of contexts, by level, the coarsest first: the total effects' mean, variance, and covariances
+    # with ability, (nodes, 2 + k), float32; prior variances, (levels, stages); shared effects.
     effects: tuple[FloatArray, ...] = ()
     variance: FloatArray = field(default_factory=lambda: np.zeros((0, 1)))
     shared: SharedEffects = field(default_factory=lambda: SharedEffects(*np.zeros((3, 1))))
@@ -194,10 +176,8 @@ def run_step(observations: Observations, state: ItemResponseModel) -> ItemRespon
 
 
 def standardise(state: ItemResponseModel) -> ItemResponseModel:
-    """Shift and scale abilities to mean 0 and covariance I over the students.
-
-    Items and prior are changed to match, so that no prediction changes; but the fit needs far fewer
-    steps (parameter expansion: Liu, Rubin and Wu 1998, "Parameter expansion to accelerate EM").
+    """Give abilities mean 0 and covariance I, and change the items to match: the fit needs far
+    fewer steps (parameter expansion: Liu, Rubin and Wu 1998).
     """
     n, k = state.students.mean.shape
     ability = state.students.mean.astype(np.float64)
@@ -287,11 +267,7 @@ def logit_moments(
     item: IntArray,
     effects: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return mean and variance of the logit slopes · ability + intercept for pairs.
-
-    Posteriors of students and items are taken as independent; `student` and `item` are places in
-    them, shape (pairs,). The `effects` of the pairs are added.
-    """
+    """Return mean and variance of slopes · ability + intercept + effect, of places, (pairs,)."""
     mean, variance = np.empty((2, len(student)), np.float32)
     sides = model.moments_with_one(students), model.moments(items)
     for block, m, v in _logit_blocks(*sides, student, item, effects):
@@ -307,10 +283,8 @@ def _logit_blocks(
     effects: FloatArray | None = None,
     node: IntArray | None = None,
 ) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
-    """Return the logits' mean E[z] · E[t] and variance E[(z · t)²] − mean², block by block.
-
-    `students` and `items` are moments. With the effect U of a pair, or of its `node`: E[U] more,
-    and Var[U] + 2 Cov[z · t, U].
+    """Yield the logits' mean E[z] · E[t] and variance E[(z · t)²] − mean² by block; with the effect
+    U of a pair, or of its `node`, E[U] more, and Var[U] + 2 Cov[z · t, U].
     """
     d = model.count_dimensions(items)
     # Of another type, `take` would first convert what happens to lie there, and warn of no numbers.

@@ -32,8 +32,7 @@ from common.item_response.model import FloatArray, Gaussians, IntArray, pack
 import numpy as np
 import scipy.sparse
 
-# The variance of the effects of each level that a fit begins with. It is also the prior guess about
-# it, with the weight of so many contexts.
+# The effects' variance that a fit begins with, also its prior guess, worth so many contexts.
 START_VARIANCE, _PRIOR_CONTEXTS = 0.2, 3.0
 # Bounds on how a step changes a variance: see `accelerate`.
 _MAX_ACCELERATION, _MAX_RATIO = 25.0, 2.0
@@ -86,12 +85,9 @@ class Step(NamedTuple):
 def eliminate(
     levels: tuple[Level, ...], gathered: FloatArray, variance: FloatArray, n_students: int
 ) -> tuple[list[Step], FloatArray]:
-    """Integrate out the effects, from the leaves to the students.
-
-    `gathered` holds W, r and S of each node of the last level, side by side, shape (nodes, 2 + d),
-    with κ − w E[shared] for κ; `variance` is that of the prior, shape (levels, stages). Returned
-    are the steps, that of the coarsest level first, and what the effects take away from the sums
-    over each student's answers that `model.weigh` gives.
+    """Integrate out the effects, given W, r and S of the last level's nodes, side by side, (nodes,
+    2 + d), with κ − w E[shared] for κ, and prior variances, (levels, stages); return the steps, the
+    coarsest level's first, and what effects take from each student's sums of `model.weigh`.
     """
     d = gathered.shape[1] - 2
     taken: FloatArray = np.zeros((len(gathered), d + d * (d + 1) // 2), np.float32)
@@ -113,11 +109,8 @@ def eliminate(
 def restore(
     levels: tuple[Level, ...], steps: list[Step], students: Gaussians, variance: FloatArray
 ) -> tuple[list[FloatArray], FloatArray, FloatArray]:
-    """Find the effects of each level again, from the students to the leaves.
-
-    Returned with them are sums over the nodes: their number, Σ E[u]², Σ Var[u], and Σ s², s being
-    the share of the prior variance that the answers have removed, shape (levels, stages, 4); and
-    g (r − S · t − W U) of each leaf.
+    """Return each level's effects; sums over its nodes of 1, E[u]², Var[u] and s², the share of the
+    prior variance that answers have removed, (levels, stages, 4); g (r − S · t − W U) of each leaf.
     """
     n, k = students.mean.shape
     student = np.arange(n)
@@ -172,11 +165,8 @@ def estimate_variance(sums: FloatArray, old: FloatArray) -> FloatArray:
 def accelerate(
     old: FloatArray, new: FloatArray, removed: FloatArray, max_acceleration: float
 ) -> FloatArray:
-    """Return variances further along the way from `old` to `new`.
-
-    `new`, the mean of E[u²], is the step of expectation maximisation, which goes far too slowly
-    where a context has few answers: near the end each step leaves 1 − s² of the way, so that
-    Aitken's extrapolation takes 1 / s² steps at once. `removed` is the mean of s².
+    """Return variances further on than `new`, the step of expectation maximisation, which leaves 1
+    − s² of the way, so Aitken's extrapolation takes 1 / s² at once; `removed` is the mean of s².
     """
     acceleration = np.minimum(1 / np.maximum(removed, 1e-9), max_acceleration)
     ratio = np.clip((new / old) ** acceleration, 1 / _MAX_RATIO, _MAX_RATIO)
@@ -184,10 +174,7 @@ def accelerate(
 
 
 def update_shared(sums: FloatArray, old: SharedEffects) -> SharedEffects:
-    """Return posterior and prior variance of the effects that students share.
-
-    `sums`, shape (labels + stages, 2), are those of g W and of what `restore` leaves of the leaves.
-    """
+    """Return shared effects by sums, (labels + stages, 2), of g W and of what `restore` leaves."""
     stage = np.arange(len(sums)) % len(old.prior)
     variance = 1 / (1 / old.prior[stage] + sums[:, 0])
     mean = variance * sums[:, 1]

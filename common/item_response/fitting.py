@@ -1,8 +1,4 @@
-"""From ids and answers to a fitted model.
-
-A question whose answers are right or wrong is one item. In `options`, a question with more outcomes
-is several items, its stages. So an answer's outcome is here the number of stages not passed.
-"""
+"""From ids and answers to a fitted model; an outcome is the number of stages not passed."""
 
 import sys
 from dataclasses import replace
@@ -28,23 +24,18 @@ import numpy as np
 from tqdm import tqdm
 
 DEFAULT_DIMENSIONS = 8
-# Early stopping: this share of the answers is held out, but never more than so many; fewer than so
-# many would tell nothing.
+# Early stopping: share of the answers held out, but at most so many; fewer would tell nothing.
 _HELD_OUT_SHARE, _MAX_HELD_OUT, _MIN_HELD_OUT = 0.05, 100_000, 50
 # One more step with all answers follows if at least this share of them was held out.
 _SHARE_WORTH_A_STEP = 0.01
-# The fit stops when so many steps together lower the held-out log loss by less than such a share,
-# or after so many steps; without held-out answers it makes fewer.
+# So many steps must gain such a share of held-out loss; steps at most, and without held-out ones.
 _PATIENCE, _MIN_GAIN, _MAX_STEPS, _STEPS_WITHOUT_HELD_OUT = 2, 1.25e-3, 60, 20
-# With more answers than this, and without contexts (which can make steps swing), a step is dear:
-# each one but the first two begins ahead of the last, by this share of what that changed, and must
-# gain more.
+# With more answers, and without contexts (which can make steps swing), a step is dear: from the
+# third on it begins ahead of the last, by this share of what that changed, and must gain more.
 _MANY, _MOMENTUM, _MIN_GAIN_OF_MANY = 2_000_000, np.float32(0.7), 2.5e-3
-# The start is found with so many students that they have about this number of answers, and in so
-# many steps of the fit in one dimension.
+# About how many answers the start is found with, and in how many steps in one dimension.
 _MAX_START_ANSWERS, _N_START_STEPS = 2_000_000, 4
-# Rounds of the search for further dimensions, at least and at most, and how many answers they
-# should look at in all; and how many directions more than are asked for.
+# Rounds of the search for further dimensions: least, most, answers looked at; extra directions.
 _MIN_ROUNDS, _MAX_ROUNDS, _LOOKED_AT, _OVERSAMPLING = 5, 30, 20_000_000, 10
 # Residuals of a student or item with few answers count less: as if there were so many more.
 _SHRINKAGE = 10
@@ -124,9 +115,8 @@ def fit(
     is_held_out = rng.random(len(student), np.float32) < (share if stops_early else 0)
     held_out = student[is_held_out], question[is_held_out], context[is_held_out]
 
-    # Every answer reaches the first stage, the item of its question; those with an outcome of at
-    # least s reach stage s, an item of its own. It is answered right by those who pass it. A stage
-    # has effects of its own: knowing the answer is one thing, preferring an option another.
+    # Answers with an outcome of at least s reach stage s, an item with effects of its own, which
+    # those who pass it get right: knowing the answer is one thing, preferring an option another.
     rows, stage = np.arange(len(student), dtype=np.int32), np.zeros(len(student), np.int32)
     for s in range(1, n_stages):
         reached = np.flatnonzero(outcome >= s).astype(np.int32)
@@ -213,7 +203,6 @@ def fit(
             bar.set_postfix_str("stopped early")
             bar.close()
             print(f"interrupted: going on with the model after step {n_done}", file=sys.stderr)
-    # The student after the last one has no answers.
     nobody = model.standard_normal(1, n_dimensions)
     return replace(state, students=model.join([state.students, nobody]))
 
@@ -230,7 +219,6 @@ def _find_or_last(ids: IntArray, wanted: IntArray) -> IntArray:
 
 
 def _score(probability: FloatArray, outcome: IntArray) -> tuple[float, float]:
-    """Return log loss and accuracy of predicted outcomes."""
     chosen = probability[np.arange(len(outcome)), outcome]
     loss = -np.log(np.maximum(chosen, 1e-7)).mean()
     return float(loss), float((probability.argmax(axis=1) == outcome).mean())
@@ -242,11 +230,9 @@ def _score(probability: FloatArray, outcome: IntArray) -> tuple[float, float]:
 def _find_start(
     observations: Observations, n_stages: int, k: int, order: IntArray, seed: int
 ) -> tuple[Gaussians, Gaussians, Gaussians]:
-    """Return students, items and prior that a fit in k dimensions begins with.
-
-    One general ability is fitted first. The other dimensions begin where the residuals of that fit
-    vary most. All this with the first students of a random `order` only; and without guessing, or
-    the prior shrinks the other dimensions away before they have turned.
+    """Return students, items and prior to begin with: one general ability is fitted, to the first
+    students of a random `order`, and the other dimensions begin where its residuals vary most;
+    without guessing, or the prior shrinks those away before they have turned.
     """
     n_students, n_items = len(order), observations.n_items
     n_answers = np.diff(observations.start)
@@ -292,12 +278,8 @@ def _find_start(
 def _find_residual_directions(
     observations: Observations, state: ItemResponseModel, n: int, seed: int
 ) -> FloatArray:
-    """Find the directions over the items in which the residuals of a fit vary most.
-
-    They are the leading right singular vectors of the sparse matrix of residuals, by randomised
-    subspace iteration (Halko, Martinsson and Tropp 2011, "Finding structure with randomness",
-    algorithm 4.4): shape (items, n), scaled to a mean square of 1 over the answers, and cut off at
-    three times that.
+    """Return the leading right singular vectors of the residuals, (items, n), of mean square 1 over
+    the answers, by randomised subspace iteration (Halko, Martinsson and Tropp 2011, algorithm 4.4).
     """
     if n == 0:
         return np.zeros((observations.n_items, 0))

@@ -80,11 +80,8 @@ def standard_normal(n: int, k: int) -> Gaussians:
 def expected_slope_and_curvature(
     mean: FloatArray, variance: FloatArray, is_right: BoolArray, guessing: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return expected slope and curvature of the log likelihood of answers, for Gaussian logits.
-
-    Expectations are means over the two points one deviation away from the mean: Gauss-Hermite
-    quadrature, exact for polynomials up to the third degree. The curvature is that of an answer not
-    seen yet, Fisher's information, which is never negative. All arrays have shape (answers,).
+    """Return expected slope and curvature (Fisher's information) of the log likelihood for Gaussian
+    logits, (answers,), over two points a deviation from the mean (Gauss-Hermite quadrature).
     """
     deviation = np.sqrt(variance)
     half = np.float32(0.5)
@@ -102,10 +99,7 @@ def expected_slope_and_curvature(
 
 
 def expected_probability(mean: FloatArray, variance: FloatArray) -> FloatArray:
-    """Return E[sigmoid(x)] for Gaussian x, by an approximation.
-
-    Source: MacKay (1992), "The evidence framework applied to classification networks".
-    """
+    """Return E[sigmoid(x)] for Gaussian x, by the approximation of MacKay (1992)."""
     scaled = mean / np.sqrt(1 + np.float32(math.pi / 8) * variance)
     # sigmoid(x) = (1 + tanh(x / 2)) / 2, which does not overflow.
     return np.asarray(0.5 + 0.5 * np.tanh(0.5 * scaled), np.float32)
@@ -134,11 +128,7 @@ def moments_with_one(students: Gaussians) -> FloatArray:
 
 
 def weigh(kappas: Any, weights: Any, rows: FloatArray) -> FloatArray:
-    """Return Σ κ E[z] and Σ w E[zzᵀ] over answers, side by side, from the moments of z.
-
-    Given are sparse matrices of κ and w: a row for each student, a column for each item, or the
-    transpose. Sums over parts of the students add up.
-    """
+    """Return Σ κ E[z] and Σ w E[zzᵀ] over answers, side by side; κ and w are sparse matrices."""
     d = count_dimensions(rows)
     return np.concatenate([kappas @ rows[:, :d], weights @ rows[:, d:]], axis=1)
 
@@ -173,11 +163,7 @@ def _unpack(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def update_students(sums: FloatArray) -> Gaussians:
-    """Return the posterior of the students' abilities from what `weigh` sums over their answers.
-
-    precision = I + Σ w E[aaᵀ] and precision @ mean = Σ κ E[a] − Σ w E[ab], with the slopes a and
-    the intercept b of the items.
-    """
+    """Return abilities: precision I + Σ w E[aaᵀ], linear Σ κ E[a] − Σ w E[ab], where z = (a, b)."""
     linear, squares = _unpack(sums)
     k = linear.shape[1] - 1
     covariance = np.linalg.inv(squares[:, :k, :k] + np.eye(k, dtype=np.float32))
@@ -186,11 +172,7 @@ def update_students(sums: FloatArray) -> Gaussians:
 
 
 def update_items(sums: FloatArray, prior: Gaussians, group: IntArray) -> Gaussians:
-    """Return the posterior of the items' slopes and intercepts, float64, from sums over answers.
-
-    precision = V⁻¹ + Σ w E[ttᵀ] and precision @ mean = V⁻¹m + Σ κ E[t], with the prior N(m, V) of
-    the item's group.
-    """
+    """Return items, float64: precision V⁻¹ + Σ w E[ttᵀ], linear V⁻¹m + Σ κ E[t], prior N(m, V)."""
     linear, squares = _unpack(sums)
     prior_precision = np.linalg.inv(prior.covariance)
     prior_linear = np.einsum("gij,gj->gi", prior_precision, prior.mean)
@@ -202,11 +184,7 @@ def update_items(sums: FloatArray, prior: Gaussians, group: IntArray) -> Gaussia
 def estimate_prior(
     items: Gaussians, group: IntArray, is_answered: BoolArray, old: Gaussians
 ) -> Gaussians:
-    """Estimate mean and covariance of the items of each group from their posteriors.
-
-    The expected second moment around the mean, with a weak prior guess. A group without answers
-    keeps its old prior.
-    """
+    """Return each group's expected moments, with a weak guess; without answers its old ones."""
     mean, covariance = old.mean.copy(), old.covariance.copy()
     guess = _PRIOR_ITEMS * _PRIOR_VARIANCE * np.eye(mean.shape[1])
     for g in np.unique(group[is_answered]):

@@ -58,8 +58,7 @@ class OptionModel(NamedTuple):
     """What `fit_options` has learned."""
 
     stages: ItemResponseModel  # Every question has `N_OPTIONS` − 1 stages.
-    # For each question of `stages.question_ids`, and each option, the stage at which it is chosen:
-    # 0 for the right option, 1 for the most popular distractor, …; shape (questions, `N_OPTIONS`).
+    # The stage at which each option is chosen, 0 for the right one; shape (questions, `N_OPTIONS`).
     outcome_of_option: IntArray
     option_shares: FloatArray  # How often each is chosen over all questions, (`N_OPTIONS`,).
     habits: Habits | None  # Of the students, in the contexts of their answers; None without any.
@@ -135,11 +134,7 @@ def predict_options(
 def order_options(
     question: IntArray, option: IntArray, correct_option: IntArray, n_questions: int
 ) -> IntArray:
-    """Rank the options of each question: the right one, then the others by popularity.
-
-    Questions are numbered from 0, options from 1; both options have shape (answers,). Returned is
-    the rank of each option of each question, int8, shape (questions, `N_OPTIONS`).
-    """
+    """Rank each question's options: the right one, then by popularity, (questions, options)."""
 
     def count(options: IntArray) -> IntArray:
         cells = question * np.int32(N_OPTIONS) + (options - 1)
@@ -164,10 +159,7 @@ def _context_of_habits(context: IntArray) -> IntArray:
 def fit_habits(
     student: IntArray, context: IntArray, choice: IntArray, probability: FloatArray
 ) -> Habits:
-    """Estimate the habits of students from answers, given the place of the option chosen, from 0.
-
-    `probability` is that of every option without habits, shape (answers, options).
-    """
+    """Estimate habits by choices, from 0, and probabilities without them, (answers, options)."""
     n, n_options = probability.shape
     student_ids, place = number_ids(student)
     context_ids, label = number_ids(context)
@@ -219,10 +211,7 @@ def fit_habits(
 def with_habits(
     habits: Habits, student: IntArray, context: IntArray, probability: FloatArray
 ) -> FloatArray:
-    """Return the probabilities of the options with the habits of the students.
-
-    Students and contexts without answers have no habits of their own.
-    """
+    """Return the probabilities of the options with habits; who or what is unknown has none."""
     place = find_ids(habits.student_ids, student)
     label = find_ids(habits.context_ids, context)
     habit = np.zeros_like(probability)

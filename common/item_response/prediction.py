@@ -13,7 +13,6 @@ from common.item_response.model import FloatArray, IntArray, expected_probabilit
 
 import numpy as np
 
-# Pairs that a thread predicts at once.
 _PAIRS_AT_ONCE = 1 << 20
 
 
@@ -77,11 +76,7 @@ def predict_stages(
 def explain(
     model: ItemResponseModel, student: IntArray, question: IntArray, context: IntArray
 ) -> dict[str, FloatArray]:
-    """Return what the predictions of `predict` consist of, by name, shape (pairs,) each.
-
-    Mean and variance of the logit without effects, and of the effects; the part of these that is
-    the student's own; easiness of the question and size of its slopes; the general ability.
-    """
+    """Return what the predictions of `predict` consist of, by name, shape (pairs,) each."""
     place, item = find_ids(model.student_ids, student), find_ids(model.question_ids, question)
     mean, variance = logit_moments(model.students, model.items, place, item)
     effects = own = np.zeros((len(place), 2), np.float32)
@@ -117,11 +112,7 @@ def find_effects(
     *,
     with_shared: bool = True,
 ) -> FloatArray:
-    """Return the total effects of pairs of students, by their places, and contexts.
-
-    They are those at the last node on the way from the student down to the context that has
-    answers; further down, effects are only known to vary. What students share is added, if asked.
-    """
+    """Return total effects of pairs, (pairs, 2 + k), at their last node that has answers."""
     n_stages = len(model.prior.mean)
     found = np.zeros((len(student), 2 + model.students.mean.shape[1]), np.float32)
     labels = [

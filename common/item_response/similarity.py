@@ -1,9 +1,7 @@
 """Contexts where no quiz is known: clusters of questions that the same students answer.
 
-Who answered a question is no accident: a class is set a quiz, and all in it answer the same ones.
-So questions are similar if they are answered by the same students, and clusters of similar ones
-stand for quizzes and for groups of quizzes. Only who answered, or is to answer, is looked at, never
-how; and that is known for the answers to be predicted as well.
+A class is set a quiz, and all in it answer the same questions. Only who answered, or is to answer,
+is looked at, never how: that is known for the answers to be predicted as well.
 """
 
 from collections.abc import Iterator
@@ -15,21 +13,17 @@ from common.item_response.model import FloatArray, IntArray
 import numpy as np
 import scipy.sparse
 
-# How many answers a student gives in a context on average: there is a level for each, with the
-# clusters as they are when they come next to it.
+# Answers of a student in a context, on average: a level for each, of the clusters next to it.
 _ANSWERS_IN_CONTEXT = (32, 16, 8, 4)
-# A level tells nothing if its contexts hold fewer answers than this on average, or if there are
-# hardly more of them than students.
+# A level tells nothing with fewer answers in a context, or hardly more contexts than students.
 _MIN_ANSWERS, _MIN_CONTEXTS = 1.5, 1.2
-# The similarities at which clusters may be cut, in falling order.
 _CUTS = (0.998, 0.995, 0.99, 0.98, 0.97, *(0.95 - 0.05 * np.arange(19)).tolist())
 # In a test that all answer whole, but for an answer left out here and there, questions are as
 # similar as this: clusters of more similar ones tell nothing if those of such ones do not.
 _NEARLY_SAME = 0.97
 # Smaller similarities count as none, and so do those beyond the nearest questions.
 _MIN_SIMILARITY, _MAX_NEIGHBOURS = 0.03, 100
-# Who answered a question is a vector of as many numbers as there are students. Where all vectors
-# together would have more numbers than this, they are projected to so many dimensions.
+# Vectors of who answered are projected to so many dimensions if they hold more numbers than this.
 _MAX_NUMBERS, _N_PROJECTED = 1 << 26, 256
 # Contexts are counted with so many answers, and similarities are found in blocks of so many.
 _MAX_COUNTED, _BLOCK = 1_000_000, 1 << 22
@@ -38,16 +32,9 @@ _MAX_COUNTED, _BLOCK = 1_000_000, 1 << 22
 def cluster_questions(
     student: IntArray, question: IntArray, seed: int = 0
 ) -> tuple[IntArray, IntArray]:
-    """Cluster the questions that the same students answer, on nested levels.
-
-    `student` and `question` are the ids of every pair that was answered or is to be answered, shape
-    (pairs,). Returned are the ids of the questions, increasing, and their clusters, int32, shape
-    (questions, levels), the largest ones first. There are no levels where all students answer the
-    same questions, or hardly ever two of the same.
-
-    The similarity of two questions is the cosine of who answered them, with many students that of a
-    random projection (Johnson and Lindenstrauss 1984). Clusters are merged by average linkage.
-    Nothing of the size questions × questions is ever kept.
+    """Return the questions, increasing, and their clusters, int32, (questions, levels), largest
+    first, by average linkage of cosines of who answers them, of many students after a random
+    projection (Johnson and Lindenstrauss 1984); no levels where all answer the same or hardly two.
     """
     question_ids, item = number_ids(question)
     student_ids, number = number_ids(student)
@@ -103,12 +90,7 @@ def _find_similarity(vectors: FloatArray) -> Any:
 
 
 def _merge(similarity: Any) -> Iterator[IntArray]:
-    """Yield the cluster of every item, int32 from 0, at each of the cuts.
-
-    All that are nearest to each other are merged at once, which gives in few steps the clusters of
-    merging the nearest pair only (Murtagh 1983, "A survey of recent advances in hierarchical
-    clustering algorithms").
-    """
+    """Yield clusters at each cut, int32 from 0, merging all mutually nearest (Murtagh 1983)."""
     n = similarity.shape[0]
     cluster, size, total = np.arange(n, dtype=np.int32), np.ones(n), similarity
     for cut in _CUTS:
@@ -129,10 +111,7 @@ def _merge(similarity: Any) -> Iterator[IntArray]:
 
 
 def _nearest_pairs(total: Any, size: FloatArray, cut: float) -> tuple[IntArray, IntArray]:
-    """Return the pairs of clusters that are each other's nearest, and similar enough.
-
-    `total` holds the sums of the similarities between the members of clusters of a `size`.
-    """
+    """Return pairs of each other's nearest clusters, by sums of their members' similarities."""
     cluster = np.arange(len(size))
     row, col = np.repeat(cluster, np.diff(total.indptr)), total.indices
     average = total.data / (size[row] * size[col])
