@@ -209,7 +209,8 @@ def read_table(
     report: Report = stop,
 ) -> pd.DataFrame:
     """Read columns of a CSV file, typed and checked, with `keep_others` all further ones, as text;
-    a wrong cell is `Column.missing` if `report` does not raise.
+    a wrong cell is `Column.missing` if `report` does not raise. Any line ends, blank lines, a byte
+    order mark, columns in any order, whole numbers like ``1.0`` and ``True`` for 1 are right.
     """
     source = source if isinstance(source, Source) else file_source(source)
     header = read_header(source)
