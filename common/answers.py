@@ -119,13 +119,9 @@ def number_ids(ids: IntArray | pd.Series) -> tuple[IntArray, npt.NDArray[np.int3
 
 
 def find_ids(distinct: IntArray, ids: IntArray | pd.Series) -> npt.NDArray[np.int32]:
-    """Find ids among sorted distinct ones; `len(distinct)` for an id that is not there."""
-    ids = np.asarray(ids)
-    place = np.searchsorted(distinct, ids)
-    if len(distinct) == 0:
-        return place.astype(np.int32)
-    found = distinct[np.minimum(place, len(distinct) - 1)] == ids
-    return np.where(found, place, len(distinct)).astype(np.int32)
+    """Find the place of each id among distinct ones; `len(distinct)` if it is not there."""
+    row = find_rows(distinct, ids)
+    return np.where(row < 0, np.int32(len(distinct)), row)
 
 
 def find_rows(ids: IntArray | pd.Series, wanted: IntArray | pd.Series) -> npt.NDArray[np.int32]:
@@ -133,11 +129,11 @@ def find_rows(ids: IntArray | pd.Series, wanted: IntArray | pd.Series) -> npt.ND
     ids, wanted = np.asarray(ids), np.asarray(wanted)
     highest = int(ids.max(initial=-1))
     if highest < 4 * len(ids) + _SMALL_TABLE:
-        row = np.full(highest + 2, -1, np.int32)
-        row[ids] = np.arange(len(ids), dtype=np.int32)
-        # The last element is that of -1, and of ids that are too high.
-        row[-1] = -1
-        return row[np.minimum(wanted, highest + 1)]
+        # Its first element is that of unknown ids, its last one that of all that are too high.
+        row = np.full(highest + 3, -1, np.int32)
+        row[ids + 1] = np.arange(len(ids), dtype=np.int32)
+        row[0] = -1
+        return row.take(wanted + 1, mode="clip")
     # Both sorted: looking up millions of ids in random order takes ten times as long.
     order, wanted_order = np.argsort(ids), np.argsort(wanted)
     place = np.searchsorted(ids[order], wanted[wanted_order])

@@ -23,8 +23,8 @@ import scipy.sparse
 
 Result = TypeVar("Result")
 
-# Answers in a block; parts in which the items are updated.
-_BLOCK, _N_ITEM_PARTS = 1 << 13, 8
+# Answers in a block; parts in which answers are sorted, and in which the items are updated.
+_BLOCK, _N_SORTED_PARTS, _N_ITEM_PARTS = 1 << 13, 4, 8
 # Answers in a chunk, at most and at least, and how many chunks there are in between.
 _MAX_CHUNK, _MIN_CHUNK, _N_CHUNKS = 1 << 20, 1 << 14, 8
 
@@ -100,11 +100,9 @@ def sort_answers(
 ) -> tuple[npt.NDArray[np.int32], IntArray, tuple[Level, ...]]:
     """Return a stable order by student, then labels, int32 from 0; with it `start` and `levels`."""
     n = len(student)
-    order, place = np.arange(n, dtype=np.int32), np.arange(n, dtype=np.int32)
+    order = np.arange(n, dtype=np.int32)
     for key in (*reversed(labels), student):
-        # This conversion is a stable counting sort, several times faster than argsort.
-        shape = int(key.max(initial=0)) + 1, max(n, 1)
-        order = scipy.sparse.coo_matrix((order, (key[order], place)), shape).tocsr().data
+        order = _sort_by(key[order], order)
     above = start = np.append(0, np.cumsum(np.bincount(student, minlength=n_students)))
     levels = []
     for label in labels:
@@ -117,6 +115,22 @@ def sort_answers(
         above = np.append(first, n)
         levels.append(Level(above, parent, own[first]))
     return order, start, tuple(levels)
+
+
+def _sort_by(key: IntArray, values: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    """Return values in the stable order of their keys, int32 from 0."""
+
+    def work(keys: tuple[np.int32, np.int32]) -> npt.NDArray[np.int32]:
+        rows = np.flatnonzero((key >= keys[0]) & (key < keys[1]))
+        # This conversion is a stable counting sort, several times faster than argsort.
+        place = key[rows] - keys[0], np.arange(len(rows), dtype=np.int32)
+        shape = max(keys[1] - keys[0], 1), max(len(rows), 1)
+        data: npt.NDArray[np.int32]
+        data = scipy.sparse.coo_matrix((values[rows], place), shape).tocsr().data
+        return data
+
+    cuts = np.linspace(0, int(key.max(initial=0)) + 1, _N_SORTED_PARTS + 1).astype(np.int32)
+    return np.concatenate(list(in_threads(work, itertools.pairwise(cuts))))
 
 
 def find_nodes(

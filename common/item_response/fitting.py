@@ -32,7 +32,7 @@ _SHARE_WORTH_A_STEP = 0.01
 _PATIENCE, _MIN_GAIN, _MAX_STEPS, _STEPS_WITHOUT_HELD_OUT = 2, 1.25e-3, 60, 20
 # With more answers, and without contexts (which can make steps swing), a step is dear: from the
 # third on it begins ahead of the last, by this share of what that changed, and must gain more.
-_MANY, _MOMENTUM, _MIN_GAIN_OF_MANY = 2_000_000, np.float32(0.7), 2.5e-3
+_MANY, _MOMENTUM, _MIN_GAIN_OF_MANY = 2_000_000, np.float32(0.7), 3e-3
 # About how many answers the start is found with, and in how many steps in one dimension.
 _MAX_START_ANSWERS, _N_START_STEPS = 2_000_000, 4
 # Rounds of the search for further dimensions: least, most, answers looked at; extra directions.

@@ -13,7 +13,7 @@ from common.item_response.model import FloatArray, IntArray, expected_probabilit
 
 import numpy as np
 
-_PAIRS_AT_ONCE = 1 << 20
+_PAIRS_AT_ONCE = 1 << 16
 
 
 def predict(
@@ -57,13 +57,15 @@ def predict_stages(
     passing = np.empty((len(place), n_stages), np.float32)
 
     def work(pairs: IntArray) -> None:
+        first = place[pairs].min(initial=len(model.student_ids))
+        students = model.students.take(slice(first, place[pairs].max(initial=0) + 1))
         for stage in range(n_stages):
             own = item[pairs] + np.int32(stage * n_items)
             effects = None
             if model.levels:
                 assert context is not None
                 effects = find_effects(model, place[pairs], context[pairs], stage)
-            moments = logit_moments(model.students, model.items, place[pairs], own, effects)
+            moments = logit_moments(students, model.items, place[pairs] - first, own, effects)
             knows = expected_probability(*moments)
             passing[pairs, stage] = knows + model.guessing[own] * (1 - knows)
 
