@@ -438,13 +438,6 @@ def test_degenerate_answers(predicts: str, n_levels: int, what: str) -> None:
 # ---- Settings and early stopping ----------------------------------------------------------------
 
 
-def test_learns_nothing_from_random_labels() -> None:
-    p = predict(fit(TRAIN.assign(is_right=RNG(0).integers(0, 2, len(TRAIN)))), TEST)
-    # Hardly anything is left of slopes and abilities, and nothing of use.
-    assert np.abs(p - 0.5).mean() < 0.1
-    assert accuracy(p, TEST) == pytest.approx(0.5, abs=0.03)
-
-
 def test_early_stopping_stops_when_the_held_out_loss_does_not_fall() -> None:
     events: list[dict[str, Any]] = []
     history = fit(TRAIN, log_event=lambda _, **values: events.append(values)).history
