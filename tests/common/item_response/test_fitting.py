@@ -148,11 +148,6 @@ CLASSES, SHARED = plant(OWN_VARIANCE, of_class=1.0)
 
 
 @pytest.fixture(scope="module")
-def plain() -> Any:
-    return fit(TRAIN)
-
-
-@pytest.fixture(scope="module")
 def by_class() -> Any:
     train, _ = split(CLASSES)
     return fit(train, train.of_class)
@@ -253,8 +248,8 @@ def test_wrong_options_are_told_by_quiz_and_right_ones_by_ability() -> None:
 # ---- Effects of contexts, of each student -------------------------------------------------------
 
 
-def test_planted_effects_are_recovered(plain: Model) -> None:
-    fitted = fit(TRAIN, TRAIN.quiz)
+def test_planted_effects_are_recovered() -> None:
+    fitted, plain = fit(TRAIN, TRAIN.quiz), fit(TRAIN)
     assert fitted.variance[0, 0] == pytest.approx(1, abs=0.15)
     p, without = predict(fitted, TEST, TEST.quiz), predict(plain, TEST)
     assert len(predict(plain, TEST[:0])) == 0
