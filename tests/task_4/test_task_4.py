@@ -273,9 +273,12 @@ def test_all_beside_the_entry_is_played_checked_and_packed(
     kit: Path, run: Run, package: Path, tmp_path: Path
 ) -> None:
     """All tools say the same of saved models that are not named by the rule."""
-    for name in ("notes/table.csv", "weights/mine.PT", "model_task_4.pt", ".hidden"):
-        (package / name).parent.mkdir(exist_ok=True)
+    taken = ["notes/table.csv", "weights/mine.PT", "model_task_4_b/0.pt", "notes/common.py"]
+    left = [".hidden", ".git/a", "notes/__pycache__/a.pyc", "__MACOSX/a", "a.npy.partial"]
+    for name in taken + left:
+        (package / name).parent.mkdir(exist_ok=True, parents=True)
         (package / name).touch()
+    (tmp_path / "link").symlink_to(package)
     entry = package / "submission_model_task_4.py"
     entry.write_text(f"open('notes/table.csv').close()\n{entry.read_text()}")
     local = (
@@ -290,12 +293,12 @@ def test_all_beside_the_entry_is_played_checked_and_packed(
     for command, submission, warning in (
         (["task_4/package.py", "--output_dir", tmp_path], package, named + local),
         *((evaluate, path, named) for path in (package, archive, by_hand)),
-        *((["-m", "tools.check_submission"], path, named) for path in (package, archive)),
+        *((["-m", "tools.check_submission"], path, named) for path in (tmp_path / "link", archive)),
     ):
         done = run([*command, submission], kit=kit)
         assert (done.returncode, done.stderr) == (0, warning.format(submission))
     found = {path.relative_to(package).as_posix() for path in package.rglob("*") if path.is_file()}
-    assert set(zipfile.ZipFile(archive).namelist()) == found - {".hidden", "common.py"}
+    assert set(zipfile.ZipFile(archive).namelist()) == found - {*left, "common.py"}
     assert "train_model.py" in found
     lines = map(json.loads, (tmp_path / "results.jsonl").read_text().splitlines())
     assert len({(line["code"], line["score"]) for line in lines}) == 1
