@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from common import layout, schema
+from common.answers import read_answers
 from common.errors import InputError
 from common.metadata import (
     find,
@@ -239,6 +240,20 @@ def test_faults_are_named(write: Write, header: str, rows: str, message: str) ->
 
 
 # ---- Official files ----------------------------------------------------------------------------
+
+
+def test_real_answer_metadata(real_data: Path) -> None:
+    """A part of the official file, beside pandas; it lacks DateAnswered and SchemeOfWorkId."""
+    folder = real_data / "eedi_tasks_1_2_sample"
+    answers = read_answers(folder / "train_data/train_task_1_2.csv", ids=True)
+    answer_id = answers["AnswerId"].to_numpy()
+    path = folder / "metadata/answer_metadata_task_1_2_partial.csv"
+    found = read_circumstances(path, answer_id)
+    frame = pd.read_csv(path).set_index("AnswerId").loc[answer_id]
+    assert np.array_equal(found["Confidence"], frame.Confidence, equal_nan=True)
+    assert np.array_equal(found["QuizId"], frame.QuizId)
+    assert np.array_equal(found["GroupId"], frame.GroupId)
+    assert found["DateAnswered"].isna().all() and (found["SchemeOfWorkId"] == -1).all()
 
 
 @pytest.mark.parametrize("tasks", ["1_2_sample", "3_4"])
