@@ -26,7 +26,7 @@ def plant() -> pd.DataFrame:
     taken = rng.permuted(np.tile(np.arange(20) < 6, (64, 1)), axis=1)
     student, question = rng.permutation(np.argwhere(np.repeat(taken, 5, axis=1))).T
     columns = {
-        "UserId": student + 50,
+        "UserId": student * 30_000_000 + 50,
         "QuestionId": question * 3,
         "AnswerId": rng.permutation(9_000)[:N],
         "QuizId": question * 3 % 10 * 10_003,

@@ -76,20 +76,6 @@ def test_writers_at_once_and_killed_leave_whole_lines(tmp_path: Path) -> None:
     assert numbers == list(range(len(numbers))) != []
 
 
-on_a_terminal = pytest.mark.skipif(os.name == "nt", reason="needs a terminal as on Unix")
-SCRIPT = """
-from common import progress
-for last in (-1, 1):
-    with progress.steps(4, "fitting") as (steps, show):
-        for step in steps:
-            show(loss=1 / (1 + step))
-            if step == last:
-                raise KeyboardInterrupt
-print("going on")
-"""
-INTERRUPTED = "interrupted: predicting with what has been learned so far"
-
-
 def test_control_c_leaves_the_block(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Every step is a line of the log. Other errors pass through."""
     log = tmp_path / "log.jsonl"
@@ -103,19 +89,10 @@ def test_control_c_leaves_the_block(tmp_path: Path, capsys: pytest.CaptureFixtur
     told = [(line["event"], line["step"], line["loss"]) for line in lines]
     assert told == [("step", 1, 0.5), ("step", 2, 0.4), ("step", 3, 0.3)]
     assert (last["event"], last["step"]) == ("stopped early", 3)
-    assert capsys.readouterr().err == f"{INTERRUPTED}\n"
+    said = "interrupted: predicting with what has been learned so far\n"
+    assert capsys.readouterr().err == said
     with pytest.raises(ZeroDivisionError), progress.steps(2, "fitting") as (steps, _):
         raise ZeroDivisionError
-
-
-@on_a_terminal
-def test_a_bar_ends_at_100_percent_or_says_that_it_stopped_early() -> None:
-    code, (whole, bar, *after), _ = run_on_terminal(["-c", SCRIPT], ROOT)
-    assert code == 0
-    assert max(len(whole), len(bar)) <= COLUMNS
-    assert whole.startswith("fitting: 100%") and "loss=0.2500" in whole
-    assert "stopped early" in bar and "100%" not in bar
-    assert after[:2] == [INTERRUPTED, "going on"]
 
 
 def test_a_wait_of_more_than_a_minute_is_announced(capsys: pytest.CaptureFixture[str]) -> None:
@@ -126,14 +103,15 @@ def test_a_wait_of_more_than_a_minute_is_announced(capsys: pytest.CaptureFixture
 
 
 SCRIPTS = {
-    "data/generate_sample.py --size tiny": {"simulate": "100%"},
-    "task_1/sample_model_item_response.py": {"item response": "stopped early"},
+    "data/generate_sample.py --size tiny": {"simulate": ["100%"]},
+    "task_1/sample_model_item_response.py": {"item response": ["stopped early"]},
+    "task_1/sample_model_matrix_factorization.py": {"fitting": ["100%", "loss=0."]},
     # With a bar inside the bar, which goes when it is done.
     "task_3/question_report.py --question 1 --submission_dir {out}": {},
 }
 
 
-@on_a_terminal
+@pytest.mark.skipif(os.name == "nt", reason="needs a terminal as on Unix")
 @pytest.mark.parametrize("command", SCRIPTS)
 def test_a_bar_ends_honestly_and_fits(command: str, simulated_kit: Path, tmp_path: Path) -> None:
     script, *flags = command.format(out=tmp_path).split()
@@ -150,6 +128,6 @@ def test_a_bar_ends_honestly_and_fits(command: str, simulated_kit: Path, tmp_pat
     final = {line.split(":")[0]: line for line in stays if "%|" in line}
     assert list(final) == list(SCRIPTS[command])
     for name, said in SCRIPTS[command].items():
-        assert said in final[name]
+        assert all(part in final[name] for part in said)
         # Not cut off at the right edge.
         assert final[name].endswith("]")

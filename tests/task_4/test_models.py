@@ -1,6 +1,6 @@
 """The models of item_response/ and pytorch/, checked by known answers."""
 
-import itertools
+import copy
 from typing import Any
 
 import numpy as np
@@ -71,69 +71,6 @@ def partial_vae(n: int, completion: float) -> Any:
     return PARTIAL_VAE.Model(**arrays)
 
 
-def reward_by_hand(
-    model: Any, latent: Any, target_weight: Any, question: int, answers: Any, rounds_left: int
-) -> tuple[float, float]:
-    """The reward of a question for one student, summed over targets and outcomes, one at a time.
-
-    `answers` are those observed so far: pairs of a question and right or wrong. Beside the reward,
-    the chance that the prediction for the question itself would have been wrong.
-    """
-    arrays = {name: np.asarray(array, float) for name, array in vars(model).items()}
-    asked, outcomes = np.array(answers, int).reshape(-1, 2).T
-    precision = arrays["prior_precision"] + arrays["precision"][asked, outcomes].sum(axis=0)
-    score = latent * arrays["prior_precision"] + arrays["score"][asked, outcomes].sum(axis=0)
-    mean = arrays["loading"] @ (score / precision) + arrays["intercept"]
-    variance = arrays["loading"] ** 2 @ (1 / precision)
-    p = 0.2 + 0.8 / (1 + np.exp(-mean[question] / np.sqrt(1 + np.pi / 8 * variance[question])))
-    total = 0.0
-    for target, outcome in itertools.product(np.flatnonzero(target_weight), range(2)):
-        spread = 0.5 * variance[target] + 0.05
-        density = np.exp(-((mean[target] - np.log(0.3 / 0.5)) ** 2) / (2 * spread)) / spread**0.5
-        later = (score + arrays["score"][question, outcome]) / (
-            precision + arrays["precision"][question, outcome]
-        )
-        moved = arrays["loading"][target] @ (later - score / precision)
-        share = p if outcome else 1 - p
-        total += share * target_weight[target] * density * moved**2 / 2
-    return total, min(p, 1 - p)
-
-
-def promise_by_hand(
-    model: Any, latent: Any, target_weight: Any, question: int, answers: Any, rounds_left: int
-) -> tuple[float, float]:
-    """The same of item_response/, from whole covariance matrices.
-
-    At most two answers, in order: later ones change the estimate of the population.
-    """
-    mean = model.intercept + model.slopes @ latent
-    covariance = model.slopes.astype(float) @ model.slopes.T + model.quiz_covariance
-    grid = np.linspace(-12, 12, 4001)
-    p = 0.2 + 0.8 / (1 + np.exp(-grid))
-    for asked, is_right in answers:
-        # The mean and variance of this logit given the answer, by integration; the others follow.
-        variance = covariance[asked, asked]
-        density = np.exp(-((grid - mean[asked]) ** 2) / (2 * variance)) * (p if is_right else 1 - p)
-        density /= density.sum()
-        new_mean = (density * grid).sum()
-        new_variance = min((density * (grid - new_mean) ** 2).sum(), variance)
-        row = covariance[asked] / variance
-        mean = mean + row * (new_mean - mean[asked])
-        covariance = covariance - np.outer(row, row) * (variance - new_variance)
-
-    variance = np.diagonal(covariance)
-    knows = 1 / (1 + np.exp(-mean[question] / np.sqrt(1 + np.pi / 8 * variance[question])))
-    right = 0.2 + 0.8 * knows
-    noise = right * (1 - right) / (0.8 * knows * (1 - knows)) ** 2
-    total = 0.0
-    for target, weight in enumerate(target_weight):
-        spread = 0.7 * rounds_left / 10 * variance[target] + 0.05
-        distance = mean[target] - np.log(0.3 / 0.5)
-        importance = weight * np.exp(-(distance**2) / (2 * spread)) / np.sqrt(spread)
-        total += importance * covariance[question, target] ** 2 / (variance[question] + noise)
-    return total, min(right, 1 - right)
-
-
 def read_mask(mask: Any, model: Any) -> tuple[Any, Any, bool]:
     """Return what an answered mask says by the rules that the packages' models document.
 
@@ -153,22 +90,21 @@ def read_mask(mask: Any, model: Any) -> tuple[Any, Any, bool]:
     return weight, relative @ arrays["mask_weights"], bool(may_be_asked)
 
 
-# By each package's name: its module, some models, what arrays it takes, the value of a question.
+# By each package's name: its module, some models, what arrays it takes.
 MODELS: Any = {
     "item_response": (
         PACKAGE,
         lambda n, completion: full_model(PACKAGE, n, 12, completion),
         np.asarray,
-        promise_by_hand,
     ),
-    "pytorch": (PARTIAL_VAE, partial_vae, torch.as_tensor, reward_by_hand),
+    "pytorch": (PARTIAL_VAE, partial_vae, torch.as_tensor),
 }
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_other_widths(name: str) -> None:
     """What is known of the questions that stay does not change; a new one is like a mean one."""
-    package, some_model, given, _ = MODELS[name]
+    package, some_model, given = MODELS[name]
     model = some_model(30, 0.0)
     found = []
     for width in (30, 25, 35):
@@ -191,44 +127,75 @@ def test_other_widths(name: str) -> None:
     assert np.isfinite(np.asarray(posterior.predict())).all()
 
 
-@pytest.mark.parametrize("targets_may_be_asked", [False, True])
-@pytest.mark.parametrize("name", MODELS)
-def test_selection_against_the_equation(name: str, targets_may_be_asked: bool) -> None:
-    """The selected question has the largest value of all; no other student plays a part."""
-    package, some_model, given, value_by_hand = MODELS[name]
-    rng = np.random.default_rng(11)
+def begin(name: str, targets_may_be_asked: bool) -> tuple[Any, Any, Any]:
+    """Return what is known of six students, what may be asked, and the weights of targets."""
+    package, some_model, given = MODELS[name]
     model = some_model(30, 1.4)
-    askable = rng.random((6, 30)) < (0.97 if targets_may_be_asked else 0.5)
+    askable = np.random.default_rng(11).random((6, 30)) < (0.97 if targets_may_be_asked else 0.5)
     askable[3] = True
     posterior = package.StudentPosterior(model, given(askable.copy()))
     weight, latent, may_be_asked = read_mask(askable, model)
     assert may_be_asked == targets_may_be_asked
-    answers: list[list[tuple[int, int]]] = [[] for _ in range(6)]
-    rows = np.arange(6)
-    seen = set()
-    for rounds_left in (10, 9, 1):
-        # As if the others had been answered: late in the game only what is left to learn counts.
-        posterior.n_answers = np.full(6, 10 - rounds_left)
-        selected = np.asarray(posterior.select(given(askable)))
+    if name == "item_response":
+        known = posterior.target_weight, posterior.mean, model.slopes
+    else:
+        known = posterior._target_weight, posterior.logits()[0], model.loading
+    found, mean, slopes = map(np.asarray, known)
+    assert found == pytest.approx(weight, abs=1e-5)
+    assert mean == pytest.approx(latent @ slopes.T + np.asarray(model.intercept), abs=1e-4)
+    return posterior, askable, weight
+
+
+@pytest.mark.parametrize("targets_may_be_asked", [False, True])
+@pytest.mark.parametrize("name", MODELS)
+def test_a_student_with_nothing_to_be_asked_disturbs_nobody(
+    name: str, targets_may_be_asked: bool
+) -> None:
+    posterior, askable, _ = begin(name, targets_may_be_asked)
+    some, given = askable & (np.arange(6)[:, None] != 2), MODELS[name][2]
+    found = (np.asarray(posterior.select(given(mask))) for mask in (askable, some))
+    assert np.array_equal(*(np.delete(selected, 2) for selected in found))
+
+
+def reward(posterior: Any, weight: Any, row: int, question: int) -> tuple[float, float]:
+    """How far either answer, once observed, moves the logits of targets: squares, weighted.
+
+    Beside it, the chance that the prediction for the question itself would have been wrong.
+    """
+    mean, variance = (array[row].numpy().astype(float) for array in posterior.logits())
+    spread = 0.5 * variance + 0.05
+    density = np.exp(-((mean - np.log(0.3 / 0.5)) ** 2) / (2 * spread)) / spread**0.5
+    p = float(posterior.predict()[row, question])
+    total = 0.0
+    for outcome, share in enumerate((1 - p, p)):
+        after = copy.deepcopy(posterior)
+        after.observe(*torch.tensor([[row], [question], [outcome]]))
+        moved = after.logits()[0][row].numpy() - mean
+        total += share * float(weight[row] * density @ moved**2) / 2
+    return total, min(p, 1 - p)
+
+
+@pytest.mark.parametrize("targets_may_be_asked", [False, True])
+def test_selection_against_the_equation(targets_may_be_asked: bool) -> None:
+    """The selected question has the largest value of all; no other student plays a part.
+
+    That of item_response/ is a strategy as well, with which test_strategies.py compares it.
+    """
+    posterior, askable, weight = begin("pytorch", targets_may_be_asked)
+    rng, rows, seen = np.random.default_rng(11), np.arange(6), set()
+    for _ in range(3):
+        selected = posterior.select(torch.tensor(askable)).numpy()
         for row in rows:
             values = {}
             for question in np.flatnonzero(askable[row]).tolist():
-                known = answers[row], rounds_left
-                value, own = value_by_hand(model, latent[row], weight[row], question, *known)
+                value, own = reward(posterior, weight, row, question)
                 values[question] = value + 20 * own * targets_may_be_asked
             best = max(values.values())
             assert values[selected[row]] == pytest.approx(best, rel=0.01)
             # So that a wrong choice would show.
             assert np.median(list(values.values())) < 0.8 * best
         seen |= set(selected)
-        if rounds_left > 1 and len(answers[0]) < 2:
-            is_right = rng.integers(2, size=6)
-            posterior.observe(*map(given, (rows, selected, is_right)))
-            askable[rows, selected] = False
-            weight[rows, selected] = 0
-            for row in rows:
-                answers[row].append((selected[row], is_right[row]))
+        posterior.observe(*map(torch.tensor, (rows, selected, rng.integers(2, size=6))))
+        askable[rows, selected] = False
+        weight[rows, selected] = 0
     assert len(seen) > 3
-    # A student with nothing to be asked gets some column, and disturbs nobody.
-    again = np.asarray(posterior.select(given(askable & (rows[:, None] != 2))))
-    assert np.array_equal(np.delete(again, 2), np.delete(selected, 2))

@@ -193,7 +193,8 @@ def test_own_strategy_asks_and_predicts_as_the_package(targets_queryable: bool) 
 
 def test_view_of_abilities_and_the_standard_error_agree_with_the_view_of_logits() -> None:
     """Without quiz effects a logit is slopes · ability + intercept, in mean and covariance."""
-    model = replace(BANK.model, quiz_covariance=0 * BANK.model.quiz_covariance)
+    left_out = {name: 0 * getattr(BANK.model, name) for name in ("quiz_covariance", "completion")}
+    model = replace(BANK.model, **left_out)
     reference = some_students(4)
     bank, askable = Bank(PACKAGE, model), reference.is_correct >= 0
     known = know_nothing(bank, askable)
@@ -215,6 +216,7 @@ def test_view_of_abilities_and_the_standard_error_agree_with_the_view_of_logits(
         assert bank.overall_ability(known)[1][3] == pytest.approx(error, abs=1e-3)
         question = strategies.random(seen, askable, 0.0 * askable)
         known.observe(rows, question, reference.is_correct[rows, question])
+        assert not known.target_weight[rows, question].any()
     # Four answers: the population has been estimated anew.
     assert known.population.log_variance != 0
 

@@ -119,7 +119,7 @@ def evaluate(kit: Path, tmp_path: Path, succeeds: Says) -> Evaluate:
 # ---- Scores ------------------------------------------------------------------------------------
 
 
-def test_local_evaluation(kit: Path, evaluate: Evaluate, tmp_path: Path) -> None:
+def test_local_evaluation(kit: Path, evaluate: Evaluate, fails: Says, tmp_path: Path) -> None:
     printed, score, page = evaluate()
     train, valid = read_split(kit / "data/test_input")
     assert not set(train.UserId) & set(valid.UserId)
@@ -146,43 +146,34 @@ def test_local_evaluation(kit: Path, evaluate: Evaluate, tmp_path: Path) -> None
     assert counts.sum(axis=1).tolist() == [valid.IsTarget.sum() - n_right, n_right]
     assert np.trace(counts) / counts.sum() == pytest.approx(expected)
 
-
-def test_every_selection_is_written_and_shown(
-    kit: Path, evaluate: Evaluate, fails: Says, tmp_path: Path
-) -> None:
-    """The most answered questions in order: in the file, on the page, printed of some students."""
-    script = "task_4/local_evaluation.py"
-    printed, _, page = evaluate(kit / "task_4/numpy", "--skip_curve", script=script)
-    train, valid = read_split(kit / "data/test_input")
+    # The most answered questions in order: in the file, on the page, printed of some students.
     askable = valid[valid.IsTarget == 0]
     askable = askable.assign(n=askable.QuestionId.map(train.QuestionId.value_counts()).fillna(0))
     askable = askable.sort_values(["UserId", "n", "QuestionId"], ascending=[True, False, True])
-    expected = askable.groupby("UserId").head(10).reset_index(drop=True)
-    expected["Mask"], expected["Round"] = "IsTarget", expected.groupby("UserId").cumcount() + 1
+    asked = askable.groupby("UserId").head(10).reset_index(drop=True)
+    asked["Mask"], asked["Round"] = "IsTarget", asked.groupby("UserId").cumcount() + 1
     columns = ["Mask", "UserId", "Round", "QuestionId", "IsCorrect"]
     written = pd.read_csv(tmp_path / "sequence_task_4.csv")
-    pd.testing.assert_frame_equal(written, expected[columns], check_dtype=False)
-    expected["outcome"] = np.array(["wrong", "right"])[expected.IsCorrect]
-    said = expected.assign(said=expected.QuestionId.astype(str) + " " + expected.outcome)
-    said = said.groupby("UserId").said.agg(", ".join)
-    lines = [f"UserId {student}, IsTarget: {answers}" for student, answers in said.items()]
+    pd.testing.assert_frame_equal(written, asked[columns], check_dtype=False)
     subjects = np.array(metadata.name_subjects(kit / "data/metadata", np.arange(80)))
-    expected["subject"] = subjects[expected.QuestionId]
+    asked["subject"] = subjects[asked.QuestionId]
+    asked["outcome"] = np.array(["wrong", "right"])[asked.IsCorrect]
+    tables, lines = {}, []
+    for student, rows in asked.groupby("UserId"):
+        cells = rows[["Round", "QuestionId", "subject", "outcome"]].astype(str).to_numpy().tolist()
+        tables[f"UserId {student}"] = cells
+        said = ", ".join(f"{question} {outcome}" for _, question, _, outcome in cells)
+        lines.append(f"UserId {student}, IsTarget: {said}")
+    shown = {table.caption: table.rows for table in page.tables if "UserId" in table.caption}
+    assert len(shown) == 3 and {**tables, **shown} == tables
     rest = f"and so on, of all {len(lines)} students: {tmp_path}/sequence_task_4.csv"
-    assert printed.splitlines()[1:-1] == [*lines[:3], rest]
-    for shown in (0, 1000):
-        flags = kit / "task_4/numpy", "--skip_curve", "--show_sequences", shown
-        printed, *_ = evaluate(*flags, script=script)
-        assert printed.splitlines()[1:-1] == lines[:shown]
-    assert "No curve: not asked for." in page.text
-    tables = [t for t in page.tables if t.caption.startswith("UserId")]
-    assert len(tables) == 3
-    for table in tables:
-        rows = expected[expected.UserId == int(table.caption.removeprefix("UserId "))]
-        cells = rows[["Round", "QuestionId", "subject", "outcome"]].astype(str)
-        assert table.rows == cells.to_numpy().tolist()
+    assert printed.splitlines()[-5:-1] == [*lines[:3], rest]
+    for n_shown in (0, 1000):
+        printed, _, page = evaluate("--skip_curve", "--show_sequences", n_shown)
+        assert printed.splitlines()[1:-1] == lines[:n_shown]
+        assert "No curve: not asked for." in page.text
     # A run that fails leaves nothing of the last one behind.
-    fails([script, tmp_path / "none", "--output_dir", tmp_path], kit=kit)
+    fails([EVALUATE, "--submission", tmp_path / "none", "--output_dir", tmp_path], kit=kit)
     assert not (tmp_path / "sequence_task_4.csv").exists()
     assert not (tmp_path / "scores_task_4.txt").exists()
 
@@ -258,23 +249,6 @@ def test_phases_average_their_ten_masks(
         assert table.column("QuestionId") == shown.QuestionId.astype(str).tolist()
 
 
-def test_files_without_options(
-    kit: Path, evaluate: Evaluate, succeeds: Says, package: Path, tmp_path: Path
-) -> None:
-    """A file of QuestionId, UserId and IsCorrect is enough, and no metadata are needed."""
-    answers = pd.read_csv(kit / "data/train_data/train_task_3_4.csv")
-    answers[["QuestionId", "UserId", "IsCorrect"]].to_csv(tmp_path / "right.csv", index=False)
-    split = tmp_path / "test_input"
-    data = ["--input_dir", tmp_path, "--train_data", "right.csv"]
-    succeeds(["task_4/local_data_split.py", *data, "--output_dir", split, "--seed", 5], kit=kit)
-    there = ["--input_dir", split]
-    succeeds([package / "train_model.py", *there, "--train_data", "train_task_4.csv"], kit=kit)
-    _, score, _ = evaluate(*there, "--skip_curve", script=package / "local_evaluation.py")
-    train, valid = read_split(split)
-    assert set(valid.UserId) != set(read_split(kit / "data/test_input")[1].UserId)
-    assert score == pytest.approx(most_popular_score(train, valid))
-
-
 def test_published_entry_runs_unchanged(
     kit: Path, evaluate: Evaluate, succeeds: Says, tmp_path: Path
 ) -> None:
@@ -299,9 +273,12 @@ def test_all_beside_the_entry_is_played_checked_and_packed(
     kit: Path, run: Run, package: Path, tmp_path: Path
 ) -> None:
     """All tools say the same of saved models that are not named by the rule."""
-    for name in ("notes/table.csv", "weights/mine.PT", "model_task_4.pt", ".hidden"):
-        (package / name).parent.mkdir(exist_ok=True)
+    taken = ["notes/table.csv", "weights/mine.PT", "model_task_4_b/0.pt", "notes/common.py"]
+    left = [".hidden", ".git/a", "notes/__pycache__/a.pyc", "__MACOSX/a", "a.npy.partial"]
+    for name in taken + left:
+        (package / name).parent.mkdir(exist_ok=True, parents=True)
         (package / name).touch()
+    (tmp_path / "link").symlink_to(package)
     entry = package / "submission_model_task_4.py"
     entry.write_text(f"open('notes/table.csv').close()\n{entry.read_text()}")
     local = (
@@ -316,12 +293,12 @@ def test_all_beside_the_entry_is_played_checked_and_packed(
     for command, submission, warning in (
         (["task_4/package.py", "--output_dir", tmp_path], package, named + local),
         *((evaluate, path, named) for path in (package, archive, by_hand)),
-        *((["-m", "tools.check_submission"], path, named) for path in (package, archive)),
+        *((["-m", "tools.check_submission"], path, named) for path in (tmp_path / "link", archive)),
     ):
         done = run([*command, submission], kit=kit)
         assert (done.returncode, done.stderr) == (0, warning.format(submission))
     found = {path.relative_to(package).as_posix() for path in package.rglob("*") if path.is_file()}
-    assert set(zipfile.ZipFile(archive).namelist()) == found - {".hidden", "common.py"}
+    assert set(zipfile.ZipFile(archive).namelist()) == found - {*left, "common.py"}
     assert "train_model.py" in found
     lines = map(json.loads, (tmp_path / "results.jsonl").read_text().splitlines())
     assert len({(line["code"], line["score"]) for line in lines}) == 1

@@ -1,4 +1,4 @@
-"""Which files of a folder belong to an entry, and what is said of their names."""
+"""What the folder of an entry may not hold."""
 
 from pathlib import Path
 
@@ -7,39 +7,13 @@ from common.errors import InputError
 
 import pytest
 from conftest import Write
-from run_scripts import ROOT
-
-TAKEN = {
-    "submission_model_task_4.py", "model.py", "train_model.py", "parts/first.py", "notes/common.py",
-    "parts/table.csv", "model_task_4.npy", "weights/model_task_4_a.pt", "model_task_4_b/fold_0.pt",
-    "mine.pt", "weights/mine.NPZ",
-}  # fmt: skip
-LEFT = {
-    ".hidden/model_task_4.pt", "__pycache__/model.pyc", ".model_task_4.npy.partial", ".DS_Store",
-    "model_task_4.npy.partial", "parts/__pycache__/first.pyc", "__MACOSX/model_task_4.pt",
-}  # fmt: skip
 
 
 @pytest.fixture
 def package(tmp_path: Path, write: Write) -> Path:
-    for name in TAKEN | LEFT:
+    for name in ("submission_model_task_4.py", "model.py", "mine.pt", "parts/table.csv"):
         write(f"package/{name}", "")
-    write("package/common.py", (ROOT / "task_4/numpy/common.py").read_text())
     return tmp_path / "package"
-
-
-def test_all_beside_the_entry_is_taken(
-    package: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    files = entry_files.collect(package)
-    assert files == {name: package / name for name in sorted(TAKEN)}
-    (tmp_path / "link").symlink_to(package)
-    assert set(entry_files.collect(tmp_path / "link")) == TAKEN
-    entry_files.warn_of_names(package)
-    assert [line.split(": ")[2].split()[0] for line in capsys.readouterr().err.splitlines()] == [
-        "mine.pt",
-        "weights/mine.NPZ",
-    ]
 
 
 @pytest.mark.parametrize(

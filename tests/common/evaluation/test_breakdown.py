@@ -3,7 +3,6 @@
 from common import metrics
 from common.evaluation.breakdown import (
     FEW,
-    accuracy_by,
     break_down,
     clustered_intervals,
     most_lost,
@@ -14,18 +13,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import stdtrit
-
-
-def test_groups_hold_their_own_answers() -> None:
-    pairs = pd.DataFrame({"student_code": [0, 0, 1, 2], "right": [True, False, True, True]})
-    pairs["group"] = pd.Categorical(["a", "a", "a", "b"], ["empty", "a", "empty too", "b"])
-    assert "majority" not in accuracy_by(pairs, "group")
-    table = accuracy_by(pairs.assign(majority_right=[True, True, False, False]), "group", few=0)
-    assert table.index.tolist() == ["a", "b"]
-    assert table.n_answers.tolist() == [3, 1] and table.n_students.tolist() == [2, 1]
-    assert table.accuracy.tolist() == [2 / 3, 1] and table.majority.tolist() == [2 / 3, 0]
-    # One student says nothing about others.
-    assert (table.low["b"], table.high["b"]) == (0, 1)
 
 
 def test_quantiles_of_student_are_those_of_scipy() -> None:
@@ -49,6 +36,8 @@ def test_intervals_grow_with_what_answers_of_a_student_have_in_common() -> None:
     low, high = clustered_intervals(np.full((1, 5), 3), np.full((1, 5), 3))
     assert high[0] == 1
     assert 0.3 < low[0] < 0.8
+    # One student says nothing about others.
+    assert clustered_intervals(np.array([[1]]), np.array([[2]])) == (0, 1)
 
 
 @pytest.mark.parametrize(("n_students", "mean"), [(6, 0.75), (40, 0.5)])
@@ -80,12 +69,15 @@ def test_most_is_lost_where_more_is_wrong_than_on_average() -> None:
 def test_of_few_answers_only_their_number_is_shown(n: int) -> None:
     """Of a group, of a question, and of the subjects of questions."""
     right = np.arange(n + 1000) >= n
-    pairs = pd.DataFrame({"student_code": range(n + 1000), "right": right, "majority_right": right})
+    pairs = pd.DataFrame(
+        {"student_code": range(n + 1000), "right": right, "majority_right": ~right}
+    )
     pairs["QuestionId"] = np.where(right, 1, 4711)
     pairs["By place"] = pd.Categorical(np.where(right, "many", "few"))
     ((_, _, groups),) = break_down(pairs, None)
     many, few = groups.loc["many"], groups.loc["few"]
-    assert (few["n_answers"], many["n_answers"]) == (n, 1000) and many["accuracy"] == 1
+    assert (few["n_answers"], many["n_answers"]) == (n, 1000)
+    assert (many["accuracy"], many["majority"]) == (1, 0)
     assert few["share"] == n / (n + 1000)
     for figure in ("accuracy", "low", "high", "majority"):
         assert np.isnan(few[figure]) == (n < FEW)

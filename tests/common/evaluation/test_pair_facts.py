@@ -201,15 +201,6 @@ def test_rare_subjects_go_together(folder: Path) -> None:
     assert [*groups["n_answers"].items()] == [*named, ("other subjects", 8)]
 
 
-def test_what_is_not_there_is_left_out(folder: Path) -> None:
-    for name in FILES.keys() - {"data/valid.csv"}:
-        (folder / name).unlink()
-    facts = read(folder, 2)
-    assert facts.pairs.columns.tolist() == ["student_code"] and facts.subjects is None
-    assert [part.is_fault for part in facts.left_out] == [False] * 4
-    assert all(part.why.endswith("is not there") for part in facts.left_out)
-
-
 NO_IDS = "by quiz: training and true answers do not both have a column AnswerId"
 
 

@@ -92,6 +92,7 @@ def test_the_page_explains_the_score(
     both = valid.merge(submission, on=KEYS, suffixes=("", "_predicted"))
     truth, predictions = both[COLUMN[task]], both[f"{COLUMN[task]}_predicted"]
     right = truth == predictions
+    assert printed[1] == f"{right.mean():.4f}"
     sums = (right - right.mean()).groupby(both.UserId).sum()
     error = np.sqrt((sums**2).sum() * len(sums) / (len(sums) - 1)) / len(both)
     said = re.fullmatch(

@@ -191,17 +191,6 @@ def test_the_record_is_one_for_all_default_folders(tmp_path: Path) -> None:
         assert record.results_path(folder) == folder / NAME
 
 
-def test_an_evaluation_knows_whether_its_answers_are_simulated(
-    simulated_kit: Path, tmp_path: Path
-) -> None:
-    """A folder too; and what answers were made from, if their own file does not show it."""
-    answers, mine = simulated_kit / "data/train_data/train_task_1_2.csv", tmp_path / "mine.csv"
-    told: dict[str, Any] = {"task": 1, "metric": "", "score": 0.5, "submission": mine}
-    for reference, made_from in ((answers, []), (answers.parent, []), (mine, [answers])):
-        assert Evaluation(**told, reference=reference, rests_on=made_from).simulated
-    assert not Evaluation(**told, reference=mine).simulated
-
-
 def test_only_lines_with_the_right_fields_and_types_are_results(
     submission: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

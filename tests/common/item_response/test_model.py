@@ -351,22 +351,3 @@ def test_a_pass_over_the_answers_is_exact(
         mean, covariance = solve(prior, design, square[rows], linear[rows])
         assert_allclose(found_items.mean[j], mean + covariance @ (0.3 * prior), atol=1e-3)
         assert_allclose(found_items.covariance[j], covariance, atol=1e-3)
-
-
-@pytest.mark.parametrize("has_effects", [False, True])
-def test_moments_of_logits_are_those_of_joint_draws(has_effects: bool) -> None:
-    rng, k = RNG(2), 2
-    root, centre = rng.normal(0, 0.5, (2, k + 1, k + 1)), rng.standard_normal((2, k + 1))
-    joint, of_item = root @ root.mT
-    items = Gaussians(centre[1:], of_item[None])
-    students = Gaussians(centre[:1, :k], joint[None, :k, :k])
-    effects = np.concatenate([centre[0, k:], joint[k, [k]], joint[k, :k]])[None]
-    draws = rng.multivariate_normal(centre[0], joint, 400_000)
-    z = rng.multivariate_normal(centre[1], of_item, 400_000)
-    logit = (draws[:, :k] * z[:, :k]).sum(axis=1) + z[:, k] + has_effects * draws[:, k]
-    zero = np.zeros(1, int)
-    mean, variance = blocks.logit_moments(
-        students, items, zero, zero, effects if has_effects else None
-    )
-    assert mean[0] == pytest.approx(logit.mean(), abs=0.02)
-    assert variance[0] == pytest.approx(logit.var(), rel=0.02)

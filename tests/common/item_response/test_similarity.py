@@ -38,22 +38,6 @@ def has(cluster: np.ndarray, expected: np.ndarray) -> bool:
     return any(np.array_equal(partition(level), partition(expected)) for level in cluster.T)
 
 
-@pytest.mark.parametrize("share", [0.95, 1.0])
-def test_planted_blocks_are_found_whatever_the_ids_and_their_order(share: float) -> None:
-    """Also where all questions of a block are equally similar."""
-    student, question, block = plant(share=share)
-    ids, cluster = cluster_questions(student, question)
-    assert_array_equal(ids, np.arange(len(block)))
-    assert cluster.dtype == np.int32
-    assert has(cluster, block)
-    far, same = cluster_questions(student * 5_000_000 + 3, question * 1_000_003 + 17)
-    assert_array_equal(far, ids * 1_000_003 + 17)
-    assert_array_equal(same, cluster)
-    rows, name = RNG(2).permutation(len(student)), RNG(2).permutation(len(ids))
-    _, other = cluster_questions(student[rows], name[question[rows]])
-    assert has(other[name], block)
-
-
 def test_blocks_of_many_questions_are_found_among_many_students() -> None:
     """More than fit at once: a projection with a seed stands for who answered, in parts."""
     student, question, block = plant(32_000, 500, 0.004, 1.0)
