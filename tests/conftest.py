@@ -165,6 +165,13 @@ def tiny_kit(simulated_kit: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(simulated_kit, tmp_path / "kit"))
 
 
+def scripts(*places: str) -> list[Path]:
+    """Return the files of the kit that run as scripts, where these patterns find them."""
+    paths = [path for place in places for path in sorted(ROOT.glob(f"{place}.py"))]
+    begins = '__name__ == "__main__"'
+    return [path for path in paths if begins in path.read_text(encoding="utf-8")]
+
+
 def keep_only(kit: Path, *names: str) -> None:
     """Remove all sample models of the four tasks but some, so that a test is quick."""
     for path in kit.glob("task_[123]/sample_model_*.py"):
