@@ -37,9 +37,9 @@ PLAY = "hosting/run_locally.py"
 
 
 @pytest.fixture(scope="module")
-def make(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Make:
+def make(succeeds: Says, tmp_path_factory: pytest.TempPathFactory) -> Make:
     """Return `make_bundles`, each time in a folder of its own."""
-    return lambda *flags: make_bundles(run, tmp_path_factory.mktemp("bundle"), *flags)
+    return lambda *flags: make_bundles(succeeds, tmp_path_factory.mktemp("bundle"), *flags)
 
 
 @pytest.fixture(scope="module")

@@ -151,21 +151,22 @@ def test_a_command_that_is_not_there(folder: Path, tmp_path: Path) -> None:
 # ---- The command line --------------------------------------------------------------------------
 
 
-def test_one_submission_is_scored_on_its_tasks(folder: Path, tmp_path: Path, run: Run) -> None:
+def test_one_submission_is_scored_on_its_tasks(
+    folder: Path, tmp_path: Path, succeeds: Says
+) -> None:
     first = {FIRST: "score(0.61239, standard_error=0.01)"}
     second = {"submission_task_2.csv": "score(0.5)"}
     path, out = toy_bundle.write_zip(tmp_path / "a.zip", first | second), tmp_path / "out"
-    done = run([SCRIPT, folder, path, "--output_dir", out])
-    assert done.returncode == 0, done.stderr
-    assert "Task 1, public: scored\n  Score: 0.6124\n  Standard error: 0.0100\n" in done.stdout
-    assert "Task 2, public: scored\n  Score: 0.5000\n" in done.stdout
-    assert "Task 4" not in done.stdout
+    said = succeeds([SCRIPT, folder, path, "--output_dir", out])
+    assert "Task 1, public: scored\n  Score: 0.6124\n  Standard error: 0.0100\n" in said
+    assert "Task 2, public: scored\n  Score: 0.5000\n" in said
+    assert "Task 4" not in said
     pages = sorted(page.name for page in out.iterdir())
     assert pages == ["detailed_results_task_1_public.html", "detailed_results_task_2_public.html"]
     flags = ("--phase", "PRIVATE", "--tasks", 2, "--output_dir", out)
-    done = run([SCRIPT, folder, path, *flags])
-    assert "Task 2, private: scored" in done.stdout
-    assert "Task 1" not in done.stdout
+    said = succeeds([SCRIPT, folder, path, *flags])
+    assert "Task 2, private: scored" in said
+    assert "Task 1" not in said
 
 
 def test_a_bundle_alone_is_checked(folder: Path, succeeds: Says) -> None:
