@@ -6,7 +6,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-from conftest import ROOT, scripts
+from conftest import ROOT, imported, scripts
 
 TASKS = ("task_1", "task_2", "task_3", "task_4")
 CHALLENGES = ("cloze", "debiasing", "science_exam", "student_response")
@@ -18,17 +18,6 @@ def modules_in(pattern: str) -> list[Path]:
 
 def nodes(path: Path) -> list[ast.AST]:
     return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
-
-
-def imported(path: Path) -> list[str]:
-    """Return the modules that a file imports, first those at its beginning, in order."""
-    modules = []
-    for node in nodes(path):
-        if isinstance(node, ast.Import):
-            modules += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            modules.append(node.module or "")
-    return modules
 
 
 def test_common_imports_no_task_and_no_task_another() -> None:

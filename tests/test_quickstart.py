@@ -433,6 +433,9 @@ def test_what_fails_fails_the_test_command_and_the_rest_still_runs(
 
 
 def test_every_check_goes_through_the_quickstart() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for flag in ("", " --test"):
+        assert f"\npython3 quickstart.py{flag}\n" in readme
     assert "python3 quickstart.py --test" in (ROOT / ".ci/run").read_text()
     assert "bash .ci/run" in (ROOT / ".github/workflows/test.yml").read_text()
     assert "tests/static_checks.py" in (ROOT / ".pre-commit-config.yaml").read_text()
