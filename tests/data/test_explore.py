@@ -154,7 +154,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory, run: Run) -> str:
     known = answers[["AnswerId"]].assign(GroupId=np.where(student == 0, 7, 8))
     known["DateAnswered"] = np.where(weak, "2020-03-03 09:59", "2019-12-02 10:00")
     known["QuizId"] = np.select([question < 10, question < 28], ["1", "2"], "")
-    # Too few were sure at all.
+    # Who is wholly sure are ten, too few for a dot.
     sure = [(question == 0) & (student < 10), (question == 10) & weak, question == 20]
     known["Confidence"] = np.select(sure, ["100", "25", "75"], "")
     students = pd.DataFrame({"UserId": range(39), "Gender": [0] + [1] * 19 + [2] * 19})
