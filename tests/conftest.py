@@ -1,5 +1,6 @@
 """What all tests share: running scripts as a user does, a kit with tiny data, the real answers."""
 
+import ast
 import gc
 import os
 import re
@@ -163,6 +164,24 @@ def scored_kit(
 def tiny_kit(simulated_kit: Path, tmp_path: Path) -> Path:
     """A copy of the kit with tiny simulated data that a test may change."""
     return Path(shutil.copytree(simulated_kit, tmp_path / "kit"))
+
+
+def scripts(*places: str) -> list[Path]:
+    """Return the files of the kit that run as scripts, where these patterns find them."""
+    paths = [path for place in places for path in sorted(ROOT.glob(f"{place}.py"))]
+    begins = '__name__ == "__main__"'
+    return [path for path in paths if begins in path.read_text(encoding="utf-8")]
+
+
+def imported(path: Path) -> list[str]:
+    """Return the modules that a file imports, first those at its beginning, in order."""
+    modules = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            modules += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            modules.append(str(node.module))
+    return modules
 
 
 def keep_only(kit: Path, *names: str) -> None:

@@ -6,13 +6,13 @@ import sys
 import tomllib
 from pathlib import Path
 
-from run_scripts import ROOT
+from conftest import ROOT, imported, scripts
 
 TASKS = ("task_1", "task_2", "task_3", "task_4")
 CHALLENGES = ("cloze", "debiasing", "science_exam", "student_response")
 
 
-def scripts(pattern: str) -> list[Path]:
+def modules_in(pattern: str) -> list[Path]:
     return sorted(path for path in ROOT.glob(pattern) if ".venv" not in path.parts)
 
 
@@ -20,30 +20,20 @@ def nodes(path: Path) -> list[ast.AST]:
     return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
 
 
-def imported(path: Path) -> set[str]:
-    modules = set()
-    for node in nodes(path):
-        if isinstance(node, ast.Import):
-            modules |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            modules.add(node.module or "")
-    return modules
-
-
 def test_common_imports_no_task_and_no_task_another() -> None:
-    for path in scripts("common/**/*.py") + scripts("task_*/**/*.py"):
+    for path in modules_in("common/**/*.py") + modules_in("task_*/**/*.py"):
         tasks = {name for name in imported(path) if name.split(".")[0] in TASKS}
         assert not tasks, f"{path} imports {tasks}"
 
 
 def test_common_is_whole_without_the_related_challenges() -> None:
     """Their folders may be deleted: only examples in docstrings and help name them."""
-    modules = {path.stem for path in scripts("related_challenges/*/*.py")}
-    modules -= {"common", *(path.stem for path in scripts("common/**/*.py"))}
-    for path in scripts("common/**/*.py"):
+    modules = {path.stem for path in modules_in("related_challenges/*/*.py")}
+    modules -= {"common", *(path.stem for path in modules_in("common/**/*.py"))}
+    for path in modules_in("common/**/*.py"):
         # Folders without this file would be left out of an installed package.
         assert (path.parent / "__init__.py").exists(), path.parent
-        assert not imported(path) & {*modules, "related_challenges"}, path
+        assert not {*imported(path)} & {*modules, "related_challenges"}, path
         texts = [str(node.value) for node in nodes(path) if isinstance(node, ast.Constant)]
         assert not {*texts} & {*CHALLENGES}, path
 
@@ -60,10 +50,22 @@ def test_every_library_that_is_imported_is_declared() -> None:
     assert all(re.fullmatch(r"[a-z0-9-]+==[\d.]+", line) for line in lines), lines
     declared = {line.split("==")[0] for line in lines}
     places = ("common", "tools", "data", "hosting", *TASKS)
-    code = [path for place in places for path in scripts(f"{place}/**/*.py")]
+    code = [path for place in places for path in modules_in(f"{place}/**/*.py")]
     beside = {path.stem for path in code}
     libraries = {name.split(".")[0] for path in code for name in imported(path)}
     libraries -= {*sys.stdlib_module_names, "common", "tools", "programs", *beside}
     packages = {"sklearn": "scikit-learn", "PIL": "pillow", "yaml": "pyyaml",
                 "dateutil": "python-dateutil"}  # fmt: skip
     assert {packages.get(name, name) for name in libraries} <= declared
+
+
+def test_every_script_finds_the_kit_and_imports_it_first() -> None:
+    """Before any library, so that the first missing one is named."""
+    found = scripts("data/*", "hosting/*", "task_*/**/*", "related_challenges/*/*")
+    folders = {path.parent for path in found}
+    assert len(folders) == 13
+    assert len({(folder / "common.py").read_text(encoding="utf-8") for folder in folders}) == 1
+    for path in found:
+        names = [name.split(".")[0] for name in imported(path)]
+        libraries = [name for name in names if name not in sys.stdlib_module_names]
+        assert libraries[0] in ("common", "tools"), path

@@ -1,7 +1,7 @@
 """Every script explains itself on one screen, with a command to copy."""
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, scripts
 from run_scripts import run_script
 
 # Lines and columns of a usual terminal window.
@@ -12,16 +12,10 @@ PLACES = (
     "*", "common/**/*", "tools/*", "data/*", "hosting/*", "task_[1-4]/**/*",
     "related_challenges/*/*",
 )  # fmt: skip
+NAMES = {path.relative_to(ROOT).as_posix() for path in scripts(*PLACES)} - NOT_FOR_USERS
 
 
-def scripts() -> list[str]:
-    paths = [path for place in PLACES for path in sorted(ROOT.glob(f"{place}.py"))]
-    begins = '__name__ == "__main__"'
-    names = [path.relative_to(ROOT).as_posix() for path in paths if begins in path.read_text()]
-    return [name for name in names if name not in NOT_FOR_USERS]
-
-
-@pytest.mark.parametrize("script", scripts())
+@pytest.mark.parametrize("script", sorted(NAMES))
 def test_help(script: str) -> None:
     done = run_script([script, "--help"], environment={"COLUMNS": str(SCREEN[1])})
     assert (done.returncode, done.stderr) == (0, "")

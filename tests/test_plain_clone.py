@@ -1,6 +1,5 @@
 """Scripts run where they lie in a plain clone: the kit is not installed, only libraries are."""
 
-import ast
 import os
 import subprocess
 import sys
@@ -10,13 +9,6 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 from run_scripts import LIBRARIES, Done, run_process
-
-SCRIPTS = [
-    path
-    for place in ("data/*", "hosting/*", "task_*/**/*", "related_challenges/*/*")
-    for path in sorted(ROOT.glob(f"{place}.py"))
-    if '__name__ == "__main__"' in path.read_text(encoding="utf-8")
-]
 
 
 @pytest.fixture
@@ -61,23 +53,6 @@ def test_the_majority_needs_numpy_and_pandas_only(tiny_kit: Path, bare: Path) ->
     for task in (1, 2):
         done = run_in(tiny_kit / f"task_{task}", ["sample_model_majority.py"], bare)
         assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_every_script_finds_the_kit_and_imports_it_first() -> None:
-    """Before any library, so that the first missing one is named."""
-    folders = {path.parent for path in SCRIPTS}
-    assert len(folders) == 13
-    assert len({(folder / "common.py").read_text(encoding="utf-8") for folder in folders}) == 1
-    for path in SCRIPTS:
-        body = ast.parse(path.read_bytes()).body
-        found = [
-            node.module or "" if isinstance(node, ast.ImportFrom) else node.names[0].name
-            for node in body
-            if isinstance(node, ast.Import | ast.ImportFrom)
-        ]
-        names = [name.split(".")[0] for name in found]
-        libraries = [name for name in names if name not in sys.stdlib_module_names]
-        assert libraries[0] in ("common", "tools"), path
 
 
 def test_a_package_that_is_missing_is_named(bare: Path) -> None:

@@ -98,21 +98,19 @@ def scores(kit: Path) -> dict[tuple[str, str], float]:
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory, run: Run) -> tuple[Path, str]:
+def finished(tmp_path_factory: pytest.TempPathFactory, succeeds: Says) -> tuple[Path, str]:
     """A fresh clone after its first quickstart, with all models; what that printed."""
     kit = copy_kit(tmp_path_factory.mktemp("finished") / "a kit")
     for file, long, short in LONG_FITS:
         text = (kit / file).read_text(encoding="utf-8")
         assert text.count(long) == 1, file
         (kit / file).write_text(text.replace(long, short), encoding="utf-8")
-    first = run(["quickstart.py", "--size", "tiny"], kit=kit, timeout=280)
-    assert first.returncode == 0, first.stdout + first.stderr
-    return kit, first.stdout
+    return kit, succeeds(["quickstart.py", "--size", "tiny"], kit=kit, timeout=280)
 
 
 @pytest.mark.slow
 def test_everything_is_scored_and_a_second_run_only_shows_it(
-    finished: tuple[Path, str], run: Run
+    finished: tuple[Path, str], succeeds: Says
 ) -> None:
     kit, first = finished
     assert "simulating tiny data" in first
@@ -128,10 +126,9 @@ def test_everything_is_scored_and_a_second_run_only_shows_it(
         assert 0.2 < score < 1
         assert re.search(rf"^ +{name} .*{score:.4f} ", shown, re.MULTILINE), name
 
-    second = run(["quickstart.py"], kit=kit)
-    assert second.returncode == 0
-    assert steps(second.stdout) == dict.fromkeys([*SPLITS, *found], "done already")
-    assert table(second.stdout) == shown
+    second = succeeds(["quickstart.py"], kit=kit)
+    assert steps(second) == dict.fromkeys([*SPLITS, *found], "done already")
+    assert table(second) == shown
 
 
 @pytest.mark.slow
@@ -167,7 +164,7 @@ def test_commands_and_places_of_the_challenges_guide(
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="needs a terminal as on Unix")
-def test_its_end_fits_80_columns_and_says_what_to_do_next(tiny_kit: Path, run: Run) -> None:
+def test_its_end_fits_80_columns_and_says_what_to_do_next(tiny_kit: Path, succeeds: Says) -> None:
     keep_only(tiny_kit, "majority", "matrix_factorization")
     shutil.rmtree(tiny_kit / "task_2")
     name = "an_idea_whose_name_is_longer_than_a_line_of_a_table_and_goes_on_below_it"
@@ -196,7 +193,7 @@ def test_its_end_fits_80_columns_and_says_what_to_do_next(tiny_kit: Path, run: R
     # The command that it names runs as it is.
     python, *arguments = idea.removeprefix("your own idea: ").split()
     assert (python, last) == (Path(sys.executable).name, "")
-    assert run(arguments, kit=tiny_kit, cwd=tiny_kit).returncode == 0
+    succeeds(arguments, kit=tiny_kit, cwd=tiny_kit)
     assert (tiny_kit / "task_1/my_idea.py").exists()
 
 
@@ -213,9 +210,9 @@ def test_the_python_of_its_environment_is_named(quick_kit: Path) -> None:
     assert last == f"your own idea: {python} -m tools.new_entry task_1 my_idea"
 
 
-def test_what_has_changed_runs_again(quick_kit: Path, run: Run) -> None:
+def test_what_has_changed_runs_again(quick_kit: Path, succeeds: Says) -> None:
     def said() -> dict[tuple[str, str], str]:
-        return steps(run(["quickstart.py"], kit=quick_kit).stdout)
+        return steps(succeeds(["quickstart.py"], kit=quick_kit))
 
     assert said() == dict.fromkeys(QUICK, "run")
     # Changed code, and a mark that was left half-written.
@@ -241,13 +238,14 @@ def test_what_has_changed_runs_again(quick_kit: Path, run: Run) -> None:
     # Tasks without data are named.
     missing = "data/train_data/train_task_3_4.csv"
     (quick_kit / missing).unlink()
-    done = run(["quickstart.py"], kit=quick_kit)
-    assert done.returncode == 0, done.stderr
-    assert f"left out: tasks 3 and 4: {missing} is missing" in done.stdout
+    printed = succeeds(["quickstart.py"], kit=quick_kit)
+    assert f"left out: tasks 3 and 4: {missing} is missing" in printed
 
 
 @pytest.mark.slow
-def test_related_challenges_are_simulated_scored_and_resumed(tmp_path: Path, run: Run) -> None:
+def test_related_challenges_are_simulated_scored_and_resumed(
+    tmp_path: Path, run: Run, succeeds: Says
+) -> None:
     """In a fresh clone, of which two challenges were deleted and the others keep one sample."""
     kit = copy_kit(tmp_path / "kit")
     related = kit / "related_challenges"
@@ -279,10 +277,9 @@ def test_related_challenges_are_simulated_scored_and_resumed(tmp_path: Path, run
 
     (related / "cloze/sample_model_broken.py").unlink()
     (related / "science_exam/data/train_data/test.csv").touch()
-    second = run(["quickstart.py", "--related"], kit=kit)
-    assert second.returncode == 0, second.stderr
-    assert "simulating" not in second.stdout
-    said = re.findall(pattern, second.stdout, re.MULTILINE)
+    second = succeeds(["quickstart.py", "--related"], kit=kit)
+    assert "simulating" not in second
+    said = re.findall(pattern, second, re.MULTILINE)
     again = {(challenge, name): text == "done already" for challenge, name, text in said}
     assert again == {
         **dict.fromkeys([("cloze", "local split"), ("cloze", "frequent")], True),
@@ -290,20 +287,19 @@ def test_related_challenges_are_simulated_scored_and_resumed(tmp_path: Path, run
     }
     # A script that runs again takes its own time.
     times = re.compile(r"[\d.]+  \d{4}-\d\d-\d\d$", re.MULTILINE)
-    assert times.sub("", table(second.stdout)) == times.sub("", shown)
-    assert run(["-m", *idea.split()], kit=kit, cwd=kit).returncode == 0
+    assert times.sub("", table(second)) == times.sub("", shown)
+    succeeds(["-m", *idea.split()], kit=kit, cwd=kit)
     assert (related / "cloze/my_idea.py").exists()
 
 
 def test_packages_are_ready_to_be_played_and_weights_of_all_students_stay(
-    tiny_kit: Path, run: Run, succeeds: Says
+    tiny_kit: Path, succeeds: Says
 ) -> None:
     """The quickstart trains on the local split, in a folder of its own."""
     keep_only(tiny_kit, "numpy")
     folder = tiny_kit / "task_4/numpy"
     evaluate = [folder / "local_evaluation.py", "--skip_curve"]
-    done = run(["quickstart.py"], kit=tiny_kit)
-    assert steps(done.stdout)["4", "numpy"] == "run", done.stderr
+    assert steps(succeeds(["quickstart.py"], kit=tiny_kit))["4", "numpy"] == "run"
     ((model, score),) = scores(tiny_kit).items()
     assert model == ("4", "numpy")
     assert succeeds(evaluate, kit=tiny_kit).startswith(f"score {score:.4f} (")
@@ -311,7 +307,7 @@ def test_packages_are_ready_to_be_played_and_weights_of_all_students_stay(
     succeeds([folder / "train_model.py"], kit=tiny_kit)
     weights = {path: path.read_bytes() for path in folder.glob("model_task_4*")}
     shutil.rmtree(tiny_kit / "data/test_output")
-    assert steps(run(["quickstart.py"], kit=tiny_kit).stdout)["4", "numpy"] == "run"
+    assert steps(succeeds(["quickstart.py"], kit=tiny_kit))["4", "numpy"] == "run"
     assert {path: path.read_bytes() for path in folder.glob("model_task_4*")} == weights
     assert scores(tiny_kit) == {model: score}
 
@@ -385,24 +381,23 @@ def test_output_may_be_cut_off(quick_kit: Path) -> None:
     assert (process.returncode, stderr) == (0, "")
 
 
-def test_another_size_replaces_simulated_data_never_official_ones(tiny_kit: Path, run: Run) -> None:
+def test_another_size_replaces_simulated_data_never_official_ones(
+    tiny_kit: Path, succeeds: Says
+) -> None:
     """Files that are not the simulated ones count as official, whatever --size says."""
     keep_only(tiny_kit, "random")
     marker = tiny_kit / "data/SIMULATED.json"
     marker.write_text(json.dumps({**json.loads(marker.read_text()), "size": "small"}))
-    done = run(["quickstart.py", "--size", "tiny"], kit=tiny_kit)
-    assert done.returncode == 0, done.stderr
-    assert "simulating tiny data" in done.stdout
+    assert "simulating tiny data" in succeeds(["quickstart.py", "--size", "tiny"], kit=tiny_kit)
     marker.unlink()
     shutil.rmtree(tiny_kit / "data/test_output")
     train = {path: path.read_bytes() for path in tiny_kit.glob("data/train_data/*.csv")}
     (tiny_kit / "submission_templates/submission_task_3.csv").unlink()
-    done = run(["quickstart.py", "--size", "small"], kit=tiny_kit)
-    assert done.returncode == 0, done.stderr
-    assert "simulating" not in done.stdout
-    assert "building the submission templates" in done.stdout
-    assert "data: data/ (as found)" in done.stdout
-    assert "simulated" not in table(done.stdout)
+    printed = succeeds(["quickstart.py", "--size", "small"], kit=tiny_kit)
+    assert "simulating" not in printed
+    assert "building the submission templates" in printed
+    assert "data: data/ (as found)" in printed
+    assert "simulated" not in table(printed)
     assert {path: path.read_bytes() for path in train} == train
 
 
@@ -438,6 +433,9 @@ def test_what_fails_fails_the_test_command_and_the_rest_still_runs(
 
 
 def test_every_check_goes_through_the_quickstart() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for flag in ("", " --test"):
+        assert f"\npython3 quickstart.py{flag}\n" in readme
     assert "python3 quickstart.py --test" in (ROOT / ".ci/run").read_text()
     assert "bash .ci/run" in (ROOT / ".github/workflows/test.yml").read_text()
     assert "tests/static_checks.py" in (ROOT / ".pre-commit-config.yaml").read_text()

@@ -73,13 +73,10 @@ def test_what_the_stored_outputs_show(stored: nbformat.NotebookNode) -> None:
     assert not [text for text in found if re.search(r"(^|\s)(/|[A-Z]:\\)\w", text)]
 
 
-def test_links_and_things_to_try(stored: nbformat.NotebookNode) -> None:
+def test_every_section_has_things_to_try(stored: nbformat.NotebookNode) -> None:
     page = "\n".join(cell.source for cell in stored.cells if cell.cell_type == "markdown")
     sections = re.split(r"^## ", page, flags=re.MULTILINE)[1:]
     assert len(sections) == 7
     for section in sections:
         to_try = section.split("**To try**")[1]
         assert re.findall(r"^(\d)\. ", to_try, re.MULTILINE) == ["1", "2"]
-    links = re.findall(r"\]\(([^)]+)\)", page)
-    assert len(links) >= 5
-    assert all((Path(ROOT) / link).is_file() for link in links)

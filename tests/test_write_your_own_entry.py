@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pytest
-from conftest import ROOT, Run, Write, blocks, commands, run_as_on
+from conftest import ROOT, Says, Write, blocks, commands, run_as_on
 
 GUIDE = ROOT / "WRITE_YOUR_OWN_ENTRY.md"
 
@@ -74,7 +74,9 @@ def test_the_guide_leads_from_scored_samples_to_checked_zips(
             assert set(named) <= set(printed), command
 
 
-def test_the_block_on_metadata_makes_the_majority_model_better(tiny_kit: Path, run: Run) -> None:
+def test_the_block_on_metadata_makes_the_majority_model_better(
+    tiny_kit: Path, succeeds: Says
+) -> None:
     _, flags, prediction = blocks(GUIDE, "diff")
     (block,) = blocks(GUIDE, "python")
     text = (tiny_kit / "task_1/sample_model_majority.py").read_text(encoding="utf-8")
@@ -85,9 +87,8 @@ def test_the_block_on_metadata_makes_the_majority_model_better(tiny_kit: Path, r
     scores = []
     for script in ("sample_model_majority", "my_quiz"):
         for command in (["task_1/local_data_split.py"], [f"task_1/{script}.py", "--local"]):
-            done = run(command, kit=tiny_kit)
-            assert done.returncode == 0, done.stderr
-        scores.append(score(run(["task_1/local_evaluation.py"], kit=tiny_kit).stdout))
+            succeeds(command, kit=tiny_kit)
+        scores.append(score(succeeds(["task_1/local_evaluation.py"], kit=tiny_kit)))
     assert scores[1] > scores[0] + 0.02
 
 

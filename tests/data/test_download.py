@@ -107,11 +107,6 @@ class Case:
         self.patch.setattr(sys, "argv", [str(argument) for argument in argv])
         download.main()
 
-    def leave_free(self, n_bytes: int) -> None:
-        """Leave so many bytes free on the disk."""
-        usage = shutil.disk_usage(ROOT)._replace(free=n_bytes)
-        self.patch.setattr(shutil, "disk_usage", lambda _: usage)
-
     def check(self, *parts: str) -> None:
         """Check that the folder holds exactly the files of these parts, byte by byte."""
         wanted = {download.PARTS[part] for part in parts}
@@ -238,15 +233,17 @@ def test_a_full_disk_is_said_before_anything_is_fetched_or_unpacked(case: Case) 
     """What is there already needs no more room."""
     write(case.folder, {"data.zip.partial": case.content[:7000]})
     n_answers = sum(len(data) for name, data in case.files.items() if "train_data/" in name)
+    usage, free = shutil.disk_usage(ROOT), 0
+    case.patch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=free))
     for n_bytes, there, parts in (
         (len(case.content) - 7000, [], ["images"]),
         (n_answers, ["images"], ["images", "answers"]),
     ):
-        case.leave_free(n_bytes - 1)
+        free = n_bytes - 1
         with pytest.raises(InputError, match=r"the disk has \d MB free, expected \d MB"):
             case.run("--parts", *parts)
         assert len(case.requests) == len(there)
-        case.leave_free(n_bytes)
+        free = n_bytes
         case.run("--parts", *parts)
         case.check(*parts)
 
@@ -276,6 +273,10 @@ def test_the_whole_way(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_parts_of_an_archive_that_is_there(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
+    """All simulated data make way, and what was made of them."""
+    old = {ANSWERS: b"old", "metadata/subject_metadata.csv": b"older"}
+    made = {f"test_input/{layout.VALID_TASK_1_2}": b"of these"}
+    write(case.folder, old | made, {**old, "train_data/gone.csv": b"0"})
     case.run("--parts", "metadata", "images", archive=case.content)
     case.check("metadata", "images")
     assert "never share or publish them" in capsys.readouterr().out
@@ -293,14 +294,6 @@ def test_an_archive_that_is_not_the_official_one(case: Case, fails: Says, tmp_pa
     path.write_bytes(b"PK")
     with pytest.raises(InputError, match=r"mine\.zip: is not the official archive, expected"):
         case.run("--archive", path)
-
-
-def test_simulated_data_make_way(case: Case) -> None:
-    old = {ANSWERS: b"old", "metadata/subject_metadata.csv": b"older"}
-    made = {f"test_input/{layout.VALID_TASK_1_2}": b"of these"}
-    write(case.folder, old | made, {**old, "train_data/gone.csv": b"0"})
-    case.run("--parts", "answers", archive=case.content)
-    case.check("answers")
 
 
 @pytest.mark.parametrize("simulated", [{}, {ANSWERS: b"changed since"}], ids=["real", "changed"])

@@ -1,6 +1,5 @@
 """Whole competitions: bundles are made, unpacked and scored; participants cannot find answers."""
 
-import ast
 import hashlib
 import io
 import os
@@ -22,7 +21,7 @@ import pandas as pd
 import pytest
 import yaml
 from bundle import read_bundle
-from conftest import Run, Says
+from conftest import Run, Says, imported
 from page_reading import Page, read_page
 from run_scripts import ROOT
 from sklearn.metrics import roc_auc_score
@@ -37,9 +36,9 @@ PLAY = "hosting/run_locally.py"
 
 
 @pytest.fixture(scope="module")
-def make(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Make:
+def make(succeeds: Says, tmp_path_factory: pytest.TempPathFactory) -> Make:
     """Return `make_bundles`, each time in a folder of its own."""
-    return lambda *flags: make_bundles(run, tmp_path_factory.mktemp("bundle"), *flags)
+    return lambda *flags: make_bundles(succeeds, tmp_path_factory.mktemp("bundle"), *flags)
 
 
 @pytest.fixture(scope="module")
@@ -360,11 +359,8 @@ def test_the_platform_takes_it_and_shows_no_answers(secret: Path, tmp_path: Path
 def test_programs_import_only_what_the_image_has(secret: Path) -> None:
     """What stands in for tqdm, and the engine of the pages, lie beside the programs."""
     for program in (secret / "scoring_program", secret / "ingestion_program/private"):
-        code = [path.read_text() for path in program.rglob("*.py")]
-        nodes = [node for text in code for node in ast.walk(ast.parse(text))]
-        names = {alias.name for n in nodes if isinstance(n, ast.Import) for alias in n.names}
-        names |= {str(n.module) for n in nodes if isinstance(n, ast.ImportFrom) and not n.level}
-        others = {name.split(".")[0] for name in names} - {path.stem for path in program.iterdir()}
+        names = {name.split(".")[0] for path in program.rglob("*.py") for name in imported(path)}
+        others = names - {path.stem for path in program.iterdir()}
         # Only what checks types would import the last, in jinja2.
         others -= {*sys.stdlib_module_names, "typing_extensions"}
         assert others <= {"numpy", "pandas", "pyarrow", "tqdm", "scipy", "sklearn"}

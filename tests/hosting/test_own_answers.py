@@ -170,58 +170,43 @@ def test_no_number_tells_the_outcome(tmp_path: Path) -> None:
     first_row = {student: place for place, (_, student, *_) in reversed([*enumerate(rows)])}
     order = np.array([first_row[student] for student in read_own_ids(made, "students.csv")])
     assert abs(np.corrcoef(order, np.arange(len(order)))[0, 1]) < 0.2
+    # The same generator makes the same bytes, another one others.
+    for seed in (0, 1):
+        again, _ = make(tmp_path / f"{seed}", rows, [1, 2, 4], seed)
+        pairs = [(path, made / path.relative_to(again)) for path in again.rglob("*.csv")]
+        changed = [path.name for path, old in pairs if path.read_bytes() != old.read_bytes()]
+        assert len(changed) == 9 * seed and "questions.csv" not in changed
 
 
-def test_same_generator_same_bytes(tmp_path: Path) -> None:
-    def contents(seed: int, name: str) -> dict[str, bytes]:
-        made, _ = make(tmp_path / name, draw_rows(), [1, 2, 4], seed)
-        return {file.name: file.read_bytes() for file in made.rglob("*.csv")}
+def test_what_counts_of_a_file(tmp_path: Path) -> None:
+    """Whole-number ids, further columns in another order, blanks, CRLF, a byte order mark.
 
-    first, second, other = contents(1, "a"), contents(1, "b"), contents(2, "c")
-    assert len(first) == 10
-    assert first == second
-    assert [name for name in first if first[name] == other[name]] == ["questions.csv"]
-
-
-def test_forms_of_a_file(tmp_path: Path) -> None:
-    """Whole-number ids, further columns in another order, spaces, CRLF, a byte order mark."""
-    lines = ["Quiz,UserId,CorrectAnswer,QuestionId,AnswerValue"]
-    for question, student, option, key in draw_rows():
-        number = int(student.split("@")[0].split()[1]) + 100
-        lines.append(f'"a, b", {number} ,{key},{int(question[1:]) * 3},{option}')
-    # One row has another key than the other answers to its question.
-    lines[1] = f'"", 100 ,{key % 4 + 1},{int(question[1:]) * 3},1'
-    made, notes = make(tmp_path, "\ufeff" + "\r\n".join(lines), [4])
-    assert read_own_ids(made, "questions.csv") == [str(3 * n) for n in range(25)]
-    students = read_own_ids(made, "students.csv")
-    assert sorted(students) == [str(100 + n) for n in range(30)]
-    assert students != sorted(students)
-    own = f"'{int(question[1:]) * 3}'"
-    assert f"more than one CorrectAnswer: 1, such as QuestionId {own}" in " ".join(notes)
-
-
-def test_the_latest_answer_counts_where_there_are_dates(tmp_path: Path) -> None:
-    """And with few answers questions and students go, until all that are left have enough."""
-    lines = [f"{HEADER},DateAnswered"]
+    Of several answers the latest counts where there are dates, and with few answers questions and
+    students go, until all that are left have enough.
+    """
+    lines = ["Quiz,UserId,CorrectAnswer,QuestionId,AnswerValue,DateAnswered"]
     # 22 students, ids as a spreadsheet writes them or not; the last answers 9 questions only, so
     # that of question 20, which only it and 19 others answer, too few are left.
     for student in range(22):
         for question in range(21) if student < 21 else (*range(8), 20):
             if question == 20 and 19 <= student < 21:
                 continue
-            own = f"{student}.0" if question % 2 else f"{student}"
+            own = f"{student}.0" if question % 2 else f" {student} "
+            # One row has another key than the other answers to its question.
+            key = 4 if student == question == 7 else 3
             for day, option in ((3, 1 + student % 2), (5, 3 - student % 2), (4, 4)):
-                lines.append(f"{question},{own},{option},3,2020-01-0{day} 10:00")
-            lines.append(f"{question},{own},1,3,")
-    made, notes = make(tmp_path, "\n".join(lines), [1], min_answers=20)
+                lines.append(f'"a, b",{own},{key},{question},{option},2020-01-0{day} 10:00')
+            lines.append(f'"",{own},3,{question},1,')
+    made, notes = make(tmp_path, "\ufeff" + "\r\n".join(lines), [1], min_answers=20)
     assert "left out as earlier attempts: 1,344 rows; the latest answer of a" in notes[0]
     assert notes[1] == (
         "left out: 1 questions and 1 students with fewer than 20 answers, 28 answers in all "
         "(--min_answers)"
     )
+    assert "more than one CorrectAnswer: 1, such as QuestionId '7'" in notes[2]
     assert read_own_ids(made, "questions.csv") == [str(n) for n in range(20)]
     students = read_own_ids(made, "students.csv")
-    assert sorted(students, key=int) == [str(n) for n in range(21)]
+    assert sorted(students, key=int) == [str(n) for n in range(21)] != students
     train = read_parts(made)[layout.TRAIN_TASK_1_2]
     own = train["UserId"].map(lambda number: int(students[number]))
     assert (train["AnswerValue"] == 3 - own % 2).all()

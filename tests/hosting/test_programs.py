@@ -14,7 +14,7 @@ from common import layout
 import pytest
 import yaml
 from bundle import read_bundle, score
-from conftest import Run
+from conftest import Says
 from page_reading import read_page
 from run_scripts import run_script
 from toy_bundle import ENTRY, fill_in, make_bundles, write_zip
@@ -29,10 +29,10 @@ QUICK = ENTRY.format(select="self.asked = True", update="self.asked")
 
 
 @pytest.fixture(scope="module")
-def bundles(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bundles(succeeds: Says, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a bundle for each task, as bundle_task_1 and so on."""
     folder = tmp_path_factory.mktemp("bundles")
-    return make_bundles(run, folder, "--size", "tiny", "--contact", "a@b.org", *PAST).parent
+    return make_bundles(succeeds, folder, "--size", "tiny", "--contact", "a@b.org", *PAST).parent
 
 
 def submission_for(bundle: Path, task: int) -> dict[str, str]:
@@ -143,6 +143,12 @@ def test_where_the_private_answers_are_not_a_submission_is_received(
     done = run.score()
     assert (done.error, done.scores) == ("", {"received": 1.0})
     assert "Received, and complete." in done.page.text
+    # Nor is anything received before the phase begins.
+    settings = run.base / "input/ref/settings.json"
+    later = {**json.loads(settings.read_text()), "starts": "2999-01-31 00:00:00"}
+    settings.write_text(json.dumps(later))
+    done, expected = run.score(), "this phase begins on 2999-01-31 00:00:00 UTC: not scored before"
+    assert (done.error, done.scores) == (f"error: {expected}", None)
     # What the organiser will not be able to score is refused at once.
     ((name, text),) = files.items()
     if task == 4:
@@ -160,10 +166,10 @@ def test_where_the_private_answers_are_not_a_submission_is_received(
 
 
 def test_where_the_server_has_them_only_the_archive_tells_the_private_score(
-    run: Run, tmp_path: Path
+    succeeds: Says, tmp_path: Path
 ) -> None:
     flags = ("--size", "tiny", "--tasks", 1, 4, "--private_on_server", *PAST)
-    served = make_bundles(run, tmp_path, *flags)
+    served = make_bundles(succeeds, tmp_path, *flags)
     for task in (1, 4):
         files = submission_for(served, task)
         platform = Platform(served, task, "private", files)
@@ -178,17 +184,6 @@ def test_where_the_server_has_them_only_the_archive_tells_the_private_score(
         assert not {column["key"] for column in columns["columns"]} & done.scores.keys()
     said = (tmp_path / "said.txt").read_text()
     assert "warning: the private answers are in what is uploaded: some servers hand" in said
-
-
-def test_before_a_phase_begins_nothing_is_scored(bundles: Path) -> None:
-    bundle = bundles / "bundle_task_1"
-    run = Platform(bundle, 1, "public", submission_for(bundle, 1))
-    settings = run.base / "input/ref/settings.json"
-    said = json.loads(settings.read_text())
-    settings.write_text(json.dumps(said | {"starts": "2999-01-31 00:00:00"}))
-    done = run.score()
-    assert done.error == "error: this phase begins on 2999-01-31 00:00:00 UTC: not scored before"
-    assert done.scores is None
 
 
 # ---- Task 4 --------------------------------------------------------------------------------------

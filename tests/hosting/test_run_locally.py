@@ -8,9 +8,12 @@ import signal
 import subprocess
 import sys
 import time
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import bundle as worker
+import leaderboard
 import pytest
 import toy_bundle
 from bundle import Bundle, read_bundle
@@ -148,21 +151,22 @@ def test_a_command_that_is_not_there(folder: Path, tmp_path: Path) -> None:
 # ---- The command line --------------------------------------------------------------------------
 
 
-def test_one_submission_is_scored_on_its_tasks(folder: Path, tmp_path: Path, run: Run) -> None:
+def test_one_submission_is_scored_on_its_tasks(
+    folder: Path, tmp_path: Path, succeeds: Says
+) -> None:
     first = {FIRST: "score(0.61239, standard_error=0.01)"}
     second = {"submission_task_2.csv": "score(0.5)"}
     path, out = toy_bundle.write_zip(tmp_path / "a.zip", first | second), tmp_path / "out"
-    done = run([SCRIPT, folder, path, "--output_dir", out])
-    assert done.returncode == 0, done.stderr
-    assert "Task 1, public: scored\n  Score: 0.6124\n  Standard error: 0.0100\n" in done.stdout
-    assert "Task 2, public: scored\n  Score: 0.5000\n" in done.stdout
-    assert "Task 4" not in done.stdout
+    said = succeeds([SCRIPT, folder, path, "--output_dir", out])
+    assert "Task 1, public: scored\n  Score: 0.6124\n  Standard error: 0.0100\n" in said
+    assert "Task 2, public: scored\n  Score: 0.5000\n" in said
+    assert "Task 4" not in said
     pages = sorted(page.name for page in out.iterdir())
     assert pages == ["detailed_results_task_1_public.html", "detailed_results_task_2_public.html"]
     flags = ("--phase", "PRIVATE", "--tasks", 2, "--output_dir", out)
-    done = run([SCRIPT, folder, path, *flags])
-    assert "Task 2, private: scored" in done.stdout
-    assert "Task 1" not in done.stdout
+    said = succeeds([SCRIPT, folder, path, *flags])
+    assert "Task 2, private: scored" in said
+    assert "Task 1" not in said
 
 
 def test_a_bundle_alone_is_checked(folder: Path, succeeds: Says) -> None:
@@ -201,6 +205,32 @@ def test_what_cannot_be_done_is_said_in_one_line(
 # ---- A class -----------------------------------------------------------------------------------
 
 
+def attempt(team: str, minute: int, fault: str = "", **scores: float) -> dict[str, Any]:
+    submitted = datetime(2026, 10, 1, 9, minute)
+    about = {"team": team, "file": f"{team}/{minute}.zip", "submitted": submitted, "task": 0}
+    return {**about, "fault": fault, "details": "", **scores}
+
+
+def test_the_best_of_each_team_and_ties_by_the_other_columns_then_to_the_earlier(
+    bundle: Bundle,
+) -> None:
+    attempts = [
+        attempt("late", 9, score=0.7, standard_error=0.01),
+        attempt("early", 2, score=0.7, standard_error=0.01),
+        attempt("sure", 10, score=0.7, standard_error=0.005),
+        attempt("none", 1, score=0.7),
+        # The platform keeps ten decimal places.
+        attempt("last", 11, score=0.7 + 1e-12),
+        *(attempt("often", place, score=place / 10) for place in (3, 8, 5)),
+        attempt("often", 4, "wrong"),
+    ]
+    board = leaderboard.make_boards(bundle, leaderboard.as_frame(bundle, attempts))
+    places = [*zip(board["rank"], board["team"], strict=True)]
+    assert places == [*enumerate(["often", "sure", "early", "late", "none", "last"], 1)]
+    first = board.iloc[0]
+    assert (first["score"], first["submissions"]) == (0.8, 3)
+
+
 def rows(out: Path) -> list[dict[str, str]]:
     return list(csv.DictReader((out / "leaderboard.csv").read_text().splitlines()))
 
@@ -219,14 +249,20 @@ def test_a_class_has_its_leaderboard_and_nothing_is_scored_twice(
     def score(*flags: object, bundle: Path = path, output: Path = out) -> Done:
         return run([SCRIPT, bundle, "--submissions", handed_in, "--output_dir", output, *flags])
 
+    second, fails = "submission_task_2.csv", "sys.exit('error: row 3 is <i>')"
+    toy_bundle.write_zip(handed_in / "dan.zip", {FIRST: fails}, 1e9 + 60)
+    assert score().returncode == 2
+    names = "task,phase,rank,team,score,standard_error,mask_0,mask_1,submissions,time,file\n"
+    assert (out / "leaderboard.csv").read_text() == names
+    assert "No submission was scored." in read_page((out / "leaderboard.html").read_text()).text
     submit("ann.zip", 1, 0.6)
-    submit("ann/model.zip", 1, "0.1 + 0.2, mask_0=1 / 3", "submission_task_2.csv")
+    submit("ann/model.zip", 1, "0.1 + 0.2, mask_0=1 / 3, mask_1=1 / 8", second)
     submit("bob/first.zip", 2, 0.5)
-    submit("bob/second.ZIP", 3, 0.7)
-    submit("cid.zip", 0, 0.6)
-    assert score().returncode == 0
-    toy_bundle.write_zip(handed_in / "dan.zip", {FIRST: "sys.exit('error: row 3')"}, 1e9 + 60)
-    for minute, name in enumerate(("gus", "eve", "hal")):
+    submit("bob/second.ZIP", 3, "0.7, standard_error=0.2")
+    submit("cid & co.zip", 0, 0.6)
+    score()
+    toy_bundle.write_zip(handed_in / "hal.zip", {FIRST: fails, second: fails}, 1e9 + 80)
+    for minute, name in enumerate(("gus", "eve")):
         (handed_in / f"{name}.zip").write_bytes(b"PK")
         os.utime(handed_in / f"{name}.zip", (1e9 + 40 * minute,) * 2)
     (handed_in / "notes.txt").write_text("")
@@ -237,33 +273,57 @@ def test_a_class_has_its_leaderboard_and_nothing_is_scored_twice(
     assert done.stderr.splitlines() == [
         "error: gus.zip: is not a zip file, or is cut off",
         "error: eve.zip: is not a zip file, or is cut off",
-        "error: dan.zip: Task 1, public: row 3",
-        "error: hal.zip: is not a zip file, or is cut off",
+        "error: dan.zip: Task 1, public: row 3 is <i>",
+        "error: hal.zip: Task 1, public: row 3 is <i>",
+        "error: hal.zip: Task 2, public: row 3 is <i>",
     ]
     assert "note: notes.txt is no zip, and is left out" in done.stdout
-    assert "9 results: 5 scored, 4 failed; 5 of them reused" in done.stdout
-    assert "   1  bob  0.7000\n   2  cid  0.6000\n   3  ann  0.6000\n" in done.stdout
+    assert "10 results: 5 scored, 5 failed; 5 of them reused" in done.stdout
+    board = "   1  bob       0.7000 ± 0.2000\n   2  cid & co  0.6000\n   3  ann       0.6000\n"
+    assert board in done.stdout
     assert mark.read_text() == "....."
     # Earlier comes first.
     assert [(row["rank"], row["team"], row["submissions"]) for row in rows(out)] == [
-        ("1", "bob", "2"), ("2", "cid", "1"), ("3", "ann", "1"), ("1", "ann", "1"),
+        ("1", "bob", "2"), ("2", "cid & co", "1"), ("3", "ann", "1"), ("1", "ann", "1"),
     ]  # fmt: skip
     assert rows(out)[0]["file"] == "bob/second.ZIP"
     # To the last digit.
     assert rows(out)[3] == {
         "task": "2", "phase": "Public", "rank": "1", "team": "ann", "score": repr(0.1 + 0.2),
-        "standard_error": "", "mask_0": repr(1 / 3), "mask_1": "", "submissions": "1",
+        "standard_error": "", "mask_0": repr(1 / 3), "mask_1": "0.125", "submissions": "1",
         "time": "2001-09-09T01:47:40+00:00", "file": "ann/model.zip",
     }  # fmt: skip
+    details = [f"details/{path.name}" for path in (out / "details").iterdir()]
+    page = read_page((out / "leaderboard.html").read_text(), details)
+    assert "Public phase: 9 submissions of 7 teams; written " in page.text
+    first, second_task, masks, failed = page.tables
+    assert (first.heading, second_task.heading) == ("Task 1, public", "Task 2, public")
+    assert first.columns[2:4] == ["Score", "submissions"]
+    assert first.rows == [
+        ["1", "bob", "0.7000 ± 0.2000", "2", "2001-09-09 01:49", "page"],
+        ["2", "cid & co", "0.6000", "1", "2001-09-09 01:46", "page"],
+        ["3", "ann", "0.6000", "1", "2001-09-09 01:47", "page"],
+    ]
+    assert masks.heading == "Mask 0 to Mask 1" and "0.333" in page.folded
+    assert masks.columns == ["team", "Mask 0", "Mask 1"]
+    assert masks.rows == [["ann", "0.333", "0.125"]]
+    # What failed alike on several tasks is there once.
+    assert [row[:2] + row[3:] for row in failed.rows[2:]] == [
+        ["dan.zip", "Task 1, public", "row 3 is <i>"],
+        ["hal.zip", "Task 1, public; Task 2, public", "row 3 is <i>"],
+    ]
+    # One chart: a single team needs none. There is room in it for the 95 % interval, from 0.308.
+    (chart,) = page.charts
+    assert chart.titles == ["bob: 0.7000", "cid & co: 0.6000", "ann: 0.6000"]
+    assert 0.2 <= min(float(text) for text in chart.texts if text[1:2] == ".") <= 0.4
     # The pages of the best of three teams, and of one in another task.
-    page = Page((out / "leaderboard.html").read_text())
     links = [link for link in page.references if link.startswith("details/")]
     values = [(out / link).read_text() for link in links]
     assert values == [f"<p>{value}</p>" for value in (0.7, 0.6, 0.6, 0.1 + 0.2)]
 
     # The next day one more. What failed is tried again: it may have been the machine.
     submit("fay.zip", 9, 0.9)
-    assert "10 results: 6 scored, 4 failed; 5 of them reused" in score().stdout
+    assert "11 results: 6 scored, 5 failed; 5 of them reused" in score().stdout
     assert mark.read_text() == "......"
     places = [(row["team"], row["score"]) for row in rows(out)]
     assert places[:2] == [("fay", "0.9"), ("bob", "0.7")] and len(places) == 5

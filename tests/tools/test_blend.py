@@ -172,19 +172,31 @@ def test_what_cannot_be_blended(kit: Path, fails: Says, words: str, expected: st
     assert sorted((kit / "data/test_output").iterdir()) == before
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no such signal")
+# Goes on after Control-C, as the sample models do.
+GOES_ON = """import pathlib, signal, time
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+for number in range(600):
+    pathlib.Path({sign!r}).write_text(str(number))
+    time.sleep(0.05)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
 @pytest.mark.parametrize(
-    ("words", "number", "expected"),
+    ("words", "name", "said"),
     [
-        (f"tools.blend slow.parquet {FILES[0]} --local", signal.SIGTERM, (143, "")),
-        ("tools.cross_validate task_1/slow.py", signal.SIGINT, (130, "stopped")),
+        (f"tools.blend slow.parquet {FILES[0]} --local", "SIGTERM", ""),
+        ("tools.cross_validate task_1/slow.py", "SIGINT", "stopped"),
+        ("tools.cross_validate task_1/slow.py", "SIGHUP", ""),
     ],
 )
 def test_what_runs_scripts_and_is_interrupted_leaves_nothing_behind(
-    kit: Path, tmp_path: Path, words: str, number: int, expected: tuple[int, str]
+    kit: Path, tmp_path: Path, words: str, name: str, said: str
 ) -> None:
-    sign = tmp_path / "begun"
-    slow = f"import pathlib, time\npathlib.Path({str(sign)!r}).touch()\ntime.sleep(60)"
+    """No file, and neither the script nor what that has started."""
+    sign, below = tmp_path / "alive", tmp_path / "below.py"
+    below.write_text(GOES_ON.format(sign=str(sign)))
+    slow = f"import subprocess, sys\nsubprocess.run([sys.executable, {str(below)!r}])\n"
     (kit / "task_1/slow.py").write_text(slow)
     before = sorted((kit / "data/test_output").iterdir())
     (tmp_path / "temporary").mkdir()
@@ -196,9 +208,13 @@ def test_what_runs_scripts_and_is_interrupted_leaves_nothing_behind(
     while not sign.exists():
         assert process.poll() is None
         time.sleep(0.05)
+    number = getattr(signal, name)
     process.send_signal(number)
     _, printed = process.communicate(timeout=20)
-    assert (process.returncode, printed.strip().split("\n")[-1]) == expected
+    assert (process.returncode, printed.strip().split("\n")[-1]) == (128 + number, said)
+    last = sign.read_text()
+    time.sleep(0.3)
+    assert sign.read_text() == last
     assert list((tmp_path / "temporary").iterdir()) == []
     assert sorted((kit / "data/test_output").iterdir()) == before
 

@@ -1,10 +1,5 @@
-"""Scripts that are run for their user: their faults become one line, and they end with the kit."""
+"""Scripts that are run for their user: their faults become one line."""
 
-import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 from common import layout
@@ -23,37 +18,6 @@ def test_the_last_line_of_a_script_that_fails_is_told(write: Write) -> None:
         script = write("idea.py", text)
         with pytest.raises(InputError, match=expected):
             script_runs.run_script([script], "fold 3")
-
-
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
-def test_no_script_outlives_the_command_that_runs_it(write: Write, tmp_path: Path) -> None:
-    """Also one that goes on after Control-C, as the sample models do, and what it has started."""
-    sign = tmp_path / "alive"
-    below = write(
-        "below.py",
-        "import pathlib, signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
-        f"for k in range(600):\n    pathlib.Path({str(sign)!r}).write_text(str(k))\n"
-        "    time.sleep(0.05)\n",
-    )
-    script = write(
-        "idea.py", f"import subprocess, sys\nsubprocess.run([sys.executable, {str(below)!r}])\n"
-    )
-    code = (
-        "from common import cli\n"
-        "from tools import script_runs\n"
-        f"cli.run(lambda: script_runs.run_script([{str(script)!r}], 'fold 1'))\n"
-    )
-    for number, expected in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)):
-        sign.unlink(missing_ok=True)
-        process = subprocess.Popen([sys.executable, "-c", code], cwd=layout.ROOT)
-        while not sign.exists():
-            assert process.poll() is None
-            time.sleep(0.02)
-        process.send_signal(number)
-        assert process.wait() == expected
-        last = sign.read_text()
-        time.sleep(0.3)
-        assert sign.read_text() == last
 
 
 def test_no_metadata_are_named_that_are_not_there(
