@@ -60,6 +60,7 @@ def test_a_package_that_is_missing_is_named(bare: Path) -> None:
     (pin,) = [line for line in pins if line.startswith("numpy==")]
     for script in (
         "task_1/sample_model_majority.py",
+        "task_4/local_evaluation.py",
         "task_4/numpy/local_evaluation.py",
         "related_challenges/cloze/sample_model_frequent.py",
     ):
