@@ -212,6 +212,39 @@ def test_probabilities_are_written_and_scored(
     assert contradicted in evaluate(*flags)[0]
 
 
+SAYS = """
+    def select_questions(self, masked_data, masked_binary_data, can_query):
+        print("choosing for", len(can_query), "students")
+        self.asked = 0
+        return self.model.select(can_query)
+
+    select_feature = select_questions
+
+    def update_model(self, masked_data, masked_binary_data, can_query):
+        can_query[:] = 0
+
+    def predict(self, masked_data, masked_binary_data):
+        return self.asked + self.model.predict(masked_binary_data.shape)
+"""
+
+
+def test_what_an_entry_prints_changes_and_relies_on_is_told(
+    kit: Path, evaluate: Evaluate, package: Path, tmp_path: Path
+) -> None:
+    entry = package / "submission_model_task_4.py"
+    entry.write_text(entry.read_text() + SAYS)
+    printed, score, page = evaluate("--submission", package)
+    train, valid = read_split(kit / "data/test_input")
+    assert score == pytest.approx(most_popular_score(train, valid))
+    note = "update_model changes can_query: it got a copy, so that has no effect"
+    why = "replaying the games without select_questions, after round 0, predict: raised Attr"
+    assert f"note: {note}\n" in printed and f"no curve: {why}" in printed
+    assert note in page.text and f"No curve: {why}" in page.text
+    output = tmp_path / "entry_output_task_4.txt"
+    assert output.read_text() == f"choosing for {valid.UserId.nunique()} students\n" * 10
+    assert str(output) in printed
+
+
 def test_phases_average_their_ten_masks(
     kit: Path, evaluate: Evaluate, succeeds: Says, package: Path, tmp_path: Path
 ) -> None:
