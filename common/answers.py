@@ -119,9 +119,13 @@ def number_ids(ids: IntArray | pd.Series) -> tuple[IntArray, npt.NDArray[np.int3
 
 
 def find_ids(distinct: IntArray, ids: IntArray | pd.Series) -> npt.NDArray[np.int32]:
-    """Find the place of each id among distinct ones; `len(distinct)` if it is not there."""
-    row = find_rows(distinct, ids)
-    return np.where(row < 0, np.int32(len(distinct)), row)
+    """Find the place of ids among sorted distinct ones; `len(distinct)` if it is not there."""
+    if len(distinct) <= len(ids):
+        row = find_rows(distinct, ids)
+        return np.where(row < 0, np.int32(len(distinct)), row)
+    place = np.searchsorted(distinct, ids)
+    found = distinct[np.minimum(place, len(distinct) - 1)] == ids
+    return np.where(found, place, len(distinct)).astype(np.int32)
 
 
 def find_rows(ids: IntArray | pd.Series, wanted: IntArray | pd.Series) -> npt.NDArray[np.int32]:
