@@ -158,7 +158,7 @@ def _section(bundle: Bundle, task: Task, board: pd.DataFrame) -> dict[str, Any]:
     return {
         "name": task.name,
         "places": places.to_dict("records"),
-        "chart": Html(chart),
+        "chart": chart,
         "n_drawn": len(shown),
         "others": [column.title for column in others],
         "other_rows": other_rows.to_numpy(),

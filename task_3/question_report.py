@@ -159,7 +159,7 @@ def draw(options: pd.DataFrame, by_ability: features.IntArray) -> Html:
     ]
     label = "Share of each quarter of the students that chose each option"
     axis = "quarter of the students, 4 the ablest"
-    return Html(charts.bar_panels(panels, QUARTERS, label=label, axis=axis))
+    return charts.bar_panels(panels, QUARTERS, label=label, axis=axis)
 
 
 def list_feature(name: str, score: pd.Series) -> list[str]:

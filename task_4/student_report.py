@@ -22,7 +22,6 @@ from common.adaptive import entry_files, playing, weights
 from common.adaptive.game import N_ROUNDS, GameState, Reference, Rules
 from common.answers import IntArray
 from common.errors import InputError
-from common.pages import Html
 
 import numpy as np
 from ability import Bank, Course, FloatArray, ask, load_bank
@@ -181,10 +180,10 @@ def student_page(
         # The share of the training students, normal around 0, with a lower ability.
         below=NormalDist().cdf(last.ability),
         below_ends=[NormalDist().cdf(end) for end in (last.low, last.high)],
-        ability_chart=Html(ability_chart),
+        ability_chart=ability_chart,
         asked=asked,
         subject_charts={
-            label: Html(charts.dot_chart(some, label=label, digits=2, limits=(0, 1), axis=axis))
+            label: charts.dot_chart(some, label=label, digits=2, limits=(0, 1), axis=axis)
             for label, some in dots.items()
             if some
         },

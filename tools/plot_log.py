@@ -121,10 +121,7 @@ def draw(runs: list[Run]) -> list[tuple[str, pages.Html]]:
             curve = charts.Curve(label, steps, values, number, key in _TOGETHER)
             drawn.setdefault(_TOGETHER.get(key, key), []).append(curve)
     titled = [(_TITLES.get(key, key), curves) for key, curves in drawn.items() if curves]
-    return [
-        (title, pages.Html(charts.curve_chart(curves, label=title, axis="step")))
-        for title, curves in titled
-    ]
+    return [(title, charts.curve_chart(own, label=title, axis="step")) for title, own in titled]
 
 
 if __name__ == "__main__":

@@ -230,8 +230,7 @@ def draw(table: Table) -> pages.Html:
         if not row.day:
             dot = charts.Dot(row.name, nan, mark=row.score, band=table.random_range)
         dots.append(dot)
-    svg = charts.dot_chart(dots, label=table.heading, digits=4, axis=table.metric)
-    return pages.Html(svg)
+    return charts.dot_chart(dots, label=table.heading, digits=4, axis=table.metric)
 
 
 if __name__ == "__main__":

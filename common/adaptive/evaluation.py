@@ -20,7 +20,6 @@ from common.evaluation import outcomes, score_files
 from common.evaluation.record import LOCAL, Evaluation
 from common.lazy import pd
 from common.made import Made, parse
-from common.pages import Html
 
 import numpy as np
 
@@ -218,8 +217,8 @@ def describe(
         curve = charts.curve_chart(drawn, label=label, axis=axis)
     confusion = np.array(figures["confusion"])
     return evaluation, {
-        "masks": Html(masks),
-        "curve": Html(curve),
+        "masks": masks,
+        "curve": curve,
         "curves": curves,
         "curve_names": names,
         "asked": {} if asked is None else _choose_some(asked, setting.metadata_dir),
