@@ -18,7 +18,7 @@ from statistics import NormalDist
 from typing import Any
 
 from common import charts, cli, io, layout, made, metadata, pages
-from common.adaptive import entry_files, playing, weights
+from common.adaptive import entry_files, evaluation, weights
 from common.adaptive.game import N_ROUNDS, GameState, Reference, Rules
 from common.answers import IntArray
 from common.errors import InputError
@@ -47,8 +47,8 @@ def main() -> None:
     options = parse()
     # The model's weights must be there before anything else is done.
     entry_files.collect(options.package)
-    setting = playing.Setting(options.package, *playing.examined(options))
-    reference = playing.read_students(setting)
+    setting = evaluation.Setting(options.package, *evaluation.examined(options))
+    reference = evaluation.read_students(setting)
     mask = options.mask or next(iter(reference.targets))
     rows = find_students(options, reference, mask)
     bank = load_bank(options.package)
@@ -88,7 +88,7 @@ def parse() -> argparse.Namespace:
     """Read the flags."""
     p = cli.parser(__doc__)
     p.add_argument("--student", type=int, nargs="+", metavar="ID", default=[], help="UserIds")
-    playing.add_data_flags(p)
+    evaluation.add_data_flags(p)
     p.add_argument("--mask", help="column with the hidden answers (default: the file's first)")
     cli.add_number(p, "--questions", N_ROUNDS, "how many are asked at most")
     stop = "end before that once the ability's standard error is at most S, as 0.35"

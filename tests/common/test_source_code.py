@@ -12,7 +12,7 @@ from run_scripts import ROOT
 FOUND = [
     ("task_3/compare_features.py", "task_3/question_features.py common/io.py", "tests/ task_1/"),
     # Imported inside a function.
-    ("tools/check_submission.py", "common/adaptive/playing.py", "tests/ task_1/"),
+    ("tools/check_submission.py", "common/adaptive/evaluation.py", "tests/ task_1/"),
     # task_4/numpy/ has the name of the library, which is not a file of the kit.
     ("task_4/package.py", "common/__init__.py common/cli.py", "tests/ task_4/numpy/"),
 ]
