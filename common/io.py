@@ -469,16 +469,24 @@ def partial_beside(path: Path) -> Path:
     return path.with_name(f".{path.name}.{os.getpid()}.partial")
 
 
+def write(contents: Mapping[Path, str | Table], *, header: bool = True) -> None:
+    """Write texts, as UTF-8 with LF line ends, and tables as `write_csv`: all files or none."""
+    with atomic_write(*contents) as files:
+        for file, content in zip(files, contents.values(), strict=True):
+            if isinstance(content, str):
+                file.write(content.encode())
+            else:
+                write_csv_to(file, content, header=header)
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a text file atomically, as UTF-8 with LF line ends."""
-    with atomic_write(path) as (file,):
-        file.write(text.encode("utf-8"))
+    write({path: text})
 
 
 def write_csv(path: Path, columns: Table, *, header: bool = True) -> None:
     """Write columns, arrays by name or a table, as a CSV file, atomically; NaN is an empty cell."""
-    with atomic_write(path) as (file,):
-        write_csv_to(file, columns, header=header)
+    write({path: columns}, header=header)
 
 
 def write_recorded(

@@ -77,9 +77,7 @@ def make_data_folder(
     for name, of_tasks in ((layout.TRAIN_TASK_1_2, {1, 2}), (layout.TRAIN_TASK_3_4, {4})):
         if of_tasks & set(tasks):
             tables[f"{layout.TRAIN_DIR.name}/{name}"] = answers
-    with io.atomic_write(*(folder / name for name in tables)) as files:
-        for file, table in zip(files, tables.values(), strict=True):
-            io.write_csv_to(file, table)
+    io.write({folder / name: table for name, table in tables.items()})
     return notes
 
 

@@ -70,7 +70,7 @@ def main() -> None:
         "decimal": decimal,
         "options": of_options,
     }
-    written = {}
+    written, folder = {}, options.output_dir
     wanted = options.question
     if not wanted:
         answered = table[(table["ranking"] > 0) & (table["n_answers"] > 0)].sort_values("ranking")
@@ -80,7 +80,7 @@ def main() -> None:
         facts = [("Ranking", cli.show(submitted)), ("Questions", f"{len(question):,}")]
         if len(answered) < len(question):
             facts.append(("Without answers, not shown", f"{len(question) - len(answered):,}"))
-        written["ranking.html"] = pages.render(
+        written[folder / "ranking.html"] = pages.render(
             "questions.html",
             title="Questions at both ends of the ranking",
             facts=facts,
@@ -91,7 +91,7 @@ def main() -> None:
     for number in wanted:
         image = next(iter(sorted(options.images_dir.glob(f"{number}.*"))), None)
         by_ability = features.option_counts_by_ability(data, number)
-        written[f"question_{number}.html"] = pages.render(
+        written[folder / f"question_{number}.html"] = pages.render(
             "question.html",
             title=f"Question {number}",
             image=image and image.resolve().as_uri(),
@@ -102,12 +102,9 @@ def main() -> None:
             features=[list_feature(name, score.loc[number]) for name, score in scores.items()],
             **shared,
         )
-    paths = [options.output_dir / name for name in written]
-    with io.atomic_write(*paths) as files:
-        for file, page in zip(files, written.values(), strict=True):
-            file.write(page.encode())
-    more = f" and {len(paths) - 1} more pages beside it" if len(paths) > 1 else ""
-    print(f"written: {cli.show(paths[0])}{more}")
+    io.write(written)
+    more = f" and {len(written) - 1} more pages beside it" if len(written) > 1 else ""
+    print(f"written: {cli.show(next(iter(written)))}{more}")
 
 
 def compare(feature: Feature, data: QuestionAnswers) -> pd.DataFrame:

@@ -78,9 +78,7 @@ def main() -> None:
             f"{last.ability:+z.2f} ± {last.error:.2f} (standard error), {last.share:.0%} of the "
             "bank expected right"
         )
-    with io.atomic_write(*written) as files:
-        for file, page in zip(files, written.values(), strict=True):
-            file.write(page.encode())
+    io.write(written)
     print(*lines, f"written: {', '.join(map(cli.show, written))}", sep="\n")
 
 

@@ -58,10 +58,9 @@ def write_scores(
         **shown,
     )
     paths = score_paths(output_dir, evaluation.task, evaluation.phase)
-    with io.atomic_write(*paths) as (text_file, page_file):
-        for figure, value in {"score": evaluation.score, **(figures or {})}.items():
-            text_file.write(f"{figure}:{value!r}\n".encode())
-        page_file.write(page.encode())
+    told = {"score": evaluation.score, **(figures or {})}
+    text = "".join(f"{figure}:{value!r}\n" for figure, value in told.items())
+    io.write(dict(zip(paths, (text, page), strict=True)))
     return paths
 
 
