@@ -45,7 +45,7 @@ MIN_OPTIONS = 5
 
 def main() -> None:
     """Load, model, predict, write."""
-    p = exam.model_parser(__doc__, learns=True)
+    p = exam.model_parser(__doc__)
     told = f"what to blend, of {', '.join(MEMBERS)} (default length words)"
     default = ["length", "words"]
     p.add_argument(

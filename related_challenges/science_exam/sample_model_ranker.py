@@ -29,7 +29,7 @@ from sklearn.linear_model import LogisticRegression
 
 def main() -> None:
     """Load, model, predict, write."""
-    options = exam.model_parser(__doc__, learns=True).parse_args()
+    options = exam.model_parser(__doc__).parse_args()
     questions = exam.read_asked(options)
     train, splits = exam.read_train(options, questions)
 
