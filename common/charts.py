@@ -12,11 +12,11 @@ from itertools import accumulate, pairwise, takewhile
 from math import ceil, cos, floor, isnan, log10, nan, pi, sin
 from typing import NamedTuple
 
+from common.arrays import FloatArray
 from common.lazy import pd
 from common.pages import Html
 
 import numpy as np
-import numpy.typing as npt
 
 TEXT, ACCENT, LINE = "currentColor", "rgb(var(--accent))", "var(--line)"
 SOFT = "color-mix(in srgb, currentColor 70%, Canvas)"
@@ -485,7 +485,7 @@ _KEY_STEPS, _KEY_WIDTH, _KEY_HEIGHT = 6, 11.0, 10.0
 
 
 def heat_map(
-    values: npt.NDArray[np.floating],
+    values: FloatArray,
     row_names: Sequence[str],
     column_names: Sequence[str],
     tooltips: Sequence[Sequence[str]],

@@ -7,11 +7,9 @@ which an evaluation stops, and which `tools.check_submission` collects.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from common import io, layout, made, schema, zips
 from common.answers import (
-    IntArray,
     find_repeats,
     find_rows,
     match_ids,
@@ -19,14 +17,13 @@ from common.answers import (
     require_distinct,
     require_distinct_pairs,
 )
+from common.arrays import Array, BoolArray, IntArray
 from common.errors import InputError, Report, quote, stop
 from common.lazy import pd
 from common.schema import Column
 
 import numpy as np
 import numpy.typing as npt
-
-BoolArray = npt.NDArray[np.bool_]
 
 # A zip may unpack to so many bytes, or so many times the list of what to predict; else a bomb.
 _MAX_UNPACKED, _MAX_RATIO = 128 << 20, 20
@@ -71,9 +68,7 @@ def read_ranking_template(path: Path) -> IntArray:
     return question
 
 
-def write_predictions(
-    template: pd.DataFrame, task: int, value: npt.NDArray[Any], path: Path
-) -> None:
+def write_predictions(template: pd.DataFrame, task: int, value: Array, path: Path) -> None:
     """Write a submission of task 1 or 2: the template with one column filled in, and its zip.
 
     Parameters
@@ -100,7 +95,7 @@ def write_predictions(
     _write(table, schema.PREDICTED_COLUMN[task], value, path, layout.submission_name(task))
 
 
-def rank_by_quality(question: IntArray, quality: npt.NDArray[Any]) -> IntArray:
+def rank_by_quality(question: IntArray, quality: Array) -> IntArray:
     """Return ranks, int64, 1 for the highest quality; equals go by QuestionId, NaN goes last."""
     if np.shape(quality) != question.shape:
         raise InputError(
@@ -114,7 +109,7 @@ def rank_by_quality(question: IntArray, quality: npt.NDArray[Any]) -> IntArray:
     return ranking
 
 
-def write_ranking(question: IntArray, quality: npt.NDArray[Any], path: Path) -> None:
+def write_ranking(question: IntArray, quality: Array, path: Path) -> None:
     """Write a submission of task 3 and its zip: the questions, ranked by `rank_by_quality`.
 
     Parameters
@@ -147,9 +142,7 @@ def files_of(path: Path) -> list[Path]:
     return [path, *beside]
 
 
-def _write(
-    table: pd.DataFrame, column: Column, value: npt.NDArray[Any], path: Path, zip_member: str
-) -> None:
+def _write(table: pd.DataFrame, column: Column, value: Array, path: Path, zip_member: str) -> None:
     # A list or a tensor will do as well.
     value = np.asarray(value)
     if value.shape != (len(table),):

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from common import cli, io, layout, simulated
+from common.arrays import Array
 from common.errors import InputError
 from tools.templates import build_templates
 
@@ -27,7 +28,7 @@ import pyarrow as pa
 import pyarrow.compute as pa_compute
 import simulation
 from PIL import Image, ImageDraw, ImageFont
-from simulation import CHUNK, EMPTY, Array, Questions, SchoolSetting
+from simulation import CHUNK, EMPTY, Questions, SchoolSetting
 from subject_tree import Leaves, draw_subject_lists, list_paths, make_subjects
 from tqdm import tqdm
 

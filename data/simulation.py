@@ -7,15 +7,13 @@ states kept apart.
 """
 
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from common.arrays import Array
 from common.errors import InputError
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
-
-Array = npt.NDArray[Any]
 
 # Of a student.
 MIN_ANSWERS = 50

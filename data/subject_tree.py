@@ -4,9 +4,10 @@ Names and ids are invented. As in the official file, a first root holds nearly e
 run from 0 to 3, ids have gaps, and a child's id may be smaller than its parent's.
 """
 
+from common.arrays import Array
+
 import numpy as np
 import pandas as pd
-from simulation import Array
 
 # The lowest subjects that a question belongs to, by internal number.
 Leaves = list[tuple[int, ...]]

@@ -14,12 +14,11 @@ from pathlib import Path
 
 from common import io, layout, schema
 from common.adaptive.game import N_ROUNDS
-from common.answers import IntArray
+from common.arrays import BoolArray, IntArray
 from common.errors import InputError, quote
 
 import leaderboard
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from competition import N_MASKS, ORGANISER_DIR
 
@@ -169,7 +168,7 @@ def _set_students_aside(
     return answers[~answers["UserId"].isin(chosen)]
 
 
-def draw_targets(student: IntArray, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
+def draw_targets(student: IntArray, rng: np.random.Generator) -> BoolArray:
     """Draw a fifth of the answers of each student at random, rounded; a boolean for each answer."""
     drawn = pd.Series(rng.random(len(student))).groupby(student)
     n_targets = (2 * drawn.transform("size") + 5) // 10

@@ -12,6 +12,7 @@ Writes:  data/test_output/question_report/question_21.html …, and ranking.html
 from pathlib import Path
 
 from common import charts, cli, io, layout, made, metadata, pages
+from common.arrays import IntArray
 from common.errors import InputError
 from common.pages import Html
 from common.submission import read_ranking
@@ -143,7 +144,7 @@ def describe_options(data: QuestionAnswers) -> pd.DataFrame:
     return pd.DataFrame({name: column.ravel() for name, column in columns.items()}, index)
 
 
-def draw(options: pd.DataFrame, by_ability: features.IntArray) -> Html:
+def draw(options: pd.DataFrame, by_ability: IntArray) -> Html:
     """Draw who chose which of the options of a question, by `option_counts_by_ability`."""
     in_quarter = by_ability.sum(axis=1)
     is_few = (in_quarter < FEW_ANSWERS).tolist()

@@ -20,11 +20,11 @@ from typing import Any
 from common import charts, cli, io, layout, made, metadata, pages
 from common.adaptive import entry_files, evaluation, weights
 from common.adaptive.game import N_ROUNDS, GameState, Reference, Rules
-from common.answers import IntArray
+from common.arrays import FloatArray, IntArray
 from common.errors import InputError
 
 import numpy as np
-from ability import Bank, Course, FloatArray, ask, load_bank
+from ability import Bank, Course, ask, load_bank
 
 # All intervals hold the truth with this probability, if the model is right.
 _COVERAGE = 0.9

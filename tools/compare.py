@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from common import cli, io, layout, made
+from common.arrays import Array, FloatArray
 from common.errors import InputError, quote
 from common.evaluation import outcomes, ranking
 from common.evaluation.outcomes import Outcomes
@@ -37,9 +38,6 @@ from common.evaluation.record import (
 from tools.tasks import task_of
 
 import numpy as np
-import numpy.typing as npt
-
-FloatArray = npt.NDArray[np.float64]
 
 N_DRAWS = 2000
 _DRAWS_AT_ONCE = 50
@@ -227,7 +225,7 @@ def score_of(task: int, kept: Outcomes) -> float:
     return float(combine(task, kept.count_right().sum(axis=1), kept.counts.sum(axis=1)))
 
 
-def combine(task: int, n_right: npt.NDArray[np.number], n: npt.NDArray[np.number]) -> FloatArray:
+def combine(task: int, n_right: Array, n: Array) -> FloatArray:
     """Return the score from counts of parts, (…, parts); one without answers does not count."""
     shares = n_right / np.where(n, n, np.nan)
     return np.asarray((np.nanmax if task == 3 else np.nanmean)(shares, axis=-1))

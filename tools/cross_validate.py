@@ -30,11 +30,12 @@ from common.adaptive.entry_process import Limits
 from common.adaptive.game import Rules
 from common.adaptive.weights import copy_package, read_origin
 from common.answers import read_answers
+from common.arrays import BoolArray
 from common.errors import InputError, quote
 from common.evaluation import outcomes, record
 from common.evaluation.pairs import score_pairs
 from common.made import Made
-from common.splits import BoolArray, hold_out_answers
+from common.splits import hold_out_answers
 from tools import script_runs
 from tools.script_runs import Fold
 from tools.tasks import task_of

@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 from common import charts, cli, io, layout, made, metadata, metrics, probabilities, schema
 from common.adaptive import entry_files, game
 from common.adaptive.entry_process import EntryProcess, Limits
-from common.adaptive.game import N_ROUNDS, EntryError, FloatArray, Game, Reference, Rules
+from common.adaptive.game import N_ROUNDS, EntryError, Game, Reference, Rules
 from common.adaptive.training import count_questions, for_local_split
 from common.adaptive.weights import TRAINING, describe_origin
 from common.answers import read_answers
+from common.arrays import FloatArray
 from common.errors import InputError
 from common.evaluation import outcomes, score_files
 from common.evaluation.record import LOCAL, Evaluation

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from common.answer_features.groups import GROUPS, NEEDS, fit_model
 from common.answer_features.known import Columns, Known, cut
 from common.answer_features.pairs import SUBJECT_LEVELS, Pairs
-from common.answers import IntArray
+from common.arrays import IntArray
 from common.errors import InputError
 from common.item_response.blocks import in_threads
 

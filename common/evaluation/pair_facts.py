@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from common import cli, io, layout, made, metadata, schema
-from common.answers import IntArray, find_rows, number_ids, pair_keys
+from common.answers import find_rows, number_ids, pair_keys
+from common.arrays import Array, IntArray
 from common.errors import InputError
 from common.lazy import pd
 
@@ -170,14 +171,12 @@ def _count_by_question(answers: pd.DataFrame, question_ids: IntArray, task: int)
     return found
 
 
-def _by_count(count: npt.NDArray[Any]) -> pd.Categorical[str]:
+def _by_count(count: Array) -> pd.Categorical[str]:
     between = [f"{low:,} to {high - 1:,}" for low, high in pairwise(_COUNTS[1:])]
     return _cut(count, _COUNTS, ["none", *between, f"from {_COUNTS[-1]:,}"])
 
 
-def _cut(
-    values: npt.NDArray[Any], starts: Sequence[float], names: Sequence[str]
-) -> pd.Categorical[str]:
+def _cut(values: Array, starts: Sequence[float], names: Sequence[str]) -> pd.Categorical[str]:
     """Return groups of numbers by where each begins, and a last one of what is not known, NaN."""
     place = np.searchsorted(starts, values, side="right") - 1
     return _named(np.where(np.isnan(values), -1, place), *names, _NOT_KNOWN)

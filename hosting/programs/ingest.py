@@ -17,9 +17,9 @@ from common import layout, metrics
 from common.adaptive import evaluation
 from common.adaptive.entry_files import read_entry_file
 from common.adaptive.entry_process import Limits
-from common.adaptive.game import FloatArray
 from common.adaptive.weights import TRAINING
 from common.answers import number_ids
+from common.arrays import FloatArray
 from common.errors import InputError
 from common.io import is_there
 from common.made import parse

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from common import challenge, cli, folds, io
 from common.answers import require_distinct
+from common.arrays import BoolArray, FloatArray
 from common.errors import InputError, Report, quote, stop
-from common.folds import BoolArray, FloatArray
 from common.schema import TEXT, Column
 
 import numpy as np

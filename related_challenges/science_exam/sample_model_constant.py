@@ -8,14 +8,15 @@ Writes:  data/test_output/submission.csv
 Scores:  0.378 on the 200 public questions; only how often each label is right there matters
 """
 
-from common import cli, folds
+from common import cli
+from common.arrays import FloatArray
 
 import exam
 import numpy as np
 import pandas as pd
 
 
-def score(questions: pd.DataFrame) -> folds.FloatArray:
+def score(questions: pd.DataFrame) -> FloatArray:
     """Score all options, (questions, 5)."""
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `questions`. Out: the scores that are returned; the highest is guessed first.

@@ -9,13 +9,14 @@ Scores:  0.58 on the 200 public questions: authors of exams word the right optio
          more care, and so it gets longer. A model that claims to know science should beat this one.
 """
 
-from common import cli, folds
+from common import cli
+from common.arrays import FloatArray
 
 import exam
 import pandas as pd
 
 
-def score(questions: pd.DataFrame) -> folds.FloatArray:
+def score(questions: pd.DataFrame) -> FloatArray:
     """Score all options, (questions, 5)."""
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `questions`. Out: the scores that are returned; the highest is guessed first.

@@ -8,7 +8,8 @@ Writes:  data/test_output/submission.csv
 Scores:  0.30 on the 200 public questions, worse than chance (0.3667); tests/benchmarks says why
 """
 
-from common import cli, folds
+from common import cli
+from common.arrays import FloatArray
 
 import exam
 import numpy as np
@@ -16,7 +17,7 @@ import pandas as pd
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 
-def cosine_with_question(questions: pd.DataFrame) -> folds.FloatArray:
+def cosine_with_question(questions: pd.DataFrame) -> FloatArray:
     """Return the cosine of every option's TF-IDF vector with its question's, (questions, 5)."""
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `questions`. Out: the scores that are returned; the highest is guessed first.

@@ -8,13 +8,14 @@ Writes:  data/test_output/submission.csv
 Scores:  0.38 on the 200 public questions, hardly more than chance (0.3667)
 """
 
-from common import cli, folds
+from common import cli
+from common.arrays import FloatArray
 
 import exam
 import pandas as pd
 
 
-def score(questions: pd.DataFrame) -> folds.FloatArray:
+def score(questions: pd.DataFrame) -> FloatArray:
     """Score all options, (questions, 5)."""
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `questions`. Out: the scores that are returned; the highest is guessed first.

@@ -13,8 +13,8 @@ from typing import Any
 from xml.parsers import expat
 
 from common import challenge, folds, io
+from common.arrays import BoolArray, IntArray
 from common.errors import MAX_SHOWN, InputError, Report, printable, quote, stop
-from common.folds import BoolArray, IntArray
 
 import numpy as np
 import pandas as pd
