@@ -77,10 +77,9 @@ def main() -> None:
     """Load, model, predict, write."""
     parser = cli.sample_model_parser(__doc__, TASK)
     run_log.add_log_flag(parser)
-    flag = parser.add_argument
-    flag("--dimensions", type=int, default=8, metavar="K", help="length of the vectors (default 8)")
-    flag("--iterations", type=int, default=20, metavar="N", help="passes of the fit (default 20)")
-    flag("--seed", type=cli.seed, default=0, metavar="N", help="of the random start (default 0)")
+    cli.add_number(parser, "--dimensions", 8, "length of the vectors", int, "K")
+    cli.add_number(parser, "--iterations", 20, "passes of the fit", int)
+    cli.add_number(parser, "--seed", 0, "of the random start")
     options = parser.parse_args()
     if min(options.dimensions, options.iterations) < 1:
         raise InputError("--dimensions and --iterations must be at least 1")

@@ -38,9 +38,8 @@ def main() -> None:
     """Read the command line, learn the weights, blend, write."""
     p = cli.parser(__doc__)
     p.add_argument("files", nargs="+", type=Path, metavar="FILE", help="probabilities to blend")
-    p.add_argument(
-        "--weights", nargs="+", type=float, metavar="W", help="one for each file, at least 0"
-    )
+    told = "one for each file, at least 0"
+    p.add_argument("--weights", nargs="+", type=float, metavar="W", help=told)
     p.add_argument("--local", action="store_true", help="of the local split, as in sample models")
     p.set_defaults(metadata_dir="", probabilities=None)
     cli.add_folder(p, "--input_dir", "data/train_data")

@@ -35,9 +35,8 @@ def main() -> None:
     """Read the logs, write the page."""
     p = cli.parser(__doc__)
     p.add_argument("logs", nargs="+", type=Path, metavar="LOG", help="what --log wrote")
-    p.add_argument(
-        "--output", type=Path, metavar="FILE", help="the page (default: the first log's, .html)"
-    )
+    told = "the page (default: the first log's, .html)"
+    p.add_argument("--output", type=Path, metavar="FILE", help=told)
     options = p.parse_args()
     output = options.output or options.logs[0].with_suffix(".html")
     cli.require_outputs([output], options.logs)

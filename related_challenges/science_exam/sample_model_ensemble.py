@@ -47,11 +47,7 @@ MIN_OPTIONS = 5
 def main() -> None:
     """Load, model, predict, write."""
     p = exam.model_parser(__doc__)
-    told = f"what to blend, of {', '.join(MEMBERS)} (default length words)"
-    default = ["length", "words"]
-    p.add_argument(
-        "--members", nargs="+", choices=MEMBERS, default=default, metavar="NAME", help=told
-    )
+    cli.add_names(p, "--members", "what to blend, of", MEMBERS, ["length", "words"])
     options = p.parse_args()
     questions = exam.read_asked(options)
     train, splits = exam.read_train(options, questions)
