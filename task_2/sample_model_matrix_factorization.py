@@ -21,20 +21,17 @@ Control-C ends the fit early and predicts with what it has learned so far.
 
 from common import cli, progress, run_log, submission
 from common.answers import find_ids, number_ids, read_answers
+from common.arrays import FloatArray, IntArray
 from common.errors import InputError
 from common.probabilities import write_probabilities
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from scipy.special import expit
 
 TASK = 2
 # Chosen on answers held out of training data. The penalty of abilities is 1, to set their scale.
 EASINESS_PENALTY, FIRST_LOADING_PENALTY, LOADING_PENALTY = 1.0, 10.0, 30.0
-
-FloatArray = npt.NDArray[np.floating]
-IntArray = npt.NDArray[np.int32]
 
 
 def compute_logits(

@@ -160,7 +160,8 @@ def option_entropy(data: QuestionAnswers) -> FloatArray:
 @feature(1, "neither trivial nor hopeless")
 def correct_entropy(data: QuestionAnswers) -> FloatArray:
     """Entropy of right and wrong, in bits (Shannon 1948): a feature of several winners of 2020."""
-    return binary_entropy(correct_rate(data))
+    rate = correct_rate(data)
+    return entropy(np.stack([rate, 1 - rate], axis=1))
 
 
 @feature(1, "clear, and quickly answered")
@@ -302,11 +303,6 @@ def entropy(counts: Array) -> FloatArray:
     bits = np.log2(share, out=np.zeros_like(share), where=share > 0)
     result: FloatArray = np.where(total > 0, -(share * bits).sum(axis=1) + 0.0, np.nan)
     return result
-
-
-def binary_entropy(rate: FloatArray) -> FloatArray:
-    """Entropy in bits of an event that happens with each rate; NaN stays NaN."""
-    return entropy(np.stack([rate, 1 - rate], axis=1))
 
 
 def option_counts(data: QuestionAnswers) -> IntArray:

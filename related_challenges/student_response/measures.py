@@ -21,10 +21,10 @@ PUBLISHED = Path(__file__).with_name("published.csv")
 
 def count(gold: Sequence[str], predicted: Sequence[str], ways: int) -> pd.DataFrame:
     """Count predicted labels (rows, ``uninterpretable`` last) by gold ones, both made coarser."""
-    coarser = {name: responses.coarsen(name, ways) for name in {*gold, *predicted}}
+    kept = [*responses.LABEL_SETS[ways], responses.UNINTERPRETABLE]
+    coarser = {name: name if name in kept else "incorrect" for name in {*gold, *predicted}}
     counts = pd.crosstab(pd.Series(predicted).map(coarser), pd.Series(gold).map(coarser))
-    labels = responses.LABEL_SETS[ways]
-    return counts.reindex([*labels, responses.UNINTERPRETABLE], columns=labels, fill_value=0)
+    return counts.reindex(kept, columns=kept[:-1], fill_value=0)
 
 
 def evaluate(counts: pd.DataFrame) -> pd.DataFrame:

@@ -249,11 +249,6 @@ def write(options: argparse.Namespace, answers: pd.DataFrame, prediction: IntArr
 # ---- Predictions -----------------------------------------------------------------------------
 
 
-def coarsen(name: str, ways: int) -> str:
-    """Return the label of a set of 2, 3 or 5 that corresponds to one of any set."""
-    return name if name in (*LABEL_SETS[ways], UNINTERPRETABLE) else "incorrect"
-
-
 def read_predictions(path: Path, answers: pd.DataFrame, report: Report = stop) -> list[str]:
     """Read and check a submission: the label predicted for every answer, in their order."""
     allowed = {name: name for name in (*(labels_of(answers) or ALL_LABELS), UNINTERPRETABLE)}
