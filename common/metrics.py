@@ -61,9 +61,7 @@ _N_BINS = 10
 
 
 def score_probabilities(
-    truth: IntArray,
-    probability: FloatArray,
-    predicted: IntArray | None = None,
+    truth: IntArray, probability: FloatArray, predicted: IntArray | None = None
 ) -> ProbabilityScores:
     """Score probabilities, (answers, categories); truth and prediction are categories from 0."""
     # scikit-learn takes a second to import, and only this function needs it.

@@ -26,9 +26,7 @@ def hold_out_answers(n_answers: int, share: float, seed: int | Sequence[int]) ->
 
 
 def run(
-    doc: str | None,
-    train_name: str,
-    split: Callable[[pd.DataFrame, int], dict[str, pd.DataFrame]],
+    doc: str | None, train_name: str, split: Callable[[pd.DataFrame, int], dict[str, pd.DataFrame]]
 ) -> None:
     """Split the answers that the flags name by `split`, which returns parts by file; record it."""
     p = cli.parser(doc)

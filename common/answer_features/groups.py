@@ -279,11 +279,7 @@ def _habits_in(key: tuple[str, ...], pairs: Pairs, known: Known, asked: IntArray
 
 
 def _means_in(
-    key: tuple[str, ...],
-    pairs: Pairs,
-    known: Known,
-    asked: IntArray,
-    values: Iterable[FloatArray],
+    key: tuple[str, ...], pairs: Pairs, known: Known, asked: IntArray, values: Iterable[FloatArray]
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Yield means of known answers in what the key names, shrunk towards 0; and how many."""
     number = pairs.number(*key)

@@ -96,9 +96,7 @@ def unit_length(vectors: FloatArray) -> FloatArray:
     return np.asarray(vectors / np.maximum(length, 1e-9), np.float32)
 
 
-def find_candidates(
-    phase: recommend.Phase,
-) -> tuple[pd.DataFrame, pd.DataFrame, FloatArray]:
+def find_candidates(phase: recommend.Phase) -> tuple[pd.DataFrame, pd.DataFrame, FloatArray]:
     """Return candidates of the test users, not yet clicked, by user (place among them) and item
     (number): score, the sum of similarities to the user's clicks, later ones more; rank by score,
     from 0 (`N_SIMILAR` for all later ones); share of the user's best score; closeness, the cosine

@@ -87,10 +87,7 @@ def masked_part(phase: recommend.Phase, part: int) -> tuple[NDArray[np.float32],
 
 
 def describe(
-    phase: recommend.Phase,
-    neighbours: pd.DataFrame,
-    vectors: FloatArray,
-    found: pd.DataFrame,
+    phase: recommend.Phase, neighbours: pd.DataFrame, vectors: FloatArray, found: pd.DataFrame
 ) -> NDArray[np.float32]:
     """Return the features of candidates, shape (candidates, features)."""
     n_found, item = len(found), found["item"].to_numpy()

@@ -49,9 +49,7 @@ def item_similarity(phase: recommend.Phase) -> csr_array:
     return csr_array((np.tile(weight, 2) * scale, (clicked, scored)), shape=(n_items, n_items))
 
 
-def pairs_of_clicks(
-    phase: recommend.Phase,
-) -> tuple[IntArray, IntArray, FloatArray]:
+def pairs_of_clicks(phase: recommend.Phase) -> tuple[IntArray, IntArray, FloatArray]:
     """Return pairs of clicks of one user, neighbours first: the earlier, the later, the weight."""
     pairs = [
         np.flatnonzero(phase.user[:-distance] == phase.user[distance:])
