@@ -8,6 +8,7 @@ from common.arrays import Array
 
 import numpy as np
 import pandas as pd
+from simulation import Rng
 
 # The lowest subjects that a question belongs to, by internal number.
 Leaves = list[tuple[int, ...]]
@@ -79,7 +80,7 @@ def list_paths(subjects: pd.DataFrame, leaves: Leaves) -> list[str]:
 
 
 def draw_subject_lists(
-    rng: np.random.Generator, subjects: pd.DataFrame, n_questions: int, n_topics: int
+    rng: Rng, subjects: pd.DataFrame, n_questions: int, n_topics: int
 ) -> tuple[Leaves, Array]:
     """Draw each question's leaves, mostly one, and topic, of `n_topics`; int32 (n_questions,)."""
     leaves_of = [*subjects[subjects["Level"] == 3].groupby("parent").groups.values()]
