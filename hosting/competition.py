@@ -70,8 +70,7 @@ def describe(plan: Plan) -> str:
 
 
 def _render(name: str, **facts: Any) -> str:
-    folder = HERE / "pages"
-    environment = pages.environment(folder, autoescape=False, keep_trailing_newline=True)
+    environment = pages.environment(HERE / "pages", autoescape=False, keep_trailing_newline=True)
     # JSON is YAML.
     environment.filters["quoted"] = lambda text: json.dumps(text, ensure_ascii=False)
     return environment.get_template(name).render(facts)
