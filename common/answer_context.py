@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from common import io, layout, metadata, schema
-from common.answers import IntArray, number_ids
+from common.answers import number_ids
+from common.arrays import IntArray
 from common.item_response import cluster_questions
 
 import numpy as np

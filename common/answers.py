@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from common import io, schema
+from common.arrays import Array, IntArray
 from common.errors import InputError, Report, printable, quote, stop
 from common.lazy import pd
 
 import numpy as np
 import numpy.typing as npt
-
-IntArray = io.IntArray
 
 # Ids up to here, or up to four times the number of answers, are numbered by a lookup table.
 _SMALL_TABLE = 10_000_000
@@ -193,9 +192,7 @@ def require_distinct_pairs(
     return repeats
 
 
-def require_distinct(
-    source: io.Source, column: str, ids: npt.NDArray[Any], report: Report = stop
-) -> None:
+def require_distinct(source: io.Source, column: str, ids: Array, report: Report = stop) -> None:
     """Report if an id, a text or a number, appears twice; what could not be read does not count."""
     is_text = ids.dtype == object
     rows = find_repeats(np.where(ids == "", -1, pd.factorize(ids)[0]) if is_text else ids)
@@ -212,7 +209,7 @@ def require_distinct(
 def match_ids(
     source: io.Source,
     column: str,
-    found: npt.NDArray[Any],
+    found: Array,
     expected: Sequence[Any],
     expected_in: str,
     report: Report = stop,

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from common import cli, folds, io, layout, made, simulated
-from common.answers import IntArray, match_ids
+from common.answers import match_ids
+from common.arrays import IntArray
 from common.errors import InputError, Report, quote
 from common.schema import TEXT, Column
 

@@ -6,7 +6,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TextIO, cast
 
@@ -167,6 +167,19 @@ def add_number(
     kind = kind or (seed if flag == "--seed" else count)
     told = _with_default(what, default)
     p.add_argument(flag, type=kind, metavar=metavar, default=default, help=told)
+
+
+def add_names(
+    p: argparse.ArgumentParser,
+    flag: str,
+    what: str,
+    names: Collection[str],
+    default: Sequence[str] | str,
+) -> None:
+    """Add a flag that takes some of the names; a default that depends on files is told in words."""
+    shown, chosen = (default, None) if isinstance(default, str) else (" ".join(default), default)
+    told = _with_default(f"{what} {', '.join(names)}", shown)
+    p.add_argument(flag, nargs="+", choices=names, metavar="NAME", default=chosen, help=told)
 
 
 def _with_default(what: str, default: object) -> str:

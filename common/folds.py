@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from common import io, made
 from common.answers import match_ids
+from common.arrays import BoolArray, IntArray
 from common.errors import InputError
 from common.schema import INT32, TEXT, Column
 
@@ -14,10 +14,6 @@ import numpy.typing as npt
 
 ID = Column("id", TEXT)
 _FOLD = Column("fold", INT32, 0, 9_999)
-
-IntArray = io.IntArray
-FloatArray = npt.NDArray[np.floating[Any]]
-BoolArray = npt.NDArray[np.bool_]
 
 
 def assign_folds(group: IntArray, n_folds: int, seed: int | Sequence[int]) -> npt.NDArray[np.int32]:

@@ -28,6 +28,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
+from common.arrays import Array, BoolArray, FloatArray
 from common.errors import InputError, Report, printable, quote, stop
 from common.layout import ROOT, where_to_get
 from common.lazy import pd
@@ -37,7 +38,6 @@ from common.schema import DATE, INT8, INT32, TEXT, UNREADABLE, Column
 import numpy as np
 import numpy.typing as npt
 
-IntArray = npt.NDArray[np.integer[Any]]
 Table: TypeAlias = "Mapping[str, Any] | pd.DataFrame"
 
 SHOWN = 3
@@ -334,9 +334,9 @@ def _check(cells: pd.Series, column: Column) -> pd.Series:
     return pd.Series(values.astype(column.dtype), copy=False)
 
 
-def _are_valid(values: npt.NDArray[Any], column: Column) -> npt.NDArray[np.bool_]:
+def _are_valid(values: Array, column: Column) -> BoolArray:
     """Return which numbers a column may hold, shape (rows,); NaN is an empty cell."""
-    valid: npt.NDArray[np.bool_] = (values >= column.low) & (values <= column.high)
+    valid: BoolArray = (values >= column.low) & (values <= column.high)
     if values.dtype.kind == "f":
         if column.whole:
             valid &= values == np.round(values)
@@ -346,7 +346,7 @@ def _are_valid(values: npt.NDArray[Any], column: Column) -> npt.NDArray[np.bool_
 
 
 def require_valid(
-    path: Path, column: Column, values: npt.NDArray[Any], first_row: int, verb: str = "is"
+    path: Path, column: Column, values: Array, first_row: int, verb: str = "is"
 ) -> None:
     """Raise `InputError` if a column may not hold some numbers, whose rows are counted from one."""
     valid = _are_valid(values, column)
@@ -418,7 +418,7 @@ def _require_text(source: Source, header: Sequence[str], number: int, row: Seque
         raise InputError(f"{source.name}: {column}row {number} is not UTF-8 text")
 
 
-def to_ids(numbers: pd.Series | npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.int32]:
+def to_ids(numbers: pd.Series | FloatArray) -> npt.NDArray[np.int32]:
     """Return ids that were read as floats, because some are empty, as int32; -1 where empty."""
     return np.where(np.isnan(numbers), UNREADABLE, numbers).astype(np.int32)
 
@@ -469,16 +469,24 @@ def partial_beside(path: Path) -> Path:
     return path.with_name(f".{path.name}.{os.getpid()}.partial")
 
 
+def write(contents: Mapping[Path, str | Table], *, header: bool = True) -> None:
+    """Write texts, as UTF-8 with LF line ends, and tables as `write_csv`: all files or none."""
+    with atomic_write(*contents) as files:
+        for file, content in zip(files, contents.values(), strict=True):
+            if isinstance(content, str):
+                file.write(content.encode())
+            else:
+                write_csv_to(file, content, header=header)
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a text file atomically, as UTF-8 with LF line ends."""
-    with atomic_write(path) as (file,):
-        file.write(text.encode("utf-8"))
+    write({path: text})
 
 
 def write_csv(path: Path, columns: Table, *, header: bool = True) -> None:
     """Write columns, arrays by name or a table, as a CSV file, atomically; NaN is an empty cell."""
-    with atomic_write(path) as (file,):
-        write_csv_to(file, columns, header=header)
+    write({path: columns}, header=header)
 
 
 def write_recorded(

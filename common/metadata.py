@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from common import io, layout, schema
-from common.answers import IntArray, find_rows, require_distinct
+from common.answers import find_rows, require_distinct
+from common.arrays import IntArray
 from common.errors import InputError, quote
 from common.lazy import pd
 from common.schema import Column

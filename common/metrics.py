@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
+from common.arrays import Array, FloatArray, IntArray
 from common.lazy import pd
 
 import numpy as np
 import numpy.typing as npt
 
-IntArray = npt.NDArray[np.integer[Any]]
-FloatArray = npt.NDArray[np.float64]
 
-
-def accuracy(truth: npt.NDArray[Any], prediction: npt.NDArray[Any]) -> float:
+def accuracy(truth: Array, prediction: Array) -> float:
     """Share of predictions that equal the truth (tasks 1, 2 and 4), arrays of one shape."""
     if truth.shape != prediction.shape:
         raise ValueError(f"truth has shape {truth.shape}, prediction {prediction.shape}")
@@ -64,9 +61,7 @@ _N_BINS = 10
 
 
 def score_probabilities(
-    truth: IntArray,
-    probability: npt.NDArray[np.floating[Any]],
-    predicted: IntArray | None = None,
+    truth: IntArray, probability: FloatArray, predicted: IntArray | None = None
 ) -> ProbabilityScores:
     """Score probabilities, (answers, categories); truth and prediction are categories from 0."""
     # scikit-learn takes a second to import, and only this function needs it.
@@ -104,7 +99,7 @@ def score_probabilities(
 # ---- Intervals -----------------------------------------------------------------------------------
 
 
-def clustered_standard_error(right: npt.NDArray[Any], cluster: IntArray) -> float:
+def clustered_standard_error(right: Array, cluster: IntArray) -> float:
     """Return a share's standard error by clusters from 0 (Liang and Zeger 1986); NaN for one."""
     deviation = np.bincount(cluster, right - np.mean(right))
     n_clusters = int((np.bincount(cluster) > 0).sum())

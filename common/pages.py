@@ -27,30 +27,26 @@ class Html(str):
 
 def render(name: str, **facts: Any) -> str:
     """Return what a template makes of facts: a complete page, of characters that UTF-8 has."""
-    text = _environment().get_template(name).render(facts)
+    text = environment().get_template(name).render(facts)
     return text.encode(errors="backslashreplace").decode()
 
 
 def part(name: str, *args: Any, **options: Any) -> Html:
     """Return what a macro of `macros.html` makes, for pages that are put together elsewhere."""
-    macro = getattr(_environment().get_template("macros.html").module, name)
+    macro = getattr(environment().get_template("macros.html").module, name)
     return Html(macro(*args, **options))
 
 
 @cache
-def _environment() -> "Environment":
+def environment(folder: Path = TEMPLATES, **options: Any) -> "Environment":
+    """Return Jinja2's environment of a folder of templates, by default those of pages."""
     # Only what writes a page waits for this import.
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["breakable"] = _breakable
-    return environment
+    options = {"autoescape": True, "trim_blocks": True, "lstrip_blocks": True, **options}
+    found = Environment(loader=FileSystemLoader(folder), undefined=StrictUndefined, **options)
+    found.filters["breakable"] = _breakable
+    return found
 
 
 def _breakable(text: str) -> Html:

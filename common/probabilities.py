@@ -9,19 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from common import io, made, schema
 from common.answers import find_repeats, pair_keys
+from common.arrays import Array, FloatArray
 from common.errors import InputError, quote
 from common.lazy import pd
 from common.schema import Column
 from common.submission import find_pairs
 
 import numpy as np
-import numpy.typing as npt
-
-FloatArray = npt.NDArray[np.float32]
 
 _NAMES = {1: ["ProbabilityCorrect"], 2: [f"ProbabilityOption{o}" for o in schema.OPTIONS]}
 _NAMES[4] = _NAMES[1]
@@ -54,7 +51,7 @@ class Probabilities:
 
 
 def write_probabilities(
-    template: pd.DataFrame, task: int, probability: npt.NDArray[np.floating[Any]], path: Path | None
+    template: pd.DataFrame, task: int, probability: FloatArray, path: Path | None
 ) -> None:
     """Write probabilities for every row of a template, atomically; nothing if no path is given.
 
@@ -145,7 +142,7 @@ def read_probabilities(path: Path, task: int | None = None) -> Probabilities:
     return Probabilities(path, task, pairs, value, origin)
 
 
-def _read_column(path: Path, cells: pd.Series, column: Column) -> npt.NDArray[Any]:
+def _read_column(path: Path, cells: pd.Series, column: Column) -> Array:
     empty = cells.isna().to_numpy()
     if empty.any():
         raise InputError(

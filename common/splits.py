@@ -6,13 +6,11 @@ from collections.abc import Callable, Sequence
 
 from common import cli, io, layout, schema
 from common.answers import read_answers
+from common.arrays import BoolArray
 from common.errors import InputError
 from common.lazy import pd
 
 import numpy as np
-import numpy.typing as npt
-
-BoolArray = npt.NDArray[np.bool_]
 
 PAIR_COLUMNS = ("QuestionId", "UserId", "AnswerId")
 # Of the answers of tasks 1 and 2, of the students of task 4, and of the answers of these.
@@ -28,9 +26,7 @@ def hold_out_answers(n_answers: int, share: float, seed: int | Sequence[int]) ->
 
 
 def run(
-    doc: str | None,
-    train_name: str,
-    split: Callable[[pd.DataFrame, int], dict[str, pd.DataFrame]],
+    doc: str | None, train_name: str, split: Callable[[pd.DataFrame, int], dict[str, pd.DataFrame]]
 ) -> None:
     """Split the answers that the flags name by `split`, which returns parts by file; record it."""
     p = cli.parser(doc)

@@ -7,26 +7,15 @@ which an evaluation stops, and which `tools.check_submission` collects.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-from common import io, layout, made, schema, zips
-from common.answers import (
-    IntArray,
-    find_repeats,
-    find_rows,
-    match_ids,
-    pair_keys,
-    require_distinct,
-    require_distinct_pairs,
-)
+from common import answers, io, layout, made, schema, zips
+from common.arrays import Array, BoolArray, IntArray
 from common.errors import InputError, Report, quote, stop
 from common.lazy import pd
 from common.schema import Column
 
 import numpy as np
 import numpy.typing as npt
-
-BoolArray = npt.NDArray[np.bool_]
 
 # A zip may unpack to so many bytes, or so many times the list of what to predict; else a bomb.
 _MAX_UNPACKED, _MAX_RATIO = 128 << 20, 20
@@ -56,7 +45,7 @@ def read_template(path: Path) -> pd.DataFrame:
     if schema.ANSWER_ID.name in io.read_header(source):
         columns.append(schema.ANSWER_ID_OR_EMPTY)
     template = io.read_table(source, columns, keep_others=True)
-    require_distinct_pairs(source, template)
+    answers.require_distinct_pairs(source, template)
     if schema.ANSWER_ID.name in template:
         template[schema.ANSWER_ID.name] = io.to_ids(template[schema.ANSWER_ID.name])
     return template
@@ -67,13 +56,11 @@ def read_ranking_template(path: Path) -> IntArray:
     made.require_current([path])
     source = io.file_source(path)
     question = io.read_table(source, [schema.QUESTION_ID])["QuestionId"].to_numpy()
-    require_distinct(source, "QuestionId", question)
+    answers.require_distinct(source, "QuestionId", question)
     return question
 
 
-def write_predictions(
-    template: pd.DataFrame, task: int, value: npt.NDArray[Any], path: Path
-) -> None:
+def write_predictions(template: pd.DataFrame, task: int, value: Array, path: Path) -> None:
     """Write a submission of task 1 or 2: the template with one column filled in, and its zip.
 
     Parameters
@@ -100,7 +87,7 @@ def write_predictions(
     _write(table, schema.PREDICTED_COLUMN[task], value, path, layout.submission_name(task))
 
 
-def rank_by_quality(question: IntArray, quality: npt.NDArray[Any]) -> IntArray:
+def rank_by_quality(question: IntArray, quality: Array) -> IntArray:
     """Return ranks, int64, 1 for the highest quality; equals go by QuestionId, NaN goes last."""
     if np.shape(quality) != question.shape:
         raise InputError(
@@ -114,7 +101,7 @@ def rank_by_quality(question: IntArray, quality: npt.NDArray[Any]) -> IntArray:
     return ranking
 
 
-def write_ranking(question: IntArray, quality: npt.NDArray[Any], path: Path) -> None:
+def write_ranking(question: IntArray, quality: Array, path: Path) -> None:
     """Write a submission of task 3 and its zip: the questions, ranked by `rank_by_quality`.
 
     Parameters
@@ -147,9 +134,7 @@ def files_of(path: Path) -> list[Path]:
     return [path, *beside]
 
 
-def _write(
-    table: pd.DataFrame, column: Column, value: npt.NDArray[Any], path: Path, zip_member: str
-) -> None:
+def _write(table: pd.DataFrame, column: Column, value: Array, path: Path, zip_member: str) -> None:
     # A list or a tensor will do as well.
     value = np.asarray(value)
     if value.shape != (len(table),):
@@ -203,7 +188,7 @@ def read_pair_values(source: io.Source, column: Column, report: Report = stop) -
     if report is not stop:
         pairs.loc[(pairs[ids] == schema.UNREADABLE).any(axis=1), ids] = schema.UNREADABLE
     # Repeats have been reported; they must not count as extra rows as well.
-    pairs.loc[require_distinct_pairs(source, pairs, report), ids] = schema.UNREADABLE
+    pairs.loc[answers.require_distinct_pairs(source, pairs, report), ids] = schema.UNREADABLE
     return pairs
 
 
@@ -212,11 +197,11 @@ def find_pairs(
 ) -> tuple[IntArray, BoolArray]:
     """Return rows of wanted pairs, -1 if missing, which is reported; and which rows are extra."""
     keys, wanted_keys = (
-        pair_keys(pairs["UserId"], pairs["QuestionId"]) for pairs in (found, wanted)
+        answers.pair_keys(pairs["UserId"], pairs["QuestionId"]) for pairs in (found, wanted)
     )
     # Mostly both files have one order: no need to sort them.
     same_order = np.array_equal(keys, wanted_keys)
-    rows = np.arange(len(keys)) if same_order else find_rows(keys, wanted_keys)
+    rows = np.arange(len(keys)) if same_order else answers.find_rows(keys, wanted_keys)
     missing = np.flatnonzero(rows < 0)
     extra = keys >= 0
     # If no row could be read at all, that has been reported already.
@@ -252,12 +237,13 @@ def read_ranking(path: Path, template: Path, report: Report = stop) -> pd.Series
     source = submission_source(path, 3, template, report)
     columns = (schema.QUESTION_ID, schema.RANKING)
     question, ranking = io.read_table(source, columns, report=report).to_numpy().T
-    match_ids(source, "QuestionId", question, expected.tolist(), "the template", report)
+    answers.match_ids(source, "QuestionId", question, expected.tolist(), "the template", report)
     ranks = np.arange(1, len(expected) + 1)
     outside = np.flatnonzero(~np.isin(ranking, [schema.UNREADABLE, *ranks]))
     unused = np.setdiff1d(ranks, ranking)
     also = f" and rank {unused[0]} is missing" if len(unused) else ""
-    for rows, verb, more in ((outside, "is", ""), (find_repeats(ranking), "repeats rank", also)):
+    repeats = answers.find_repeats(ranking)
+    for rows, verb, more in ((outside, "is", ""), (repeats, "repeats rank", also)):
         for row in rows[:1].tolist():
             report(
                 f"{source.name}: column 'ranking': row {source.row_number(row)} {verb} "

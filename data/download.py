@@ -56,10 +56,7 @@ def main() -> None:
     p = cli.parser(__doc__)
     p.add_argument("--archive", type=Path, metavar="FILE", help="do not fetch, use this archive")
     p.add_argument("--url", default=URL, help="a mirror of the archive")
-    told = f"some of {', '.join(PARTS)} (default {' '.join(DEFAULT_PARTS)})"
-    p.add_argument(
-        "--parts", nargs="+", choices=PARTS, default=DEFAULT_PARTS, metavar="NAME", help=told
-    )
+    cli.add_names(p, "--parts", "some of", PARTS, DEFAULT_PARTS)
     cli.add_folder(p, "--output_dir", layout.DATA_DIR)
     run_log.add_log_flag(p)
     options = p.parse_args()

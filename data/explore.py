@@ -90,9 +90,7 @@ def main() -> None:
                 compact=compact,
             )
         bar.update()
-    with io.atomic_write(*texts) as opened:
-        for file, text in zip(opened, texts.values(), strict=True):
-            file.write(text.encode())
+    io.write(texts)
     for path in texts:
         print(f"written: {cli.show(path)}")
 

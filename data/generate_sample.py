@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from common import cli, io, layout, simulated
+from common.arrays import Array
 from common.errors import InputError
 from tools.templates import build_templates
 
@@ -27,7 +28,7 @@ import pyarrow as pa
 import pyarrow.compute as pa_compute
 import simulation
 from PIL import Image, ImageDraw, ImageFont
-from simulation import CHUNK, EMPTY, Array, Questions, SchoolSetting
+from simulation import CHUNK, EMPTY, Questions, Rng, SchoolSetting
 from subject_tree import Leaves, draw_subject_lists, list_paths, make_subjects
 from tqdm import tqdm
 
@@ -140,7 +141,7 @@ def settings(size: str, n_questions: int | None = None) -> tuple[SchoolSetting, 
     return first, second
 
 
-def simulate(rng: np.random.Generator, setting: SchoolSetting, subjects: pd.DataFrame) -> School:
+def simulate(rng: Rng, setting: SchoolSetting, subjects: pd.DataFrame) -> School:
     """Simulate one group of tasks."""
     leaves, topic = draw_subject_lists(rng, subjects, setting.n_questions, setting.n_topics)
     most = int(setting.n_questions * MOST_ANSWERED)
@@ -190,7 +191,7 @@ def simulate(rng: np.random.Generator, setting: SchoolSetting, subjects: pd.Data
     return School(setting, answers, students, questions, question_id, leaves, limits)
 
 
-def change_keys(rng: np.random.Generator, school: School) -> None:
+def change_keys(rng: Rng, school: School) -> None:
     """Change the key in the earlier answers to three questions, as official tasks 3/4 have it."""
     answers = school.answers
     counts = answers["QuestionId"].value_counts().reindex(school.question_id, fill_value=0)
@@ -224,7 +225,7 @@ def chunks(n_rows: int) -> Iterator[slice]:
     return (slice(start, start + CHUNK) for start in range(0, n_rows, CHUNK))
 
 
-def split_tasks_1_2(rng: np.random.Generator, school: School) -> Tables:
+def split_tasks_1_2(rng: Rng, school: School) -> Tables:
     """Split the answers at random, 80/10/10."""
     order = rng.permutation(len(school.answers)).astype(np.int32)
     n_train = len(order) * 4 // 5
@@ -239,7 +240,7 @@ def split_tasks_1_2(rng: np.random.Generator, school: School) -> Tables:
         yield name, (own.iloc[rows[at]] for at in chunks(len(rows)))
 
 
-def split_tasks_3_4(rng: np.random.Generator, school: School) -> Tables:
+def split_tasks_3_4(rng: Rng, school: School) -> Tables:
     """Split the students into training, public and private."""
     answers = school.answers.iloc[rng.permutation(len(school.answers))]
     masks = [f"IsTarget_{mask}" for mask in range(N_MASKS)]
@@ -254,7 +255,7 @@ def split_tasks_3_4(rng: np.random.Generator, school: School) -> Tables:
         yield name, [own.assign(**hidden)]
 
 
-def describe_answers(rng: np.random.Generator, school: School) -> Iterator[pd.DataFrame]:
+def describe_answers(rng: Rng, school: School) -> Iterator[pd.DataFrame]:
     """Return the circumstances of all answers, and some rows whose AnswerId is empty."""
     answers, setting = school.answers, school.setting
     n, n_empty = len(answers), max(2, len(answers) // 20_000)
@@ -289,7 +290,7 @@ def describe_answers(rng: np.random.Generator, school: School) -> Iterator[pd.Da
         yield pd.DataFrame(columns)
 
 
-def describe_students(rng: np.random.Generator, school: School) -> pd.DataFrame:
+def describe_students(rng: Rng, school: School) -> pd.DataFrame:
     """Return gender, date of birth and pupil premium, each often unknown, of all students."""
     setting, n = school.setting, len(school.students)
     has_birth = rng.random(n) >= setting.no_birth_date
@@ -314,7 +315,7 @@ def describe_students(rng: np.random.Generator, school: School) -> pd.DataFrame:
     return pd.DataFrame(columns).iloc[rng.permutation(n)]
 
 
-def judge(rng: np.random.Generator, school: School) -> Tables:
+def judge(rng: Rng, school: School) -> Tables:
     """Return what five simulated experts say about pairs of questions, half of them public."""
     questions = school.questions
     n = len(school.question_id)
@@ -349,7 +350,7 @@ def judge(rng: np.random.Generator, school: School) -> Tables:
         yield f"{TEST}/{layout.answers_name(3, phase)}", [table.iloc[rows]]
 
 
-def describe(rng: np.random.Generator, school: School, subjects: pd.DataFrame, end: str) -> Tables:
+def describe(rng: Rng, school: School, subjects: pd.DataFrame, end: str) -> Tables:
     """Return the metadata, of files whose names end so."""
     lists = list_paths(subjects, school.leaves)
     questions = pd.DataFrame({"QuestionId": school.question_id, "SubjectId": lists})
@@ -358,7 +359,7 @@ def describe(rng: np.random.Generator, school: School, subjects: pd.DataFrame, e
     yield f"{METADATA}/answer_{end}", describe_answers(rng, school)
 
 
-def write_images(rng: np.random.Generator, folder: Path, school: School) -> None:
+def write_images(rng: Rng, folder: Path, school: School) -> None:
     """Draw a small picture of every question: number, a sum, four options, the usual key right."""
     folder.mkdir(parents=True)
     font = ImageFont.load_default(IMAGE_FONT_SIZE)

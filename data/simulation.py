@@ -7,15 +7,13 @@ states kept apart.
 """
 
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from common.arrays import Array
 from common.errors import InputError
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
-
-Array = npt.NDArray[Any]
 
 # Of a student.
 MIN_ANSWERS = 50
@@ -41,6 +39,7 @@ SITTING = {"student": np.int32, "quiz": np.int32, "cohort": np.int32, "start": n
 ANSWER = {"sitting": np.int32, "student": np.int32, "question": np.int32, "slot": np.int8}
 
 
+Rng = np.random.Generator
 # One school's size and character, by the names in SIZES and CHARACTER of `generate_sample.py`.
 SchoolSetting = SimpleNamespace
 
@@ -64,9 +63,7 @@ class Questions(NamedTuple):
     attraction_slope: Array  # change of that logit with ability; float32 (n, 4)
 
 
-def draw_counts(
-    rng: np.random.Generator, n: int, total: int, quantiles: tuple[float, ...], high: int
-) -> Array:
+def draw_counts(rng: Rng, n: int, total: int, quantiles: tuple[float, ...], high: int) -> Array:
     """Draw n counts from MIN_ANSWERS to high of an exact sum, of the shape that quantiles give."""
     low = MIN_ANSWERS
     shape = np.interp(rng.random(n), np.linspace(0, 1, len(quantiles)), quantiles) - quantiles[0]
@@ -88,7 +85,7 @@ def draw_counts(
     return counts
 
 
-def draw_quizzes(rng: np.random.Generator, topic: Array, n_quizzes: int) -> Array:
+def draw_quizzes(rng: Rng, topic: Array, n_quizzes: int) -> Array:
     """Cut all questions, sorted by topic, into quizzes, round after round; int32 (n_quizzes,
     QUIZ_LENGTH), no question twice in a quiz, and each in one if there are enough.
     """
@@ -101,7 +98,7 @@ def draw_quizzes(rng: np.random.Generator, topic: Array, n_quizzes: int) -> Arra
 
 
 def draw_incidence(
-    rng: np.random.Generator, setting: SchoolSetting, targets: Array, quizzes: Array, level: Array
+    rng: Rng, setting: SchoolSetting, targets: Array, quizzes: Array, level: Array
 ) -> Incidence:
     """Draw who meets which question: students with so many answers, `targets`, int64 (n_students,),
     in quizzes, int32 (n_quizzes, QUIZ_LENGTH), of levels from 0 to 1.
@@ -166,7 +163,7 @@ def draw_incidence(
     return _lift_rare_questions(rng, setting, incidence, cohort, quizzes)
 
 
-def _draw_cohorts(rng: np.random.Generator, targets: Array, n_cohorts: int) -> Array:
+def _draw_cohorts(rng: Rng, targets: Array, n_cohorts: int) -> Array:
     """Put students of about the same activity into cohorts of unequal size."""
     order = np.argsort(np.log(targets) + rng.normal(0, 0.5, len(targets)))
     weights = rng.gamma(4, size=n_cohorts)
@@ -177,9 +174,7 @@ def _draw_cohorts(rng: np.random.Generator, targets: Array, n_cohorts: int) -> A
     return rng.permutation(n_cohorts)[cohort]
 
 
-def _draw_lists(
-    rng: np.random.Generator, popularity: Array, level: Array, n_listed: Array, width: float
-) -> Array:
+def _draw_lists(rng: Rng, popularity: Array, level: Array, n_listed: Array, width: float) -> Array:
     """Draw each cohort's list of different quizzes, popular ones of its level first: sorting
     exponential waiting times draws by weight, one after the other (Efraimidis & Spirakis 2006).
     """
@@ -209,11 +204,7 @@ def _school_minute(day: Array) -> Array:
 
 
 def _add_alone(
-    rng: np.random.Generator,
-    setting: SchoolSetting,
-    incidence: Incidence,
-    cohort: Array,
-    more: pd.DataFrame,
+    rng: Rng, setting: SchoolSetting, incidence: Incidence, cohort: Array, more: pd.DataFrame
 ) -> Incidence:
     """Add answers (student, quiz, question) of students on their own: a sitting for each quiz."""
     more = more.sort_values(["student", "quiz"], kind="stable")
@@ -231,7 +222,7 @@ def _add_alone(
 
 
 def _go_on_alone(
-    rng: np.random.Generator,
+    rng: Rng,
     setting: SchoolSetting,
     incidence: Incidence,
     targets: Array,
@@ -296,11 +287,7 @@ def _quiz_of(quizzes: Array, n_questions: int) -> Array:
 
 
 def _lift_rare_questions(
-    rng: np.random.Generator,
-    setting: SchoolSetting,
-    incidence: Incidence,
-    cohort: Array,
-    quizzes: Array,
+    rng: Rng, setting: SchoolSetting, incidence: Incidence, cohort: Array, quizzes: Array
 ) -> Incidence:
     """Exchange answers to common questions for answers to questions that have too few."""
     n_questions, least = setting.n_questions, setting.min_answers_per_question
@@ -337,9 +324,7 @@ def _lift_rare_questions(
         incidence = _add_alone(rng, setting, incidence, cohort, given)
 
 
-def draw_questions(
-    rng: np.random.Generator, setting: SchoolSetting, topic: Array, counts: Array
-) -> Questions:
+def draw_questions(rng: Rng, setting: SchoolSetting, topic: Array, counts: Array) -> Questions:
     """Draw how the questions work, of these topics and numbers of answers, (n_questions,)."""
     n = len(topic)
     # Questions that are set often are a little easier.
@@ -368,9 +353,7 @@ def draw_questions(
     )
 
 
-def draw_abilities(
-    rng: np.random.Generator, cohort: Array, n_cohorts: int, area_of_topic: Array
-) -> Array:
+def draw_abilities(rng: Rng, cohort: Array, n_cohorts: int, area_of_topic: Array) -> Array:
     """Draw abilities, in logits, along the subject tree; float32 (n_students, n_topics)."""
     n_students, n_topics = len(cohort), len(area_of_topic)
     between = rng.standard_normal(n_cohorts, np.float32) * np.sqrt(COHORT_SHARE)
@@ -383,7 +366,7 @@ def draw_abilities(
     return ability.astype(np.float32)
 
 
-def draw_form(rng: np.random.Generator, sittings: pd.DataFrame) -> Array:
+def draw_form(rng: Rng, sittings: pd.DataFrame) -> Array:
     """Draw what quiz, class and day add to students' abilities; logits, float32 (n_sittings,)."""
     n = len(sittings)
     form = QUIZ_SD * np.sqrt(1 - COHORT_QUIZ_SHARE) * rng.standard_normal(n, np.float32)
@@ -396,7 +379,7 @@ def draw_form(rng: np.random.Generator, sittings: pd.DataFrame) -> Array:
 
 
 def draw_choices(
-    rng: np.random.Generator, incidence: Incidence, questions: Questions, ability: Array
+    rng: Rng, incidence: Incidence, questions: Questions, ability: Array
 ) -> tuple[Array, Array, dict[str, float]]:
     """Draw the options chosen, 0 to 3, and confidences, 0 to 100 or EMPTY, int8 (n_answers,), from
     abilities, float32 (n_students, n_topics); return also the accuracies of predicting right or

@@ -4,9 +4,11 @@ Names and ids are invented. As in the official file, a first root holds nearly e
 run from 0 to 3, ids have gaps, and a child's id may be smaller than its parent's.
 """
 
+from common.arrays import Array
+
 import numpy as np
 import pandas as pd
-from simulation import Array
+from simulation import Rng
 
 # The lowest subjects that a question belongs to, by internal number.
 Leaves = list[tuple[int, ...]]
@@ -78,7 +80,7 @@ def list_paths(subjects: pd.DataFrame, leaves: Leaves) -> list[str]:
 
 
 def draw_subject_lists(
-    rng: np.random.Generator, subjects: pd.DataFrame, n_questions: int, n_topics: int
+    rng: Rng, subjects: pd.DataFrame, n_questions: int, n_topics: int
 ) -> tuple[Leaves, Array]:
     """Draw each question's leaves, mostly one, and topic, of `n_topics`; int32 (n_questions,)."""
     leaves_of = [*subjects[subjects["Level"] == 3].groupby("parent").groups.values()]

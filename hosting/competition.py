@@ -6,7 +6,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from common import io
+from common import io, pages
 from common.evaluation.record import TASK_TITLES
 
 import yaml
@@ -70,15 +70,7 @@ def describe(plan: Plan) -> str:
 
 
 def _render(name: str, **facts: Any) -> str:
-    # `--help` does without this import.
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(HERE / "pages"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        keep_trailing_newline=True,
-    )
+    environment = pages.environment(HERE / "pages", autoescape=False, keep_trailing_newline=True)
     # JSON is YAML.
     environment.filters["quoted"] = lambda text: json.dumps(text, ensure_ascii=False)
     return environment.get_template(name).render(facts)

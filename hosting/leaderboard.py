@@ -54,11 +54,10 @@ def write(bundle: Bundle, phase: str, attempts: Sequence[dict[str, Any]], folder
             print(f"{place:>4}  {printable(team, width):<{width}}  {score}")
         print()
     written = f"written {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
-    paths = [folder / name for name in ("leaderboard.html", "leaderboard.csv")]
-    with io.atomic_write(*paths) as (page_file, csv_file):
-        page_file.write(as_page(bundle, phase, boards, frame, written).encode("utf-8"))
-        io.write_csv_to(csv_file, as_table(bundle, phase, boards))
-    print(f"written: {cli.show(paths[0])}")
+    page = folder / "leaderboard.html"
+    text, table = as_page(bundle, phase, boards, frame, written), as_table(bundle, phase, boards)
+    io.write({page: text, page.with_suffix(".csv"): table})
+    print(f"written: {cli.show(page)}")
 
 
 def as_frame(bundle: Bundle, attempts: Sequence[dict[str, Any]]) -> pd.DataFrame:
@@ -158,7 +157,7 @@ def _section(bundle: Bundle, task: Task, board: pd.DataFrame) -> dict[str, Any]:
     return {
         "name": task.name,
         "places": places.to_dict("records"),
-        "chart": Html(chart),
+        "chart": chart,
         "n_drawn": len(shown),
         "others": [column.title for column in others],
         "other_rows": other_rows.to_numpy(),

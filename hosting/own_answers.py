@@ -14,12 +14,11 @@ from pathlib import Path
 
 from common import io, layout, schema
 from common.adaptive.game import N_ROUNDS
-from common.answers import IntArray
+from common.arrays import BoolArray, IntArray
 from common.errors import InputError, quote
 
 import leaderboard
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from competition import N_MASKS, ORGANISER_DIR
 
@@ -77,9 +76,7 @@ def make_data_folder(
     for name, of_tasks in ((layout.TRAIN_TASK_1_2, {1, 2}), (layout.TRAIN_TASK_3_4, {4})):
         if of_tasks & set(tasks):
             tables[f"{layout.TRAIN_DIR.name}/{name}"] = answers
-    with io.atomic_write(*(folder / name for name in tables)) as files:
-        for file, table in zip(files, tables.values(), strict=True):
-            io.write_csv_to(file, table)
+    io.write({folder / name: table for name, table in tables.items()})
     return notes
 
 
@@ -171,7 +168,7 @@ def _set_students_aside(
     return answers[~answers["UserId"].isin(chosen)]
 
 
-def draw_targets(student: IntArray, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
+def draw_targets(student: IntArray, rng: np.random.Generator) -> BoolArray:
     """Draw a fifth of the answers of each student at random, rounded; a boolean for each answer."""
     drawn = pd.Series(rng.random(len(student))).groupby(student)
     n_targets = (2 * drawn.transform("size") + 5) // 10

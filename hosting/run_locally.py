@@ -165,10 +165,7 @@ def _score_one(bundle: Bundle, phase: Phase, tasks: list[Task], options: argpars
 
 
 def _score_folder(
-    bundle: Bundle,
-    digest: str,
-    phases: list[tuple[Phase, list[Task]]],
-    options: argparse.Namespace,
+    bundle: Bundle, digest: str, phases: list[tuple[Phase, list[Task]]], options: argparse.Namespace
 ) -> int:
     """Score a folder of submissions, once or whenever it changes; return how many failed."""
     places = []

@@ -50,20 +50,9 @@ def main() -> None:
     parser = cli.sample_model_parser(__doc__, TASK)
     cli.add_metadata_flag(parser)
     run_log.add_log_flag(parser)
-    parser.add_argument(
-        "--features",
-        nargs="+",
-        choices=list(answer_features.GROUPS),
-        metavar="GROUP",
-        help=f"of {', '.join(answer_features.GROUPS)} (default: those there, without options)",
-    )
-    parser.add_argument(
-        "--seed",
-        type=cli.seed,
-        metavar="N",
-        default=0,
-        help="of what is held out and of the trees (default 0)",
-    )
+    default = "those there, without options"
+    cli.add_names(parser, "--features", "some of", answer_features.GROUPS, default)
+    cli.add_number(parser, "--seed", 0, "of what is held out and of the trees")
     options = parser.parse_args()
     paths = cli.sample_model_paths(options, TASK)
     template = submission.read_template(paths.template)

@@ -21,20 +21,17 @@ Control-C ends the fit early and predicts with what it has learned so far.
 
 from common import cli, progress, run_log, submission
 from common.answers import find_ids, number_ids, read_answers
+from common.arrays import FloatArray, IntArray
 from common.errors import InputError
 from common.probabilities import write_probabilities
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from scipy.special import expit
 
 TASK = 2
 # Chosen on answers held out of training data. The penalty of abilities is 1, to set their scale.
 EASINESS_PENALTY, FIRST_LOADING_PENALTY, LOADING_PENALTY = 1.0, 10.0, 30.0
-
-FloatArray = npt.NDArray[np.floating]
-IntArray = npt.NDArray[np.int32]
 
 
 def compute_logits(
@@ -77,10 +74,9 @@ def main() -> None:
     """Load, model, predict, write."""
     parser = cli.sample_model_parser(__doc__, TASK)
     run_log.add_log_flag(parser)
-    flag = parser.add_argument
-    flag("--dimensions", type=int, default=8, metavar="K", help="length of the vectors (default 8)")
-    flag("--iterations", type=int, default=20, metavar="N", help="passes of the fit (default 20)")
-    flag("--seed", type=cli.seed, default=0, metavar="N", help="of the random start (default 0)")
+    cli.add_number(parser, "--dimensions", 8, "length of the vectors", int, "K")
+    cli.add_number(parser, "--iterations", 20, "passes of the fit", int)
+    cli.add_number(parser, "--seed", 0, "of the random start")
     options = parser.parse_args()
     if min(options.dimensions, options.iterations) < 1:
         raise InputError("--dimensions and --iterations must be at least 1")

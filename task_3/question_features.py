@@ -12,14 +12,12 @@ from typing import Any, NamedTuple
 
 from common import io, item_response, layout, metadata, schema
 from common.answers import number_ids, read_answers
+from common.arrays import Array, BoolArray, FloatArray, IntArray
 from common.errors import InputError
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-
-IntArray = npt.NDArray[np.integer[Any]]
-FloatArray = npt.NDArray[np.float64]
 
 # A wrong option works as a distractor if it draws at least this share of the answers
 # (Haladyna & Downing 1993, "How many options is enough for a multiple-choice test item?").
@@ -57,7 +55,7 @@ class QuestionAnswers(NamedTuple):
         """Average a value of every answer within each question; NaN where nobody answered."""
         return _ratio(self.sums(value), self.n_answers)
 
-    def take(self, rows: "pd.Series | npt.NDArray[np.bool_]") -> "QuestionAnswers":
+    def take(self, rows: "pd.Series | BoolArray") -> "QuestionAnswers":
         """Return some of the answers; the questions and students stay numbered as they are."""
         return self._replace(answers=self.answers[rows])
 
@@ -162,7 +160,8 @@ def option_entropy(data: QuestionAnswers) -> FloatArray:
 @feature(1, "neither trivial nor hopeless")
 def correct_entropy(data: QuestionAnswers) -> FloatArray:
     """Entropy of right and wrong, in bits (Shannon 1948): a feature of several winners of 2020."""
-    return binary_entropy(correct_rate(data))
+    rate = correct_rate(data)
+    return entropy(np.stack([rate, 1 - rate], axis=1))
 
 
 @feature(1, "clear, and quickly answered")
@@ -296,7 +295,7 @@ def shrink(feature: Feature, data: QuestionAnswers, seed: int = 0) -> FloatArray
 # ---- Building blocks --------------------------------------------------------------------------
 
 
-def entropy(counts: npt.NDArray[Any]) -> FloatArray:
+def entropy(counts: Array) -> FloatArray:
     """Entropy in bits of every row of counts, shape (rows, categories); NaN for a row of zeros."""
     total = counts.sum(axis=1)
     share = _ratio(counts, total[:, None])
@@ -304,11 +303,6 @@ def entropy(counts: npt.NDArray[Any]) -> FloatArray:
     bits = np.log2(share, out=np.zeros_like(share), where=share > 0)
     result: FloatArray = np.where(total > 0, -(share * bits).sum(axis=1) + 0.0, np.nan)
     return result
-
-
-def binary_entropy(rate: FloatArray) -> FloatArray:
-    """Entropy in bits of an event that happens with each rate; NaN stays NaN."""
-    return entropy(np.stack([rate, 1 - rate], axis=1))
 
 
 def option_counts(data: QuestionAnswers) -> IntArray:
@@ -333,7 +327,7 @@ def option_counts_by_ability(data: QuestionAnswers, question: int, n_groups: int
     return _count(group, answers["AnswerValue"] - 1, (n_groups, data.n_options))
 
 
-def _works(data: QuestionAnswers) -> npt.NDArray[np.bool_]:
+def _works(data: QuestionAnswers) -> BoolArray:
     """Return which options are wrong and draw enough answers, shape (questions, options)."""
     counts, n = option_counts(data), data.n_answers[:, None]
     right = data.questions["CorrectAnswer"].to_numpy()[:, None]
@@ -375,6 +369,6 @@ def _count(row: npt.ArrayLike, column: npt.ArrayLike, shape: tuple[int, int]) ->
     return np.bincount(cell, minlength=shape[0] * shape[1]).reshape(shape)
 
 
-def _ratio(total: npt.NDArray[Any], n: npt.NDArray[Any]) -> FloatArray:
+def _ratio(total: Array, n: Array) -> FloatArray:
     """Divide; NaN where there is nothing to divide by."""
     return np.where(n > 0, total / np.maximum(n, 1), np.nan)

@@ -12,6 +12,7 @@ Writes:  data/test_output/question_report/question_21.html …, and ranking.html
 from pathlib import Path
 
 from common import charts, cli, io, layout, made, metadata, pages
+from common.arrays import IntArray
 from common.errors import InputError
 from common.pages import Html
 from common.submission import read_ranking
@@ -70,7 +71,7 @@ def main() -> None:
         "decimal": decimal,
         "options": of_options,
     }
-    written = {}
+    written, folder = {}, options.output_dir
     wanted = options.question
     if not wanted:
         answered = table[(table["ranking"] > 0) & (table["n_answers"] > 0)].sort_values("ranking")
@@ -80,7 +81,7 @@ def main() -> None:
         facts = [("Ranking", cli.show(submitted)), ("Questions", f"{len(question):,}")]
         if len(answered) < len(question):
             facts.append(("Without answers, not shown", f"{len(question) - len(answered):,}"))
-        written["ranking.html"] = pages.render(
+        written[folder / "ranking.html"] = pages.render(
             "questions.html",
             title="Questions at both ends of the ranking",
             facts=facts,
@@ -91,7 +92,7 @@ def main() -> None:
     for number in wanted:
         image = next(iter(sorted(options.images_dir.glob(f"{number}.*"))), None)
         by_ability = features.option_counts_by_ability(data, number)
-        written[f"question_{number}.html"] = pages.render(
+        written[folder / f"question_{number}.html"] = pages.render(
             "question.html",
             title=f"Question {number}",
             image=image and image.resolve().as_uri(),
@@ -102,12 +103,9 @@ def main() -> None:
             features=[list_feature(name, score.loc[number]) for name, score in scores.items()],
             **shared,
         )
-    paths = [options.output_dir / name for name in written]
-    with io.atomic_write(*paths) as files:
-        for file, page in zip(files, written.values(), strict=True):
-            file.write(page.encode())
-    more = f" and {len(paths) - 1} more pages beside it" if len(paths) > 1 else ""
-    print(f"written: {cli.show(paths[0])}{more}")
+    io.write(written)
+    more = f" and {len(written) - 1} more pages beside it" if len(written) > 1 else ""
+    print(f"written: {cli.show(next(iter(written)))}{more}")
 
 
 def compare(feature: Feature, data: QuestionAnswers) -> pd.DataFrame:
@@ -146,7 +144,7 @@ def describe_options(data: QuestionAnswers) -> pd.DataFrame:
     return pd.DataFrame({name: column.ravel() for name, column in columns.items()}, index)
 
 
-def draw(options: pd.DataFrame, by_ability: features.IntArray) -> Html:
+def draw(options: pd.DataFrame, by_ability: IntArray) -> Html:
     """Draw who chose which of the options of a question, by `option_counts_by_ability`."""
     in_quarter = by_ability.sum(axis=1)
     is_few = (in_quarter < FEW_ANSWERS).tolist()
@@ -159,7 +157,7 @@ def draw(options: pd.DataFrame, by_ability: features.IntArray) -> Html:
     ]
     label = "Share of each quarter of the students that chose each option"
     axis = "quarter of the students, 4 the ablest"
-    return Html(charts.bar_panels(panels, QUARTERS, label=label, axis=axis))
+    return charts.bar_panels(panels, QUARTERS, label=label, axis=axis)
 
 
 def list_feature(name: str, score: pd.Series) -> list[str]:

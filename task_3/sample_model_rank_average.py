@@ -24,14 +24,7 @@ def main() -> None:
     """Load, model, predict, write."""
     parser = cli.sample_model_parser(__doc__, TASK)
     cli.add_metadata_flag(parser)
-    parser.add_argument(
-        "--features",
-        nargs="+",
-        choices=FEATURES,
-        default=CHOSEN,
-        metavar="NAME",
-        help=f"some of: {', '.join(FEATURES)} (default {' '.join(CHOSEN)})",
-    )
+    cli.add_names(parser, "--features", "some of", FEATURES, CHOSEN)
     options = parser.parse_args()
     paths = cli.sample_model_paths(options, TASK)
     question = submission.read_ranking_template(paths.template)

@@ -15,14 +15,11 @@ from typing import Any, NamedTuple
 
 from common import source_code
 from common.adaptive.game import GameState, Reference, Rules
-from common.answers import IntArray
+from common.arrays import FloatArray, IntArray
 from common.errors import InputError
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
-
-FloatArray = npt.NDArray[np.floating[Any]]
 
 # Draws from a student's posterior, for the intervals of subjects.
 N_DRAWS = 2000

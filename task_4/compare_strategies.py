@@ -271,7 +271,7 @@ def report(title: str, games: Games, options: argparse.Namespace) -> dict[str, A
         tables[caption] = pd.DataFrame(columns, pd.Index(others, name="strategy"))
     return {
         "title": title,
-        "curves": pages.Html(curves),
+        "curves": curves,
         "tables": tables,
         "notes": [
             f"{name} exceeds the limit of exposure {n} times: no other question was left"

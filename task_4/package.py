@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 from common import cli, io, layout, zips
-from common.adaptive import entry_files, playing, training
+from common.adaptive import entry_files, evaluation, training
 
 
 def main() -> None:
@@ -24,7 +24,7 @@ def main() -> None:
     p.add_argument("package", type=Path, help="folder of the package, such as task_4/numpy")
     cli.add_folder(p, "--output_dir", layout.SUBMISSION_DIR)
     p.add_argument("--output_file", default="submission_task_4.zip", help="default %(default)s")
-    playing.add_flags(p)
+    evaluation.add_flags(p)
     options = p.parse_args()
     output = options.output_dir / options.output_file
     files = entry_files.collect(options.package)
@@ -33,8 +33,8 @@ def main() -> None:
         with io.atomic_write(draft) as (file,):
             zips.write_zip_to(file, files)
         (train,), metadata_dir = training.training_paths(options)
-        rules, limits = playing.rules_and_limits(options)
-        playing.dry_run(draft, train, metadata_dir, rules, limits)
+        how = evaluation.rules_and_limits(options)
+        evaluation.dry_run(evaluation.Setting(draft, train, train, metadata_dir, *how))
         with io.atomic_write(output) as (file,):
             file.write(draft.read_bytes())
     print(f"dry run: the ten rounds ran in an empty folder that held {', '.join(sorted(files))}")

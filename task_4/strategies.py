@@ -22,12 +22,9 @@ guessing c; x = slopes · ability + quiz effect + intercept is Gaussian for each
 import copy
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
+from common.arrays import BoolArray, FloatArray, IntArray
 
-BoolArray = npt.NDArray[np.bool_]
-FloatArray = npt.NDArray[np.floating[Any]]
-IntArray = npt.NDArray[np.integer[Any]]
+import numpy as np
 
 _NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(11)
 

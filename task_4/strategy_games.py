@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from common import metrics
 from common.adaptive.game import GameState, Reference, Rules
+from common.arrays import BoolArray, FloatArray, IntArray
 from common.errors import InputError
 from common.source_code import load_module
 
@@ -16,7 +17,7 @@ import numpy as np
 import pandas as pd
 import strategies
 from ability import Bank, reveal
-from strategies import BoolArray, FloatArray, IntArray, Posterior
+from strategies import Posterior
 
 PACKAGE = Path(__file__).parent / "item_response"
 OWN = "most_right_predictions"

@@ -18,14 +18,13 @@ from statistics import NormalDist
 from typing import Any
 
 from common import charts, cli, io, layout, made, metadata, pages
-from common.adaptive import entry_files, playing, weights
+from common.adaptive import entry_files, evaluation, weights
 from common.adaptive.game import N_ROUNDS, GameState, Reference, Rules
-from common.answers import IntArray
+from common.arrays import FloatArray, IntArray
 from common.errors import InputError
-from common.pages import Html
 
 import numpy as np
-from ability import Bank, Course, FloatArray, ask, load_bank
+from ability import Bank, Course, ask, load_bank
 
 # All intervals hold the truth with this probability, if the model is right.
 _COVERAGE = 0.9
@@ -48,8 +47,8 @@ def main() -> None:
     options = parse()
     # The model's weights must be there before anything else is done.
     entry_files.collect(options.package)
-    setting = playing.Setting(options.package, *playing.examined(options))
-    reference = playing.read_students(setting)
+    setting = evaluation.Setting(options.package, *evaluation.examined(options))
+    reference = evaluation.read_students(setting)
     mask = options.mask or next(iter(reference.targets))
     rows = find_students(options, reference, mask)
     bank = load_bank(options.package)
@@ -79,9 +78,7 @@ def main() -> None:
             f"{last.ability:+z.2f} ± {last.error:.2f} (standard error), {last.share:.0%} of the "
             "bank expected right"
         )
-    with io.atomic_write(*written) as files:
-        for file, page in zip(files, written.values(), strict=True):
-            file.write(page.encode())
+    io.write(written)
     print(*lines, f"written: {', '.join(map(cli.show, written))}", sep="\n")
 
 
@@ -89,7 +86,7 @@ def parse() -> argparse.Namespace:
     """Read the flags."""
     p = cli.parser(__doc__)
     p.add_argument("--student", type=int, nargs="+", metavar="ID", default=[], help="UserIds")
-    playing.add_data_flags(p)
+    evaluation.add_data_flags(p)
     p.add_argument("--mask", help="column with the hidden answers (default: the file's first)")
     cli.add_number(p, "--questions", N_ROUNDS, "how many are asked at most")
     stop = "end before that once the ability's standard error is at most S, as 0.35"
@@ -181,10 +178,10 @@ def student_page(
         # The share of the training students, normal around 0, with a lower ability.
         below=NormalDist().cdf(last.ability),
         below_ends=[NormalDist().cdf(end) for end in (last.low, last.high)],
-        ability_chart=Html(ability_chart),
+        ability_chart=ability_chart,
         asked=asked,
         subject_charts={
-            label: Html(charts.dot_chart(some, label=label, digits=2, limits=(0, 1), axis=axis))
+            label: charts.dot_chart(some, label=label, digits=2, limits=(0, 1), axis=axis)
             for label, some in dots.items()
             if some
         },

@@ -15,21 +15,17 @@ beside them, which `python task_1/local_evaluation.py` scores as any other's.
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from common import cli, layout, made, schema, source_code, submission
 from common.answers import read_answers
+from common.arrays import FloatArray, IntArray
 from common.errors import InputError
 from common.probabilities import Probabilities, read_probabilities, write_probabilities
 from common.splits import hold_out_answers
 from tools import script_runs
 
 import numpy as np
-import numpy.typing as npt
 from tqdm import tqdm
-
-FloatArray = npt.NDArray[np.floating[Any]]
-IntArray = npt.NDArray[np.int64]
 
 _HELD_OUT = 0.2
 # Probabilities are kept this far from 0, whose logarithm no weight could outweigh.
@@ -42,9 +38,8 @@ def main() -> None:
     """Read the command line, learn the weights, blend, write."""
     p = cli.parser(__doc__)
     p.add_argument("files", nargs="+", type=Path, metavar="FILE", help="probabilities to blend")
-    p.add_argument(
-        "--weights", nargs="+", type=float, metavar="W", help="one for each file, at least 0"
-    )
+    told = "one for each file, at least 0"
+    p.add_argument("--weights", nargs="+", type=float, metavar="W", help=told)
     p.add_argument("--local", action="store_true", help="of the local split, as in sample models")
     p.set_defaults(metadata_dir="", probabilities=None)
     cli.add_folder(p, "--input_dir", "data/train_data")

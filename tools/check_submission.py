@@ -22,7 +22,7 @@ import tempfile
 from pathlib import Path
 
 from common import cli, io, layout, schema, submission
-from common.adaptive import entry_files, playing
+from common.adaptive import entry_files, evaluation
 from common.adaptive.entry_files import ENTRY_FILE, unpack
 from common.adaptive.entry_runner import KIT
 from tools.tasks import task_of
@@ -46,7 +46,7 @@ def main() -> None:
     cli.add_folder(p, "--input_dir", "data/train_data")
     told = "answers to compare with (default those of the task)"
     p.add_argument("--train_data", metavar="FILE", help=told)
-    playing.add_flags(p)
+    evaluation.add_flags(p)
     options, others = p.parse_known_args()
     if options.task is None and options.challenge is None:
         place = Path(os.path.realpath(options.file))
@@ -143,10 +143,11 @@ def check_entry(options: argparse.Namespace, _task: int, faults: list[str]) -> l
     train_dir = options.input_dir or layout.TRAIN_DIR
     train = train_dir / (options.train_data or layout.TRAIN_TASK_3_4)
     metadata_dir = train_dir.parent / layout.METADATA_DIR.name
-    playing.dry_run(entry, train, metadata_dir, *playing.rules_and_limits(options))
+    how = evaluation.rules_and_limits(options)
+    evaluation.dry_run(evaluation.Setting(entry, train, train, metadata_dir, *how))
     summary = [
         f"its files: {', '.join(modules)}",
-        f"dry run: the ten rounds ran with {playing.N_DRY_RUN_STUDENTS} students of "
+        f"dry run: the ten rounds ran with {evaluation.N_DRY_RUN_STUDENTS} students of "
         f"{cli.show(train)}",
     ]
     if entry.is_dir():

@@ -20,26 +20,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from common import cli, io, layout, made
+from common.arrays import Array, FloatArray
 from common.errors import InputError, quote
-from common.evaluation import outcomes, ranking
+from common.evaluation import outcomes, ranking, record
 from common.evaluation.outcomes import Outcomes
 from common.evaluation.pairs import score_pairs
-from common.evaluation.record import (
-    CROSS_VALIDATION,
-    LOCAL,
-    PHASES,
-    Result,
-    fingerprint_of,
-    name_of_phase,
-    read_results,
-    title_of,
-)  # fmt: skip
+from common.evaluation.record import LOCAL, Result
 from tools.tasks import task_of
 
 import numpy as np
-import numpy.typing as npt
-
-FloatArray = npt.NDArray[np.float64]
 
 N_DRAWS = 2000
 _DRAWS_AT_ONCE = 50
@@ -61,7 +50,7 @@ def main() -> None:
     """Read the command line, compare, print."""
     p = cli.parser(__doc__)
     p.add_argument("scored", nargs="*", metavar="A B", help="what to compare")
-    p.add_argument("--phase", choices=PHASES, help="only scores of this phase")
+    p.add_argument("--phase", choices=record.PHASES, help="only scores of this phase")
     cli.add_file(p, "--results", layout.TEST_OUTPUT_DIR / layout.RESULTS_NAME)
     options = p.parse_args()
     path, phase, words = options.results, options.phase, options.scored
@@ -69,7 +58,7 @@ def main() -> None:
         io.require_file(path)
     elif len(words) != 2:
         raise InputError(f"{len(words)} scores to compare, expected two, A and B")
-    results = read_results(path) if path.is_file() else []
+    results = record.read_results(path) if path.is_file() else []
     if words:
         print(compare(words, [find(word, results, path, phase) for word in words]))
         return
@@ -89,7 +78,7 @@ def main() -> None:
 def describe_test(phase: str, rules: str, simulated: bool) -> str:
     """Return phase, rules and kind of the answers, in words."""
     kind = "simulated answers" if simulated else "real answers"
-    return ", ".join(filter(None, (name_of_phase(phase), rules, kind)))
+    return ", ".join(filter(None, (record.name_of_phase(phase), rules, kind)))
 
 
 # ---- What A and B mean ---------------------------------------------------------------------------
@@ -141,8 +130,8 @@ def as_scored(word: str, result: Result, path: Path) -> Scored:
     """Return a line of a record, whose outcomes lie beside it."""
     if isinstance(result.task, str):
         raise InputError(
-            f"{result.name}: is scored in {title_of(result.task)}, expected scores of the tasks 1 "
-            "to 4"
+            f"{result.name}: is scored in {record.title_of(result.task)}, expected scores of the "
+            "tasks 1 to 4"
         )
     task, where = result.task, describe_test(result.phase, result.rules, result.simulated)
 
@@ -167,7 +156,7 @@ def as_scored(word: str, result: Result, path: Path) -> Scored:
 
 def score_submission(path: Path, task: int, phase: str | None) -> Scored:
     """Score a CSV or zip, by default on the local split, or, in task 3, on the public pairs."""
-    if phase == CROSS_VALIDATION:
+    if phase == record.CROSS_VALIDATION:
         raise InputError(f"{path}: is a submission, expected another --phase than {phase}")
     phase = layout.PHASES[0] if task == 3 and phase in (None, LOCAL) else phase or LOCAL
     reference = layout.answers_path(task, phase)
@@ -180,7 +169,8 @@ def score_submission(path: Path, task: int, phase: str | None) -> Scored:
         pairs, _ = score_pairs(path, reference, task, phase=None if phase == LOCAL else phase)
         kept = outcomes.of_predictions(pairs)
     where = describe_test(phase, "", made.is_simulated(reference))
-    return Scored(cli.show(path), task, where, lambda: kept, (phase, "", fingerprint_of(reference)))
+    test = phase, "", record.fingerprint_of(reference)
+    return Scored(cli.show(path), task, where, lambda: kept, test)
 
 
 # ---- Their difference ----------------------------------------------------------------------------
@@ -227,7 +217,7 @@ def score_of(task: int, kept: Outcomes) -> float:
     return float(combine(task, kept.count_right().sum(axis=1), kept.counts.sum(axis=1)))
 
 
-def combine(task: int, n_right: npt.NDArray[np.number], n: npt.NDArray[np.number]) -> FloatArray:
+def combine(task: int, n_right: Array, n: Array) -> FloatArray:
     """Return the score from counts of parts, (…, parts); one without answers does not count."""
     shares = n_right / np.where(n, n, np.nan)
     return np.asarray((np.nanmax if task == 3 else np.nanmean)(shares, axis=-1))

@@ -24,16 +24,18 @@ from dataclasses import replace
 from pathlib import Path
 
 from common import cli, folds, io, layout, made, schema, source_code
-from common.adaptive import playing
+from common.adaptive import evaluation
+from common.adaptive.entry_files import fingerprint_code
 from common.adaptive.entry_process import Limits
 from common.adaptive.game import Rules
 from common.adaptive.weights import copy_package, read_origin
 from common.answers import read_answers
+from common.arrays import BoolArray
 from common.errors import InputError, quote
 from common.evaluation import outcomes, record
 from common.evaluation.pairs import score_pairs
 from common.made import Made
-from common.splits import BoolArray, hold_out_answers
+from common.splits import hold_out_answers
 from tools import script_runs
 from tools.script_runs import Fold
 from tools.tasks import task_of
@@ -57,7 +59,7 @@ def main() -> None:
     options, flags = _parse(sys.argv[1:])
     entry: Path = options.entry
     task = task_of(entry)
-    rules, limits = playing.rules_and_limits(options)
+    rules, limits = evaluation.rules_and_limits(options)
     script = entry.resolve()
     if task == 4:
         io.require_file(entry / "train_model.py")
@@ -95,7 +97,7 @@ def main() -> None:
     how = f"{options.folds} folds, {repeats}seed {options.seed}"
     if options.metadata_dir:
         how += f", metadata of {cli.show(options.metadata_dir)}"
-    evaluation = record.Evaluation(
+    scored = record.Evaluation(
         task=task,
         metric="Accuracy: mean over the folds",
         score=statistics.fmean(parts.values()),
@@ -113,9 +115,9 @@ def main() -> None:
         ),
         outcomes=outcomes.of_predictions(pd.concat(tables)),
     )
-    record.append_result(options.output_dir, evaluation)
+    record.append_result(options.output_dir, scored)
     deviation = statistics.stdev(parts.values())
-    print(f"score {evaluation.score:.4f} ± {deviation:.4f} (mean and standard deviation; {how})")
+    print(f"score {scored.score:.4f} ± {deviation:.4f} (mean and standard deviation; {how})")
     print(f"recorded in {cli.show(path)}")
 
 
@@ -129,7 +131,7 @@ def _parse(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     cli.add_folder(p, "--input_dir", layout.TRAIN_DIR)
     p.add_argument("--train_data", metavar="FILE", help="default that of the task")
     cli.add_folder(p, "--output_dir", layout.TEST_OUTPUT_DIR)
-    playing.add_flags(p)
+    evaluation.add_flags(p)
     cli.add_metadata_flag(p)
     place = words.index("--") if "--" in words else len(words)
     flags = list(words[place + 1 :])
@@ -178,9 +180,6 @@ def predict_fold(script: Path, flags: Sequence[str], fold: Fold, task: int) -> R
 
 def play_fold(package: Path, flags: Sequence[str], fold: Fold, rules: Rules, limits: Limits) -> Ran:
     """Train a copy of a package of task 4 on the other students, and examine these with it."""
-    from common.adaptive import evaluation
-    from common.adaptive.entry_files import fingerprint_code
-
     copy, data = fold.folder / package.name, fold.folder / "data" / layout.TRAIN_DIR.name
     copy_package(package, copy)
     train, reference_path = data / script_runs.TRAIN, data / "students.csv"
@@ -196,9 +195,9 @@ def play_fold(package: Path, flags: Sequence[str], fold: Fold, rules: Rules, lim
     command = [copy / trainer.name, "--input_dir", data, "--train_data", train.name, *flags]
     script_runs.run_script(command, fold.title, shown=trainer)
     started = time.perf_counter()
-    setting = playing.Setting(copy, reference_path, train, metadata, rules, limits)
-    reference = playing.read_students(setting)
-    games, _ = playing.play_all(setting, reference)
+    setting = evaluation.Setting(copy, reference_path, train, metadata, rules, limits)
+    reference = evaluation.read_students(setting)
+    games, _ = evaluation.play_all(setting, reference)
     predicted = evaluation.list_targets(reference, games)
     seconds = time.perf_counter() - started
     took = read_origin(copy) or Made(str(trainer), {}, seconds)

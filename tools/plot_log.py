@@ -35,9 +35,8 @@ def main() -> None:
     """Read the logs, write the page."""
     p = cli.parser(__doc__)
     p.add_argument("logs", nargs="+", type=Path, metavar="LOG", help="what --log wrote")
-    p.add_argument(
-        "--output", type=Path, metavar="FILE", help="the page (default: the first log's, .html)"
-    )
+    told = "the page (default: the first log's, .html)"
+    p.add_argument("--output", type=Path, metavar="FILE", help=told)
     options = p.parse_args()
     output = options.output or options.logs[0].with_suffix(".html")
     cli.require_outputs([output], options.logs)
@@ -121,10 +120,7 @@ def draw(runs: list[Run]) -> list[tuple[str, pages.Html]]:
             curve = charts.Curve(label, steps, values, number, key in _TOGETHER)
             drawn.setdefault(_TOGETHER.get(key, key), []).append(curve)
     titled = [(_TITLES.get(key, key), curves) for key, curves in drawn.items() if curves]
-    return [
-        (title, pages.Html(charts.curve_chart(curves, label=title, axis="step")))
-        for title, curves in titled
-    ]
+    return [(title, charts.curve_chart(own, label=title, axis="step")) for title, own in titled]
 
 
 if __name__ == "__main__":

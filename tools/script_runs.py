@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from common import cli, io, layout, made, source_code, splits
+from common.arrays import BoolArray
 from common.errors import InputError, printable, quote
 from common.lazy import pd
-from common.splits import BoolArray
 
 # How much of the end of what a program prints is read.
 _TAIL = 1 << 16

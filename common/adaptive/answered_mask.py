@@ -4,12 +4,9 @@ Teachers choose quizzes for their classes; and a question that is missing, thoug
 with the others, is likely hidden. Penalties were chosen by cross-validation over students.
 """
 
-from typing import Any
+from common.arrays import Array, FloatArray
 
 import numpy as np
-import numpy.typing as npt
-
-FloatArray = npt.NDArray[np.floating[Any]]
 
 # Share of the answers of a test student that the masks hide.
 HIDDEN_SHARE = 0.2
@@ -36,7 +33,7 @@ def count_together(mask: FloatArray) -> tuple[FloatArray, FloatArray]:
     return together, together / np.sqrt(np.outer(count, count))
 
 
-def regress(mask: npt.NDArray[Any], latent: FloatArray) -> tuple[FloatArray, FloatArray]:
+def regress(mask: Array, latent: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Predict latent vectors from which questions were answered, by ridge regression.
 
     Parameters

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from common import cli, source_code, zips
 from common.adaptive import entry_runner
 from common.adaptive.weights import TRAINED_STUDENTS, WEIGHTS
-from common.answers import IntArray
+from common.arrays import IntArray
 from common.errors import InputError, printable
 from common.io import is_there, require_file
 

@@ -18,10 +18,8 @@ from common import layout
 from common.adaptive import entry_runner, isolation
 from common.adaptive.entry_files import unpack
 from common.adaptive.game import EntryError
-from common.answers import IntArray
+from common.arrays import Array, IntArray
 from common.errors import InputError, one_line
-
-import numpy.typing as npt
 
 # An entry that writes more to stdout and stderr in one mask is stopped; what is kept of the end.
 _MAX_OUTPUT, _KEPT_OUTPUT = 5_000_000, 100_000
@@ -30,7 +28,7 @@ _MAX_ENDING, _MAX_REPLYING, _MAX_READING = 10.0, 10.0, 1.0
 # Of a fault, which the entry may have made up, so many characters are shown.
 _MAX_FAULT = 1000
 
-_Reply = tuple[dict[str, Any], list[npt.NDArray[Any]]]
+_Reply = tuple[dict[str, Any], list[Array]]
 
 
 class Limits(NamedTuple):
@@ -110,7 +108,7 @@ class EntryProcess:
         except EntryError as fault:
             raise EntryError(f"starting {entry_runner.CLASS}: {fault}") from None
 
-    def call(self, method: str, arrays: tuple[IntArray, ...]) -> npt.NDArray[Any] | None:
+    def call(self, method: str, arrays: tuple[IntArray, ...]) -> Array | None:
         """Call a method of the entry, as `common.adaptive.game.Entry`."""
         reply, results = self._exchange({"method": method}, arrays)
         if "fault" in reply:
@@ -221,7 +219,7 @@ class EntryProcess:
         return environment | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(temporary))
 
 
-def _check_reply(message: dict[str, Any], arrays: list[npt.NDArray[Any]]) -> _Reply:
+def _check_reply(message: dict[str, Any], arrays: list[Array]) -> _Reply:
     """Return a message that the runner may have written; `ValueError` if it cannot have."""
     texts, names = message.get("fault", ""), message.get("changed", [])
     if not isinstance(texts, str) or not isinstance(names, list) or len(arrays) > 1:

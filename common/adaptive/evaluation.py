@@ -1,39 +1,209 @@
-"""Score an entry of task 4: everything that its `local_evaluation.py` does."""
+"""Play the game of task 4 with an entry, a fresh process for each mask, and score it.
+
+`evaluate` is everything that an entry's `local_evaluation.py` does.
+"""
 
 from __future__ import annotations
 
 import argparse
+import re
 import time
 from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from common import charts, cli, io, layout, metadata, metrics, probabilities
-from common.adaptive import entry_files, playing
-from common.adaptive.entry_process import EntryProcess
-from common.adaptive.game import N_ROUNDS, FloatArray, Game, Reference
-from common.adaptive.playing import Setting
-from common.adaptive.training import for_local_split
+from common import charts, cli, io, layout, made, metadata, metrics, probabilities, schema
+from common.adaptive import entry_files, game
+from common.adaptive.entry_process import EntryProcess, Limits
+from common.adaptive.game import N_ROUNDS, EntryError, Game, Reference, Rules
+from common.adaptive.training import count_questions, for_local_split
 from common.adaptive.weights import TRAINING, describe_origin
+from common.answers import read_answers
+from common.arrays import FloatArray
+from common.errors import InputError
 from common.evaluation import outcomes, score_files
 from common.evaluation.record import LOCAL, Evaluation
 from common.lazy import pd
-from common.made import Made, parse
-from common.pages import Html
+from common.made import Made
 
 import numpy as np
+from tqdm import tqdm
 
+N_DRY_RUN_STUDENTS = 30
+# What an entry is given of the metadata.
+_METADATA = (
+    layout.QUESTION_METADATA_TASK_3_4, layout.STUDENT_METADATA_TASK_3_4,
+    layout.ANSWER_METADATA_TASK_3_4, layout.SUBJECT_METADATA,
+)  # fmt: skip
+# Entries that take 0 for unobserved use what they find as an index or a count.
+_NEEDS_0 = re.compile(r"raised IndexError|raised .*\b(out of (bounds|range)|negative)\b")
 # Of how many students the questions chosen are printed, and shown on the page.
 _N_SHOWN = 3
 _OUTCOMES = np.array(["wrong", "right"])
 
 
+# ---- What is played, and how ---------------------------------------------------------------------
+
+
+class Setting(NamedTuple):
+    """What an entry, a folder or zip, is scored on and how; it may be given no training file."""
+
+    submission: Path
+    reference: Path
+    train: Path | None
+    metadata_dir: Path
+    rules: Rules = Rules()
+    limits: Limits = Limits()
+
+
+def add_data_flags(p: argparse.ArgumentParser) -> None:
+    """Add the flags that name the students examined."""
+    phases = (LOCAL, *layout.PHASES)
+    told = "public, private: the released students in data/test_data (default local)"
+    p.add_argument("--phase", choices=phases, default=LOCAL, help=told)
+    cli.add_folder(p, "--input_dir", "data/test_input")
+    students = f"students and masks (default {layout.VALID_TASK_4})"
+    p.add_argument("--ref_data", metavar="FILE", help=students)
+
+
+def examined(options: argparse.Namespace) -> tuple[Path, Path | None, Path]:
+    """Return the students' file, the training file for entries, if there, and metadata's folder."""
+    reference = layout.answers_path(4, options.phase)
+    input_dir = options.input_dir or reference.parent
+    train = input_dir.parent / layout.TRAIN_DIR.name / layout.TRAIN_TASK_3_4
+    if options.phase == LOCAL:
+        # Never the full training file: it holds the hidden answers of the local split.
+        train = input_dir / layout.TRAIN_TASK_4
+    reference = input_dir / (options.ref_data or reference.name)
+    given = train if io.is_there(train) else None
+    return reference, given, input_dir.parent / layout.METADATA_DIR.name
+
+
+def add_flags(p: argparse.ArgumentParser) -> None:
+    """Add the flags of the rules and of the limits."""
+    queryable = "targets may be asked, as in the published scorer (the guide forbids it)"
+    p.add_argument("--targets_queryable", action="store_true", help=queryable)
+    told = "value for an answer not revealed: -1 as documented (default), "
+    told += "0 as in the published evaluator"
+    p.add_argument("--unobserved", type=int, choices=(0, -1), default=-1, help=told)
+    seconds, gib = Limits().seconds, Limits().memory / 2**30
+    time = f"seconds for one mask (default {seconds:g})"
+    p.add_argument("--time_limit", type=_positive, default=seconds, help=time)
+    memory = f"GiB of address space (default {gib:g}; only Linux limits it)"
+    p.add_argument("--memory_limit", type=_positive, default=gib, help=memory)
+
+
+def _positive(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not above 0")
+    return value
+
+
+def rules_and_limits(options: argparse.Namespace) -> tuple[Rules, Limits]:
+    """Return the rules and the limits that the flags name."""
+    limits = Limits(options.time_limit, int(options.memory_limit * 2**30))
+    return Rules(options.targets_queryable, options.unobserved), limits
+
+
+def read_students(setting: Setting) -> Reference:
+    """Read the students to be examined; none may be in the training file, or known to the model."""
+    made.require_current([setting.reference, *([setting.train] if setting.train else [])])
+    n_questions = count_questions(setting.train, setting.metadata_dir)
+    reference = game.read_reference(setting.reference, n_questions)
+    if setting.train is not None:
+        given = io.read_table(setting.train, [schema.USER_ID])["UserId"].to_numpy()
+        reference.require_others(given, f"{setting.train}: holds", "are both of one split?")
+    if (trained := entry_files.read_trained_students(setting.submission)) is not None:
+        holder = f"{setting.submission}: its model is trained on"
+        hint = "`train_model.py --local` trains for the local split"
+        reference.require_others(trained, holder, hint)
+    return reference
+
+
+def _entry_of(setting: Setting) -> EntryProcess:
+    """Return an entry whose folder will hold what the challenge gives to every entry."""
+    files = {name: setting.metadata_dir / name for name in _METADATA}
+    files = {name: path for name, path in files.items() if path.is_file()}
+    if setting.train is not None:
+        # Whatever it is called here: that of the local split, say.
+        files[layout.TRAIN_TASK_3_4] = setting.train
+    return EntryProcess(setting.submission, files, setting.limits, setting.reference)
+
+
+def play_all(
+    setting: Setting,
+    reference: Reference,
+    output_path: Path | None = None,
+    with_probability: bool = False,
+) -> tuple[dict[str, Game], EntryProcess]:
+    """Play with every mask; a fault is an `InputError`, what it printed goes to `output_path`."""
+    games, entry = dict[str, Game](), _entry_of(setting)
+    n_rounds = N_ROUNDS * len(reference.targets)
+    with tqdm(total=n_rounds, desc="Rounds", unit="round", leave=None, disable=None) as progress:
+        how = setting.rules, progress.update, with_probability
+        for mask in reference.targets:
+            try:
+                with entry:
+                    games[mask] = game.play(entry, reference, mask, *how)
+            except EntryError as fault:
+                message = f"{setting.submission}: {mask}, {fault}"
+                if setting.rules.unobserved == -1 and _NEEDS_0.search(str(fault)):
+                    message += "; an entry written for 0 as unobserved needs --unobserved 0"
+                if output_path is not None and entry.output:
+                    io.write_text(output_path, entry.output)
+                    message += f"; what it printed is in {cli.show(output_path)}"
+                raise InputError(message) from None
+    return games, entry
+
+
+def dry_run(setting: Setting) -> None:
+    """Play the ten rounds with some students of the reference, a training file, without a score."""
+    train = setting.reference
+    answers = read_answers(train)
+    n_answers = answers["UserId"].value_counts(sort=False).sort_index()
+    # A fifth of the answers become targets; the others must be enough for the rounds.
+    enough = n_answers.index[n_answers >= 2 * N_ROUNDS]
+    if not len(enough):
+        raise InputError(
+            f"{train}: no student has {2 * N_ROUNDS} answers, expected some for the dry run"
+        )
+    answers = answers[answers["UserId"].isin(enough[:N_DRY_RUN_STUDENTS])]
+    answers = answers.sort_values("UserId", kind="stable")
+    masks = {"dry run": np.arange(len(answers)) % 5 == 0}
+    n_questions = count_questions(train, setting.metadata_dir)
+    play_all(setting, game.make_reference(str(train), answers, masks, n_questions))
+
+
+def measure_curves(
+    setting: Setting, reference: Reference, games: Mapping[str, Game]
+) -> FloatArray | str:
+    """Replay games for accuracies after 0 to N_ROUNDS questions, own choices and random ones,
+    (masks, 2, N_ROUNDS + 1), or say why not: an entry may rely on `select_questions`.
+    """
+    scores, n_games = [], 2 * len(games)
+    progress = tqdm(total=n_games, desc="Curve", unit="game", disable=None)
+    try:
+        with progress, _entry_of(setting) as entry:
+            for seed, (mask, played) in enumerate(games.items()):
+                at_random = game.choose_at_random(reference, mask, setting.rules, seed)
+                for chosen in (played.chosen, at_random):
+                    entry.restart()
+                    scores.append(game.replay(entry, reference, mask, chosen, setting.rules))
+                    progress.update()
+    except EntryError as fault:
+        return f"replaying the games without select_questions, {fault}"
+    return np.array(scores).reshape(len(games), 2, -1)
+
+
+# ---- The evaluation ------------------------------------------------------------------------------
+
+
 def evaluate(doc: str | None, package: Path | None = None) -> None:
     """Run the `local_evaluation.py` of a package, or one whose first argument is the submission."""
     options = _parse(doc, package)
-    rules_and_limits = playing.rules_and_limits(options)
-    setting = Setting(options.submission, *playing.examined(options), *rules_and_limits)
+    setting = Setting(options.submission, *examined(options), *rules_and_limits(options))
     inputs = [setting.submission, setting.reference, setting.train]
     text_path, _ = score_files.score_paths(options.output_dir, 4, options.phase)
     asked_path = text_path.with_name(f"sequence{text_path.stem.removeprefix('scores')}.csv")
@@ -49,14 +219,14 @@ def evaluate(doc: str | None, package: Path | None = None) -> None:
     local = for_local_split(submission, setting.reference) if trains else nullcontext(submission)
     with local as played:
         started, how = time.perf_counter(), setting._replace(submission=played)
-        reference = playing.read_students(how)
+        reference = read_students(how)
         entry_files.warn_of_names(submission)
-        games, entry = playing.play_all(how, reference, output_path, bool(options.probabilities))
+        games, entry = play_all(how, reference, output_path, bool(options.probabilities))
         seconds = time.perf_counter() - started
         curves: FloatArray | str = "not asked for"
         if not options.skip_curve:
-            curves = playing.measure_curves(how, reference, games)
-        training = parse(entry_files.read_entry_file(played, TRAINING) or b"")
+            curves = measure_curves(how, reference, games)
+        training = made.parse(entry_files.read_entry_file(played, TRAINING) or b"")
         code = entry_files.fingerprint_code(played, training.code if training else "")
     if entry.output:
         io.write_text(output_path, entry.output)
@@ -105,9 +275,9 @@ def _parse(doc: str | None, package: Path | None) -> argparse.Namespace:
     else:
         named = "folder or zip (default: this folder)"
         p.add_argument("--submission", type=Path, default=package, help=named)
-    playing.add_data_flags(p)
+    add_data_flags(p)
     cli.add_folder(p, "--output_dir", layout.TEST_OUTPUT_DIR)
-    playing.add_flags(p)
+    add_flags(p)
     asks = "ask the entry for its probabilities too: write them to FILE (Parquet), score them"
     p.add_argument("--probabilities", type=Path, metavar="FILE", help=asks)
     skips = "do not measure the accuracy after each question, which takes further predictions"
@@ -129,11 +299,11 @@ def list_asked(reference: Reference, games: Mapping[str, Game]) -> pd.DataFrame:
 def list_targets(reference: Reference, games: Mapping[str, Game]) -> pd.DataFrame:
     """Return every target: Mask, part, its number, UserId, QuestionId, truth, predicted, PRight."""
     parts = []
-    for number, (mask, game) in enumerate(games.items()):
+    for number, (mask, played) in enumerate(games.items()):
         row, question = np.nonzero(reference.targets[mask])
         keys = {"Mask": mask, "UserId": reference.student[row], "QuestionId": question}
-        said = {"predicted": game.prediction, "PRight": game.probability}
-        parts.append(pd.DataFrame({**keys, "part": number, "truth": game.truth, **said}))
+        said = {"predicted": played.prediction, "PRight": played.probability}
+        parts.append(pd.DataFrame({**keys, "part": number, "truth": played.truth, **said}))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -218,8 +388,8 @@ def describe(
         curve = charts.curve_chart(drawn, label=label, axis=axis)
     confusion = np.array(figures["confusion"])
     return evaluation, {
-        "masks": Html(masks),
-        "curve": Html(curve),
+        "masks": masks,
+        "curve": curve,
         "curves": curves,
         "curve_names": names,
         "asked": {} if asked is None else _choose_some(asked, setting.metadata_dir),

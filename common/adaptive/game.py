@@ -9,16 +9,14 @@ from typing import Any, NamedTuple, Protocol
 
 from common import metrics, schema
 from common.adaptive import entry_runner
-from common.answers import IntArray, read_answers
+from common.answers import read_answers
+from common.arrays import Array, BoolArray, FloatArray, IntArray
 from common.errors import InputError
 from common.lazy import pd
 
 import numpy as np
-import numpy.typing as npt
 
-BoolArray = npt.NDArray[np.bool_]
-FloatArray = npt.NDArray[np.float64]
-Returned = npt.NDArray[Any] | None
+Returned = Array | None
 
 N_ROUNDS = 10
 
@@ -187,7 +185,7 @@ class GameState:
             )
         return questions
 
-    def _check_prediction(self, returned: Returned, as_probability: bool) -> npt.NDArray[Any]:
+    def _check_prediction(self, returned: Returned, as_probability: bool) -> Array:
         shape = self.can_query.shape
         cells = "one row for each student, one column for each question"
         array = _require_shape(returned, f"an array of shape {shape}: {cells}", shape)
@@ -209,7 +207,7 @@ class GameState:
         return f"student {row} (UserId {self.reference.student[row]})"
 
 
-def _require_shape(returned: Returned, expected: str, *shapes: tuple[int, ...]) -> npt.NDArray[Any]:
+def _require_shape(returned: Returned, expected: str, *shapes: tuple[int, ...]) -> Array:
     if returned is None or returned.shape not in shapes:
         found = "nothing" if returned is None else f"shape {returned.shape}"
         raise EntryError(f"returned {found}, expected {expected}")

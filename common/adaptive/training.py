@@ -16,7 +16,8 @@ from pathlib import Path
 from common import cli, io, layout, made, schema, source_code
 from common.adaptive.entry_files import read_trained_students
 from common.adaptive.weights import TRAINED_STUDENTS, TRAINING, copy_package, read_origin
-from common.answers import IntArray, read_students
+from common.answers import read_students
+from common.arrays import IntArray
 from common.errors import InputError, printable
 from common.lazy import pd
 

@@ -5,18 +5,15 @@ to be predicted all is known but the outcomes, also order and confidence.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
 
 from common import item_response
 from common.answer_features.known import N_OPTIONS, Columns, Known, shrunk_mean
 from common.answer_features.nearest import nearest_answers
 from common.answer_features.pairs import MINUTES, SUBJECT_LEVELS, Pairs
-from common.answers import IntArray
+from common.arrays import Array, FloatArray, IntArray
 from common.item_response.blocks import N_THREADS, in_threads, sort_answers
-from common.item_response.model import FloatArray
 
 import numpy as np
-import numpy.typing as npt
 
 Group = Callable[[Pairs, Known, IntArray], Columns]
 
@@ -282,11 +279,7 @@ def _habits_in(key: tuple[str, ...], pairs: Pairs, known: Known, asked: IntArray
 
 
 def _means_in(
-    key: tuple[str, ...],
-    pairs: Pairs,
-    known: Known,
-    asked: IntArray,
-    values: Iterable[FloatArray],
+    key: tuple[str, ...], pairs: Pairs, known: Known, asked: IntArray, values: Iterable[FloatArray]
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Yield means of known answers in what the key names, shrunk towards 0; and how many."""
     number = pairs.number(*key)
@@ -370,7 +363,7 @@ def _by_outcome(name: str, of_place: FloatArray, known: Known, question: IntArra
     return _numbered(name, np.take_along_axis(of_place, place, 1))
 
 
-def _numbered(name: str, columns: npt.NDArray[Any]) -> Columns:
+def _numbered(name: str, columns: Array) -> Columns:
     return {f"{name}_{number}": column for number, column in enumerate(columns.T)}
 
 

@@ -1,19 +1,16 @@
 """The outcomes that features may use, and what follows from them at once."""
 
 from threading import Lock
-from typing import Any
 
 from common import schema
 from common.answer_features.pairs import Pairs
-from common.answers import IntArray
+from common.arrays import Array, BoolArray, FloatArray, IntArray
 from common.item_response import ItemResponseModel, order_options
-from common.item_response.model import BoolArray, FloatArray
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-Columns = dict[str, npt.NDArray[Any]]
+Columns = dict[str, Array]
 
 N_OPTIONS = len(schema.OPTIONS)
 # Answers that a rate is shrunk by towards what is expected, as task 1's winners did.

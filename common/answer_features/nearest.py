@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from common.answers import IntArray
+from common.arrays import FloatArray, IntArray
 from common.item_response.blocks import in_threads
-from common.item_response.model import FloatArray
 
 import numpy as np
 from scipy.sparse import csr_matrix

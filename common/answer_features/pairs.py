@@ -7,8 +7,8 @@ from typing import Any
 from common import layout, metadata
 from common.answer_context import contexts_of_pairs
 from common.answer_features.nearest import similar_questions
-from common.answers import IntArray, number_ids
-from common.item_response.model import FloatArray
+from common.answers import number_ids
+from common.arrays import FloatArray, IntArray
 
 import numpy as np
 import pandas as pd

@@ -5,15 +5,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from common.arrays import Array, FloatArray
 from common.evaluation.pair_facts import OF_STUDENTS, QUIZ
 from common.lazy import pd
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
 # Title, how to read it, and a row for each group, as of `accuracy_by`.
 Part = tuple[str, str, "pd.DataFrame"]
 
@@ -97,9 +94,7 @@ def accuracy_by(
     return table[table["n_answers"] > 0]
 
 
-def clustered_intervals(
-    n_right: npt.NDArray[Any], n_answers: npt.NDArray[Any]
-) -> tuple[FloatArray, FloatArray]:
+def clustered_intervals(n_right: Array, n_answers: Array) -> tuple[FloatArray, FloatArray]:
     """Return 95 % intervals (low, high) of shares by student, from counts (groups, students):
     Wilson's, with the effective number of answers and Student's distribution (Korn and Graubard
     1998; Dean and Pagano 2015); 0 to 1 for one student alone, NaN for none.
@@ -122,7 +117,7 @@ def clustered_intervals(
     return low, high
 
 
-def student_quantile(freedom: npt.NDArray[Any]) -> FloatArray:
+def student_quantile(freedom: Array) -> FloatArray:
     """Return ± t that holds 95 % of Student's distribution, (n,); SciPy takes long to import."""
     place, weight = np.polynomial.legendre.leggauss(20)
     # t is √n tan(angle), where the angle has a density proportional to cos(angle) ** (n - 1).

@@ -9,17 +9,15 @@ from dataclasses import dataclass
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
-from typing import Any
 
 from common import io
 from common.answers import number_ids, pair_keys
+from common.arrays import Array, BoolArray
 from common.errors import InputError
 from common.lazy import pd
 
 import numpy as np
 import numpy.typing as npt
-
-IntArray = npt.NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True)
@@ -32,7 +30,7 @@ class Outcomes:
     # in task 3 pairs of questions. Parts are masks (task 4), folds, experts (task 3), or one.
     counts: npt.NDArray[np.int64]
     # Whether each answer was predicted right, by part, unit and question, shape (answers,).
-    right: npt.NDArray[np.bool_]
+    right: BoolArray
     # Whether each counts once; an answer may be a target of several masks.
     distinct: bool
 
@@ -68,7 +66,7 @@ def of_judgements(judgements: pd.DataFrame, agrees: pd.DataFrame) -> Outcomes:
     return Outcomes(answers, judged.astype(np.int64), right[judged], distinct=False)
 
 
-def _fingerprint(*arrays: npt.NDArray[Any]) -> str:
+def _fingerprint(*arrays: Array) -> str:
     digest = sha256()
     for array in arrays:
         digest.update(f"{array.dtype.str} {array.shape}\n".encode())

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from common import cli, io, layout, made, metadata, schema
-from common.answers import IntArray, find_rows, number_ids, pair_keys
+from common.answers import find_rows, number_ids, pair_keys
+from common.arrays import Array, IntArray
 from common.errors import InputError
 from common.lazy import pd
 
@@ -45,10 +46,6 @@ class PairFacts(NamedTuple):
     left_out: list[LeftOut]
 
 
-class _MissingError(InputError):
-    """A file is not there."""
-
-
 def read_facts(
     pairs: pd.DataFrame, task: int, *, reference: Path, train: Path, folder: Path
 ) -> PairFacts:
@@ -64,12 +61,12 @@ def read_facts(
     def part(what: str) -> Iterator[None]:
         try:
             yield
-        except InputError as fault:
-            left_out.append(LeftOut(what, str(fault), not isinstance(fault, _MissingError)))
+        except (FileNotFoundError, InputError) as fault:
+            left_out.append(LeftOut(what, str(fault), isinstance(fault, InputError)))
 
     def require(path: Path) -> Path:
         if not io.is_there(path):
-            raise _MissingError(f"{cli.show(path)} is not there")
+            raise FileNotFoundError(f"{cli.show(path)} is not there")
         return path
 
     with part("The majority, and accuracy by what is known of question and student"):
@@ -91,10 +88,10 @@ def read_facts(
     with part("Accuracy by quiz"):
         path = require(folder / layout.ANSWER_METADATA_TASK_1_2)
         if answers is None:
-            raise _MissingError("the training answers are not known")
+            raise FileNotFoundError("the training answers are not known")
         name = schema.ANSWER_ID.name
         if name not in answers or name not in io.read_header(io.file_source(reference)):
-            raise _MissingError(f"training and true answers do not both have a column {name}")
+            raise FileNotFoundError(f"training and true answers do not both have a column {name}")
         own = io.to_ids(io.read_table(reference, [schema.ANSWER_ID_OR_EMPTY])[name])
         answer_id = np.concatenate([answers.pop(name), own])
         told = metadata.read_circumstances(path, answer_id, columns=[schema.QUIZ_ID])
@@ -170,14 +167,12 @@ def _count_by_question(answers: pd.DataFrame, question_ids: IntArray, task: int)
     return found
 
 
-def _by_count(count: npt.NDArray[Any]) -> pd.Categorical[str]:
+def _by_count(count: Array) -> pd.Categorical[str]:
     between = [f"{low:,} to {high - 1:,}" for low, high in pairwise(_COUNTS[1:])]
     return _cut(count, _COUNTS, ["none", *between, f"from {_COUNTS[-1]:,}"])
 
 
-def _cut(
-    values: npt.NDArray[Any], starts: Sequence[float], names: Sequence[str]
-) -> pd.Categorical[str]:
+def _cut(values: Array, starts: Sequence[float], names: Sequence[str]) -> pd.Categorical[str]:
     """Return groups of numbers by where each begins, and a last one of what is not known, NaN."""
     place = np.searchsorted(starts, values, side="right") - 1
     return _named(np.where(np.isnan(values), -1, place), *names, _NOT_KNOWN)

@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from common import charts, cli, io, metrics, pages
+from common.arrays import Array
 from common.evaluation import record
 from common.evaluation.record import LOCAL, Evaluation
 from common.metrics import ProbabilityScores
-
-import numpy.typing as npt
 
 
 def score_paths(output_dir: Path, task: int | str, phase: str) -> list[Path]:
@@ -58,10 +57,9 @@ def write_scores(
         **shown,
     )
     paths = score_paths(output_dir, evaluation.task, evaluation.phase)
-    with io.atomic_write(*paths) as (text_file, page_file):
-        for figure, value in {"score": evaluation.score, **(figures or {})}.items():
-            text_file.write(f"{figure}:{value!r}\n".encode())
-        page_file.write(page.encode())
+    told = {"score": evaluation.score, **(figures or {})}
+    text = "".join(f"{figure}:{value!r}\n" for figure, value in told.items())
+    io.write(dict(zip(paths, (text, page), strict=True)))
     return paths
 
 
@@ -76,7 +74,7 @@ def publish(
     print(f"written: {', '.join(cli.show(path) for path in paths)}")
 
 
-def confusion_table(counts: npt.NDArray[Any], labels: Sequence[str]) -> str:
+def confusion_table(counts: Array, labels: Sequence[str]) -> str:
     """Return a confusion matrix, truth in rows, as HTML: counts, and shares of each row."""
     return pages.part("confusion", counts.tolist(), metrics.normalise_rows(counts), labels)
 

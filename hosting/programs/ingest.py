@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from common import layout, metrics
-from common.adaptive import evaluation, playing
+from common.adaptive import evaluation
 from common.adaptive.entry_files import read_entry_file
 from common.adaptive.entry_process import Limits
-from common.adaptive.game import FloatArray
 from common.adaptive.weights import TRAINING
 from common.answers import number_ids
+from common.arrays import FloatArray
 from common.errors import InputError
 from common.io import is_there
 from common.made import parse
@@ -68,10 +68,10 @@ def _play(program_dir: Path, input_dir: Path, submission_dir: Path) -> dict[str,
     found = list((program_dir / layout.TEST_DIR.name).glob("*.csv"))
     # Played and scored as the guide of 2020 says.
     files = submission_dir, found[0] if found else train, train, metadata_dir
-    setting = playing.Setting(*files, limits=LIMITS)
+    setting = evaluation.Setting(*files, limits=LIMITS)
     if not found:
         try:
-            playing.dry_run(submission_dir, train, metadata_dir, setting.rules, setting.limits)
+            evaluation.dry_run(setting)
         except InputError as fault:
             # With few answers for each student there is nobody to try it with.
             if not str(fault).startswith(str(train)):
@@ -79,8 +79,8 @@ def _play(program_dir: Path, input_dir: Path, submission_dir: Path) -> dict[str,
         print("tried with students of the training file")
         return {}
     started = time.perf_counter()
-    reference = playing.read_students(setting)
-    games, entry = playing.play_all(setting, reference)
+    reference = evaluation.read_students(setting)
+    games, entry = evaluation.play_all(setting, reference)
     seconds = time.perf_counter() - started
     print(f"played {len(games)} masks in {seconds:.1f} s")
     training = parse(read_entry_file(submission_dir, TRAINING) or b"")
@@ -89,7 +89,7 @@ def _play(program_dir: Path, input_dir: Path, submission_dir: Path) -> dict[str,
     curves: FloatArray | str = "the entry is too slow for it"
     if left > seconds / len(games):
         limits = Limits(min(left, setting.limits.seconds), setting.limits.memory)
-        curves = playing.measure_curves(setting._replace(limits=limits), reference, games)
+        curves = evaluation.measure_curves(setting._replace(limits=limits), reference, games)
         if isinstance(curves, str):  # Of which the entry may have written the end.
             curves = "the entry failed when it was given the questions"
     # What it says that it has changed could be any text.

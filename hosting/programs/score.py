@@ -23,7 +23,6 @@ from typing import Any
 from common import io, layout, metrics, pages, submission
 from common.adaptive import evaluation as adaptive_evaluation
 from common.adaptive.entry_files import ENTRY_FILE
-from common.adaptive.playing import Setting
 from common.errors import InputError
 from common.evaluation import pairs, ranking, score_files
 from common.evaluation.record import TASK_TITLES
@@ -153,7 +152,7 @@ def _judge_games(reference_dir: Path, task: int, phase: str, answers: Path | Non
         return None
     accuracies = list(record["masks"].values())
     scores = _with_error(float(np.array(accuracies).mean()), record["standard_error"])
-    setting = Setting(Path(ENTRY_FILE), answers, None, reference_dir)
+    setting = adaptive_evaluation.Setting(Path(ENTRY_FILE), answers, None, reference_dir)
     explain = partial(adaptive_evaluation.describe, setting, record, phase=phase)
     masks = {f"mask_{number}": value for number, value in enumerate(accuracies)}
     return scores | masks, "games.html", explain

@@ -9,7 +9,8 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-import clicks
+from common.arrays import FloatArray, IntArray
+
 import numpy as np
 import pandas as pd
 import recommend
@@ -28,9 +29,7 @@ AT_ONCE = 0.002
 N_DIMENSIONS = 128  # of the items' vectors
 
 
-def mask_latest(
-    phase: recommend.Phase, users: clicks.IntArray
-) -> tuple[recommend.Phase, clicks.IntArray]:
+def mask_latest(phase: recommend.Phase, users: IntArray) -> tuple[recommend.Phase, IntArray]:
     """Make those users test users whose latest click can be taken away; return its items too."""
     n_clicks = np.bincount(phase.user, minlength=phase.n_users)
     latest = np.cumsum(n_clicks) - 1
@@ -43,7 +42,7 @@ def mask_latest(
     return dataclasses.replace(phase, **changed), phase.item[rows]
 
 
-def count_clicks(phase: recommend.Phase) -> clicks.IntArray:
+def count_clicks(phase: recommend.Phase) -> IntArray:
     """Count the clicks of every item, in the phase as at least `FEWEST_CLICKS`, shape (items,)."""
     n_items, is_inside = len(phase.item_ids), phase.time >= 0
     n_inside = np.bincount(phase.item[is_inside], minlength=n_items)
@@ -76,7 +75,7 @@ def find_neighbours(phase: recommend.Phase) -> pd.DataFrame:
     return found.assign(count=np.bincount(pair, minlength=len(key)).astype(float))
 
 
-def item_vectors(similarity: csr_array, n_clicks: clicks.IntArray) -> clicks.FloatArray:
+def item_vectors(similarity: csr_array, n_clicks: IntArray) -> FloatArray:
     """Return unit vectors of all items, by a truncated SVD (Halko, Martinsson, Tropp 2011)."""
     # The scale by clicks is replaced by one that makes the matrix symmetric.
     powers = n_clicks[:, None] ** np.array([CLICKED_POWER, SCORED_POWER])
@@ -91,15 +90,13 @@ def item_vectors(similarity: csr_array, n_clicks: clicks.IntArray) -> clicks.Flo
     return unit_length(left * np.sqrt(strength))
 
 
-def unit_length(vectors: clicks.FloatArray) -> clicks.FloatArray:
+def unit_length(vectors: FloatArray) -> FloatArray:
     """Scale the rows of a matrix to length 1, but those of zeros."""
     length = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.maximum(length, 1e-9), np.float32)
 
 
-def find_candidates(
-    phase: recommend.Phase,
-) -> tuple[pd.DataFrame, pd.DataFrame, clicks.FloatArray]:
+def find_candidates(phase: recommend.Phase) -> tuple[pd.DataFrame, pd.DataFrame, FloatArray]:
     """Return candidates of the test users, not yet clicked, by user (place among them) and item
     (number): score, the sum of similarities to the user's clicks, later ones more; rank by score,
     from 0 (`N_SIMILAR` for all later ones); share of the user's best score; closeness, the cosine
@@ -145,8 +142,8 @@ def match_clicks(
 
 
 def clicks_around(
-    phase: recommend.Phase, item: clicks.IntArray, time: clicks.FloatArray, near: Sequence[float]
-) -> tuple[clicks.FloatArray, clicks.FloatArray, list[clicks.IntArray]]:
+    phase: recommend.Phase, item: IntArray, time: FloatArray, near: Sequence[float]
+) -> tuple[FloatArray, FloatArray, list[IntArray]]:
     """Return the time since the latest click on each item up to a moment, until its next one, which
     are `HISTORY` + 1 and 1 if there is none, and how many are within each distance, (n,) each.
     """

@@ -8,15 +8,14 @@ of phase ``user_id mod 11``.
 import argparse
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from common import challenge, io
 from common.answers import require_distinct
+from common.arrays import IntArray
 from common.errors import InputError, Report, stop
 from common.schema import Column
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 N_RECOMMENDED = 50
@@ -38,9 +37,6 @@ _ITEM = Column("item_id", high=9_999_999)
 _TIME = Column("time", "float64", 0, 1, whole=False)
 _ANSWER_COLUMNS = (Column("phase_id", high=max(PHASES)), _USER, _ITEM, Column("item_degree"))
 _ITEM_COLUMNS = [Column(f"item_{n}", high=_ITEM.high) for n in range(1, N_RECOMMENDED + 1)]
-
-IntArray = npt.NDArray[np.integer[Any]]
-FloatArray = npt.NDArray[np.float64]
 
 
 # ---- Phases ----------------------------------------------------------------------------------

@@ -36,9 +36,7 @@ def main() -> None:
         tables[clicks.QUERY_TIMES.format(phase)] = answer[["user_id", "time"]]
         tables[clicks.TRUE_CLICKS.format(phase)] = answer
     tables[clicks.ANSWERS] = clicks.count_degrees(parts)
-    with io.atomic_write(*(target / name for name in tables)) as files:
-        for file, table in zip(files, tables.values(), strict=True):
-            io.write_csv_to(file, table, header=False)
+    io.write({target / name: table for name, table in tables.items()}, header=False)
     path = target / clicks.ANSWERS
     print(f"written: {cli.show(path)} and the test files of {len(parts)} phases beside it")
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common import challenge, cli
+from common.arrays import FloatArray, IntArray
 from common.errors import InputError
 
 import clicks
@@ -26,17 +27,17 @@ class Phase:
     perhaps without a click, are to be recommended to, at the time of the click to be predicted.
     """
 
-    user: clicks.IntArray
-    item: clicks.IntArray
-    time: clicks.FloatArray
-    item_ids: clicks.IntArray
-    test_user_ids: clicks.IntArray
-    test_user: clicks.IntArray
-    query_time: clicks.FloatArray
+    user: IntArray
+    item: IntArray
+    time: FloatArray
+    item_ids: IntArray
+    test_user_ids: IntArray
+    test_user: IntArray
+    query_time: FloatArray
     n_users: int
     name: str = ""  # for messages
 
-    def by_user(self, values: clicks.FloatArray) -> csr_array:
+    def by_user(self, values: FloatArray) -> csr_array:
         """Return a value for each click as a matrix, (users, items), added up."""
         return csr_array((values, (self.user, self.item)), shape=(self.n_users, len(self.item_ids)))
 
@@ -103,13 +104,13 @@ def click_matrix(phase: Phase) -> csr_array:
     return matrix
 
 
-def places_from_latest(phase: Phase) -> clicks.IntArray:
+def places_from_latest(phase: Phase) -> IntArray:
     """Number the clicks of every user from 1 for the latest, shape (clicks,)."""
     end = np.cumsum(np.bincount(phase.user, minlength=phase.n_users))
     return np.asarray(end[phase.user] - np.arange(len(phase.user)))
 
 
-def best_items(phase: Phase, scores: csr_array) -> clicks.IntArray:
+def best_items(phase: Phase, scores: csr_array) -> IntArray:
     """Return the ids of every test user's fifty best items, not yet clicked, best first, by scores
     of at least 0, (test users, items); items without one follow in order of popularity.
     """

@@ -16,10 +16,10 @@ users of phase 1, whose latest clicks were masked for it.
 from typing import Any
 
 from common import cli
+from common.arrays import Array, BoolArray, FloatArray
 from common.errors import InputError
 
 import candidates
-import clicks
 import numpy as np
 import pandas as pd
 import recommend
@@ -71,7 +71,7 @@ def score_items(phase: recommend.Phase) -> csr_array:
     # ---- End of the model. --------------------------------------------------------------------
 
 
-def masked_part(phase: recommend.Phase, part: int) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+def masked_part(phase: recommend.Phase, part: int) -> tuple[NDArray[np.float32], BoolArray]:
     """Mask a part of the training users; describe their candidates, and tell which was clicked."""
     training_users = np.setdiff1d(np.arange(phase.n_users), phase.test_user)
     masked, answer = candidates.mask_latest(phase, training_users[part::N_PARTS])
@@ -87,10 +87,7 @@ def masked_part(phase: recommend.Phase, part: int) -> tuple[NDArray[np.float32],
 
 
 def describe(
-    phase: recommend.Phase,
-    neighbours: pd.DataFrame,
-    vectors: clicks.FloatArray,
-    found: pd.DataFrame,
+    phase: recommend.Phase, neighbours: pd.DataFrame, vectors: FloatArray, found: pd.DataFrame
 ) -> NDArray[np.float32]:
     """Return the features of candidates, shape (candidates, features)."""
     n_found, item = len(found), found["item"].to_numpy()
@@ -103,10 +100,10 @@ def describe(
     place = recommend.places_from_latest(phase)
     is_latest = place[click] == 1
 
-    def total(values: Any) -> NDArray[Any]:
+    def total(values: Any) -> Array:
         return np.bincount(row, values, n_found)
 
-    def least(values: Any) -> NDArray[Any]:
+    def least(values: Any) -> Array:
         result = np.full(n_found, 1e6)  # More than any value: nothing matches.
         np.minimum.at(result, row, values)
         return result

@@ -13,8 +13,8 @@ phase 1 alone.
 """
 
 from common import cli
+from common.arrays import FloatArray, IntArray
 
-import clicks
 import numpy as np
 import recommend
 from scipy.sparse import csr_array
@@ -49,9 +49,7 @@ def item_similarity(phase: recommend.Phase) -> csr_array:
     return csr_array((np.tile(weight, 2) * scale, (clicked, scored)), shape=(n_items, n_items))
 
 
-def pairs_of_clicks(
-    phase: recommend.Phase,
-) -> tuple[clicks.IntArray, clicks.IntArray, clicks.FloatArray]:
+def pairs_of_clicks(phase: recommend.Phase) -> tuple[IntArray, IntArray, FloatArray]:
     """Return pairs of clicks of one user, neighbours first: the earlier, the later, the weight."""
     pairs = [
         np.flatnonzero(phase.user[:-distance] == phase.user[distance:])

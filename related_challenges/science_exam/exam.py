@@ -2,13 +2,13 @@
 
 import argparse
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from common import challenge, cli, folds, io
 from common.answers import require_distinct
+from common.arrays import BoolArray, FloatArray
 from common.errors import InputError, Report, quote, stop
-from common.folds import BoolArray, FloatArray
 from common.schema import TEXT, Column
 
 import numpy as np
@@ -47,11 +47,10 @@ def shared_words(questions: pd.DataFrame) -> FloatArray:
     return np.array([[float(len(prompt & own)) for own in rest] for prompt, *rest in words.values])
 
 
-def model_parser(doc: str | None, *, learns: bool = False) -> argparse.ArgumentParser:
-    """Make the parser of a sample model, which may learn from the training questions."""
+def model_parser(doc: str | None) -> argparse.ArgumentParser:
+    """Make the parser of a sample model that learns from the training questions."""
     p = challenge.model_parser(doc, __file__, train_data=TRAIN, test_data=TEST)
-    if learns:
-        cli.add_number(p, "--seed", 0, "of the folds without --local")
+    cli.add_number(p, "--seed", 0, "of the folds without --local")
     return p
 
 
@@ -59,6 +58,14 @@ def read_asked(options: argparse.Namespace) -> pd.DataFrame:
     """Read the questions to predict, without their answers."""
     name = options.train_data if options.local else options.test_data
     return read_questions(options.input_dir / name, answers=False)
+
+
+def run_model(doc: str | None, score: Callable[[pd.DataFrame], FloatArray]) -> None:
+    """Read the flags of a sample model that does not learn, and write what it scores highest."""
+    p = challenge.model_parser(doc, __file__, train_data=TRAIN, test_data=TEST)
+    options = p.parse_args()
+    questions = read_asked(options)
+    write_predictions(options, questions, score(questions))
 
 
 def read_train(

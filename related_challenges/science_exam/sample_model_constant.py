@@ -9,23 +9,20 @@ Scores:  0.378 on the 200 public questions; only how often each label is right t
 """
 
 from common import cli
+from common.arrays import FloatArray
 
 import exam
 import numpy as np
+import pandas as pd
 
 
-def main() -> None:
-    """Load, model, predict, write."""
-    options = exam.model_parser(__doc__).parse_args()
-    questions = exam.read_asked(options)
-
+def score(questions: pd.DataFrame) -> FloatArray:
+    """Score all options, (questions, 5)."""
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `questions`. Out: `scores`, shape (questions, 5); the highest is guessed first.
-    scores = np.tile([5.0, 4.0, 3.0, 2.0, 1.0], (len(questions), 1))
+    # In: `questions`. Out: the scores that are returned; the highest is guessed first.
+    return np.tile([5.0, 4.0, 3.0, 2.0, 1.0], (len(questions), 1))
     # ---- End of the model. --------------------------------------------------------------------
-
-    exam.write_predictions(options, questions, scores)
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    cli.run(lambda: exam.run_model(__doc__, score))

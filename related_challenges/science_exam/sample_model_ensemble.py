@@ -18,6 +18,7 @@ on the others, questions that are not among the training ones by a model trained
 from collections.abc import Callable
 
 from common import cli, folds
+from common.arrays import FloatArray, IntArray
 
 import exam
 import numpy as np
@@ -33,7 +34,7 @@ N_INNER_FOLDS = 5
 # Of the ranker; the larger, the less it is held back.
 PENALTIES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 # What scores options, (questions, 5); "words" are a member of another kind.
-SCORES: dict[str, Callable[[pd.DataFrame], folds.FloatArray]] = {
+SCORES: dict[str, Callable[[pd.DataFrame], FloatArray]] = {
     "length": lambda questions: questions[[*exam.LABELS]].map(len).to_numpy(float),
     "overlap": exam.shared_words,
     "cosine": cosine_with_question,
@@ -45,12 +46,8 @@ MIN_OPTIONS = 5
 
 def main() -> None:
     """Load, model, predict, write."""
-    p = exam.model_parser(__doc__, learns=True)
-    told = f"what to blend, of {', '.join(MEMBERS)} (default length words)"
-    default = ["length", "words"]
-    p.add_argument(
-        "--members", nargs="+", choices=MEMBERS, default=default, metavar="NAME", help=told
-    )
+    p = exam.model_parser(__doc__)
+    cli.add_names(p, "--members", "what to blend, of", MEMBERS, ["length", "words"])
     options = p.parse_args()
     questions = exam.read_asked(options)
     train, splits = exam.read_train(options, questions)
@@ -85,7 +82,7 @@ def describe(questions: pd.DataFrame, members: list[str], vectorizer: TfidfVecto
     return csr_array(hstack(blocks))
 
 
-def fit_ranker(features: csr_array, answer: folds.IntArray, seed: int) -> folds.FloatArray:
+def fit_ranker(features: csr_array, answer: IntArray, seed: int) -> FloatArray:
     """Fit weights, (features,), with a penalty chosen by log loss in folds of the seed."""
     pairs = compare_options(features, answer)
     # Each pair in both orders, so that there are two classes to tell apart.

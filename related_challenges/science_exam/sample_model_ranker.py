@@ -16,7 +16,8 @@ questions by a model trained on all.
 
 from typing import Any
 
-from common import cli, folds
+from common import cli
+from common.arrays import FloatArray, IntArray
 
 import exam
 import numpy as np
@@ -29,7 +30,7 @@ from sklearn.linear_model import LogisticRegression
 
 def main() -> None:
     """Load, model, predict, write."""
-    options = exam.model_parser(__doc__, learns=True).parse_args()
+    options = exam.model_parser(__doc__).parse_args()
     questions = exam.read_asked(options)
     train, splits = exam.read_train(options, questions)
 
@@ -46,7 +47,7 @@ def main() -> None:
     exam.write_predictions(options, questions, scores)
 
 
-def describe(questions: pd.DataFrame) -> folds.FloatArray:
+def describe(questions: pd.DataFrame) -> FloatArray:
     """Describe every option by features relative to the question's five, (questions, 5, 7)."""
     n, n_options = len(questions), len(exam.LABELS)
     texts = exam.texts_of(questions)
@@ -70,14 +71,14 @@ def describe(questions: pd.DataFrame) -> folds.FloatArray:
     return np.asarray(features - features.mean(axis=1, keepdims=True))
 
 
-def compare_options(features: Any, answer: folds.IntArray) -> Any:
+def compare_options(features: Any, answer: IntArray) -> Any:
     """Return the right option's features minus each wrong one's, (4 * questions, features)."""
     is_right = np.arange(len(exam.LABELS)) == answer[:, None]
     right = np.repeat(np.flatnonzero(is_right), len(exam.LABELS) - 1)
     return features[right] - features[np.flatnonzero(~is_right)]
 
 
-def fit_ranker(features: folds.FloatArray, answer: folds.IntArray) -> folds.FloatArray:
+def fit_ranker(features: FloatArray, answer: IntArray) -> FloatArray:
     """Fit weights, (features,), so that the right option scores more than each wrong one."""
     pairs = compare_options(features.reshape(-1, features.shape[-1]), answer)
     scale = pairs.std(axis=0) + 1e-9

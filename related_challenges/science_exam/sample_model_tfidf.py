@@ -8,7 +8,8 @@ Writes:  data/test_output/submission.csv
 Scores:  0.30 on the 200 public questions, worse than chance (0.3667); tests/benchmarks says why
 """
 
-from common import cli, folds
+from common import cli
+from common.arrays import FloatArray
 
 import exam
 import numpy as np
@@ -16,28 +17,18 @@ import pandas as pd
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 
-def main() -> None:
-    """Load, model, predict, write."""
-    options = exam.model_parser(__doc__).parse_args()
-    questions = exam.read_asked(options)
-
-    # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `questions`. Out: `scores`, shape (questions, 5); the highest is guessed first.
-    scores = cosine_with_question(questions)
-    # ---- End of the model. --------------------------------------------------------------------
-
-    exam.write_predictions(options, questions, scores)
-
-
-def cosine_with_question(questions: pd.DataFrame) -> folds.FloatArray:
+def cosine_with_question(questions: pd.DataFrame) -> FloatArray:
     """Return the cosine of every option's TF-IDF vector with its question's, (questions, 5)."""
+    # ---- The model: replace this block by your own. -------------------------------------------
+    # In: `questions`. Out: the scores that are returned; the highest is guessed first.
     texts = exam.texts_of(questions)
     vectorizer = TfidfVectorizer().fit([*questions["prompt"], *texts])
     prompt_vectors = vectorizer.transform(np.repeat(questions["prompt"], len(exam.LABELS)))
     # The vectors have length 1, so that their product is the cosine.
     cosine = prompt_vectors.multiply(vectorizer.transform(texts)).sum(axis=1)
     return np.asarray(cosine).reshape(len(questions), len(exam.LABELS))
+    # ---- End of the model. --------------------------------------------------------------------
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    cli.run(lambda: exam.run_model(__doc__, cosine_with_question))

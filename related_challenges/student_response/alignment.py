@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from itertools import pairwise
 
-from common.folds import BoolArray, FloatArray, IntArray
+from common.arrays import BoolArray, FloatArray, IntArray
 
 import numpy as np
 import pandas as pd

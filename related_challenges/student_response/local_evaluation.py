@@ -14,7 +14,6 @@ SemEval-2013 task 7, with 5, 3 and 2 labels, and the score is the mean of their 
 from common import challenge, cli, pages
 from common.errors import InputError
 
-import measures
 import responses
 
 
@@ -31,10 +30,10 @@ def main() -> None:
     if ways > n_labels:
         raise InputError(f"--ways is {ways}, but {folder} has only {n_labels} labels")
     predicted = responses.read_predictions(options.submission, answers)
-    counts = measures.count(answers["label"].tolist(), predicted, ways)
-    measured = measures.evaluate(counts)
-    accuracy = float(measured["recall"][measures.MICRO])
-    score = float(measured["F1"][measures.MACRO])
+    counts = responses.count(answers["label"].tolist(), predicted, ways)
+    measured = responses.evaluate(counts)
+    accuracy = float(measured["recall"][responses.MICRO])
+    score = float(measured["F1"][responses.MACRO])
     metric, what = "Macro-averaged F1 over the labels", f"macro F1 of {len(answers):,} answers"
 
     header = ["", *measured.columns]
@@ -50,16 +49,16 @@ def main() -> None:
     body += pages.table(["", *(f"truly {name}" for name in counts)], confusion, caption=caption)
     lines = challenge.in_columns([header, *rows], 30, 9)
 
-    corpus = measures.corpus_of(folder)
-    tested = measures.score_test_sets(answers, predicted, corpus)
+    corpus = responses.corpus_of(folder)
+    tested = responses.score_test_sets(answers, predicted, corpus)
     if len(tested):
         of_sets = tested["macro F1"][tested["labels"] == ways]
         score, what = float(of_sets.mean()), f"mean macro F1 of {len(of_sets)} test sets"
         metric = f"Mean of the test sets' macro-averaged F1, {ways} labels"
-        test_rows = measures.rows_shown(tested, corpus)
-        lines = challenge.in_columns([measures.HEADER, *test_rows], 32, 11) + lines
-        caption = "SemEval-2013 task 7; sources of published figures: measures.py"
-        above = pages.table(measures.HEADER, test_rows, caption=caption)
+        test_rows = responses.rows_shown(tested, corpus)
+        lines = challenge.in_columns([responses.HEADER, *test_rows], 32, 11) + lines
+        caption = "SemEval-2013 task 7; sources of published figures: responses.py"
+        above = pages.table(responses.HEADER, test_rows, caption=caption)
         body = f"{above}<h2>All test sets together</h2>{body}"
     challenge.write_scores(
         options,

@@ -26,8 +26,7 @@ def main() -> None:
     answers, splits = responses.read(options)
     labels = responses.labels_of(answers)
     if options.label not in (None, *labels):
-        told = f"--label is {quote(options.label)}, expected one of {', '.join(labels)}"
-        raise InputError(told)
+        raise InputError(f"--label is {quote(options.label)}, expected one of {', '.join(labels)}")
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `answers`, `label` of those to learn from. Out: `prediction`, a label's number for each.

@@ -17,7 +17,7 @@ knows the words of each question.
 from typing import Any
 
 from common import cli, folds
-from common.folds import BoolArray, FloatArray, IntArray
+from common.arrays import BoolArray, FloatArray, IntArray
 
 import alignment
 import numpy as np

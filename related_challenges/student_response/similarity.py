@@ -6,7 +6,7 @@ from difflib import SequenceMatcher
 from functools import cache
 from typing import Any
 
-from common.folds import BoolArray, FloatArray
+from common.arrays import BoolArray, FloatArray
 
 import numpy as np
 import pandas as pd

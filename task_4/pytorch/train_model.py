@@ -16,14 +16,13 @@ the others, z integrated out, is maximised.
 """
 
 from pathlib import Path
-from typing import Any
 
 from common import cli
 from common.adam import Adam
 from common.adaptive import answered_mask, training
+from common.arrays import FloatArray
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import torch
 from torch import Tensor, nn
@@ -33,7 +32,6 @@ from tqdm import trange
 from model import Model, decode
 
 PACKAGE = Path(__file__).parent
-FloatArray = npt.NDArray[np.floating[Any]]
 
 # Chosen by cross-validation over training students.
 N_DIMENSIONS, GUESSING = 3, torch.tensor(0.2)

@@ -9,7 +9,7 @@ Writes:  data/pictures/difficulty.svg and confidence.svg
 import re
 
 from common import cli, io, layout
-from common.drawing import GREY, LINE_HEIGHT, SOFT, WIDTH, wrap
+from common.charts import GREY, LINE_HEIGHT, SOFT, WIDTH, wrap
 from common.errors import InputError
 
 # Each picture's name, the chart's heading on the page, and what is written above the picture.

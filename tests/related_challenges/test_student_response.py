@@ -28,7 +28,7 @@ from question_files import (
 )
 
 alignment = import_module("alignment")
-measures = import_module("measures")
+measures = import_module("responses")
 responses = import_module("responses")
 similarity = import_module("similarity")
 

@@ -16,8 +16,8 @@ from typing import Any
 from common.adaptive import entry_process, isolation
 from common.adaptive.entry_files import ENTRY_FILE
 from common.adaptive.entry_process import EntryProcess, Limits
+from common.adaptive.evaluation import Setting, measure_curves, play_all
 from common.adaptive.game import EntryError, Reference, Rules, make_reference
-from common.adaptive.playing import Setting, measure_curves, play_all
 from common.errors import InputError
 
 import numpy as np

@@ -6,14 +6,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from common.adaptive.answered_mask import count_together
-from common.answer_features import (
-    Known,
-    Pairs,
-    available_groups,
-    nearest_answers,
-    similar_questions,
-    table,
-)
+from common.answer_features import Known, Pairs, available_groups, table
+from common.answer_features.nearest import nearest_answers, similar_questions
 from common.errors import InputError
 from common.item_response.blocks import sort_answers
 
