@@ -204,13 +204,14 @@ def standardise(state: ItemResponseModel) -> ItemResponseModel:
     matrix = np.eye(k + 1)
     matrix[:k, :k] = root.T
     matrix[k, :k] = centre
-    turn = inverse.T.astype(np.float32)
+    for own in state.effects:
+        # In place, for they may be the largest arrays.
+        own[:, 2:] = own[:, 2:] @ inverse.T.astype(np.float32)
     return replace(
         state,
         students=state.students.transform(inverse, -inverse @ centre),
         items=state.items.transform(matrix),
         prior=state.prior.transform(matrix),
-        effects=tuple(np.hstack([own[:, :2], own[:, 2:] @ turn]) for own in state.effects),
     )
 
 
@@ -220,8 +221,12 @@ def pass_over_answers(
     """Update all students and contexts; `weigh` what the items need, shape (items, …)."""
     shared, of_items = state.shared, model.moments(state.items)
     d = state.items.mean.shape[1]
+    # Written in place: parts, and all of them put together, would be there twice.
+    students = Gaussians(*map(np.empty_like, (state.students.mean, state.students.covariance)))
+    levels = observations.levels
+    effects = tuple(np.empty((len(level.label), 1 + d), np.float32) for level in levels)
 
-    def work(chunk: slice) -> tuple[Gaussians, list[FloatArray], list[FloatArray]]:
+    def work(chunk: slice) -> list[FloatArray]:
         part, nodes = observations.of_students(chunk)
         at_leaves = leaf = None
         if part.levels:
@@ -245,14 +250,18 @@ def pass_over_answers(
         sums = model.weigh(kappas, weights, of_items)
         if not part.levels:
             new = model.update_students(sums)
-            return new, [], [model.weigh(kappas.T, weights.T, model.moments_with_one(new))]
+            students.mean[chunk], students.covariance[chunk] = new.mean, new.covariance
+            return [model.weigh(kappas.T, weights.T, model.moments_with_one(new))]
 
         at_leaf = part.matrix(weight, leaves.start), part.matrix(kappa, leaves.start)
         of_leaf = [np.asarray(matrix.sum(axis=1)) for matrix in at_leaf]
         gathered = np.concatenate([*of_leaf, at_leaf[0] @ of_items[:, :d]], axis=1)
         steps, taken = context.eliminate(part.levels, gathered, state.variance, len(old))
         new = model.update_students(sums - taken)
+        students.mean[chunk], students.covariance[chunk] = new.mean, new.covariance
         found, of_variance, left = context.restore(part.levels, steps, new, state.variance)
+        for whole, place, own in zip(effects, nodes, found, strict=True):
+            whole[place] = own
         left += steps[-1].weight * fixed
         n = len(shared.mean)
         of_shared = [np.bincount(leaves.label, v, n) for v in (steps[-1].weight, left)]
@@ -260,14 +269,12 @@ def pass_over_answers(
         kappas = part.matrix(kappa, part.start)
         for_items = model.weigh(kappas.T, weights.T, model.moments_with_one(new))
         for_items[:, : d - 1] -= at_leaf[0].T @ found[-1][:, 2:]
-        return new, found, [for_items, of_variance, np.stack(of_shared, axis=1)]
+        return [for_items, of_variance, np.stack(of_shared, axis=1)]
 
-    parts, totals = [], [np.zeros(1)] * 3
-    for new, found, sums in in_threads(work, observations.chunks()):
-        parts.append((new, found))
+    totals = [np.zeros(1)] * 3
+    for sums in in_threads(work, observations.chunks()):
         totals = [total + own.astype(float) for total, own in zip(totals, sums, strict=False)]
-    effects = tuple(map(np.concatenate, zip(*(found for _, found in parts), strict=True)))
-    state = replace(state, students=model.join(new for new, _ in parts), effects=effects)
+    state = replace(state, students=students, effects=effects)
     if effects:
         variance = context.estimate_variance(totals[1], state.variance)
         state = replace(state, variance=variance, shared=context.update_shared(totals[2], shared))

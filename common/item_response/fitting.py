@@ -166,6 +166,8 @@ def fit(
         levels=levels,
     )
 
+    # Of the size of the answers and stages, and in nobody's way any more.
+    del rows, stage, numbered, labels, of_student, of_question, columns
     n_max = n_steps or (_MAX_STEPS if stops_early else _STEPS_WITHOUT_HELD_OUT)
     n_done = 0
     are_many = len(student) > _MANY and not levels

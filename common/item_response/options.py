@@ -42,6 +42,8 @@ N_OPTIONS = len(schema.OPTIONS)
 # Of the habits: steps, the variance that they begin with, and a bound (see `accelerate`).
 _N_STEPS, _START_VARIANCE, _MAX_ACCELERATION = 12, 0.05, 10.0
 _MIN_PROBABILITY = np.float32(1e-6)
+# Pairs whose probabilities are put in order at a time.
+_BLOCK = 1 << 16
 
 
 class Habits(NamedTuple):
@@ -118,13 +120,13 @@ def predict_options(
     array of float32, shape (pairs, `N_OPTIONS`)
         Rows sum to 1. Of an unknown question, how often each option is chosen over all questions.
     """
-    probability = break_stick(predict_stages(model.stages, student, question, context))
+    result = break_stick(predict_stages(model.stages, student, question, context))
     number = find_ids(model.stages.question_ids, question)
-    is_known = number < len(model.outcome_of_option)
-    result = np.tile(model.option_shares, (len(number), 1))
-    result[is_known] = np.take_along_axis(
-        probability[is_known], model.outcome_of_option[number[is_known]], axis=1
-    )
+    for begin in range(0, len(number), _BLOCK):
+        block = slice(begin, begin + _BLOCK)
+        outcome = model.outcome_of_option.take(number[block], axis=0, mode="clip")
+        result[block] = np.take_along_axis(result[block], outcome, axis=1)
+    result[number == len(model.outcome_of_option)] = model.option_shares
     if model.habits is None:
         return result
     assert context is not None
@@ -185,12 +187,12 @@ def fit_habits(
         kappa[np.arange(len(p)), chosen[rows]] += 1
         first = part.levels[-1].start[:-1]
         # Of each option W and r, and S, which is 0: no ability is known.
-        gathered = np.add.reduceat([curvature, kappa, 0 * kappa], first, axis=1)
+        gathered = np.zeros((n_options, len(first), 3), np.float32)
+        gathered[:, :, :2] = np.add.reduceat([curvature, kappa], first, axis=1).T
         nobody = standard_normal(len(part.start) - 1, 0)
         sums = np.zeros((len(levels), 1, 4))
         for option in range(n_options):
-            of_option = gathered[:, :, option].T
-            steps, _ = eliminate(part.levels, of_option, variance, len(part.start) - 1)
+            steps, _ = eliminate(part.levels, gathered[option], variance, len(part.start) - 1)
             found, own_sums, _ = restore(part.levels, steps, nobody, variance)
             sums += own_sums
             for whole, own, place in zip(total, found, nodes, strict=True):

@@ -13,7 +13,7 @@ from common.item_response.model import FloatArray, IntArray, expected_probabilit
 
 import numpy as np
 
-_PAIRS_AT_ONCE = 1 << 16
+_PAIRS_AT_ONCE = 1 << 20
 
 
 def predict(
@@ -59,19 +59,19 @@ def predict_stages(
     def work(pairs: IntArray) -> None:
         first = place[pairs].min(initial=len(model.student_ids))
         students = model.students.take(slice(first, place[pairs].max(initial=0) + 1))
+        own = place[pairs] - first, item[pairs]
         for stage in range(n_stages):
-            own = item[pairs] + np.int32(stage * n_items)
-            effects = None
+            of_stage, effects = slice(stage * n_items, (stage + 1) * n_items), None
             if model.levels:
                 assert context is not None
                 effects = find_effects(model, place[pairs], context[pairs], stage)
-            moments = logit_moments(students, model.items, place[pairs] - first, own, effects)
+            moments = logit_moments(students, model.items.take(of_stage), *own, effects)
             knows = expected_probability(*moments)
-            passing[pairs, stage] = knows + model.guessing[own] * (1 - knows)
+            passing[pairs, stage] = knows + model.guessing[of_stage][own[1]] * (1 - knows)
 
     # By student, since what is known of a student then lies close together in memory.
     order, *_ = sort_answers(place, [], len(model.student_ids) + 1)
-    list(in_threads(work, np.array_split(order, len(order) // _PAIRS_AT_ONCE + 1)))
+    list(in_threads(work, np.array_split(order, 2 * (len(order) // _PAIRS_AT_ONCE + 1))))
     return passing
 
 

@@ -91,7 +91,7 @@ def test_scaling_the_latent_space_changes_no_prediction() -> None:
         guessing=np.zeros(200),
         student_ids=np.arange(200),
         question_ids=np.arange(200),
-        effects=(effects,),
+        effects=(effects.copy(),),
     )
     scaled = blocks.standardise(state)
     pairs = np.arange(200), np.arange(200)[::-1]
