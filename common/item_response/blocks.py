@@ -24,7 +24,7 @@ import scipy.sparse
 Result = TypeVar("Result")
 
 # Answers in a block; parts in which answers are sorted, and in which the items are updated.
-_BLOCK, _N_SORTED_PARTS, _N_ITEM_PARTS = 1 << 13, 4, 8
+_BLOCK, _N_SORTED_PARTS, _N_ITEM_PARTS = 1 << 15, 4, 8
 # Answers in a chunk, at most and at least, and how many chunks there are in between.
 _MAX_CHUNK, _MIN_CHUNK, _N_CHUNKS = 1 << 20, 1 << 14, 8
 
