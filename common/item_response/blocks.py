@@ -13,9 +13,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from common.answers import find_ids
+from common.arrays import BoolArray, FloatArray, IntArray
 from common.item_response import context, model
 from common.item_response.context import Level, SharedEffects
-from common.item_response.model import BoolArray, FloatArray, Gaussians, IntArray
+from common.item_response.model import Gaussians
 
 import numpy as np
 import numpy.typing as npt

@@ -27,7 +27,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from common.item_response.model import FloatArray, Gaussians, IntArray, pack
+from common.arrays import FloatArray, IntArray
+from common.item_response.model import Gaussians, pack
 
 import numpy as np
 import scipy.sparse

@@ -4,6 +4,7 @@ import sys
 from dataclasses import replace
 
 from common.answers import find_ids, number_ids
+from common.arrays import FloatArray, IntArray
 from common.errors import InputError
 from common.item_response import model
 from common.item_response.blocks import (
@@ -16,7 +17,7 @@ from common.item_response.blocks import (
     sort_answers,
 )
 from common.item_response.context import START_VARIANCE, SharedEffects
-from common.item_response.model import FloatArray, Gaussians, IntArray
+from common.item_response.model import Gaussians
 from common.item_response.prediction import break_stick, find_effects, predict_stages
 from common.run_log import LogEvent, ignore_event
 

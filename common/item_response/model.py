@@ -26,12 +26,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
+from common.arrays import BoolArray, FloatArray, IntArray
 
-FloatArray = npt.NDArray[np.floating[Any]]
-IntArray = npt.NDArray[np.integer[Any]]
-BoolArray = npt.NDArray[np.bool_]
+import numpy as np
 
 # The curvature of an answer is taken as at least this, or a few steps could overshoot.
 _MIN_CURVATURE = np.float32(0.01)

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 from common import schema
 from common.answers import find_ids, number_ids
+from common.arrays import FloatArray, IntArray
 from common.item_response.blocks import (
     ItemResponseModel,
     Observations,
@@ -33,7 +34,7 @@ from common.item_response.blocks import (
 )
 from common.item_response.context import Level, accelerate, eliminate, restore
 from common.item_response.fitting import fit, require_answers
-from common.item_response.model import FloatArray, IntArray, standard_normal
+from common.item_response.model import standard_normal
 from common.item_response.prediction import break_stick, predict_stages
 
 import numpy as np

@@ -1,6 +1,7 @@
 """From a fitted model to predictions, for any pair of a student and a question."""
 
 from common.answers import find_ids
+from common.arrays import FloatArray, IntArray
 from common.errors import InputError
 from common.item_response.blocks import (
     ItemResponseModel,
@@ -9,7 +10,7 @@ from common.item_response.blocks import (
     logit_moments,
     sort_answers,
 )
-from common.item_response.model import FloatArray, IntArray, expected_probability
+from common.item_response.model import expected_probability
 
 import numpy as np
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from common.answers import number_ids
-from common.item_response.model import FloatArray, IntArray
+from common.arrays import FloatArray, IntArray
 
 import numpy as np
 import scipy.sparse
