@@ -30,7 +30,8 @@ def _name_what_is_missing(
         return
     print(
         f"error: this Python has no {package}: `{sys.executable} -m pip install {pins[0]}` installs"
-        f" it, `python3 quickstart.py` all that the kit needs into an environment of its own",
+        f" it; `python3 quickstart.py` makes .venv, an environment with all that the kit needs: "
+        "activate that",
         file=sys.stderr,
     )
     raise SystemExit(2)
