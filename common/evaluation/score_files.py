@@ -64,9 +64,12 @@ def write_scores(
 
 
 def publish(
-    output_dir: Path, evaluation: Evaluation, lines: Sequence[str], also: Sequence[Path] = (),
+    output_dir: Path,
+    evaluation: Evaluation,
+    lines: Sequence[str],
+    also: Sequence[Path] = (),
     **page: Any,
-) -> None:  # fmt: skip
+) -> None:
     """Write a score as `write_scores`, record it, and print lines and paths, `also` older ones."""
     paths = [*write_scores(output_dir, evaluation, **page), *also]
     record.append_result(output_dir, evaluation)
