@@ -58,17 +58,18 @@ def predict_stages(
     passing = np.empty((len(place), n_stages), np.float32)
 
     def work(pairs: IntArray) -> None:
-        first = place[pairs].min(initial=len(model.student_ids))
-        students = model.students.take(slice(first, place[pairs].max(initial=0) + 1))
-        own = place[pairs] - first, item[pairs]
+        own, asked = place[pairs], item[pairs]
+        first = own.min(initial=len(model.student_ids))
+        students = model.students.take(slice(first, own.max(initial=0) + 1))
         for stage in range(n_stages):
             of_stage, effects = slice(stage * n_items, (stage + 1) * n_items), None
             if model.levels:
                 assert context is not None
-                effects = find_effects(model, place[pairs], context[pairs], stage)
-            moments = logit_moments(students, model.items.take(of_stage), *own, effects)
+                effects = find_effects(model, own, context[pairs], stage)
+            items, guessing = model.items.take(of_stage), model.guessing[of_stage]
+            moments = logit_moments(students, items, own - first, asked, effects)
             knows = expected_probability(*moments)
-            passing[pairs, stage] = knows + model.guessing[of_stage][own[1]] * (1 - knows)
+            passing[pairs, stage] = knows + guessing[asked] * (1 - knows)
 
     # By student, since what is known of a student then lies close together in memory.
     order, *_ = sort_answers(place, [], len(model.student_ids) + 1)
