@@ -3,7 +3,7 @@
 import os
 import sys
 from pathlib import Path
-from types import ModuleType, TracebackType
+from types import TracebackType
 
 _KIT = Path(__file__).resolve().parents[1]
 _LIST = _KIT / "requirements.txt"
@@ -18,10 +18,6 @@ def _name_what_is_missing(
 ) -> None:
     """Report an error that nobody caught: as one line, exit code 2, if a package is not there."""
     module = (error.name or "").split(".")[0] if isinstance(error, ModuleNotFoundError) else ""
-    taken = error.obj if isinstance(error, AttributeError) else None
-    if isinstance(taken, ModuleType) and taken.__file__ is None:
-        # A folder, as task_4/numpy is by scripts beside it.
-        module = taken.__name__
     package = _PACKAGES.get(module, module)
     lines = _LIST.read_text(encoding="utf-8").splitlines() if _LIST.is_file() else []
     pins = [line for line in lines if package and line.startswith(f"{package}==")]
