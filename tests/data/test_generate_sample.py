@@ -274,7 +274,9 @@ def test_seed_and_number_of_questions_and_the_same_bytes_again(
     refused = run([*command, "--questions", "79"])
     assert refused.returncode == 2 and "79 is not from 80 to 5000" in refused.stderr
     many = fails([*command, "--questions", 3000])
-    assert many.startswith("3,000 questions are too many for 14,725 answers, expected at most ")
+    assert many.startswith(
+        "3,000 questions are too many for 14,725 answers, expected at most 2,945"
+    )
     few = fails(["data/generate_sample.py", "--size", "full", "--questions", "313"])
     assert few.startswith("--questions 313: are too few for 1,382,727 answers of 4,918 students, ")
     assert "expected at least 314" in few and generate_sample.settings("full", 314)
