@@ -20,7 +20,7 @@ import sys
 import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -28,17 +28,18 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
-from common.arrays import Array, BoolArray, FloatArray
+from common.arrays import Array, BoolArray
 from common.errors import InputError, Report, printable, quote, stop
 from common.layout import ROOT, where_to_get
 from common.lazy import pd
 from common.made import is_running, this_process
-from common.schema import DATE, INT8, INT32, TEXT, UNREADABLE, Column
+from common.schema import DATE, INT8, INT32, TEXT, Column
 
 import numpy as np
-import numpy.typing as npt
 
 Table: TypeAlias = "Mapping[str, Any] | pd.DataFrame"
+# Some rows of the columns that are read, by their places.
+_Part: TypeAlias = "Mapping[int, pd.Series | Array | list[Any]]"
 
 SHOWN = 3
 _LONGEST_HEADER = 1 << 16
@@ -223,49 +224,60 @@ def read_table(
     }
     # Where all columns are missing, the file is looked through nevertheless.
     wanted = wanted or {0: Column(header[0], TEXT, may_be_empty=True)}
-    parts = _read_quickly(source, header, wanted) or _read_with_care(source, header, wanted, report)
-    if not parts:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = _join(_read_quickly(source, header, wanted), wanted)
+    except (ValueError, OverflowError, Warning):
+        found = _join(_read_with_care(source, header, wanted, report), wanted)
+    n_rows = max(map(len, found.values()), default=0)
+    if not n_rows:
         raise InputError(f"{source.name}: holds a header but no rows")
-    # One column after the other, so that no more than one exists twice at a time.
-    data = {
-        column.name: pd.concat([part.pop(place) for part in parts], ignore_index=True)
-        for place, column in wanted.items()
-    }
-    n_rows = max(map(len, data.values()))
+    data = {column.name: found[place] for place, column in wanted.items()}
     for column in columns:
         if column.name not in data:
-            data[column.name] = _to_column([column.missing] * n_rows, column)
+            values = [column.missing] * n_rows
+            text = column.dtype == TEXT
+            data[column.name] = pd.Series(values if text else np.array(values, column.dtype))
     names = data if keep_others else known
     return pd.DataFrame({name: data[name] for name in names}, copy=False)
 
 
-def _to_column(values: Sequence[Any], column: Column) -> pd.Series:
-    """Return values, or what stands for some that are missing, in the column's type."""
-    return pd.Series(values if column.dtype == TEXT else np.array(values, column.dtype))
+def _join(parts: Iterable[_Part], wanted: Mapping[int, Column]) -> dict[int, pd.Series]:
+    """Return columns by their places; no part is kept, so that none takes the memory twice."""
+    texts: dict[int, list[Any]] = {k: [] for k, column in wanted.items() if column.dtype == TEXT}
+    numbers = {k: np.empty(0, column.dtype) for k, column in wanted.items() if k not in texts}
+    n_rows = 0
+    for part in parts:
+        start, n_rows = n_rows, n_rows + len(next(iter(part.values())))
+        for place, values in numbers.items():
+            if n_rows > len(values):
+                values.resize(n_rows + n_rows // 8, refcheck=False)
+            values[start:n_rows] = part[place]
+        for place, cells in texts.items():
+            cells.append(pd.Series(part[place]))
+    for values in numbers.values():
+        values.resize(n_rows, refcheck=False)
+    found = {place: pd.concat(cells, ignore_index=True) for place, cells in texts.items() if cells}
+    return found | {place: pd.Series(values, copy=False) for place, values in numbers.items()}
 
 
 def _read_quickly(
     source: Source, header: Sequence[str], wanted: Mapping[int, Column]
-) -> list[dict[int, pd.Series]]:
-    """Return the wanted columns by their places, in parts; nothing if anything is unusual."""
-    parts = []
-    try:
-        with source.open() as file, warnings.catch_warnings():
-            warnings.simplefilter("error")
-            read = _by_pyarrow if file.seek(0, os.SEEK_END) > LARGE else _by_pandas
-            file.seek(0)
-            if not source.column_names and b"\r" in file.readline().rstrip(b"\r\n"):
-                return []
-            while block := file.read(_BLOCK):
-                block += file.readline()
-                # Both readers drop a byte order mark.
-                if block.startswith(codecs.BOM_UTF8) or any(mark in block for mark in _MARKS):
-                    return []
-                cells = read(block, len(header), wanted)
-                parts.append({place: _check(cells[str(place)], wanted[place]) for place in wanted})
-    except (ValueError, OverflowError, Warning):
-        return []
-    return parts
+) -> Iterator[_Part]:
+    """Yield the wanted columns by their places, in parts; raise an error if anything is unusual."""
+    with source.open() as file:
+        read = _by_pyarrow if file.seek(0, os.SEEK_END) > LARGE else _by_pandas
+        file.seek(0)
+        if not source.column_names and b"\r" in file.readline().rstrip(b"\r\n"):
+            raise ValueError("other line ends")
+        while block := file.read(_BLOCK):
+            block += file.readline()
+            # Both readers drop a byte order mark.
+            if block.startswith(codecs.BOM_UTF8) or any(mark in block for mark in _MARKS):
+                raise ValueError("a byte order mark, or what readers differ on")
+            cells = read(block, len(header), wanted)
+            yield {place: _check(cells[str(place)], wanted[place]) for place in wanted}
 
 
 def _by_pandas(block: bytes, n_columns: int, wanted: Mapping[int, Column]) -> pd.DataFrame:
@@ -276,16 +288,14 @@ def _by_pandas(block: bytes, n_columns: int, wanted: Mapping[int, Column]) -> pd
     if (np.diff(np.flatnonzero(marks == ord("\n")), prepend=-1) != n_columns).any():
         raise ValueError("rows of another length, or other line ends")
     # Read into fewer bits, pandas 2 would cut off what does not fit.
-    read_as = {TEXT: "str", DATE: "object", INT8: "int64", INT32: "int64"}
+    types = {TEXT: "str", DATE: "object", INT8: "int64", INT32: "int64"}
+    read_as = {str(k): types.get(column.dtype, "float64") for k, column in wanted.items()}
+    gaps = _numbers_with_gaps(wanted)
     return pd.read_csv(
         io.BytesIO(block),
         names=[str(place) for place in range(n_columns)],
-        dtype={str(k): read_as.get(column.dtype, "float64") for k, column in wanted.items()},
-        na_values={
-            str(place): [""]
-            for place, column in wanted.items()
-            if column.may_be_empty and column.dtype not in read_as
-        },
+        dtype=read_as | dict.fromkeys(gaps, "float64"),
+        na_values={name: [""] for name in gaps},
         keep_default_na=False,
         index_col=False,
         usecols=list(wanted),
@@ -301,8 +311,9 @@ def _by_pyarrow(block: bytes, n_columns: int, wanted: Mapping[int, Column]) -> p
     except ImportError:
         return _by_pandas(block, n_columns, wanted)
     types = {INT8: pa.int8(), INT32: pa.int32(), TEXT: pa.string(), DATE: pa.timestamp("ms")}
+    read_as = {str(k): types.get(column.dtype, pa.float64()) for k, column in wanted.items()}
     convert = csv.ConvertOptions(
-        column_types={str(k): types.get(c.dtype, pa.float64()) for k, c in wanted.items()},
+        column_types=read_as | dict.fromkeys(_numbers_with_gaps(wanted), pa.float64()),
         include_columns=[str(place) for place in wanted],
         null_values=[""],
     )
@@ -316,8 +327,14 @@ def _by_pyarrow(block: bytes, n_columns: int, wanted: Mapping[int, Column]) -> p
     return cells
 
 
-def _check(cells: pd.Series, column: Column) -> pd.Series:
-    """Return cells in the column's own type; raise ValueError if a value is not valid."""
+def _numbers_with_gaps(wanted: Mapping[int, Column]) -> list[str]:
+    """Return the places of columns of numbers that may be missing, so that they come as floats."""
+    may_lack = {place: column.dtype for place, column in wanted.items() if column.may_be_empty}
+    return [str(place) for place, dtype in may_lack.items() if dtype not in (TEXT, DATE)]
+
+
+def _check(cells: pd.Series, column: Column) -> pd.Series | Array:
+    """Return cells, or their values, which the column may hold; raise ValueError if one is not."""
     if column.dtype == TEXT:
         if not column.may_be_empty and (cells.str.strip() == "").any():
             raise ValueError(column.name)
@@ -327,11 +344,12 @@ def _check(cells: pd.Series, column: Column) -> pd.Series:
         dates = [column.parse(text) for text in texts]
         if any(date is None for date in dates):
             raise ValueError(column.name)
-        return pd.Series(np.array(dates, DATE)[place])
+        return np.array(dates, DATE)[place]
     values = cells.to_numpy()
     if column.dtype != DATE and not _are_valid(values, column).all():
         raise ValueError(column.name)
-    return pd.Series(values.astype(column.dtype), copy=False)
+    is_gap = np.isnan(values) if column.may_be_empty and column.dtype in (INT8, INT32) else False
+    return np.where(is_gap, column.missing, values) if np.any(is_gap) else values
 
 
 def _are_valid(values: Array, column: Column) -> BoolArray:
@@ -360,7 +378,7 @@ def require_valid(
 
 def _read_with_care(
     source: Source, header: Sequence[str], wanted: Mapping[int, Column], report: Report
-) -> list[dict[int, pd.Series]]:
+) -> Iterator[_Part]:
     """Read every cell as text: report the faults, and convert what is valid, however written."""
     rows = source.rows()
     if not source.column_names:
@@ -369,7 +387,6 @@ def _read_with_care(
     first_uneven, n_uneven = "", 0
     shown: dict[int, list[str]] = {place: [] for place in wanted}
     n_faults = Counter[int]()
-    parts = []
     while block := list(islice(rows, _CHUNK)):
         for number, row in block:
             _require_text(source, header, number, row)
@@ -377,9 +394,9 @@ def _read_with_care(
                 n_uneven += 1
                 found = f"row {number} has {len(row)} columns, expected {len(header)}"
                 first_uneven = first_uneven or f"{found}: {quote(','.join(row).strip())}"
-        part = {}
+        part: dict[int, list[Any]] = {}
         for place, column in wanted.items():
-            values = []
+            values = part[place] = []
             for number, row in block:
                 is_even = len(row) == len(header)
                 values.append(parse[place](row[place]) if is_even else column.missing)
@@ -389,15 +406,13 @@ def _read_with_care(
                     text = row[place].strip()
                     if n_faults[place] <= SHOWN:
                         shown[place].append(f"row {number} is {quote(text) if text else 'empty'}")
-            part[place] = _to_column(values, column)
-        parts.append(part)
+        yield part
     if n_uneven:
         count = f" ({n_uneven} such rows)" if n_uneven > 1 else ""
         report(f"{source.name}: {first_uneven}{count}; is the file cut off?")
     for place, n in sorted(n_faults.items()):
         column = wanted[place]
         report_cells(source, column.name, shown[place], n, column.expected, report)
-    return parts
 
 
 def report_cells(
@@ -416,11 +431,6 @@ def _require_text(source: Source, header: Sequence[str], number: int, row: Seque
         place = next(place for place, cell in enumerate(row) if _NO_TEXT.search(cell))
         column = f"column {quote(header[place])}: " if place < len(header) else ""
         raise InputError(f"{source.name}: {column}row {number} is not UTF-8 text")
-
-
-def to_ids(numbers: pd.Series | FloatArray) -> npt.NDArray[np.int32]:
-    """Return ids that were read as floats, because some are empty, as int32; -1 where empty."""
-    return np.where(np.isnan(numbers), UNREADABLE, numbers).astype(np.int32)
 
 
 def parse_json(text: str) -> Any:

@@ -29,8 +29,6 @@ _CIRCUMSTANCES = (
     schema.SCHEME_ID,
 )
 _OF_STUDENTS = (schema.GENDER, schema.DATE_OF_BIRTH, schema.PREMIUM_PUPIL)
-# Whole numbers that are read as floats, since some are missing.
-_WHOLE = {"GroupId": "int32", "QuizId": "int32", "SchemeOfWorkId": "int32", "PremiumPupil": "int8"}
 # Who was younger than four or older than twenty at the end of 2018 has given a wrong date of birth,
 # as teachers do who try a quiz: 2.6 % of the official dates, which reach from 1756 to 9999.
 _FIRST_BIRTH, _LAST_BIRTH = "1998-01-01", "2014-12-31"
@@ -175,8 +173,6 @@ def _read_described(
             values[rows < 0] = column.missing
         else:
             values = np.full(len(rows), column.missing, column.dtype)
-        if column.name in _WHOLE:
-            values = io.to_ids(values).astype(_WHOLE[column.name], copy=False)
         found[column.name] = values
     return pd.DataFrame(found, copy=False)
 
@@ -191,8 +187,7 @@ def _read_whole(path: Path, columns: Sequence[Column]) -> pd.DataFrame:
         if file.read(1) not in b"\r\n":
             row = source.row_number(len(data) - 1)
             raise InputError(f"{path}: row {row} has no line end; is the file cut off?")
-    ids = data[columns[0].name] = io.to_ids(data[columns[0].name])
-    require_distinct(source, columns[0].name, ids)
+    require_distinct(source, columns[0].name, data[columns[0].name].to_numpy())
     return data
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 # As in NumPy; text is read unchanged, dates with or without a time of day in minutes.
-INT8, INT32, FLOAT32, FLOAT64, TEXT = "int8", "int32", "float32", "float64", "text"
+INT8, INT32, FLOAT32, TEXT = "int8", "int32", "float32", "text"
 DATE = "datetime64[m]"
 INT32_MAX = 2**31 - 1
-# From the next number on float32 leaves whole numbers out.
-_FLOAT32_MAX = 2**24 - 1
+# Some ids index arrays directly, so they are bounded.
+_ID_MAX = 2**24 - 1
 # Stands for a whole number that is not known, or was reported as faulty.
 UNREADABLE = -1
 
@@ -30,7 +30,7 @@ class Column:
     # Both inclusive.
     low: int = 0
     high: int = INT32_MAX
-    # An empty cell is read as NaN, NaT or an empty text: no whole number stands for it.
+    # An empty cell is read as `missing`.
     may_be_empty: bool = False
     whole: bool = True
     # Whether True and False are valid too and stand for 1 and 0, as in what pandas writes.
@@ -122,13 +122,12 @@ SUBJECT_ID = Column("SubjectId")
 SUBJECT_NAME = Column("Name", TEXT)
 PARENT_ID = Column("ParentId", TEXT, may_be_empty=True)
 LEVEL = Column("Level", INT8, 0, 127)
-# Ids of answers beyond 16.8 million do not fit into float32.
-ANSWER_ID_OR_EMPTY = Column("AnswerId", FLOAT64, may_be_empty=True)
+ANSWER_ID_OR_EMPTY = Column("AnswerId", may_be_empty=True)
 GENDER = Column("Gender", INT8, 0, 3)
 DATE_OF_BIRTH = Column("DateOfBirth", DATE, may_be_empty=True)
-PREMIUM_PUPIL = Column("PremiumPupil", FLOAT32, 0, 1, may_be_empty=True)
+PREMIUM_PUPIL = Column("PremiumPupil", INT8, 0, 1, may_be_empty=True)
 DATE_ANSWERED = Column("DateAnswered", DATE, may_be_empty=True)
 CONFIDENCE = Column("Confidence", FLOAT32, 0, 100, may_be_empty=True, whole=False)
-GROUP_ID = Column("GroupId", FLOAT32, high=_FLOAT32_MAX, may_be_empty=True)
-QUIZ_ID = Column("QuizId", FLOAT32, high=_FLOAT32_MAX, may_be_empty=True)
-SCHEME_ID = Column("SchemeOfWorkId", FLOAT32, high=_FLOAT32_MAX, may_be_empty=True)
+GROUP_ID = Column("GroupId", high=_ID_MAX, may_be_empty=True)
+QUIZ_ID = Column("QuizId", high=_ID_MAX, may_be_empty=True)
+SCHEME_ID = Column("SchemeOfWorkId", high=_ID_MAX, may_be_empty=True)

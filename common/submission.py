@@ -46,8 +46,6 @@ def read_template(path: Path) -> pd.DataFrame:
         columns.append(schema.ANSWER_ID_OR_EMPTY)
     template = io.read_table(source, columns, keep_others=True)
     answers.require_distinct_pairs(source, template)
-    if schema.ANSWER_ID.name in template:
-        template[schema.ANSWER_ID.name] = io.to_ids(template[schema.ANSWER_ID.name])
     return template
 
 

@@ -92,7 +92,7 @@ def read_facts(
         name = schema.ANSWER_ID.name
         if name not in answers or name not in io.read_header(io.file_source(reference)):
             raise FileNotFoundError(f"training and true answers do not both have a column {name}")
-        own = io.to_ids(io.read_table(reference, [schema.ANSWER_ID_OR_EMPTY])[name])
+        own = io.read_table(reference, [schema.ANSWER_ID_OR_EMPTY])[name]
         answer_id = np.concatenate([answers.pop(name), own])
         told = metadata.read_circumstances(path, answer_id, columns=[schema.QUIZ_ID])
         known, quiz = np.split(told["QuizId"].to_numpy(), [len(answer_id) - len(own)])
