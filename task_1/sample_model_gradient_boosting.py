@@ -30,12 +30,14 @@ SETTINGS = {
     "max_leaf_nodes": 31,
     "min_samples_leaf": 100,
     "l2_regularization": 5.0,
-    "max_features": 0.5,
+    "max_features": 0.3,
     "max_iter": 100,
     "early_stopping": True,
     "validation_fraction": 0.03,
     "n_iter_no_change": 30,
 }
+# Which features each split may use is drawn: the mean of several fits depends less on luck.
+N_FITS = 2
 # Fewer right or wrong answers teach trees nothing.
 MIN_ANSWERS = 100
 # Rows are predicted in blocks, which saves memory.
@@ -77,15 +79,19 @@ def main() -> None:
     outcome = answers["IsCorrect"].to_numpy()[np.concatenate([part.rows for part in parts])]
     # scikit-learn stumbles over a column of which hardly anything is known.
     table[:, np.isfinite(table).sum(axis=0) < MIN_ANSWERS] = 0
-    model = HistGradientBoostingClassifier(random_state=options.seed, **SETTINGS)
-    model.fit(table, outcome)
+    draws = np.random.RandomState(options.seed)
+    models = [
+        HistGradientBoostingClassifier(random_state=draws, **SETTINGS).fit(table, outcome)
+        for _ in range(N_FITS)
+    ]
     log_event = run_log.open_log(options.log)
-    losses = zip(-model.train_score_, -model.validation_score_, strict=True)
+    losses = zip(-models[0].train_score_, -models[0].validation_score_, strict=True)
     for step, (loss, held_out_loss) in enumerate(losses):
         log_event("step", step=step, loss=loss, held_out_loss=held_out_loss)
 
-    blocks = [asked.table[i : i + BLOCK] for i in range(0, len(template), BLOCK)]
-    p_right = np.concatenate([model.predict_proba(block.to_numpy())[:, 1] for block in blocks])
+    blocks = (asked.table[i : i + BLOCK].to_numpy() for i in range(0, len(template), BLOCK))
+    of_fits = [[model.predict_proba(block)[:, 1] for model in models] for block in blocks]
+    p_right = np.concatenate([np.mean(p, axis=0) for p in of_fits])
     prediction = (p_right > 0.5).astype(np.int8)
     # ---- End of the model. --------------------------------------------------------------------
 

@@ -39,6 +39,8 @@ SETTINGS = {
 }
 # Trees for each of the three questions above.
 N_TREES = (100, 50, 25)
+# Which features each split may use is drawn: the mean of several fits depends less on luck.
+N_FITS = 2
 # Fewer right or wrong answers teach trees nothing; outcomes rarer than the other are only counted.
 MIN_ANSWERS, MIN_OUTCOMES = 100, 20
 # Rows are predicted in blocks, which saves memory.
@@ -82,7 +84,7 @@ def main() -> None:
         [part.outcome_of_option[question[part.rows], option[part.rows] - 1] for part in parts]
     )
     losses = np.zeros((2, 1 + max(N_TREES)))
-    blocks = [asked.table[i : i + BLOCK] for i in range(0, len(template), BLOCK)]
+    draws = np.random.RandomState(options.seed)
     p_outcome = np.ones((len(template), 4))
     for stage, n_trees in enumerate(N_TREES):
         is_reached = outcome >= stage
@@ -92,13 +94,14 @@ def main() -> None:
         if min(np.bincount(is_later, minlength=2)) >= MIN_OUTCOMES:
             # scikit-learn stumbles over a column of which hardly anything is known.
             x[:, np.isfinite(x).sum(axis=0) < MIN_ANSWERS] = 0
-            model = HistGradientBoostingClassifier(
-                max_iter=n_trees, random_state=options.seed, **SETTINGS
-            )
-            model.fit(x, is_later)
-            p_block = [model.predict_proba(block.to_numpy())[:, 1] for block in blocks]
-            p_later = np.concatenate(p_block)
-            fell = -np.array([model.train_score_, model.validation_score_])
+            settings = SETTINGS | {"max_iter": n_trees, "random_state": draws}
+            models = [
+                HistGradientBoostingClassifier(**settings).fit(x, is_later) for _ in range(N_FITS)
+            ]
+            blocks = (asked.table[i : i + BLOCK].to_numpy() for i in range(0, len(template), BLOCK))
+            of_fits = [[model.predict_proba(block)[:, 1] for model in models] for block in blocks]
+            p_later = np.concatenate([np.mean(p, axis=0) for p in of_fits])
+            fell = -np.array([models[0].train_score_, models[0].validation_score_])
             # Of all rows; what is learned before the others stays as it is.
             n_left = losses.shape[1] - fell.shape[1]
             losses += is_reached.mean() * np.pad(fell, [(0, 0), (0, n_left)], "edge")
