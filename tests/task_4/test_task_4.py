@@ -221,9 +221,10 @@ SAYS = """
     select_feature = select_questions
 
     def update_model(self, masked_data, masked_binary_data, can_query):
-        can_query[:] = 0
+        can_query[:] = masked_data[:] = 7
 
     def predict(self, masked_data, masked_binary_data):
+        os.write(1, b"past Python\\n")
         return self.asked + self.model.predict(masked_binary_data.shape)
 """
 
@@ -232,16 +233,17 @@ def test_what_an_entry_prints_changes_and_relies_on_is_told(
     kit: Path, evaluate: Evaluate, package: Path, tmp_path: Path
 ) -> None:
     entry = package / "submission_model_task_4.py"
-    entry.write_text(entry.read_text() + SAYS)
+    entry.write_text(f"import os\n{entry.read_text()}{SAYS}")
     printed, score, page = evaluate("--submission", package)
     train, valid = read_split(kit / "data/test_input")
     assert score == pytest.approx(most_popular_score(train, valid))
-    note = "update_model changes can_query: it got a copy, so that has no effect"
+    note = "update_model changes can_query, masked_data: it got a copy, so that has no effect"
     why = "replaying the games without select_questions, after round 0, predict: raised Attr"
     assert f"note: {note}\n" in printed and f"no curve: {why}" in printed
     assert note in page.text and f"No curve: {why}" in page.text
     output = tmp_path / "entry_output_task_4.txt"
-    assert output.read_text() == f"choosing for {valid.UserId.nunique()} students\n" * 10
+    said = f"choosing for {valid.UserId.nunique()} students\n" * 10
+    assert output.read_text() == f"{said}past Python\n"
     assert str(output) in printed
 
 

@@ -1,6 +1,5 @@
 """The rules of task 4: what an entry sees, what it may do, how it is scored."""
 
-import re
 from collections.abc import Callable
 from functools import partialmethod
 from pathlib import Path
@@ -49,7 +48,7 @@ def make_students(n_students: int = 7, share_answered: float = 0.8) -> Reference
     return make_reference("students.csv", answers, {MASK: is_target})
 
 
-HALF = make_students(share_answered=0.5)
+STUDENTS, HALF = make_students(), make_students(share_answered=0.5)
 
 
 class First:
@@ -68,27 +67,26 @@ class First:
             self.predict_probabilities = lambda *arrays: np.broadcast_to(believe, arrays[0].shape)
 
 
-def play_with(entry: Any, students: Reference | None = None, rules: Rules = DEFAULT) -> Game:
-    return play(LocalEntry(entry), students or make_students(), MASK, rules)
+def play_with(entry: Any, students: Reference = STUDENTS, rules: Rules = DEFAULT) -> Game:
+    return play(LocalEntry(entry), students, MASK, rules)
 
 
 @pytest.mark.parametrize("targets_queryable", [False, True])
 @pytest.mark.parametrize("unobserved", [-1, 0])
 def test_an_entry_sees_only_what_is_revealed(targets_queryable: bool, unobserved: int) -> None:
     """It gets copies: to change them changes nothing that it sees or may do later."""
-    students = make_students()
-    targets = students.targets[MASK]
-    allowed = (students.is_correct >= 0) & (targets_queryable | ~targets)
+    targets = STUDENTS.targets[MASK]
+    allowed = (STUDENTS.is_correct >= 0) & (targets_queryable | ~targets)
     asked = np.zeros_like(targets)
     calls = []
 
     class Watchful:
         def look(self, call: str, data: Array, binary: Array, *can_query: Array) -> Any:
             calls.append(call)
-            known = asked & (students.option > 0)
+            known = asked & (STUDENTS.option > 0)
             expected = (
-                np.where(known, students.option, unobserved),
-                np.where(asked, students.is_correct, unobserved),
+                np.where(known, STUDENTS.option, unobserved),
+                np.where(asked, STUDENTS.is_correct, unobserved),
                 allowed & ~asked,
             )
             for given, array in zip((data, binary, *can_query), expected, strict=False):
@@ -107,7 +105,7 @@ def test_an_entry_sees_only_what_is_revealed(targets_queryable: bool, unobserved
         update_model = partialmethod(look, "update")
         predict = partialmethod(look, "predict")
 
-    game = play_with(Watchful(), students, Rules(targets_queryable, unobserved))
+    game = play_with(Watchful(), rules=Rules(targets_queryable, unobserved))
     assert calls == ["select", "update"] * N_ROUNDS + ["predict"]
     assert (asked & targets).any() == targets_queryable
     in_order = np.argsort(~asked, axis=1, kind="stable")[:, :N_ROUNDS]
@@ -153,17 +151,15 @@ def test_selections_that_break_a_rule(give: Callable[[Array], Any], fault: str) 
 
 @pytest.mark.parametrize("value", [0.7, float("nan"), -1, 2])
 def test_predictions_must_be_0_or_1_on_the_targets(value: float) -> None:
-    students = make_students()
-    targets = students.targets[MASK]
-    place = np.zeros_like(targets)
-    place[3, 15] = True
-    fault = f"student 3 (UserId 109): predicted {float(value)} for QuestionId 15 (1 such targets)"
-    with pytest.raises(
-        EntryError, match=f"^after round 10, predict: {re.escape(fault)}, expected "
-    ):
-        play_with(First(predict=lambda data: np.where(place, value, 1.0)), students)
-    elsewhere = First(predict=lambda data: np.where(targets, 1, value))
-    assert play_with(elsewhere, students).accuracy == play_with(First(), students).accuracy
+    prediction = np.ones((7, 40))
+    prediction[3, 15] = value
+    fault = (
+        rf"student 3 \(UserId 109\): predicted {float(value)} for QuestionId 15 \(1 such targets"
+    )
+    with pytest.raises(EntryError, match=rf"^after round 10, predict: {fault}\), expected "):
+        play_with(First(predict=lambda data: prediction))
+    elsewhere = First(predict=lambda data: np.where(STUDENTS.targets[MASK], 1, value))
+    assert play_with(elsewhere).accuracy == play_with(First()).accuracy
 
 
 @pytest.mark.parametrize(
@@ -181,7 +177,7 @@ def test_predictions_must_be_0_or_1_on_the_targets(value: float) -> None:
 )
 def test_what_is_no_prediction_and_no_entry(entry: Any, fault: str) -> None:
     with pytest.raises(EntryError, match=fault):
-        play(LocalEntry(entry), make_students(), MASK, with_probability=True)
+        play(LocalEntry(entry), STUDENTS, MASK, with_probability=True)
 
 
 def test_random_choice_keeps_the_rules() -> None:
