@@ -20,7 +20,7 @@ from common.source_code import load_module
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import Run, Says
+from conftest import Run, Says, Write
 from page_reading import Page, read_page
 from run_scripts import ROOT
 from task_4_models import load_package
@@ -39,8 +39,8 @@ CODE = {"local_evaluation.py", "model.py", "submission_model_task_4.py", "train_
 RECORDS = {"model_task_4_students.npy", "model_task_4_training.json"}
 every_package = pytest.mark.parametrize("name", PACKAGES)
 
-# Written as the published evaluators are: both arrays 0 where nothing is known, `select_feature`,
-# targets may be asked, loops over students. It runs in the unpacked zip, without the kit.
+# As the published evaluators are: both arrays 0 where nothing is known, `select_feature`, targets
+# may be asked. It runs in the unpacked zip, without the kit.
 LOOP = """
 import sys
 import numpy as np
@@ -51,27 +51,49 @@ sys.path.insert(0, '')
 from submission_model_task_4 import Submission
 
 answers = pd.read_csv(sys.argv[1])
-n_questions = int(sys.argv[2])
-students = sorted(answers.UserId.unique())
-data, binary_data, targets, can_query = np.zeros((4, len(students), n_questions), int)
-for answer in answers.itertuples():
-    i, j = students.index(answer.UserId), answer.QuestionId
-    data[i, j], binary_data[i, j] = answer.AnswerValue, answer.IsCorrect
-    targets[i, j], can_query[i, j] = answer.IsTarget, 1
+student, question = answers.UserId.rank(method='dense').astype(int) - 1, answers.QuestionId
+n_students = student.max() + 1
+data, binary_data, targets, can_query = np.zeros((4, n_students, int(sys.argv[2])), int)
+data[student, question], binary_data[student, question] = answers.AnswerValue, answers.IsCorrect
+targets[student, question], can_query[student, question] = answers.IsTarget, 1
 
 masked_data, masked_binary_data = np.zeros_like(data), np.zeros_like(data)
 submission = Submission()
 for step in range(10):
-    next_questions = submission.select_feature(masked_data, masked_binary_data, can_query)
-    for i in range(len(students)):
-        j = next_questions[i]
-        assert can_query[i, j] == 1
-        can_query[i, j] = 0
-        masked_data[i, j] = data[i, j]
-        masked_binary_data[i, j] = binary_data[i, j]
+    chosen = submission.select_feature(masked_data, masked_binary_data, can_query)
+    asked = np.arange(n_students), chosen
+    assert np.all(can_query[asked] == 1)
+    can_query[asked] = 0
+    masked_data[asked], masked_binary_data[asked] = data[asked], binary_data[asked]
     submission.update_model(masked_data, masked_binary_data, can_query)
 preds = submission.predict(masked_data, masked_binary_data)
 print(repr(float(np.mean(preds[targets == 1] == binary_data[targets == 1]))))
+"""
+# An entry as entrants of 2020 wrote them: relative paths, zeros mean unobserved, a list, loops.
+PUBLISHED = """
+import numpy as np
+
+class Submission:
+    def __init__(self):
+        self.difficulty = np.load('./model_task_4_difficulty.npy')
+
+    def ability(self, masked_data, masked_binary_data):
+        return (masked_binary_data.sum(axis=1) + 1) / ((masked_data != 0).sum(axis=1) + 2)
+
+    def select_feature(self, masked_data, masked_binary_data, can_query):
+        selections = []
+        for row, ability in zip(can_query, self.ability(masked_data, masked_binary_data)):
+            candidates = np.where(row == 1)[0]
+            distance = np.abs(self.difficulty[candidates] - ability)
+            selections.append(candidates[np.argmin(distance)])
+        return selections
+
+    def update_model(self, masked_data, masked_binary_data, can_query):
+        pass
+
+    def predict(self, masked_data, masked_binary_data):
+        ability = self.ability(masked_data, masked_binary_data)
+        return (ability[:, None] + 1 - self.difficulty > 1).astype(float)
 """
 
 
@@ -158,14 +180,15 @@ def test_local_evaluation(kit: Path, evaluate: Evaluate, fails: Says, tmp_path: 
     subjects = np.array(metadata.name_subjects(kit / "data/metadata", np.arange(80)))
     asked["subject"] = subjects[asked.QuestionId]
     asked["outcome"] = np.array(["wrong", "right"])[asked.IsCorrect]
-    tables, lines = {}, []
-    for student, rows in asked.groupby("UserId"):
-        cells = rows[["Round", "QuestionId", "subject", "outcome"]].astype(str).to_numpy().tolist()
-        tables[f"UserId {student}"] = cells
-        said = ", ".join(f"{question} {outcome}" for _, question, _, outcome in cells)
-        lines.append(f"UserId {student}, IsTarget: {said}")
-    shown = {table.caption: table.rows for table in page.tables if "UserId" in table.caption}
-    assert len(shown) == 3 and {**tables, **shown} == tables
+    tables = [table for table in page.tables if "UserId" in table.caption]
+    assert len(tables) == 3
+    for table in tables:
+        of_student = asked[asked.UserId == int(table.caption.removeprefix("UserId "))]
+        shown = of_student[["Round", "QuestionId", "subject", "outcome"]]
+        assert table.rows == shown.astype(str).to_numpy().tolist()
+    asked["said"] = asked.QuestionId.astype(str) + " " + asked.outcome
+    said = asked.groupby("UserId").said.agg(", ".join)
+    lines = [f"UserId {student}, IsTarget: {words}" for student, words in said.items()]
     rest = f"and so on, of all {len(lines)} students: {tmp_path}/sequence_task_4.csv"
     assert printed.splitlines()[-5:-1] == [*lines[:3], rest]
     for n_shown in (0, 1000):
@@ -285,9 +308,9 @@ def test_phases_average_their_ten_masks(
 
 
 def test_published_entry_runs_unchanged(
-    kit: Path, evaluate: Evaluate, succeeds: Says, tmp_path: Path
+    kit: Path, evaluate: Evaluate, succeeds: Says, write: Write, tmp_path: Path
 ) -> None:
-    entry = Path(shutil.copytree(ROOT / "tests/task_4/published_entry", tmp_path / "entry"))
+    entry = write("entry/submission_model_task_4.py", PUBLISHED).parent
     train, _ = read_split(kit / "data/test_input")
     share = train.groupby("QuestionId").IsCorrect.mean().reindex(range(80)).fillna(0.5)
     np.save(entry / "model_task_4_difficulty.npy", 1 - share.to_numpy())

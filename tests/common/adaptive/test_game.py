@@ -153,10 +153,9 @@ def test_selections_that_break_a_rule(give: Callable[[Array], Any], fault: str) 
 def test_predictions_must_be_0_or_1_on_the_targets(value: float) -> None:
     prediction = np.ones((7, 40))
     prediction[3, 15] = value
-    fault = (
-        rf"student 3 \(UserId 109\): predicted {float(value)} for QuestionId 15 \(1 such targets"
-    )
-    with pytest.raises(EntryError, match=rf"^after round 10, predict: {fault}\), expected "):
+    fault = rf"predicted {float(value)} for QuestionId 15 \(1 such targets\), expected "
+    name = r"student 3 \(UserId 109\)"
+    with pytest.raises(EntryError, match=f"^after round 10, predict: {name}: {fault}"):
         play_with(First(predict=lambda data: prediction))
     elsewhere = First(predict=lambda data: np.where(STUDENTS.targets[MASK], 1, value))
     assert play_with(elsewhere).accuracy == play_with(First()).accuracy
