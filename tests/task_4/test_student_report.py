@@ -31,9 +31,6 @@ def bank_of(folder: Path, slopes: Any, **changes: Any) -> Bank:
     return ability.load_bank(folder)
 
 
-# ---- Known answers -----------------------------------------------------------------------------
-
-
 def test_scale_of_the_training_students(tmp_path: Path) -> None:
     """The mean logit has the mean of the intercepts and the variance of the mean covariance."""
     rng = np.random.default_rng(0)
@@ -118,9 +115,6 @@ def test_questions_that_the_bank_or_the_file_lacks(
     assert len(course.hidden_truth) == course.hidden_counts.max() == len(targets)
 
 
-# ---- The page ----------------------------------------------------------------------------------
-
-
 STEPS = pd.DataFrame(
     [(-1, 0, np.nan, 0.1, 1, 0.5), (2, 1, 0.25, 1, 0.5, 0.7), (0, 0, 0.5, -0.5, 0.4, 0.3)],
     columns=["QuestionId", "is_right", "expected", "ability", "error", "share"],
@@ -191,9 +185,6 @@ def test_subjects_by_what_is_expected_and_the_least_known_topics(tmp_path: Path)
     assert "2 of the 4 topics were asked about" in page.text
     least = "Least is known about: Alpha, 5% to 95%; Gamma, 14% to 86%; Delta, 23% to 77%."
     assert least in page.text
-
-
-# ---- Run as a user runs it ---------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

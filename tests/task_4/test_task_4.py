@@ -138,9 +138,6 @@ def evaluate(kit: Path, tmp_path: Path, succeeds: Says) -> Evaluate:
     return run
 
 
-# ---- Scores ------------------------------------------------------------------------------------
-
-
 def test_local_evaluation(kit: Path, evaluate: Evaluate, fails: Says, tmp_path: Path) -> None:
     printed, score, page = evaluate()
     train, valid = read_split(kit / "data/test_input")
@@ -324,9 +321,6 @@ def test_published_entry_runs_unchanged(
     assert "submission_task_4.zip" in succeeds(pack, kit=kit)
 
 
-# ---- The zip -----------------------------------------------------------------------------------
-
-
 def test_all_beside_the_entry_is_played_checked_and_packed(
     kit: Path, run: Run, package: Path, tmp_path: Path
 ) -> None:
@@ -432,9 +426,6 @@ def test_faults_are_one_line(
     (package / "model_task_4_num_answers.npy").unlink()
     assert "starting Submission: raised FileNotFoundError" in fails(command, kit=kit)
     assert not (tmp_path / "output/scores_task_4.txt").exists()
-
-
-# ---- Every package -----------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

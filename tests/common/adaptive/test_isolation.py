@@ -1,8 +1,6 @@
 """Ways to the answers' contents, to harm and to the next mask: none that is closed gets through.
 
-`ways_out.py` beside this file holds the ways. All of them are tried in processes that are not
-isolated, so that each is known to lead somewhere, and in an entry's with all walls and with those
-that some systems offer; those that Python's guard is there for with nothing but that.
+`ways_out.py` beside this file holds them; all are tried without isolation too, and lead somewhere.
 """
 
 import ctypes
@@ -175,11 +173,7 @@ def test_no_way_leads_to_the_contents_or_does_harm(
     version: int,
     tables: tuple[str, ...],
 ) -> None:
-    """With all walls, in a container without namespaces, by Landlock alone of each version, …
-
-    The kernel takes the rights of every version up to its own, so that all can be tried; as to
-    reading they do not differ. Without any wall, Python's guard remains.
-    """
+    """By Landlock alone as each version up to the kernel's; without any wall, Python's guard."""
     walls, run = allow(monkeypatch, means, version), f"{len(means)} {version}"
     entry = enter(outside, tmp_path, run, *tables)
     outcome = read_outcome(entry.output)
@@ -271,9 +265,6 @@ def test_no_game_where_an_entry_may_read_the_answers(
     if hidden == "working folder":
         monkeypatch.chdir(place)
     refusal = f"^{place.resolve()}: lies in .*, which an entry has to read for its libraries; expec"
-    with (
-        pytest.raises(InputError, match=refusal) as caught,
-        EntryProcess(tmp_path, {}, Limits(60), answers),
-    ):
-        pass
+    with pytest.raises(InputError, match=refusal) as caught:
+        EntryProcess(tmp_path, {}, Limits(60), answers).__enter__()
     assert not isinstance(caught.value, EntryError)

@@ -1,11 +1,10 @@
 """Ways out of an entry's process: to the answers' contents, and to harm elsewhere.
 
-This file is self-contained. The test copies it into an entry's folder, and runs it once isolated
-and once not, which shows that each way leads somewhere. A way is an expression, one a line, and is
-evaluated with the names of this module and those that `names` adds. After "# needs" stands what a
-machine may lack for it, after "# by" what refuses it: the first version of Landlock, or a wall that
-`isolation.WALLS` names; the others are refused by any Landlock and by a root of one's own. What is
-allowed only with a wall has that after "# with".
+The test copies this file into an entry's folder. A way is an expression, one a line, evaluated with
+the names of this module and those that `names` adds. After "# needs" stands what a machine may lack
+for it, after "# by" what refuses it: the first version of Landlock, or a wall of `isolation.WALLS`;
+the others are refused by any Landlock and by a root of one's own. What is allowed only with a wall
+has that after "# with".
 """
 
 import concurrent.futures
