@@ -121,17 +121,18 @@ STEPS = pd.DataFrame(
 )
 
 
-def page_of(bank: Bank, subjects: Subjects, **changes: Any) -> Page:
-    values = {
-        "steps": STEPS,
-        "probability": np.array([0.5, 0.1, 0.7, 0.3]),
-        # Of some questions more is known than of others.
-        "draws": 0.5 + np.linspace(-0.5, 0.5, 101)[:, None] * [1.0, 0.2, 0.8, 0.6],
-        "hidden_probability": np.array([0.9, 0.55, 0.45, 0.2]),
-        "hidden_truth": np.array([1, 0, 1, 0]),
-        "hidden_counts": np.arange(5),
-    }
-    course = Course(**{**values, **changes})
+COURSE = Course(
+    steps=STEPS,
+    probability=np.array([0.5, 0.1, 0.7, 0.3]),
+    # Of some questions more is known than of others.
+    draws=0.5 + np.linspace(-0.5, 0.5, 101)[:, None] * [1.0, 0.2, 0.8, 0.6],
+    hidden_probability=np.array([0.9, 0.55, 0.45, 0.2]),
+    hidden_truth=np.array([1, 0, 1, 0]),
+    hidden_counts=np.arange(5),
+)
+
+
+def page_of(bank: Bank, subjects: Subjects, course: Course = COURSE) -> Page:
     facts = [("Test", "<short>")]
     return read_page(student_page(7, bank, course, ["", "", "A & B"], subjects, facts, False))
 
@@ -164,7 +165,8 @@ def test_the_page_says_what_the_figures_say(tmp_path: Path) -> None:
     assert outcomes.columns == ["", "right", "wrong", "together"]
     assert outcomes.rows == [["expected right", "1", "1", "2"], ["expected wrong", "1", "1", "2"]]
     nothing = np.array([], int)
-    page = page_of(bank, {}, steps=STEPS[:2], hidden_probability=nothing, hidden_truth=nothing)
+    hidden = {"hidden_probability": nothing, "hidden_truth": nothing}
+    page = page_of(bank, {}, COURSE._replace(steps=STEPS[:2], **hidden))
     assert "1 question asked, 1 answered" in page.text and "After 1 answer much" in page.text
     assert "None of this student’s answers is hidden with this mask" in page.text
 

@@ -22,7 +22,8 @@ def test_reading_what_training_needs(write: Write, tmp_path: Path) -> None:
     answers, n_questions = training.read_training([train, more], tmp_path)
     assert n_questions == training.count_questions(train, tmp_path) == 8
     assert training.count_questions(None, tmp_path) == 0
-    assert answers["QuestionId"].tolist() == [7, 3, 5]
+    columns = answers[["UserId", "QuestionId", "IsCorrect"]]
+    assert columns.to_numpy().tolist() == [[1, 7, 1], [1, 3, 0], [2, 5, 1]]
     write("question_metadata_task_3_4.csv", 'QuestionId,SubjectId\n11,"[3]"\n2,"[3]"\n')
     assert training.read_training([train], tmp_path)[1] == 12
     assert training.count_questions(train, tmp_path) == 12
