@@ -46,19 +46,16 @@ class Submission:
     def __init__(self):
         self.difficulty = np.load('./model_task_4_difficulty.npy')
 
-    def ability(self, masked_data, masked_binary_data):
-        return (masked_binary_data.sum(axis=1) + 1) / ((masked_data != 0).sum(axis=1) + 2)
-
     def select_feature(self, masked_data, masked_binary_data, can_query):
-        distance = abs(self.ability(masked_data, masked_binary_data)[:, None] - self.difficulty)
+        distance = abs(self.difficulty - 0.5)
         return list(np.where(can_query == 1, distance, np.inf).argmin(axis=1))
 
     def update_model(self, masked_data, masked_binary_data, can_query):
         pass
 
     def predict(self, masked_data, masked_binary_data):
-        ability = self.ability(masked_data, masked_binary_data)
-        return (ability[:, None] + 1 - self.difficulty > 1).astype(float)
+        ability = (masked_binary_data.sum(axis=1) + 1) / ((masked_data != 0).sum(axis=1) + 2)
+        return (ability[:, None] > self.difficulty).astype(float)
 """
 
 
@@ -220,8 +217,6 @@ SAYS = """
         print("choosing for", len(can_query), "students")
         self.asked = 0
         return self.model.select(can_query)
-
-    select_feature = select_questions
 
     def update_model(self, masked_data, masked_binary_data, can_query):
         can_query[:] = masked_data[:] = 7
@@ -399,7 +394,6 @@ def test_faults_are_one_line(
         # Noticed before the games, which would show that there are none.
         (["--probabilities", tmp_path], "is a folder, expected the name of a file to write"),
         (["--ref_data", "none.csv"], r"none.csv: file not found; the folder holds .*, valid_task_"),
-        (["--time_limit", "0.01"], "has not finished; expected a whole game within 0.01 s"),
     ]
     if sys.platform == "linux":
         cases.append((["--memory_limit", "0.01"], "expected at most 0.01 GiB"))

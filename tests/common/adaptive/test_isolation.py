@@ -31,12 +31,10 @@ ENTRY = """
 import ways_out
 
 class Submission:
+    select_questions = update_model = predict = None
+
     def __init__(self):
         ways_out.try_all(*ARGUMENTS)
-
-    def select_questions(self, *arrays): pass
-    def update_model(self, *arrays): pass
-    def predict(self, *arrays): pass
 """
 Outcome = dict[str, str]
 Outside = SimpleNamespace
