@@ -25,7 +25,9 @@ def kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return kit
 
 
-@pytest.mark.parametrize("number", range(len(INPUTS)), ids=[item.name for item in INPUTS])
+@pytest.mark.parametrize(
+    "number", range(len(INPUTS)), ids=[f"{item.script} < {item.file}" for item in INPUTS]
+)
 def test_malformed_files_are_refused(kit: Path, number: int) -> None:
     item = INPUTS[number]
     cases = malformed.malform(item, (kit / item.file).read_bytes())
