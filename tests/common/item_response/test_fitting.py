@@ -410,11 +410,9 @@ def test_a_fit_goes_on_from_a_model_of_some_of_the_answers(has_contexts: bool) -
 
 
 @KINDS
-def test_no_answers_and_a_negative_chance_to_guess_are_refused(predicts: str) -> None:
+def test_no_answers_are_refused(predicts: str) -> None:
     with pytest.raises(InputError, match="no answers"):
         fit(TRAIN[:0], None, predicts)
-    with pytest.raises(InputError, match=r"guessing is -0\.1, expected 0 to 0\.9"):
-        fit(TRAIN, None, predicts, guessing=-0.1)
 
 
 def test_control_c_in_the_first_step_leaves_nothing_to_keep(
