@@ -1,13 +1,10 @@
 """Simulated files are distinguished from real ones, and derived files from those of other data."""
 
 import json
-import multiprocessing
 import os
 import shutil
-import signal
 import subprocess
 import sys
-import time
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -250,27 +247,18 @@ def test_two_generators_never_mix(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows does not tell whether a process runs")
-def test_a_claim_holds_as_long_as_its_process(tmp_path: Path) -> None:
+def test_what_a_process_is_writing_holds_until_it_ends(tmp_path: Path) -> None:
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
     claim = tmp_path / ".simulation.partial"
     claim.mkdir()
     (claim / ".process").write_text(str(os.getpid()))
     with pytest.raises(InputError, match=f"another process \\({os.getpid()}\\)"):
         place(tmp_path, "new")
-    # The folder of a killed run is removed.
-    gone = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(60,))
-    gone.start()
-    assert gone.pid is not None
     (claim / ".process").write_text(str(gone.pid))
-    os.kill(gone.pid, signal.SIGKILL)
-    gone.join()
     place(tmp_path, "new")
     assert not claim.exists()
-
-
-@pytest.mark.skipif(os.name == "nt", reason="Windows does not tell whether a process runs")
-def test_leftovers_of_killed_runs_are_swept(tmp_path: Path) -> None:
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
+    # The same of a file.
     path = tmp_path / "scores [1].txt"
     dead, alive = (tmp_path / f".{path.name}.{n}.partial" for n in (gone.pid, os.getppid()))
     other = tmp_path / f".other.txt.{gone.pid}.partial"
