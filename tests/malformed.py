@@ -1,8 +1,6 @@
 """Malformed files: damage of every kind, in every file that a script reads, through every script.
 
-A malformed file must be refused: exit code 2, one line on stderr that names the file and that any
-terminal can print, nothing written. `tests/test_malformed_files.py` runs a sample of all cases, or
-all of them with KIT_MALFORMED=all.
+They must be refused: exit code 2, a printable line on stderr with the file's name, nothing written.
 """
 
 import csv
@@ -369,10 +367,7 @@ def quoted(value: str) -> bytes:
 
 
 def damage_zip(input: Input, content: bytes) -> Cases:
-    """Return damage to a zip that holds a CSV, and to the CSV in it.
-
-    Other names in it, every byte changed, empty ones: see `tests/common/test_zips.py`.
-    """
+    """Return damage to a zip that holds a CSV, and to the CSV; for more see `test_zips.py`."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         (name,) = archive.namelist()
         table = archive.read(name)
@@ -448,10 +443,7 @@ def damage_json_lines(input: Input, content: bytes) -> Cases:
 
 
 def damage_record(content: bytes) -> Cases:
-    """Return lines that are no result, for the test of the record, which no script refuses.
-
-    Left out is what lines may hold: those of earlier versions lack some keys.
-    """
+    """Return lines that are no result of the record; those of earlier versions may lack keys."""
     texts, numbers = {*ANY_TEXT, "half a character"}, {"null", "a number", "a fraction", "negative"}
     left_out = {"missing"}
     option = {*left_out, *texts, "true", "a list", "a list of half a character"}

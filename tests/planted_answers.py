@@ -20,15 +20,12 @@ def sigmoid(x: Any) -> Any:
 
 
 def plant_abilities() -> tuple[pd.DataFrame, dict[int, float]]:
-    """Return answers of students who differ in two abilities, and the best possible accuracies.
-
-    Every question asks for one of the abilities only. Students with little of it make other errors
-    than students with much of it. Ids have gaps and are large.
-    """
+    """Return answers of students who differ in two abilities, and the best possible accuracies."""
     rng = np.random.default_rng(0)
     student, question = np.nonzero(rng.random((300, 60)) < 0.6)
     ability = rng.normal(0, 1.8, (300, 2))[student, question % 2]
     p_right = sigmoid(rng.normal(0.5, 0.7, 60)[question] + ability)
+    # Who has little of the ability makes other errors than who has much.
     first = sigmoid(1 + 1.5 * ability)
     wrong = np.column_stack([first, 0.6 * (1 - first), 0.4 * (1 - first)])
     p = np.column_stack([p_right, (1 - p_right[:, None]) * wrong])

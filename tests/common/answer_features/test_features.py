@@ -90,10 +90,8 @@ def test_subjects_are_those_of_the_tree_else_listed_from_the_root_down(
 
 
 def test_context_and_habits_are_those_of_the_same_quiz(read: Read) -> None:
-    """Thirty students answer one of two quizzes, student 0 the first one with option 3 only.
-
-    Asked last are question 0, then question 6, both with option 1 right.
-    """
+    """Student 0 chooses option 3 only; asked are questions 0 and 6, both with option 1 right."""
+    # Students answer one of two quizzes, the first two of them both.
     student, question = (a.ravel() for a in np.indices((30, 12)))
     kept = (question // 6 == student % 2) | (student < 2)
     student, question = student[kept], question[kept]

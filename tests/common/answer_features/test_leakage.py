@@ -42,10 +42,7 @@ def test_other_outcomes_same_features(data: Data, group: str) -> None:
 def test_models_of_a_part_do_not_begin_with_its_outcomes(
     data: Data, monkeypatch: pytest.MonkeyPatch, enough: int, n_held_out: int
 ) -> None:
-    """Other outcomes of a part change no feature of it, although they do those of the others.
-
-    But for those of the template, where so few are held out that nothing is learned from them.
-    """
+    """Other outcomes of a part change no feature of it, although they do those of the others."""
     pairs, answers = data
     monkeypatch.setattr(known, "_ENOUGH", enough)
     groups = ["model", "rates", "distractors", "context", "quiz", "order"]
@@ -58,6 +55,7 @@ def test_models_of_a_part_do_not_begin_with_its_outcomes(
         other = change(answers, np.isin(np.arange(len(answers)), first[number].rows))
         second = tables(pairs, other, groups, seed=0)
         same = [a.table.equals(b.table) for a, b in zip(first, second, strict=True)]
+        # Where so few are held out, nothing is learned from them for the template either.
         assert np.flatnonzero(same).tolist() == ([0, 1] if enough == 30 else [number])
 
 

@@ -26,12 +26,7 @@ UNKNOWN = 1_000_000
 def plant(
     of_quiz: float, of_group: float = 0, of_class: float = 0, few: float = 0.5
 ) -> tuple[pd.DataFrame, np.ndarray]:
-    """Return answers, and the effect of each quiz of a class; given are the effects' variances.
-
-    Classes each take half of the quizzes, in whole. `p_right` is the true probability, `known` its
-    logit but for ability and effects of the student. Students who are new have no training answers;
-    of those in a quiz that `knows_few` one in ten is one.
-    """
+    """Return answers, and the effect of each quiz of a class; given are the effects' variances."""
     rng = RNG(5)
     n = N_CLASSES * CLASS_SIZE
     ability = rng.standard_normal(n)
@@ -39,12 +34,14 @@ def plant(
     own = rng.normal(0, np.sqrt(of_quiz), (n, N_QUIZZES))
     own += np.repeat(rng.normal(0, np.sqrt(of_group), (n, N_QUIZZES // 3)), 3, axis=1)
     shared = rng.normal(0, np.sqrt(of_class), N_CLASSES * N_QUIZZES)
+    # Classes each take half of the quizzes, in whole.
     taken = np.repeat(rng.random((N_CLASSES, N_QUIZZES)) < 0.5, QUIZ_SIZE, axis=1)
     student, question = np.nonzero(taken[np.arange(n) // CLASS_SIZE])
     quiz = question // QUIZ_SIZE
     of_class_ = student // CLASS_SIZE * N_QUIZZES + quiz
     known = easiness[question] + shared[of_class_]
     p = 1 / (1 + np.exp(-known - ability[student] - own[student, quiz]))
+    # One in ten answers of such a quiz is for training, and none of a new student.
     knows_few = (rng.random((n, N_QUIZZES)) < few)[student, quiz]
     is_new = student % CLASS_SIZE >= 25
     columns = {
@@ -54,7 +51,7 @@ def plant(
         "quiz": quiz,
         "of_class": of_class_,
         "p_right": p,
-        "known": known,
+        "known": known,  # Logit of `p_right` but for ability and effects of the student.
         "ability": ability[student],
         "is_right": (rng.random(len(p)) < p).astype(np.int8),
         "is_train": (rng.random(len(p)) < np.where(knows_few, 0.1, 0.8)) & ~is_new,

@@ -188,10 +188,7 @@ def expand(case: Case) -> tuple[np.ndarray, np.ndarray]:
 def solve(
     precision: np.ndarray, design: np.ndarray, square: np.ndarray, linear: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and covariance of unknowns: their prior, and what every answer adds to it.
-
-    An answer knows `design` @ unknowns, of a few dimensions, by its precision and linear term.
-    """
+    """Return mean and covariance of unknowns, by what each answer tells of `design` @ unknowns."""
     terms = (design.mT @ square @ design).sum(axis=0)
     covariance = np.linalg.inv(np.diag(precision) + terms)
     return covariance @ (design.mT @ linear[:, :, None]).sum(axis=0)[:, 0], covariance
@@ -208,10 +205,7 @@ def estimate_variance(
 def dense_students(
     case: Case, weight: np.ndarray, kappa: np.ndarray
 ) -> tuple[Gaussians, list[np.ndarray], list[np.ndarray]]:
-    """Find abilities, effects, and variances of effects, given what students share.
-
-    All are unknowns of one system of equations.
-    """
+    """Find abilities and effects, unknowns of one system, and variances, given shared effects."""
     observations, items, levels = case.observations, case.state.items, case.observations.levels
     n_kinds = case.state.variance.shape[1]
     k, n = items.mean.shape[1] - 1, len(observations.start) - 1
@@ -253,10 +247,7 @@ def dense_students(
 def dense_shared(
     case: Case, weight: np.ndarray, kappa: np.ndarray, known: np.ndarray
 ) -> SharedEffects:
-    """Find what students share, given the logits without the effects of the last level.
-
-    Those of each student in the last level are unknowns as well.
-    """
+    """Find shared effects, and with them each student's of the last level, given all but these."""
     leaves, old = case.observations.levels[-1], case.state.shared
     n, n_shared = len(leaves.label), len(old.mean)
     kind = np.arange(n_shared) % len(old.prior)
