@@ -243,9 +243,8 @@ def test_real_answer_metadata(real_data: Path) -> None:
     path = folder / "metadata/answer_metadata_task_1_2_partial.csv"
     found = metadata.read_circumstances(path, answer_id)
     frame = pd.read_csv(path).set_index("AnswerId").loc[answer_id]
-    assert np.array_equal(found["Confidence"], frame.Confidence, equal_nan=True)
-    assert np.array_equal(found["QuizId"], frame.QuizId)
-    assert np.array_equal(found["GroupId"], frame.GroupId)
+    for name in ("Confidence", "QuizId", "GroupId"):
+        assert np.array_equal(found[name], frame[name], equal_nan=True)
     assert found["DateAnswered"].isna().all() and (found["SchemeOfWorkId"] == -1).all()
 
 
