@@ -95,10 +95,9 @@ def test_quizzes_must_be_known_of_most_pairs_to_be_predicted(
     assert is_clustered(find(tmp_path)) != uses_quizzes
 
 
-NO_QUIZ = ["no file", "answers without ids", "template without ids", "no QuizId", "all empty"]
-
-
-@pytest.mark.parametrize("what", NO_QUIZ)
+@pytest.mark.parametrize(
+    "what", ["no file", "answers without ids", "template without ids", "no QuizId", "all empty"]
+)
 def test_clusters_are_used_where_no_quiz_is_known(tmp_path: Path, what: str) -> None:
     path = tmp_path / layout.ANSWER_METADATA_TASK_1_2
     if what != "no file":

@@ -55,23 +55,17 @@ def test_tolerates_how_a_file_is_written(write: Write, content: str) -> None:
         ("QuestionId\n7\n", "column 'IsCorrect' is missing, found: QuestionId"),
         ("QuestionId,iscorrect\n7,1\n", "is it 'iscorrect'?"),
         ("QuestionId,IsCorrect,IsCorrect\n7,1,1\n", "'IsCorrect' appears twice"),
-        (
-            TOP + "7,1\n8,right\n9,0\n4,wrong\n",
-            "row 3 is 'right'; row 5 is 'wrong', expected a whole",
-        ),
+        (TOP + "7,1\n8,no\n9,0\n4,yes\n", "row 3 is 'no'; row 5 is 'yes', expected a whole"),
         (TOP + "-7,1\n", "column 'QuestionId': row 2 is '-7', expected"),
         (TOP + "7,0.7\n", "row 2 is '0.7'"),
         (TOP + "7,\n8,1\n", "column 'IsCorrect': row 2 is empty"),
         (TOP + "7,1\n8,1,1\n", "row 3 has 3 columns, expected 2"),
         # As many commas in all as there should be.
         (
-            "QuestionId,IsCorrect,A,B\n7,1,x\n8,0,x,y,z\n",
-            "row 2 has 3 columns, expected 4: '7,1,x'",
+            "A,B,QuestionId,IsCorrect\nx,7,1\nx,y,z,8,0\n",
+            "row 2 has 3 columns, expected 4: 'x,7,1'",
         ),
-        (
-            "QuestionId,A,IsCorrect,B\n7,x,1,y,\n8,0,1",
-            "row 2 has 5 columns, expected 4: '7,x,1,y,' (2",
-        ),
+        ("QuestionId,A,IsCorrect\n7,x,1,\n8,1", "row 2 has 4 columns, expected 3: '7,x,1,' (2"),
         (TOP + "7,5\n" * 9, "row 4 is '5' and 6 more rows, expected"),
         (b"QuestionId,IsCorrect\n7,\xff\n", "column 'IsCorrect': row 2 is not UTF-8 text"),
         (TOP + "7,1\n0x7,1\n", "column 'QuestionId': row 3 is '0x7', expected"),

@@ -56,11 +56,11 @@ def pairs(rows: list[tuple[int, int]]) -> pd.DataFrame:
 
 
 def test_every_pair_is_found_in_any_order_and_a_missing_one_named() -> None:
-    rows = [(student, question) for student in (2**31 - 1, 0, 7) for question in (9_999_999, 0, 1)]
+    rows = [(student, question) for student in (2**31 - 1, 0, 8) for question in (9_999_999, 0, 1)]
     submitted = pairs([rows[place] for place in (8, 3, 0, 5, 2, 7, 4, 1, 6)])
     found, extra = find_pairs("mine.csv", submitted, pairs(rows[:7]), Path("answers.csv"))
     assert found.tolist() == [2, 7, 4, 1, 6, 3, 8]
     assert np.flatnonzero(extra).tolist() == [0, 5]
-    message = "1 of 9 pairs are missing, first UserId 7 and QuestionId 1, expected"
+    message = "1 of 9 pairs are missing, first UserId 8 and QuestionId 1, expected"
     with pytest.raises(InputError, match=message):
         find_pairs("mine.csv", submitted[1:], pairs(rows), Path("answers.csv"))
