@@ -17,7 +17,6 @@ from conftest import Run, Says
 from hypothesis import given
 from hypothesis import strategies as st
 from page_reading import read_page
-from run_scripts import ROOT
 
 GENERATOR = "related_challenges/cloze/generate_sample.py"
 HEADER = "QuestionId,UserId,AnswerId,IsCorrect,CorrectAnswer,AnswerValue\n"
@@ -214,34 +213,17 @@ def test_wherever_a_run_ends_all_files_are_whole_and_known(
     assert made.simulated_files(tmp_path) == [folder / "b"]
 
 
-def test_two_generators_never_mix(tmp_path: Path) -> None:
-    """Of two that start together at most one writes; the files left in the end are of one seed."""
-    command = f"{sys.executable} {ROOT}/data/generate_sample.py --size tiny --output_dir data"
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    both = [
-        subprocess.Popen(
-            [*command.split(), "--seed", seed],
-            cwd=tmp_path, stderr=subprocess.PIPE, env=environment, text=True,
-        )
-        for seed in "34"
-    ]  # fmt: skip
-    errors = [process.communicate()[1] for process in both]
-    codes = [process.returncode for process in both]
-    assert sorted(codes) in ([0, 0], [0, 2])
-    assert ["another process" in error for error in errors] == [code == 2 for code in codes]
-    marker = made.read_marker(tmp_path / "data")
-    assert marker is not None
-    assert len(made.simulated_files(tmp_path / "data")) == len(marker["files"])
-
-
 @pytest.mark.skipif(os.name == "nt", reason="Windows does not tell whether a process runs")
 def test_what_a_process_is_writing_holds_until_it_ends(tmp_path: Path) -> None:
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     claim = tmp_path / ".simulation.partial"
     claim.mkdir()
+    # A process that has just begun has not said yet which one it is.
+    with pytest.raises(InputError, match=r"another process \(just started\)"):
+        place(tmp_path, "new")
     (claim / ".process").write_text(str(os.getpid()))
-    with pytest.raises(InputError, match=f"another process \\({os.getpid()}\\)"):
+    with pytest.raises(InputError, match=rf"another process \({os.getpid()}\)"):
         place(tmp_path, "new")
     (claim / ".process").write_text(str(gone.pid))
     place(tmp_path, "new")
