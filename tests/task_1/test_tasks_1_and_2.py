@@ -118,14 +118,14 @@ def test_real_answers(
     real_data: Path, succeeds: Says, tmp_path: Path, task: int, folder: str
 ) -> None:
     (train,) = (real_data / folder / "train_data").glob("train_task_?_?.csv")
-    place = ["--input_dir", train.parent, "--train_data", train.name, "--output_dir", tmp_path]
-    template = ["--submission_template_dir", tmp_path]
-    template += ["--submission_template_file", "test_submission_task_1_2.csv"]
-    here = ["--input_dir", tmp_path, "--output_dir", tmp_path]
-    submission = ["--submission_dir", tmp_path, "--submit_data", f"submission_task_{task}.zip"]
-    succeeds([f"task_{task}/local_data_split.py", *place])
-    succeeds([f"task_{task}/sample_model_majority.py", *here, *template])
-    succeeds([f"task_{task}/local_evaluation.py", *here, *submission])
+    kit = copy_kit(tmp_path / "kit")
+    for command in (
+        f"local_data_split.py --input_dir {train.parent} --train_data {train.name}",
+        "sample_model_majority.py --local",
+        f"local_evaluation.py --submit_data test_submission_task_{task}.zip",
+    ):
+        succeeds(f"task_{task}/{command}".split(), kit=kit)
     # Above chance even with two answers per question, and no better than the best models can be.
-    assert {1: 0.55, 2: 0.35}[task] < read_score(tmp_path, task) < 0.7
-    assert "simulated" not in (tmp_path / f"scores_task_{task}.html").read_text()
+    scores = kit / "data/test_output"
+    assert {1: 0.55, 2: 0.35}[task] < read_score(scores, task) < 0.7
+    assert "simulated" not in (scores / f"scores_task_{task}.html").read_text()
