@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -216,6 +217,8 @@ def joined(read: Read, world: World) -> Joined:
     whole = whole.merge(world["STUDENT_METADATA_TASK_1_2"], on="UserId")
     whole["date"] = pd.to_datetime(whole.DateAnswered)
     whole["day"] = whole.date.dt.date
+    ids = ["UserId", "QuestionId", "QuizId", "GroupId", "SchemeOfWorkId"]
+    whole[["student", "question", "quiz", "group", "scheme"]] = whole[ids]
     lists = world["QUESTION_METADATA_TASK_1_2"].set_index("QuestionId").SubjectId
     subject = lists.map(json.loads).explode()
     level = subject.map(world["SUBJECT_METADATA"].set_index("SubjectId").Level)
@@ -225,31 +228,27 @@ def joined(read: Read, world: World) -> Joined:
     return Joined(pairs, known, whole)
 
 
-@pytest.mark.parametrize(
-    ("group", "name", "keys"),
-    [
-        ("quiz", "student_quiz", ["UserId", "QuizId"]),
-        ("quiz", "question_quiz", ["QuestionId", "QuizId"]),
-        ("quiz", "quiz", ["QuizId"]),
-        ("classes", "group", ["GroupId"]),
-        ("classes", "question_group", ["QuestionId", "GroupId"]),
-        ("classes", "group_quiz", ["GroupId", "QuizId"]),
-        ("classes", "scheme", ["SchemeOfWorkId"]),
-        ("classes", "question_scheme", ["QuestionId", "SchemeOfWorkId"]),
-        ("time", "student_day", ["UserId", "day"]),
-        *(("subjects", f"student_subject_{n}", ["UserId", f"subject_{n}"]) for n in (1, 2, 3)),
-    ],
-)
-def test_rates_of_groups(joined: Joined, group: str, name: str, keys: list[str]) -> None:
+RATES = {
+    "quiz": "student_quiz question_quiz quiz",
+    "classes": "group question_group group_quiz scheme question_scheme",
+    "time": "student_day",
+    "subjects": "student_subject_1 student_subject_2 student_subject_3",
+}
+
+
+@pytest.mark.parametrize("group", RATES)
+def test_rates_of_groups(joined: Joined, group: str) -> None:
     """The smoothed rate and the count of each template row, by pandas."""
-    grouped = joined.whole[:-N_TEMPLATE].groupby(keys).residual.agg(["sum", "count"])
-    expected = joined.asked[keys].merge(grouped.reset_index(), how="left", on=keys)
-    is_known = joined.asked[keys].notna().all(axis=1).to_numpy()
-    count = expected["count"].fillna(0).where(is_known)
     found = joined.features(group)
-    rate = (expected["sum"].fillna(0) / (count + 5)).where(is_known)
-    assert_allclose(found[f"{name}_rate"], rate, atol=1e-5)
-    assert_array_equal(found[f"{name}_count"], count)
+    for name in RATES[group].split():
+        keys = re.findall(r"subject_\d|[a-z]+", name)
+        grouped = joined.whole[:-N_TEMPLATE].groupby(keys).residual.agg(["sum", "count"])
+        expected = joined.asked[keys].merge(grouped.reset_index(), how="left", on=keys)
+        is_known = joined.asked[keys].notna().all(axis=1).to_numpy()
+        count = expected["count"].fillna(0).where(is_known)
+        rate = (expected["sum"].fillna(0) / (count + 5)).where(is_known)
+        assert_allclose(found[f"{name}_rate"], rate, atol=1e-5)
+        assert_array_equal(found[f"{name}_count"], count)
 
 
 def test_students_and_time(joined: Joined) -> None:

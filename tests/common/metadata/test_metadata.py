@@ -128,9 +128,6 @@ def test_nonsense_dates_of_birth_are_missing(write: Write) -> None:
     assert found["Gender"].tolist() == [0, 1, 2, 3, 0, 1, -1]
 
 
-# ---- Students and subjects -----------------------------------------------------------------------
-
-
 def test_the_tree_is_in_order_of_its_ids(write: Write) -> None:
     tree = metadata.read_subject_tree(write("subject_metadata.csv", SUBJECTS))
     assert tree["SubjectId"].tolist() == [1, 3, 7, 8, 9]
@@ -157,9 +154,6 @@ def test_subjects_of_questions(write: Write) -> None:
     assert names == ["Angles, right, Area", "", "Maths", "Area", "Maths"]
     subjects.unlink()
     assert metadata.name_subjects(path.parent, wanted) == [""] * 5
-
-
-# ---- Faults ------------------------------------------------------------------------------------
 
 
 DATE = "expected a date such as 2020-02-11 14:05:00.000 or nothing"
@@ -224,9 +218,6 @@ def test_faults_are_named(write: Write, header: str, rows: str, message: str) ->
                 else metadata.read_circumstances
             )
             read(path, ids(4, 5))
-
-
-# ---- Official files ----------------------------------------------------------------------------
 
 
 def test_real_answer_metadata(real_data: Path) -> None:
