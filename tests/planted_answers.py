@@ -47,12 +47,10 @@ TRAIN, TEST = split(ANSWERS, 8_500)
 
 
 def plant_quizzes(n_quizzes: int, share: float = 1, *, by_class: bool = False) -> pd.DataFrame:
-    """Answers of 300 students with an effect of (student, quiz), and a habit of position there.
-
-    Quizzes are blocks of ten questions, of which a student takes a share. If the effect is that of
-    the student's class, of six, the ten questions are of the student's own choice.
-    """
+    """Answers of 300 students with an effect of (student, quiz), and a habit of position there."""
     rng = np.random.default_rng(0)
+    # Quizzes are blocks of ten questions, of which a student takes a share. If the effect is that
+    # of the student's class, of six, the ten questions are of the student's own choice.
     shape = (300, n_quizzes, 10)
     student, place = np.indices((300, n_quizzes * 10)).reshape(2, -1)
     if by_class:

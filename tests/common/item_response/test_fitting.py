@@ -169,9 +169,6 @@ def test_further_dimensions_are_found_where_they_are_and_shrink_where_not(k: int
     assert np.linalg.norm(q.T @ z[:, :k]) / np.linalg.norm(z[:, :k]) > 0.97
 
 
-# ---- Options ------------------------------------------------------------------------------------
-
-
 def test_options_of_a_question_are_ranked_right_first_then_by_popularity() -> None:
     # Question 5: option 3 is right; 1 is chosen most, then 4, then 2, never 3.
     option = np.array([1, 1, 1, 4, 4, 2, 2, 2], np.int8)
@@ -200,7 +197,7 @@ def test_wrong_options_are_told_by_quiz_and_right_ones_by_ability() -> None:
     assert of_wrong[0] > 0.68 > 0.6 > of_wrong[1]
 
 
-# ---- Effects of contexts, of each student -------------------------------------------------------
+# ---- Effects of contexts, of each student or shared ----------------------------------------------
 
 
 def test_planted_effects_are_recovered() -> None:
@@ -263,9 +260,6 @@ def test_the_level_that_has_the_effect_gets_the_variance(level: int) -> None:
     # A quiz without its group is none that the student has met.
     contexts[:, 1] = test.quiz
     assert_calibrated(predict(found, test, contexts), unknown, by=0.03, n_bins=8)
-
-
-# ---- Effects that a class shares ----------------------------------------------------------------
 
 
 def test_what_a_class_shares_tells_most_of_students_with_few_answers() -> None:
