@@ -1,8 +1,6 @@
 """Malformed files: damage of every kind, in every file that a script reads, through every script.
 
-A malformed file must be refused: exit code 2, one line on stderr that names the file and that any
-terminal can print, nothing written. `tests/test_malformed_files.py` runs a sample of all cases, or
-all of them with KIT_MALFORMED=all.
+They must be refused: exit code 2, a printable line on stderr with the file's name, nothing written.
 """
 
 import csv
@@ -17,8 +15,7 @@ import signal
 import struct
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -145,16 +142,9 @@ class Input:
     script: str
     flags: str
     file: str
-    kind: str = "csv"
-    columns: tuple[Column, ...] = ()
-    # Of columns, and of the file.
-    marked: Mapping[str, str] = field(default_factory=dict)
-    marks: str = ""
-
-    @property
-    def name(self) -> str:
-        """Which script reads which file."""
-        return f"{self.script} < {self.file}"
+    kind: str
+    marks: str
+    columns: Mapping[Column, str]  # Each with its mark, or the end of its name.
 
     def run(self, kit: Path) -> Done:
         """Run the script in a kit."""
@@ -173,9 +163,8 @@ def find_inputs() -> list[Input]:
             flags += " --output_dir out"
         for name, several in SEVERAL.items():
             names = re.sub(rf"\b{name}\b", several, names)
-        columns = tuple(COLUMNS[word.rstrip("*~!")] for word in names.split())
-        marked = {c.name: word[-1] for c, word in zip(columns, names.split(), strict=True)}
-        found.append(Input(script, flags, file, Path(file).suffix[1:], columns, marked, marks))
+        columns = {COLUMNS[word.rstrip("*~!")]: word[-1] for word in names.split()}
+        found.append(Input(script, flags, file, Path(file).suffix[1:], marks, columns))
     return found
 
 
@@ -196,11 +185,11 @@ related_challenges/debiasing/sample_model_popularity.py --local
 
 def prepare(kit: Path) -> None:
     """Make every file that a script reads, well formed, in a kit with tiny data."""
-    made = [
-        *kit.glob("related_*/*/generate_sample.py"),
-        *kit.glob("related_*/*/local_data_split.py"),
+    commands = [
+        str(path.relative_to(kit))
+        for name in ("generate_sample.py", "local_data_split.py")
+        for path in kit.glob(f"related_*/*/{name}")
     ]
-    commands = [str(path.relative_to(kit)) for path in made]
     for line in PREPARED.strip().splitlines():
         commands += dict.fromkeys(line.replace("_T", f"_{task}") for task in "12")
     for command in commands:
@@ -233,10 +222,17 @@ def malform(input: Input, content: bytes) -> dict[str, Place]:
     if "?" not in input.marks:
         found["missing"] = lambda path: None
     if hasattr(os, "mkfifo"):
-        found["a pipe"] = lambda path: os.mkfifo(path)
+        found["a pipe"] = make_pipe
         found["a link to nothing"] = lambda path: path.symlink_to("nowhere")
         found["links in a circle"] = lambda path: path.symlink_to(path.name)
     return found
+
+
+def make_pipe(path: Path) -> None:
+    """Make a pipe, for which who opens it would wait for ever: here for at most a minute."""
+    os.mkfifo(path)
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.alarm(60)
 
 
 def put(path: Path, data: bytes | Callable[[], bytes]) -> None:
@@ -320,13 +316,13 @@ def damage_csv(input: Input, content: bytes) -> Cases:
     def with_column_twice(at: int) -> bytes:
         return b"".join(write_row([*row, row[at]]) for row in [header, *rows])
 
-    for column in input.columns if len(input.columns) < 20 else input.columns[:3]:
+    # Of the many items of the debiasing challenge the first ones.
+    for column, mark in [*input.columns.items()][: 3 if len(input.columns) > 20 else 20]:
         at = header.index(column.name)
-        for name, cell in bad_cells(column, input.marked.get(column.name) == "~").items():
+        for name, cell in bad_cells(column, mark == "~").items():
             cells = [quoted(value) for value in rows[place]]
             cells[at] = cell
             yield f"{column.name}: {name}", with_line(b",".join(cells))
-        mark = input.marked.get(column.name)
         if has_header and mark != "*":
             renamed = [f"{value}?" if value == column.name else value for value in header]
             if mark != "!":
@@ -371,10 +367,7 @@ def quoted(value: str) -> bytes:
 
 
 def damage_zip(input: Input, content: bytes) -> Cases:
-    """Return damage to a zip that holds a CSV, and to the CSV in it.
-
-    Other names in it, every byte changed, empty ones: see `tests/common/test_zips.py`.
-    """
+    """Return damage to a zip that holds a CSV, and to the CSV; for more see `test_zips.py`."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         (name,) = archive.namelist()
         table = archive.read(name)
@@ -450,10 +443,7 @@ def damage_json_lines(input: Input, content: bytes) -> Cases:
 
 
 def damage_record(content: bytes) -> Cases:
-    """Return lines that are no result, for the test of the record, which no script refuses.
-
-    Left out is what lines may hold: those of earlier versions lack some keys.
-    """
+    """Return lines that are no result of the record; those of earlier versions may lack keys."""
     texts, numbers = {*ANY_TEXT, "half a character"}, {"null", "a number", "a fraction", "negative"}
     left_out = {"missing"}
     option = {*left_out, *texts, "true", "a list", "a list of half a character"}
@@ -551,12 +541,8 @@ def damage_probabilities(input: Input, content: bytes) -> Cases:
 
 def snapshot(folder: Path) -> dict[str, tuple[int, int]]:
     """Return the size and the time of everything in a folder."""
-    found = {}
-    for place, folders, names in os.walk(folder):
-        for name in [*folders, *names]:
-            status = os.lstat(path := f"{place}/{name}")
-            found[path] = (status.st_size, status.st_mtime_ns)
-    return found
+    found = {str(path): path.lstat() for path in folder.rglob("*")}
+    return {path: (status.st_size, status.st_mtime_ns) for path, status in found.items()}
 
 
 def judge(input: Input, done: Done, is_unchanged: bool) -> str:
@@ -580,19 +566,6 @@ def judge(input: Input, done: Done, is_unchanged: bool) -> str:
     return f"{told[0]}: {code} {out[-300:]!r} {done.stderr[-900:]!r}" if told else ""
 
 
-@contextmanager
-def at_most_a_minute() -> Iterator[None]:
-    """End what waits for ever, as one does who opens a pipe."""
-    if hasattr(signal, "SIGALRM"):
-        signal.signal(signal.SIGALRM, signal.default_int_handler)
-        signal.alarm(60)
-    try:
-        yield
-    finally:
-        if hasattr(signal, "SIGALRM"):
-            signal.alarm(0)
-
-
 def try_out(input: Input, place: Place, kit: Path) -> str:
     """Put a malformed file into its place, run the script, put the right one back; judge that."""
     path = kit / input.file
@@ -601,10 +574,11 @@ def try_out(input: Input, place: Place, kit: Path) -> str:
     try:
         place(path)
         before = snapshot(kit)
-        with at_most_a_minute():
-            done = input.run(kit)
+        done = input.run(kit)
         return judge(input, done, before == snapshot(kit))
     finally:
+        if hasattr(signal, "alarm"):
+            signal.alarm(0)
         if path.is_dir() and not path.is_symlink():
             path.rmdir()
         path.unlink(missing_ok=True)

@@ -20,15 +20,12 @@ def sigmoid(x: Any) -> Any:
 
 
 def plant_abilities() -> tuple[pd.DataFrame, dict[int, float]]:
-    """Return answers of students who differ in two abilities, and the best possible accuracies.
-
-    Every question asks for one of the abilities only. Students with little of it make other errors
-    than students with much of it. Ids have gaps and are large.
-    """
+    """Return answers of students who differ in two abilities, and the best possible accuracies."""
     rng = np.random.default_rng(0)
     student, question = np.nonzero(rng.random((300, 60)) < 0.6)
     ability = rng.normal(0, 1.8, (300, 2))[student, question % 2]
     p_right = sigmoid(rng.normal(0.5, 0.7, 60)[question] + ability)
+    # Who has little of the ability makes other errors than who has much.
     first = sigmoid(1 + 1.5 * ability)
     wrong = np.column_stack([first, 0.6 * (1 - first), 0.4 * (1 - first)])
     p = np.column_stack([p_right, (1 - p_right[:, None]) * wrong])
@@ -50,12 +47,10 @@ TRAIN, TEST = split(ANSWERS, 8_500)
 
 
 def plant_quizzes(n_quizzes: int, share: float = 1, *, by_class: bool = False) -> pd.DataFrame:
-    """Answers of 300 students with an effect of (student, quiz), and a habit of position there.
-
-    Quizzes are blocks of ten questions, of which a student takes a share. If the effect is that of
-    the student's class, of six, the ten questions are of the student's own choice.
-    """
+    """Answers of 300 students with an effect of (student, quiz), and a habit of position there."""
     rng = np.random.default_rng(0)
+    # Quizzes are blocks of ten questions, of which a student takes a share. If the effect is that
+    # of the student's class, of six, the ten questions are of the student's own choice.
     shape = (300, n_quizzes, 10)
     student, place = np.indices((300, n_quizzes * 10)).reshape(2, -1)
     if by_class:

@@ -1,7 +1,4 @@
-"""Malformed files in every script: refused in one line, nothing scored, nothing written.
-
-A sample of the cases of `malformed.py`, the same one each time; all with KIT_MALFORMED=all.
-"""
+"""Malformed files in every script: a sample of `malformed.py`; all with KIT_MALFORMED=all."""
 
 import os
 import random
@@ -13,6 +10,7 @@ import pytest
 
 pytestmark = pytest.mark.slow
 INPUTS = malformed.find_inputs()
+NAMES = [f"{item.script} < {item.file}" for item in INPUTS]
 COMMANDS = {f"{item.script} {item.flags}": item for item in INPUTS}
 N_SAMPLED = 3
 
@@ -25,7 +23,7 @@ def kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return kit
 
 
-@pytest.mark.parametrize("number", range(len(INPUTS)), ids=[item.name for item in INPUTS])
+@pytest.mark.parametrize("number", range(len(INPUTS)), ids=NAMES)
 def test_malformed_files_are_refused(kit: Path, number: int) -> None:
     item = INPUTS[number]
     cases = malformed.malform(item, (kit / item.file).read_bytes())

@@ -81,10 +81,7 @@ FAULTS = [
     ("--output_dir data/test_input --output_file train_task_1_2.csv", "is of the data that models"),
     ("--output_dir link --output_file train_task_1_2.csv", "is of the data that models learn"),
     ("--probabilities submission_templates/submission_task_1_2.csv", "is of the data that mod"),
-    (
-        "--input_dir elsewhere --output_dir elsewhere --output_file train_task_1_2.csv",
-        "is read, or",
-    ),
+    ("--input_dir elsewhere --output_dir elsewhere --output_file train_task_1_2.csv", "is read, "),
     ("--input_dir elsewhere --output_dir . --output_file hard.csv", "hard.csv: is read, or"),
     ("--probabilities /dev/null", "/dev/null: is a pipe or a device, expected the name"),
     ("--output_dir /proc/self --probabilities p", "/proc/self: cannot be written to ("),

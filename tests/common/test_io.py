@@ -10,12 +10,7 @@ from pathlib import Path
 
 from common import layout, schema
 from common.errors import InputError
-from common.io import (
-    atomic_write,
-    file_source,
-    read_table,
-    write_csv_to,
-)
+from common.io import atomic_write, file_source, read_table, write_csv_to
 
 import numpy as np
 import pytest
@@ -60,23 +55,17 @@ def test_tolerates_how_a_file_is_written(write: Write, content: str) -> None:
         ("QuestionId\n7\n", "column 'IsCorrect' is missing, found: QuestionId"),
         ("QuestionId,iscorrect\n7,1\n", "is it 'iscorrect'?"),
         ("QuestionId,IsCorrect,IsCorrect\n7,1,1\n", "'IsCorrect' appears twice"),
-        (
-            TOP + "7,1\n8,right\n9,0\n4,wrong\n",
-            "row 3 is 'right'; row 5 is 'wrong', expected a whole",
-        ),
+        (TOP + "7,1\n8,no\n9,0\n4,yes\n", "row 3 is 'no'; row 5 is 'yes', expected a whole"),
         (TOP + "-7,1\n", "column 'QuestionId': row 2 is '-7', expected"),
         (TOP + "7,0.7\n", "row 2 is '0.7'"),
         (TOP + "7,\n8,1\n", "column 'IsCorrect': row 2 is empty"),
         (TOP + "7,1\n8,1,1\n", "row 3 has 3 columns, expected 2"),
         # As many commas in all as there should be.
         (
-            "QuestionId,IsCorrect,A,B\n7,1,x\n8,0,x,y,z\n",
-            "row 2 has 3 columns, expected 4: '7,1,x'",
+            "A,B,QuestionId,IsCorrect\nx,7,1\nx,y,z,8,0\n",
+            "row 2 has 3 columns, expected 4: 'x,7,1'",
         ),
-        (
-            "QuestionId,A,IsCorrect,B\n7,x,1,y,\n8,0,1",
-            "row 2 has 5 columns, expected 4: '7,x,1,y,' (2",
-        ),
+        ("QuestionId,A,IsCorrect\n7,x,1,\n8,1", "row 2 has 4 columns, expected 3: '7,x,1,' (2"),
         (TOP + "7,5\n" * 9, "row 4 is '5' and 6 more rows, expected"),
         (b"QuestionId,IsCorrect\n7,\xff\n", "column 'IsCorrect': row 2 is not UTF-8 text"),
         (TOP + "7,1\n0x7,1\n", "column 'QuestionId': row 3 is '0x7', expected"),
@@ -141,8 +130,6 @@ def test_empty_cells_where_they_are_allowed(write: Write) -> None:
 
 
 RELATED = layout.RELATED_DIR / "cloze/data"
-
-
 HINTS = {
     layout.TRAIN_DIR / layout.TRAIN_TASK_1_2: "`python data/generate_sample.py` simulates",
     Path("valid_task_1_2.csv"): "`python task_1/local_data_split.py` makes it",
@@ -235,23 +222,7 @@ def test_failed_write_leaves_the_previous_files(tmp_path: Path) -> None:
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["a.csv", "b.zip"]
 
 
-def start(script: str, path: Path) -> subprocess.Popen[str]:
-    """Start a process that writes to a file, which holds something before."""
-    path.write_text("previous")
-    return subprocess.Popen(
-        [sys.executable, "-c", script, path],
-        env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-
-
-FILLS_THE_DISK = """
-import resource, sys
-from pathlib import Path
-from common import cli, io
-resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
-cli.run(lambda: io.write_csv(Path(sys.argv[1]), {"QuestionId": list(range(10_000))}))
-"""
-WRITES_FOR_LONG = """
+WRITES = """
 import sys, time
 from pathlib import Path
 from common import cli, io
@@ -259,31 +230,31 @@ def main():
     with io.atomic_write(Path(sys.argv[1])) as (file,):
         file.write(b"half")
         file.flush()
-        time.sleep(60)
+        {then}
 cli.run(main)
 """
+FILLS_THE_DISK = "import resource as r; r.setrlimit(r.RLIMIT_FSIZE, (9, 9)); file.write(bytes(99))"
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs a limit on file sizes")
-def test_full_disk_is_one_line_and_keeps_the_previous_file(tmp_path: Path) -> None:
-    process = start(FILLS_THE_DISK, tmp_path / "a.csv")
-    (line,) = process.communicate()[1].splitlines()
-    assert process.returncode == 2
-    assert line.startswith("error: ") and "File too large" in line
-    assert [entry.name for entry in tmp_path.iterdir()] == ["a.csv"]
-    assert (tmp_path / "a.csv").read_text() == "previous"
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
-@pytest.mark.parametrize("kill", ["SIGKILL", "SIGTERM"])
-def test_killed_write_keeps_the_previous_file(tmp_path: Path, kill: str) -> None:
-    process = start(WRITES_FOR_LONG, tmp_path / "a.csv")
-    deadline = time.monotonic() + 30
-    while not any(entry.stat().st_size for entry in tmp_path.glob(".*.partial")):
-        assert time.monotonic() < deadline, "the write never started"
-        time.sleep(0.02)
-    process.send_signal(getattr(signal, kill))
-    process.communicate(timeout=30)
-    assert (tmp_path / "a.csv").read_text() == "previous"
-    if kill == "SIGTERM":
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals and limits")
+@pytest.mark.parametrize("end", ["SIGKILL", "SIGTERM", "full disk"])
+def test_a_write_that_is_ended_keeps_the_previous_file(tmp_path: Path, end: str) -> None:
+    path, is_full = tmp_path / "a.csv", end == "full disk"
+    path.write_text("previous")
+    script = WRITES.format(then=FILLS_THE_DISK if is_full else "time.sleep(60)")
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, path],
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    if not is_full:
+        deadline = time.monotonic() + 30
+        while not any(entry.stat().st_size for entry in tmp_path.glob(".*.partial")):
+            assert time.monotonic() < deadline, "the write never started"
+            time.sleep(0.02)
+        process.send_signal(getattr(signal, end))
+    said = process.communicate(timeout=30)[1]
+    assert path.read_text() == "previous"
+    if is_full:
+        assert (process.returncode, said) == (2, f"error: {path}: File too large\n")
+    if end != "SIGKILL":
         assert [entry.name for entry in tmp_path.iterdir()] == ["a.csv"]

@@ -1,4 +1,4 @@
-"""Long runs: their log, whoever else writes and whenever a writer dies; steps, bars, Control-C."""
+"""Long runs: their log, whoever else writes and whenever a writer dies; their bars."""
 
 import json
 import os
@@ -74,25 +74,6 @@ def test_writers_at_once_and_killed_leave_whole_lines(tmp_path: Path) -> None:
         assert [line["number"] for line in lines if line["writer"] == name] == list(range(300))
     numbers = [line["number"] for line in lines if line["writer"] == "killed"]
     assert numbers == list(range(len(numbers))) != []
-
-
-def test_control_c_leaves_the_block(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Every step is a line of the log. Other errors pass through."""
-    log = tmp_path / "log.jsonl"
-    with progress.steps(9, "fitting", log) as (steps, show):
-        for step in steps:
-            show(loss=0.5 - step / 10)
-            if step == 2:
-                raise KeyboardInterrupt
-    start, *lines, last = read(log)
-    assert start["event"] == "start"
-    told = [(line["event"], line["step"], line["loss"]) for line in lines]
-    assert told == [("step", 1, 0.5), ("step", 2, 0.4), ("step", 3, 0.3)]
-    assert (last["event"], last["step"]) == ("stopped early", 3)
-    said = "interrupted: predicting with what has been learned so far\n"
-    assert capsys.readouterr().err == said
-    with pytest.raises(ZeroDivisionError), progress.steps(2, "fitting") as (steps, _):
-        raise ZeroDivisionError
 
 
 def test_a_wait_of_more_than_a_minute_is_announced(capsys: pytest.CaptureFixture[str]) -> None:

@@ -86,8 +86,6 @@ def test_a_bomb_takes_no_more_memory_than_the_limit(
 def test_zip_must_hold_only_the_submission(tmp_path: Path) -> None:
     cases: list[tuple[dict[str, bytes], str]] = [
         ({}, f"holds 0 files (nothing), expected only {NAME} at the top level"),
-        ({"submission.csv": b"x"}, f"holds submission.csv, expected only {NAME}"),
-        ({f"a/{NAME}": b"x"}, f"holds a folder (a/{NAME})"),
         ({"submission_task_1.zip": b"x"}, "holds another zip (submission_task_1.zip)"),
         ({NAME: b"x", "b.csv": b"y"}, f"holds 2 files ({NAME}, b.csv)"),
         ({"\x1b[2J.txt": b"x"}, r"holds \x1b[2J.txt, expected"),
@@ -116,10 +114,5 @@ def test_no_damage_reaches_the_reader(tmp_path: Path) -> None:
                 assert str(error).startswith(str(path))
                 faults.append(str(error))
     assert len(faults) > 350
-    for part in (
-        "is encrypted",
-        "by another method than deflate",
-        "wrong checksum",
-        "but the zip states",
-    ):
+    for part in ("is encrypted", "another method than deflate", "wrong checksum", "the zip states"):
         assert any(part in fault for fault in faults), part

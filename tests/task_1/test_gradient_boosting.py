@@ -10,13 +10,12 @@ import planted_answers as planted
 from conftest import Run
 from planted_answers import COLUMN, TASKS, accuracy, plant_quizzes, split
 
-Predicted = tuple[Any, str]
 SCRIPT = "task_{}/sample_model_gradient_boosting.py"
 OF_ANSWERS = "quiz, order, classes, time, confidence"
 TRAIN, TEST = split(plant_quizzes(6, 0.7), 7_000)
 
 
-def predict(folder: Path, run: Run, task: int, *flags: object, **files: pd.DataFrame) -> Predicted:
+def predict(folder: Path, run: Run, task: int, *flags: object, **files: pd.DataFrame) -> Any:
     """Return what is predicted, and the groups of features that the script says to have used."""
     files, script = {"train": TRAIN, "pairs": TEST, **files}, SCRIPT.format(task)
     done = run([*planted.command(script, folder, **files), *flags])

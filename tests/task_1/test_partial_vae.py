@@ -6,18 +6,11 @@ import socket
 from pathlib import Path
 
 import numpy as np
+import planted_answers as planted
 import pytest
 import torch
 from conftest import Run
-from planted_answers import (
-    TASKS,
-    TRAIN,
-    accuracy,
-    command,
-    majority_accuracy,
-    predict,
-    read_prediction,
-)  # fmt: skip
+from planted_answers import TASKS, TRAIN, accuracy, command, predict, read_prediction
 from run_scripts import ROOT, run_process
 
 SCRIPT = "task_{}/sample_model_partial_vae.py"
@@ -107,4 +100,4 @@ def test_a_process_without_students_does_not_wait(tmp_path: Path) -> None:
 @TASKS
 def test_cuda_predicts_what_the_processor_predicts(tmp_path: Path, task: int) -> None:
     predicted = predict(SCRIPT.format(task), tmp_path, "--device", "cuda")
-    assert accuracy(task, predicted) > majority_accuracy(task) + 0.02
+    assert accuracy(task, predicted) > planted.majority_accuracy(task) + 0.02

@@ -1,12 +1,16 @@
-"""Every feature of the answers, counted by hand."""
+"""Every feature of the answers, counted by hand; no feature knows an answer's own outcome."""
 
 import itertools
 import json
+import re
 from collections.abc import Callable
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
+from common import layout
 from common.adaptive.answered_mask import count_together
-from common.answer_features import Known, Pairs, available_groups, table
+from common.answer_features import GROUPS, Known, Pairs, available_groups, read_pairs, table, tables
+from common.answer_features.known import cut
 from common.answer_features.nearest import nearest_answers, similar_questions
 from common.errors import InputError
 from common.item_response.blocks import sort_answers
@@ -19,9 +23,45 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-Read = Callable[..., tuple[Pairs, pd.DataFrame]]
+Data = tuple[Pairs, pd.DataFrame]
+Read = Callable[..., Data]
 World = dict[str, pd.DataFrame]
 N_TEMPLATE = 40
+COLUMNS = {
+    "UserId": "i4", "QuestionId": "i4", "AnswerId": "i4", "IsCorrect": "i1",
+    "CorrectAnswer": "i1", "AnswerValue": "i1",
+}  # fmt: skip
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Read:
+    """Read answers, of which the last ones are the template, with metadata given as frames."""
+
+    def read_world(frame: pd.DataFrame, n_template: int, **files: pd.DataFrame) -> Any:
+        for name, content in files.items():
+            content.to_csv(tmp_path / getattr(layout, name), index=False)
+        present = {name: dtype for name, dtype in COLUMNS.items() if name in frame}
+        rows = frame[[*present]].astype(present).reset_index(drop=True)
+        answers, template = rows[:-n_template], rows[-n_template:]
+        return read_pairs(answers, template, tmp_path), answers
+
+    return read_world
+
+
+@pytest.fixture
+def world(simulated_kit: Path) -> World:
+    """Answers of two simulated classes, ten minutes rounded to one, and all metadata."""
+    data = simulated_kit / "data"
+    names = [f"{of}_METADATA_TASK_1_2" for of in ("ANSWER", "STUDENT", "QUESTION")]
+    tables = {
+        name: pd.read_csv(data / "metadata" / getattr(layout, name))
+        for name in (*names, "SUBJECT_METADATA")
+    }
+    given = tables["ANSWER_METADATA_TASK_1_2"]
+    given["DateAnswered"] = pd.to_datetime(given.DateAnswered).dt.floor("10min")
+    answers = pd.read_csv(data / "train_data" / layout.TRAIN_TASK_1_2)
+    answers = answers[answers.AnswerId.isin(given.AnswerId[given.GroupId < 2])]
+    return {"answers": answers.reset_index(drop=True), **tables}
 
 
 def features(pairs: Pairs, answers: pd.DataFrame, *groups: str) -> pd.DataFrame:
@@ -90,10 +130,8 @@ def test_subjects_are_those_of_the_tree_else_listed_from_the_root_down(
 
 
 def test_context_and_habits_are_those_of_the_same_quiz(read: Read) -> None:
-    """Thirty students answer one of two quizzes, student 0 the first one with option 3 only.
-
-    Asked last are question 0, then question 6, both with option 1 right.
-    """
+    """Student 0 chooses option 3 only; asked are questions 0 and 6, both with option 1 right."""
+    # Students answer one of two quizzes, the first two of them both.
     student, question = (a.ravel() for a in np.indices((30, 12)))
     kept = (question // 6 == student % 2) | (student < 2)
     student, question = student[kept], question[kept]
@@ -143,8 +181,6 @@ def test_any_file_may_be_missing(read: Read, world: World) -> None:
     pairs, known = read(answers, 10)
     everything = ("model", "options", "rates", "distractors", "context", "habits")
     assert available_groups(pairs, known) == everything
-    without = available_groups(pairs, known, leave_out=["options"])
-    assert without == ("model", "rates", "distractors", "context", "habits")
     right_wrong = answers[["UserId", "QuestionId", "IsCorrect"]]
     pairs, known = read(right_wrong, 10, **world)  # all metadata, but no AnswerId
     groups = available_groups(pairs, known)
@@ -152,8 +188,6 @@ def test_any_file_may_be_missing(read: Read, world: World) -> None:
     for missing, needs in (("habits", "AnswerValue"), ("quiz", "AnswerId")):
         with pytest.raises(InputError, match=f"'{missing}' need .*{needs}"):
             available_groups(pairs, known, [missing])
-    of_answers = {"quiz", "order", "classes", "time", "confidence"}
-    assert of_answers < set(available_groups(*read(answers, 10, **world)))
 
 
 # ---- From the answer metadata -------------------------------------------------------------------
@@ -183,6 +217,8 @@ def joined(read: Read, world: World) -> Joined:
     whole = whole.merge(world["STUDENT_METADATA_TASK_1_2"], on="UserId")
     whole["date"] = pd.to_datetime(whole.DateAnswered)
     whole["day"] = whole.date.dt.date
+    ids = ["UserId", "QuestionId", "QuizId", "GroupId", "SchemeOfWorkId"]
+    whole[["student", "question", "quiz", "group", "scheme"]] = whole[ids]
     lists = world["QUESTION_METADATA_TASK_1_2"].set_index("QuestionId").SubjectId
     subject = lists.map(json.loads).explode()
     level = subject.map(world["SUBJECT_METADATA"].set_index("SubjectId").Level)
@@ -192,31 +228,27 @@ def joined(read: Read, world: World) -> Joined:
     return Joined(pairs, known, whole)
 
 
-@pytest.mark.parametrize(
-    ("group", "name", "keys"),
-    [
-        ("quiz", "student_quiz", ["UserId", "QuizId"]),
-        ("quiz", "question_quiz", ["QuestionId", "QuizId"]),
-        ("quiz", "quiz", ["QuizId"]),
-        ("classes", "group", ["GroupId"]),
-        ("classes", "question_group", ["QuestionId", "GroupId"]),
-        ("classes", "group_quiz", ["GroupId", "QuizId"]),
-        ("classes", "scheme", ["SchemeOfWorkId"]),
-        ("classes", "question_scheme", ["QuestionId", "SchemeOfWorkId"]),
-        ("time", "student_day", ["UserId", "day"]),
-        *(("subjects", f"student_subject_{n}", ["UserId", f"subject_{n}"]) for n in (1, 2, 3)),
-    ],
-)
-def test_rates_of_groups(joined: Joined, group: str, name: str, keys: list[str]) -> None:
+RATES = {
+    "quiz": "student_quiz question_quiz quiz",
+    "classes": "group question_group group_quiz scheme question_scheme",
+    "time": "student_day",
+    "subjects": "student_subject_1 student_subject_2 student_subject_3",
+}
+
+
+@pytest.mark.parametrize("group", RATES)
+def test_rates_of_groups(joined: Joined, group: str) -> None:
     """The smoothed rate and the count of each template row, by pandas."""
-    grouped = joined.whole[:-N_TEMPLATE].groupby(keys).residual.agg(["sum", "count"])
-    expected = joined.asked[keys].merge(grouped.reset_index(), how="left", on=keys)
-    is_known = joined.asked[keys].notna().all(axis=1).to_numpy()
-    count = expected["count"].fillna(0).where(is_known)
     found = joined.features(group)
-    rate = (expected["sum"].fillna(0) / (count + 5)).where(is_known)
-    assert_allclose(found[f"{name}_rate"], rate, atol=1e-5)
-    assert_array_equal(found[f"{name}_count"], count)
+    for name in RATES[group].split():
+        keys = re.findall(r"subject_\d|[a-z]+", name)
+        grouped = joined.whole[:-N_TEMPLATE].groupby(keys).residual.agg(["sum", "count"])
+        expected = joined.asked[keys].merge(grouped.reset_index(), how="left", on=keys)
+        is_known = joined.asked[keys].notna().all(axis=1).to_numpy()
+        count = expected["count"].fillna(0).where(is_known)
+        rate = (expected["sum"].fillna(0) / (count + 5)).where(is_known)
+        assert_allclose(found[f"{name}_rate"], rate, atol=1e-5)
+        assert_array_equal(found[f"{name}_count"], count)
 
 
 def test_students_and_time(joined: Joined) -> None:
@@ -360,3 +392,65 @@ def test_nearest_answers_are_the_students_answers_to_the_most_similar_questions(
         ]
         expected += [(-1, 0.0)] * n_nearest
         assert list(zip(*own, strict=True)) == expected[: min(n_nearest, neighbours.shape[1])]
+
+
+# ---- Nothing of a training answer's own outcome -------------------------------------------------
+
+
+@pytest.fixture
+def data(read: Read, world: World) -> Data:
+    return read(world.pop("answers"), 100, **world)
+
+
+def change(answers: pd.DataFrame, rows: np.ndarray) -> pd.DataFrame:
+    """Return the answers with another option chosen in some rows."""
+    option = answers["AnswerValue"].where(~rows, answers["AnswerValue"] % 4 + 1)
+    is_correct = (option == answers["CorrectAnswer"]).astype(np.int8)
+    return answers.assign(AnswerValue=option, IsCorrect=is_correct)
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_other_outcomes_same_features(data: Data, group: str) -> None:
+    """Whatever the outcomes that are held out, no feature of theirs changes."""
+    pairs, answers = data
+    held_out = np.random.default_rng(1).random(len(answers)) < 0.2
+    rows = np.flatnonzero(held_out)
+    first, second = (
+        table(pairs, Known(pairs, outcomes, held_out), rows, [group])
+        for outcomes in (answers, change(answers, held_out))
+    )
+    assert set(first.dtypes) == {np.dtype(np.float32)} and len(first) == len(rows)
+    pd.testing.assert_frame_equal(first, second, check_exact=True)
+
+
+@pytest.mark.parametrize(("enough", "n_held_out"), [(125_000, 10), (1_000, 2), (300, 1), (30, 1)])
+def test_models_of_a_part_do_not_begin_with_its_outcomes(
+    data: Data, monkeypatch: pytest.MonkeyPatch, enough: int, n_held_out: int
+) -> None:
+    """Other outcomes of a part change no feature of it, although they do those of the others."""
+    pairs, answers = data
+    monkeypatch.setattr("common.answer_features.known._ENOUGH", enough)
+    groups = ["model", "rates", "distractors", "context", "quiz", "order"]
+    first = list(tables(pairs, answers, groups, seed=0))
+    assert len(first) == n_held_out + 1
+    rows = np.concatenate([part.rows for part in first])
+    assert len({*rows}) == len(rows)
+    assert n_held_out < 10 or len(rows) == len(pairs)
+    for number in {0, n_held_out // 3}:
+        other = change(answers, np.isin(np.arange(len(answers)), first[number].rows))
+        second = tables(pairs, other, groups, seed=0)
+        same = [a.table.equals(b.table) for a, b in zip(first, second, strict=True)]
+        # Where so few are held out, nothing is learned from them for the template either.
+        assert np.flatnonzero(same).tolist() == ([0, 1] if enough == 30 else [number])
+
+
+def test_parts_held_out_are_a_tenth_or_a_fifth_or_less_and_each_answer_is_in_one() -> None:
+    (part, n), (same, _), (other, _) = (cut(1003, seed) for seed in (0, 0, 1))
+    assert n == 10
+    assert sorted(np.bincount(part)) == [100] * 7 + [101] * 3
+    assert (same == part).all() and (other != part).any()
+    # Of many answers fewer are held out: as many as are enough.
+    for n_answers, n_parts, n_held_out in ((200_000, 5, 3), (4_000_000, 32, 1)):
+        part, n = cut(n_answers, 0)
+        assert (part.max() + 1, n) == (n_parts, n_held_out)
+        assert 100_000 < (part < n).sum() <= 125_000

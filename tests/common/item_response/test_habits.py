@@ -17,10 +17,7 @@ BEFORE, AFTER = ([f"{word}_{o}" for o in range(N_OPTIONS)] for word in ("before"
 
 
 def plant(of_student: float, of_context: float) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Choices to learn from and held-out ones; the variances of the habits are given.
-
-    With the probabilities of the options before and after habits.
-    """
+    """Choices to learn from, and held-out ones, with their probabilities, by habits' variances."""
     rng, n = RNG(0), 40_000
     student, context = rng.integers(0, N_STUDENTS, n), rng.integers(0, N_CONTEXTS, n)
     before = rng.dirichlet(np.full(N_OPTIONS, 1.5), n)

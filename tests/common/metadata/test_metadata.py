@@ -2,17 +2,9 @@
 
 from pathlib import Path
 
-from common import layout, schema
+from common import layout, metadata, schema
 from common.answers import read_answers
 from common.errors import InputError
-from common.metadata import (
-    find,
-    name_subjects,
-    read_circumstances,
-    read_question_subjects,
-    read_student_metadata,
-    read_subject_tree,
-)
 
 import numpy as np
 import numpy.typing as npt
@@ -42,13 +34,13 @@ def same_dates(found: pd.Series, expected: list[str]) -> bool:
 
 def test_a_file_that_is_not_there_is_not_known(tmp_path: Path) -> None:
     name = layout.ANSWER_METADATA_TASK_1_2
-    assert find(None, name) is None
-    assert find(tmp_path, name) is None
+    assert metadata.find(None, name) is None
+    assert metadata.find(tmp_path, name) is None
     (tmp_path / name).write_text("")
-    assert find(tmp_path, name) == tmp_path / name
+    assert metadata.find(tmp_path, name) == tmp_path / name
     # A broken link is a fault, which the reader reports.
     (tmp_path / layout.SUBJECT_METADATA).symlink_to(tmp_path / "moved")
-    assert find(tmp_path, layout.SUBJECT_METADATA) is not None
+    assert metadata.find(tmp_path, layout.SUBJECT_METADATA) is not None
 
 
 @READERS
@@ -64,7 +56,7 @@ def test_answers_are_joined_by_id(write: Write) -> None:
         + ",2020-01-01 00:00:00.000,1.0,1,1,\n"
         + "7.0,2018-09-01 00:59:59.999,25.0,,9,\n",
     )
-    found = read_circumstances(path, ids(7, 19834812, 8, 19834811, -1, 7, 2**31 - 1))
+    found = metadata.read_circumstances(path, ids(7, 19834812, 8, 19834811, -1, 7, 2**31 - 1))
     dates = ["2018-09-01T00:59", "NaT", "NaT", "2020-02-29T14:05", "NaT", "2018-09-01T00:59", "NaT"]
     assert same_dates(found["DateAnswered"], dates)
     expected = [25, np.nan, np.nan, 75, np.nan, 25, np.nan]
@@ -81,19 +73,19 @@ def test_dates_in_other_ways(write: Write) -> None:
     dates += [" 2019-12-31 23:59:01 ", "", "2020-03-01"]
     rows = "".join(f"{place},{date}\n" for place, date in enumerate(dates))
     path = write("metadata.csv", f"AnswerId,DateAnswered\n{rows}")
-    found = read_circumstances(path, ids(*range(6)))["DateAnswered"]
+    found = metadata.read_circumstances(path, ids(*range(6)))["DateAnswered"]
     assert same_dates(found, ["2019-12-31T23:59"] * 4 + ["NaT", "2020-03-01T00:00"])
 
 
 @READERS
 def test_columns_that_are_not_there_are_not_known(write: Write) -> None:
     path = write("metadata.csv", b"\xef\xbb\xbfQuizId,AnswerId\r\n8,5\r\n,6\r\n")
-    found = read_circumstances(path, ids(6, 5))
+    found = metadata.read_circumstances(path, ids(6, 5))
     assert found["QuizId"].tolist() == [-1, 8]
     assert same_dates(found["DateAnswered"], ["NaT", "NaT"])
     assert np.isnan(found["Confidence"]).all()
     assert found["GroupId"].tolist() == found["SchemeOfWorkId"].tolist() == [-1, -1]
-    students = read_student_metadata(
+    students = metadata.read_student_metadata(
         write("students.csv", "PremiumPupil,UserId\n1,4\n,5\n"), ids(5, 4)
     )
     assert students["PremiumPupil"].tolist() == [-1, 1]
@@ -103,33 +95,27 @@ def test_columns_that_are_not_there_are_not_known(write: Write) -> None:
 
 def test_columns_that_are_named_must_be_there_and_no_other_is_read(write: Write) -> None:
     path = write("metadata.csv", "AnswerId,QuizId,GroupId\n5,8,none\n")
-    found = read_circumstances(path, ids(5), columns=[schema.QUIZ_ID])
+    found = metadata.read_circumstances(path, ids(5), columns=[schema.QUIZ_ID])
     assert (found["QuizId"].tolist(), found["GroupId"].tolist()) == ([8], [-1])
     with pytest.raises(InputError, match="column 'Confidence' is missing"):
-        read_circumstances(path, ids(5), columns=[schema.QUIZ_ID, schema.CONFIDENCE])
+        metadata.read_circumstances(path, ids(5), columns=[schema.QUIZ_ID, schema.CONFIDENCE])
     with pytest.raises(InputError, match="column 'GroupId': row 2 is 'none', expected a whole"):
-        read_circumstances(path, ids(5))
+        metadata.read_circumstances(path, ids(5))
 
 
 NUMBERS = st.integers(0, 40) | st.integers(2**31 - 40, 2**31 - 1)
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    listed=st.lists(NUMBERS, unique=True, min_size=1),
-    wanted=st.lists(NUMBERS | st.just(-1)),
-)
+@given(listed=st.lists(NUMBERS, unique=True, min_size=1), wanted=st.lists(NUMBERS | st.just(-1)))
 def test_every_answer_gets_its_own_row(write: Write, listed: list[int], wanted: list[int]) -> None:
     """Ids that lie close together and ids far apart, which are found in different ways."""
     rows = "".join(f"{number},{place}\n" for place, number in enumerate(listed))
     path = write("metadata.csv", f"AnswerId,QuizId\n{rows}")
     wanted = [listed[0], *wanted]
-    found = read_circumstances(path, ids(*wanted))["QuizId"]
+    found = metadata.read_circumstances(path, ids(*wanted))["QuizId"]
     expected = [listed.index(number) if number in listed else -1 for number in wanted]
     assert found.tolist() == expected
-
-
-# ---- Students ----------------------------------------------------------------------------------
 
 
 @READERS
@@ -137,16 +123,13 @@ def test_nonsense_dates_of_birth_are_missing(write: Write) -> None:
     nonsense = ["1756-03-01", "1997-12-01", "2015-01-01", "9999-12-01"]
     dates = ["1998-01-01", "2014-12-31", *nonsense]
     rows = "".join(f"{n},{n % 4},{date} 23:59:00.000,1.0\n" for n, date in enumerate(dates))
-    found = read_student_metadata(write("students.csv", STUDENTS + rows), np.arange(7))
+    found = metadata.read_student_metadata(write("students.csv", STUDENTS + rows), np.arange(7))
     assert same_dates(found["DateOfBirth"], [*dates[:2], *["NaT"] * 5])
     assert found["Gender"].tolist() == [0, 1, 2, 3, 0, 1, -1]
 
 
-# ---- Subjects ----------------------------------------------------------------------------------
-
-
 def test_the_tree_is_in_order_of_its_ids(write: Write) -> None:
-    tree = read_subject_tree(write("subject_metadata.csv", SUBJECTS))
+    tree = metadata.read_subject_tree(write("subject_metadata.csv", SUBJECTS))
     assert tree["SubjectId"].tolist() == [1, 3, 7, 8, 9]
     assert tree["Name"].tolist() == ["Science", "Maths", "Area", "Angles, right", "Shape"]
     assert tree["parent"].tolist() == [-1, -1, 4, 4, 1]
@@ -159,21 +142,18 @@ def test_subjects_of_questions(write: Write) -> None:
         "question_metadata_task_3_4.csv", QUESTIONS + '4,"[3, 9, 7]"\n2,"[3,8, 9,7]"\n9,[3]\n'
     )
     wanted = ids(2, 5, 9, 4, 9)
-    found = read_question_subjects(path, wanted)
+    found = metadata.read_question_subjects(path, wanted)
     assert found["subject"].tolist() == [3, 8, 9, 7, 3, 3, 9, 7, 3]
     assert found["row"].tolist() == [0, 0, 0, 0, 2, 3, 3, 3, 4]
-    tree = read_subject_tree(subjects)
-    placed = read_question_subjects(path, wanted, tree)
+    tree = metadata.read_subject_tree(subjects)
+    placed = metadata.read_question_subjects(path, wanted, tree)
     assert tree["SubjectId"][placed["subject"]].tolist() == found["subject"].tolist()
     assert placed["row"].equals(found["row"])
     # The most specific ones.
-    names = name_subjects(path.parent, wanted)
+    names = metadata.name_subjects(path.parent, wanted)
     assert names == ["Angles, right, Area", "", "Maths", "Area", "Maths"]
     subjects.unlink()
-    assert name_subjects(path.parent, wanted) == [""] * 5
-
-
-# ---- Faults ------------------------------------------------------------------------------------
+    assert metadata.name_subjects(path.parent, wanted) == [""] * 5
 
 
 DATE = "expected a date such as 2020-02-11 14:05:00.000 or nothing"
@@ -184,10 +164,7 @@ FAULTS = {
         ("5,,,1,16777217,\n", "column 'QuizId': row 2 is '16777217', expected .* to 16777215"),
         ("5,,,1,1,\n6,2020-02-30,,1,1,\n", f"'DateAnswered': row 3 is '2020-02-30', {DATE}"),
         ("5,2020-01-01 24:00,,1,1,\n", f"row 2 is '2020-01-01 24:00', {DATE}"),
-        (
-            "5,,,1,1,\n7,,,1,1,\n,,,2,2,\n\n7.0,,,2,2,\n,,,2,2,\n",
-            "column 'AnswerId': row 6 repeats 7 of row 3, expected each once",
-        ),
+        ("7,,,1,1,\n,,,2,2,\n\n7.0,,,2,2,\n,,,2,2,\n", "'AnswerId': row 5 repeats 7 of row 2, exp"),
         ("6.0,,,1,1,\n", "'AnswerId': holds none of the 2 asked for; the file belongs to other"),
         ("5.0,,25,1,1,\n6.0,2020-01-01,25.0,1,1,7", "row 3 has no line end; is the file cut off"),
     ],
@@ -230,16 +207,17 @@ def test_faults_are_named(write: Write, header: str, rows: str, message: str) ->
     path = write("faulty.csv", header + rows)
     with pytest.raises(InputError, match=f"faulty.csv: .*{message}"):
         if header == TREE:
-            read_subject_tree(path)
+            metadata.read_subject_tree(path)
         elif header == QUESTIONS:
-            tree = read_subject_tree(write("subject_metadata.csv", SUBJECTS))
-            read_question_subjects(path, ids(4), tree)
+            tree = metadata.read_subject_tree(write("subject_metadata.csv", SUBJECTS))
+            metadata.read_question_subjects(path, ids(4), tree)
         else:
-            read = read_student_metadata if header == STUDENTS else read_circumstances
+            read = (
+                metadata.read_student_metadata
+                if header == STUDENTS
+                else metadata.read_circumstances
+            )
             read(path, ids(4, 5))
-
-
-# ---- Official files ----------------------------------------------------------------------------
 
 
 def test_real_answer_metadata(real_data: Path) -> None:
@@ -248,11 +226,10 @@ def test_real_answer_metadata(real_data: Path) -> None:
     answers = read_answers(folder / "train_data/train_task_1_2.csv", ids=True)
     answer_id = answers["AnswerId"].to_numpy()
     path = folder / "metadata/answer_metadata_task_1_2_partial.csv"
-    found = read_circumstances(path, answer_id)
+    found = metadata.read_circumstances(path, answer_id)
     frame = pd.read_csv(path).set_index("AnswerId").loc[answer_id]
-    assert np.array_equal(found["Confidence"], frame.Confidence, equal_nan=True)
-    assert np.array_equal(found["QuizId"], frame.QuizId)
-    assert np.array_equal(found["GroupId"], frame.GroupId)
+    for name in ("Confidence", "QuizId", "GroupId"):
+        assert np.array_equal(found[name], frame[name], equal_nan=True)
     assert found["DateAnswered"].isna().all() and (found["SchemeOfWorkId"] == -1).all()
 
 
@@ -262,18 +239,18 @@ def test_real_students_and_subjects(real_data: Path, tasks: str) -> None:
     folder = real_data / f"eedi_tasks_{tasks}" / "metadata"
     path = folder / f"student_metadata_task_{tasks[:3]}.csv"
     frame = pd.read_csv(path, dtype={"DateOfBirth": str}).sort_values("UserId")
-    students = read_student_metadata(path, frame.UserId.to_numpy())
+    students = metadata.read_student_metadata(path, frame.UserId.to_numpy())
     assert np.array_equal(students["Gender"], frame.Gender)
     assert np.array_equal(students["PremiumPupil"], frame.PremiumPupil.fillna(-1))
     date = frame.DateOfBirth.str[:10]
     is_known = date.str[:4].fillna("0").astype(int).between(1998, 2014)
     assert same_dates(students["DateOfBirth"], [*date.where(is_known, "NaT")])
 
-    tree = read_subject_tree(folder / "subject_metadata.csv")
+    tree = metadata.read_subject_tree(folder / "subject_metadata.csv")
     assert len(tree) == 388
     path = folder / f"question_metadata_task_{tasks[:3]}.csv"
     frame = pd.read_csv(path)
-    found = read_question_subjects(path, frame.QuestionId.to_numpy(), tree)
+    found = metadata.read_question_subjects(path, frame.QuestionId.to_numpy(), tree)
     assert found["row"].value_counts(sort=False).tolist() == [
         len(text.split(",")) for text in frame.SubjectId
     ]
