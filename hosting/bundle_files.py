@@ -25,9 +25,7 @@ from programs import facts_file
 from programs.played import KEY_NAME
 
 PROGRAMS = Path(__file__).resolve().parent / "programs"
-TEMPLATES = {
-    1: layout.TEMPLATE_TASK_1_2, 2: layout.TEMPLATE_TASK_1_2, 3: layout.TEMPLATE_TASK_3
-}  # fmt: skip
+TEMPLATES = {1: layout.TEMPLATE_TASK_1_2, 2: layout.TEMPLATE_TASK_1_2, 3: layout.TEMPLATE_TASK_3}
 _TRAIN, _TEST = layout.TRAIN_DIR.name, layout.TEST_DIR.name
 _METADATA, _TEMPLATES = layout.METADATA_DIR.name, layout.TEMPLATE_DIR.name
 _GROUPS = {1: "1_2", 2: "1_2", 3: "3_4", 4: "3_4"}
