@@ -71,15 +71,9 @@ def run_model(doc: str | None, score: Callable[[pd.DataFrame], FloatArray]) -> N
 def read_train(
     options: argparse.Namespace, asked: pd.DataFrame
 ) -> tuple[pd.DataFrame, list[tuple[BoolArray, BoolArray]]]:
-    """Read the training questions, and divide them so that no question teaches its own answer.
-
-    Returns
-    -------
-    DataFrame
-        The training questions.
-    list of (array of bool, array of bool)
-        For every fit: which of them to learn from, and which of those asked for to predict. Equal
-        prompts are in one fold; what is not among the training questions is learned from all.
+    """Read the training questions, and divide them so that no question teaches its own answer:
+    for every fit, return which of them to learn from, and which of those asked for to predict.
+    Equal prompts are in one fold; what is not among the training questions is learned from all.
     """
     train = read_questions(options.input_dir / options.train_data, answers=True)
     fold = challenge.read_folds(options, train["id"].tolist())
