@@ -24,7 +24,6 @@ class Text:
 
     @property
     def middle(self) -> tuple[float, float]:
-        """Return where its middle is."""
         return (self.left + self.right) / 2, (self.top + self.bottom) / 2
 
 

@@ -1,6 +1,7 @@
 """The packages of task 4 in tests: their modules, models whose parameters are known, students."""
 
 import sys
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -13,12 +14,12 @@ from conftest import answers_frame
 from run_scripts import ROOT
 
 
-def load_package(name: str, *modules: str) -> list[ModuleType]:
+def load_package(name: str, *modules: str, kit: Path = ROOT) -> list[ModuleType]:
     """Import a package's model and other modules, which find it; no name of them stays behind."""
     names = ("model", *modules)
     before = {name: sys.modules.pop(name, None) for name in names}
     try:
-        return [load_module(ROOT / "task_4" / name / f"{module}.py", module) for module in names]
+        return [load_module(kit / "task_4" / name / f"{module}.py", module) for module in names]
     finally:
         for module, found in before.items():
             sys.modules.pop(module, None)

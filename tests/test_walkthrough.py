@@ -9,48 +9,35 @@ import pytest
 from conftest import ROOT, copy_kit
 from nbclient import NotebookClient
 
-NOTEBOOK = "walkthrough.ipynb"
+STORED = nbformat.read(ROOT / "walkthrough.ipynb", as_version=4)
 NUMBER = re.compile(r"-?\d[\d,]*\.?\d*")
 
 
 def texts(notebook: nbformat.NotebookNode) -> list[str]:
     """Return what the cells printed or returned as text, a text for each output."""
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     found = []
-    for cell in notebook.cells:
-        for output in cell.get("outputs", []):
-            assert output.output_type != "error", output
-            data = output.get("data", {})
-            text = output.get("text", data.get("text/plain", ""))
-            found.append("(picture)" if "image/png" in data else text)
+    for output in outputs:
+        assert output.output_type != "error", output
+        data = output.get("data", {})
+        text = output.get("text", data.get("text/plain", ""))
+        found.append("(picture)" if "image/png" in data else text)
     return found
 
 
-@pytest.fixture(scope="module")
-def stored() -> nbformat.NotebookNode:
-    return nbformat.read(ROOT / NOTEBOOK, as_version=4)
-
-
-def execute(stored: nbformat.NotebookNode, kit: Path) -> nbformat.NotebookNode:
-    """Run the notebook in a copy of the kit that has no data yet."""
-    fresh = nbformat.from_dict(stored)
+@pytest.mark.slow
+def test_it_shows_what_it_showed_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kit = copy_kit(tmp_path / "kit")
+    # The scripts that it runs are the copy's too.
+    monkeypatch.setenv("PYTHONPATH", str(kit))
+    fresh = nbformat.from_dict(STORED)
     for cell in fresh.cells:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
     client = NotebookClient(fresh, timeout=300, resources={"metadata": {"path": str(kit)}})
-    executed = client.execute()
+    before, now = texts(STORED), texts(client.execute())
     # To look for a kernel imports this, by which scripts know that they run in a notebook.
     sys.modules.pop("ipykernel", None)
-    return executed
-
-
-@pytest.mark.slow
-def test_it_shows_what_it_showed_before(
-    stored: nbformat.NotebookNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kit = copy_kit(tmp_path / "kit")
-    # The scripts that it runs are the copy's too.
-    monkeypatch.setenv("PYTHONPATH", str(kit))
-    before, now = texts(stored), texts(execute(stored, kit))
     assert (kit / "submissions/submission_task_1.zip").is_file()
     # The copy has to simulate its data first, which says so.
     now = [text for text in now if not text.startswith("simulated data")]
@@ -62,8 +49,8 @@ def test_it_shows_what_it_showed_before(
             assert shown == pytest.approx(expected, rel=0.02, abs=0.005), new
 
 
-def test_what_the_stored_outputs_show(stored: nbformat.NotebookNode) -> None:
-    found = texts(stored)
+def test_what_the_stored_outputs_show() -> None:
+    found = texts(STORED)
     assert found.count("(picture)") == 4
     scores = [float(text.split()[1]) for text in found if text.startswith("score ")]
     assert len(scores) == 2
@@ -73,8 +60,8 @@ def test_what_the_stored_outputs_show(stored: nbformat.NotebookNode) -> None:
     assert not [text for text in found if re.search(r"(^|\s)(/|[A-Z]:\\)\w", text)]
 
 
-def test_every_section_has_things_to_try(stored: nbformat.NotebookNode) -> None:
-    page = "\n".join(cell.source for cell in stored.cells if cell.cell_type == "markdown")
+def test_every_section_has_things_to_try() -> None:
+    page = "\n".join(cell.source for cell in STORED.cells if cell.cell_type == "markdown")
     sections = re.split(r"^## ", page, flags=re.MULTILINE)[1:]
     assert len(sections) == 7
     for section in sections:

@@ -81,7 +81,7 @@ def test_the_block_on_metadata_makes_the_majority_model_better(
     (block,) = blocks(GUIDE, "python")
     text = (tiny_kit / "task_1/sample_model_majority.py").read_text(encoding="utf-8")
     text = apply(prediction, apply(flags, text))
-    place = text.index("    by_question = ")
+    place = text.index("    question = ")
     text = text[:place] + textwrap.indent(block, "    ") + text[place:]
     (tiny_kit / "task_1/my_quiz.py").write_text(text, encoding="utf-8")
     scores = []

@@ -22,9 +22,6 @@ def simulate(n_students: int, seed: int, shift: float = 0) -> tuple[Any, Any]:
     return weights, rng.random(logit.shape) < 0.2 + 0.8 / (1 + np.exp(-logit))
 
 
-# ---- Simulated students ------------------------------------------------------------------------
-
-
 def test_training_finds_the_questions() -> None:
     """Predictions for students of whom nothing is known come near the true ones."""
     weights, right = simulate(1000, seed=6)
@@ -49,9 +46,6 @@ def test_a_population_that_differs_is_noticed(shift: float) -> None:
     assert 0.5 < posterior.population.shift / shift < 1.2
 
 
-# ---- What both models do -----------------------------------------------------------------------
-
-
 def partial_vae(n: int, completion: float) -> Any:
     """Return a model with random weights: the more answers are hidden, the larger."""
     rng = np.random.default_rng(0)
@@ -72,31 +66,22 @@ def partial_vae(n: int, completion: float) -> Any:
 
 
 def read_mask(mask: Any, model: Any) -> tuple[Any, Any, bool]:
-    """Return what an answered mask says by the rules that the packages' models document.
-
-    The weights of targets, the latent mean before any answer, whether targets may be asked.
-    """
-    arrays = {
-        name: np.asarray(getattr(model, name), float)
-        for name in ("completion", "mask_mean", "mask_weights")
-    }
-    hidden = np.where(mask, 0, mask @ arrays["completion"]).clip(max=1)
+    """Return what it says: weights of targets, latent mean, whether targets may be asked."""
+    names = ("completion", "mask_mean", "mask_weights")
+    completion, mask_mean, mask_weights = (np.asarray(getattr(model, n), float) for n in names)
+    hidden = np.where(mask, 0, mask @ completion).clip(max=1)
     hidden[hidden < 0.3] = 0
     may_be_asked = hidden.sum() < 0.05 * mask.sum()
     hidden *= not may_be_asked
     answered = mask | (hidden > 0.5)
-    relative = answered / np.sqrt(answered.sum(axis=1, keepdims=True)) - arrays["mask_mean"]
+    relative = answered / np.sqrt(answered.sum(axis=1, keepdims=True)) - mask_mean
     weight = np.where(hidden.any(axis=1, keepdims=True), hidden, mask)
-    return weight, relative @ arrays["mask_weights"], bool(may_be_asked)
+    return weight, relative @ mask_weights, bool(may_be_asked)
 
 
-# By each package's name: its module, some models, what arrays it takes.
+# By each package's name: its module, some model, what arrays it takes.
 MODELS: Any = {
-    "item_response": (
-        PACKAGE,
-        lambda n, completion: full_model(PACKAGE, n, 12, completion),
-        np.asarray,
-    ),
+    "item_response": (PACKAGE, lambda n, hidden: full_model(PACKAGE, n, 12, hidden), np.asarray),
     "pytorch": (PARTIAL_VAE, partial_vae, torch.as_tensor),
 }
 
@@ -158,10 +143,7 @@ def test_a_student_with_nothing_to_be_asked_disturbs_nobody(
 
 
 def reward(posterior: Any, weight: Any, row: int, question: int) -> tuple[float, float]:
-    """How far either answer, once observed, moves the logits of targets: squares, weighted.
-
-    Beside it, the chance that the prediction for the question itself would have been wrong.
-    """
+    """How far the answer moves the logits of targets; how likely its own prediction is wrong."""
     mean, variance = (array[row].numpy().astype(float) for array in posterior.logits())
     spread = 0.5 * variance + 0.05
     density = np.exp(-((mean - np.log(0.3 / 0.5)) ** 2) / (2 * spread)) / spread**0.5
@@ -177,10 +159,7 @@ def reward(posterior: Any, weight: Any, row: int, question: int) -> tuple[float,
 
 @pytest.mark.parametrize("targets_may_be_asked", [False, True])
 def test_selection_against_the_equation(targets_may_be_asked: bool) -> None:
-    """The selected question has the largest value of all; no other student plays a part.
-
-    That of item_response/ is a strategy as well, with which test_strategies.py compares it.
-    """
+    """That of item_response/ is a strategy as well, with which test_strategies.py compares it."""
     posterior, askable, weight = begin("pytorch", targets_may_be_asked)
     rng, rows, seen = np.random.default_rng(11), np.arange(6), set()
     for _ in range(3):

@@ -26,10 +26,6 @@ GUESSING = 0.2
 STRICT = Rules()
 PACKAGE, SUBMISSION = load_package("item_response", "submission_model_task_4")
 ALL = strategy_games.find_strategies()
-
-
-# ---- Games -------------------------------------------------------------------------------------
-
 N_QUESTIONS = 60
 POPULARITY = np.random.default_rng(1).permutation(N_QUESTIONS)
 # A model of which every part matters: quizzes, and what the answered mask reveals.
@@ -64,9 +60,6 @@ def positions(rules: Rules) -> list[tuple[Posterior, Any, Any]]:
 
     play(some_students(2), look, rules, n_questions=4)
     return given
-
-
-# ---- Each strategy -----------------------------------------------------------------------------
 
 
 def sigmoid(x: Any) -> Any:
@@ -175,9 +168,6 @@ def test_only_what_is_askable_is_asked_and_no_other_student_matters(
         assert np.array_equal(alone, chosen[rows])
 
 
-# ---- What strategies get to know ---------------------------------------------------------------
-
-
 @pytest.mark.parametrize("targets_queryable", [False, True])
 def test_own_strategy_asks_and_predicts_as_the_package(targets_queryable: bool) -> None:
     rules = Rules(targets_queryable)
@@ -219,9 +209,6 @@ def test_view_of_abilities_and_the_standard_error_agree_with_the_view_of_logits(
         assert not known.target_weight[rows, question].any()
     # Four answers: the population has been estimated anew.
     assert known.population.log_variance != 0
-
-
-# ---- The limits --------------------------------------------------------------------------------
 
 
 def test_who_comes_first_gets_what_is_liked_best() -> None:
@@ -297,9 +284,6 @@ def test_a_strategy_asks_only_what_it_may_and_changes_nothing(choice: Any, messa
         play(reference, wrong, n_questions=5)
 
 
-# ---- Scores ------------------------------------------------------------------------------------
-
-
 def some_game(*values: Any) -> PlayedGame:
     """From chosen, probability after 0, 1, … questions, truth and student."""
     chosen, probability, truth, student = map(np.array, values)
@@ -345,9 +329,6 @@ def test_paired_difference_by_hand() -> None:
         ]
         own, others = ({f"mask {k}": game for k in range(n_masks)} for game in games)
         assert strategy_games.compare(own, others, 0) == pytest.approx(expected)
-
-
-# ---- Protocols ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("name", "learned_share"), [("bobcat", 0.6), ("ncat", 0.7)])

@@ -31,9 +31,6 @@ def bank_of(folder: Path, slopes: Any, **changes: Any) -> Bank:
     return ability.load_bank(folder)
 
 
-# ---- Known answers -----------------------------------------------------------------------------
-
-
 def test_scale_of_the_training_students(tmp_path: Path) -> None:
     """The mean logit has the mean of the intercepts and the variance of the mean covariance."""
     rng = np.random.default_rng(0)
@@ -118,26 +115,24 @@ def test_questions_that_the_bank_or_the_file_lacks(
     assert len(course.hidden_truth) == course.hidden_counts.max() == len(targets)
 
 
-# ---- The page ----------------------------------------------------------------------------------
-
-
 STEPS = pd.DataFrame(
     [(-1, 0, np.nan, 0.1, 1, 0.5), (2, 1, 0.25, 1, 0.5, 0.7), (0, 0, 0.5, -0.5, 0.4, 0.3)],
     columns=["QuestionId", "is_right", "expected", "ability", "error", "share"],
 )
 
 
-def page_of(bank: Bank, subjects: Subjects, **changes: Any) -> Page:
-    values = {
-        "steps": STEPS,
-        "probability": np.array([0.5, 0.1, 0.7, 0.3]),
-        # Of some questions more is known than of others.
-        "draws": 0.5 + np.linspace(-0.5, 0.5, 101)[:, None] * [1.0, 0.2, 0.8, 0.6],
-        "hidden_probability": np.array([0.9, 0.55, 0.45, 0.2]),
-        "hidden_truth": np.array([1, 0, 1, 0]),
-        "hidden_counts": np.arange(5),
-    }
-    course = Course(**{**values, **changes})
+COURSE = Course(
+    steps=STEPS,
+    probability=np.array([0.5, 0.1, 0.7, 0.3]),
+    # Of some questions more is known than of others.
+    draws=0.5 + np.linspace(-0.5, 0.5, 101)[:, None] * [1.0, 0.2, 0.8, 0.6],
+    hidden_probability=np.array([0.9, 0.55, 0.45, 0.2]),
+    hidden_truth=np.array([1, 0, 1, 0]),
+    hidden_counts=np.arange(5),
+)
+
+
+def page_of(bank: Bank, subjects: Subjects, course: Course = COURSE) -> Page:
     facts = [("Test", "<short>")]
     return read_page(student_page(7, bank, course, ["", "", "A & B"], subjects, facts, False))
 
@@ -170,7 +165,8 @@ def test_the_page_says_what_the_figures_say(tmp_path: Path) -> None:
     assert outcomes.columns == ["", "right", "wrong", "together"]
     assert outcomes.rows == [["expected right", "1", "1", "2"], ["expected wrong", "1", "1", "2"]]
     nothing = np.array([], int)
-    page = page_of(bank, {}, steps=STEPS[:2], hidden_probability=nothing, hidden_truth=nothing)
+    hidden = {"hidden_probability": nothing, "hidden_truth": nothing}
+    page = page_of(bank, {}, COURSE._replace(steps=STEPS[:2], **hidden))
     assert "1 question asked, 1 answered" in page.text and "After 1 answer much" in page.text
     assert "None of this student’s answers is hidden with this mask" in page.text
 
@@ -191,9 +187,6 @@ def test_subjects_by_what_is_expected_and_the_least_known_topics(tmp_path: Path)
     assert "2 of the 4 topics were asked about" in page.text
     least = "Least is known about: Alpha, 5% to 95%; Gamma, 14% to 86%; Delta, 23% to 77%."
     assert least in page.text
-
-
-# ---- Run as a user runs it ---------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

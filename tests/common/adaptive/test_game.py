@@ -1,24 +1,12 @@
 """The rules of task 4: what an entry sees, what it may do, how it is scored."""
 
-import re
 from collections.abc import Callable
-from functools import partialmethod
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-from common.adaptive.game import (
-    N_ROUNDS,
-    EntryError,
-    Game,
-    GameState,
-    LocalEntry,
-    Reference,
-    Rules,
-    choose_at_random,
-    make_reference,
-    play,
-    read_reference,
-)
+from common.adaptive import game
+from common.adaptive.game import N_ROUNDS, EntryError, Game, LocalEntry, Reference, Rules
 from common.adaptive.training import count_questions
 from common.errors import InputError
 
@@ -26,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import Write, answers_frame
+from task_4_models import as_reference
 
 MASK = "IsTarget"
 DEFAULT = Rules()
@@ -46,10 +35,10 @@ def make_students(n_students: int = 7, share_answered: float = 0.8) -> Reference
     option[question % 7 == 3] = -1
     student, question = (100 + 3 * row).astype(np.int32), question.astype(np.int32)
     answers = answers_frame(student, question, is_correct, option, correct)
-    return make_reference("students.csv", answers, {MASK: is_target})
+    return game.make_reference("students.csv", answers, {MASK: is_target})
 
 
-HALF = make_students(share_answered=0.5)
+STUDENTS, HALF = make_students(), make_students(share_answered=0.5)
 
 
 class First:
@@ -68,50 +57,46 @@ class First:
             self.predict_probabilities = lambda *arrays: np.broadcast_to(believe, arrays[0].shape)
 
 
-def play_with(entry: Any, students: Reference | None = None, rules: Rules = DEFAULT) -> Game:
-    return play(LocalEntry(entry), students or make_students(), MASK, rules)
+def play_with(entry: Any, students: Reference = STUDENTS, rules: Rules = DEFAULT) -> Game:
+    return game.play(LocalEntry(entry), students, MASK, rules)
 
 
 @pytest.mark.parametrize("targets_queryable", [False, True])
 @pytest.mark.parametrize("unobserved", [-1, 0])
 def test_an_entry_sees_only_what_is_revealed(targets_queryable: bool, unobserved: int) -> None:
     """It gets copies: to change them changes nothing that it sees or may do later."""
-    students = make_students()
-    targets = students.targets[MASK]
-    allowed = (students.is_correct >= 0) & (targets_queryable | ~targets)
+    seen: list[list[Array]] = []
+
+    def look(*arrays: Array) -> Any:
+        seen.append([array.copy() for array in arrays])
+        for array in arrays:
+            array[:] = 1
+        return np.ones(arrays[0].shape, bool)
+
+    def select(*arrays: Array) -> Any:
+        # The last one that may be asked.
+        chosen = arrays[2].shape[1] - 1 - arrays[2][:, ::-1].argmax(axis=1)
+        look(*arrays)
+        return chosen
+
+    entry = SimpleNamespace(select_questions=select, update_model=look, predict=look)
+    played = play_with(entry, rules=Rules(targets_queryable, unobserved))
+    assert [len(arrays) for arrays in seen] == [3, 3] * N_ROUNDS + [2]
+    targets = STUDENTS.targets[MASK]
+    allowed = (STUDENTS.is_correct >= 0) & (targets_queryable | ~targets)
     asked = np.zeros_like(targets)
-    calls = []
-
-    class Watchful:
-        def look(self, call: str, data: Array, binary: Array, *can_query: Array) -> Any:
-            calls.append(call)
-            known = asked & (students.option > 0)
-            expected = (
-                np.where(known, students.option, unobserved),
-                np.where(asked, students.is_correct, unobserved),
-                allowed & ~asked,
-            )
-            for given, array in zip((data, binary, *can_query), expected, strict=False):
-                assert given.dtype == np.int64
-                assert np.array_equal(given, array)
-                given[:] = 1
-            return np.ones(data.shape, bool)
-
-        def select_questions(self, *arrays: Array) -> Any:
-            # The last one that may be asked.
-            chosen = targets.shape[1] - 1 - arrays[2][:, ::-1].argmax(axis=1)
-            self.look("select", *arrays)
-            asked[np.arange(len(chosen)), chosen] = True
-            return chosen
-
-        update_model = partialmethod(look, "update")
-        predict = partialmethod(look, "predict")
-
-    game = play_with(Watchful(), students, Rules(targets_queryable, unobserved))
-    assert calls == ["select", "update"] * N_ROUNDS + ["predict"]
+    for number, arrays in enumerate(seen):
+        if number % 2:
+            asked[np.arange(len(asked)), played.chosen[:, number // 2]] = True
+        expected = (
+            np.where(asked & (STUDENTS.option > 0), STUDENTS.option, unobserved),
+            np.where(asked, STUDENTS.is_correct, unobserved),
+            allowed & ~asked,
+        )
+        for given, array in zip(arrays, expected, strict=False):
+            assert given.dtype == np.int64
+            assert np.array_equal(given, array)
     assert (asked & targets).any() == targets_queryable
-    in_order = np.argsort(~asked, axis=1, kind="stable")[:, :N_ROUNDS]
-    assert np.array_equal(game.chosen[:, ::-1], in_order)
 
 
 @pytest.mark.parametrize(
@@ -126,8 +111,8 @@ def test_an_entry_sees_only_what_is_revealed(targets_queryable: bool, unobserved
     ],
 )
 def test_numbers_of_many_kinds(entry: First) -> None:
-    game, plain = play_with(entry), play_with(First())
-    assert (game.accuracy, game.chosen.tolist()) == (plain.accuracy, plain.chosen.tolist())
+    played, plain = play_with(entry), play_with(First())
+    assert (played.accuracy, played.chosen.tolist()) == (plain.accuracy, plain.chosen.tolist())
 
 
 @pytest.mark.parametrize(
@@ -153,17 +138,14 @@ def test_selections_that_break_a_rule(give: Callable[[Array], Any], fault: str) 
 
 @pytest.mark.parametrize("value", [0.7, float("nan"), -1, 2])
 def test_predictions_must_be_0_or_1_on_the_targets(value: float) -> None:
-    students = make_students()
-    targets = students.targets[MASK]
-    place = np.zeros_like(targets)
-    place[3, 15] = True
-    fault = f"student 3 (UserId 109): predicted {float(value)} for QuestionId 15 (1 such targets)"
-    with pytest.raises(
-        EntryError, match=f"^after round 10, predict: {re.escape(fault)}, expected "
-    ):
-        play_with(First(predict=lambda data: np.where(place, value, 1.0)), students)
-    elsewhere = First(predict=lambda data: np.where(targets, 1, value))
-    assert play_with(elsewhere, students).accuracy == play_with(First(), students).accuracy
+    prediction = np.ones((7, 40))
+    prediction[3, 15] = value
+    fault = rf"predicted {float(value)} for QuestionId 15 \(1 such targets\), expected "
+    name = r"student 3 \(UserId 109\)"
+    with pytest.raises(EntryError, match=f"^after round 10, predict: {name}: {fault}"):
+        play_with(First(predict=lambda data: prediction))
+    elsewhere = First(predict=lambda data: np.where(STUDENTS.targets[MASK], 1, value))
+    assert play_with(elsewhere).accuracy == play_with(First()).accuracy
 
 
 @pytest.mark.parametrize(
@@ -181,15 +163,15 @@ def test_predictions_must_be_0_or_1_on_the_targets(value: float) -> None:
 )
 def test_what_is_no_prediction_and_no_entry(entry: Any, fault: str) -> None:
     with pytest.raises(EntryError, match=fault):
-        play(LocalEntry(entry), make_students(), MASK, with_probability=True)
+        game.play(LocalEntry(entry), STUDENTS, MASK, with_probability=True)
 
 
 def test_random_choice_keeps_the_rules() -> None:
     students = make_students(n_students=300)
-    chosen = choose_at_random(students, MASK, seed=3)
-    assert np.array_equal(chosen, choose_at_random(students, MASK, seed=3))
-    assert not np.array_equal(chosen, choose_at_random(students, MASK, seed=4))
-    state = GameState(students, MASK, Rules())
+    chosen = game.choose_at_random(students, MASK, seed=3)
+    assert np.array_equal(chosen, game.choose_at_random(students, MASK, seed=3))
+    assert not np.array_equal(chosen, game.choose_at_random(students, MASK, seed=4))
+    state = game.GameState(students, MASK, Rules())
     for number in range(N_ROUNDS):
         state.reveal(state.check_selection(chosen[:, number]))
     # Every question that all may ask is chosen about equally often.
@@ -197,19 +179,15 @@ def test_random_choice_keeps_the_rules() -> None:
     assert counts.min() > 0.6 * counts.mean()
 
 
+def test_too_few_answers_to_ask() -> None:
+    students = as_reference(np.ones((2, 10)), np.arange(20) % 10 == 0)
+    fault = "UserId 0 has 9 answers that may be asked with mask 'mask', expected at least 10$"
+    with pytest.raises(InputError, match=f"^students.csv: {fault}"):
+        game.play(LocalEntry(First()), students, "mask")
+    game.play(LocalEntry(First()), students, "mask", Rules(targets_queryable=True))
+
+
 CSV = "QuestionId,UserId,IsCorrect,IsTarget\n"
-
-
-def test_too_few_answers_to_ask(write: Write) -> None:
-    rows = [f"{q},{student},{q % 2},{int(q == 0)}\n" for student, n in ((8, 13), (5, 10))
-            for q in range(n)]  # fmt: skip
-    path = write("valid.csv", CSV + "".join(rows))
-    students = read_reference(path)
-    assert (students.option == -1).all()
-    fault = "valid.csv: UserId 5 has 9 answers that may be asked with mask 'IsTarget', expected at"
-    with pytest.raises(InputError, match=f"{fault} least 10$"):
-        play_with(First(), students)
-    play_with(First(), students, Rules(targets_queryable=True))
 
 
 @pytest.mark.parametrize(
@@ -223,7 +201,7 @@ def test_too_few_answers_to_ask(write: Write) -> None:
 )  # fmt: skip
 def test_faulty_files(write: Write, text: str, fault: str) -> None:
     with pytest.raises(InputError, match=fault):
-        read_reference(write("valid.csv", text))
+        game.read_reference(write("valid.csv", text))
 
 
 def test_reading_students_and_masks(write: Write) -> None:
@@ -232,14 +210,14 @@ def test_reading_students_and_masks(write: Write) -> None:
         "IsTarget_1,QuestionId,UserId,AnswerId,IsCorrect,CorrectAnswer,AnswerValue,IsTarget_0\r\n"
         "0,4,9,1,1,3,3,1\r\n1,2,9,2,0,3,1,0\r\n0,4,7,3,0,3,4,1\r\n",
     )
-    students = read_reference(path, n_questions=6)
+    students = game.read_reference(path, n_questions=6)
     assert students.student.tolist() == [7, 9]
     none = -1
     assert students.is_correct.tolist() == [[none] * 4 + [0, none], [none, none, 0, none, 1, none]]
     assert students.option.tolist() == [[none] * 4 + [4, none], [none, none, 1, none, 3, none]]
     targets = {name: np.argwhere(mask).tolist() for name, mask in students.targets.items()}
     assert targets == {"IsTarget_1": [[1, 2]], "IsTarget_0": [[0, 4], [1, 4]]}
-    assert read_reference(path).is_correct.shape == (2, 5)
+    assert game.read_reference(path).is_correct.shape == (2, 5)
 
 
 def test_most_popular_answer_on_the_real_students(real_data: Path) -> None:
@@ -247,10 +225,10 @@ def test_most_popular_answer_on_the_real_students(real_data: Path) -> None:
     folder = real_data / "eedi_tasks_3_4"
     statistics = pd.read_csv(folder / "train_task_3_4_question_stats.csv")
     path = folder / "test_data" / "test_public_task_4_more_splits.csv"
-    students = read_reference(path, count_questions(None, folder / "metadata"))
+    students = game.read_reference(path, count_questions(None, folder / "metadata"))
     assert students.is_correct.shape == (615, 948)
     assert len(students.targets) == 10
     mostly_correct = statistics.set_index("QuestionId").MajorityCorrect.reindex(range(948))
     entry = LocalEntry(First(predict=lambda data: np.tile(mostly_correct, (len(data), 1))))
-    scores = [play(entry, students, mask).accuracy for mask in students.targets]
+    scores = [game.play(entry, students, mask).accuracy for mask in students.targets]
     assert np.mean(scores) == pytest.approx(0.6365, abs=0.0001)
