@@ -243,11 +243,6 @@ class Game(NamedTuple):
     prediction: IntArray
     probability: FloatArray | None = None
 
-    @property
-    def accuracy(self) -> float:
-        """Share of the targets that are predicted correctly."""
-        return metrics.accuracy(self.truth, self.prediction)
-
 
 def play(
     entry: Entry,

@@ -62,8 +62,7 @@ def read_asked(options: argparse.Namespace) -> pd.DataFrame:
 
 def run_model(doc: str | None, score: Callable[[pd.DataFrame], FloatArray]) -> None:
     """Read the flags of a sample model that does not learn, and write what it scores highest."""
-    p = challenge.model_parser(doc, __file__, train_data=TRAIN, test_data=TEST)
-    options = p.parse_args()
+    options = challenge.model_parser(doc, __file__, train_data=TRAIN, test_data=TEST).parse_args()
     questions = read_asked(options)
     write_predictions(options, questions, score(questions))
 
