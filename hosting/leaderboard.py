@@ -102,9 +102,6 @@ def as_table(bundle: Bundle, phase: str, boards: pd.DataFrame) -> pd.DataFrame:
     return table[["task", "phase", "rank", "team", *keys, "submissions", "time", "file"]]
 
 
-# ---- Pages -------------------------------------------------------------------------------------
-
-
 def as_page(
     bundle: Bundle, phase: str, boards: pd.DataFrame, attempts: pd.DataFrame, written: str
 ) -> str:
