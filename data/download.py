@@ -12,6 +12,7 @@ removed, other files are never overwritten. Licence: CC BY-NC-ND 4.0.
 import http.client
 import re
 import shutil
+import stat
 import time
 import urllib.error
 import urllib.parse
@@ -200,13 +201,20 @@ def is_official(path: Path) -> bool:
 def plan(
     archive: zipfile.ZipFile, parts: Sequence[str], data_dir: Path
 ) -> dict[Path, zipfile.ZipInfo]:
-    """Return the wanted files of the official archive by where they go; `InputError` if a file is
-    there that is neither the same nor simulated.
+    """Return the wanted files of the archive by where they go; `InputError` if any would leave the
+    folder, or a file is there that is neither the same nor simulated.
     """
     files: dict[Path, zipfile.ZipInfo] = {}
     folders = {PARTS[part] for part in parts}
     for member in archive.infolist():
         name = PurePosixPath(member.filename)
+        is_link = stat.S_ISLNK(member.external_attr >> 16)
+        leaves = name.is_absolute() or ".." in name.parts
+        if is_link or leaves or any(sign in member.filename for sign in "\\:"):
+            raise InputError(
+                f"{archive.filename}: holds '{member.filename}', which would leave the folder "
+                f"{data_dir}; nothing was unpacked"
+            )
         inner = name.parts[1:] if name.parts[0] == layout.DATA_DIR.name else name.parts
         if len(inner) > 1 and inner[0] in folders and not member.is_dir():
             files[data_dir.joinpath(*inner)] = member

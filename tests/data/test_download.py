@@ -39,13 +39,15 @@ Files = dict[str, bytes]
 # ---- The archive, the server and the command -------------------------------------------------
 
 
-def make_zip(files: Files) -> bytes:
-    """Zip files of the official layout."""
+def make_zip(files: Files, more: str | zipfile.ZipInfo = "") -> bytes:
+    """Zip files of the official layout, and one more of any name."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("data/", b"")
         for name, content in files.items():
             archive.writestr(f"data/{name}", content)
+        if more:
+            archive.writestr(more, b"evil")
     return buffer.getvalue()
 
 
@@ -303,14 +305,24 @@ def test_other_files_are_never_overwritten(case: Case, simulated: Files) -> None
     assert not (case.folder / "metadata").exists()
 
 
+LINK = zipfile.ZipInfo("data/train_data/outside.csv")
+LINK.external_attr = 0o120777 << 16
+LEAVING = ("data/train_data/../../../outside.csv", "/outside.csv", "..\\outside.csv",
+           "C:/outside.csv", LINK)  # fmt: skip
+
+
 def test_of_a_faulty_archive_nothing_is_unpacked(case: Case) -> None:
     # The checksum that the zip itself has of the file.
     checksum = zlib.crc32(case.files[ANSWERS]).to_bytes(4, "little")
     damaged = case.content.replace(checksum, b"none")
-    with pytest.raises(InputError, match=f"is a damaged zip file .*{ANSWERS}"):
-        case.run(archive=damaged)
-    left = {file.suffix for file in case.folder.parent.rglob("*") if file.is_file()}
-    assert left <= {".zip", ".partial"}
+    for archive, message in (
+        *((make_zip(case.files, more), "which would leave the folder") for more in LEAVING),
+        (damaged, f"is a damaged zip file .*{ANSWERS}"),
+    ):
+        with pytest.raises(InputError, match=message):
+            case.run(archive=archive)
+        left = {file.suffix for file in case.folder.parent.rglob("*") if file.is_file()}
+        assert left <= {".zip", ".partial"}
 
 
 # ---- Kills -----------------------------------------------------------------------------------
