@@ -21,7 +21,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Never
+from typing import Any
 
 from common import cli, io, layout, made, run_log, zips
 from common.errors import InputError
@@ -46,6 +46,8 @@ IMAGES_NOTE = (
 
 ARCHIVE_NAME = "data.zip"
 BLOCK = 1 << 20
+# Of progress bars, shown on a terminal.
+IN_BYTES: dict[str, Any] = {"unit": "B", "unit_scale": True, "disable": None}
 TIMEOUT_SECONDS = 60.0
 # Seconds before a transfer that brought nothing is tried again; after the last it fails.
 PAUSES = (1.0, 3.0, 10.0, 30.0)
@@ -105,7 +107,7 @@ def fetch(url: str, path: Path) -> None:
     partial.touch()
     n_kept, n_failures = partial.stat().st_size, 0
     require_space(path.parent, SIZE - n_kept)
-    with progress(SIZE, f"fetching {ARCHIVE_NAME}") as bar:
+    with tqdm(total=SIZE, desc=f"fetching {ARCHIVE_NAME}", **IN_BYTES) as bar:
         while not is_official(partial):
             n_before = partial.stat().st_size
             if n_before >= SIZE:
@@ -261,7 +263,7 @@ def unpack(archive: zipfile.ZipFile, files: Mapping[Path, zipfile.ZipInfo], data
     todo = {file: member for file, member in files.items() if not file.exists()}
     n_bytes = sum(member.file_size for member in todo.values())
     require_space(data_dir, n_bytes)
-    with progress(n_bytes, "unpacking") as bar:
+    with tqdm(total=n_bytes, desc="unpacking", **IN_BYTES) as bar:
         for file, member in todo.items():
             # Reading checks the CRC-32.
             with archive.open(member) as source, io.atomic_write(file) as (target,):
@@ -277,11 +279,6 @@ def require_space(folder: Path, n_bytes: int) -> None:
         raise InputError(
             f"{folder}: the disk has {free / 1e6:,.0f} MB free, expected {n_bytes / 1e6:,.0f} MB"
         )
-
-
-def progress(n_bytes: int, what: str) -> "tqdm[Never]":
-    """Return a progress bar that counts bytes, shown on a terminal."""
-    return tqdm(total=n_bytes, desc=what, unit="B", unit_scale=True, disable=None)
 
 
 if __name__ == "__main__":

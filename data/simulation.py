@@ -38,7 +38,6 @@ CHUNK = 1 << 20
 SITTING = {"student": np.int32, "quiz": np.int32, "cohort": np.int32, "start": np.int32}
 ANSWER = {"sitting": np.int32, "student": np.int32, "question": np.int32, "slot": np.int8}
 
-
 Rng = np.random.Generator
 # One school's size and character, by the names in SIZES and CHARACTER of `generate_sample.py`.
 SchoolSetting = SimpleNamespace

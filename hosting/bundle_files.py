@@ -25,9 +25,7 @@ from programs import facts_file
 from programs.played import KEY_NAME
 
 PROGRAMS = Path(__file__).resolve().parent / "programs"
-TEMPLATES = {
-    1: layout.TEMPLATE_TASK_1_2, 2: layout.TEMPLATE_TASK_1_2, 3: layout.TEMPLATE_TASK_3
-}  # fmt: skip
+TEMPLATES = {1: layout.TEMPLATE_TASK_1_2, 2: layout.TEMPLATE_TASK_1_2, 3: layout.TEMPLATE_TASK_3}
 _TRAIN, _TEST = layout.TRAIN_DIR.name, layout.TEST_DIR.name
 _METADATA, _TEMPLATES = layout.METADATA_DIR.name, layout.TEMPLATE_DIR.name
 _GROUPS = {1: "1_2", 2: "1_2", 3: "3_4", 4: "3_4"}
@@ -125,11 +123,9 @@ def _write_answers(data_dir: Path, folder: Path, task: int, phase: str) -> None:
             known = {"reference": path, "train": train, "folder": data_dir / _METADATA}
             facts = read_facts(pairs, task, **known)
             # Participants see what is left out and why, and not where it would lie.
-            left_out = [
-                part._replace(why=part.why.replace(f"{data_dir}{os.sep}", ""))
-                for part in facts.left_out
-            ]
-            facts_file.write_facts(folder / "facts.npz", facts._replace(left_out=left_out))
+            for part in facts.left_out:
+                part["why"] = part["why"].replace(f"{data_dir}{os.sep}", "")
+            facts_file.write_facts(folder / "facts.npz", facts)
         else:
             # A submission holds the rows of both phases: of the other one the pairs alone.
             io.write_csv(folder / _TEST / path.name, pairs[["QuestionId", "UserId"]])

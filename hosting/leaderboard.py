@@ -43,7 +43,9 @@ _INLINE = {
 
 def write(bundle: Bundle, phase: str, attempts: Sequence[dict[str, Any]], folder: Path) -> None:
     """Print the leaderboards of a phase, and write their files, all or none."""
-    frame = as_frame(bundle, attempts)
+    keys = [column.key for column in bundle.columns]
+    frame = pd.DataFrame(list(attempts), columns=[*_ABOUT, *keys])
+    frame = frame.astype(dict.fromkeys(keys, float))
     boards = make_boards(bundle, frame)
     for index, board in boards.groupby("task"):
         print(bundle.tasks[index].name)
@@ -58,13 +60,6 @@ def write(bundle: Bundle, phase: str, attempts: Sequence[dict[str, Any]], folder
     text, table = as_page(bundle, phase, boards, frame, written), as_table(bundle, phase, boards)
     io.write({page: text, page.with_suffix(".csv"): table})
     print(f"written: {cli.show(page)}")
-
-
-def as_frame(bundle: Bundle, attempts: Sequence[dict[str, Any]]) -> pd.DataFrame:
-    """Return attempts as the frame that all functions here take; a score may be missing."""
-    keys = [column.key for column in bundle.columns]
-    frame = pd.DataFrame(list(attempts), columns=[*_ABOUT, *keys])
-    return frame.astype(dict.fromkeys(keys, float))
 
 
 def make_boards(bundle: Bundle, attempts: pd.DataFrame) -> pd.DataFrame:
@@ -105,9 +100,6 @@ def as_table(bundle: Bundle, phase: str, boards: pd.DataFrame) -> pd.DataFrame:
         table[name] = boards[name].map(safe)
     keys = [column.key for column in bundle.columns]
     return table[["task", "phase", "rank", "team", *keys, "submissions", "time", "file"]]
-
-
-# ---- Pages -------------------------------------------------------------------------------------
 
 
 def as_page(

@@ -99,9 +99,6 @@ def check_weights(weights: Sequence[float], n_files: int) -> FloatArray:
     return found
 
 
-# ---- Running the scripts again -------------------------------------------------------------------
-
-
 def repeatable(file: Probabilities, train: Path) -> tuple[Path, list[str]]:
     """Return the script that made a file, and its flags but for those that say where files lie."""
     or_else = " (or --weights, which run nothing)"
@@ -148,9 +145,6 @@ def run_again(
             found = read_probabilities(path, task)
             logs.append(logarithms(found.at(submission.read_template(template), template)))
     return truth - (task == 2), np.stack(logs)
-
-
-# ---- The weights ---------------------------------------------------------------------------------
 
 
 def logarithms(probability: FloatArray) -> FloatArray:

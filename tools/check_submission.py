@@ -65,9 +65,6 @@ def main() -> None:
     cli.run_check(options.file, f"task {task}", lambda faults: check(options, task, faults))
 
 
-# ---- Tasks 1 to 3 --------------------------------------------------------------------------------
-
-
 def is_local(path: Path) -> bool:
     """Return whether a submission is for the local split, judging by its name."""
     return path.stem in {Path(layout.local_submission_name(task)).stem for task in (1, 2, 3)}
@@ -122,9 +119,6 @@ def how_to_upload(path: Path, task: int) -> list[str]:
     if zipped.is_file():
         return [f"to upload: {cli.show(zipped)}"]
     return [f"to upload: a zip that holds it as {layout.submission_name(task)}"]
-
-
-# ---- Task 4 --------------------------------------------------------------------------------------
 
 
 def check_entry(options: argparse.Namespace, _task: int, faults: list[str]) -> list[str]:

@@ -49,7 +49,6 @@ _TARGETS = 0.2
 # Flags that would show an entry other answers than those of its folds, or leave files behind.
 _PLACES = [f"--{name}" for name in (*made.PLACES, "local")]
 
-
 # What a run predicted, as UserId, QuestionId, truth and predicted, and how.
 Ran = tuple[pd.DataFrame, Made]
 
@@ -161,9 +160,6 @@ def deal(
         for k in range(options.folds):
             title = f"repeat {repeat + 1}, " * (options.repeats > 1) + f"fold {k + 1}"
             yield title, table, number == k
-
-
-# ---- One fold ------------------------------------------------------------------------------------
 
 
 def predict_fold(script: Path, flags: Sequence[str], fold: Fold, task: int) -> Ran:

@@ -98,9 +98,6 @@ def main() -> None:
     print(f"written: {cli.show(page)}")
 
 
-# ---- Sorting the scores ----------------------------------------------------------------------
-
-
 def make_tables(results: Iterable[Result]) -> list[Table]:
     """Sort scores: real before simulated, tasks before related challenges, then by phase."""
 
@@ -174,9 +171,6 @@ def model_rows(results: Iterable[Result]) -> tuple[list[Row], list[Row]]:
     for some in rows:
         some.sort(key=lambda row: -row.score)
     return rows
-
-
-# ---- Showing the tables ----------------------------------------------------------------------
 
 
 def as_text(tables: Sequence[Table]) -> str:

@@ -23,9 +23,7 @@ _SOURCES = {
 }
 
 
-def build_templates(
-    data_dir: Path = layout.DATA_DIR, template_dir: Path = layout.TEMPLATE_DIR
-) -> list[str]:
+def build_templates(data_dir: Path, template_dir: Path) -> list[str]:
     """Build the templates whose files are there; return which others are left out, and why."""
     left_out = []
     for name, sources in _SOURCES.items():

@@ -14,19 +14,9 @@ _REGRESSION_PENALTY, _COMPLETION_PENALTY = 12.0, 100.0
 
 
 def count_together(mask: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Count how often questions are answered by the same students.
-
-    Parameters
-    ----------
-    mask
-        Answered masks, float32 0 or 1, shape (students, questions).
-
-    Returns
-    -------
-    together : array of float32, shape (questions, questions)
-        Number of students who answered both questions.
-    similarity : array of float32, shape (questions, questions)
-        Their cosine: 1 for questions that the same students answered, 0 where nobody answered both.
+    """Count, of answered masks, float32 (students, questions), the students who answered both of
+    two questions, and compute the questions' cosine, 1 where the same students answered them, 0
+    where nobody answered both; two arrays of float32, (questions, questions).
     """
     together = mask.T @ mask
     count = np.maximum(np.diagonal(together), 1)
@@ -34,22 +24,12 @@ def count_together(mask: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def regress(mask: Array, latent: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Predict latent vectors from which questions were answered, by ridge regression.
+    """Predict latent vectors, abilities or means, (students, k), from which questions were
+    answered, (students, questions), by ridge regression; every student has answers.
 
-    Parameters
-    ----------
-    mask
-        Answered masks, 0 or 1, shape (students, questions); every student has answers.
-    latent
-        Abilities or means of latent vectors, shape (students, k).
-
-    Returns
-    -------
-    mean : array of float32, shape (questions,)
-        Of the masks, each divided by the root of the number of questions answered.
-    weights : array of float32, shape (questions, k)
-        What a mask, divided so, has beyond that mean, times these, is the expected deviation of the
-        latent vector from the mean of all.
+    Masks are divided by the root of the number of questions answered. Returned are their mean,
+    float32 (questions,), and weights, float32 (questions, k): what a mask has beyond that mean,
+    times these, is the expected deviation of the latent vector from the mean of all.
     """
     x = np.asarray(mask / np.sqrt(mask.sum(axis=1, keepdims=True)), np.float32)
     mean = x.mean(axis=0)
@@ -59,15 +39,11 @@ def regress(mask: Array, latent: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def complete(together: FloatArray) -> FloatArray:
-    """Predict a whole answered mask from one with hidden answers, by ridge regression.
+    """Predict a whole answered mask from one with hidden answers, by ridge regression on the
+    numbers of students who answered both of two questions, (questions, questions).
 
     No training masks with answers hidden at random are needed: the expectations over all ways of
     hiding have a closed form (Steck 2020, "Autoencoders that don't overfit towards the identity").
-
-    Parameters
-    ----------
-    together
-        Number of students who answered both questions, shape (questions, questions).
     """
     kept = np.float32(1 - HIDDEN_SHARE)
     squares = kept**2 * together

@@ -141,8 +141,7 @@ class GameState:
 
     def ask(self, entry: Entry, when: str, method: str) -> Any:
         """Call a method of an entry with what it may see, and return what it returned, checked."""
-        # Copies, which an entry may change.
-        arrays = self._option.copy(), self._is_correct.copy(), self.can_query.astype(np.int8)
+        arrays = self._option, self._is_correct, self.can_query.astype(np.int8)
         asked_for = ""
         try:
             if method == "select_questions":
@@ -243,11 +242,6 @@ class Game(NamedTuple):
     truth: IntArray
     prediction: IntArray
     probability: FloatArray | None = None
-
-    @property
-    def accuracy(self) -> float:
-        """Share of the targets that are predicted correctly."""
-        return metrics.accuracy(self.truth, self.prediction)
 
 
 def play(

@@ -71,23 +71,12 @@ def read_training(paths: list[Path], metadata_dir: Path) -> tuple[pd.DataFrame, 
 
 @contextmanager
 def replace_weights(folder: Path, student: IntArray) -> Iterator[Path]:
-    """Give a folder to save weights in; put them into the package, with how they were made.
+    """Give an empty folder to save weights in; put them into the package's `folder`, in place of
+    files of the same names, with how they were made; `student` is the UserId of every answer.
 
     Beside the weights come the students, whom the evaluation refuses to examine, and the command
     with its code, for the record. Weights that are not saved whole replace nothing, and whenever a
     run is killed, no student that the weights may know is missing beside them.
-
-    Parameters
-    ----------
-    folder
-        Folder of the package.
-    student
-        UserId of every training answer.
-
-    Yields
-    ------
-    Path
-        An empty folder, whose files replace those of the same names.
     """
     students, before = np.unique(student), _trained_students(folder)
     partial = io.partial_beside(folder / "weights")

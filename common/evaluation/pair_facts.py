@@ -27,23 +27,16 @@ _NOT_KNOWN = "not known"
 _COUNTS = (0, 1, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 
 
-class LeftOut(NamedTuple):
-    """What a page leaves out, why, and whether that is a fault of a file that is there."""
-
-    what: str
-    why: str
-    is_fault: bool
-
-
 class PairFacts(NamedTuple):
     """What is known about the pairs scored: `pairs`, a row for each, has student_code (0 to n - 1),
     majority, as the majority model predicts, and facts, categories by title; `subjects`, a row for
-    each subject of each question, has QuestionId, SubjectId, Name, Level and Parent, a name.
+    each subject of each question, has QuestionId, SubjectId, Name, Level and Parent, a name; and
+    what the page leaves out, why, and whether that is_fault of a file that is there.
     """
 
     pairs: pd.DataFrame
     subjects: pd.DataFrame | None
-    left_out: list[LeftOut]
+    left_out: list[dict[str, Any]]
 
 
 def read_facts(
@@ -55,14 +48,15 @@ def read_facts(
     question_ids, question_code = number_ids(pairs["QuestionId"])
     pairs = pd.DataFrame({"student_code": student_code})
     subjects = answers = None
-    left_out: list[LeftOut] = []
+    left_out: list[dict[str, Any]] = []
 
     @contextmanager
     def part(what: str) -> Iterator[None]:
         try:
             yield
         except (FileNotFoundError, InputError) as fault:
-            left_out.append(LeftOut(what, str(fault), isinstance(fault, InputError)))
+            is_fault = isinstance(fault, InputError)
+            left_out.append({"what": what, "why": str(fault), "is_fault": is_fault})
 
     def require(path: Path) -> Path:
         if not io.is_there(path):

@@ -80,7 +80,8 @@ def evaluate(doc: str | None, task: int) -> None:
         lines.append(f"majority {page['majority']:.4f}")
     if beliefs is not None:
         lines += score_files.probability_lines(beliefs)
-    lines += [f"left out: {part.what}: {part.why}" for part in facts.left_out if part.is_fault]
+    faults = (part for part in facts.left_out if part["is_fault"])
+    lines += [f"left out: {part['what']}: {part['why']}" for part in faults]
     lines += [outside] if outside else []
     evaluation = replace(evaluation, facts=shown)
     score_files.publish(options.output_dir, evaluation, lines, template="pairs.html", **page)

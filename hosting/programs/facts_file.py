@@ -7,7 +7,7 @@ The organiser's machine reads training answers and metadata once, when it makes 
 import json
 from pathlib import Path
 
-from common.evaluation.pair_facts import LeftOut, PairFacts
+from common.evaluation.pair_facts import PairFacts
 
 import numpy as np
 import pandas as pd
@@ -32,7 +32,7 @@ def read_facts(path: Path) -> PairFacts:
     """Read what `write_facts` wrote."""
     tables: dict[str, dict[str, np.ndarray]] = {"pairs": {}, "subjects": {}, "groups": {}}
     with np.load(path, allow_pickle=False) as file:
-        left_out = [LeftOut(*item) for item in json.loads(str(file["left_out"]))]
+        left_out = json.loads(str(file["left_out"]))
         for name in file.files[1:]:
             table, column = name.split(".")
             tables[table][column] = file[name]

@@ -87,13 +87,10 @@ def require_hidden_answers(submission: Path, folder: Path, phase: int) -> None:
     is_split = io.is_there(folder / clicks.TEST_CLICKS.format(phase))
     is_split = is_split and not io.is_there(folder / clicks.TRAIN_CLICKS.format(phase))
     origin = made.read(submission) if is_split else None
-    # A script elsewhere, or a notebook, may read the split without a flag.
-    if (
-        origin is None
-        or (layout.ROOT / origin.script).resolve().parent != Path(__file__).resolve().parent
-    ):
+    if origin is None or {"local", "test_dir"} & {*origin.options}:
         return
-    if not {"local", "test_dir"} & {*origin.options}:
+    # A script elsewhere, or a notebook, may read the split without a flag.
+    if (layout.ROOT / origin.script).resolve().parent == Path(__file__).resolve().parent:
         raise InputError(
             f"{submission}: was made by `{origin.command}`, which reads the answers among the test "
             "users' clicks; expected --local or --test_dir"

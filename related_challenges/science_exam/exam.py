@@ -62,8 +62,7 @@ def read_asked(options: argparse.Namespace) -> pd.DataFrame:
 
 def run_model(doc: str | None, score: Callable[[pd.DataFrame], FloatArray]) -> None:
     """Read the flags of a sample model that does not learn, and write what it scores highest."""
-    p = challenge.model_parser(doc, __file__, train_data=TRAIN, test_data=TEST)
-    options = p.parse_args()
+    options = challenge.model_parser(doc, __file__, train_data=TRAIN, test_data=TEST).parse_args()
     questions = read_asked(options)
     write_predictions(options, questions, score(questions))
 
@@ -71,15 +70,9 @@ def run_model(doc: str | None, score: Callable[[pd.DataFrame], FloatArray]) -> N
 def read_train(
     options: argparse.Namespace, asked: pd.DataFrame
 ) -> tuple[pd.DataFrame, list[tuple[BoolArray, BoolArray]]]:
-    """Read the training questions, and divide them so that no question teaches its own answer.
-
-    Returns
-    -------
-    DataFrame
-        The training questions.
-    list of (array of bool, array of bool)
-        For every fit: which of them to learn from, and which of those asked for to predict. Equal
-        prompts are in one fold; what is not among the training questions is learned from all.
+    """Read the training questions, and divide them so that no question teaches its own answer:
+    for every fit, return which of them to learn from, and which of those asked for to predict.
+    Equal prompts are in one fold; what is not among the training questions is learned from all.
     """
     train = read_questions(options.input_dir / options.train_data, answers=True)
     fold = challenge.read_folds(options, train["id"].tolist())

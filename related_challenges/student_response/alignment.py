@@ -26,9 +26,7 @@ MIN_SPELLING = 0.55  # Below this similarity of spelling, two words are differen
 SAME_SPELLING = 0.8  # From this on, a word counts as one of the question.
 
 # Of how an answer compares, the smallest value over the reference answers is a feature as well.
-SMALLEST = [
-    "recall", "precision", "f1", "recall of what is new", "more negations"
-]  # fmt: skip
+SMALLEST = ["recall", "precision", "f1", "recall of what is new", "more negations"]
 
 
 @cache

@@ -171,16 +171,10 @@ def model_parser(doc: str | None) -> argparse.ArgumentParser:
 
 
 def read(options: argparse.Namespace) -> tuple[pd.DataFrame, Splits]:
-    """Read what the flags name.
-
-    Returns
-    -------
-    DataFrame
-        All answers, as in `responses`. Those of ``--test_dir`` come after those of ``--train_dir``;
-        of what is to be predicted, and so of all answers in folds, the labels are empty.
-    list of (array of bool, array of bool, array of int)
-        For every fit: which answers to learn from, which to predict, and the labels' numbers,
-        `UNKNOWN` for those that are not to be learned from.
+    """Read all answers that the flags name, those of ``--test_dir`` after those of ``--train_dir``;
+    of what is to be predicted, and so of all answers in folds, the labels are empty. For every fit,
+    return which answers to learn from, which to predict, and the labels' numbers, `UNKNOWN` for
+    those that are not to be learned from.
     """
     options.local = options.test_dir is None
     folder = options.train_dir or options.input_dir

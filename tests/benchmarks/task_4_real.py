@@ -152,7 +152,8 @@ def score(
             entry = submission.Submission(model)
             began = time.perf_counter()
             if choice == "adaptive":
-                accuracy = play(LocalEntry(entry), reference, mask, rules).accuracy
+                played = play(LocalEntry(entry), reference, mask, rules)
+                accuracy = np.mean(played.truth == played.prediction)
             else:
                 chosen = choose_at_random(reference, mask, rules, seed)
                 accuracy = replay(LocalEntry(entry), reference, mask, chosen, rules)[-1]

@@ -14,6 +14,7 @@ from typing import Any
 
 import bundle as worker
 import leaderboard
+import pandas as pd
 import pytest
 import toy_bundle
 from bundle import Bundle, read_bundle
@@ -224,7 +225,8 @@ def test_the_best_of_each_team_and_ties_by_the_other_columns_then_to_the_earlier
         *(attempt("often", place, score=place / 10) for place in (3, 8, 5)),
         attempt("often", 4, "wrong"),
     ]
-    board = leaderboard.make_boards(bundle, leaderboard.as_frame(bundle, attempts))
+    empty = pd.DataFrame(columns=[column.key for column in bundle.columns], dtype=float)
+    board = leaderboard.make_boards(bundle, pd.concat([empty, pd.DataFrame(attempts)]))
     places = [*zip(board["rank"], board["team"], strict=True)]
     assert places == [*enumerate(["often", "sure", "early", "late", "none", "last"], 1)]
     first = board.iloc[0]

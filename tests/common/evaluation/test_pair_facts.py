@@ -221,6 +221,6 @@ def test_what_cannot_be_read_is_left_out_with_the_fault(
     path = folder / name
     path.write_text(path.read_text().replace(old, new))
     left_out = read(folder, 1).left_out
-    (part,) = (part for part in left_out if part.why != "the training answers are not known")
-    assert re.search(expected, f"{part.what}: {part.why}")
-    assert part.is_fault == part.why.startswith(f"{path}: ") == (expected != NO_IDS)
+    (part,) = (part for part in left_out if part["why"] != "the training answers are not known")
+    assert re.search(expected, f"{part['what']}: {part['why']}")
+    assert part["is_fault"] == part["why"].startswith(f"{path}: ") == (expected != NO_IDS)
