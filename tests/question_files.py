@@ -7,10 +7,7 @@ from typing import Any
 
 from page_reading import Page, read_page
 
-# Of the fixtures `write`, `run`, `succeeds` and `fails`, `challenge_kit`.
-Write = Callable[[str, str | bytes], Path]
-Run = Callable[..., Any]
-Check = Callable[..., str]
+# Of the fixture `challenge_kit`.
 Kits = Callable[[str], Path]
 
 FOLDER = "related_challenges/student_response"

@@ -28,7 +28,7 @@ from common.errors import InputError
 
 import download
 import pytest
-from conftest import Says
+from conftest import fails
 from run_scripts import ROOT
 
 SCRIPT = ROOT / "data/download.py"
@@ -287,7 +287,7 @@ def test_parts_of_an_archive_that_is_there(case: Case, capsys: pytest.CaptureFix
     assert case.requests == []
 
 
-def test_an_archive_that_is_not_the_official_one(case: Case, fails: Says, tmp_path: Path) -> None:
+def test_an_archive_that_is_not_the_official_one(case: Case, tmp_path: Path) -> None:
     path = tmp_path / "mine.zip"
     line = fails(["data/download.py", "--output_dir", tmp_path, "--archive", path])
     assert line == f"{path}: file not found, expected the official archive"

@@ -12,7 +12,7 @@ import generate_sample
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import Run, Says
+from conftest import fails, run, succeeds
 from PIL import Image
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import OneHotEncoder
@@ -232,9 +232,7 @@ def test_judgements_and_templates_look_like_the_official_ones(tree: Path) -> Non
 # ---- The commands --------------------------------------------------------------------------------
 
 
-def test_templates_that_cannot_be_built_are_left_out_and_named(
-    data: Path, tmp_path: Path, succeeds: Says, fails: Says
-) -> None:
+def test_templates_that_cannot_be_built_are_left_out_and_named(data: Path, tmp_path: Path) -> None:
     made = tmp_path / "templates"
     (data / "test_data/test_private_answers_task_1.csv").unlink()
     said = succeeds(["-m", "tools.templates", "--input_dir", data, "--output_dir", made])
@@ -250,9 +248,7 @@ def test_templates_that_cannot_be_built_are_left_out_and_named(
     assert not (made / "none").exists()
 
 
-def test_seed_and_number_of_questions_and_the_same_bytes_again(
-    run: Run, succeeds: Says, fails: Says, tree: Path, data: Path
-) -> None:
+def test_seed_and_number_of_questions_and_the_same_bytes_again(tree: Path, data: Path) -> None:
     command = ["data/generate_sample.py", "--size", "tiny", "--output_dir", data]
     said = succeeds([*command, "--seed", 5, "--questions", 130])
     assert said == f"simulated data (tiny) in {data}, templates in {data}/submission_templates\n"
@@ -283,7 +279,7 @@ def test_seed_and_number_of_questions_and_the_same_bytes_again(
 
 
 def test_a_run_that_fails_leaves_the_files_whole_and_so_does_one_over_real_files(
-    fails: Says, tree: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+    tree: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full_disk(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")

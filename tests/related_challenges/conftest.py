@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from conftest import succeeds
 from question_files import SPLITS
 from run_scripts import ROOT
 
@@ -14,9 +15,7 @@ sys.path += [str(path) for path in sorted((ROOT / "related_challenges").iterdir(
 
 
 @pytest.fixture(scope="session")
-def challenge_kit(
-    tmp_path_factory: pytest.TempPathFactory, succeeds: Callable[..., str]
-) -> Callable[[str], Path]:
+def challenge_kit(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """Return a function from a challenge's name to a copy of the kit with its sample, split.
 
     All tests share it: only read from it.

@@ -9,7 +9,8 @@ from pathlib import Path
 from common.errors import InputError
 
 import pytest
-from question_files import Check, Kits, Write, evaluation, last_record, page_in, scores_in
+from conftest import Write, fails, succeeds
+from question_files import Kits, evaluation, last_record, page_in, scores_in
 
 queries = import_module("queries")
 
@@ -54,7 +55,7 @@ def test_a_text_may_hold_what_ends_a_line_elsewhere(write: Write) -> None:
     assert queries.read_queries(path, answers=False)["text"].tolist() == texts
 
 
-def test_guesses_survive_writing_and_reading(write: Write, succeeds: Check) -> None:
+def test_guesses_survive_writing_and_reading(write: Write) -> None:
     answers = ['a "b", c', "ü"]
     write(TRAIN, to_lines({"answer": answers}))
     folder = write(TEST, to_lines({"qid": "007"}, {"qid": "7"})).parent
@@ -68,7 +69,7 @@ def test_guesses_survive_writing_and_reading(write: Write, succeeds: Check) -> N
         queries.read_guesses(path, ["7", "007"])
 
 
-def test_scores_by_kind_are_means_of_their_queries(write: Write, succeeds: Check) -> None:
+def test_scores_by_kind_are_means_of_their_queries(write: Write) -> None:
     """On the page, in print and in the record; without kinds the page has no such table."""
     kinds: list[dict[str, object]] = [
         {"domain": "b", "NeedReasoning": True},
@@ -112,7 +113,7 @@ def test_scores_by_kind_are_means_of_their_queries(write: Write, succeeds: Check
 
 
 def test_the_test_file_is_predicted_with_as_many_candidates_as_asked(
-    challenge_kit: Kits, fails: Check, succeeds: Check, tmp_path: Path
+    challenge_kit: Kits, tmp_path: Path
 ) -> None:
     kit = challenge_kit("cloze")
     lines = (kit / FOLDER / "data/train_data" / TEST).read_text().splitlines()
@@ -128,7 +129,7 @@ def test_the_test_file_is_predicted_with_as_many_candidates_as_asked(
     assert "holds 9 answers" in fails(check, kit=kit)
 
 
-def test_the_description_allows_any_k(write: Write, succeeds: Check, fails: Check) -> None:
+def test_the_description_allows_any_k(write: Write) -> None:
     folder = write(TRAIN, to_lines({})).parent
     write("submission.csv", 'id,ret\n0,"[""a"",""b"",""c"",""d"",""e"",""f"",""x""]"\n')
     score = evaluation("cloze", folder)
@@ -137,7 +138,7 @@ def test_the_description_allows_any_k(write: Write, succeeds: Check, fails: Chec
     assert last_record(folder)["rules"] == "first 7 guesses"
 
 
-def test_models_do_not_see_the_answers_they_predict(write: Write, succeeds: Check) -> None:
+def test_models_do_not_see_the_answers_they_predict(write: Write) -> None:
     # Every query has an answer of its own, so that only a model that has seen it can know it.
     text = "person {0} was born in [MASK]."
     lines = to_lines(*({"query": text.format(n), "answer": [f"place{n}"]} for n in range(40)))
@@ -151,7 +152,7 @@ def test_models_do_not_see_the_answers_they_predict(write: Write, succeeds: Chec
         assert scores_in(folder)["score"] == 0
 
 
-def test_real_queries(real_data: Path, tmp_path: Path, succeeds: Check) -> None:
+def test_real_queries(real_data: Path, tmp_path: Path) -> None:
     given = ["--input_dir", real_data / "related/cloze"]
     name = "KCT_train_public.reconstructed.txt"
     train = [*given, "--train_data", name, "--output_dir", tmp_path]

@@ -6,17 +6,8 @@ from pathlib import Path
 from common import made
 
 import pytest
-from question_files import (
-    GOOD,
-    SPLITS,
-    Check,
-    Kits,
-    Run,
-    Write,
-    last_record,
-    one_answer,
-    page_in,
-)  # fmt: skip
+from conftest import Write, fails, run, succeeds
+from question_files import GOOD, SPLITS, Kits, last_record, one_answer, page_in
 
 # The quickest model of each, the metric in the record, what the evaluation says of the number of
 # cases, the page's row with it, and what the check says of the model's submission.
@@ -139,7 +130,7 @@ WRONG: dict[str, list[tuple[str | bytes, str]]] = {
 
 @pytest.mark.parametrize("challenge", CHALLENGES)
 def test_a_sample_and_its_folds_are_those_of_their_seeds(
-    challenge: str, challenge_kit: Kits, succeeds: Check, tmp_path: Path
+    challenge: str, challenge_kit: Kits, tmp_path: Path
 ) -> None:
     """The sample is marked as simulated."""
     data = challenge_kit(challenge) / "related_challenges" / challenge / "data"
@@ -159,7 +150,7 @@ def test_a_sample_and_its_folds_are_those_of_their_seeds(
 
 
 @pytest.mark.parametrize("challenge", CHALLENGES)
-def test_a_missing_file_is_named(challenge: str, fails: Check, write: Write) -> None:
+def test_a_missing_file_is_named(challenge: str, write: Write) -> None:
     write("in/mine.txt", "")
     folder = write("in/mine.csv", "id,label\n1,x\n").parent
     model = f"sample_model_{CHALLENGES[challenge][0]}"
@@ -176,7 +167,7 @@ def test_a_missing_file_is_named(challenge: str, fails: Check, write: Write) -> 
     ("challenge", "model"), [(name, model) for name, models in SCORES.items() for model in models]
 )
 def test_every_model_predicts_what_is_asked(
-    challenge: str, model: str, challenge_kit: Kits, succeeds: Check, tmp_path: Path
+    challenge: str, model: str, challenge_kit: Kits, tmp_path: Path
 ) -> None:
     """The same again, with the score expected on the sample: printed, shown and recorded."""
     kit, folder = challenge_kit(challenge), f"related_challenges/{challenge}"
@@ -215,7 +206,7 @@ def test_every_model_predicts_what_is_asked(
 
 @pytest.mark.parametrize("challenge", FAULTS)
 def test_a_wrong_submission_gets_messages_and_no_score(
-    challenge: str, run: Run, fails: Check, write: Write, tmp_path: Path
+    challenge: str, write: Write, tmp_path: Path
 ) -> None:
     """The check says all that is wrong; the evaluation the first, and takes older scores away."""
     files, submission, messages = FAULTS[challenge]
@@ -236,7 +227,7 @@ def test_a_wrong_submission_gets_messages_and_no_score(
     assert not (tmp_path / "results.jsonl").exists()
 
 
-def test_the_common_check_finds_the_challenge(challenge_kit: Kits, run: Run, write: Write) -> None:
+def test_the_common_check_finds_the_challenge(challenge_kit: Kits, write: Write) -> None:
     """By the place of the file, or by a flag; an unknown flag is none of a task."""
     kit = challenge_kit("science_exam")
     inside = kit / "related_challenges/science_exam/data/train_data/sample_submission.csv"
@@ -259,7 +250,7 @@ def test_the_common_check_finds_the_challenge(challenge_kit: Kits, run: Run, wri
     [(name, *case) for name, cases in WRONG.items() for case in cases],
 )
 def test_wrong_answers_are_refused(
-    file: str, content: str | bytes, message: str, fails: Check, write: Write
+    file: str, content: str | bytes, message: str, write: Write
 ) -> None:
     path = write(file, content)
     flags = ["--input_dir", path.parent, "--output_dir", path.parent]

@@ -11,7 +11,8 @@ from common.errors import InputError
 import numpy as np
 import pandas as pd
 import pytest
-from question_files import Check, Kits, Write, evaluation, last_record, page_in, scores_in
+from conftest import Write, fails, succeeds
+from question_files import Kits, evaluation, last_record, page_in, scores_in
 from scipy.sparse import csr_array
 
 boosting = import_module("sample_model_gradient_boosting")
@@ -46,7 +47,7 @@ def make_phase(seed: int, n_users: int = 12, n_items: int = 60, n_clicks: int = 
     )
 
 
-def test_an_evaluation_by_hand(write: Write, succeeds: Check, fails: Check) -> None:
+def test_an_evaluation_by_hand(write: Write) -> None:
     """By phase, in sum, at the final stage; in print, as text, on the page and in the record."""
     # Users 0, 11 and 22 belong to phase 0, 20 to 9, 7, 8 and 9 to those phases, and 5 to none.
     answers = "0,0,1,4\n0,11,99,4\n0,22,3,9\n7,7,1,20\n8,8,3,4\n"
@@ -94,7 +95,7 @@ def test_an_evaluation_by_hand(write: Write, succeeds: Check, fails: Check) -> N
     assert "--official_sum is for --phase 7, 8 and 9" in line
 
 
-def test_at_a_phase_later_users_are_not_needed(write: Write, succeeds: Check, fails: Check) -> None:
+def test_at_a_phase_later_users_are_not_needed(write: Write) -> None:
     """Nor are their rows wrong; the limits of the challenge have a message each."""
     for phase in range(10):
         write(f"underexpose_train_click-{phase}.csv", "11,1,0.5\n")
@@ -115,9 +116,7 @@ def test_at_a_phase_later_users_are_not_needed(write: Write, succeeds: Check, fa
         write("submission.csv", "".join(rows))
 
 
-def test_split_masks_the_latest_click_and_counts_degrees(
-    write: Write, succeeds: Check, fails: Check, tmp_path: Path
-) -> None:
+def test_split_masks_the_latest_click_and_counts_degrees(write: Write, tmp_path: Path) -> None:
     """Times keep all their digits."""
     early, late = "0.9839525152735815", "0.9839525152735816"
     clicks_of_phases = {
@@ -264,7 +263,7 @@ def test_a_phase_needs_fifty_items_that_are_new_to_a_user() -> None:
 
 
 @pytest.mark.parametrize("n_users", [1, 40])
-def test_boosting_needs_clicks_to_learn_from(write: Write, fails: Check, n_users: int) -> None:
+def test_boosting_needs_clicks_to_learn_from(write: Write, n_users: int) -> None:
     # No two users share an item, and each has clicked two.
     pairs = ((11 * k + 1, 2 * k + place) for k in range(n_users) for place in (0, 1))
     train = "".join(f"{user},{item},0.{1 + item % 2}\n" for user, item in pairs)
@@ -277,7 +276,7 @@ def test_boosting_needs_clicks_to_learn_from(write: Write, fails: Check, n_users
 
 
 def scores_on_the_latest(
-    data: Path, phase: int, models: list[str], folder: Path, succeeds: Check
+    data: Path, phase: int, models: list[str], folder: Path
 ) -> list[dict[str, float]]:
     """Return the scores of models on the masked clicks of one phase."""
     for path in data.glob(f"underexpose_t*_click-{phase}.csv"):
@@ -293,27 +292,23 @@ def scores_on_the_latest(
     return found
 
 
-def test_boosting_beats_its_candidates(
-    challenge_kit: Kits, succeeds: Check, tmp_path: Path
-) -> None:
+def test_boosting_beats_its_candidates(challenge_kit: Kits, tmp_path: Path) -> None:
     data = challenge_kit("debiasing") / FOLDER / "data/train_data"
     models = ["item_cf_time", "gradient_boosting"]
-    found = scores_on_the_latest(data, 8, models, tmp_path, succeeds)
+    found = scores_on_the_latest(data, 8, models, tmp_path)
     for scores, full, half in zip(found, (0.348, 0.472), (0.371, 0.577), strict=True):
         assert scores["ndcg_50_full"] == pytest.approx(full, abs=0.03)
         assert scores["ndcg_50_half"] == pytest.approx(half, abs=0.03)
 
 
-def test_real_clicks(real_data: Path, tmp_path: Path, succeeds: Check) -> None:
+def test_real_clicks(real_data: Path, tmp_path: Path) -> None:
     data = real_data / "related/debiasing"
-    (found,) = scores_on_the_latest(data, 1, ["item_cf_time"], tmp_path, succeeds)
+    (found,) = scores_on_the_latest(data, 1, ["item_cf_time"], tmp_path)
     assert found["ndcg_50_full"] == pytest.approx(0.0580, abs=1e-3)
     assert found["ndcg_50_half"] == pytest.approx(0.0423, abs=1e-3)
 
 
-def test_a_model_that_reads_the_answers_gets_no_score(
-    challenge_kit: Kits, succeeds: Check, fails: Check, tmp_path: Path
-) -> None:
+def test_a_model_that_reads_the_answers_gets_no_score(challenge_kit: Kits, tmp_path: Path) -> None:
     """The published test users are those of the split, whose answers they have clicked."""
     kit = challenge_kit("debiasing")
     own = ["--output_dir", tmp_path]

@@ -13,14 +13,12 @@ from common.errors import InputError
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import Write, fails, run, succeeds
 from question_files import (
     FOLDER,
     GOOD,
     TWO_ANSWERS,
-    Check,
     Kits,
-    Run,
-    Write,
     evaluation,
     last_record,
     one_answer,
@@ -288,7 +286,7 @@ def table_in(printed: str) -> dict[str, list[str]]:
     return {name: " ".join(cells).split() for name, *cells in rows}
 
 
-def test_an_evaluation_by_hand(write: Write, succeeds: Check, fails: Check, tmp_path: Path) -> None:
+def test_an_evaluation_by_hand(write: Write, tmp_path: Path) -> None:
     """Predictions stand in rows; finer labels than the files tell are refused."""
     for name, second in (("a", "contradictory"), ("b", "incorrect")):
         write(f"xml/{name}.xml", TWO_ANSWERS.format(name, "correct", second))
@@ -321,7 +319,7 @@ def test_an_evaluation_by_hand(write: Write, succeeds: Check, fails: Check, tmp_
 
 
 def test_folds_keep_questions_and_modules_together(
-    challenge_kit: Kits, write: Write, succeeds: Check, fails: Check, tmp_path: Path
+    challenge_kit: Kits, write: Write, tmp_path: Path
 ) -> None:
     data = challenge_kit("student_response") / FOLDER / "data"
     lines = (data / "test_input/folds.csv").read_text().splitlines()[1:]  # By question.
@@ -346,7 +344,7 @@ def test_folds_keep_questions_and_modules_together(
     assert "d.xml: <question> has no attribute 'module', which --by_domain needs" in line
 
 
-def test_label_distribution(write: Write, succeeds: Check, tmp_path: Path) -> None:
+def test_label_distribution(write: Write, tmp_path: Path) -> None:
     for name, *labels in (("x/a", "correct", "irrelevant"), ("y/b", "correct", "incorrect"),
                           ("y/c", "correct", "correct")):  # fmt: skip
         text = TWO_ANSWERS.format(name[2], *labels)
@@ -360,9 +358,7 @@ def test_label_distribution(write: Write, succeeds: Check, tmp_path: Path) -> No
     assert {name: " ".join(rows[name]) for name in expected} == expected
 
 
-def test_test_sets_are_predicted_and_scored(
-    challenge_kit: Kits, succeeds: Check, tmp_path: Path
-) -> None:
+def test_test_sets_are_predicted_and_scored(challenge_kit: Kits, tmp_path: Path) -> None:
     kit = challenge_kit("student_response")
     data = kit / FOLDER / "data"
     # Two domains of seven, and no label in what is to be predicted.
@@ -398,9 +394,7 @@ def test_test_sets_are_predicted_and_scored(
 @pytest.mark.parametrize(
     "name", ["lexical_similarity", "word_svm", "similarity_boosting", "majority"]
 )
-def test_few_answers_to_learn_from(
-    name: str, write: Write, run: Run, fails: Check, tmp_path: Path
-) -> None:
+def test_few_answers_to_learn_from(name: str, write: Write, tmp_path: Path) -> None:
     """Five of the most frequent label suffice, beside one of another, which may be asked for."""
     test = write("test/t.xml", one_answer("R", "t.1")).parent
     answer = '<studentAnswer id="{}" accuracy="correct">it is lit</studentAnswer>'
@@ -429,7 +423,7 @@ def test_few_answers_to_learn_from(
     assert (tmp_path / "submission.csv").read_text() == "id,label\nt.1,incorrect\n"
 
 
-def test_real_answers(real_data: Path, tmp_path: Path, succeeds: Check) -> None:
+def test_real_answers(real_data: Path, tmp_path: Path) -> None:
     related = real_data / "related/student_response"
     beetle, sciences = related / "beetle_5way/train/Core", related / "sciEntsBank_3way/train"
     flags = ["--input_dir", beetle, "--output_dir", tmp_path]

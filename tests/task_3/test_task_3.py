@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
-from conftest import Says, Write, answers_frame
+from conftest import Write, answers_frame, fails, succeeds
 from page_reading import read_page
 from run_scripts import ROOT
 
@@ -30,7 +30,7 @@ def answers(simulated_kit: Path) -> pd.DataFrame:
 
 
 @pytest.fixture
-def rank(simulated_kit: Path, succeeds: Says, tmp_path: Path) -> Rank:
+def rank(simulated_kit: Path, tmp_path: Path) -> Rank:
     """Run a sample model on the simulated answers; return the rank of every question."""
 
     def rank_by(model: str, *flags: object) -> pd.Series:
@@ -86,7 +86,7 @@ def test_partial_vae_finds_the_questions_that_tell_something(rank: Rank, tmp_pat
 
 
 def test_metadata_must_be_there_and_of_the_same_answers(
-    simulated_kit: Path, fails: Says, rank: Rank, tmp_path: Path, answers: pd.DataFrame
+    simulated_kit: Path, rank: Rank, tmp_path: Path, answers: pd.DataFrame
 ) -> None:
     def refused(model: str, *flags: object) -> str:
         script = f"task_3/sample_model_{model}.py"
@@ -136,9 +136,7 @@ def judged(write: Write, tmp_path: Path) -> list[object]:
     return ["task_3/local_evaluation.py", *place, "--output_dir", tmp_path / "out"]
 
 
-def test_the_guides_example(
-    succeeds: Says, fails: Says, write: Write, judged: list[object], tmp_path: Path
-) -> None:
+def test_the_guides_example(write: Write, judged: list[object], tmp_path: Path) -> None:
     printed = succeeds(judged)
     shares = [re.split("  +", line)[:2] for line in printed.splitlines()[:3]]
     assert [(name, share[:4]) for name, share in shares] == [
@@ -173,7 +171,7 @@ def test_the_guides_example(
 
 
 def test_empty_judgements_count_as_asked_for(
-    succeeds: Says, write: Write, judged: list[object], tmp_path: Path
+    write: Write, judged: list[object], tmp_path: Path
 ) -> None:
     """Ann leaves out one pair of the four on which the ranking agrees; two have judged nothing."""
     lines = PAIRS.replace("10029,1,", "10029,,").splitlines()
@@ -203,7 +201,7 @@ def test_empty_judgements_count_as_asked_for(
 
 
 def test_the_evaluation_agrees_with_plain_counts(
-    simulated_kit: Path, rank: Rank, succeeds: Says, tmp_path: Path
+    simulated_kit: Path, rank: Rank, tmp_path: Path
 ) -> None:
     """On a page, and on the line of every expert; so does the comparison of features."""
     ranking = rank("rank_average")
@@ -261,7 +259,7 @@ def test_the_evaluation_agrees_with_plain_counts(
 
 
 def test_rankings_by_two_halves_agree_as_they_say(
-    tiny_kit: Path, rank: Rank, succeeds: Says, fails: Says, answers: pd.DataFrame
+    tiny_kit: Path, rank: Rank, answers: pd.DataFrame
 ) -> None:
     evaluate = ["task_3/local_evaluation.py"]
     said = fails(["task_3/sample_model_entropy.py", "--local"], kit=tiny_kit)
@@ -342,7 +340,7 @@ def test_intervals_of_rank_correlations_hold_the_truth() -> None:
 
 
 def test_real_answers_reproduce_the_table(
-    real_data: Path, succeeds: Says, simulated_kit: Path, tmp_path: Path
+    real_data: Path, simulated_kit: Path, tmp_path: Path
 ) -> None:
     """The row of the right/wrong entropy, and that of the rank average, as measured."""
     folder = real_data / "eedi_tasks_3_4"
