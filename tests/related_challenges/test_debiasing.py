@@ -158,60 +158,36 @@ def test_split_masks_the_latest_click_and_counts_degrees(write: Write, tmp_path:
     assert "column 'user_id': row 2 is 13 of phase 1, expected phase = " in fails(score)
 
 
-# Files of clicks, by the middle of their names; the phase that is read; its clicks, in their order.
-PHASES: dict[str, tuple[dict[str, str], int, list[tuple[int, int, float]]]] = {
-    # User 2 is a test user of phase 2; phase 1 holds the click to be predicted, on item 7. From 0.4
-    # on, which is where the phase begins, its own files; before it those of phase 1 down to 0.37,
-    # where that begins, and then those of phase 0 down to one length of the phase, 0.2. Item 6 is
-    # none of the phase.
-    "only what came before": (
-        {
-            "train_click-0": "5,7,0.15\n5,8,0.35\n6,7,0.19\n",
-            "test_click-0": "0,7,0.38\n0,9,0.30\n",
-            "train_click-1": "2,8,0.39\n2,9,0.40\n2,7,0.45\n5,7,0.395\n6,6,0.39\n7,8,0.5\n",
-            "test_click-1": "1,9,0.37\n",
-            "train_click-2": "5,7,0.60\n5,8,0.5\n6,9,0.41\n",
-            "test_click-2": "2,9,0.40\n",
-            "test_qtime-2": "2,0.45\n",
-            "train_click-3": "2,7,0.45\n",
-        },
-        2,
-        [
-            (0, 9, 0.30), (1, 9, 0.37), (2, 8, 0.39), (2, 9, 0.40), (5, 8, 0.35), (5, 7, 0.395),
-            (5, 8, 0.5), (5, 7, 0.6), (6, 9, 0.41),
-        ],
-    ),
-    # User 1 has no other click in phase 1, which begins with the one to be predicted.
-    "it begins with a click to be predicted": (
-        {
-            "train_click-0": "1,7,0.35\n1,8,0.34\n5,7,0.36\n",
-            "test_click-0": "0,7,0.30\n",
-            "train_click-1": "5,7,0.40\n5,8,0.60\n",
-            "test_click-1": "12,8,0.50\n",
-            "test_qtime-1": "1,0.35\n12,0.55\n",
-        },
-        1,
-        [(0, 7, 0.30), (1, 8, 0.34), (5, 7, 0.40), (5, 8, 0.60), (12, 8, 0.50)],
-    ),
-}  # fmt: skip
+def test_earlier_phases_tell_only_what_came_before(write: Write) -> None:
+    """Phase 2 begins with a click to be predicted, at 0.40, the only one of user 1 there.
 
-
-@pytest.mark.parametrize("case", PHASES)
-def test_earlier_phases_tell_only_what_came_before(write: Write, case: str) -> None:
-    lines, number, moments = PHASES[case]
-    for name, text in lines.items():
+    Before it come clicks of phase 1, which begins at 0.37, and those of phase 0 before that, down
+    to 0.21: one length of the known phase, 0.41 to 0.61, earlier. Item 6 is none of the phase.
+    """
+    for name, text in {
+        "train_click-0": "5,7,0.15\n5,8,0.35\n6,7,0.19\n1,8,0.34\n",
+        "test_click-0": "0,7,0.38\n0,9,0.30\n",
+        "train_click-1": "2,8,0.39\n2,9,0.40\n2,7,0.45\n5,7,0.395\n5,9,0.405\n6,6,0.39\n7,8,0.5\n",
+        "test_click-1": "1,9,0.37\n",
+        "train_click-2": "5,7,0.61\n5,8,0.5\n6,9,0.42\n",
+        "test_click-2": "2,9,0.41\n",
+        "test_qtime-2": "1,0.40\n2,0.45\n",
+        "train_click-3": "2,7,0.45\n",
+    }.items():
         folder = write(f"underexpose_{name}.csv", text).parent
-    phase = recommend.read_phase(folder, folder, number)
-    user_ids = sorted({user for user, _, _ in moments})
-    assert phase.item_ids.tolist() == sorted({item for _, item, _ in moments})
+    phase = recommend.read_phase(folder, folder, 2)
+    clicked = [
+        (0, 9, 0.30), (1, 8, 0.34), (1, 9, 0.37), (2, 8, 0.39), (2, 9, 0.41), (5, 8, 0.35),
+        (5, 7, 0.395), (5, 8, 0.5), (5, 7, 0.61), (6, 9, 0.42),
+    ]  # fmt: skip
+    user_ids = [0, 1, 2, 5, 6]
+    assert phase.item_ids.tolist() == [7, 8, 9]
     assert phase.n_users == len(user_ids)
-    asked = np.array([line.split(",") for line in lines[f"test_qtime-{number}"].split()], float)
-    assert phase.test_user.tolist() == [user_ids.index(user) for user in asked[:, 0]]
-    # Both phases begin at 0.4 and end at 0.6.
+    assert phase.test_user.tolist() == [user_ids.index(1), user_ids.index(2)]
     found = phase.user, phase.item_ids[phase.item], phase.time
-    moved = [(user_ids.index(user), item, (time - 0.4) / 0.2) for user, item, time in moments]
+    moved = [(user_ids.index(user), item, (time - 0.41) / 0.2) for user, item, time in clicked]
     np.testing.assert_allclose(np.transpose(found), moved, atol=1e-12)
-    np.testing.assert_allclose(phase.query_time, (asked[:, 1] - 0.4) / 0.2, atol=1e-12)
+    np.testing.assert_allclose(phase.query_time, [-0.01 / 0.2, 0.04 / 0.2], atol=1e-12)
 
 
 def test_the_latest_clicks_are_masked() -> None:
