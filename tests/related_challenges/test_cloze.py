@@ -16,7 +16,6 @@ queries = import_module("queries")
 
 FOLDER = "related_challenges/cloze"
 TRAIN, TEST = "KCT_train_public.txt", "KCT_test_public.txt"
-MODELS = ("frequent", "back_off", "nearest_queries", "mix")
 
 
 def to_lines(*records: Mapping[str, object]) -> str:
@@ -103,12 +102,16 @@ def test_scores_by_kind_are_means_of_their_queries(write: Write) -> None:
     assert last_record(folder)["rules"] == "first guess"
     # Under the challenge's own name; what is normalised away no longer tells answers apart.
     write("submission.csv", 'id,ret\n0,"[""X.""]"\n1,[]\n2,[]\n3,[]\n')
+    own = evaluation("cloze", folder)
     for flags, score, rules in (([], 0, ""), (["--normalise"], 0.25, "normalised")):
-        own = evaluation("cloze", folder, *flags)
-        assert f"score {score:.4f}" in succeeds([f"{FOLDER}/evaluate.py", *own[1:]])
+        assert f"score {score:.4f}" in succeeds([f"{FOLDER}/evaluate.py", *own[1:], *flags])
         assert last_record(folder)["rules"] == rules
-    write(TRAIN, to_lines(*[{}] * 4))
-    out = succeeds(evaluation("cloze", folder))
+    # The description allows as many guesses as one likes.
+    write(TRAIN, to_lines({}))
+    write("submission.csv", 'id,ret\n0,"[""a"",""b"",""c"",""d"",""e"",""f"",""x""]"\n')
+    assert "holds 7 answers, expected a JSON list of at most 5" in fails(own)
+    out = succeeds([*own, "--candidates", "7"])
+    assert "score 1.0000" in out and last_record(folder)["rules"] == "first 7 guesses"
     assert "domain" not in out + page_in(folder).text
 
 
@@ -129,24 +132,15 @@ def test_the_test_file_is_predicted_with_as_many_candidates_as_asked(
     assert "holds 9 answers" in fails(check, kit=kit)
 
 
-def test_the_description_allows_any_k(write: Write) -> None:
-    folder = write(TRAIN, to_lines({})).parent
-    write("submission.csv", 'id,ret\n0,"[""a"",""b"",""c"",""d"",""e"",""f"",""x""]"\n')
-    score = evaluation("cloze", folder)
-    assert "holds 7 answers, expected a JSON list of at most 5" in fails(score)
-    assert "score 1.0000" in succeeds([*score, "--candidates", "7"])
-    assert last_record(folder)["rules"] == "first 7 guesses"
-
-
 def test_models_do_not_see_the_answers_they_predict(write: Write) -> None:
     # Every query has an answer of its own, so that only a model that has seen it can know it.
     text = "person {0} was born in [MASK]."
     lines = to_lines(*({"query": text.format(n), "answer": [f"place{n}"]} for n in range(40)))
     folder = write(TRAIN, lines).parent
     flags = ["--input_dir", folder, "--output_dir", folder]
-    succeeds([f"{FOLDER}/local_data_split.py", *flags])
     local = ["--local", "--submission_template_dir", folder]
-    for model in MODELS:
+    succeeds([f"{FOLDER}/local_data_split.py", *flags])
+    for model in ("frequent", "back_off", "nearest_queries", "mix"):
         succeeds([f"{FOLDER}/sample_model_{model}.py", *flags, *local])
         succeeds(evaluation("cloze", folder))
         assert scores_in(folder)["score"] == 0
