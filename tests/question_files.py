@@ -10,8 +10,6 @@ from page_reading import Page, read_page
 # Of the fixture `challenge_kit`.
 Kits = Callable[[str], Path]
 
-FOLDER = "related_challenges/student_response"
-
 # How the shared samples are split into folds.
 SPLITS = {
     "cloze": ["--folds", "3"], "debiasing": [], "science_exam": ["--folds", "3"],

@@ -34,9 +34,6 @@ def explore(folder: Path, output: Path) -> dict[str, Page]:
     return {path.name: read_page(path.read_text(encoding="utf-8")) for path in written}
 
 
-# ---- What the page says --------------------------------------------------------------------------
-
-
 def test_a_page_about_simulated_data(simulated_kit: Path, tmp_path: Path) -> None:
     (page,) = explore(simulated_kit / "data", tmp_path).values()
     assert "Nothing on this page is about real students" in page.text
@@ -192,9 +189,6 @@ def test_what_is_said(planted: str) -> None:
     assert planted.count("<details open") == 1
 
 
-# ---- Which files ---------------------------------------------------------------------------------
-
-
 def test_real_and_simulated_never_share_a_page(tiny_kit: Path, tmp_path: Path) -> None:
     for name in ("train_data/train_task_1_2.csv", "metadata/subject_metadata.csv"):
         path = tiny_kit / "data" / name
@@ -253,9 +247,6 @@ def test_a_page_about_real_answers(real_data: Path, tmp_path: Path) -> None:
         without = ("Times", "Quizzes and groups", "Confidence")
         assert sections(page) == [f"Tasks {tasks}", *(s for s in SECTIONS if s not in without)]
         assert f"Not there: answer_metadata_task_{tasks.replace('/', '_')}.csv." in page.text
-
-
-# ---- What simulated answers do not show ----------------------------------------------------------
 
 
 def test_flat_numbers_draw_no_teeth() -> None:

@@ -81,9 +81,6 @@ def content(folder: Path) -> dict[str, bytes]:
     }
 
 
-# ---- The files -----------------------------------------------------------------------------------
-
-
 def test_every_official_file_is_there_and_marked_as_simulated(tree: Path) -> None:
     files = content(tree)
     tables = {name: data for name, data in files.items() if name.endswith(".csv")}
@@ -229,9 +226,6 @@ def test_judgements_and_templates_look_like_the_official_ones(tree: Path) -> Non
     assert text == "QuestionId,ranking\n" + "".join(f"{question},\n" for question in range(80))
 
 
-# ---- The commands --------------------------------------------------------------------------------
-
-
 def test_templates_that_cannot_be_built_are_left_out_and_named(data: Path, tmp_path: Path) -> None:
     made = tmp_path / "templates"
     (data / "test_data/test_private_answers_task_1.csv").unlink()
@@ -296,8 +290,6 @@ def test_a_run_that_fails_leaves_the_files_whole_and_so_does_one_over_real_files
     assert str(real) in message and "--output_dir" in message
     assert content(data) == before
 
-
-# ---- Beside the real files -----------------------------------------------------------------------
 
 DECILES = (0.1, 0.5, 0.9)
 # Figures of the real files, and how near simulated ones must come.

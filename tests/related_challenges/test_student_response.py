@@ -14,24 +14,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import Write, fails, run, succeeds
-from question_files import (
-    FOLDER,
-    GOOD,
-    TWO_ANSWERS,
-    Kits,
-    evaluation,
-    last_record,
-    one_answer,
-    page_in,
-)
+from question_files import GOOD, TWO_ANSWERS, Kits, evaluation, last_record, one_answer, page_in
 
 alignment = import_module("alignment")
-measures = import_module("responses")
 responses = import_module("responses")
 similarity = import_module("similarity")
 
-
-# ---- Files and what is learned from them -----------------------------------------------------
+FOLDER = "related_challenges/student_response"
 
 
 def test_labels_are_read_only_where_they_are_needed(write: Write) -> None:
@@ -129,8 +118,6 @@ def test_no_label_of_what_is_predicted_is_given(write: Write, tmp_path: Path) ->
         )
 
 
-# ---- Measures -------------------------------------------------------------------------------
-
 # Dzikovska, Nielsen, Brew (2012), figures 3 and 4: predictions in rows, gold labels in columns;
 # tables 2 and 3: by label, macro average, micro average, corrective feedback.
 PUBLISHED = {
@@ -156,7 +143,7 @@ PUBLISHED = {
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_matrices_give_the_papers_tables(name: str) -> None:
     counts, table = PUBLISHED[name]
-    result = measures.evaluate(pd.DataFrame(counts, columns=responses.LABEL_SETS[5]))
+    result = responses.evaluate(pd.DataFrame(counts, columns=responses.LABEL_SETS[5]))
     expected = np.array(table.split(), float).reshape(-1, 3)
     np.testing.assert_allclose(result, expected, atol=0.005 + 1e-9)
     accuracy = sum(counts[label][label] for label in range(5)) / np.sum(counts)
@@ -181,11 +168,8 @@ def test_test_sets_are_measured_as_by_the_tasks_scorer() -> None:
             for scenario, fine in zip(responses.SCENARIOS, macro, strict=True)
             for own in ((5, 6, 1 / 2, fine, 4 / 9), *coarse)
         ]
-        found = measures.score_test_sets(answers, predicted * 3, corpus)
-        pd.testing.assert_frame_equal(found, pd.DataFrame(rows, columns=measures.HEADER))
-
-
-# ---- Words ----------------------------------------------------------------------------------
+        found = responses.score_test_sets(answers, predicted * 3, corpus)
+        pd.testing.assert_frame_equal(found, pd.DataFrame(rows, columns=responses.HEADER))
 
 
 def test_shared_phrases_by_hand() -> None:
@@ -275,9 +259,6 @@ def test_features_know_neither_labels_nor_other_answers_to_predict(write: Write)
     answers = responses.read_responses(write("a.xml", text).parent)
     assert np.isfinite(alignment.Matches(answers).describe(train).to_numpy()).all()
     assert alignment.mark_words(answers) == ["", ""]
-
-
-# ---- Scripts --------------------------------------------------------------------------------
 
 
 def table_in(printed: str) -> dict[str, list[str]]:

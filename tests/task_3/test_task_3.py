@@ -21,9 +21,6 @@ Rank = Callable[..., pd.Series]
 EXPERTS = ["T1_ALR", "T2_CL", "T3_GF", "T4_MQ", "T5_NS"]
 
 
-# ---- Sample models ------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def answers(simulated_kit: Path) -> pd.DataFrame:
     return pd.read_csv(simulated_kit / "data/train_data/train_task_3_4.csv")
@@ -108,8 +105,6 @@ def test_metadata_must_be_there_and_of_the_same_answers(
     assert not (tmp_path / "out").exists()
     rank("rank_average", "--input_dir", tmp_path)  # by features of the answers alone
 
-
-# ---- The evaluation -----------------------------------------------------------------------------
 
 # The guide's example: five pairs and three experts. The questions are in no order and the ranks in
 # another, so that nothing works by row position.
@@ -255,9 +250,6 @@ def test_the_evaluation_agrees_with_plain_counts(
     assert {"correct_rate, high", "worst_distractor, low"} <= {row[0] for row in rows}
 
 
-# ---- Two halves of the students -----------------------------------------------------------------
-
-
 def test_rankings_by_two_halves_agree_as_they_say(
     tiny_kit: Path, rank: Rank, answers: pd.DataFrame
 ) -> None:
@@ -334,9 +326,6 @@ def test_intervals_of_rank_correlations_hold_the_truth() -> None:
             low < value < high for value, (_, low, high) in zip(truth, found.values(), strict=True)
         ]
     assert np.all((inside / 400 > 0.92) & (inside / 400 < 0.98)), inside
-
-
-# ---- The comparison of features -----------------------------------------------------------------
 
 
 def test_real_answers_reproduce_the_table(
