@@ -91,7 +91,7 @@ def run_script(
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     code: object = 0
     with (
-        _captured() as read,
+        _captured() as texts,
         _paths_of(kit),
         _without_modules_of(kit, beside),
         warnings.catch_warnings(),
@@ -117,14 +117,13 @@ def run_script(
                 signal.signal(number, handler)
         if isinstance(code, str):
             print(code, file=sys.stderr)
-        stdout, stderr = read()
-    return Done(words, code if isinstance(code, int) else int(code is not None), stdout, stderr)
+    return Done(words, code if isinstance(code, int) else int(code is not None), *texts)
 
 
 @contextmanager
-def _captured() -> Iterator[object]:
-    """Take what is written to stdout and stderr, by child processes too."""
-    streams = sys.stdout, sys.stderr
+def _captured() -> Iterator[list[str]]:
+    """Take what is written to stdout and stderr, by child processes too; both are there at last."""
+    streams, texts = (sys.stdout, sys.stderr), list[str]()
     for stream in streams:
         stream.flush()
     kept = [os.dup(number) for number in (1, 2)]
@@ -133,18 +132,12 @@ def _captured() -> Iterator[object]:
         os.dup2(err.fileno(), 2)
         sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
         sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa
-
-        def read() -> tuple[str, str]:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            texts = []
-            for file in (out, err):
+        try:
+            yield texts
+            for stream, file in ((sys.stdout, out), (sys.stderr, err)):
+                stream.flush()
                 file.seek(0)
                 texts.append(file.read().decode("utf-8", "backslashreplace"))
-            return texts[0], texts[1]
-
-        try:
-            yield read
         finally:
             sys.stdout, sys.stderr = streams
             for number, copy in zip((1, 2), kept, strict=True):
