@@ -7,7 +7,7 @@ from common import made
 
 import pytest
 from conftest import Write, fails, run, succeeds
-from question_files import GOOD, SPLITS, Kits, last_record, one_answer, page_in
+from question_files import SPLITS, Kits, last_record, page_in, question_file
 
 # The quickest model of each, the metric in the record, what the evaluation says of the number of
 # cases, the page's row with it, and what the check says of the model's submission.
@@ -77,7 +77,7 @@ FAULTS: dict[str, tuple[dict[str, str], str, list[str]]] = {
     ),
     "student_response": (
         {
-            f"{name}.xml": one_answer(name, name, label)
+            f"{name}.xml": question_file(name, {name: label})
             for name, label in (("a", "correct"), ("b", "incorrect"), ("c", "contradictory"))
         },
         "id,label\na,right\nb,wrong\nb,correct\nd,\n",
@@ -91,6 +91,7 @@ FAULTS: dict[str, tuple[dict[str, str], str, list[str]]] = {
 # What is said of wrong files of true answers.
 QUERY = '{"qid": "0", "query": "[MASK]", "answer": ["x"]}'
 HEADER = "id,prompt,A,B,C,D,E,answer\n"
+GOOD = question_file("a", {"a.1": "correct", "a.2": "irrelevant"})
 WRONG: dict[str, list[tuple[str | bytes, str]]] = {
     "cloze/KCT_train_public.txt": [
         (QUERY[:-3], "line 1 is not JSON"),
