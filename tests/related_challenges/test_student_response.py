@@ -23,24 +23,19 @@ similarity = import_module("similarity")
 FOLDER = "related_challenges/student_response"
 
 
-def test_labels_are_read_only_where_they_are_needed(write: Write) -> None:
-    folder = write("a.xml", question_file("a", {"a.1": ""})).parent
-    # Not at all; or, to check a submission, where all have one.
-    answers = responses.read_responses(folder, reads_labels=None)
-    assert responses.labels_of(answers) == []
+def test_files_may_have_no_labels_but_not_some(write: Write) -> None:
+    folder = write("in/a.xml", question_file("a", {"a.1": ""})).parent
+    path = write("submission.csv", "id,label\na.1,right\n")
+    check = [f"{FOLDER}/check_submission.py", path, "--input_dir", folder]
+    assert "row 2 is 'right', expected one of correct" in fails(check)
     for name in ("incorrect", "irrelevant"):  # Of two sets: which one is not known.
-        good = write("submission.csv", f"id,label\na.1,{name}\n")
-        assert responses.read_predictions(good, answers) == [name]
-    with pytest.raises(InputError, match="row 2 is 'right', expected one of correct"):
-        responses.read_predictions(write("submission.csv", "id,label\na.1,right\n"), answers)
+        write("submission.csv", f"id,label\na.1,{name}\n")
+        assert "valid for student_response" in succeeds(check)
+    score = evaluation("student_response", path.parent, "--input_dir", folder)
     for label in ("correct", "whatever"):
-        write("0.xml", question_file("b", {"b.1": label}))
-        for reads_labels in (None, True):
-            with pytest.raises(InputError, match=r"a.xml: line 3: <studentAnswer> has no attribut"):
-                responses.read_responses(folder, reads_labels=reads_labels)
-    answers = responses.read_responses(folder, reads_labels=False)
-    assert (answers["id"].tolist(), responses.labels_of(answers)) == (["b.1", "a.1"], [])
-    assert answers["label"].isna().all()
+        write("in/0.xml", question_file("b", {"b.1": label}))
+        for command in (check, score):
+            assert "a.xml: line 3: <studentAnswer> has no attribut" in fails(command)
 
 
 def test_finds_the_test_sets_of_a_folder(write: Write, tmp_path: Path) -> None:
@@ -120,31 +115,15 @@ def test_no_label_of_what_is_predicted_is_given(write: Write, tmp_path: Path) ->
         )
 
 
-# Dzikovska, Nielsen, Brew (2012), figures 3 and 4: predictions in rows, gold labels in columns;
-# tables 2 and 3: by label, macro average, micro average, corrective feedback.
-PUBLISHED = {
-    "BEETLE II": (
-        [
-            (617, 20, 23, 0, 3), (249, 332, 146, 29, 20), (68, 38, 149, 3, 0), (4, 22, 23, 15, 1),
-            (3, 3, 1, 1, 94), (216, 211, 314, 38, 86),
-        ],
-        "0.93 0.53 0.68  0.43 0.53 0.47  0.58 0.23 0.33  0.23 0.17 0.20  0.92 0.46 0.61 "
-        "0.62 0.39 0.46  0.71 0.44 0.53  0.73 0.56 0.63",
-    ),
-    "SciEntsBank lexical": (
-        [
-            (1213, 553, 209, 392, 2), (432, 497, 128, 241, 2), (115, 109, 58, 74, 3),
-            (335, 272, 131, 468, 17), (0, 0, 0, 0, 0),
-        ],
-        "0.51 0.58 0.54  0.38 0.35 0.36  0.16 0.11 0.13  0.38 0.40 0.39  0 0 0 "
-        "0.29 0.29 0.29  0.41 0.43 0.42  0.69 0.63 0.66",
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", PUBLISHED)
-def test_matrices_give_the_papers_tables(name: str) -> None:
-    counts, table = PUBLISHED[name]
+def test_a_matrix_gives_the_papers_table() -> None:
+    """BEETLE II in Dzikovska, Nielsen, Brew (2012): figure 3, predictions in rows, and table 2."""
+    counts = [
+        (617, 20, 23, 0, 3), (249, 332, 146, 29, 20), (68, 38, 149, 3, 0), (4, 22, 23, 15, 1),
+        (3, 3, 1, 1, 94), (216, 211, 314, 38, 86),
+    ]  # fmt: skip
+    # By label, macro average, micro average, corrective feedback.
+    table = """0.93 0.53 0.68  0.43 0.53 0.47  0.58 0.23 0.33  0.23 0.17 0.20  0.92 0.46 0.61
+    0.62 0.39 0.46  0.71 0.44 0.53  0.73 0.56 0.63"""
     result = responses.evaluate(pd.DataFrame(counts, columns=responses.LABEL_SETS[5]))
     expected = np.array(table.split(), float).reshape(-1, 3)
     np.testing.assert_allclose(result, expected, atol=0.005 + 1e-9)
