@@ -321,7 +321,6 @@ def simulate(size: str, place: int) -> Any:
 
 @pytest.fixture(scope="module")
 def school() -> Any:
-    """Return tasks 3/4 at full size."""
     return simulate("full", 1)
 
 

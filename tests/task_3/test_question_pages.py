@@ -34,7 +34,6 @@ def ranked(simulated_kit: Path, tmp_path_factory: Any) -> Path:
 
 
 def read_ranking(folder: Path) -> pd.Series:
-    """Return the rank of each QuestionId, the best first."""
     table = pd.read_csv(folder / "submission_task_3.csv", index_col="QuestionId")
     return table.ranking.sort_values()
 
