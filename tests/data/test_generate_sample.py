@@ -260,10 +260,8 @@ def test_seed_and_number_of_questions_and_the_same_bytes_again(tree: Path, data:
     assert content(data) == before
     refused = run([*command, "--questions", "79"])
     assert refused.returncode == 2 and "79 is not from 80 to 5000" in refused.stderr
-    many = fails([*command, "--questions", 3000])
-    assert many.startswith(
-        "3,000 questions are too many for 14,725 answers, expected at most 2,945"
-    )
+    told = "3,000 questions are too many for 14,725 answers, expected at most 2,945"
+    assert fails([*command, "--questions", 3000]).startswith(told)
     few = fails(["data/generate_sample.py", "--size", "full", "--questions", "313"])
     assert few.startswith("--questions 313: are too few for 1,382,727 answers of 4,918 students, ")
     assert "expected at least 314" in few and generate_sample.settings("full", 314)
@@ -289,29 +287,6 @@ def test_a_run_that_fails_leaves_the_files_whole_and_so_does_one_over_real_files
 
 
 DECILES = (0.1, 0.5, 0.9)
-# Figures of the real files, and how near simulated ones must come.
-REAL: dict[str, tuple[Any, float]] = {
-    # Tasks 3/4, all 1,382,727 training answers: published statistics per question.
-    "share right": (0.5373, 0.03),
-    "log answers to a question": (np.log([81, 1684, 2647]), 0.3),
-    "share right of a question": ((0.306, 0.495, 0.725), 0.06),
-    # 861 students whose answers are released in full; their wrong answers by attraction, to
-    # questions with 100 answers or more.
-    "share right of a student": ((0.32, 0.54, 0.80), 0.05),
-    "options": ((0.241, 0.274, 0.279, 0.206), 0.03),
-    "wrong options": ((0.486, 0.304, 0.210), 0.05),
-    # Right or wrong, a fifth of the answers of 1,785 students held out.
-    "majority and Rasch model": ((0.627, 0.705), 0.015),
-    # Tasks 1/2, the answers of 66 students whose quizzes are known.
-    "options of tasks 1/2": ((0.249, 0.257, 0.269, 0.225), 0.03),
-    "same quiz": (0.103, 0.03),
-}
-
-
-def check(**found: Any) -> None:
-    for name, value in found.items():
-        expected, tolerance = REAL[name]
-        assert np.array(value) == pytest.approx(np.array(expected), abs=tolerance), name
 
 
 def simulate(size: str, place: int) -> Any:
@@ -322,6 +297,10 @@ def simulate(size: str, place: int) -> Any:
 @pytest.fixture(scope="module")
 def school() -> Any:
     return simulate("full", 1)
+
+
+def options_of(answers: Any) -> list[float]:
+    return list(answers.AnswerValue.value_counts(normalize=True).sort_index())
 
 
 def rasch_accuracy(answers: Any) -> tuple[float, float]:
@@ -349,16 +328,22 @@ def test_tasks_3_4_have_the_official_counts_and_marginals_like_the_real_ones(sch
     # Of each question, those who chose its wrong options, most attractive first.
     wrong = train[train.IsCorrect == 0].groupby(["QuestionId", "AnswerValue"]).size().unstack()
     enough = np.sort(wrong[by_question.size() >= 100].fillna(0).to_numpy(), axis=1)[:, :0:-1]
+    # In the real files, of all 1,382,727 training answers: published statistics per question.
+    assert train.IsCorrect.mean() == pytest.approx(0.5373, abs=0.03)
+    n_answers = by_question.size().quantile(DECILES).tolist()
+    assert np.log(n_answers) == pytest.approx(np.log([81, 1684, 2647]), abs=0.3)
+    right = by_question.mean().quantile(DECILES).tolist()
+    assert right == pytest.approx([0.306, 0.495, 0.725], abs=0.06)
+    # Of 861 students whose answers are released in full; their wrong answers by attraction, to
+    # questions with 100 answers or more.
+    right = by_student.mean().quantile(DECILES).tolist()
+    assert right == pytest.approx([0.32, 0.54, 0.80], abs=0.05)
+    assert options_of(train) == pytest.approx([0.241, 0.274, 0.279, 0.206], abs=0.03)
+    attraction = (enough / enough.sum(axis=1, keepdims=True)).mean(axis=0)
+    assert attraction == pytest.approx([0.486, 0.304, 0.210], abs=0.05)
+    # Right or wrong, a fifth of the answers of 1,785 students held out.
     picked = answers[answers.UserId.map(np.random.default_rng(0).random(6148).__getitem__) < 0.3]
-    check(**{
-        "share right": train.IsCorrect.mean(),
-        "log answers to a question": np.log(by_question.size().quantile(DECILES)),
-        "share right of a question": by_question.mean().quantile(DECILES),
-        "share right of a student": by_student.mean().quantile(DECILES),
-        "options": train.AnswerValue.value_counts(normalize=True).sort_index(),
-        "wrong options": (enough / enough.sum(axis=1, keepdims=True)).mean(axis=0),
-        "majority and Rasch model": rasch_accuracy(picked),
-    })  # fmt: skip
+    assert rasch_accuracy(picked) == pytest.approx((0.627, 0.705), abs=0.015)
     # What no prediction of right or wrong, and of the option, exceeds.
     assert [*school.limits.values()] == pytest.approx((0.759, 0.616), abs=0.01)
 
@@ -397,10 +382,11 @@ def test_tasks_1_2_have_the_official_counts_and_are_like_a_real_sample() -> None
     assert sum(full.answers) * 4 // 5 == 15_867_850
     answers = simulate("small", 0).answers
     assert answers.IsCorrect.mean() == pytest.approx(0.64, abs=0.03)
-    options = answers.AnswerValue.value_counts(normalize=True).sort_index()
+    # As in the answers of 66 real students whose quizzes are known.
+    assert options_of(answers) == pytest.approx([0.249, 0.257, 0.269, 0.225], abs=0.03)
     # Answers in the same quiz tell about each other: most of that is the class's.
     own = quiz_correlation(answers, "quiz", "UserId")
-    check(**{"options of tasks 1/2": options, "same quiz": own})
+    assert own == pytest.approx(0.103, abs=0.03)
     assert 0.55 < quiz_correlation(answers, "quiz", "cohort", most=10_000) / own < 0.8
     shuffled = np.random.default_rng(0).permutation(answers.quiz)
     assert quiz_correlation(answers.assign(quiz=shuffled), "quiz", "UserId") < 0.02
