@@ -198,7 +198,7 @@ def test_its_end_fits_80_columns_and_says_what_to_do_next(tiny_kit: Path) -> Non
 def test_the_python_of_its_environment_is_named(quick_kit: Path) -> None:
     """And runs the steps, where it has everything."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", quick_kit / ".venv"], check=True)
-    (packages,) = (quick_kit / ".venv").glob("lib/python*/site-packages")
+    (packages,) = quick_kit.glob(".venv/lib/python*/site-packages")
     (packages / "kit.pth").write_text("\n".join(map(str, [quick_kit, *LIBRARIES])))
     done = run_process(["quickstart.py"], kit=quick_kit, environment={"PYTHONPATH": ""})
     assert (done.returncode, done.stderr) == (0, "")
