@@ -243,10 +243,7 @@ PAGES = sorted(
 
 
 def run_as_on(page: Path, arguments: Sequence[str], kit: Path) -> Done:
-    """Run a command of a page in a kit: in a process of its own if the page is the first with it.
-
-    Only that shows that a script works by itself; once a command is enough.
-    """
+    """Run a command of a page in a kit: if the page is the first with it, in its own process."""
     first = next(path for path in PAGES if [*arguments] in [c[1:] for c in commands(ROOT / path)])
     if first != page:
         return run(arguments, kit=kit, cwd=kit)

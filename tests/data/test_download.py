@@ -61,14 +61,12 @@ def original(simulated_kit: Path) -> tuple[Files, bytes]:
 
 
 class Case:
-    """A download into a folder of the test's own, from a server that behaves as it is told.
-
-    Each request takes the next entry of `statuses` and of `cut_after`, if there is one left.
-    """
+    """A download into a folder of the test's own, from a server that behaves as it is told."""
 
     def __init__(self, files: Files, content: bytes, folder: Path, patch: pytest.MonkeyPatch):
         self.files, self.content, self.folder, self.patch = files, content, folder, patch
         self.served, self.url = content, ""
+        # Each request takes the next entry of these two, if there is one left.
         self.statuses: list[int] = []
         self.cut_after: list[int] = []
         self.hangs = self.rots = self.wrong_place = False
@@ -312,10 +310,7 @@ def test_of_a_faulty_archive_nothing_is_unpacked(case: Case) -> None:
 
 
 def killed(case: Case, number: int) -> bool:
-    """Run the command in a process that kills itself just before that access to the disk, if any.
-
-    A file that has its final name must have its content then.
-    """
+    """Run the command in a process that kills itself just before that access to the disk."""
 
     def count(event: str, details: Any) -> None:
         nonlocal number
@@ -335,6 +330,7 @@ def killed(case: Case, number: int) -> bool:
         finally:
             os._exit(70)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    # A file that has its final name must have its content.
     for name, content in {**case.files, "data.zip": case.content}.items():
         path = case.folder / name
         assert not path.exists() or path.read_bytes() == content, name

@@ -363,10 +363,7 @@ def test_experts_agree_with_each_other_and_with_the_answers(school: Any) -> None
 
 
 def quiz_correlation(answers: Any, *by: str, most: int = 12) -> Any:
-    """Correlation of two answers that have these columns alike, in few rows.
-
-    Beyond how often the student is right; the difficulty of the questions counts as the quiz's.
-    """
+    """Correlation of answers, beyond the student's own rate, that have these columns alike."""
     residual = answers.IsCorrect - answers.groupby("UserId").IsCorrect.transform("mean")
     together = residual.groupby([answers[name] for name in by])
     size, total = together.size(), together.sum()

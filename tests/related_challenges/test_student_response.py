@@ -109,10 +109,9 @@ def test_no_label_of_what_is_predicted_is_given(write: Write, tmp_path: Path) ->
     # Of two files with a question that is new, each is compared with the first.
     for name in "ab":
         write(f"test-unseen-questions/{name}.xml", question_file("R", {f"new {name}": ""}))
+    flags["test_dir"] = tmp_path / "test-unseen-questions"
     with pytest.raises(InputError, match=r"b.xml: question 'R' .* is in .*a.xml, expected a new"):
-        responses.read(
-            argparse.Namespace(**flags | {"test_dir": tmp_path / "test-unseen-questions"})
-        )
+        responses.read(argparse.Namespace(**flags))
 
 
 def test_a_matrix_gives_the_papers_table() -> None:
@@ -132,11 +131,9 @@ def test_a_matrix_gives_the_papers_table() -> None:
 
 
 def test_test_sets_are_measured_as_by_the_tasks_scorer() -> None:
-    """What does not occur counts 1; SciEntsBank's `non_domain` not at all where domains are known.
-
-    `irrelevant` does not occur; `correct` and `contradictory` have 2/3, the other labels 0 and the
-    coarse `incorrect` 0 of three labels, 2/5 of two.
-    """
+    """What does not occur counts 1; SciEntsBank's `non_domain` only where domains are new."""
+    # `irrelevant` does not occur; `correct` and `contradictory` have 2/3, the other labels 0 and the
+    # coarse `incorrect` 0 of three labels, 2/5 of two.
     correct, partial, contradictory, _, outside = responses.LABEL_SETS[5]
     gold = [correct, correct, correct, partial, contradictory, outside]
     predicted = [correct, correct, contradictory, correct, contradictory, responses.UNINTERPRETABLE]
