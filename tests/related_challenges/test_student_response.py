@@ -132,8 +132,8 @@ def test_a_matrix_gives_the_papers_table() -> None:
 
 def test_test_sets_are_measured_as_by_the_tasks_scorer() -> None:
     """What does not occur counts 1; SciEntsBank's `non_domain` only where domains are new."""
-    # `irrelevant` does not occur; `correct` and `contradictory` have 2/3, the other labels 0 and the
-    # coarse `incorrect` 0 of three labels, 2/5 of two.
+    # `irrelevant` does not occur; `correct` and `contradictory` have 2/3, the other labels 0, and
+    # the coarse `incorrect` 0 of three labels, 2/5 of two.
     correct, partial, contradictory, _, outside = responses.LABEL_SETS[5]
     gold = [correct, correct, correct, partial, contradictory, outside]
     predicted = [correct, correct, contradictory, correct, contradictory, responses.UNINTERPRETABLE]
