@@ -68,9 +68,9 @@ FAULTS: dict[str, tuple[dict[str, str], str, list[str]]] = {
     ),
     "student_response": (
         {"a.xml": question_file("a", {"a": "correct", "b": "incorrect"})},
-        "id,label\na,irrelevant\n",
+        "id,label\na,irrelevant\nb,\n",
         [
-            "1 of 2 ids are missing, first 'b'",
+            "column 'label': row 3 is empty, expected",
             "column 'label': row 2 is 'irrelevant', expected one of correct, incorrect",
         ],
     ),
