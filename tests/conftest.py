@@ -37,7 +37,7 @@ if hasattr(signal, "SIGHUP"):
 
 # So that tests can import the modules that lie beside scripts, as these do.
 sys.path += [str(ROOT / "data"), str(ROOT / "hosting"), str(ROOT / "task_3"), str(ROOT / "task_4")]
-# Of the fixtures `run`, `succeeds` and `fails`, and `write`.
+# Of `run`, of `succeeds` and `fails`, and of the fixture `write`.
 Run = Callable[..., Done]
 Says = Callable[..., str]
 Write = Callable[[str, str | bytes], Path]
@@ -58,7 +58,7 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-def run_python(arguments: Sequence[object], **options: Any) -> Done:
+def run(arguments: Sequence[object], **options: Any) -> Done:
     """Run a script in this process; what is no script, or starts others, in one of its own."""
     first, *rest = map(str, arguments)
     is_module = first == "-m" and rest[0].startswith("tools.")
@@ -68,38 +68,40 @@ def run_python(arguments: Sequence[object], **options: Any) -> Done:
     return run_process(arguments, **options)
 
 
-@pytest.fixture(scope="session")
-def run() -> Run:
-    """Run a script of the kit: `run(["task_1/local_evaluation.py", "--phase", "public"])`."""
-    return run_python
-
-
-@pytest.fixture(scope="session")
-def succeeds() -> Callable[..., str]:
+def succeeds(arguments: Sequence[object], **options: Any) -> str:
     """Run a script that must succeed, and say nothing on stderr; return what it prints."""
-
-    def check(arguments: Sequence[object], **options: Any) -> str:
-        done = run_python(arguments, **options)
-        assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
-        return done.stdout
-
-    return check
+    done = run(arguments, **options)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
+    return done.stdout
 
 
-@pytest.fixture(scope="session")
-def fails() -> Callable[..., str]:
+def fails(arguments: Sequence[object], **options: Any) -> str:
     """Run a script that must fail with one line and exit code 2; return that line."""
+    done = run(arguments, **options)
+    assert done.returncode == 2, done.stdout + done.stderr
+    lines = done.stderr.strip().splitlines()
+    assert len(lines) == 1, done.stderr
+    assert lines[0].startswith("error: ")
+    assert "score" not in done.stdout
+    return lines[0].removeprefix("error: ")
 
-    def check(arguments: Sequence[object], **options: Any) -> str:
-        done = run_python(arguments, **options)
-        assert done.returncode == 2, done.stdout + done.stderr
-        lines = done.stderr.strip().splitlines()
-        assert len(lines) == 1, done.stderr
-        assert lines[0].startswith("error: ")
-        assert "score" not in done.stdout
-        return lines[0].removeprefix("error: ")
 
-    return check
+# What may be imported can be asked for as a fixture too.
+
+
+@pytest.fixture(scope="session", name="run")
+def run_fixture() -> Run:
+    return run
+
+
+@pytest.fixture(scope="session", name="succeeds")
+def succeeds_fixture() -> Says:
+    return succeeds
+
+
+@pytest.fixture(scope="session", name="fails")
+def fails_fixture() -> Says:
+    return fails
 
 
 def copy_kit(destination: Path) -> Path:
@@ -114,7 +116,7 @@ def copy_kit(destination: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def simulated_kit(tmp_path_factory: pytest.TempPathFactory, succeeds: Callable[..., str]) -> Path:
+def simulated_kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the kit with tiny simulated data, shared by all tests: only read from it."""
     kit = copy_kit(tmp_path_factory.mktemp("simulated") / "kit")
     succeeds(["data/generate_sample.py", "--size", "tiny"], kit=kit)
@@ -122,9 +124,7 @@ def simulated_kit(tmp_path_factory: pytest.TempPathFactory, succeeds: Callable[.
 
 
 @pytest.fixture(scope="session")
-def split_kit(
-    simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory, succeeds: Callable[..., str]
-) -> Path:
+def split_kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A kit with the local splits of tasks 1, 2 and 4, shared by all tests: only read from it."""
     kit = Path(shutil.copytree(simulated_kit, tmp_path_factory.mktemp("split") / "kit"))
     for task in (1, 4):
@@ -133,9 +133,7 @@ def split_kit(
 
 
 @pytest.fixture(scope="session")
-def scored_kit(
-    split_kit: Path, tmp_path_factory: pytest.TempPathFactory, succeeds: Callable[..., str]
-) -> Path:
+def scored_kit(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A kit with scores of all tasks, shared by all tests: only read from it.
 
     The record's lines: 1 and 2, local, majority and matrix factorisation of task 1; 3, majority of
@@ -245,13 +243,10 @@ PAGES = sorted(
 
 
 def run_as_on(page: Path, arguments: Sequence[str], kit: Path) -> Done:
-    """Run a command of a page in a kit: in a process of its own if the page is the first with it.
-
-    Only that shows that a script works by itself; once a command is enough.
-    """
+    """Run a command of a page in a kit: if the page is the first with it, in its own process."""
     first = next(path for path in PAGES if [*arguments] in [c[1:] for c in commands(ROOT / path)])
     if first != page:
-        return run_python(arguments, kit=kit, cwd=kit)
+        return run(arguments, kit=kit, cwd=kit)
     return run_process(arguments, kit=kit, cwd=kit, timeout=250)
 
 

@@ -1,19 +1,14 @@
 """What tests of the related challenges share: types, scores, small files of questions."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from page_reading import Page, read_page
 
-# Of the fixtures `write`, `run`, `succeeds` and `fails`, `challenge_kit`.
-Write = Callable[[str, str | bytes], Path]
-Run = Callable[..., Any]
-Check = Callable[..., str]
+# Of the fixture `challenge_kit`.
 Kits = Callable[[str], Path]
-
-FOLDER = "related_challenges/student_response"
 
 # How the shared samples are split into folds.
 SPLITS = {
@@ -21,23 +16,19 @@ SPLITS = {
     "student_response": ["--folds", "3", "--by_question"],
 }  # fmt: skip
 
-# To be filled with the id and the two labels.
-TWO_ANSWERS = """<question id="{0}"><questionText>Why?</questionText>
-<referenceAnswers><referenceAnswer id="r">Because.</referenceAnswer></referenceAnswers>
-<studentAnswers><studentAnswer id="{0}.1" accuracy="{1}">it is</studentAnswer>
-<studentAnswer id="{0}.2" accuracy="{2}"></studentAnswer></studentAnswers></question>"""
 
-GOOD = TWO_ANSWERS.format("a", "correct", "irrelevant")
-
-
-def one_answer(question: object, answer: object, label: str = "", module: str = "M") -> str:
-    """Return a file with a question and an answer to it, labelled or not."""
-    accuracy = f' accuracy="{label}"' if label else ""
+def question_file(
+    name: object, labels: dict[Any, str], texts: Sequence[str] = ("it is", ""), module: str = "M"
+) -> str:
+    """Return a file with a question and answers to it, with these labels by their ids, or none."""
+    answers = []
+    for (answer, label), text in zip(labels.items(), texts, strict=False):
+        accuracy = f' accuracy="{label}"' if label else ""
+        answers.append(f'<studentAnswer id="{answer}"{accuracy}>{text}</studentAnswer>\n')
     own = f' module="{module}"' if module else ""
-    return f"""<question id="{question}"{own}><questionText>Why?</questionText>
+    return f"""<question id="{name}"{own}><questionText>Why?</questionText>
 <referenceAnswers><referenceAnswer id="r">Because.</referenceAnswer></referenceAnswers>
-<studentAnswers><studentAnswer id="{answer}"{accuracy}>it is</studentAnswer>
-</studentAnswers></question>"""
+<studentAnswers>{"".join(answers)}</studentAnswers></question>"""
 
 
 def evaluation(challenge: str, folder: Path, *flags: object) -> list[object]:

@@ -15,9 +15,10 @@ import time
 import traceback
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from pathlib import Path
 from types import ModuleType
+from unittest import mock
 
 # Before the first script runs: its paths are moved to where the script's kit is.
 from common import made
@@ -88,23 +89,22 @@ def run_script(
         script = kit / first
         beside = script.parent
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    place, before = Path.cwd(), dict(os.environ)
-    argv, search_path = sys.argv, sys.path[:]
     code: object = 0
     with (
-        _captured() as read,
+        _captured() as texts,
         _paths_of(kit),
         _without_modules_of(kit, beside),
         warnings.catch_warnings(),
+        mock.patch.dict(os.environ, {"PYTHONPATH": str(kit), **(environment or {})}),
+        mock.patch.object(sys, "argv", [str(script), *rest]),
+        mock.patch.object(sys, "path", [str(beside), str(kit), *LIBRARIES]),
+        chdir(cwd or kit.parent),
     ):
         warnings.resetwarnings()
         warnings.filterwarnings("ignore", category=DeprecationWarning)
         warnings.filterwarnings("ignore", category=ResourceWarning)
         warnings.showwarning = _show_warning
-        os.environ.update({"PYTHONPATH": str(kit), **(environment or {})})
-        os.chdir(cwd or kit.parent)
         made.CHECKED.clear()
-        sys.argv, sys.path[:] = [str(script), *rest], [str(beside), str(kit), *LIBRARIES]
         try:
             runpy.run_path(str(script), run_name="__main__")
         except SystemExit as ended:
@@ -113,22 +113,17 @@ def run_script(
             traceback.print_exc()
             code = 1
         finally:
-            sys.argv, sys.path[:] = argv, search_path
-            os.chdir(place)
-            os.environ.clear()
-            os.environ.update(before)
             for number, handler in handlers.items():
                 signal.signal(number, handler)
         if isinstance(code, str):
             print(code, file=sys.stderr)
-        stdout, stderr = read()
-    return Done(words, code if isinstance(code, int) else int(code is not None), stdout, stderr)
+    return Done(words, code if isinstance(code, int) else int(code is not None), *texts)
 
 
 @contextmanager
-def _captured() -> Iterator[object]:
-    """Take what is written to stdout and stderr, by child processes too."""
-    streams = sys.stdout, sys.stderr
+def _captured() -> Iterator[list[str]]:
+    """Take what is written to stdout and stderr, by child processes too; both are there at last."""
+    streams, texts = (sys.stdout, sys.stderr), list[str]()
     for stream in streams:
         stream.flush()
     kept = [os.dup(number) for number in (1, 2)]
@@ -137,18 +132,12 @@ def _captured() -> Iterator[object]:
         os.dup2(err.fileno(), 2)
         sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
         sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa
-
-        def read() -> tuple[str, str]:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            texts = []
-            for file in (out, err):
+        try:
+            yield texts
+            for stream, file in ((sys.stdout, out), (sys.stderr, err)):
+                stream.flush()
                 file.seek(0)
                 texts.append(file.read().decode("utf-8", "backslashreplace"))
-            return texts[0], texts[1]
-
-        try:
-            yield read
         finally:
             sys.stdout, sys.stderr = streams
             for number, copy in zip((1, 2), kept, strict=True):

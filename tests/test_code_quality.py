@@ -16,10 +16,6 @@ def modules_in(pattern: str) -> list[Path]:
     return sorted(path for path in ROOT.glob(pattern) if ".venv" not in path.parts)
 
 
-def nodes(path: Path) -> list[ast.AST]:
-    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
-
-
 def test_common_imports_no_task_and_no_task_another() -> None:
     for path in modules_in("common/**/*.py") + modules_in("task_*/**/*.py"):
         tasks = {name for name in imported(path) if name.split(".")[0] in TASKS}
@@ -34,8 +30,9 @@ def test_common_is_whole_without_the_related_challenges() -> None:
         # Folders without this file would be left out of an installed package.
         assert (path.parent / "__init__.py").exists(), path.parent
         assert not {*imported(path)} & {*modules, "related_challenges"}, path
-        texts = [str(node.value) for node in nodes(path) if isinstance(node, ast.Constant)]
-        assert not {*texts} & {*CHALLENGES}, path
+        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        texts = {str(node.value) for node in nodes if isinstance(node, ast.Constant)}
+        assert not texts & {*CHALLENGES}, path
 
 
 def test_every_library_that_is_imported_is_declared() -> None:

@@ -13,7 +13,6 @@ from run_scripts import LIBRARIES, Done, run_process
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Path:
-    """An environment without any package."""
     folder = tmp_path / "environment"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
     return folder

@@ -8,7 +8,6 @@ import http.server
 import io
 import json
 import os
-import random
 import re
 import shutil
 import signal
@@ -23,12 +22,12 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from common import layout
+from common import layout, made
 from common.errors import InputError
 
 import download
 import pytest
-from conftest import Says
+from conftest import Write, fails
 from run_scripts import ROOT
 
 SCRIPT = ROOT / "data/download.py"
@@ -36,11 +35,8 @@ ANSWERS = "train_data/train_task_1_2.csv"
 Files = dict[str, bytes]
 
 
-# ---- The archive, the server and the command -------------------------------------------------
-
-
 def make_zip(files: Files, more: str | zipfile.ZipInfo = "") -> bytes:
-    """Zip files of the official layout, and one more of any name."""
+    """Zip files as the official archive does, and one more of any name."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("data/", b"")
@@ -49,18 +45,6 @@ def make_zip(files: Files, more: str | zipfile.ZipInfo = "") -> bytes:
         if more:
             archive.writestr(more, b"evil")
     return buffer.getvalue()
-
-
-def write(folder: Path, files: Files, simulated: Files | None = None) -> None:
-    """Write files, and mark some with these contents as simulated."""
-    marked = {
-        name: {"bytes": len(content), "sha256": sha256(content).hexdigest()}
-        for name, content in (simulated or {}).items()
-    }
-    marker = {layout.SIMULATED_MARKER_NAME: json.dumps({"files": marked}).encode()}
-    for name, content in {**files, **(marker if marked else {})}.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(content)
 
 
 @pytest.fixture(scope="session")
@@ -77,18 +61,15 @@ def original(simulated_kit: Path) -> tuple[Files, bytes]:
 
 
 class Case:
-    """A download into a folder of the test's own, from a server that behaves as it is told.
-
-    Each request takes the next entry of `statuses` and of `cut_after`, if there is one left.
-    """
+    """A download into a folder of the test's own, from a server that behaves as it is told."""
 
     def __init__(self, files: Files, content: bytes, folder: Path, patch: pytest.MonkeyPatch):
         self.files, self.content, self.folder, self.patch = files, content, folder, patch
         self.served, self.url = content, ""
+        # Each request takes the next entry of these two, if there is one left.
         self.statuses: list[int] = []
         self.cut_after: list[int] = []
-        # `kills`: not only cut off, but kill the process whose number the address ends with.
-        self.kills = self.hangs = self.rots = self.wrong_place = False
+        self.hangs = self.rots = self.wrong_place = False
         self.ranges = self.states_length = True
         self.total = ""
         self.requests: list[str] = []
@@ -106,6 +87,11 @@ class Case:
         self.patch.setattr(download, "TIMEOUT_SECONDS", 0.3 if self.hangs else 60)
         self.patch.setattr(sys, "argv", [str(argument) for argument in argv])
         download.main()
+
+    def leave(self, content: bytes) -> None:
+        """Leave what an earlier run has fetched."""
+        self.folder.mkdir()
+        (self.folder / "data.zip.partial").write_bytes(content)
 
     def check(self, *parts: str) -> None:
         """Check that the folder holds exactly the files of these parts, byte by byte."""
@@ -146,9 +132,6 @@ def case(
             end = start + case.cut_after.pop(0) if case.cut_after else len(content)
             with contextlib.suppress(OSError):
                 self.wfile.write(content[start:end])
-            if case.kills and end < len(content):
-                stopped.wait(0.03)
-                os.kill(int(self.path.partition("?")[2]), signal.SIGKILL)
             if case.hangs:
                 stopped.wait(20)
 
@@ -163,13 +146,9 @@ def case(
         httpd.shutdown()
 
 
-# ---- Fetching --------------------------------------------------------------------------------
-
-
 ARRIVES: dict[str, tuple[Callable[[bytes], bytes], dict[str, Any], list[str]]] = {
     "cut off": (lambda _: b"", {"cut_after": [1000, 5000, 0, 20_000]},
                 ["", "bytes=1000-", "bytes=6000-", "bytes=6000-", "bytes=26000-"]),
-    "resumed": (lambda all: all[:7000], {}, ["bytes=7000-"]),
     "left rotten": (lambda _: b"x" * 7000, {}, ["bytes=7000-", ""]),
     "left too long": (lambda all: all + b"x", {}, [""]),
     "left rotten and whole": (lambda all: b"x" * len(all), {}, [""]),
@@ -186,7 +165,7 @@ def test_the_archive_arrives(
     left: Callable[[bytes], bytes], behaviour: dict[str, Any], requests: list[str], case: Case
 ) -> None:
     vars(case).update(behaviour)
-    write(case.folder, {"data.zip.partial": left(case.content)})
+    case.leave(left(case.content))
     case.run()
     assert case.requests == requests
     case.check("answers", "metadata", "tests")
@@ -202,11 +181,11 @@ REFUSED = [
     (7000, {"wrong_place": True}, "expected bytes from 7000", 5, 7000),
     (0, {"cut_after": [500] + [0] * 9, "hangs": True}, "timed out; 500 of", 6, 500),
     (0, {"url": "http://127.0.0.1:9/data.zip"}, "URL: .*refused; 0 of .* bytes are there", 0, 0),
-    (0, {"url": "file:///etc/passwd"}, "--url URL: expected an address that begins", 0, 0),
     (7000, {"served": b"<html>Please log in</html>", "states_length": False, "ranges": False},
      "URL: sends other bytes than those that are there, which are kept", 1, 7000),
     *((7000, {"url": url}, "--url URL: expected an address that begins", 0, 7000)
-      for url in ("http://", "http://[::1", "http://a:b/c", "http://a b/", "http://\u00e9.org/a")),
+      for url in ("http://", "http://[::1", "http://a:b/c", "http://a b/", "http://\u00e9.org/a",
+                  "file://localhost/etc/passwd")),
     (0, {"url": "http://a..b/"}, "URL: has no host that could exist", 0, 0),
 ]  # fmt: skip
 
@@ -217,7 +196,7 @@ def test_what_is_not_the_archive_is_refused_and_what_came_is_kept(
     case: Case,
 ) -> None:  # fmt: skip
     vars(case).update(behaviour)
-    write(case.folder, {"data.zip.partial": case.content[:left]})
+    case.leave(case.content[:left])
     message = message.replace("URL", re.escape(case.url)).replace("SIZE", f"{len(case.content):,}")
     with pytest.raises(InputError, match=message):
         case.run()
@@ -231,7 +210,7 @@ def test_what_is_not_the_archive_is_refused_and_what_came_is_kept(
 
 def test_a_full_disk_is_said_before_anything_is_fetched_or_unpacked(case: Case) -> None:
     """What is there already needs no more room."""
-    write(case.folder, {"data.zip.partial": case.content[:7000]})
+    case.leave(case.content[:7000])
     n_answers = sum(len(data) for name, data in case.files.items() if "train_data/" in name)
     usage, free = shutil.disk_usage(ROOT), 0
     case.patch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=free))
@@ -246,9 +225,6 @@ def test_a_full_disk_is_said_before_anything_is_fetched_or_unpacked(case: Case) 
         free = n_bytes
         case.run("--parts", *parts)
         case.check(*parts)
-
-
-# ---- The whole command -----------------------------------------------------------------------
 
 
 def test_the_whole_way(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
@@ -272,11 +248,15 @@ def test_the_whole_way(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
     assert {file: file.stat().st_mtime_ns for file in train.iterdir()} == before
 
 
-def test_parts_of_an_archive_that_is_there(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
+def test_parts_of_an_archive_that_is_there(
+    case: Case, write: Write, capsys: pytest.CaptureFixture[str]
+) -> None:
     """All simulated data make way, and what was made of them."""
-    old = {ANSWERS: b"old", "metadata/subject_metadata.csv": b"older"}
-    made = {f"test_input/{layout.VALID_TASK_1_2}": b"of these"}
-    write(case.folder, old | made, {**old, "train_data/gone.csv": b"0"})
+    simulated = (ANSWERS, "metadata/subject_metadata.csv", "train_data/gone.csv")
+    marked = {name: made.fingerprint(write(f"data/{name}", "old")) for name in simulated}
+    write(f"data/{layout.SIMULATED_MARKER_NAME}", json.dumps({"files": marked}))
+    (case.folder / "train_data/gone.csv").unlink()
+    write(f"data/test_input/{layout.VALID_TASK_1_2}", "of these")
     case.run("--parts", "metadata", "images", archive=case.content)
     case.check("metadata", "images")
     assert "never share or publish them" in capsys.readouterr().out
@@ -287,7 +267,7 @@ def test_parts_of_an_archive_that_is_there(case: Case, capsys: pytest.CaptureFix
     assert case.requests == []
 
 
-def test_an_archive_that_is_not_the_official_one(case: Case, fails: Says, tmp_path: Path) -> None:
+def test_an_archive_that_is_not_the_official_one(case: Case, tmp_path: Path) -> None:
     path = tmp_path / "mine.zip"
     line = fails(["data/download.py", "--output_dir", tmp_path, "--archive", path])
     assert line == f"{path}: file not found, expected the official archive"
@@ -296,12 +276,16 @@ def test_an_archive_that_is_not_the_official_one(case: Case, fails: Says, tmp_pa
         case.run("--archive", path)
 
 
-@pytest.mark.parametrize("simulated", [{}, {ANSWERS: b"changed since"}], ids=["real", "changed"])
-def test_other_files_are_never_overwritten(case: Case, simulated: Files) -> None:
-    write(case.folder, {ANSWERS: b"my own"}, simulated)
+@pytest.mark.parametrize("was_simulated", [False, True])
+def test_other_files_are_never_overwritten(case: Case, write: Write, was_simulated: bool) -> None:
+    path = write(f"data/{ANSWERS}", "simulated")
+    if was_simulated:
+        marked = {"files": {ANSWERS: made.fingerprint(path)}}
+        write(f"data/{layout.SIMULATED_MARKER_NAME}", json.dumps(marked))
+    path.write_bytes(b"my own")
     with pytest.raises(InputError, match=f"{ANSWERS}: is there and is not the archive's"):
         case.run(archive=case.content)
-    assert (case.folder / ANSWERS).read_bytes() == b"my own"
+    assert path.read_bytes() == b"my own"
     assert not (case.folder / "metadata").exists()
 
 
@@ -325,14 +309,8 @@ def test_of_a_faulty_archive_nothing_is_unpacked(case: Case) -> None:
         assert left <= {".zip", ".partial"}
 
 
-# ---- Kills -----------------------------------------------------------------------------------
-
-
-def killed(case: Case, number: int = -1) -> bool:
-    """Run the command in a process that kills itself just before that access to the disk.
-
-    Whether it was killed, so or by the server: a file that has its final name has its content.
-    """
+def killed(case: Case, number: int) -> bool:
+    """Run the command in a process that kills itself just before that access to the disk."""
 
     def count(event: str, details: Any) -> None:
         nonlocal number
@@ -347,12 +325,12 @@ def killed(case: Case, number: int = -1) -> bool:
         try:
             signal.alarm(60)
             sys.addaudithook(count)
-            case.url += f"?{os.getpid()}"
             case.run()
             os._exit(0)
         finally:
             os._exit(70)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    # A file that has its final name must have its content.
     for name, content in {**case.files, "data.zip": case.content}.items():
         path = case.folder / name
         assert not path.exists() or path.read_bytes() == content, name
@@ -360,22 +338,12 @@ def killed(case: Case, number: int = -1) -> bool:
     return code != 0
 
 
-forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
-
-
-@forks
-def test_killed_20_times_in_the_transfer_the_bytes_are_right(case: Case) -> None:
-    moments = random.Random(20)
-    case.kills = True
-    case.cut_after = [moments.randrange(len(case.content) // 21) for _ in range(20)]
-    assert [killed(case) for _ in range(21)] == [True] * 20 + [False]
-    case.check("answers", "metadata", "tests")
-    # Where a kill left something, it was resumed.
-    assert sum(wanted != "" for wanted in case.requests) >= 3
-
-
-@forks
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
 def test_killed_before_every_touch_of_the_disk_the_bytes_are_right(case: Case) -> None:
+    """Also in the transfer, which breaks off 20 times: where a kill left something, it resumes."""
+    case.cut_after = [len(case.content) // 21] * 20
     numbers = (*range(1, 12), *range(12, 200, 3))
     assert sum(takewhile(bool, (killed(case, number) for number in numbers))) >= 16
     case.check("answers", "metadata", "tests")
+    starts = [wanted for wanted in case.requests if wanted]
+    assert len(starts) == len({*starts}) == 20

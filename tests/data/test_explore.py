@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import Run, Says, Write
+from conftest import Write, fails, run, succeeds
 from explore import bin_edges
 from page_reading import Page, read_page
 from run_scripts import ROOT
@@ -25,7 +25,7 @@ def sections(page: Page) -> list[str]:
     return [name for name in page.headings if name in SECTIONS or name.startswith("Tasks ")]
 
 
-def explore(run: Run, folder: Path, output: Path) -> dict[str, Page]:
+def explore(folder: Path, output: Path) -> dict[str, Page]:
     """Run the script on a folder; return the pages that it has written, by name."""
     done = run([SCRIPT, "--data_dir", folder, "--output_dir", output])
     assert done.returncode == 0, done.stderr
@@ -34,11 +34,8 @@ def explore(run: Run, folder: Path, output: Path) -> dict[str, Page]:
     return {path.name: read_page(path.read_text(encoding="utf-8")) for path in written}
 
 
-# ---- What the page says --------------------------------------------------------------------------
-
-
-def test_a_page_about_simulated_data(simulated_kit: Path, run: Run, tmp_path: Path) -> None:
-    (page,) = explore(run, simulated_kit / "data", tmp_path).values()
+def test_a_page_about_simulated_data(simulated_kit: Path, tmp_path: Path) -> None:
+    (page,) = explore(simulated_kit / "data", tmp_path).values()
     assert "Nothing on this page is about real students" in page.text
     assert sections(page) == ["Tasks 1/2", *SECTIONS, "Tasks 3/4", *SECTIONS]
     # Every chart has a title of its own, and a sentence on how to read it.
@@ -140,7 +137,7 @@ QuizId4.0% · 40 of 1,000 answers"""
 
 
 @pytest.fixture(scope="module")
-def planted(tmp_path_factory: pytest.TempPathFactory, run: Run) -> str:
+def planted(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return the page about files of tasks 3/4 in which everything can be counted by hand."""
     folder = tmp_path_factory.mktemp("planted")
     pairs = [(s, q) for s in range(40) for q in range(20 if s < 20 else 30)]
@@ -172,7 +169,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory, run: Run) -> str:
         path.parent.mkdir(exist_ok=True)
         table.to_csv(path, index=False)
     (folder / "metadata/subject_metadata.csv").write_text(TREE)
-    assert [*explore(run, folder, folder)] == ["explore.html"]
+    assert [*explore(folder, folder)] == ["explore.html"]
     return (folder / "explore.html").read_text(encoding="utf-8")
 
 
@@ -192,15 +189,12 @@ def test_what_is_said(planted: str) -> None:
     assert planted.count("<details open") == 1
 
 
-# ---- Which files ---------------------------------------------------------------------------------
-
-
-def test_real_and_simulated_never_share_a_page(tiny_kit: Path, run: Run, tmp_path: Path) -> None:
+def test_real_and_simulated_never_share_a_page(tiny_kit: Path, tmp_path: Path) -> None:
     for name in ("train_data/train_task_1_2.csv", "metadata/subject_metadata.csv"):
         path = tiny_kit / "data" / name
         # As little as possible, so that the file is no longer that of the simulation.
         path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
-    pages = explore(run, tiny_kit / "data", tmp_path / "out")
+    pages = explore(tiny_kit / "data", tmp_path / "out")
     assert [*pages] == ["explore.html", "explore_simulated.html"]
     real, simulated = pages.values()
     assert "not simulated by the kit" in real.text
@@ -215,7 +209,7 @@ def test_real_and_simulated_never_share_a_page(tiny_kit: Path, run: Run, tmp_pat
     assert "as the answers are: subject_metadata.csv." in simulated.text
 
 
-def test_faults(tiny_kit: Path, fails: Says, tmp_path: Path) -> None:
+def test_faults(tiny_kit: Path, tmp_path: Path) -> None:
     def fault(folder: Path) -> str:
         return fails([SCRIPT, "--data_dir", folder, "--output_dir", tmp_path / "out"])
 
@@ -229,7 +223,7 @@ def test_faults(tiny_kit: Path, fails: Says, tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_the_pictures_of_the_readme_are_of_the_page(succeeds: Says, tmp_path: Path) -> None:
+def test_the_pictures_of_the_readme_are_of_the_page(tmp_path: Path) -> None:
     succeeds(["data/generate_sample.py", "--size", "small", "--output_dir", tmp_path])
     # They are of tasks 1/2.
     (tmp_path / "train_data/train_task_3_4.csv").unlink()
@@ -246,16 +240,13 @@ def test_the_pictures_of_the_readme_are_of_the_page(succeeds: Says, tmp_path: Pa
             assert f"{name}:" in light and f"{name}:" in dark.split("</style>")[0]
 
 
-def test_a_page_about_real_answers(real_data: Path, run: Run, tmp_path: Path) -> None:
+def test_a_page_about_real_answers(real_data: Path, tmp_path: Path) -> None:
     for folder, tasks in (("eedi_tasks_3_4", "3/4"), ("eedi_tasks_1_2_sample", "1/2")):
-        page = explore(run, real_data / folder, tmp_path)["explore.html"]
+        page = explore(real_data / folder, tmp_path)["explore.html"]
         assert "not simulated by the kit" in page.text
         without = ("Times", "Quizzes and groups", "Confidence")
         assert sections(page) == [f"Tasks {tasks}", *(s for s in SECTIONS if s not in without)]
         assert f"Not there: answer_metadata_task_{tasks.replace('/', '_')}.csv." in page.text
-
-
-# ---- What simulated answers do not show ----------------------------------------------------------
 
 
 def test_flat_numbers_draw_no_teeth() -> None:
@@ -264,9 +255,7 @@ def test_flat_numbers_draw_no_teeth() -> None:
     assert (np.diff(np.diff(edges)) >= 0).all() and (np.diff(counts[:-1]) >= 0).all()
 
 
-def test_few_answers_and_dates_that_are_missing_or_nonsense(
-    run: Run, write: Write, tmp_path: Path
-) -> None:
+def test_few_answers_and_dates_that_are_missing_or_nonsense(write: Write, tmp_path: Path) -> None:
     """With too few for any share; some without options, all without quizzes."""
     header = "QuestionId,UserId,IsCorrect,AnswerId"
     write(TRAIN.format("1_2"), f"{header}\n5,2000000000,1,8\n7,3,0,9\n")
@@ -279,7 +268,7 @@ def test_few_answers_and_dates_that_are_missing_or_nonsense(
     write(TRAIN.format("3_4"), options.drop(columns="DateAnswered").to_csv(index=False))
     metadata = own[["AnswerId", "DateAnswered"]].to_csv(index=False)
     write("metadata/answer_metadata_task_3_4.csv", metadata)
-    page = explore(run, tmp_path, tmp_path)["explore.html"]
+    page = explore(tmp_path, tmp_path)["explore.html"]
     first, second = ["Tasks 1/2", "Answers"], ["Tasks 3/4", "Answers", "Options", "Times"]
     assert sections(page) == [*first, "What is missing", *second, "What is missing"]
     absent = [f"{kind}_metadata_task_3_4.csv" for kind in ("question", "student")]

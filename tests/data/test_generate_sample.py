@@ -12,7 +12,7 @@ import generate_sample
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import Run, Says
+from conftest import fails, run, succeeds
 from PIL import Image
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import OneHotEncoder
@@ -81,9 +81,6 @@ def content(folder: Path) -> dict[str, bytes]:
     }
 
 
-# ---- The files -----------------------------------------------------------------------------------
-
-
 def test_every_official_file_is_there_and_marked_as_simulated(tree: Path) -> None:
     files = content(tree)
     tables = {name: data for name, data in files.items() if name.endswith(".csv")}
@@ -129,9 +126,8 @@ def test_tasks_1_2_are_split_by_answers_and_tasks_3_4_by_students(tree: Path) ->
     train = read(tree, TRAIN["1_2"])
     key = train.groupby("QuestionId").CorrectAnswer.first()
     for phase in layout.PHASES:
-        first, second = (
-            read(tree, f"test_data/{layout.answers_name(task, phase)}") for task in (1, 2)
-        )
+        names = [f"test_data/{layout.answers_name(task, phase)}" for task in (1, 2)]
+        first, second = (read(tree, name) for name in names)
         assert len(first) == 1_600
         assert first[IDS].equals(second[IDS])
         # The two files agree on the key that the training file shows.
@@ -229,30 +225,21 @@ def test_judgements_and_templates_look_like_the_official_ones(tree: Path) -> Non
     assert text == "QuestionId,ranking\n" + "".join(f"{question},\n" for question in range(80))
 
 
-# ---- The commands --------------------------------------------------------------------------------
-
-
-def test_templates_that_cannot_be_built_are_left_out_and_named(
-    data: Path, tmp_path: Path, succeeds: Says, fails: Says
-) -> None:
+def test_templates_that_cannot_be_built_are_left_out_and_named(data: Path, tmp_path: Path) -> None:
     made = tmp_path / "templates"
     (data / "test_data/test_private_answers_task_1.csv").unlink()
     said = succeeds(["-m", "tools.templates", "--input_dir", data, "--output_dir", made])
     assert "left out: submission_task_1_2.csv, because there is no" in said
     assert "test_private_answers_task_1.csv" in said
-    assert {path.name for path in made.iterdir()} == {
-        "submission_task_3.csv",
-        "template_task_3.json",
-    }
+    names = ["submission_task_3.csv", "template_task_3.json"]
+    assert sorted(path.name for path in made.iterdir()) == names
     (data / "metadata/question_metadata_task_3_4.csv").unlink()
     said = fails(["-m", "tools.templates", "--input_dir", data, "--output_dir", made / "none"])
     assert said.startswith("no template can be built: submission_task_1_2")
     assert not (made / "none").exists()
 
 
-def test_seed_and_number_of_questions_and_the_same_bytes_again(
-    run: Run, succeeds: Says, fails: Says, tree: Path, data: Path
-) -> None:
+def test_seed_and_number_of_questions_and_the_same_bytes_again(tree: Path, data: Path) -> None:
     command = ["data/generate_sample.py", "--size", "tiny", "--output_dir", data]
     said = succeeds([*command, "--seed", 5, "--questions", 130])
     assert said == f"simulated data (tiny) in {data}, templates in {data}/submission_templates\n"
@@ -273,17 +260,15 @@ def test_seed_and_number_of_questions_and_the_same_bytes_again(
     assert content(data) == before
     refused = run([*command, "--questions", "79"])
     assert refused.returncode == 2 and "79 is not from 80 to 5000" in refused.stderr
-    many = fails([*command, "--questions", 3000])
-    assert many.startswith(
-        "3,000 questions are too many for 14,725 answers, expected at most 2,945"
-    )
+    told = "3,000 questions are too many for 14,725 answers, expected at most 2,945"
+    assert fails([*command, "--questions", 3000]).startswith(told)
     few = fails(["data/generate_sample.py", "--size", "full", "--questions", "313"])
     assert few.startswith("--questions 313: are too few for 1,382,727 answers of 4,918 students, ")
     assert "expected at least 314" in few and generate_sample.settings("full", 314)
 
 
 def test_a_run_that_fails_leaves_the_files_whole_and_so_does_one_over_real_files(
-    fails: Says, tree: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+    tree: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full_disk(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
@@ -301,32 +286,7 @@ def test_a_run_that_fails_leaves_the_files_whole_and_so_does_one_over_real_files
     assert content(data) == before
 
 
-# ---- Beside the real files -----------------------------------------------------------------------
-
 DECILES = (0.1, 0.5, 0.9)
-# Figures of the real files, and how near simulated ones must come.
-REAL: dict[str, tuple[Any, float]] = {
-    # Tasks 3/4, all 1,382,727 training answers: published statistics per question.
-    "share right": (0.5373, 0.03),
-    "log answers to a question": (np.log([81, 1684, 2647]), 0.3),
-    "share right of a question": ((0.306, 0.495, 0.725), 0.06),
-    # 861 students whose answers are released in full; their wrong answers by attraction, to
-    # questions with 100 answers or more.
-    "share right of a student": ((0.32, 0.54, 0.80), 0.05),
-    "options": ((0.241, 0.274, 0.279, 0.206), 0.03),
-    "wrong options": ((0.486, 0.304, 0.210), 0.05),
-    # Right or wrong, a fifth of the answers of 1,785 students held out.
-    "majority and Rasch model": ((0.627, 0.705), 0.015),
-    # Tasks 1/2, the answers of 66 students whose quizzes are known.
-    "options of tasks 1/2": ((0.249, 0.257, 0.269, 0.225), 0.03),
-    "same quiz": (0.103, 0.03),
-}
-
-
-def check(**found: Any) -> None:
-    for name, value in found.items():
-        expected, tolerance = REAL[name]
-        assert np.array(value) == pytest.approx(np.array(expected), abs=tolerance), name
 
 
 def simulate(size: str, place: int) -> Any:
@@ -336,8 +296,11 @@ def simulate(size: str, place: int) -> Any:
 
 @pytest.fixture(scope="module")
 def school() -> Any:
-    """Return tasks 3/4 at full size."""
     return simulate("full", 1)
+
+
+def options_of(answers: Any) -> list[float]:
+    return list(answers.AnswerValue.value_counts(normalize=True).sort_index())
 
 
 def rasch_accuracy(answers: Any) -> tuple[float, float]:
@@ -365,16 +328,22 @@ def test_tasks_3_4_have_the_official_counts_and_marginals_like_the_real_ones(sch
     # Of each question, those who chose its wrong options, most attractive first.
     wrong = train[train.IsCorrect == 0].groupby(["QuestionId", "AnswerValue"]).size().unstack()
     enough = np.sort(wrong[by_question.size() >= 100].fillna(0).to_numpy(), axis=1)[:, :0:-1]
+    # In the real files, of all 1,382,727 training answers: published statistics per question.
+    assert train.IsCorrect.mean() == pytest.approx(0.5373, abs=0.03)
+    n_answers = by_question.size().quantile(DECILES).tolist()
+    assert np.log(n_answers) == pytest.approx(np.log([81, 1684, 2647]), abs=0.3)
+    right = by_question.mean().quantile(DECILES).tolist()
+    assert right == pytest.approx([0.306, 0.495, 0.725], abs=0.06)
+    # Of 861 students whose answers are released in full; their wrong answers by attraction, to
+    # questions with 100 answers or more.
+    right = by_student.mean().quantile(DECILES).tolist()
+    assert right == pytest.approx([0.32, 0.54, 0.80], abs=0.05)
+    assert options_of(train) == pytest.approx([0.241, 0.274, 0.279, 0.206], abs=0.03)
+    attraction = (enough / enough.sum(axis=1, keepdims=True)).mean(axis=0)
+    assert attraction == pytest.approx([0.486, 0.304, 0.210], abs=0.05)
+    # Right or wrong, a fifth of the answers of 1,785 students held out.
     picked = answers[answers.UserId.map(np.random.default_rng(0).random(6148).__getitem__) < 0.3]
-    check(**{
-        "share right": train.IsCorrect.mean(),
-        "log answers to a question": np.log(by_question.size().quantile(DECILES)),
-        "share right of a question": by_question.mean().quantile(DECILES),
-        "share right of a student": by_student.mean().quantile(DECILES),
-        "options": train.AnswerValue.value_counts(normalize=True).sort_index(),
-        "wrong options": (enough / enough.sum(axis=1, keepdims=True)).mean(axis=0),
-        "majority and Rasch model": rasch_accuracy(picked),
-    })  # fmt: skip
+    assert rasch_accuracy(picked) == pytest.approx((0.627, 0.705), abs=0.015)
     # What no prediction of right or wrong, and of the option, exceeds.
     assert [*school.limits.values()] == pytest.approx((0.759, 0.616), abs=0.01)
 
@@ -394,17 +363,11 @@ def test_experts_agree_with_each_other_and_with_the_answers(school: Any) -> None
 
 
 def quiz_correlation(answers: Any, *by: str, most: int = 12) -> Any:
-    """Correlation of two answers that have these columns alike, in few rows.
-
-    Beyond how often the student is right; the difficulty of the questions counts as the quiz's.
-    """
+    """Correlation of answers, beyond the student's own rate, that have these columns alike."""
     residual = answers.IsCorrect - answers.groupby("UserId").IsCorrect.transform("mean")
     together = residual.groupby([answers[name] for name in by])
-    size, total, squares = (
-        together.size(),
-        together.sum(),
-        (residual**2).groupby(together.ngroup()).sum(),
-    )
+    size, total = together.size(), together.sum()
+    squares = (residual**2).groupby(together.ngroup()).sum()
     few = (size <= most).to_numpy()
     products = (total.to_numpy() ** 2 - squares.to_numpy())[few].sum()
     return products / (size * (size - 1))[few].sum() / (residual**2).mean()
@@ -416,10 +379,11 @@ def test_tasks_1_2_have_the_official_counts_and_are_like_a_real_sample() -> None
     assert sum(full.answers) * 4 // 5 == 15_867_850
     answers = simulate("small", 0).answers
     assert answers.IsCorrect.mean() == pytest.approx(0.64, abs=0.03)
-    options = answers.AnswerValue.value_counts(normalize=True).sort_index()
+    # As in the answers of 66 real students whose quizzes are known.
+    assert options_of(answers) == pytest.approx([0.249, 0.257, 0.269, 0.225], abs=0.03)
     # Answers in the same quiz tell about each other: most of that is the class's.
     own = quiz_correlation(answers, "quiz", "UserId")
-    check(**{"options of tasks 1/2": options, "same quiz": own})
+    assert own == pytest.approx(0.103, abs=0.03)
     assert 0.55 < quiz_correlation(answers, "quiz", "cohort", most=10_000) / own < 0.8
     shuffled = np.random.default_rng(0).permutation(answers.quiz)
     assert quiz_correlation(answers.assign(quiz=shuffled), "quiz", "UserId") < 0.02

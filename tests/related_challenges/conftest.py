@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from conftest import succeeds
 from question_files import SPLITS
 from run_scripts import ROOT
 
@@ -14,13 +15,8 @@ sys.path += [str(path) for path in sorted((ROOT / "related_challenges").iterdir(
 
 
 @pytest.fixture(scope="session")
-def challenge_kit(
-    tmp_path_factory: pytest.TempPathFactory, succeeds: Callable[..., str]
-) -> Callable[[str], Path]:
-    """Return a function from a challenge's name to a copy of the kit with its sample, split.
-
-    All tests share it: only read from it.
-    """
+def challenge_kit(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Return a function that splits a challenge's sample in a shared kit: only read from it."""
     kit = tmp_path_factory.mktemp("related") / "kit"
     ignored = shutil.ignore_patterns("data", "__pycache__")
     for folder in ("common", "tools", "related_challenges"):

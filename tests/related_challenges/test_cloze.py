@@ -9,13 +9,13 @@ from pathlib import Path
 from common.errors import InputError
 
 import pytest
-from question_files import Check, Kits, Write, evaluation, last_record, page_in, scores_in
+from conftest import Write, fails, succeeds
+from question_files import Kits, evaluation, last_record, page_in, scores_in
 
 queries = import_module("queries")
 
 FOLDER = "related_challenges/cloze"
 TRAIN, TEST = "KCT_train_public.txt", "KCT_test_public.txt"
-MODELS = ("frequent", "back_off", "nearest_queries", "mix")
 
 
 def to_lines(*records: Mapping[str, object]) -> str:
@@ -54,7 +54,7 @@ def test_a_text_may_hold_what_ends_a_line_elsewhere(write: Write) -> None:
     assert queries.read_queries(path, answers=False)["text"].tolist() == texts
 
 
-def test_guesses_survive_writing_and_reading(write: Write, succeeds: Check) -> None:
+def test_guesses_survive_writing_and_reading(write: Write) -> None:
     answers = ['a "b", c', "ü"]
     write(TRAIN, to_lines({"answer": answers}))
     folder = write(TEST, to_lines({"qid": "007"}, {"qid": "7"})).parent
@@ -68,7 +68,7 @@ def test_guesses_survive_writing_and_reading(write: Write, succeeds: Check) -> N
         queries.read_guesses(path, ["7", "007"])
 
 
-def test_scores_by_kind_are_means_of_their_queries(write: Write, succeeds: Check) -> None:
+def test_scores_by_kind_are_means_of_their_queries(write: Write) -> None:
     """On the page, in print and in the record; without kinds the page has no such table."""
     kinds: list[dict[str, object]] = [
         {"domain": "b", "NeedReasoning": True},
@@ -102,17 +102,21 @@ def test_scores_by_kind_are_means_of_their_queries(write: Write, succeeds: Check
     assert last_record(folder)["rules"] == "first guess"
     # Under the challenge's own name; what is normalised away no longer tells answers apart.
     write("submission.csv", 'id,ret\n0,"[""X.""]"\n1,[]\n2,[]\n3,[]\n')
+    own = evaluation("cloze", folder)
     for flags, score, rules in (([], 0, ""), (["--normalise"], 0.25, "normalised")):
-        own = evaluation("cloze", folder, *flags)
-        assert f"score {score:.4f}" in succeeds([f"{FOLDER}/evaluate.py", *own[1:]])
+        assert f"score {score:.4f}" in succeeds([f"{FOLDER}/evaluate.py", *own[1:], *flags])
         assert last_record(folder)["rules"] == rules
-    write(TRAIN, to_lines(*[{}] * 4))
-    out = succeeds(evaluation("cloze", folder))
+    # The description allows as many guesses as one likes.
+    write(TRAIN, to_lines({}))
+    write("submission.csv", 'id,ret\n0,"[""a"",""b"",""c"",""d"",""e"",""f"",""x""]"\n')
+    assert "holds 7 answers, expected a JSON list of at most 5" in fails(own)
+    out = succeeds([*own, "--candidates", "7"])
+    assert "score 1.0000" in out and last_record(folder)["rules"] == "first 7 guesses"
     assert "domain" not in out + page_in(folder).text
 
 
 def test_the_test_file_is_predicted_with_as_many_candidates_as_asked(
-    challenge_kit: Kits, fails: Check, succeeds: Check, tmp_path: Path
+    challenge_kit: Kits, tmp_path: Path
 ) -> None:
     kit = challenge_kit("cloze")
     lines = (kit / FOLDER / "data/train_data" / TEST).read_text().splitlines()
@@ -123,35 +127,25 @@ def test_the_test_file_is_predicted_with_as_many_candidates_as_asked(
         found[k] = queries.read_guesses(tmp_path / "submission.csv", ids, candidates=k)
         assert max(map(len, found[k])) == k
     assert found[2] == [guesses[:2] for guesses in found[9]]
-    check = [f"{FOLDER}/check_submission.py", tmp_path / "submission.csv"]
-    assert "200 rows: every query of " in succeeds([*check, "--candidates", "9"], kit=kit)
-    assert "holds 9 answers" in fails(check, kit=kit)
+    check = [f"{FOLDER}/check_submission.py", tmp_path / "submission.csv", "--candidates", "9"]
+    assert "200 rows: every query of " in succeeds(check, kit=kit)
 
 
-def test_the_description_allows_any_k(write: Write, succeeds: Check, fails: Check) -> None:
-    folder = write(TRAIN, to_lines({})).parent
-    write("submission.csv", 'id,ret\n0,"[""a"",""b"",""c"",""d"",""e"",""f"",""x""]"\n')
-    score = evaluation("cloze", folder)
-    assert "holds 7 answers, expected a JSON list of at most 5" in fails(score)
-    assert "score 1.0000" in succeeds([*score, "--candidates", "7"])
-    assert last_record(folder)["rules"] == "first 7 guesses"
-
-
-def test_models_do_not_see_the_answers_they_predict(write: Write, succeeds: Check) -> None:
+def test_models_do_not_see_the_answers_they_predict(write: Write) -> None:
     # Every query has an answer of its own, so that only a model that has seen it can know it.
     text = "person {0} was born in [MASK]."
     lines = to_lines(*({"query": text.format(n), "answer": [f"place{n}"]} for n in range(40)))
     folder = write(TRAIN, lines).parent
     flags = ["--input_dir", folder, "--output_dir", folder]
-    succeeds([f"{FOLDER}/local_data_split.py", *flags])
     local = ["--local", "--submission_template_dir", folder]
-    for model in MODELS:
+    succeeds([f"{FOLDER}/local_data_split.py", *flags])
+    for model in ("frequent", "back_off", "nearest_queries", "mix"):
         succeeds([f"{FOLDER}/sample_model_{model}.py", *flags, *local])
         succeeds(evaluation("cloze", folder))
         assert scores_in(folder)["score"] == 0
 
 
-def test_real_queries(real_data: Path, tmp_path: Path, succeeds: Check) -> None:
+def test_real_queries(real_data: Path, tmp_path: Path) -> None:
     given = ["--input_dir", real_data / "related/cloze"]
     name = "KCT_train_public.reconstructed.txt"
     train = [*given, "--train_data", name, "--output_dir", tmp_path]

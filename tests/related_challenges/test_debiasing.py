@@ -11,7 +11,8 @@ from common.errors import InputError
 import numpy as np
 import pandas as pd
 import pytest
-from question_files import Check, Kits, Write, evaluation, last_record, page_in, scores_in
+from conftest import Write, fails, succeeds
+from question_files import Kits, evaluation, last_record, page_in, scores_in
 from scipy.sparse import csr_array
 
 boosting = import_module("sample_model_gradient_boosting")
@@ -46,7 +47,7 @@ def make_phase(seed: int, n_users: int = 12, n_items: int = 60, n_clicks: int = 
     )
 
 
-def test_an_evaluation_by_hand(write: Write, succeeds: Check, fails: Check) -> None:
+def test_an_evaluation_by_hand(write: Write) -> None:
     """By phase, in sum, at the final stage; in print, as text, on the page and in the record."""
     # Users 0, 11 and 22 belong to phase 0, 20 to 9, 7, 8 and 9 to those phases, and 5 to none.
     answers = "0,0,1,4\n0,11,99,4\n0,22,3,9\n7,7,1,20\n8,8,3,4\n"
@@ -94,7 +95,7 @@ def test_an_evaluation_by_hand(write: Write, succeeds: Check, fails: Check) -> N
     assert "--official_sum is for --phase 7, 8 and 9" in line
 
 
-def test_at_a_phase_later_users_are_not_needed(write: Write, succeeds: Check, fails: Check) -> None:
+def test_at_a_phase_later_users_are_not_needed(write: Write) -> None:
     """Nor are their rows wrong; the limits of the challenge have a message each."""
     for phase in range(10):
         write(f"underexpose_train_click-{phase}.csv", "11,1,0.5\n")
@@ -115,18 +116,15 @@ def test_at_a_phase_later_users_are_not_needed(write: Write, succeeds: Check, fa
         write("submission.csv", "".join(rows))
 
 
-def test_split_masks_the_latest_click_and_counts_degrees(
-    write: Write, succeeds: Check, fails: Check, tmp_path: Path
-) -> None:
+def test_split_masks_the_latest_click_and_counts_degrees(write: Write, tmp_path: Path) -> None:
     """Times keep all their digits."""
     early, late = "0.9839525152735815", "0.9839525152735816"
-    clicks_of_phases = {
+    for name, text in {
         "train_click-0": "1,7,0.1\n2,7,0.2\n2,8,0.3\n",
         "test_click-0": f"11,9,{late}\n0,7,0.3\n11,7,{early}\n0,8,0.4\n0,9,0.1\n",
         "train_click-1": "2,9,0.5\n",
         "test_click-1": "12,7,0.6\n12,8,0.5\n",
-    }
-    for name, text in clicks_of_phases.items():
+    }.items():
         source = write(f"train_data/underexpose_{name}.csv", text).parent
     split = tmp_path / "test_input"
     succeeds([f"{FOLDER}/local_data_split.py", "--input_dir", source, "--output_dir", split])
@@ -159,60 +157,36 @@ def test_split_masks_the_latest_click_and_counts_degrees(
     assert "column 'user_id': row 2 is 13 of phase 1, expected phase = " in fails(score)
 
 
-# Files of clicks, by the middle of their names; the phase that is read; its clicks, in their order.
-PHASES: dict[str, tuple[dict[str, str], int, list[tuple[int, int, float]]]] = {
-    # User 2 is a test user of phase 2; phase 1 holds the click to be predicted, on item 7. From 0.4
-    # on, which is where the phase begins, its own files; before it those of phase 1 down to 0.37,
-    # where that begins, and then those of phase 0 down to one length of the phase, 0.2. Item 6 is
-    # none of the phase.
-    "only what came before": (
-        {
-            "train_click-0": "5,7,0.15\n5,8,0.35\n6,7,0.19\n",
-            "test_click-0": "0,7,0.38\n0,9,0.30\n",
-            "train_click-1": "2,8,0.39\n2,9,0.40\n2,7,0.45\n5,7,0.395\n6,6,0.39\n7,8,0.5\n",
-            "test_click-1": "1,9,0.37\n",
-            "train_click-2": "5,7,0.60\n5,8,0.5\n6,9,0.41\n",
-            "test_click-2": "2,9,0.40\n",
-            "test_qtime-2": "2,0.45\n",
-            "train_click-3": "2,7,0.45\n",
-        },
-        2,
-        [
-            (0, 9, 0.30), (1, 9, 0.37), (2, 8, 0.39), (2, 9, 0.40), (5, 8, 0.35), (5, 7, 0.395),
-            (5, 8, 0.5), (5, 7, 0.6), (6, 9, 0.41),
-        ],
-    ),
-    # User 1 has no other click in phase 1, which begins with the one to be predicted.
-    "it begins with a click to be predicted": (
-        {
-            "train_click-0": "1,7,0.35\n1,8,0.34\n5,7,0.36\n",
-            "test_click-0": "0,7,0.30\n",
-            "train_click-1": "5,7,0.40\n5,8,0.60\n",
-            "test_click-1": "12,8,0.50\n",
-            "test_qtime-1": "1,0.35\n12,0.55\n",
-        },
-        1,
-        [(0, 7, 0.30), (1, 8, 0.34), (5, 7, 0.40), (5, 8, 0.60), (12, 8, 0.50)],
-    ),
-}  # fmt: skip
+def test_earlier_phases_tell_only_what_came_before(write: Write) -> None:
+    """Phase 2 begins with a click to be predicted, at 0.40, the only one of user 1 there.
 
-
-@pytest.mark.parametrize("case", PHASES)
-def test_earlier_phases_tell_only_what_came_before(write: Write, case: str) -> None:
-    lines, number, moments = PHASES[case]
-    for name, text in lines.items():
+    Before it come clicks of phase 1, which begins at 0.37, and those of phase 0 before that, down
+    to 0.21: one length of the known phase, 0.41 to 0.61, earlier. Item 6 is none of the phase.
+    """
+    for name, text in {
+        "train_click-0": "5,7,0.15\n5,8,0.35\n6,7,0.19\n1,8,0.34\n",
+        "test_click-0": "0,7,0.38\n0,9,0.22\n",
+        "train_click-1": "2,8,0.39\n2,9,0.40\n2,7,0.45\n5,7,0.395\n5,9,0.405\n6,6,0.39\n7,8,0.5\n",
+        "test_click-1": "1,9,0.37\n",
+        "train_click-2": "5,7,0.61\n5,8,0.5\n6,9,0.42\n",
+        "test_click-2": "2,9,0.41\n",
+        "test_qtime-2": "1,0.40\n2,0.45\n",
+        "train_click-3": "2,7,0.45\n",
+    }.items():
         folder = write(f"underexpose_{name}.csv", text).parent
-    phase = recommend.read_phase(folder, folder, number)
-    user_ids = sorted({user for user, _, _ in moments})
-    assert phase.item_ids.tolist() == sorted({item for _, item, _ in moments})
+    phase = recommend.read_phase(folder, folder, 2)
+    clicked = [
+        (0, 9, 0.22), (1, 8, 0.34), (1, 9, 0.37), (2, 8, 0.39), (2, 9, 0.41), (5, 8, 0.35),
+        (5, 7, 0.395), (5, 8, 0.5), (5, 7, 0.61), (6, 9, 0.42),
+    ]  # fmt: skip
+    user_ids = [0, 1, 2, 5, 6]
+    assert phase.item_ids.tolist() == [7, 8, 9]
     assert phase.n_users == len(user_ids)
-    asked = np.array([line.split(",") for line in lines[f"test_qtime-{number}"].split()], float)
-    assert phase.test_user.tolist() == [user_ids.index(user) for user in asked[:, 0]]
-    # Both phases begin at 0.4 and end at 0.6.
+    assert phase.test_user.tolist() == [user_ids.index(1), user_ids.index(2)]
     found = phase.user, phase.item_ids[phase.item], phase.time
-    moved = [(user_ids.index(user), item, (time - 0.4) / 0.2) for user, item, time in moments]
+    moved = [(user_ids.index(user), item, (time - 0.41) / 0.2) for user, item, time in clicked]
     np.testing.assert_allclose(np.transpose(found), moved, atol=1e-12)
-    np.testing.assert_allclose(phase.query_time, (asked[:, 1] - 0.4) / 0.2, atol=1e-12)
+    np.testing.assert_allclose(phase.query_time, [-0.01 / 0.2, 0.04 / 0.2], atol=1e-12)
 
 
 def test_the_latest_clicks_are_masked() -> None:
@@ -264,20 +238,20 @@ def test_a_phase_needs_fifty_items_that_are_new_to_a_user() -> None:
 
 
 @pytest.mark.parametrize("n_users", [1, 40])
-def test_boosting_needs_clicks_to_learn_from(write: Write, fails: Check, n_users: int) -> None:
+def test_boosting_needs_clicks_to_learn_from(write: Write, n_users: int) -> None:
     # No two users share an item, and each has clicked two.
     pairs = ((11 * k + 1, 2 * k + place) for k in range(n_users) for place in (0, 1))
     train = "".join(f"{user},{item},0.{1 + item % 2}\n" for user, item in pairs)
     write("underexpose_train_click-0.csv", train)
     write("underexpose_test_click-0.csv", "0,100,0.1\n0,101,0.2\n")
     folder = write("underexpose_test_qtime-0.csv", "0,0.3\n").parent
-    flags = ["--input_dir", folder, "--output_dir", folder]
-    line = fails([f"{FOLDER}/sample_model_gradient_boosting.py", *flags])
+    model = f"{FOLDER}/sample_model_gradient_boosting.py"
+    line = fails([model, "--input_dir", folder, "--output_dir", folder])
     assert "phase 0: 0 training users clicked a candidate last" in line
 
 
 def scores_on_the_latest(
-    data: Path, phase: int, models: list[str], folder: Path, succeeds: Check
+    data: Path, phase: int, models: list[str], folder: Path
 ) -> list[dict[str, float]]:
     """Return the scores of models on the masked clicks of one phase."""
     for path in data.glob(f"underexpose_t*_click-{phase}.csv"):
@@ -293,27 +267,23 @@ def scores_on_the_latest(
     return found
 
 
-def test_boosting_beats_its_candidates(
-    challenge_kit: Kits, succeeds: Check, tmp_path: Path
-) -> None:
+def test_boosting_beats_its_candidates(challenge_kit: Kits, tmp_path: Path) -> None:
     data = challenge_kit("debiasing") / FOLDER / "data/train_data"
     models = ["item_cf_time", "gradient_boosting"]
-    found = scores_on_the_latest(data, 8, models, tmp_path, succeeds)
+    found = scores_on_the_latest(data, 8, models, tmp_path)
     for scores, full, half in zip(found, (0.348, 0.472), (0.371, 0.577), strict=True):
         assert scores["ndcg_50_full"] == pytest.approx(full, abs=0.03)
         assert scores["ndcg_50_half"] == pytest.approx(half, abs=0.03)
 
 
-def test_real_clicks(real_data: Path, tmp_path: Path, succeeds: Check) -> None:
+def test_real_clicks(real_data: Path, tmp_path: Path) -> None:
     data = real_data / "related/debiasing"
-    (found,) = scores_on_the_latest(data, 1, ["item_cf_time"], tmp_path, succeeds)
+    (found,) = scores_on_the_latest(data, 1, ["item_cf_time"], tmp_path)
     assert found["ndcg_50_full"] == pytest.approx(0.0580, abs=1e-3)
     assert found["ndcg_50_half"] == pytest.approx(0.0423, abs=1e-3)
 
 
-def test_a_model_that_reads_the_answers_gets_no_score(
-    challenge_kit: Kits, succeeds: Check, fails: Check, tmp_path: Path
-) -> None:
+def test_a_model_that_reads_the_answers_gets_no_score(challenge_kit: Kits, tmp_path: Path) -> None:
     """The published test users are those of the split, whose answers they have clicked."""
     kit = challenge_kit("debiasing")
     own = ["--output_dir", tmp_path]

@@ -13,53 +13,35 @@ from common.errors import InputError
 import numpy as np
 import pandas as pd
 import pytest
-from question_files import (
-    FOLDER,
-    GOOD,
-    TWO_ANSWERS,
-    Check,
-    Kits,
-    Run,
-    Write,
-    evaluation,
-    last_record,
-    one_answer,
-    page_in,
-)
+from conftest import Write, fails, run, succeeds
+from question_files import Kits, evaluation, last_record, page_in, question_file
 
 alignment = import_module("alignment")
-measures = import_module("responses")
 responses = import_module("responses")
 similarity = import_module("similarity")
 
+FOLDER = "related_challenges/student_response"
 
-# ---- Files and what is learned from them -----------------------------------------------------
 
-
-def test_labels_are_read_only_where_they_are_needed(write: Write) -> None:
-    folder = write("a.xml", one_answer("a", "a.1")).parent
-    # Not at all; or, to check a submission, where all have one.
-    answers = responses.read_responses(folder, reads_labels=None)
-    assert responses.labels_of(answers) == []
+def test_files_may_have_no_labels_but_not_some(write: Write) -> None:
+    folder = write("in/a.xml", question_file("a", {"a.1": ""})).parent
+    path = write("submission.csv", "id,label\na.1,right\n")
+    check = [f"{FOLDER}/check_submission.py", path, "--input_dir", folder]
+    assert "row 2 is 'right', expected one of correct" in fails(check)
     for name in ("incorrect", "irrelevant"):  # Of two sets: which one is not known.
-        good = write("submission.csv", f"id,label\na.1,{name}\n")
-        assert responses.read_predictions(good, answers) == [name]
-    with pytest.raises(InputError, match="row 2 is 'right', expected one of correct"):
-        responses.read_predictions(write("submission.csv", "id,label\na.1,right\n"), answers)
+        write("submission.csv", f"id,label\na.1,{name}\n")
+        assert "valid for student_response" in succeeds(check)
+    score = evaluation("student_response", path.parent, "--input_dir", folder)
     for label in ("correct", "whatever"):
-        write("0.xml", one_answer("b", "b.1", label))
-        for reads_labels in (None, True):
-            with pytest.raises(InputError, match=r"a.xml: line 3: <studentAnswer> has no attribut"):
-                responses.read_responses(folder, reads_labels=reads_labels)
-    answers = responses.read_responses(folder, reads_labels=False)
-    assert (answers["id"].tolist(), responses.labels_of(answers)) == (["b.1", "a.1"], [])
-    assert answers["label"].isna().all()
+        write("in/0.xml", question_file("b", {"b.1": label}))
+        for command in (check, score):
+            assert "a.xml: line 3: <studentAnswer> has no attribut" in fails(command)
 
 
 def test_finds_the_test_sets_of_a_folder(write: Write, tmp_path: Path) -> None:
-    write("beetle/train/Core/t.xml", one_answer("t", "t.1"))
-    write("beetle/test-unseen-questions/Core/b.xml", one_answer("b", "b.1"))
-    write("beetle/test-unseen-answers/a.xml", one_answer("a", "a.1"))
+    write("beetle/train/Core/t.xml", question_file("t", {"t.1": ""}))
+    write("beetle/test-unseen-questions/Core/b.xml", question_file("b", {"b.1": ""}))
+    write("beetle/test-unseen-answers/a.xml", question_file("a", {"a.1": ""}))
     # One set alone is that of its folder's name.
     one = "test-unseen-questions"
     for folder, expected in (
@@ -87,8 +69,10 @@ def test_finds_the_test_sets_of_a_folder(write: Write, tmp_path: Path) -> None:
 def test_what_is_predicted_is_joined_to_what_is_learned_from(
     write: Write, scenario: str, question: str, module: str, answer: str, found: list[int] | str
 ) -> None:
-    train = responses.read_responses(write("train/t.xml", one_answer("Q", "t.1", "correct")).parent)
-    path = write(f"{scenario}/a.xml", one_answer(question, answer, "correct", module))
+    train = responses.read_responses(
+        write("train/t.xml", question_file("Q", {"t.1": "correct"})).parent
+    )
+    path = write(f"{scenario}/a.xml", question_file(question, {answer: "correct"}, module=module))
     test = responses.read_responses(path.parent, reads_labels=False)
     if isinstance(found, str):
         with pytest.raises(InputError, match=found):
@@ -106,7 +90,7 @@ def test_what_is_predicted_is_joined_to_what_is_learned_from(
 
 def test_no_label_of_what_is_predicted_is_given(write: Write, tmp_path: Path) -> None:
     for number, name in enumerate(["correct", "contradictory", "irrelevant"] * 8):
-        write(f"xml/{number}.xml", one_answer(number, f"a.{number}", name))
+        write(f"xml/{number}.xml", question_file(number, {f"a.{number}": name}))
     write("folds.csv", "id,fold\n" + "".join(f"a.{n},{n // 8}\n" for n in range(24)))
     flags: dict[str, Any] = {"input_dir": tmp_path / "xml", "submission_template_dir": tmp_path}
     flags |= {"submission_template_file": "folds.csv", "train_dir": None, "test_dir": None}
@@ -117,48 +101,29 @@ def test_no_label_of_what_is_predicted_is_given(write: Write, tmp_path: Path) ->
         assert (train == ~test).all() and test.sum() == 8
         assert (label[train] == known[train]).all() and (label[test] == -1).all()
     # The same, of one folder and another.
-    other = write("test/b.xml", one_answer("Q", "b.1", "correct")).parent
+    other = write("test/b.xml", question_file("Q", {"b.1": "correct"})).parent
     flags |= {"train_dir": tmp_path / "xml", "test_dir": other}
     answers, ((train, test, label),) = responses.read(argparse.Namespace(**flags))
     assert label.tolist() == [*known.tolist(), -1] == answers["label"].cat.codes.tolist()
     assert test.tolist() == [False] * 24 + [True] == (~train).tolist()
     # Of two files with a question that is new, each is compared with the first.
     for name in "ab":
-        write(f"test-unseen-questions/{name}.xml", one_answer("R", f"new {name}"))
+        write(f"test-unseen-questions/{name}.xml", question_file("R", {f"new {name}": ""}))
+    flags["test_dir"] = tmp_path / "test-unseen-questions"
     with pytest.raises(InputError, match=r"b.xml: question 'R' .* is in .*a.xml, expected a new"):
-        responses.read(
-            argparse.Namespace(**flags | {"test_dir": tmp_path / "test-unseen-questions"})
-        )
+        responses.read(argparse.Namespace(**flags))
 
 
-# ---- Measures -------------------------------------------------------------------------------
-
-# Dzikovska, Nielsen, Brew (2012), figures 3 and 4: predictions in rows, gold labels in columns;
-# tables 2 and 3: by label, macro average, micro average, corrective feedback.
-PUBLISHED = {
-    "BEETLE II": (
-        [
-            (617, 20, 23, 0, 3), (249, 332, 146, 29, 20), (68, 38, 149, 3, 0), (4, 22, 23, 15, 1),
-            (3, 3, 1, 1, 94), (216, 211, 314, 38, 86),
-        ],
-        "0.93 0.53 0.68  0.43 0.53 0.47  0.58 0.23 0.33  0.23 0.17 0.20  0.92 0.46 0.61 "
-        "0.62 0.39 0.46  0.71 0.44 0.53  0.73 0.56 0.63",
-    ),
-    "SciEntsBank lexical": (
-        [
-            (1213, 553, 209, 392, 2), (432, 497, 128, 241, 2), (115, 109, 58, 74, 3),
-            (335, 272, 131, 468, 17), (0, 0, 0, 0, 0),
-        ],
-        "0.51 0.58 0.54  0.38 0.35 0.36  0.16 0.11 0.13  0.38 0.40 0.39  0 0 0 "
-        "0.29 0.29 0.29  0.41 0.43 0.42  0.69 0.63 0.66",
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", PUBLISHED)
-def test_matrices_give_the_papers_tables(name: str) -> None:
-    counts, table = PUBLISHED[name]
-    result = measures.evaluate(pd.DataFrame(counts, columns=responses.LABEL_SETS[5]))
+def test_a_matrix_gives_the_papers_table() -> None:
+    """BEETLE II in Dzikovska, Nielsen, Brew (2012): figure 3, predictions in rows, and table 2."""
+    counts = [
+        (617, 20, 23, 0, 3), (249, 332, 146, 29, 20), (68, 38, 149, 3, 0), (4, 22, 23, 15, 1),
+        (3, 3, 1, 1, 94), (216, 211, 314, 38, 86),
+    ]  # fmt: skip
+    # By label, macro average, micro average, corrective feedback.
+    table = """0.93 0.53 0.68  0.43 0.53 0.47  0.58 0.23 0.33  0.23 0.17 0.20  0.92 0.46 0.61
+    0.62 0.39 0.46  0.71 0.44 0.53  0.73 0.56 0.63"""
+    result = responses.evaluate(pd.DataFrame(counts, columns=responses.LABEL_SETS[5]))
     expected = np.array(table.split(), float).reshape(-1, 3)
     np.testing.assert_allclose(result, expected, atol=0.005 + 1e-9)
     accuracy = sum(counts[label][label] for label in range(5)) / np.sum(counts)
@@ -166,11 +131,9 @@ def test_matrices_give_the_papers_tables(name: str) -> None:
 
 
 def test_test_sets_are_measured_as_by_the_tasks_scorer() -> None:
-    """What does not occur counts 1; SciEntsBank's `non_domain` not at all where domains are known.
-
-    `irrelevant` does not occur; `correct` and `contradictory` have 2/3, the other labels 0 and the
-    coarse `incorrect` 0 of three labels, 2/5 of two.
-    """
+    """What does not occur counts 1; SciEntsBank's `non_domain` only where domains are new."""
+    # `irrelevant` does not occur; `correct` and `contradictory` have 2/3, the other labels 0, and
+    # the coarse `incorrect` 0 of three labels, 2/5 of two.
     correct, partial, contradictory, _, outside = responses.LABEL_SETS[5]
     gold = [correct, correct, correct, partial, contradictory, outside]
     predicted = [correct, correct, contradictory, correct, contradictory, responses.UNINTERPRETABLE]
@@ -183,11 +146,8 @@ def test_test_sets_are_measured_as_by_the_tasks_scorer() -> None:
             for scenario, fine in zip(responses.SCENARIOS, macro, strict=True)
             for own in ((5, 6, 1 / 2, fine, 4 / 9), *coarse)
         ]
-        found = measures.score_test_sets(answers, predicted * 3, corpus)
-        pd.testing.assert_frame_equal(found, pd.DataFrame(rows, columns=measures.HEADER))
-
-
-# ---- Words ----------------------------------------------------------------------------------
+        found = responses.score_test_sets(answers, predicted * 3, corpus)
+        pd.testing.assert_frame_equal(found, pd.DataFrame(rows, columns=responses.HEADER))
 
 
 def test_shared_phrases_by_hand() -> None:
@@ -245,18 +205,17 @@ NEW, RAREST = "recall of what is new", "rarest word missing"
 def test_features_by_hand(
     write: Write, question: str, reference: str, answers: list[str], feature: str, values: Any
 ) -> None:
-    text = GOOD.replace("Why?", question).replace("Because.", reference).split("<studentAnswer ")[0]
-    for number, answer in enumerate(answers):
-        text += f'<studentAnswer id="{number}" accuracy="correct">{answer}</studentAnswer>'
-    path = write("a.xml", f"{text}</studentAnswers></question>")
+    labels = dict.fromkeys(range(len(answers)), "correct")
+    text = question_file("a", labels, answers)
+    path = write("a.xml", text.replace("Why?", question).replace("Because.", reference))
     found = alignment.Matches(responses.read_responses(path.parent))
     assert found.describe(np.ones(len(answers), bool))[feature].tolist() == pytest.approx(values)
 
 
 def test_features_know_neither_labels_nor_other_answers_to_predict(write: Write) -> None:
     def read(last: str) -> Any:
-        text = GOOD.replace("it is", "the bulb is lit").replace("></studentA", f">{last}</studentA")
-        return responses.read_responses(write("a.xml", text).parent, reads_labels=False)
+        path = write("a.xml", question_file("a", {"a.1": "", "a.2": ""}, ["the bulb is lit", last]))
+        return responses.read_responses(path.parent, reads_labels=False)
 
     train = np.array([True, False])
 
@@ -273,13 +232,11 @@ def test_features_know_neither_labels_nor_other_answers_to_predict(write: Write)
     marked = alignment.mark_words(read("because lamp"))
     assert marked[1] == "=because +lamp because_lamp because lamp"
     # Texts without a word have features too.
-    text = GOOD.replace("Because.", "!").replace("Why?", "?").replace("it is", "...")
-    answers = responses.read_responses(write("a.xml", text).parent)
+    text = question_file("a", {"a.1": "correct", "a.2": "irrelevant"}, ["...", ""])
+    path = write("a.xml", text.replace("Why?", "?").replace("Because.", "!"))
+    answers = responses.read_responses(path.parent)
     assert np.isfinite(alignment.Matches(answers).describe(train).to_numpy()).all()
     assert alignment.mark_words(answers) == ["", ""]
-
-
-# ---- Scripts --------------------------------------------------------------------------------
 
 
 def table_in(printed: str) -> dict[str, list[str]]:
@@ -288,10 +245,11 @@ def table_in(printed: str) -> dict[str, list[str]]:
     return {name: " ".join(cells).split() for name, *cells in rows}
 
 
-def test_an_evaluation_by_hand(write: Write, succeeds: Check, fails: Check, tmp_path: Path) -> None:
+def test_an_evaluation_by_hand(write: Write, tmp_path: Path) -> None:
     """Predictions stand in rows; finer labels than the files tell are refused."""
     for name, second in (("a", "contradictory"), ("b", "incorrect")):
-        write(f"xml/{name}.xml", TWO_ANSWERS.format(name, "correct", second))
+        labels = {f"{name}.1": "correct", f"{name}.2": second}
+        write(f"xml/{name}.xml", question_file(name, labels))
     rows = "a.1,correct\na.2,correct\nb.1,contradictory\nb.2,contradictory\n"
     write("submission.csv", f"id,label\n{rows}")
     script = evaluation("student_response", tmp_path, "--input_dir", tmp_path / "xml")
@@ -321,7 +279,7 @@ def test_an_evaluation_by_hand(write: Write, succeeds: Check, fails: Check, tmp_
 
 
 def test_folds_keep_questions_and_modules_together(
-    challenge_kit: Kits, write: Write, succeeds: Check, fails: Check, tmp_path: Path
+    challenge_kit: Kits, write: Write, tmp_path: Path
 ) -> None:
     data = challenge_kit("student_response") / FOLDER / "data"
     lines = (data / "test_input/folds.csv").read_text().splitlines()[1:]  # By question.
@@ -329,7 +287,7 @@ def test_folds_keep_questions_and_modules_together(
     assert len(fold_of) == len(list((data / "train_data").glob("*.xml")))
 
     for name, module in zip("abcd", "MNMO", strict=True):
-        text = one_answer(name, f"{name}.1", "correct", module)
+        text = question_file(name, {f"{name}.1": "correct"}, module=module)
         write(f"test-unseen-domains/{name}.xml", text)
     flags = ["--input_dir", tmp_path, "--output_dir", tmp_path / "out", "--by_domain"]
     split = [f"{FOLDER}/local_data_split.py", *flags]
@@ -341,16 +299,15 @@ def test_folds_keep_questions_and_modules_together(
     made_from = json.loads((tmp_path / "out/folds.json").read_text())["made_from"]
     assert sorted(made_from) == [f"../test-unseen-domains/{name}.xml" for name in "abcd"]
     assert "--folds is 10, expected a whole number from 2 to 3" in fails(split)
-    write("test-unseen-domains/d.xml", one_answer("d", "d.1", "correct", module=""))
+    write("test-unseen-domains/d.xml", question_file("d", {"d.1": "correct"}, module=""))
     line = fails(split)
     assert "d.xml: <question> has no attribute 'module', which --by_domain needs" in line
 
 
-def test_label_distribution(write: Write, succeeds: Check, tmp_path: Path) -> None:
-    for name, *labels in (("x/a", "correct", "irrelevant"), ("y/b", "correct", "incorrect"),
-                          ("y/c", "correct", "correct")):  # fmt: skip
-        text = TWO_ANSWERS.format(name[2], *labels)
-        write(f"{name}.xml", text.replace("<question ", '<question module="M" '))
+def test_label_distribution(write: Write, tmp_path: Path) -> None:
+    for name, second in (("x/a", "irrelevant"), ("y/b", "incorrect"), ("y/c", "correct")):
+        labels = {f"{name}.1": "correct", f"{name}.2": second}
+        write(f"{name}.xml", question_file(name, labels))
     folders = [tmp_path / "x", tmp_path / "y"]
     rows = table_in(succeeds([f"{FOLDER}/label_distribution.py", "--input_dir", *folders]))
     expected = {
@@ -360,9 +317,7 @@ def test_label_distribution(write: Write, succeeds: Check, tmp_path: Path) -> No
     assert {name: " ".join(rows[name]) for name in expected} == expected
 
 
-def test_test_sets_are_predicted_and_scored(
-    challenge_kit: Kits, succeeds: Check, tmp_path: Path
-) -> None:
+def test_test_sets_are_predicted_and_scored(challenge_kit: Kits, tmp_path: Path) -> None:
     kit = challenge_kit("student_response")
     data = kit / FOLDER / "data"
     # Two domains of seven, and no label in what is to be predicted.
@@ -398,17 +353,13 @@ def test_test_sets_are_predicted_and_scored(
 @pytest.mark.parametrize(
     "name", ["lexical_similarity", "word_svm", "similarity_boosting", "majority"]
 )
-def test_few_answers_to_learn_from(
-    name: str, write: Write, run: Run, fails: Check, tmp_path: Path
-) -> None:
+def test_few_answers_to_learn_from(name: str, write: Write, tmp_path: Path) -> None:
     """Five of the most frequent label suffice, beside one of another, which may be asked for."""
-    test = write("test/t.xml", one_answer("R", "t.1")).parent
-    answer = '<studentAnswer id="{}" accuracy="correct">it is lit</studentAnswer>'
+    test = write("test/t.xml", question_file("R", {"t.1": ""})).parent
 
     def script(n_correct: int, other: str, *flags: str) -> list[object]:
-        own = "".join(answer.format(number) for number in range(n_correct))
-        text = one_answer("Q", "t.2", other)
-        text = text.replace("</studentAnswers>", f"{own}</studentAnswers>")
+        labels = {"t.2": other, **dict.fromkeys(range(n_correct), "correct")}
+        text = question_file("Q", labels, ["it is", *["it is lit"] * n_correct])
         train = ["--train_dir", write("train/t.xml", text).parent, "--test_dir", test]
         return [f"{FOLDER}/sample_model_{name}.py", "--output_dir", tmp_path, *train, *flags]
 
@@ -429,7 +380,7 @@ def test_few_answers_to_learn_from(
     assert (tmp_path / "submission.csv").read_text() == "id,label\nt.1,incorrect\n"
 
 
-def test_real_answers(real_data: Path, tmp_path: Path, succeeds: Check) -> None:
+def test_real_answers(real_data: Path, tmp_path: Path) -> None:
     related = real_data / "related/student_response"
     beetle, sciences = related / "beetle_5way/train/Core", related / "sciEntsBank_3way/train"
     flags = ["--input_dir", beetle, "--output_dir", tmp_path]

@@ -88,9 +88,6 @@ def test_entropy_within_quizzes(example: Example) -> None:
     assert np.array_equal(compute("entropy_within_group", having(data, GroupId=quiz))[0], value)
 
 
-# ---- How the answers depend on ability ----------------------------------------------------------
-
-
 def test_residuals_and_correlations_as_pandas(example: Example) -> None:
     data, table = example
     rows = [rows for _, rows in table.groupby("question")]
@@ -135,12 +132,8 @@ def test_quarters_rise_in_ability(example: Example) -> None:
     shares = counts / counts.sum(axis=1, keepdims=True)
     # A question of slope 2: able students answer it correctly more often.
     assert shares[3, 0] > shares[0, 0] + 0.3
-    assert not qf.option_counts_by_ability(
-        data.take(data.answers.QuestionId != 11), question=11
-    ).any()
-
-
-# ---- What students say, few answers, files ------------------------------------------------------
+    others = data.take(data.answers.QuestionId != 11)
+    assert not qf.option_counts_by_ability(others, question=11).any()
 
 
 def test_confidence() -> None:

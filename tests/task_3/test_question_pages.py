@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import question_features as qf
-from conftest import Says, answers_frame
+from conftest import answers_frame, fails, succeeds
 from page_reading import Page, read_page
 
 REPORT = "task_3/question_report.py"
@@ -17,7 +17,7 @@ FEWER_IS_BETTER = {"worst_distractor", "confidence_missing", "number_of_subjects
 
 
 @pytest.fixture(scope="module")
-def ranked(simulated_kit: Path, succeeds: Says, tmp_path_factory: Any) -> Path:
+def ranked(simulated_kit: Path, tmp_path_factory: Any) -> Path:
     """Return a folder with a ranking of the simulated questions by entropy, and its pages."""
     folder: Path = tmp_path_factory.mktemp("ranked")
     succeeds(["task_3/sample_model_entropy.py", "--output_dir", folder], kit=simulated_kit)
@@ -34,7 +34,6 @@ def ranked(simulated_kit: Path, succeeds: Says, tmp_path_factory: Any) -> Path:
 
 
 def read_ranking(folder: Path) -> pd.Series:
-    """Return the rank of each QuestionId, the best first."""
     table = pd.read_csv(folder / "submission_task_3.csv", index_col="QuestionId")
     return table.ranking.sort_values()
 
@@ -125,9 +124,7 @@ def test_features_are_compared_with_all_questions(simulated_kit: Path, ranked: P
 
 
 @pytest.mark.parametrize(("n_answers", "n_grey"), [(79, 1), (80, 0), (12, 4)])
-def test_bars_of_few_answers_are_grey(
-    n_answers: int, n_grey: int, succeeds: Says, tmp_path: Path
-) -> None:
+def test_bars_of_few_answers_are_grey(n_answers: int, n_grey: int, tmp_path: Path) -> None:
     """A quarter of the students that has fewer than 20; questions 8 and 9 have 99 answers."""
     student = np.r_[:n_answers, :99, :99]
     question, right = np.repeat([7, 8, 9], [n_answers, 99, 99]), student % 2
@@ -154,7 +151,7 @@ def test_bars_of_few_answers_are_grey(
 
 
 def test_pages_need_a_known_question_and_a_ranking(
-    simulated_kit: Path, fails: Says, ranked: Path, tmp_path: Path
+    simulated_kit: Path, ranked: Path, tmp_path: Path
 ) -> None:
     report = [REPORT, "--output_dir", tmp_path / "pages"]
     line = fails([*report, "--submission_dir", tmp_path], kit=simulated_kit)
