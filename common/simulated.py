@@ -22,17 +22,17 @@ def place_simulated(
     """Put simulated files in place of former ones, all or none; `write_tree` writes them below a
     folder and returns what else the marker says; other files there are an `InputError`.
     """
-    former = {path: fingerprint(path) for path in simulated_files(data_dir)}
-    for folder in folders:
-        for path in sorted((data_dir / folder).rglob("*")):
-            if path.is_file() and not path.name.startswith(".") and path not in former:
-                raise InputError(
-                    f"{path}: is not a simulated file and would be overwritten; "
-                    "expected an empty data folder, or give another one with --output_dir"
-                )
     partial = data_dir / ".simulation.partial"
     _claim(partial)
     try:
+        former = {path: fingerprint(path) for path in simulated_files(data_dir)}
+        for folder in folders:
+            for path in sorted((data_dir / folder).rglob("*")):
+                if path.is_file() and not path.name.startswith(".") and path not in former:
+                    raise InputError(
+                        f"{path}: is not a simulated file and would be overwritten; "
+                        "expected an empty data folder, or give another one with --output_dir"
+                    )
         facts = write_tree(partial)
         (partial / _PROCESS).unlink()
         new = {path: fingerprint(path) for path in sorted(partial.rglob("*")) if path.is_file()}
