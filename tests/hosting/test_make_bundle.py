@@ -14,7 +14,6 @@ from itertools import product
 from pathlib import Path
 
 from common import layout
-from common.adaptive.entry_files import ENTRY_FILE as ENTRY_NAME
 
 import bundle_files
 import competition
@@ -27,7 +26,7 @@ from conftest import Run, Says, imported
 from page_reading import Page, read_page
 from run_scripts import ROOT
 from sklearn.metrics import roc_auc_score
-from toy_bundle import ENTRY, fill_in, make_bundles, write_zip
+from toy_bundle import entry, make_bundles, submission_for, write_zip
 
 Make = Callable[..., Path]
 
@@ -75,11 +74,9 @@ def test_scores_refusals_and_pages_are_those_of_the_local_evaluation(
     # Their licence leaves it to their publisher to hand out the official files.
     with zipfile.ZipFile(bundle / PUBLIC) as archive:
         assert archive.namelist() == ["README.md"]
-    right = {}
+    right: dict[str, str] = {}
     for task in (1, 2, 3):
-        name = layout.TEMPLATE_TASK_3 if task == 3 else layout.TEMPLATE_TASK_1_2
-        template = (simulated_kit / "submission_templates" / name).read_text()
-        right[layout.submission_name(task)] = fill_in(template, task)
+        right |= submission_for(simulated_kit / "submission_templates", task)
     cut = {name: text[: text.index("\n", len(text) // 2) + 1] for name, text in right.items()}
     for team, members in {"right": right, "cut": cut}.items():
         path = write_zip(tmp_path / f"handed_in/{team}.zip", members)
@@ -130,9 +127,6 @@ def test_scores_refusals_and_pages_are_those_of_the_local_evaluation(
 def test_an_entry_that_fails_or_cheats_gets_no_score(
     secret: Path, simulated_kit: Path, run: Run, succeeds: Says, tmp_path: Path
 ) -> None:
-    def entry(select: str, update: str = "pass") -> dict[str, str]:
-        return {ENTRY_NAME: ENTRY.format(select=select, update=update)}
-
     keys = f"{tempfile.gettempdir()}/**/key.txt"
     cases = {
         "fails": entry("raise ValueError('x' * 5000)"),
@@ -152,7 +146,7 @@ def test_an_entry_that_fails_or_cheats_gets_no_score(
     page = Page((output / "leaderboard.html").read_text()).text
     assert "raised ValueError" in page and "x" * 400 not in page
     # Its score is the one that the local evaluation gives for its questions and predictions.
-    honest = write_zip(tmp_path / "honest.zip", entry("pass"))
+    honest = write_zip(tmp_path / "honest.zip", entry())
     flags = ("--skip_curve", "--phase", "public", "--output_dir", tmp_path,
              "--input_dir", answers_of(secret, 4, "public").parent)  # fmt: skip
     succeeds(["task_4/local_evaluation.py", honest, *flags], kit=simulated_kit)
@@ -364,10 +358,10 @@ def test_a_bundle_of_ones_own_answers(
     assert "of real students" in (bundle / "pages/overview.md").read_text()
     assert (private / "organiser/students.csv").is_file()
     assert not list(bundle.rglob("task_3_p*")) and not (bundle / "organiser").exists()
-    with zipfile.ZipFile(bundle / PUBLIC) as archive:
-        assert not any("organiser" in member for member in archive.namelist())
-        template = archive.read(f"submission_templates/{layout.TEMPLATE_TASK_1_2}").decode()
-    team = write_zip(tmp_path / "team.zip", {layout.submission_name(1): fill_in(template, 1)})
+    shutil.unpack_archive(bundle / PUBLIC, tmp_path / "public")
+    assert not list((tmp_path / "public").rglob("organiser"))
+    right = submission_for(tmp_path / "public/submission_templates", 1)
+    team = write_zip(tmp_path / "team.zip", right)
     said = succeeds([PLAY, bundle.with_name("bundle.zip"), team, "--output_dir", tmp_path])
     assert "Task 1, public: scored" in said
     # The page tells what is left out, and nothing of the organiser's folders.

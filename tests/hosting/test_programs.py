@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from common import layout
+from common.adaptive.entry_files import ENTRY_FILE
 
 import pytest
 import yaml
@@ -17,15 +18,11 @@ from bundle import read_bundle, score
 from conftest import Says
 from page_reading import read_page
 from run_scripts import run_script
-from toy_bundle import ENTRY, fill_in, make_bundles, write_zip
+from toy_bundle import entry, make_bundles, submission_for, write_zip
 
 RECORD = "played_task_4.json"
 # So that both phases have begun.
 PAST = ("--start", "2020-02-01", "--end", "2020-03-31")
-ENTRY_NAME = "submission_model_task_4.py"
-HONEST = ENTRY.format(select="pass", update="pass")
-# The same, but given other questions than it has asked for it fails: its curve takes no time.
-QUICK = ENTRY.format(select="self.asked = True", update="self.asked")
 
 
 @pytest.fixture(scope="module")
@@ -35,27 +32,25 @@ def bundles(succeeds: Says, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_bundles(succeeds, folder, "--size", "tiny", "--contact", "a@b.org", *PAST).parent
 
 
-def submission_for(bundle: Path, task: int) -> dict[str, str]:
+def valid(bundle: Path, task: int) -> dict[str, str]:
     """Return what is in a valid zip."""
     if task == 4:
-        return {ENTRY_NAME: QUICK}
-    name = layout.TEMPLATE_TASK_3 if task == 3 else layout.TEMPLATE_TASK_1_2
+        # Given other questions than it has asked for it fails: its curve takes no time.
+        return entry("self.asked = True", "self.asked")
     shutil.unpack_archive(bundle / "public_data.zip", bundle.parent / "public_data")
-    template = bundle.parent / "public_data/submission_templates" / name
-    return {layout.submission_name(task): fill_in(template.read_text(), task)}
+    return submission_for(bundle.parent / "public_data/submission_templates", task)
 
 
 class Platform:
-    """A run on the platform: its two steps, in this process, or in one of a Python given.
-
-    The former knows this kit's `common`, not the copy of it that lies beside the programs.
+    """A run on the platform: its two steps, in this process with this kit's `common`, or in one of
+    a Python given, with the copy of it that lies beside the programs.
     """
 
     def __init__(
         self, bundle: Path, task: int, phase: str, files: dict[str, str], python: str = ""
     ) -> None:
-        self.bundle, self.base = bundle, bundle.parent / f"run_{len(list(bundle.parent.iterdir()))}"
-        self.program, self.python = bundle / f"ingestion_program/{phase}/ingest.py", python
+        self.bundle, self.phase, self.python = bundle, phase, python
+        self.base = bundle.parent / f"run_{len(list(bundle.parent.iterdir()))}"
         self.result, self.output = self.base / "input/res", self.base / "output"
         shutil.copytree(bundle / f"reference_data/task_{task}_{phase}", self.base / "input/ref")
         for folder in (self.base / "submitted", self.result):
@@ -66,8 +61,9 @@ class Platform:
 
     def ingest(self) -> str:
         """Run the ingestion program; return what it says on stderr."""
+        program = self.bundle / f"ingestion_program/{self.phase}/ingest.py"
         data = self.bundle / "input_data/task_4"
-        done = self._run(self.program, data, self.base / "submitted", self.result)
+        done = self._run(program, data, self.base / "submitted", self.result)
         self.status["ingestionExitCode"] = done.returncode
         return done.stderr.strip()
 
@@ -136,7 +132,7 @@ def test_where_the_private_answers_are_not_a_submission_is_received(
     bundles: Path, task: int
 ) -> None:
     bundle = bundles / f"bundle_task_{task}"
-    files = submission_for(bundle, task)
+    files = valid(bundle, task)
     run = Platform(bundle, task, "private", files)
     if task == 4:
         assert run.ingest() == ""
@@ -171,7 +167,7 @@ def test_where_the_server_has_them_only_the_archive_tells_the_private_score(
     flags = ("--size", "tiny", "--tasks", 1, 4, "--private_on_server", *PAST)
     served = make_bundles(succeeds, tmp_path, *flags)
     for task in (1, 4):
-        files = submission_for(served, task)
+        files = valid(served, task)
         platform = Platform(served, task, "private", files)
         if task == 4:
             platform.ingest()
@@ -192,7 +188,7 @@ def test_where_the_server_has_them_only_the_archive_tells_the_private_score(
 def test_what_is_handed_on_is_of_no_use_to_a_program_beside_it(bundles: Path) -> None:
     """It may delete metadata.yaml before anybody looks, read the record, write another one."""
     bundle = bundles / "bundle_task_4"
-    run = Platform(bundle, 4, "public", {ENTRY_NAME: HONEST})
+    run = Platform(bundle, 4, "public", entry())
     assert run.ingest() == ""
     record = (run.result / RECORD).read_text()
     honest = run.score()
@@ -215,10 +211,10 @@ def test_what_is_handed_on_is_of_no_use_to_a_program_beside_it(bundles: Path) ->
     assert is_refused(run, "was not played to its end")
     run.status["ingestionExitCode"] = 0
     # Without the files that the platform copies where no program is, it is another submission.
-    (run.result / ENTRY_NAME).rename(run.result / "other.py")
+    (run.result / ENTRY_FILE).rename(run.result / "other.py")
     assert is_refused(run, "is another submission than this one")
     # Replaces it by the record of a better submission, by its own, or by none.
-    other = Platform(bundle, 4, "public", submission_for(bundle, 4))
+    other = Platform(bundle, 4, "public", valid(bundle, 4))
     for text, fault in (
         (record, "is another submission than this one"),
         (record.replace("0.", "1."), "is not signed by the ingestion program"),
@@ -261,7 +257,7 @@ def test_the_programs_need_numpy_and_pandas_alone(plain_python: str, bundles: Pa
     for task in (1, 2, 3, 4):
         bundle, written = bundles / f"bundle_task_{task}", []
         for python in ("", plain_python):
-            run = Platform(bundle, task, "public", submission_for(bundle, task), python)
+            run = Platform(bundle, task, "public", valid(bundle, task), python)
             if task == 4:
                 assert run.ingest() == ""
             done = run.score()
