@@ -73,20 +73,14 @@ def test_a_score_names_code_and_revision_of_what_made_it(
     """The code of the script and its imports; a revision where the script is of the repository."""
     kit = Path(shutil.copytree(split_kit, tmp_path / "kit"))
     git = ["git", "-C", str(kit), "-c", "user.name=a", "-c", "user.email=a@b.c"]
-    for words in (
-        ["init", "-q"],
-        ["add", "task_1", "common/submission.py"],
-        ["commit", "-q", "-m", "first"],
-    ):
-        subprocess.run([*git, *words], check=True)
-    script, own = kit / "task_1/sample_model_majority.py", kit / "task_1/own.py"
-    for edited in (None, kit / "common/submission.py", own):
-        if edited == own:
-            shutil.copyfile(script, own)
-        elif edited:
-            edited.write_text(edited.read_text() + "# Edited.\n")
-        succeeds([own if edited == own else script, "--local"], kit=kit)
+    for words in ("init -q", "add task_1 common/submission.py", "commit -q -m first"):
+        subprocess.run([*git, *words.split()], check=True)
+    script, imported = kit / "task_1/sample_model_majority.py", kit / "common/submission.py"
+    own = Path(shutil.copyfile(script, kit / "task_1/own.py"))
+    for predict in (script, script, own):
+        succeeds([predict, "--local"], kit=kit)
         succeeds(["task_1/local_evaluation.py"], kit=kit)
+        imported.write_text(imported.read_text() + "# Edited.\n")
     lines = read(kit / "data/test_output")
     assert re.fullmatch("[0-9a-f]{12}", lines[0].code)
     assert lines[0].code != lines[1].code
