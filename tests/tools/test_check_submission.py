@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from common import layout
+from common.adaptive.entry_files import ENTRY_FILE
 from common.errors import InputError
 from tools.tasks import task_of
 
 import pytest
 from conftest import Run, Says
 from page_reading import read_page
-from toy_bundle import write_zip
+from toy_bundle import entry, write_zip
 
 ANSWERS = """UserId,QuestionId,IsCorrect,AnswerValue
 1,10,1,4
@@ -175,52 +176,38 @@ def test_rows_that_were_not_asked_for_are_counted_and_named(submit: Submit, tmp_
     assert named in read_page((tmp_path / "scores/scores_task_1.html").read_text()).text
 
 
-ENTRY = """
-import numpy as np
-class Submission:
-    def select_feature(self, masked_data, masked_binary_data, can_query):
-        return can_query.argmax(axis=1)
-    def update_model(self, masked_data, masked_binary_data, can_query):
-        pass
-    def predict(self, masked_data, masked_binary_data):
-        return np.ones(masked_data.shape)
-"""
-FAULTY_ENTRY = """
-import numpy as np
-from common.answers import read_answers
-import model, table, tools.blend
-"""
-# It uses what it finds as an index, as one that embeds the options does.
-FOR_ZEROS = ENTRY.replace(
-    "        pass",
-    "        if masked_data.min() < 0: raise IndexError('index -1 is out of bounds')",
-)
-NAME = "submission_model_task_4.py"
-# Name, files, further flags, and a part of each message that is expected; what the game itself
-# finds is tried in adaptive/test_entry_process.py.
-ENTRIES: list[tuple[Any, ...]] = [
-    ("published style, weights by their rule",
-     {NAME: ENTRY, "model_task_4.pt": "", "w/model_task_4_a.npy": ""}, ""),
-    ("all faults at once",
-     {
-         NAME: FAULTY_ENTRY, "model.py": "class Model:\n    pass\n",
-         "table.py": "rows = [1,\n2\n", "not_imported.py": "import common\n",
-     }, "",
-     f"{NAME}: row 3 imports common, the kit's shared code, which is",
-     f"{NAME}: row 4 imports tools, the kit's shared code, which is",
-     "table.py: row 1 is not Python: '[' was never closed"),
-    ("no method of a name", {NAME: ENTRY.replace("update_model", "learn")}, "",
-     "starting Submission: class Submission has no method update_model"),
-    ("written for zeros", {NAME: FOR_ZEROS}, "--unobserved 0 --targets_queryable"),
-    ("too slow", {NAME: ENTRY}, "--time_limit 0.001", "expected a whole game within 0.001 s"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("entry", ENTRIES, ids=[entry[0] for entry in ENTRIES])
+@pytest.mark.parametrize(
+    ("files", "flags", "expected"),
+    [
+        # Weights are known by their names.
+        ({**entry(), "model_task_4.pt": "", "w/model_task_4_a.npy": ""}, "", []),
+        (
+            {
+                ENTRY_FILE: "from common import io\nimport model, table, tools.blend\n",
+                "model.py": "", "table.py": "rows = [1,\n2\n", "not_imported.py": "import common\n",
+            }, "",
+            [
+                f"{ENTRY_FILE}: row 1 imports common, the kit's shared code, which is",
+                f"{ENTRY_FILE}: row 2 imports tools, the kit's shared code, which is",
+                "table.py: row 1 is not Python: '[' was never closed",
+            ],
+        ),
+        ({ENTRY_FILE: entry()[ENTRY_FILE].replace("update_model", "learn")}, "",
+         ["starting Submission: class Submission has no method update_model"]),
+        # It uses what it finds as an index, as one that embeds the options does.
+        (entry(update="assert seen.min() >= 0"), "--unobserved 0 --targets_queryable", []),
+        (entry(), "--time_limit 0.001", ["expected a whole game within 0.001 s"]),
+    ],
+)  # fmt: skip
 def test_entries_of_task_4(
-    entry: tuple[Any, ...], simulated_kit: Path, tmp_path: Path, run: Run
+    files: dict[str, str],
+    flags: str,
+    expected: list[str],
+    simulated_kit: Path,
+    tmp_path: Path,
+    run: Run,
 ) -> None:
-    _, files, flags, *expected = entry
+    """What the game itself finds is tried in adaptive/test_entry_process.py."""
     path = write_zip(tmp_path / "submission_task_4.zip", files)
     done = run(["-m", "tools.check_submission", path, *flags.split()], kit=simulated_kit)
     lines = done.stderr.splitlines()
