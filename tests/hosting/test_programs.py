@@ -88,9 +88,6 @@ class Platform:
         return subprocess.run(command, cwd=words[0].parent, capture_output=True, text=True)
 
 
-# ---- Phases --------------------------------------------------------------------------------------
-
-
 def test_a_bundle_for_each_task_and_its_own_columns(bundles: Path) -> None:
     names = sorted(path.name for path in bundles.glob("*.zip"))
     parts = ("", "_private")
@@ -163,9 +160,6 @@ def test_where_the_server_has_them_only_the_archive_tells_the_private_score(
     assert "warning: the private answers are in what is uploaded: some servers hand" in said
 
 
-# ---- Task 4 --------------------------------------------------------------------------------------
-
-
 def test_what_is_handed_on_is_of_no_use_to_a_program_beside_it(bundles: Path) -> None:
     """It may delete metadata.yaml before anybody looks, read the record, write another one."""
     bundle = bundles / "bundle_task_4"
@@ -208,9 +202,6 @@ def test_what_is_handed_on_is_of_no_use_to_a_program_beside_it(bundles: Path) ->
     (other.base / "submitted/metadata.yaml").write_text("command: python3 a.py")
     assert "the zip holds metadata.yaml" in other.ingest()
     assert other.score().scores is None
-
-
-# ---- The image -----------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

@@ -164,15 +164,6 @@ def test_what_cannot_be_blended(kit: Path, fails: Says, words: str, expected: st
     assert sorted((kit / "data/test_output").iterdir()) == before
 
 
-# Goes on after Control-C, as the sample models do.
-GOES_ON = """import pathlib, signal, time
-signal.signal(signal.SIGINT, signal.SIG_IGN)
-for number in range(600):
-    pathlib.Path({sign!r}).write_text(str(number))
-    time.sleep(0.05)
-"""
-
-
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
 @pytest.mark.parametrize(
     ("words", "name", "said"),
@@ -187,7 +178,13 @@ def test_what_runs_scripts_and_is_interrupted_leaves_nothing_behind(
 ) -> None:
     """No file, and neither the script nor what that has started."""
     sign, below = tmp_path / "alive", tmp_path / "below.py"
-    below.write_text(GOES_ON.format(sign=str(sign)))
+    # Goes on after Control-C, as the sample models do.
+    below.write_text(f"""import pathlib, signal, time
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+for number in range(600):
+    pathlib.Path({str(sign)!r}).write_text(str(number))
+    time.sleep(0.05)
+""")
     slow = f"import subprocess, sys\nsubprocess.run([sys.executable, {str(below)!r}])\n"
     (kit / "task_1/slow.py").write_text(slow)
     before = sorted((kit / "data/test_output").iterdir())
@@ -207,9 +204,6 @@ def test_what_runs_scripts_and_is_interrupted_leaves_nothing_behind(
     assert sign.read_text() == last
     assert list((tmp_path / "temporary").iterdir()) == []
     assert sorted((kit / "data/test_output").iterdir()) == before
-
-
-# ---- Weights -------------------------------------------------------------------------------------
 
 
 def planted(

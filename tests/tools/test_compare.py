@@ -138,9 +138,6 @@ def test_outcomes_that_are_not_there(
     assert re.search(expected, refused(f"{word} {word} --results {path}"))
 
 
-# ---- Differences -------------------------------------------------------------------------------
-
-
 def kept(right: Any, student: Any, part: Any = None, question: Any = None) -> Outcomes:
     questions = question or range(len(right))
     answers = {"UserId": student, "QuestionId": questions, "truth": 1, "predicted": right}

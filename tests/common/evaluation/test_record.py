@@ -46,9 +46,6 @@ def score(submission: Path, task: int | str = 1, **changes: Any) -> Result:
     return read(submission.parent)[-1]
 
 
-# ---- What a line holds -------------------------------------------------------------------------
-
-
 def test_every_evaluation_appends_a_line(scored_kit: Path, succeeds: Says, tmp_path: Path) -> None:
     first, _, second, third, *_ = read(scored_kit / "data/test_output")
     assert (first.task, first.phase, first.seed, first.simulated) == (1, "local", None, True)
@@ -172,9 +169,6 @@ def test_what_a_notebook_makes_is_called_so(
     origin = made.this_process(tmp_path)
     told = (origin.script, origin.command, origin.model, origin.code)
     assert told == ("notebook", "python notebook", "notebook", "")
-
-
-# ---- Where it goes, and how it is read ---------------------------------------------------------
 
 
 def test_the_record_is_one_for_all_default_folders(tmp_path: Path) -> None:
