@@ -1,6 +1,5 @@
 """Accuracy in groups of answers: intervals that hold, and nothing shown of single answers."""
 
-from common import metrics
 from common.evaluation.breakdown import (
     FEW,
     break_down,
@@ -25,8 +24,6 @@ def test_intervals_grow_with_what_answers_of_a_student_have_in_common() -> None:
     low, high = clustered_intervals(n_right, np.ones((1, 2000)))
     # Independent ones have Wilson's: of 1,500 of 2,000, by the closed form with 1.96.
     assert (low[0], high[0]) == pytest.approx((0.7306, 0.7685), abs=2e-4)
-    error = metrics.clustered_standard_error(n_right[0], np.arange(2000))
-    assert high[0] - low[0] == pytest.approx(2 * 1.96 * error, rel=0.01)
     alike, unlike = np.where(np.arange(50) % 2, 20, 0), np.full(50, 10)
     low, high = clustered_intervals(np.stack([alike, unlike]), np.full((2, 50), 20))
     # 50 answers each given 20 times tell as much as 50 answers; never more than 1,000.
