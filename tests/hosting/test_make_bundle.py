@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 
@@ -28,8 +28,6 @@ from run_scripts import ROOT
 from sklearn.metrics import roc_auc_score
 from toy_bundle import entry, make_bundles, submission_for, write_zip
 
-Make = Callable[..., Path]
-
 # Joined, so that this file, which is part of the starting kit, does not hold it.
 SECRET = " ".join(["nobody", "will", "ever", "guess", "it"])
 PUBLIC = competition.PUBLIC_DATA
@@ -37,16 +35,11 @@ PLAY = "hosting/run_locally.py"
 
 
 @pytest.fixture(scope="module")
-def make(succeeds: Says, tmp_path_factory: pytest.TempPathFactory) -> Make:
-    """Return `make_bundles`, each time in a folder of its own."""
-    return lambda *flags: make_bundles(succeeds, tmp_path_factory.mktemp("bundle"), *flags)
-
-
-@pytest.fixture(scope="module")
-def secret(make: Make) -> Path:
+def secret(succeeds: Says, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a bundle of all tasks from a secret seed, unpacked: only read from it."""
     flags = ("--size", "tiny", "--seed", SECRET, "--start", "2027-02-01", "--end", "2027-03-31")
-    return make(*flags, "--title", "A course: of '27", "--tasks", 1, 2, 3, 4)
+    about = ("--title", "A course: of '27", "--tasks", 1, 2, 3, 4)
+    return make_bundles(succeeds, tmp_path_factory.mktemp("bundle"), *flags, *about)
 
 
 def answers_of(bundle: Path, task: int, phase: str) -> Path:
@@ -66,11 +59,11 @@ def scores_in(output: Path) -> dict[tuple[str, int], float]:
 
 
 def test_scores_refusals_and_pages_are_those_of_the_local_evaluation(
-    make: Make, simulated_kit: Path, run: Run, succeeds: Says, fails: Says, tmp_path: Path
+    simulated_kit: Path, run: Run, succeeds: Says, fails: Says, tmp_path: Path
 ) -> None:
     """Tasks 1 to 3, in one phase or the other, to the last digit; task 4 follows below."""
-    bundle = make("--official", simulated_kit / "data", "--tasks", 1, 2, 3)
-    local = tmp_path / "local"
+    official = ("--official", simulated_kit / "data", "--tasks", 1, 2, 3)
+    bundle, local = make_bundles(succeeds, tmp_path, *official), tmp_path / "local"
     # Their licence leaves it to their publisher to hand out the official files.
     with zipfile.ZipFile(bundle / PUBLIC) as archive:
         assert archive.namelist() == ["README.md"]
@@ -339,18 +332,19 @@ def test_programs_import_only_what_the_image_has(secret: Path) -> None:
         assert others <= {"numpy", "pandas", "pyarrow", "tqdm", "scipy", "sklearn"}
 
 
-def test_the_same_secret_makes_the_same_competition(secret: Path, make: Make) -> None:
-    again = make("--size", "tiny", "--seed", SECRET, "--tasks", 1)
+def test_the_same_secret_makes_the_same_competition(
+    secret: Path, succeeds: Says, tmp_path: Path
+) -> None:
+    again = make_bundles(succeeds, tmp_path, "--size", "tiny", "--seed", SECRET, "--tasks", 1)
     for phase in layout.PHASES:
         answers = answers_of(secret, 1, phase).read_bytes()
         assert answers_of(again, 1, phase).read_bytes() == answers
 
 
-def test_a_bundle_of_ones_own_answers(
-    make: Make, succeeds: Says, simulated_kit: Path, tmp_path: Path
-) -> None:
+def test_a_bundle_of_ones_own_answers(succeeds: Says, simulated_kit: Path, tmp_path: Path) -> None:
     own = simulated_kit / "data/train_data" / layout.TRAIN_TASK_3_4
-    bundle = make("--answers", own, "--min_answers", 0, "--tasks", 1, 2, 4)
+    flags = ("--answers", own, "--min_answers", 0, "--tasks", 1, 2, 4)
+    bundle = make_bundles(succeeds, tmp_path, *flags)
     private = bundle.with_name("bundle_private")
     data_page = (bundle / "pages/data.md").read_text()
     assert "Task 4 has the same questions" in data_page and "of their own" not in data_page
