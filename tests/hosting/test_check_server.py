@@ -66,9 +66,11 @@ def serving(answers: dict[str, Any]) -> Iterator[str]:
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/competitions/1/"
-        server.shutdown()
-        thread.join()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/competitions/1/"
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def test_what_a_stranger_gets_is_said_in_one_line_each(

@@ -128,6 +128,11 @@ score(0.9)
     # So does what a program leaves behind that ends by itself.
     assert play(bundle, tmp_path / "a.zip", source).scores == {"score": 0.9}
     assert ends(int(where.read_text()))
+    # And what runs at Control-C, which no score is made of.
+    interrupt = "import os, signal\nos.kill(os.getppid(), signal.SIGINT)\ntime.sleep(60)"
+    with pytest.raises(KeyboardInterrupt):
+        play(bundle, tmp_path / "a.zip", source + interrupt)
+    assert ends(int(where.read_text()))
 
 
 def test_a_command_that_is_not_there(folder: Path, tmp_path: Path) -> None:
