@@ -1,13 +1,6 @@
 """Reading the pages that the kit writes, as a person does: texts, tables, charts; not their tags.
 
-    page = read_page(path.read_text())
-    page.text                     everything that is to be read, on one line
-    page.headings                 in their order
-    page.table("Confusion matrix").rows
-    page.chart("Calibration").titles
-
-Reading a page checks it: every element closed, no id twice, nothing loaded from elsewhere, no
-script.
+Reading a page checks it: every element closed, no id twice, no script, nothing from elsewhere.
 """
 
 import re
@@ -55,7 +48,7 @@ class Chart:
 
 
 class Page:
-    """A page, read."""
+    """A page, read: `text` is all that is to be read, on one line."""
 
     def __init__(self, html: str) -> None:
         # As XML has it, which does not forgive an element that stays open.

@@ -1,15 +1,13 @@
-"""Bundles for the tests: a tiny one whose scoring program does what the submission says; real ones,
-and what is submitted to them.
-"""
+"""Bundles for the tests: a toy whose scoring program does what a submission says, and real ones."""
 
 import os
 import zipfile
 from collections.abc import Callable, Mapping
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 from common import layout, schema
+from common.adaptive.entry_files import ENTRY_FILE
 
 import yaml
 from competition import Plan, describe
@@ -57,37 +55,19 @@ words.
 """
 
 
-# An entry of task 4 with room for what its methods do besides.
-ENTRY = """
-class Submission:
-    def select_questions(self, seen, right, can_query):
-        {select}
-        return can_query.argmax(axis=1)
-    def update_model(self, seen, right, can_query):
-        {update}
-    def predict(self, seen, right):
-        return right.cumsum(axis=1) % 2
-"""
-
-
-def content() -> dict[str, Any]:
-    """Return what competition.yaml holds: tasks 1, 2 and 4, one page, two submissions of a team."""
+def write_folder(folder: Path, **changes: object) -> Path:
+    """Write the toy as a folder, with other values of some keys of competition.yaml."""
     days = {
         "public": (date(2026, 10, 1), date(2026, 10, 31)),
         "private": (date(2026, 11, 1), date(2026, 12, 1)),
     }
-    plan = Plan((*SCORED,), "Toy challenge", days, "own", "", False)
-    described = yaml.safe_load(describe(plan))
+    described = yaml.safe_load(describe(Plan((*SCORED,), "Toy challenge", days, "own", "", False)))
+    described["pages"] = described["pages"][:1]
     for phase in described["phases"]:
         phase["max_submissions"] = 2
-    masks = [{"title": f"Mask {k}", "sorting": "desc", "precision": 3} for k in (0, 1)]
-    columns = described["leaderboards"][0]["columns"]
-    columns += [{"key": mask["title"].lower().replace(" ", "_"), **mask} for mask in masks]
-    return {**described, "pages": described["pages"][:1]}
-
-
-def write_folder(folder: Path, **changes: object) -> Path:
-    """Write the bundle as a folder, with other values of some keys of competition.yaml."""
+    for k in (0, 1):
+        mask = {"key": f"mask_{k}", "title": f"Mask {k}", "sorting": "desc", "precision": 3}
+        described["leaderboards"][0]["columns"].append(mask)
     command = "python3 /app/program/ingest.py /app/input_data /app/ingested_program /app/output"
     texts = {
         "pages/overview.md": OVERVIEW,
@@ -97,7 +77,7 @@ def write_folder(folder: Path, **changes: object) -> Path:
         "input_data/task_4/students.csv": "UserId",
         "public_data.zip": "",
         "starting_kit.zip": "",
-        "competition.yaml": yaml.safe_dump({**content(), **changes}),
+        "competition.yaml": yaml.safe_dump({**described, **changes}),
     }
     for phase in layout.PHASES:
         texts[f"ingestion_program/{phase}/metadata.yaml"] = f"command: {command}"
@@ -136,12 +116,28 @@ def make_bundles(succeeds: Callable[..., str], folder: Path, *flags: object) -> 
     return folder / "bundle"
 
 
-def fill_in(template: str, task: int) -> str:
-    """Return a valid submission of tasks 1 to 3 for a template."""
-    header, *rows = template.split()
+def entry(select: str = "pass", update: str = "pass") -> dict[str, str]:
+    """Return an entry of task 4, whose methods do something besides."""
+    source = f"""
+class Submission:
+    def select_questions(self, seen, right, can_query):
+        {select}
+        return can_query.argmax(axis=1)
+    def update_model(self, seen, right, can_query):
+        {update}
+    def predict(self, seen, right):
+        return right.cumsum(axis=1) % 2
+"""
+    return {ENTRY_FILE: source}
+
+
+def submission_for(templates: Path, task: int) -> dict[str, str]:
+    """Return what is in a valid zip of task 1, 2 or 3, for a template of a folder."""
+    name = layout.TEMPLATE_TASK_3 if task == 3 else layout.TEMPLATE_TASK_1_2
+    header, *rows = (templates / name).read_text().split()
     if task == 3:
         lines = [header, *(f"{row}{rank}" for rank, row in enumerate(rows, 1))]
     else:
         lines = [f"{header},{schema.PREDICTED_COLUMN[task].name}"]
         lines += [f"{row},{place % (2 * task) + task - 1}" for place, row in enumerate(rows)]
-    return "\n".join([*lines, ""])
+    return {layout.submission_name(task): "\n".join([*lines, ""])}

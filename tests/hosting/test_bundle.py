@@ -58,19 +58,16 @@ def test_a_bundle_is_a_zip_of_what_the_folder_holds(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("members", "fault"),
+    ("name", "fault"),
     [
-        *(
-            ([name], "which leads out of its folder")
-            for name in ("/a", "b/../../a", "..\\a", "C:/a")
-        ),
-        *((names, "cannot be unpacked") for names in (["a", "a/b"], ["x" * 300])),
+        *((name, "which leads out of its folder") for name in ("/a", "b/../../a", "..\\a", "C:/a")),
+        *((name, "cannot be unpacked") for name in ("good/a", "x" * 300)),
     ],
 )
 def test_no_member_leads_out_of_the_folder_or_has_a_name_that_cannot_be_written(
-    members: list[str], fault: str, tmp_path: Path
+    name: str, fault: str, tmp_path: Path
 ) -> None:
-    path = write_zip(tmp_path / "a.zip", {"good": "x", **dict.fromkeys(members, "y")})
+    path = write_zip(tmp_path / "a.zip", {"good": "x", name: "y"})
     with pytest.raises(InputError, match=fault):
         zips.unpack(path, tmp_path / "out", 100)
     assert not (tmp_path / "a").exists()
@@ -78,9 +75,8 @@ def test_no_member_leads_out_of_the_folder_or_has_a_name_that_cannot_be_written(
 
 
 def test_a_zip_bomb_is_not_unpacked(tmp_path: Path) -> None:
-    path = tmp_path / "bomb.zip"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("zeros", bytes(1_000_001))
+    zeros = {"zeros": "\0" * 1_000_001}
+    path = write_zip(tmp_path / "bomb.zip", zeros, method=zipfile.ZIP_DEFLATED)
     with pytest.raises(InputError, match=r"unpacks to 1,000,001 bytes, expected at most 1,000,000"):
         zips.unpack(path, tmp_path / "out", 1_000_000)
     assert not (tmp_path / "out").exists()

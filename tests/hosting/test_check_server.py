@@ -3,9 +3,10 @@
 import json
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
-import pytest
 from conftest import Run, Says
 
 SCRIPT = "hosting/check_server.py"
@@ -39,24 +40,22 @@ CLOSED = {
 }
 
 
-@pytest.fixture
-def server() -> Iterator[ThreadingHTTPServer]:
-    """Return a server of this machine that answers as its attribute `answers` says."""
+@contextmanager
+def serving(answers: dict[str, Any]) -> Iterator[str]:
+    """Return the address of a competition on a server of this machine that answers so."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             assert "Cookie" not in self.headers and "Authorization" not in self.headers
-            answer = self.server.answers.get(self.path, 404)  # type: ignore[attr-defined]
+            answer = answers.get(self.path, 404)
             if isinstance(answer, int):
                 self.send_error(answer)
                 return
             self.send_response(302 if isinstance(answer, str) else 200)
             if isinstance(answer, str):
                 self.send_header("Location", answer)
-                answer = b""
-            is_page = isinstance(answer, bytes) and answer.startswith(b"<")
-            self.send_header("Content-Type", "text/html" if is_page else "application/zip")
             body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+            self.send_header("Content-Type", "text/html" if body[:1] == b"<" else "application/zip")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
@@ -64,20 +63,21 @@ def server() -> Iterator[ThreadingHTTPServer]:
         def log_message(self, *_: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as own:
-        thread = threading.Thread(target=own.serve_forever)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
         thread.start()
-        yield own
-        own.shutdown()
-        thread.join()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/competitions/1/"
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def test_what_a_stranger_gets_is_said_in_one_line_each(
-    server: ThreadingHTTPServer, run: Run, succeeds: Says
+    run: Run, succeeds: Says, fails: Says
 ) -> None:
-    url = f"http://127.0.0.1:{server.server_port}/competitions/1/"
-    server.answers = OPEN  # type: ignore[attr-defined]
-    done = run([SCRIPT, url])
+    with serving(OPEN) as url:
+        done = run([SCRIPT, url])
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout.splitlines() == [
         "the competition: everybody reads what it is: Toy challenge",
@@ -90,23 +90,18 @@ def test_what_a_stranger_gets_is_said_in_one_line_each(
         "Private: list of leading submissions: nothing",
         "open: 2 of these should not be; keep private answers off this server",
     ]
-    server.answers = CLOSED  # type: ignore[attr-defined]
-    said = succeeds([SCRIPT, f"{url}?secret_key=x#/pages"]).splitlines()
-    assert said == ["the competition: refused (404)"]
-    said = succeeds([SCRIPT, url]).splitlines()
+    with serving(CLOSED) as url:
+        said = succeeds([SCRIPT, f"{url}?secret_key=x#/pages"]).splitlines()
+        assert said == ["the competition: refused (404)"]
+        said = succeeds([SCRIPT, url]).splitlines()
     assert said[1:3] == [
         "Public: Task 1, public: the scoring program: refused (404)",
         "Public: Task 1, public: the answers: refused (a page instead, as of a login)",
     ]
     assert "Public: what was submitted: refused (403)" in said
     assert said[-1] == "closed: a stranger gets no answers, and no submissions"
-
-
-def test_an_address_that_is_none(server: ThreadingHTTPServer, fails: Says) -> None:
     expected = "expected an address such as https://SERVER/competitions/NUMBER/"
     assert expected in fails([SCRIPT, "example.org/competitions/1"])
-    port = server.server_port
-    server.shutdown()
-    server.socket.close()
-    line = fails([SCRIPT, f"http://127.0.0.1:{port}/competitions/1/"])
-    assert f"127.0.0.1:{port}/api/competitions/1/: cannot be reached (" in line
+    # Nobody answers there any more.
+    address = url.replace("/competitions", "/api/competitions")
+    assert f"{address}: cannot be reached (" in fails([SCRIPT, url])

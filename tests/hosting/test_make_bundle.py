@@ -4,15 +4,16 @@ import hashlib
 import io
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 from common import layout
-from common.adaptive.entry_files import ENTRY_FILE as ENTRY_NAME
 
 import bundle_files
 import competition
@@ -25,9 +26,7 @@ from conftest import Run, Says, imported
 from page_reading import Page, read_page
 from run_scripts import ROOT
 from sklearn.metrics import roc_auc_score
-from toy_bundle import ENTRY, fill_in, make_bundles, write_zip
-
-Make = Callable[..., Path]
+from toy_bundle import entry, make_bundles, submission_for, write_zip
 
 # Joined, so that this file, which is part of the starting kit, does not hold it.
 SECRET = " ".join(["nobody", "will", "ever", "guess", "it"])
@@ -36,16 +35,11 @@ PLAY = "hosting/run_locally.py"
 
 
 @pytest.fixture(scope="module")
-def make(succeeds: Says, tmp_path_factory: pytest.TempPathFactory) -> Make:
-    """Return `make_bundles`, each time in a folder of its own."""
-    return lambda *flags: make_bundles(succeeds, tmp_path_factory.mktemp("bundle"), *flags)
-
-
-@pytest.fixture(scope="module")
-def secret(make: Make) -> Path:
+def secret(succeeds: Says, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a bundle of all tasks from a secret seed, unpacked: only read from it."""
     flags = ("--size", "tiny", "--seed", SECRET, "--start", "2027-02-01", "--end", "2027-03-31")
-    return make(*flags, "--title", "A course: of '27", "--tasks", 1, 2, 3, 4)
+    about = ("--title", "A course: of '27", "--tasks", 1, 2, 3, 4)
+    return make_bundles(succeeds, tmp_path_factory.mktemp("bundle"), *flags, *about)
 
 
 def answers_of(bundle: Path, task: int, phase: str) -> Path:
@@ -65,25 +59,21 @@ def scores_in(output: Path) -> dict[tuple[str, int], float]:
 
 
 def test_scores_refusals_and_pages_are_those_of_the_local_evaluation(
-    make: Make, simulated_kit: Path, run: Run, succeeds: Says, fails: Says, tmp_path: Path
+    simulated_kit: Path, run: Run, succeeds: Says, fails: Says, tmp_path: Path
 ) -> None:
     """Tasks 1 to 3, in one phase or the other, to the last digit; task 4 follows below."""
-    bundle = make("--official", simulated_kit / "data", "--tasks", 1, 2, 3)
-    local = tmp_path / "local"
+    official = ("--official", simulated_kit / "data", "--tasks", 1, 2, 3)
+    bundle, local = make_bundles(succeeds, tmp_path, *official), tmp_path / "local"
     # Their licence leaves it to their publisher to hand out the official files.
     with zipfile.ZipFile(bundle / PUBLIC) as archive:
         assert archive.namelist() == ["README.md"]
-    right = {}
+    right: dict[str, str] = {}
     for task in (1, 2, 3):
-        name = layout.TEMPLATE_TASK_3 if task == 3 else layout.TEMPLATE_TASK_1_2
-        template = (simulated_kit / "submission_templates" / name).read_text()
-        right[layout.submission_name(task)] = fill_in(template, task)
+        right |= submission_for(simulated_kit / "submission_templates", task)
     cut = {name: text[: text.index("\n", len(text) // 2) + 1] for name, text in right.items()}
     for team, members in {"right": right, "cut": cut}.items():
-        write_zip(tmp_path / f"handed_in/{team}.zip", members)
-        for name, text in members.items():
-            (tmp_path / team).mkdir(exist_ok=True)
-            (tmp_path / team / name).write_text(text)
+        path = write_zip(tmp_path / f"handed_in/{team}.zip", members)
+        shutil.unpack_archive(path, tmp_path / team)
     for phase, tasks in (("public", (1, 3)), ("private", (2,))):
         if phase == "private":
             nested = {f"a/{name}": text for name, text in right.items()}
@@ -114,12 +104,10 @@ def test_scores_refusals_and_pages_are_those_of_the_local_evaluation(
     expected = read_page((local / "scores_task_1_public.html").read_text())
     pages = [read_page(path.read_text()) for path in (tmp_path / "public/details").iterdir()]
     (page,) = (page for page in pages if page.headings == expected.headings)
-    # The first says where the files lie.
-    shown = [table.rows for table in page.tables[1:]]
-    assert shown == [table.rows for table in expected.tables[1:]] and len(shown) > 3
-    drawn = [chart.texts for chart in page.charts]
-    assert drawn == [chart.texts for chart in expected.charts]
-    told = " ".join([page.text, *(text for chart in drawn for text in chart)])
+    # The first table says where the files lie.
+    assert page.tables[1:] == expected.tables[1:] and len(page.tables) > 4
+    assert page.charts == expected.charts
+    told = f"{page.text} {page.charts}"
     for part in ("From simulated answers", "best possible", "Confusion matrix", "By difficulty",
                  "no other answer in the quiz known", "Pupil premium"):  # fmt: skip
         assert part in told, part
@@ -132,9 +120,6 @@ def test_scores_refusals_and_pages_are_those_of_the_local_evaluation(
 def test_an_entry_that_fails_or_cheats_gets_no_score(
     secret: Path, simulated_kit: Path, run: Run, succeeds: Says, tmp_path: Path
 ) -> None:
-    def entry(select: str, update: str = "pass") -> dict[str, str]:
-        return {ENTRY_NAME: ENTRY.format(select=select, update=update)}
-
     keys = f"{tempfile.gettempdir()}/**/key.txt"
     cases = {
         "fails": entry("raise ValueError('x' * 5000)"),
@@ -154,7 +139,7 @@ def test_an_entry_that_fails_or_cheats_gets_no_score(
     page = Page((output / "leaderboard.html").read_text()).text
     assert "raised ValueError" in page and "x" * 400 not in page
     # Its score is the one that the local evaluation gives for its questions and predictions.
-    honest = write_zip(tmp_path / "honest.zip", entry("pass"))
+    honest = write_zip(tmp_path / "honest.zip", entry())
     flags = ("--skip_curve", "--phase", "public", "--output_dir", tmp_path,
              "--input_dir", answers_of(secret, 4, "public").parent)  # fmt: skip
     succeeds(["task_4/local_evaluation.py", honest, *flags], kit=simulated_kit)
@@ -213,26 +198,6 @@ def test_no_seed_marker_or_answers_are_among_them(
 PAIR = ["UserId", "QuestionId"]
 
 
-def read_given(given: dict[str, bytes], name: str) -> pd.DataFrame:
-    """Read a file of the public data."""
-    return pd.read_csv(io.BytesIO(given[f"{PUBLIC}/{name}"]))
-
-
-def test_hidden_answers_are_nowhere_else(secret: Path, given: dict[str, bytes]) -> None:
-    known = read_given(given, f"train_data/{layout.TRAIN_TASK_1_2}")
-    trained = read_given(given, f"train_data/{layout.TRAIN_TASK_3_4}")
-    for phase in layout.PHASES:
-        hidden = pd.read_csv(answers_of(secret, 1, phase))
-        assert len(hidden) and hidden.merge(known, on=PAIR).empty
-        examined = pd.read_csv(answers_of(secret, 4, phase))
-        assert not examined["UserId"].isin(trained["UserId"]).any()
-    # A phase does not know the answers of the other.
-    for task in (1, 2):
-        name = layout.answers_name(task, "private")
-        other = pd.read_csv(answers_of(secret, task, "public").with_name(name))
-        assert list(other) == ["QuestionId", "UserId"]
-
-
 def tables_in(content: bytes, name: str) -> Iterator[tuple[str, pd.DataFrame]]:
     """Return the tables in a file, or in the files of a zip, with their names."""
     if name.endswith(".zip"):
@@ -248,13 +213,15 @@ def test_what_is_uploaded_holds_no_private_answer(secret: Path) -> None:
     archive = secret.with_name("bundle.zip").read_bytes()
     tables = [*tables_in(archive, "bundle.zip")]
     assert len(tables) > 12
-    private = {task: pd.read_csv(answers_of(secret, task, "private")) for task in (1, 2, 3, 4)}
     for name, table in tables:
         if {*PAIR} <= set(table) and {"IsCorrect", "AnswerValue"} & set(table):
             # Tasks 3 and 4 have questions and students of their own.
-            tasks = (1, 2) if re.search("task_[12]", name) else (4,)
-            assert all(private[task][PAIR].merge(table).empty for task in tasks), name
-            assert tasks != (4,) or not set(table["UserId"]) & set(private[4]["UserId"]), name
+            tasks, key = ((1, 2), PAIR) if re.search("task_[12]", name) else ((4,), PAIR[:1])
+            # What participants get holds none of the public phase either.
+            is_kept = name.startswith(("reference_data", "ingestion_program"))
+            for task, phase in product(tasks, ["private"] if is_kept else layout.PHASES):
+                hidden = pd.read_csv(answers_of(secret, task, phase))
+                assert len(hidden) and hidden[key].merge(table[key]).empty, name
     # Nor as lines of a file of any kind: a value beside its ids.
     lines = set()
     for path in filter(Path.is_file, secret.rglob("*")):
@@ -271,7 +238,8 @@ def test_nothing_in_the_order_of_the_files_tells_the_answers(
     secret: Path, given: dict[str, bytes]
 ) -> None:
     """Numbers of answers and rows of the template are as good as a coin at ranking the answers."""
-    template = read_given(given, f"submission_templates/{layout.TEMPLATE_TASK_1_2}")
+    content = given[f"{PUBLIC}/submission_templates/{layout.TEMPLATE_TASK_1_2}"]
+    template = pd.read_csv(io.BytesIO(content))
     hidden = pd.read_csv(answers_of(secret, 1, "private"))
     row = hidden.merge(template[PAIR].reset_index(), "left", validate="one_to_one")["index"]
     right = hidden["IsCorrect"]
@@ -300,9 +268,7 @@ def test_the_starting_kit_is_this_kit(given: dict[str, bytes]) -> None:
         assert inside == {name for name in tracked if not name.startswith(others)}
 
 
-def test_what_an_organiser_keeps_in_the_kit_stays_there(
-    tmp_path: Path,
-) -> None:
+def test_what_an_organiser_keeps_in_the_kit_stays_there(tmp_path: Path) -> None:
     kept = ("my_class.csv", "seed.txt", "bundle/organiser/students.csv", "data/my_class.csv",
             "data/test_data/key.txt", "hosting/bundle.zip", "handed_in/team/model.py",
             "bundle/scoring_program/score.py", "data/metadata/a.py", "task_1/.seed.md",
@@ -366,18 +332,19 @@ def test_programs_import_only_what_the_image_has(secret: Path) -> None:
         assert others <= {"numpy", "pandas", "pyarrow", "tqdm", "scipy", "sklearn"}
 
 
-def test_the_same_secret_makes_the_same_competition(secret: Path, make: Make) -> None:
-    again = make("--size", "tiny", "--seed", SECRET, "--tasks", 1)
+def test_the_same_secret_makes_the_same_competition(
+    secret: Path, succeeds: Says, tmp_path: Path
+) -> None:
+    again = make_bundles(succeeds, tmp_path, "--size", "tiny", "--seed", SECRET, "--tasks", 1)
     for phase in layout.PHASES:
         answers = answers_of(secret, 1, phase).read_bytes()
         assert answers_of(again, 1, phase).read_bytes() == answers
 
 
-def test_a_bundle_of_ones_own_answers(
-    make: Make, succeeds: Says, simulated_kit: Path, tmp_path: Path
-) -> None:
+def test_a_bundle_of_ones_own_answers(succeeds: Says, simulated_kit: Path, tmp_path: Path) -> None:
     own = simulated_kit / "data/train_data" / layout.TRAIN_TASK_3_4
-    bundle = make("--answers", own, "--min_answers", 0, "--tasks", 1, 2, 4)
+    flags = ("--answers", own, "--min_answers", 0, "--tasks", 1, 2, 4)
+    bundle = make_bundles(succeeds, tmp_path, *flags)
     private = bundle.with_name("bundle_private")
     data_page = (bundle / "pages/data.md").read_text()
     assert "Task 4 has the same questions" in data_page and "of their own" not in data_page
@@ -385,10 +352,10 @@ def test_a_bundle_of_ones_own_answers(
     assert "of real students" in (bundle / "pages/overview.md").read_text()
     assert (private / "organiser/students.csv").is_file()
     assert not list(bundle.rglob("task_3_p*")) and not (bundle / "organiser").exists()
-    with zipfile.ZipFile(bundle / PUBLIC) as archive:
-        assert not any("organiser" in member for member in archive.namelist())
-        template = archive.read(f"submission_templates/{layout.TEMPLATE_TASK_1_2}").decode()
-    team = write_zip(tmp_path / "team.zip", {layout.submission_name(1): fill_in(template, 1)})
+    shutil.unpack_archive(bundle / PUBLIC, tmp_path / "public")
+    assert not list((tmp_path / "public").rglob("organiser"))
+    right = submission_for(tmp_path / "public/submission_templates", 1)
+    team = write_zip(tmp_path / "team.zip", right)
     said = succeeds([PLAY, bundle.with_name("bundle.zip"), team, "--output_dir", tmp_path])
     assert "Task 1, public: scored" in said
     # The page tells what is left out, and nothing of the organiser's folders.
@@ -417,8 +384,6 @@ def test_a_bundle_of_ones_own_answers(
     ],
 )
 def test_wrong_flags(flags: list[str], message: str, fails: Says, tmp_path: Path) -> None:
-    given = [flag.format(tmp=tmp_path) for flag in flags]
-    if "--output" not in given:
-        given += ["--output", str(tmp_path / "bundle.zip")]
+    given = [flag.format(tmp=tmp_path) for flag in ["--output", "{tmp}/bundle.zip", *flags]]
     assert message in fails(["hosting/make_bundle.py", *given])
     assert list(tmp_path.iterdir()) == []

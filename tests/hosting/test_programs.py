@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from common import layout
+from common.adaptive.entry_files import ENTRY_FILE
 
 import pytest
 import yaml
@@ -17,15 +18,11 @@ from bundle import read_bundle, score
 from conftest import Says
 from page_reading import read_page
 from run_scripts import run_script
-from toy_bundle import ENTRY, fill_in, make_bundles, write_zip
+from toy_bundle import entry, make_bundles, submission_for, write_zip
 
 RECORD = "played_task_4.json"
 # So that both phases have begun.
 PAST = ("--start", "2020-02-01", "--end", "2020-03-31")
-ENTRY_NAME = "submission_model_task_4.py"
-HONEST = ENTRY.format(select="pass", update="pass")
-# The same, but given other questions than it has asked for it fails: its curve takes no time.
-QUICK = ENTRY.format(select="self.asked = True", update="self.asked")
 
 
 @pytest.fixture(scope="module")
@@ -35,27 +32,25 @@ def bundles(succeeds: Says, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_bundles(succeeds, folder, "--size", "tiny", "--contact", "a@b.org", *PAST).parent
 
 
-def submission_for(bundle: Path, task: int) -> dict[str, str]:
+def valid(bundle: Path, task: int) -> dict[str, str]:
     """Return what is in a valid zip."""
     if task == 4:
-        return {ENTRY_NAME: QUICK}
-    name = layout.TEMPLATE_TASK_3 if task == 3 else layout.TEMPLATE_TASK_1_2
+        # Given other questions than it has asked for it fails: its curve takes no time.
+        return entry("self.asked = True", "self.asked")
     shutil.unpack_archive(bundle / "public_data.zip", bundle.parent / "public_data")
-    template = bundle.parent / "public_data/submission_templates" / name
-    return {layout.submission_name(task): fill_in(template.read_text(), task)}
+    return submission_for(bundle.parent / "public_data/submission_templates", task)
 
 
 class Platform:
-    """A run on the platform: its two steps, in this process, or in one of a Python given.
-
-    The former knows this kit's `common`, not the copy of it that lies beside the programs.
+    """A run on the platform: its two steps, in this process with this kit's `common`, or in one of
+    a Python given, with the copy of it that lies beside the programs.
     """
 
     def __init__(
         self, bundle: Path, task: int, phase: str, files: dict[str, str], python: str = ""
     ) -> None:
-        self.bundle, self.base = bundle, bundle.parent / f"run_{len(list(bundle.parent.iterdir()))}"
-        self.program, self.python = bundle / f"ingestion_program/{phase}/ingest.py", python
+        self.bundle, self.phase, self.python = bundle, phase, python
+        self.base = bundle.parent / f"run_{len(list(bundle.parent.iterdir()))}"
         self.result, self.output = self.base / "input/res", self.base / "output"
         shutil.copytree(bundle / f"reference_data/task_{task}_{phase}", self.base / "input/ref")
         for folder in (self.base / "submitted", self.result):
@@ -63,11 +58,13 @@ class Platform:
             for name, text in files.items():
                 (folder / name).write_text(text)
         self.status: dict[str, Any] = {"exitCode": None, "ingestionExitCode": None}
+        self.said = self.ingest() if task == 4 else ""
 
     def ingest(self) -> str:
         """Run the ingestion program; return what it says on stderr."""
+        program = self.bundle / f"ingestion_program/{self.phase}/ingest.py"
         data = self.bundle / "input_data/task_4"
-        done = self._run(self.program, data, self.base / "submitted", self.result)
+        done = self._run(program, data, self.base / "submitted", self.result)
         self.status["ingestionExitCode"] = done.returncode
         return done.stderr.strip()
 
@@ -86,25 +83,9 @@ class Platform:
     def _run(self, *words: Path) -> "subprocess.CompletedProcess[str]":
         if not self.python:
             return run_script(words, kit=words[0].parent)
-        hidden = {"PYTHONPATH", "RUN_LOCALLY", "PYTHONDONTWRITEBYTECODE"}
-        environment = {name: value for name, value in os.environ.items() if name not in hidden}
-        command = [self.python, *map(str, words)]
-        return subprocess.run(
-            command, cwd=words[0].parent, env=environment, capture_output=True, text=True
-        )
-
-
-def score_locally(bundle: Path, task: int, phase: str, files: dict[str, str]) -> dict[str, float]:
-    """Return the scores by the local runner, with the private part beside the bundle."""
-    private = bundle.with_name(f"{bundle.name}_private.zip")
-    shutil.rmtree(bundle.parent / "read", ignore_errors=True)
-    whole = read_bundle(bundle, bundle.parent / "read", private)
-    (of_task,) = (t for t in whole.tasks.values() if t.name == f"Task {task}, {phase}")
-    path = write_zip(bundle.parent / "handed_in/a.zip", files)
-    return score(path, of_task, whole, 600).scores
-
-
-# ---- Phases --------------------------------------------------------------------------------------
+        # Without variables such as PYTHONPATH.
+        command = [self.python, "-E", *map(str, words)]
+        return subprocess.run(command, cwd=words[0].parent, capture_output=True, text=True)
 
 
 def test_a_bundle_for_each_task_and_its_own_columns(bundles: Path) -> None:
@@ -136,12 +117,10 @@ def test_where_the_private_answers_are_not_a_submission_is_received(
     bundles: Path, task: int
 ) -> None:
     bundle = bundles / f"bundle_task_{task}"
-    files = submission_for(bundle, task)
+    files = valid(bundle, task)
     run = Platform(bundle, task, "private", files)
-    if task == 4:
-        assert run.ingest() == ""
     done = run.score()
-    assert (done.error, done.scores) == ("", {"received": 1.0})
+    assert (run.said, done.error, done.scores) == ("", "", {"received": 1.0})
     assert "Received, and complete." in done.page.text
     # Nor is anything received before the phase begins.
     settings = run.base / "input/ref/settings.json"
@@ -151,18 +130,13 @@ def test_where_the_private_answers_are_not_a_submission_is_received(
     assert (done.error, done.scores) == (f"error: {expected}", None)
     # What the organiser will not be able to score is refused at once.
     ((name, text),) = files.items()
+    wrong, expected = "\n".join(text.splitlines()[:-2]), "are missing"
     if task == 4:
         wrong, expected = text.replace("return right", "return 1 / 0, right"), "ZeroDivisionError"
-    else:
-        wrong, expected = "\n".join(text.splitlines()[:-2]), "are missing"
     run = Platform(bundle, task, "private", {name: wrong})
-    said = run.ingest() if task == 4 else ""
     done = run.score()
     assert expected in done.error and expected in done.page.text and "\n" not in done.error
-    assert not said or said == done.error
-    # The private part makes it whole; below, of tasks 1 and 4.
-    if task == 3:
-        assert score_locally(bundle, task, "private", files)["score"] > 0
+    assert run.said == (done.error if task == 4 else "")
 
 
 def test_where_the_server_has_them_only_the_archive_tells_the_private_score(
@@ -170,14 +144,14 @@ def test_where_the_server_has_them_only_the_archive_tells_the_private_score(
 ) -> None:
     flags = ("--size", "tiny", "--tasks", 1, 4, "--private_on_server", *PAST)
     served = make_bundles(succeeds, tmp_path, *flags)
+    whole = read_bundle(served, tmp_path / "read", tmp_path / "bundle_private.zip")
+    tasks = {task.name: task for task in whole.tasks.values()}
     for task in (1, 4):
-        files = submission_for(served, task)
-        platform = Platform(served, task, "private", files)
-        if task == 4:
-            platform.ingest()
-        done = platform.score()
+        files = valid(served, task)
+        done = Platform(served, task, "private", files).score()
         assert "Received, and complete." in done.page.text
-        local = score_locally(served, task, "private", files)
+        path = write_zip(tmp_path / "a.zip", files)
+        local = score(path, tasks[f"Task {task}, private"], whole, 600).scores
         assert {name: done.scores[f"private_{name}"] for name in local} == local
         assert local["score"] > 0 and f"{local['score']:.2f}" not in done.page.text
         columns = yaml.safe_load((served / "competition.yaml").read_text())["leaderboards"][0]
@@ -186,14 +160,10 @@ def test_where_the_server_has_them_only_the_archive_tells_the_private_score(
     assert "warning: the private answers are in what is uploaded: some servers hand" in said
 
 
-# ---- Task 4 --------------------------------------------------------------------------------------
-
-
 def test_what_is_handed_on_is_of_no_use_to_a_program_beside_it(bundles: Path) -> None:
     """It may delete metadata.yaml before anybody looks, read the record, write another one."""
     bundle = bundles / "bundle_task_4"
-    run = Platform(bundle, 4, "public", {ENTRY_NAME: HONEST})
-    assert run.ingest() == ""
+    run = Platform(bundle, 4, "public", entry())
     record = (run.result / RECORD).read_text()
     honest = run.score()
     # Reads it: scores and counts, fewer numbers than there are students, no prediction.
@@ -215,10 +185,10 @@ def test_what_is_handed_on_is_of_no_use_to_a_program_beside_it(bundles: Path) ->
     assert is_refused(run, "was not played to its end")
     run.status["ingestionExitCode"] = 0
     # Without the files that the platform copies where no program is, it is another submission.
-    (run.result / ENTRY_NAME).rename(run.result / "other.py")
+    (run.result / ENTRY_FILE).rename(run.result / "other.py")
     assert is_refused(run, "is another submission than this one")
     # Replaces it by the record of a better submission, by its own, or by none.
-    other = Platform(bundle, 4, "public", submission_for(bundle, 4))
+    other = Platform(bundle, 4, "public", valid(bundle, 4))
     for text, fault in (
         (record, "is another submission than this one"),
         (record.replace("0.", "1."), "is not signed by the ingestion program"),
@@ -232,9 +202,6 @@ def test_what_is_handed_on_is_of_no_use_to_a_program_beside_it(bundles: Path) ->
     (other.base / "submitted/metadata.yaml").write_text("command: python3 a.py")
     assert "the zip holds metadata.yaml" in other.ingest()
     assert other.score().scores is None
-
-
-# ---- The image -----------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -261,11 +228,9 @@ def test_the_programs_need_numpy_and_pandas_alone(plain_python: str, bundles: Pa
     for task in (1, 2, 3, 4):
         bundle, written = bundles / f"bundle_task_{task}", []
         for python in ("", plain_python):
-            run = Platform(bundle, task, "public", submission_for(bundle, task), python)
-            if task == 4:
-                assert run.ingest() == ""
+            run = Platform(bundle, task, "public", valid(bundle, task), python)
             done = run.score()
-            assert done.scores and done.error == ""
+            assert done.scores and run.said == done.error == ""
             written.append((run.output / "scores.json").read_bytes())
         assert written[0] == written[1]
         assert bool(done.page.tables) == (task != 3)

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from common import layout
+from common.adaptive.entry_files import ENTRY_FILE
 from common.errors import InputError
 from tools.tasks import task_of
 
 import pytest
 from conftest import Run, Says
 from page_reading import read_page
-from toy_bundle import write_zip
+from toy_bundle import entry, write_zip
 
 ANSWERS = """UserId,QuestionId,IsCorrect,AnswerValue
 1,10,1,4
@@ -40,14 +41,6 @@ Submitted = tuple[int, str, list[str]]
 Submit = Callable[[str, int, str, str | bytes], Submitted]
 
 
-def good(task: int, *changes: tuple[str, str]) -> str:
-    text = GOOD[task]
-    for old, new in changes:
-        assert old in text
-        text = text.replace(old, new)
-    return text
-
-
 def zipped(name: str, content: str) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -58,23 +51,21 @@ def zipped(name: str, content: str) -> bytes:
 # Name, task, content, and a part of each message that is expected.
 CASES: list[tuple[Any, ...]] = [
     # The values and the rows
-    ("options beyond 1 to 4", 2, good(2, ("2,10,4", "2,10,0"), ("2,12,1", "2,12,5")),
-     "column 'AnswerValue': row 4 is '0'; row 5 is '5', expected a whole number from 1 to 4"),
+    ("options beyond 1 to 4", 2, GOOD[2].replace("10,4", "10,0").replace("12,1", "12,5"),
+     "column 'AnswerValue': row 2 is '0'; row 4 is '0'; row 5 is '5', expected a whole number fro"),
     ("everything at once", 1,
-     good(1, ("1,10,1\n", ""), ("2,10,1", "2,10,maybe"), ("2,12,0", "2,12")) + "1,11,0\n9,9,1\n",
+     "UserId,QuestionId,IsCorrect\n1,11,0\n2,10,maybe\n2,12\n3,11,0\n3,12,1\n1,11,0\n9,9,1\n",
      "row 4 has 2 columns, expected 3: '2,12'; is the file cut off?",
      "column 'IsCorrect': row 3 is 'maybe'",
      "row 7 repeats row 2: UserId 1 and QuestionId 11",
      "2 of 6 pairs are missing, first UserId 1 and QuestionId 10; UserId 2 and QuestionId 1",
      "1 rows hold pairs that are not in {reference}, first row 8 with UserId 9 and Questio"),
     # The ranking
-    ("ranks from 0", 3, "QuestionId,ranking\n20,2\n21,0\n22,3\n23,1\n",
-     "column 'ranking': row 3 is '0', expected a whole number from 1 to 2147483647"),
-    ("rank too large", 3, good(3, ("22,4", "22,5")),
+    ("ranks from 0 or left empty", 3, "QuestionId,ranking\n20,2\n21,0\n22,\n23,1\n",
+     "'ranking': row 3 is '0'; row 4 is empty, expected a whole number from 1 to 2147483647"),
+    ("rank too large", 3, GOOD[3].replace("22,4", "22,5"),
      "column 'ranking': row 4 is 5 (1 such rows), expected every rank from 1 to 4 once"),
-    ("ranks left empty", 3, RANKING_TEMPLATE,
-     "row 2 is empty; row 3 is empty; row 4 is empty and 1 more rows"),
-    ("question twice and one unknown", 3, good(3, ("23,2", "21,2"), ("22,4", "77,4")),
+    ("question twice and one unknown", 3, "QuestionId,ranking\n20,3\n21,1\n77,4\n21,2\n",
      "column 'QuestionId': row 5 repeats 21 of row 3, expected each once",
      "column 'QuestionId': row 4 is 77, which is not in the template",
      "2 of 4 QuestionIds are missing, first 22, 23, expected every QuestionId of the templ"),
@@ -82,11 +73,11 @@ CASES: list[tuple[Any, ...]] = [
     ("zip of another task", 2, zipped("submission_task_1.csv", GOOD[1]),
      "holds submission_task_1.csv, expected only submission_task_2.csv",
      "submission_task_1.csv: column 'AnswerValue' is missing"),
-    ("folder in the zip", 1, zipped("entry/submission_task_1.csv", good(1, ("2,10,1", "2,10,2"))),
-     "holds a folder (entry/submission_task_1.csv), expected only submission_task_1.csv",
+    ("folder in the zip", 1, zipped("a/submission_task_1.csv", GOOD[1].replace("2,10,1", "2,10,2")),
+     "holds a folder (a/submission_task_1.csv), expected only submission_task_1.csv",
      "column 'IsCorrect': row 4 is '2'"),
     ("faults inside the zip", 3,
-     zipped("submission_task_3.csv", good(3, ("22,4", "22,2"), ("20,3", "20,x"))),
+     zipped("submission_task_3.csv", "QuestionId,ranking\n20,x\n21,1\n22,2\n23,2\n"),
      "a.zip/submission_task_3.csv: column 'ranking': row 2 is 'x'",
      "row 5 repeats rank 2 (1 such rows) and rank 3 is missing, expected every rank from 1 t"),
 ]  # fmt: skip
@@ -185,52 +176,38 @@ def test_rows_that_were_not_asked_for_are_counted_and_named(submit: Submit, tmp_
     assert named in read_page((tmp_path / "scores/scores_task_1.html").read_text()).text
 
 
-ENTRY = """
-import numpy as np
-class Submission:
-    def select_feature(self, masked_data, masked_binary_data, can_query):
-        return can_query.argmax(axis=1)
-    def update_model(self, masked_data, masked_binary_data, can_query):
-        pass
-    def predict(self, masked_data, masked_binary_data):
-        return np.ones(masked_data.shape)
-"""
-FAULTY_ENTRY = """
-import numpy as np
-from common.answers import read_answers
-import model, table, tools.blend
-"""
-# It uses what it finds as an index, as one that embeds the options does.
-FOR_ZEROS = ENTRY.replace(
-    "        pass",
-    "        if masked_data.min() < 0: raise IndexError('index -1 is out of bounds')",
-)
-NAME = "submission_model_task_4.py"
-# Name, files, further flags, and a part of each message that is expected; what the game itself
-# finds is tried in adaptive/test_entry_process.py.
-ENTRIES: list[tuple[Any, ...]] = [
-    ("published style, weights by their rule",
-     {NAME: ENTRY, "model_task_4.pt": "", "w/model_task_4_a.npy": ""}, ""),
-    ("all faults at once",
-     {
-         NAME: FAULTY_ENTRY, "model.py": "class Model:\n    pass\n",
-         "table.py": "rows = [1,\n2\n", "not_imported.py": "import common\n",
-     }, "",
-     f"{NAME}: row 3 imports common, the kit's shared code, which is",
-     f"{NAME}: row 4 imports tools, the kit's shared code, which is",
-     "table.py: row 1 is not Python: '[' was never closed"),
-    ("no method of a name", {NAME: ENTRY.replace("update_model", "learn")}, "",
-     "starting Submission: class Submission has no method update_model"),
-    ("written for zeros", {NAME: FOR_ZEROS}, "--unobserved 0 --targets_queryable"),
-    ("too slow", {NAME: ENTRY}, "--time_limit 0.001", "expected a whole game within 0.001 s"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("entry", ENTRIES, ids=[entry[0] for entry in ENTRIES])
+@pytest.mark.parametrize(
+    ("files", "flags", "expected"),
+    [
+        # Weights are known by their names.
+        ({**entry(), "model_task_4.pt": "", "w/model_task_4_a.npy": ""}, "", []),
+        (
+            {
+                ENTRY_FILE: "from common import io\nimport model, table, tools.blend\n",
+                "model.py": "", "table.py": "rows = [1,\n2\n", "not_imported.py": "import common\n",
+            }, "",
+            [
+                f"{ENTRY_FILE}: row 1 imports common, the kit's shared code, which is",
+                f"{ENTRY_FILE}: row 2 imports tools, the kit's shared code, which is",
+                "table.py: row 1 is not Python: '[' was never closed",
+            ],
+        ),
+        ({ENTRY_FILE: entry()[ENTRY_FILE].replace("update_model", "learn")}, "",
+         ["starting Submission: class Submission has no method update_model"]),
+        # It uses what it finds as an index, as one that embeds the options does.
+        (entry(update="assert seen.min() >= 0"), "--unobserved 0 --targets_queryable", []),
+        (entry(), "--time_limit 0.001", ["expected a whole game within 0.001 s"]),
+    ],
+)  # fmt: skip
 def test_entries_of_task_4(
-    entry: tuple[Any, ...], simulated_kit: Path, tmp_path: Path, run: Run
+    files: dict[str, str],
+    flags: str,
+    expected: list[str],
+    simulated_kit: Path,
+    tmp_path: Path,
+    run: Run,
 ) -> None:
-    _, files, flags, *expected = entry
+    """What the game itself finds is tried in adaptive/test_entry_process.py."""
     path = write_zip(tmp_path / "submission_task_4.zip", files)
     done = run(["-m", "tools.check_submission", path, *flags.split()], kit=simulated_kit)
     lines = done.stderr.splitlines()

@@ -6,6 +6,7 @@ import statistics
 import tempfile
 from pathlib import Path
 
+from common.adaptive.entry_files import ENTRY_FILE
 from common.evaluation import outcomes
 from common.evaluation.record import read_results
 
@@ -48,11 +49,6 @@ def always(kit: Path, task: int, value: int, flag: str | None = None) -> str:
     column = {1: "IsCorrect", 2: "AnswerValue"}[task]
     (kit / name).write_text(ENTRY.format(**told, column=column))
     return name
-
-
-def change(path: Path, old: str, new: str) -> None:
-    assert old in path.read_text()
-    path.write_text(path.read_text().replace(old, new))
 
 
 def files_of(kit: Path) -> set[str]:
@@ -121,15 +117,14 @@ def faulty_kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) ->
     """Return a kit with entries that fail, each in its way: nothing is ever written there."""
     kit = Path(shutil.copytree(simulated_kit, tmp_path_factory.mktemp("faulty") / "kit"))
     (kit / "task_1/my_silence.py").touch()
-    entry = kit / always(kit, 1, 1)
-    change(entry, "in asked)]", "in asked[:1])]")
-    entry.rename(kit / "task_1/my_gap.py")
+    gap = (kit / always(kit, 1, 1)).read_text().replace("in asked)]", "in asked[:1])]")
+    (kit / "task_1/my_gap.py").write_text(gap)
     (kit / "task_4/my_fault").mkdir()
     for name in ("task_1/my_fault.py", "task_4/my_fault/train_model.py"):
         (kit / name).write_text("raise RuntimeError('it broke')\n")
     shutil.copytree(kit / "task_4/numpy", kit / "task_4/my_breach")
-    ask = "self.model.select(can_query)"
-    change(kit / "task_4/my_breach/submission_model_task_4.py", ask, f"{ask} * 0 - 1")
+    breach, ask = kit / "task_4/my_breach" / ENTRY_FILE, "self.model.select(can_query)"
+    breach.write_text(breach.read_text().replace(ask, f"{ask} * 0 - 1"))
     return kit
 
 
@@ -141,13 +136,8 @@ def faulty_kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) ->
         ("task_1/my_gap.py", r"my_gap.py: fold 1: submission_task_1.csv: \d+ of \d+ pairs are mi"),
         ("task_1/sample_model_majority.py -- --nonsense 1", "unrecognized arguments: --nons"),
         *(
-            (f"task_1/my_gap.py -- --dimensions 2 {flag}", f"^'{flag.split()[0]}' after --: says w")
-            for flag in (
-                "--input_dir data/train_data",
-                "--train_data=train_task_1_2.csv",
-                "--train",
-                "--local",
-            )
+            (f"task_1/my_gap.py -- --dimensions 2 {flag}", f"^'{flag}' after --: says w")
+            for flag in ("--input_dir", "--train_data=train_task_1_2.csv", "--train", "--local")
         ),
         ("task_4/my_fault -- --more_train_data valid_task_4.csv", "^'--more_train_data' after --"),
         ("task_1/my_gap.py --metadata_dir gone", "gone: not found, expected a folder of metadata"),

@@ -43,10 +43,6 @@ SCRIPTS = [
 ]
 
 
-def model_of(script: Path) -> str:
-    return script.stem.removeprefix("sample_model_")
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     path = tmp_path / "task_1"
@@ -58,12 +54,8 @@ def folder(tmp_path: Path) -> Path:
 
 def test_the_copy_has_the_new_name_everywhere(folder: Path) -> None:
     assert new_entry.copy_model(folder, "simple", "my_idea").read_text() == COPY
-    for old, new, text, expected in (
-        ("long_name", "x", "long_name.py   a", "x.py           a"),
-        ("x", "long_name", "x.py  a", "long_name.py  a"),
-        ("old", "new", "old and old", "new and new"),
-    ):
-        assert new_entry.rename(text, old, new) == expected
+    assert new_entry.rename("x.py  a", "x", "long_name") == "long_name.py  a"
+    assert new_entry.rename("old and old", "old", "new") == "new and new"
     # A docstring of one line.
     text = new_entry.copy_model(folder, "other", "other_idea").read_text()
     assert text.startswith('"""Task 1, other_idea: say here in one line what it does.\n')
@@ -92,33 +84,25 @@ def test_names_that_would_do_harm() -> None:
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_every_sample_model_can_be_copied(script: Path, tmp_path: Path) -> None:
-    """The copy names its source once; its block can be replaced, its header's commands run it.
-
-    What stands after the block of a task's model uses of its names only those that it promises.
-    """
+    """After the block to replace, of its names only those are used that it promises."""
     task, folder = script.parent.relative_to(layout.ROOT).as_posix(), tmp_path / script.parent.name
     is_related, split = task in new_entry.find_challenges(), script.with_name("local_data_split.py")
     folder.mkdir()
     for path in filter(Path.exists, (script, split)):
         shutil.copy(path, folder)
-    name = f"my_{model_of(script)}"
-    copy = new_entry.copy_model(folder, model_of(script), name)
+    model = script.stem.removeprefix("sample_model_")
+    name = f"my_{model}"
+    copy = new_entry.copy_model(folder, model, name)
     text = copy.read_text()
     assert text.count(script.stem) == 1
     title = record.title_of(folder.name if is_related else int(task[-1])).partition(":")[0]
     assert text.startswith(f'"""{title}, {name}: say here')
-    listed = [command for command, _ in new_entry.commands(task, copy)]
+    listed = "\n".join(command for command, _ in new_entry.commands(task, copy))
     for called in (f"python {task}/{name}.py", f"python {task}/local_evaluation.py"):
-        assert any(command.startswith(called) for command in listed)
-    n_splits = sum("local_data_split.py" in command for command in listed)
-    assert n_splits == (is_related and split.exists())
-    begin, end = (
-        text[: text.index(mark)].count("\n") + 1
-        for mark in (
-            "---- The model: replace this block by your own. -",
-            "---- End of the model. -",
-        )
-    )
+        assert f"\n{called}" in f"\n{listed}"
+    assert listed.count("local_data_split.py") == (is_related and split.exists())
+    marks = ("---- The model: replace this block by your own. -", "---- End of the model. -")
+    begin, end = (text[: text.index(mark)].count("\n") + 1 for mark in marks)
     promised = re.findall(r"`(\w+)`", text.splitlines()[begin].partition("Out")[2])
     names = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)]
     stored = [node for node in names if isinstance(node.ctx, ast.Store)]

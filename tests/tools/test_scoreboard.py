@@ -7,7 +7,7 @@ from typing import Any
 
 from common.evaluation.record import Result
 from tools import scoreboard
-from tools.scoreboard import Row, Table
+from tools.scoreboard import Row
 
 import pytest
 from conftest import Run
@@ -21,20 +21,16 @@ SCOREBOARD = ["-m", "tools.scoreboard", "--results"]
 IDEA = "idea --n_dimensions 8"
 
 
-def tables_of(*results: Result) -> list[Table]:
-    return scoreboard.make_tables(results)
-
-
 def text_of(*results: Result) -> str:
-    return scoreboard.as_text(tables_of(*results))
+    return scoreboard.as_text(scoreboard.make_tables(results))
 
 
 def page_of(*results: Result) -> Page:
-    return read_page(scoreboard.as_page(tables_of(*results)))
+    return read_page(scoreboard.as_page(scoreboard.make_tables(results)))
 
 
 def rows_of(*results: Result) -> list[Row]:
-    (table,) = tables_of(*results)
+    (table,) = scoreboard.make_tables(results)
     return table.rows
 
 
@@ -92,7 +88,7 @@ def test_what_differs_is_never_in_one_table() -> None:
         *(replace(RESULT, **exam), replace(RESULT, task=2), replace(RESULT, **FOLDS)),
         *(RESULT, replace(RESULT, simulated=False)),
     ]
-    tables = tables_of(*results)
+    tables = scoreboard.make_tables(results)
     simulated = [f"{table.title}: {table.kind}" for table in tables if table.simulated]
     one, four = "Task 1: right or wrong: accuracy", "Task 4: ten questions for each student"
     assert [table.title for table in tables[:2]] == ["Task 1: right or wrong", "Science exam"]
@@ -188,8 +184,8 @@ def test_the_page_shows_every_score_once_in_a_table_and_a_chart() -> None:
     scores = ((1, 0.71, DAYS[1]), (2, 0.69, DAYS[3]), (5, 0.73, DAYS[2]))
     results = [replace(seeded("idea", *score), **private) for score in scores]
     results += [replace(RESULT, **private), replace(RESULT, task=2, model="<script>", options={})]
-    html = scoreboard.as_page(tables_of(*results))
-    assert html == scoreboard.as_page(tables_of(*results[::-1]))
+    html = scoreboard.as_page(scoreboard.make_tables(results))
+    assert html == scoreboard.as_page(scoreboard.make_tables(results[::-1]))
     assert read_page(html).table("Task 1").rows == [
         ["winner of 2020 (published)", "0.7729", "", "", ""],
         [IDEA, "0.7100 ± 0.0200", "3", "3.0", "2026-01-04"],

@@ -22,7 +22,7 @@ FILES = {
 40,7,103,1,1,1
 """,
     # Question 20: three of five right. Question 30: two of four, and option 4 as often as 3. The
-    # others are not asked for. Of all 16 answers twelve are right, and seven are option 1.
+    # others are not asked for. Of all 13 answers nine are right; four are option 1, four option 4.
     "data/train.csv": """QuestionId,UserId,AnswerId,IsCorrect,CorrectAnswer,AnswerValue
 20,7,0,1,2,2
 20,8,1,1,2,2
@@ -37,9 +37,6 @@ FILES = {
 51,5,10,1,1,1
 52,5,11,1,1,1
 53,5,12,1,1,1
-51,6,13,1,1,1
-52,6,14,1,1,1
-53,6,15,1,1,1
 """,
     # Student 5 answered 3 (training) and 101 in quiz 11; quiz 12 is known from others alone.
     QUIZ_FILE: """AnswerId,QuizId
@@ -133,16 +130,11 @@ def test_numbers_belong_to_the_group_that_begins_there(folder: Path) -> None:
     assert [*pairs["Age in years on 2019-09-01"]] == expected
 
 
-def scored(facts: PairFacts, right: list[bool], folder: Path, n_times: int = 1) -> pd.DataFrame:
-    """Return the pairs, each several times, so that they are enough to be shown."""
-    asked = pd.read_csv(folder / "data/valid.csv")["QuestionId"]
-    pairs = facts.pairs.assign(QuestionId=asked, right=right)
-    return pd.concat([pairs] * n_times, ignore_index=True)
-
-
 def test_subjects_and_students_are_joined(folder: Path) -> None:
     facts = read(folder, 1)
-    pairs = scored(facts, [True, False, False, True], folder, 20)
+    pairs = facts.pairs.assign(QuestionId=[20, 30, 20, 40], right=[True, False, False, True])
+    # Each several times, so that they are enough to be shown.
+    pairs = pd.concat([pairs] * 20, ignore_index=True)
     parts = {title: groups for title, _, groups in break_down(pairs, facts.subjects)}
     parts |= break_down_students(pairs)
     assert [
@@ -168,34 +160,31 @@ def test_subjects_and_students_are_joined(folder: Path) -> None:
             {"12": (1, 1, 0), "13": (1, 2, 0.5), "not known": (1, 1, 1)},
         ),
     ]  # fmt: skip
-    # Of the subjects that are lost with only the most specific of each question count.
-    lost = most_lost(scored(facts, [False, True, False, True], folder, 20), facts.subjects)
+    # Half of all answers are wrong, and of those to question 20, with which nothing is lost; of the
+    # subjects only the most specific of each question count.
     columns = ["name", "about", "n_answers", "n_wrong", "lost"]
-    assert [row for table in lost for row in table[columns].itertuples(index=False, name=None)] == [
-        (20, "Adding", 40, 40, 20),
-        ("Adding", "Number", 60, 40, 10),
+    lost = [row for table in most_lost(pairs, facts.subjects) for row in table[columns].to_numpy()]
+    assert [[*row] for row in lost] == [
+        [30, "Adding, Solving", 20, 20, 10],
+        ["Adding", "Number", 60, 40, 10],
+        ["Solving", "Algebra", 20, 20, 10],
     ]
 
 
 def test_rare_subjects_go_together(folder: Path) -> None:
-    """Twelve of 15 are named, most answers first; a question counts in those that are named, or
-    once in the others.
-    """
+    """Twelve of 15 are named, most answers first; a question counts in those, or once in others."""
     pairs = [f"{100 + k},{student},0,1,1,1\n" for k in range(14) for student in range(20 - k)]
-    header = FILES["data/valid.csv"].splitlines(keepends=True)[0]
+    header = "QuestionId,UserId,AnswerId,IsCorrect,CorrectAnswer,AnswerValue\n"
     (folder / "data/valid.csv").write_text(header + "".join(pairs))
+    subjects = [f"{200 + k},Subject {k},1,1\n" for k in range(15)]
     more = {12: ", 214", 13: ", 200"}
-    for name, lines in (
-        ("subject_metadata", [f"{200 + k},Subject {k},1,1\n" for k in range(15)]),
-        (
-            "question_metadata_task_1_2",
-            [f'{100 + k},"[1, {200 + k}{more.get(k, "")}]"\n' for k in range(14)],
-        ),
-    ):
-        path = folder / f"metadata/{name}.csv"
+    questions = [f'{100 + k},"[1, {200 + k}{more.get(k, "")}]"\n' for k in range(14)]
+    for name, lines in (("subject", subjects), ("question", questions)):
+        (path,) = (folder / "metadata").glob(f"{name}_*.csv")
         path.write_text(path.read_text() + "".join(lines))
     facts = read(folder, 1)
-    parts = break_down(scored(facts, [True] * len(pairs), folder), facts.subjects)
+    asked = [int(pair[:3]) for pair in pairs]
+    parts = break_down(facts.pairs.assign(QuestionId=asked, right=True), facts.subjects)
     (groups,) = (groups for title, _, groups in parts if title == "By subject")
     named = [(f"Subject {k}", 27 if k == 0 else 20 - k) for k in range(12)]
     assert [*groups["n_answers"].items()] == [*named, ("other subjects", 8)]
