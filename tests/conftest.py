@@ -37,8 +37,7 @@ if hasattr(signal, "SIGHUP"):
 
 # So that tests can import the modules that lie beside scripts, as these do.
 sys.path += [str(ROOT / "data"), str(ROOT / "hosting"), str(ROOT / "task_3"), str(ROOT / "task_4")]
-# Of `run`, of `succeeds` and `fails`, and of the fixture `write`.
-Run = Callable[..., Done]
+# Of `succeeds` and `fails`, and of the fixture `write`.
 Says = Callable[..., str]
 Write = Callable[[str, str | bytes], Path]
 
@@ -84,24 +83,6 @@ def fails(arguments: Sequence[object], **options: Any) -> str:
     assert lines[0].startswith("error: ")
     assert "score" not in done.stdout
     return lines[0].removeprefix("error: ")
-
-
-# What may be imported can be asked for as a fixture too.
-
-
-@pytest.fixture(scope="session", name="run")
-def run_fixture() -> Run:
-    return run
-
-
-@pytest.fixture(scope="session", name="succeeds")
-def succeeds_fixture() -> Says:
-    return succeeds
-
-
-@pytest.fixture(scope="session", name="fails")
-def fails_fixture() -> Says:
-    return fails
 
 
 def copy_kit(destination: Path) -> Path:

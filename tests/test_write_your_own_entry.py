@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pytest
-from conftest import ROOT, Says, Write, blocks, commands, run_as_on
+from conftest import ROOT, Write, blocks, commands, run_as_on, succeeds
 
 GUIDE = ROOT / "WRITE_YOUR_OWN_ENTRY.md"
 
@@ -74,9 +74,7 @@ def test_the_guide_leads_from_scored_samples_to_checked_zips(
             assert set(named) <= set(printed), command
 
 
-def test_the_block_on_metadata_makes_the_majority_model_better(
-    tiny_kit: Path, succeeds: Says
-) -> None:
+def test_the_block_on_metadata_makes_the_majority_model_better(tiny_kit: Path) -> None:
     _, flags, prediction = blocks(GUIDE, "diff")
     (block,) = blocks(GUIDE, "python")
     text = (tiny_kit / "task_1/sample_model_majority.py").read_text(encoding="utf-8")

@@ -2,7 +2,7 @@
 
 import os
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from common.adaptive.entry_files import ENTRY_FILE
 
 import yaml
 from competition import Plan, describe
+from conftest import succeeds
 
 # Which file each task's scoring program reads.
 SCORED = {1: "submission_task_1.csv", 2: "submission_task_2.csv", 4: "played"}
@@ -106,7 +107,7 @@ def write_zip(
     return path
 
 
-def make_bundles(succeeds: Callable[..., str], folder: Path, *flags: object) -> Path:
+def make_bundles(folder: Path, *flags: object) -> Path:
     """Make real bundles in a folder and unpack all that are written; return where bundle.zip is."""
     said = succeeds(["hosting/make_bundle.py", *flags, "--output", folder / "bundle.zip"])
     (folder / "said.txt").write_text(said)

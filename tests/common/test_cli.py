@@ -8,7 +8,7 @@ from pathlib import Path
 from common import layout
 
 import pytest
-from conftest import Run, Says
+from conftest import fails, run, succeeds
 
 MODEL = """
 from common import cli, run_log
@@ -60,12 +60,12 @@ PATHS = [
 
 
 @pytest.mark.parametrize(("flags", "metadata", "output"), PATHS)
-def test_paths(kit: Path, succeeds: Says, flags: str, metadata: str | None, output: str) -> None:
+def test_paths(kit: Path, flags: str, metadata: str | None, output: str) -> None:
     words = succeeds(["model.py", *flags.split()], kit=kit, cwd=kit).split()
     assert [kit / word for word in words] == [kit / str(metadata), kit / output]
 
 
-def test_a_model_that_reads_no_metadata_gets_none(kit: Path, run: Run, succeeds: Says) -> None:
+def test_a_model_that_reads_no_metadata_gets_none(kit: Path) -> None:
     (kit / "model.py").write_text(MODEL.format(reads_metadata=False))
     assert succeeds(["model.py"], kit=kit).startswith("None ")
     done = run(["model.py", "--metadata_dir", kit], kit=kit)
@@ -93,9 +93,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("flags", "expected"), FAULTS)
-def test_what_cannot_be_is_reported_before_any_work(
-    kit: Path, fails: Says, flags: str, expected: str
-) -> None:
+def test_what_cannot_be_is_reported_before_any_work(kit: Path, flags: str, expected: str) -> None:
     assert expected in fails(["model.py", *flags.split()], kit=kit, cwd=kit)
 
 
@@ -119,7 +117,7 @@ NOT_WRITTEN = [
 
 @pytest.mark.parametrize(("command", "file", "expected"), NOT_WRITTEN)
 def test_no_command_writes_over_what_it_reads_or_scores_on(
-    scored_kit: Path, fails: Says, tmp_path: Path, command: str, file: str, expected: str
+    scored_kit: Path, tmp_path: Path, command: str, file: str, expected: str
 ) -> None:
     (tmp_path / "scoreboard.html").touch()
     before = {path: path.stat().st_mtime_ns for path in (scored_kit / "data").rglob("*")}
@@ -146,7 +144,7 @@ ODD_COMMANDS = [
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such names")
 def test_odd_names_are_shown_and_never_sent_to_the_terminal(
-    scored_kit: Path, succeeds: Says, tmp_path: Path
+    scored_kit: Path, tmp_path: Path
 ) -> None:
     shutil.copyfile(scored_kit / "1_majority.csv", tmp_path / f"{ODD}.csv")
     start = {"event": "start", "command": [f"{ODD}.py"], "options": {}}
@@ -175,9 +173,7 @@ def test_odd_names_are_shown_and_never_sent_to_the_terminal(
         "data/download.py --archive",
     ],
 )
-def test_a_link_in_a_circle_is_refused(
-    scored_kit: Path, fails: Says, tmp_path: Path, command: str
-) -> None:
+def test_a_link_in_a_circle_is_refused(scored_kit: Path, tmp_path: Path, command: str) -> None:
     (tmp_path / "loop.csv").symlink_to("loop.csv")
     line = fails([*command.split(), tmp_path / "loop.csv"], kit=scored_kit, cwd=tmp_path)
     assert str(tmp_path / "loop.csv") in line

@@ -13,7 +13,7 @@ from common import io, layout, made, simulated
 from common.errors import InputError
 
 import pytest
-from conftest import Run, Says
+from conftest import fails, run, succeeds
 from hypothesis import given
 from hypothesis import strategies as st
 from page_reading import read_page
@@ -22,9 +22,7 @@ GENERATOR = "related_challenges/cloze/generate_sample.py"
 HEADER = "QuestionId,UserId,AnswerId,IsCorrect,CorrectAnswer,AnswerValue\n"
 
 
-def test_each_group_of_tasks_is_judged_by_its_own_files(
-    tiny_kit: Path, succeeds: Says, fails: Says
-) -> None:
+def test_each_group_of_tasks_is_judged_by_its_own_files(tiny_kit: Path) -> None:
     """Real files of tasks 3/4 beside simulated ones make no score of task 1 real, or vice versa."""
     train = ["task_4/numpy/train_model.py", "--local"]
     for command in ("task_1/local_data_split.py", "task_4/local_data_split.py"):
@@ -54,9 +52,7 @@ def test_each_group_of_tasks_is_judged_by_its_own_files(
     assert [json.loads(line)["simulated"] for line in lines] == [True, False]
 
 
-def test_a_stale_template_is_refused_and_the_command_mends_it(
-    tiny_kit: Path, succeeds: Says, fails: Says
-) -> None:
+def test_a_stale_template_is_refused_and_the_command_mends_it(tiny_kit: Path) -> None:
     submission = tiny_kit / "submissions/submission_task_1.zip"
     model = ["task_1/sample_model_majority.py"]
     succeeds(model, kit=tiny_kit)
@@ -78,9 +74,7 @@ def test_a_stale_template_is_refused_and_the_command_mends_it(
     succeeds(model, kit=tiny_kit)
 
 
-def test_files_of_two_splits_are_never_used_together(
-    tiny_kit: Path, succeeds: Says, fails: Says, tmp_path: Path
-) -> None:
+def test_files_of_two_splits_are_never_used_together(tiny_kit: Path, tmp_path: Path) -> None:
     """A kill between two renames leaves the training answers of one split with files of another."""
     folder = tiny_kit / "data/test_input"
     model = ["task_1/sample_model_majority.py", "--local"]
@@ -110,7 +104,7 @@ def test_files_of_two_splits_are_never_used_together(
         "[" * 100_000,
     ],
 )
-def test_a_marker_never_reaches_outside_its_folder(tmp_path: Path, run: Run, marker: str) -> None:
+def test_a_marker_never_reaches_outside_its_folder(tmp_path: Path, marker: str) -> None:
     outside = tmp_path / "outside.csv"
     outside.write_text("mine\n")
     digest = str(made.fingerprint(outside)["sha256"])

@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import Says, Write
+from conftest import Write, fails, succeeds
 
 Split = Callable[..., list[Path]]
 
 
 @pytest.fixture
-def split(succeeds: Says) -> Split:
+def split() -> Split:
     """Run the split of a task; return the files written."""
 
     def run(task: int, train: Path, folder: Path, seed: int = 0) -> list[Path]:
@@ -72,7 +72,7 @@ def test_students_file(split: Split, train: Path, tmp_path: Path) -> None:
     assert train_path.read_text().splitlines()[1:] == [row for row in rows if row not in held_out]
 
 
-def test_what_cannot_be_split(train: Path, write: Write, fails: Says, tmp_path: Path) -> None:
+def test_what_cannot_be_split(train: Path, write: Write, tmp_path: Path) -> None:
     # A split never overwrites what it splits.
     official = train.rename(tmp_path / "train_task_1_2.csv")
     before = official.read_bytes()

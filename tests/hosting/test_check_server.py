@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from conftest import Run, Says
+from conftest import fails, run, succeeds
 
 SCRIPT = "hosting/check_server.py"
 FILES = ("scoring_program", "reference_data")
@@ -73,9 +73,7 @@ def serving(answers: dict[str, Any]) -> Iterator[str]:
             thread.join()
 
 
-def test_what_a_stranger_gets_is_said_in_one_line_each(
-    run: Run, succeeds: Says, fails: Says
-) -> None:
+def test_what_a_stranger_gets_is_said_in_one_line_each() -> None:
     with serving(OPEN) as url:
         done = run([SCRIPT, url])
     assert (done.returncode, done.stderr) == (1, "")

@@ -22,7 +22,7 @@ import pandas as pd
 import pytest
 import yaml
 from bundle import read_bundle
-from conftest import Run, Says, imported
+from conftest import fails, imported, run, succeeds
 from page_reading import Page, read_page
 from run_scripts import ROOT
 from sklearn.metrics import roc_auc_score
@@ -35,11 +35,11 @@ PLAY = "hosting/run_locally.py"
 
 
 @pytest.fixture(scope="module")
-def secret(succeeds: Says, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def secret(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a bundle of all tasks from a secret seed, unpacked: only read from it."""
     flags = ("--size", "tiny", "--seed", SECRET, "--start", "2027-02-01", "--end", "2027-03-31")
     about = ("--title", "A course: of '27", "--tasks", 1, 2, 3, 4)
-    return make_bundles(succeeds, tmp_path_factory.mktemp("bundle"), *flags, *about)
+    return make_bundles(tmp_path_factory.mktemp("bundle"), *flags, *about)
 
 
 def answers_of(bundle: Path, task: int, phase: str) -> Path:
@@ -59,11 +59,11 @@ def scores_in(output: Path) -> dict[tuple[str, int], float]:
 
 
 def test_scores_refusals_and_pages_are_those_of_the_local_evaluation(
-    simulated_kit: Path, run: Run, succeeds: Says, fails: Says, tmp_path: Path
+    simulated_kit: Path, tmp_path: Path
 ) -> None:
     """Tasks 1 to 3, in one phase or the other, to the last digit; task 4 follows below."""
     official = ("--official", simulated_kit / "data", "--tasks", 1, 2, 3)
-    bundle, local = make_bundles(succeeds, tmp_path, *official), tmp_path / "local"
+    bundle, local = make_bundles(tmp_path, *official), tmp_path / "local"
     # Their licence leaves it to their publisher to hand out the official files.
     with zipfile.ZipFile(bundle / PUBLIC) as archive:
         assert archive.namelist() == ["README.md"]
@@ -118,7 +118,7 @@ def test_scores_refusals_and_pages_are_those_of_the_local_evaluation(
 
 
 def test_an_entry_that_fails_or_cheats_gets_no_score(
-    secret: Path, simulated_kit: Path, run: Run, succeeds: Says, tmp_path: Path
+    secret: Path, simulated_kit: Path, tmp_path: Path
 ) -> None:
     keys = f"{tempfile.gettempdir()}/**/key.txt"
     cases = {
@@ -332,19 +332,17 @@ def test_programs_import_only_what_the_image_has(secret: Path) -> None:
         assert others <= {"numpy", "pandas", "pyarrow", "tqdm", "scipy", "sklearn"}
 
 
-def test_the_same_secret_makes_the_same_competition(
-    secret: Path, succeeds: Says, tmp_path: Path
-) -> None:
-    again = make_bundles(succeeds, tmp_path, "--size", "tiny", "--seed", SECRET, "--tasks", 1)
+def test_the_same_secret_makes_the_same_competition(secret: Path, tmp_path: Path) -> None:
+    again = make_bundles(tmp_path, "--size", "tiny", "--seed", SECRET, "--tasks", 1)
     for phase in layout.PHASES:
         answers = answers_of(secret, 1, phase).read_bytes()
         assert answers_of(again, 1, phase).read_bytes() == answers
 
 
-def test_a_bundle_of_ones_own_answers(succeeds: Says, simulated_kit: Path, tmp_path: Path) -> None:
+def test_a_bundle_of_ones_own_answers(simulated_kit: Path, tmp_path: Path) -> None:
     own = simulated_kit / "data/train_data" / layout.TRAIN_TASK_3_4
     flags = ("--answers", own, "--min_answers", 0, "--tasks", 1, 2, 4)
-    bundle = make_bundles(succeeds, tmp_path, *flags)
+    bundle = make_bundles(tmp_path, *flags)
     private = bundle.with_name("bundle_private")
     data_page = (bundle / "pages/data.md").read_text()
     assert "Task 4 has the same questions" in data_page and "of their own" not in data_page
@@ -383,7 +381,7 @@ def test_a_bundle_of_ones_own_answers(succeeds: Says, simulated_kit: Path, tmp_p
         (["--output", "{tmp}/bundle.tar"], "expected the name of a zip"),
     ],
 )
-def test_wrong_flags(flags: list[str], message: str, fails: Says, tmp_path: Path) -> None:
+def test_wrong_flags(flags: list[str], message: str, tmp_path: Path) -> None:
     given = [flag.format(tmp=tmp_path) for flag in ["--output", "{tmp}/bundle.zip", *flags]]
     assert message in fails(["hosting/make_bundle.py", *given])
     assert list(tmp_path.iterdir()) == []

@@ -15,7 +15,6 @@ from common.adaptive.entry_files import ENTRY_FILE
 import pytest
 import yaml
 from bundle import read_bundle, score
-from conftest import Says
 from page_reading import read_page
 from run_scripts import run_script
 from toy_bundle import entry, make_bundles, submission_for, write_zip
@@ -26,10 +25,10 @@ PAST = ("--start", "2020-02-01", "--end", "2020-03-31")
 
 
 @pytest.fixture(scope="module")
-def bundles(succeeds: Says, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bundles(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a bundle for each task, as bundle_task_1 and so on."""
     folder = tmp_path_factory.mktemp("bundles")
-    return make_bundles(succeeds, folder, "--size", "tiny", "--contact", "a@b.org", *PAST).parent
+    return make_bundles(folder, "--size", "tiny", "--contact", "a@b.org", *PAST).parent
 
 
 def valid(bundle: Path, task: int) -> dict[str, str]:
@@ -139,11 +138,9 @@ def test_where_the_private_answers_are_not_a_submission_is_received(
     assert run.said == (done.error if task == 4 else "")
 
 
-def test_where_the_server_has_them_only_the_archive_tells_the_private_score(
-    succeeds: Says, tmp_path: Path
-) -> None:
+def test_where_the_server_has_them_only_the_archive_tells_the_private_score(tmp_path: Path) -> None:
     flags = ("--size", "tiny", "--tasks", 1, 4, "--private_on_server", *PAST)
-    served = make_bundles(succeeds, tmp_path, *flags)
+    served = make_bundles(tmp_path, *flags)
     whole = read_bundle(served, tmp_path / "read", tmp_path / "bundle_private.zip")
     tasks = {task.name: task for task in whole.tasks.values()}
     for task in (1, 4):

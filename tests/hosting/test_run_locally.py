@@ -12,7 +12,7 @@ import bundle as worker
 import pytest
 import toy_bundle
 from bundle import Bundle, read_bundle
-from conftest import Run, Says
+from conftest import fails, run, succeeds
 from page_reading import Page, read_page
 from run_scripts import Done, ends
 
@@ -145,9 +145,7 @@ def test_a_command_that_is_not_there(folder: Path, tmp_path: Path) -> None:
 # ---- The command line --------------------------------------------------------------------------
 
 
-def test_one_submission_is_scored_on_its_tasks(
-    folder: Path, tmp_path: Path, succeeds: Says
-) -> None:
+def test_one_submission_is_scored_on_its_tasks(folder: Path, tmp_path: Path) -> None:
     first = {FIRST: "score(0.61239, standard_error=0.01)"}
     second = {"submission_task_2.csv": "score(0.5)"}
     path, out = toy_bundle.write_zip(tmp_path / "a.zip", first | second), tmp_path / "out"
@@ -163,7 +161,7 @@ def test_one_submission_is_scored_on_its_tasks(
     assert "Task 1" not in said
 
 
-def test_a_bundle_alone_is_checked(folder: Path, succeeds: Says) -> None:
+def test_a_bundle_alone_is_checked(folder: Path) -> None:
     assert succeeds([SCRIPT, folder]).splitlines() == [
         "Toy challenge",
         "Public: from 2026-10-01 00:00:00 to 2026-10-31 23:59:59, 600 s; "
@@ -188,7 +186,7 @@ def test_a_bundle_alone_is_checked(folder: Path, succeeds: Says) -> None:
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(
-    folder: Path, tmp_path: Path, flags: str, expected: str, fails: Says
+    folder: Path, tmp_path: Path, flags: str, expected: str
 ) -> None:
     path = toy_bundle.write_zip(tmp_path / "a.zip", {FIRST: "score(1)"})
     given = flags.format(b=folder, z=path, d=tmp_path).split()
@@ -204,7 +202,7 @@ def rows(out: Path) -> list[dict[str, str]]:
 
 
 def test_a_class_has_its_leaderboard_and_nothing_is_scored_twice(
-    folder: Path, tmp_path: Path, run: Run
+    folder: Path, tmp_path: Path
 ) -> None:
     """The best of each team; ties go to the smaller error, if it is known, then to the earlier."""
     path = Path(shutil.make_archive(str(tmp_path / "bundle"), "zip", folder))
@@ -315,7 +313,7 @@ def test_a_class_has_its_leaderboard_and_nothing_is_scored_twice(
 
 
 def test_a_whole_event_from_a_folder(
-    folder: Path, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What comes in is scored in both phases, apart, and published, until Control-C."""
     handed_in, out, site = tmp_path / "in", tmp_path / "out", tmp_path / "site"

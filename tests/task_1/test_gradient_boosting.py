@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import planted_answers as planted
-from conftest import Run
+from conftest import run
 from planted_answers import COLUMN, TASKS, accuracy, plant_quizzes, split
 
 SCRIPT = "task_{}/sample_model_gradient_boosting.py"
@@ -15,7 +15,7 @@ OF_ANSWERS = "quiz, order, classes, time, confidence"
 TRAIN, TEST = split(plant_quizzes(6, 0.7), 7_000)
 
 
-def predict(folder: Path, run: Run, task: int, *flags: object, **files: pd.DataFrame) -> Any:
+def predict(folder: Path, task: int, *flags: object, **files: pd.DataFrame) -> Any:
     """Return what is predicted, and the groups of features that the script says to have used."""
     files, script = {"train": TRAIN, "pairs": TEST, **files}, SCRIPT.format(task)
     done = run([*planted.command(script, folder, **files), *flags])
@@ -25,7 +25,7 @@ def predict(folder: Path, run: Run, task: int, *flags: object, **files: pd.DataF
 
 
 @TASKS
-def test_it_finds_context_and_habits(run: Run, tmp_path: Path, task: int) -> None:
+def test_it_finds_context_and_habits(tmp_path: Path, task: int) -> None:
     # Hardly anything is known of students, which does no harm.
     of_students = pd.DataFrame({"UserId": range(300), "Gender": 1, "PremiumPupil": np.nan})
     of_students.loc[3, "PremiumPupil"] = 1.0
@@ -33,7 +33,7 @@ def test_it_finds_context_and_habits(run: Run, tmp_path: Path, task: int) -> Non
     scores = {}
     for groups in ("rates, students", "rates, context", "rates, context, habits"):
         flags = ["--metadata_dir", tmp_path, "--features", *groups.split(", ")]
-        prediction, used = predict(tmp_path, run, task, *flags)
+        prediction, used = predict(tmp_path, task, *flags)
         assert used == groups
         scores[groups.split(", ")[-1]] = accuracy(task, prediction, TEST)
     chance = TEST[COLUMN[task]].value_counts(normalize=True).max()
@@ -47,9 +47,7 @@ def test_it_finds_context_and_habits(run: Run, tmp_path: Path, task: int) -> Non
 
 
 @TASKS
-def test_all_metadata_or_what_is_there_of_them(
-    split_kit: Path, run: Run, tmp_path: Path, task: int
-) -> None:
+def test_all_metadata_or_what_is_there_of_them(split_kit: Path, tmp_path: Path, task: int) -> None:
     """Answers of which two options of every question are never chosen; unknown ids."""
     train = pd.read_csv(split_kit / "data/test_input/train_task_1_2.csv")[:3_000]
     is_wrong = train.IsCorrect == 0
@@ -58,7 +56,7 @@ def test_all_metadata_or_what_is_there_of_them(
     pairs.loc[0, "UserId"], pairs.loc[1, "QuestionId"] = 2_000_000_001, 9_999_999
     files, metadata = {"train": train, "pairs": pairs}, split_kit / "data/metadata"
     flags = ["--metadata_dir", metadata, "--probabilities", tmp_path / "p.parquet"]
-    _, groups = predict(tmp_path, run, task, *flags, **files)
+    _, groups = predict(tmp_path, task, *flags, **files)
     first = "model, rates" if task == 1 else "model, rates, distractors"
     assert groups == f"{first}, subjects, context, habits, students, {OF_ANSWERS}"
     p = pd.read_parquet(tmp_path / "p.parquet").filter(like="Probability").to_numpy()
@@ -69,9 +67,9 @@ def test_all_metadata_or_what_is_there_of_them(
     for name in ("question_metadata_task_1_2.csv", "student_metadata_task_1_2.csv"):
         shutil.copy(metadata / name, tmp_path)
     flags = ["--metadata_dir", tmp_path, "--features", "rates", "students", "subjects"]
-    _, groups = predict(tmp_path, run, task, *flags, **files)
+    _, groups = predict(tmp_path, task, *flags, **files)
     assert groups == "rates, students, subjects"
     # Of right and wrong alone, task 1.
     if task == 1:
         few = train[["QuestionId", "UserId", "AnswerId", "IsCorrect"]]
-        assert predict(tmp_path, run, 1, train=few, pairs=pairs)[1] == "model, rates, context"
+        assert predict(tmp_path, 1, train=few, pairs=pairs)[1] == "model, rates, context"

@@ -9,7 +9,7 @@ import numpy as np
 import planted_answers as planted
 import pytest
 import torch
-from conftest import Run
+from conftest import run
 from planted_answers import TASKS, TRAIN, accuracy, command, predict, read_prediction
 from run_scripts import ROOT, run_process
 
@@ -42,9 +42,7 @@ def test_the_optimiser_is_pytorchs_without_its_compiler() -> None:
 
 
 @TASKS
-def test_how_long_it_takes_is_said_where_that_is_over_a_minute(
-    run: Run, tmp_path: Path, task: int
-) -> None:
+def test_how_long_it_takes_is_said_where_that_is_over_a_minute(tmp_path: Path, task: int) -> None:
     """Before the first step, after which it ends here."""
     arguments = [*command(SCRIPT.format(task), tmp_path, TRAIN), "--learning_rate", 1e30]
     assert run(arguments).stdout == ""

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import planted_answers as planted
 import pytest
-from conftest import Says
+from conftest import fails, succeeds
 from planted_answers import COLUMN, KEYS, TASKS, TEST, TRAIN, accuracy, predict
 from run_scripts import ROOT
 from terminal import run_on_terminal
@@ -218,7 +218,7 @@ REFUSED = {
 @TASKS
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_cannot_be_is_said_in_one_line(
-    fails: Says, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, task: int, case: str
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, task: int, case: str
 ) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     name, *flags = case.split()
@@ -278,7 +278,7 @@ def test_one_answer_says_little_and_many_say_much(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("script", RANKINGS)
-def test_rankings(script: str, simulated_kit: Path, succeeds: Says, tmp_path: Path) -> None:
+def test_rankings(script: str, simulated_kit: Path, tmp_path: Path) -> None:
     """Every question gets one rank, those that nobody answered the last, by QuestionId."""
     template = pd.read_csv(simulated_kit / "submission_templates/submission_task_3.csv")
     answers = pd.read_csv(simulated_kit / "data/train_data/train_task_3_4.csv")

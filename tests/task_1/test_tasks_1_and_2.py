@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import Says, answers_frame, copy_kit
+from conftest import answers_frame, copy_kit, fails, succeeds
 from planted_answers import COLUMN, KEYS, TASKS
 
 
@@ -31,9 +31,7 @@ def test_the_majority_model_in_plain_pandas(scored_kit: Path, task: int) -> None
 
 
 @TASKS
-def test_official_template_and_phases(
-    simulated_kit: Path, succeeds: Says, fails: Says, tmp_path: Path, task: int
-) -> None:
+def test_official_template_and_phases(simulated_kit: Path, tmp_path: Path, task: int) -> None:
     script, out = f"task_{task}/sample_model_majority.py", ["--output_dir", tmp_path]
     succeeds([script, *out], kit=simulated_kit)
     succeeds([script, *out, "--output_file", "my_idea.csv"], kit=simulated_kit)
@@ -86,9 +84,7 @@ OWN_FILES = {
 
 
 @TASKS
-def test_everything_may_lie_elsewhere_under_other_names(
-    succeeds: Says, tmp_path: Path, task: int
-) -> None:
+def test_everything_may_lie_elsewhere_under_other_names(tmp_path: Path, task: int) -> None:
     kit = copy_kit(tmp_path / "kit")
     mine, out, column = kit / "mine", kit / "out", COLUMN[task]
     mine.mkdir()
@@ -114,9 +110,7 @@ def test_everything_may_lie_elsewhere_under_other_names(
 
 @TASKS
 @pytest.mark.parametrize("folder", ["eedi_tasks_3_4", "eedi_tasks_1_2_sample"])
-def test_real_answers(
-    real_data: Path, succeeds: Says, tmp_path: Path, task: int, folder: str
-) -> None:
+def test_real_answers(real_data: Path, tmp_path: Path, task: int, folder: str) -> None:
     (train,) = (real_data / folder / "train_data").glob("train_task_?_?.csv")
     kit = copy_kit(tmp_path / "kit")
     for command in (

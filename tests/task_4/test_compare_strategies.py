@@ -10,7 +10,7 @@ import pytest
 import strategies
 import strategy_games
 from compare_strategies import score_tables
-from conftest import Run, Says
+from conftest import fails, run, succeeds
 from page_reading import Page, read_page
 
 Compare = Callable[..., tuple[str, Page]]
@@ -20,7 +20,7 @@ OWN = "most_right_predictions"
 
 
 @pytest.fixture
-def compare(split_kit: Path, tmp_path: Path, succeeds: Says) -> Compare:
+def compare(split_kit: Path, tmp_path: Path) -> Compare:
     """Run the script; return what it printed and its page."""
 
     def run(*flags: object, kit: Path = split_kit) -> tuple[str, Page]:
@@ -141,14 +141,14 @@ def test_means_over_masks_and_the_deviation_at_the_end() -> None:
     ],
 )
 def test_errors_in_one_line(
-    split_kit: Path, fails: Says, tmp_path: Path, flags: list[object], message: str
+    split_kit: Path, tmp_path: Path, flags: list[object], message: str
 ) -> None:
     found = fails([SCRIPT, "--output_dir", tmp_path, *flags], kit=split_kit, cwd=split_kit)
     assert re.search(message, found), found
     assert not list(tmp_path.iterdir())
 
 
-def test_flags_that_say_nothing_possible(run: Run) -> None:
+def test_flags_that_say_nothing_possible() -> None:
     for flags, said in (
         (["--strategies", "best"], "invalid choice: 'best' .*random.*most_popular"),
         (["--protocol", "bobcat", "--targets_queryable"], "not allowed with argument --protocol"),
@@ -158,7 +158,7 @@ def test_flags_that_say_nothing_possible(run: Run) -> None:
 
 
 def test_real_and_simulated_answers_are_not_mixed(
-    split_kit: Path, compare: Compare, fails: Says, tmp_path: Path
+    split_kit: Path, compare: Compare, tmp_path: Path
 ) -> None:
     """What a user has changed counts as real: published figures of protocols stand beside it."""
     for name in ("train_data/train_task_3_4.csv", "test_data/test_public_task_4_more_splits.csv"):
@@ -181,6 +181,6 @@ def test_real_and_simulated_answers_are_not_mixed(
         assert all(0.5 < float(accuracy) < 0.9 for _, accuracy, _ in published.rows)
 
 
-def test_catsim_is_asked_for_in_one_line(fails: Says, tmp_path: Path) -> None:
+def test_catsim_is_asked_for_in_one_line(tmp_path: Path) -> None:
     message = fails(["tests/benchmarks/task_4_catsim.py", tmp_path])
     assert "`pip install --target " in message

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from ability import Bank, Course
-from conftest import Says
+from conftest import fails, succeeds
 from page_reading import Page, read_page
 from run_scripts import ROOT
 from student_report import Subjects, interval, student_page
@@ -190,7 +190,7 @@ def test_subjects_by_what_is_expected_and_the_least_known_topics(tmp_path: Path)
 
 
 @pytest.fixture(scope="module")
-def kit(split_kit: Path, tmp_path_factory: pytest.TempPathFactory, succeeds: Says) -> Path:
+def kit(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A kit with the package trained on its local split and scored: tests only read from it."""
     kit = Path(shutil.copytree(split_kit, tmp_path_factory.mktemp("student_report") / "kit"))
     succeeds([f"{PACKAGE}/train_model.py", "--local"], kit=kit)
@@ -212,7 +212,7 @@ def test_asks_and_predicts_what_the_evaluation_scores(kit: Path) -> None:
     assert hits.mean() == pytest.approx(float(score))
 
 
-def test_pages_of_students(kit: Path, succeeds: Says, tmp_path: Path) -> None:
+def test_pages_of_students(kit: Path, tmp_path: Path) -> None:
     valid = pd.read_csv(kit / "data/test_input/valid_task_4.csv")
     students = valid.UserId.unique()[[3, 1]].tolist()
     report = [REPORT, "--output_dir", tmp_path, "--student"]
@@ -252,7 +252,7 @@ def test_pages_of_students(kit: Path, succeeds: Says, tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_flags_of_the_test(kit: Path, succeeds: Says, tmp_path: Path) -> None:
+def test_flags_of_the_test(kit: Path, tmp_path: Path) -> None:
     """A phase, a mask, another length, an end by precision, another package; no metadata."""
     name = "test_private_task_4_more_splits.csv"
     shutil.copy(kit / f"data/test_data/{name}", tmp_path)
@@ -275,7 +275,7 @@ def test_flags_of_the_test(kit: Path, succeeds: Says, tmp_path: Path) -> None:
     assert "until the standard error is at most 0.97, at most 10 questions" in page.text
 
 
-def test_faults_are_one_line(kit: Path, succeeds: Says, fails: Says, tmp_path: Path) -> None:
+def test_faults_are_one_line(kit: Path, tmp_path: Path) -> None:
     first = int(pd.read_csv(kit / "data/test_input/valid_task_4.csv").UserId.min())
     package = Path(shutil.copytree(kit / PACKAGE, tmp_path / "package"))
     report = [REPORT, "--output_dir", tmp_path / "output"]

@@ -19,7 +19,7 @@ from common.source_code import load_module
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import Run, Says, Write
+from conftest import Write, fails, run, succeeds
 from page_reading import Page, read_page
 from run_scripts import ROOT
 from task_4_models import load_package
@@ -107,7 +107,7 @@ def package(kit: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def evaluate(kit: Path, tmp_path: Path, succeeds: Says) -> Evaluate:
+def evaluate(kit: Path, tmp_path: Path) -> Evaluate:
     """Score the baseline, or another submission; return what is printed, the score, the page."""
 
     def run(*flags: object, script: object = EVALUATE, name: str = "task_4") -> Any:
@@ -118,7 +118,7 @@ def evaluate(kit: Path, tmp_path: Path, succeeds: Says) -> Evaluate:
     return run
 
 
-def test_local_evaluation(kit: Path, evaluate: Evaluate, fails: Says, tmp_path: Path) -> None:
+def test_local_evaluation(kit: Path, evaluate: Evaluate, tmp_path: Path) -> None:
     printed, score, page = evaluate()
     train, valid = read_split(kit / "data/test_input")
     assert not set(train.UserId) & set(valid.UserId)
@@ -185,7 +185,7 @@ BELIEVES = """
 
 
 def test_probabilities_are_written_and_scored(
-    kit: Path, evaluate: Evaluate, fails: Says, package: Path, tmp_path: Path
+    kit: Path, evaluate: Evaluate, package: Path, tmp_path: Path
 ) -> None:
     path = tmp_path / "p.parquet"
     flags = ["--submission", package, "--skip_curve", "--probabilities", path]
@@ -246,7 +246,7 @@ def test_what_an_entry_prints_changes_and_relies_on_is_told(
 
 
 def test_phases_average_their_ten_masks(
-    kit: Path, evaluate: Evaluate, succeeds: Says, package: Path, tmp_path: Path
+    kit: Path, evaluate: Evaluate, package: Path, tmp_path: Path
 ) -> None:
     succeeds([package / "train_model.py"], kit=kit)
     flags = ["--phase", "public", "--unobserved", "0"]
@@ -283,7 +283,7 @@ def test_phases_average_their_ten_masks(
 
 
 def test_published_entry_runs_unchanged(
-    kit: Path, evaluate: Evaluate, succeeds: Says, write: Write, tmp_path: Path
+    kit: Path, evaluate: Evaluate, write: Write, tmp_path: Path
 ) -> None:
     entry = write("entry/submission_model_task_4.py", PUBLISHED).parent
     train, _ = read_split(kit / "data/test_input")
@@ -300,7 +300,7 @@ def test_published_entry_runs_unchanged(
 
 
 def test_all_beside_the_entry_is_played_checked_and_packed(
-    kit: Path, run: Run, package: Path, tmp_path: Path
+    kit: Path, package: Path, tmp_path: Path
 ) -> None:
     """All tools say the same of saved models that are not named by the rule."""
     taken = ["notes/table.csv", "weights/mine.PT", "model_task_4_b/0.pt", "notes/common.py"]
@@ -341,7 +341,7 @@ def test_all_beside_the_entry_is_played_checked_and_packed(
 
 
 def test_a_model_of_all_students_is_packed_without_a_warning_and_not_scored_on_them(
-    kit: Path, evaluate: Evaluate, succeeds: Says, fails: Says, package: Path, tmp_path: Path
+    kit: Path, evaluate: Evaluate, package: Path, tmp_path: Path
 ) -> None:
     """Nor is an entry that is given their answers in its training file."""
     succeeds([package / "train_model.py", "--input_dir", kit / "data/train_data"], kit=kit)
@@ -366,9 +366,7 @@ def test_a_model_of_all_students_is_packed_without_a_warning_and_not_scored_on_t
     assert {path: path.read_bytes() for path in package.glob("model_task_4*")} == weights
 
 
-def test_the_zip_is_not_written_unless_it_runs(
-    kit: Path, fails: Says, package: Path, tmp_path: Path
-) -> None:
+def test_the_zip_is_not_written_unless_it_runs(kit: Path, package: Path, tmp_path: Path) -> None:
     command = ["task_4/package.py", package, "--output_dir", tmp_path / "output"]
     entry = package / "submission_model_task_4.py"
     for code, message in (
@@ -383,9 +381,7 @@ def test_the_zip_is_not_written_unless_it_runs(
     assert not (tmp_path / "output").exists()
 
 
-def test_faults_are_one_line(
-    split_kit: Path, kit: Path, fails: Says, package: Path, tmp_path: Path
-) -> None:
+def test_faults_are_one_line(split_kit: Path, kit: Path, package: Path, tmp_path: Path) -> None:
     # As in a fresh clone.
     message = fails([EVALUATE], kit=split_kit)
     assert f"{split_kit}/task_4/numpy: holds no weights (model_task_4…)" in message
@@ -406,7 +402,7 @@ def test_faults_are_one_line(
 
 
 @pytest.fixture(scope="module")
-def score_of(kit: Path, succeeds: Says) -> ScoreOf:
+def score_of(kit: Path) -> ScoreOf:
     """Train a package on the local split and score it, the first time that it is asked for."""
 
     @cache
@@ -424,7 +420,7 @@ def score_of(kit: Path, succeeds: Says) -> ScoreOf:
 
 @every_package
 def test_it_beats_the_most_popular_answer_and_plays_in_the_published_loop(
-    kit: Path, score_of: ScoreOf, run: Run, succeeds: Says, tmp_path: Path, name: str
+    kit: Path, score_of: ScoreOf, tmp_path: Path, name: str
 ) -> None:
     weights, lead = PACKAGES[name]
     assert score_of(name) >= score_of("numpy") + lead
@@ -447,7 +443,7 @@ def test_the_template_has_both_names() -> None:
 
 
 @every_package
-def test_training(kit: Path, succeeds: Says, fails: Says, tmp_path: Path, name: str) -> None:
+def test_training(kit: Path, tmp_path: Path, name: str) -> None:
     """QuestionId, UserId, IsCorrect are enough; a second file must hold other students."""
     columns = ["QuestionId", "UserId", "IsCorrect"]
     answers = pd.read_csv(kit / "data/train_data/train_task_3_4.csv", usecols=columns)

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pytest
-from conftest import Says
+from conftest import fails, succeeds
 from recorded import made_by
 
 BLEND = ["-m", "tools.blend"]
@@ -27,7 +27,7 @@ FILES = ["majority.parquet", "matrix_factorization.parquet"]
 
 
 @pytest.fixture(scope="module")
-def kit(split_kit: Path, tmp_path_factory: pytest.TempPathFactory, succeeds: Says) -> Path:
+def kit(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a kit with probabilities of both tasks for the local split; add to it only."""
     kit = Path(shutil.copytree(split_kit, tmp_path_factory.mktemp("blended") / "kit"))
 
@@ -59,7 +59,7 @@ def forge(kit: Path, path: Path, **origin: object) -> None:
 
 
 @pytest.mark.parametrize("task", [1, 2])
-def test_a_blend_of_two_scripts(kit: Path, succeeds: Says, task: int) -> None:
+def test_a_blend_of_two_scripts(kit: Path, task: int) -> None:
     files = FILES if task == 1 else [f"2_{name}" for name in FILES]
     log = (kit / f"fit_{task}.jsonl").read_text()
     printed = succeeds([*BLEND, *files, "--local"], kit=kit, cwd=kit)
@@ -90,7 +90,7 @@ def test_a_blend_of_two_scripts(kit: Path, succeeds: Says, task: int) -> None:
     assert f"score {line.score:.4f}" in evaluation
 
 
-def test_given_weights_run_nothing(kit: Path, tmp_path: Path, succeeds: Says) -> None:
+def test_given_weights_run_nothing(kit: Path, tmp_path: Path) -> None:
     kit = Path(shutil.copytree(kit, tmp_path / "kit"))
     for path in kit.glob("task_1/sample_model_*.py"):
         path.unlink()
@@ -104,7 +104,7 @@ def test_given_weights_run_nothing(kit: Path, tmp_path: Path, succeeds: Says) ->
         assert np.allclose(blended, own, atol=1e-4) == (weights == ["0", "1"])
 
 
-def test_only_scripts_of_this_kit_are_run_again(kit: Path, tmp_path: Path, fails: Says) -> None:
+def test_only_scripts_of_this_kit_are_run_again(kit: Path, tmp_path: Path) -> None:
     """A file may come from anywhere, and say anything of how it was made."""
     outside, ran = tmp_path / "outside.py", tmp_path / "ran"
     outside.write_text(f"open({str(ran)!r}, 'w')\n")
@@ -158,7 +158,7 @@ OVERWRITTEN = r".parquet: is read, or written with something else, expected anot
         (f"{FILES[1]} all.parquet --local", "all.parquet: was learned from data/train_data/tr"),
     ],
 )
-def test_what_cannot_be_blended(kit: Path, fails: Says, words: str, expected: str) -> None:
+def test_what_cannot_be_blended(kit: Path, words: str, expected: str) -> None:
     before = sorted((kit / "data/test_output").iterdir())
     assert re.search(expected, fails([*BLEND, *words.split()], kit=kit, cwd=kit))
     assert sorted((kit / "data/test_output").iterdir()) == before

@@ -16,7 +16,7 @@ from common.errors import InputError
 from tools.tasks import task_of
 
 import pytest
-from conftest import Run, Says
+from conftest import run, succeeds
 from page_reading import read_page
 from toy_bundle import entry, write_zip
 
@@ -84,7 +84,7 @@ CASES: list[tuple[Any, ...]] = [
 
 
 @pytest.fixture
-def submit(tmp_path: Path, run: Run) -> Submit:
+def submit(tmp_path: Path) -> Submit:
     given, folder = tmp_path / "given", tmp_path / "submitted"
     given.mkdir()
     folder.mkdir()
@@ -200,12 +200,7 @@ def test_rows_that_were_not_asked_for_are_counted_and_named(submit: Submit, tmp_
     ],
 )  # fmt: skip
 def test_entries_of_task_4(
-    files: dict[str, str],
-    flags: str,
-    expected: list[str],
-    simulated_kit: Path,
-    tmp_path: Path,
-    run: Run,
+    files: dict[str, str], flags: str, expected: list[str], simulated_kit: Path, tmp_path: Path
 ) -> None:
     """What the game itself finds is tried in adaptive/test_entry_process.py."""
     path = write_zip(tmp_path / "submission_task_4.zip", files)
@@ -242,9 +237,7 @@ def test_the_name_tells_the_task_or_else_the_columns(tmp_path: Path) -> None:
         task_of(layout.ROOT / "task_4/nmpy")
 
 
-def test_a_submission_is_compared_with_files_of_its_own_split(
-    scored_kit: Path, succeeds: Says
-) -> None:
+def test_a_submission_is_compared_with_files_of_its_own_split(scored_kit: Path) -> None:
     for file, template, train in (
         ("data/test_output/test_submission_task_1", "data/test_input/test_", "data/test_input"),
         ("submissions/submission_task_1", "submission_templates/", "data/train_data"),

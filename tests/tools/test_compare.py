@@ -15,19 +15,19 @@ from tools.compare import describe, score_of
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import Says
+from conftest import Says, fails, succeeds
 from recorded import RESULT, write_record
 
 COMPARE = ["-m", "tools.compare"]
 
 
 @pytest.fixture
-def compare(scored_kit: Path, succeeds: Says) -> Says:
+def compare(scored_kit: Path) -> Says:
     return lambda words="": succeeds([*COMPARE, *words.split()], kit=scored_kit, cwd=scored_kit)
 
 
 @pytest.fixture
-def refused(scored_kit: Path, fails: Says) -> Callable[[str], str]:
+def refused(scored_kit: Path) -> Callable[[str], str]:
     return lambda words: fails([*COMPARE, *words.split()], kit=scored_kit, cwd=scored_kit)
 
 

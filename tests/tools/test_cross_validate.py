@@ -11,7 +11,7 @@ from common.evaluation import outcomes
 from common.evaluation.record import read_results
 
 import pytest
-from conftest import Says
+from conftest import fails, succeeds
 from recorded import made_by
 
 VALIDATE = ["-m", "tools.cross_validate"]
@@ -59,7 +59,7 @@ def files_of(kit: Path) -> set[str]:
 
 
 def test_scripts_and_packages_on_every_fold(
-    tiny_kit: Path, succeeds: Says, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny_kit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     temporary = tmp_path / "temporary"
     temporary.mkdir()
@@ -151,9 +151,7 @@ def faulty_kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) ->
         ("task_4/my_fault", "^task_4/my_fault/train_model.py: ended with exit code 1 on fold 1"),
     ],
 )
-def test_what_cannot_be_cross_validated(
-    faulty_kit: Path, fails: Says, words: str, expected: str
-) -> None:
+def test_what_cannot_be_cross_validated(faulty_kit: Path, words: str, expected: str) -> None:
     line = fails([*VALIDATE, *words.split()], kit=faulty_kit, cwd=faulty_kit)
     assert re.search(expected, line)
     assert not (faulty_kit / "data/test_output").exists()

@@ -12,7 +12,7 @@ from common.evaluation import record
 from tools import new_entry
 
 import pytest
-from conftest import Run, Says, copy_kit
+from conftest import copy_kit, run, succeeds
 
 SCRIPT = '''"""Task 1 baseline: something simple.
 
@@ -112,7 +112,7 @@ def test_every_sample_model_can_be_copied(script: Path, tmp_path: Path) -> None:
     assert is_related or (needed and needed <= set(promised))
 
 
-def test_the_command_copies_and_says_what_to_run(tmp_path: Path, run: Run, succeeds: Says) -> None:
+def test_the_command_copies_and_says_what_to_run(tmp_path: Path) -> None:
     kit = copy_kit(tmp_path / "kit")
     start = ["-m", "tools.new_entry"]
     out = succeeds([*start, "related_challenges/cloze/", "my_idea"], kit=kit, cwd=kit)

@@ -8,7 +8,7 @@ from common.errors import InputError
 from tools import plot_log
 
 import pytest
-from conftest import Says
+from conftest import succeeds
 from page_reading import read_page
 
 PLOT = ["-m", "tools.plot_log"]
@@ -30,7 +30,7 @@ def step(number: int, **values: float) -> dict[str, object]:
     return {"event": "step", "step": number, "seconds": 0.1, **values}
 
 
-def test_runs_are_told_and_drawn(tmp_path: Path, succeeds: Says) -> None:
+def test_runs_are_told_and_drawn(tmp_path: Path) -> None:
     flags = ["--dimensions", "3", "--output_dir", "here", "--seed=4", "--train_data=a.csv"]
     steps = [step(n, loss=1 / n, held_out_loss=1.1 / n, held_out_accuracy=n / 9) for n in (1, 2)]
     log = write(

@@ -10,7 +10,7 @@ from tools import scoreboard
 from tools.scoreboard import Row
 
 import pytest
-from conftest import Run
+from conftest import run
 from drawn import draw
 from page_reading import Page, read_page
 from recorded import LENIENT, RANDOM, RESULT, STRICT, seeded, write_record
@@ -152,7 +152,7 @@ def test_the_tables_fit_a_terminal_with_every_name_whole() -> None:
     assert len({line.index("score") for line in lines if line.startswith("  model")}) == 1
 
 
-def test_the_command_shows_every_text_of_the_record_as_text(run: Run, tmp_path: Path) -> None:
+def test_the_command_shows_every_text_of_the_record_as_text(tmp_path: Path) -> None:
     """Whatever a name holds, in tables and in charts; lines that are none are counted."""
     record = tmp_path / "results.jsonl"
     missing = run([*SCOREBOARD, record])

@@ -10,7 +10,7 @@ from common.evaluation.record import read_results
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import Says, Write
+from conftest import Write, fails, succeeds
 from page_reading import Page, read_page
 from sklearn.metrics import log_loss, roc_auc_score
 
@@ -21,7 +21,7 @@ TASKS = pytest.mark.parametrize("task", [1, 2])
 
 
 @pytest.fixture(scope="module")
-def predicted(split_kit: Path, succeeds: Says, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def predicted(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a kit with the majority's predictions and probabilities: only read from it."""
     kit = Path(shutil.copytree(split_kit, tmp_path_factory.mktemp("predicted") / "kit"))
     for task in (1, 2):
@@ -40,9 +40,7 @@ def page_in(folder: Path, name: str) -> Page:
 
 
 @TASKS
-def test_the_page_explains_the_score(
-    predicted: Path, succeeds: Says, tmp_path: Path, task: int
-) -> None:
+def test_the_page_explains_the_score(predicted: Path, tmp_path: Path, task: int) -> None:
     kit, probabilities = predicted, predicted / f"p{task}.parquet"
     flags = ["--probabilities", probabilities, "--output_dir", tmp_path]
     told = succeeds([f"task_{task}/local_evaluation.py", *flags], kit=kit).splitlines()
@@ -117,9 +115,7 @@ def test_local_and_phases_have_pages_of_their_own(scored_kit: Path) -> None:
 
 
 @TASKS
-def test_no_score_with_wrong_probabilities(
-    predicted: Path, fails: Says, tmp_path: Path, task: int
-) -> None:
+def test_no_score_with_wrong_probabilities(predicted: Path, tmp_path: Path, task: int) -> None:
     """No score of an earlier run is left, and nothing is recorded."""
     path = tmp_path / "mine.parquet"
     pd.read_parquet(predicted / f"p{task}.parquet")[:-1].to_parquet(path)
@@ -132,9 +128,7 @@ def test_no_score_with_wrong_probabilities(
 
 
 @TASKS
-def test_a_score_needs_nothing_but_the_answers(
-    write: Write, succeeds: Says, tmp_path: Path, task: int
-) -> None:
+def test_a_score_needs_nothing_but_the_answers(write: Write, tmp_path: Path, task: int) -> None:
     """Without training answers and metadata, and by a submission whose maker is not known."""
     write("given/answers.csv", "QuestionId,UserId,IsCorrect,AnswerValue\n1,7,1,2\n2,7,0,3\n")
     write("given/mine.csv", "QuestionId,UserId,IsCorrect,AnswerValue\n1,7,1,2\n2,7,1,2\n")
@@ -152,9 +146,7 @@ def test_a_score_needs_nothing_but_the_answers(
     assert "By difficulty" not in page.text
 
 
-def test_a_score_does_not_depend_on_what_explains_it(
-    predicted: Path, succeeds: Says, fails: Says, tmp_path: Path
-) -> None:
+def test_a_score_does_not_depend_on_what_explains_it(predicted: Path, tmp_path: Path) -> None:
     """But on the true answers: those of another split give none, and leave none that was there."""
     kit = Path(shutil.copytree(predicted, tmp_path / "kit"))
     evaluation = ["task_1/local_evaluation.py", "--output_dir", tmp_path]

@@ -15,7 +15,7 @@ from common.evaluation.record import Evaluation, Result
 
 import malformed
 import pytest
-from conftest import Run, Says
+from conftest import run, succeeds
 from recorded import RESULT, made_by
 
 NAME = "results.jsonl"
@@ -46,7 +46,7 @@ def score(submission: Path, task: int | str = 1, **changes: Any) -> Result:
     return read(submission.parent)[-1]
 
 
-def test_every_evaluation_appends_a_line(scored_kit: Path, succeeds: Says, tmp_path: Path) -> None:
+def test_every_evaluation_appends_a_line(scored_kit: Path, tmp_path: Path) -> None:
     first, _, second, third, random, *_ = read(scored_kit / "data/test_output")
     assert (first.task, first.phase, first.seed, first.simulated) == (1, "local", None, True)
     assert {*first.parts} == {"wrong", "right"}
@@ -61,9 +61,7 @@ def test_every_evaluation_appends_a_line(scored_kit: Path, succeeds: Says, tmp_p
     assert (own.task, own.phase, own.model) == (1, "private", "majority")
 
 
-def test_a_score_names_code_and_revision_of_what_made_it(
-    split_kit: Path, tmp_path: Path, succeeds: Says
-) -> None:
+def test_a_score_names_code_and_revision_of_what_made_it(split_kit: Path, tmp_path: Path) -> None:
     """The code of the script and its imports; a revision where the script is of the repository."""
     kit = Path(shutil.copytree(split_kit, tmp_path / "kit"))
     git = ["git", "-C", str(kit), "-c", "user.name=a", "-c", "user.email=a@b.c"]
@@ -83,9 +81,7 @@ def test_a_score_names_code_and_revision_of_what_made_it(
     assert (dirty, none) == (f"{clean}-dirty", None)
 
 
-def test_an_entry_of_task_4_tells_how_it_was_trained(
-    split_kit: Path, tmp_path: Path, run: Run, succeeds: Says
-) -> None:
+def test_an_entry_of_task_4_tells_how_it_was_trained(split_kit: Path, tmp_path: Path) -> None:
     """Command, seed and code; the same for a folder and its zip, and not after an edit."""
     kit = Path(shutil.copytree(split_kit, tmp_path / "kit"))
     trainer, model = kit / "task_4/numpy/train_model.py", kit / "task_4/numpy/model.py"
