@@ -68,8 +68,8 @@ def main() -> None:
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: columns of `answers`. Out, for each row of `template`: `prediction`, 1 to 4; `p_option`.
-    # In pairs a second: the rate of task 1 at full size, and how much longer small data take here.
-    progress.announce((len(answers) + len(template)) / 130_000)
+    # In pairs a second, from the times at full size (see tests/benchmarks/full_size.md).
+    progress.announce((len(answers) + len(template)) / 170_000)
     pairs = answer_features.read_pairs(answers, template, paths.metadata)
     # Their ids are in the pairs now, and would take memory here.
     answers = answers.drop(columns=["UserId", "QuestionId", "AnswerId"], errors="ignore")
