@@ -185,6 +185,8 @@ def test_what_is_said(planted: str) -> None:
     for said in SAID.splitlines():
         assert said in page.text
     assert "not on this page: train_data/train_task_1_2.csv is not there." in page.text
+    wide = [chart.heading for chart in page.charts if "Logarithmic scale" in chart.key]
+    assert wide == ["Students per group"]
     # Of the subjects those at the root are open.
     assert planted.count("<details open") == 1
 

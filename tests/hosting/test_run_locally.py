@@ -279,6 +279,8 @@ def test_a_class_has_its_leaderboard_and_nothing_is_scored_twice(
     # One chart: a single team needs none. There is room in it for the 95 % interval, from 0.308.
     (chart,) = page.charts
     assert chart.titles == [f"{team}: 0.7000" for team in ("ida", "bob", "cid & co", "ann")]
+    dots = [style for style in chart.styles if style.startswith("fill: ") and "none" not in style]
+    assert ["--accent" in style for style in dots] == [True, False, False, False]
     assert 0.2 <= min(float(text) for text in chart.texts if text[1:2] == ".") <= 0.4
     # The pages of the best of four teams, and of one in another task.
     links = [link for link in page.references if link.startswith("details/")]
