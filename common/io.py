@@ -21,7 +21,7 @@ import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, islice
@@ -224,11 +224,11 @@ def read_table(
     }
     # Where all columns are missing, the file is looked through nevertheless.
     wanted = wanted or {0: Column(header[0], TEXT, may_be_empty=True)}
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            found = _join(_read_quickly(source, header, wanted), wanted)
-    except (ValueError, OverflowError, Warning):
+    found: dict[int, pd.Series] = {}
+    with suppress(ValueError, OverflowError, Warning), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = _join(_read_quickly(source, header, wanted), wanted)
+    if not found:
         found = _join(_read_with_care(source, header, wanted, report), wanted)
     n_rows = max(map(len, found.values()), default=0)
     if not n_rows:
@@ -244,7 +244,7 @@ def read_table(
 
 
 def _join(parts: Iterable[_Part], wanted: Mapping[int, Column]) -> dict[int, pd.Series]:
-    """Return columns by their places; no part is kept, so that none takes the memory twice."""
+    """Return columns by their places; of numbers no part is kept, and none takes memory twice."""
     texts: dict[int, list[Any]] = {k: [] for k, column in wanted.items() if column.dtype == TEXT}
     numbers = {k: np.empty(0, column.dtype) for k, column in wanted.items() if k not in texts}
     n_rows = 0
@@ -328,7 +328,7 @@ def _by_pyarrow(block: bytes, n_columns: int, wanted: Mapping[int, Column]) -> p
 
 
 def _numbers_with_gaps(wanted: Mapping[int, Column]) -> list[str]:
-    """Return the places of columns of numbers that may be missing, so that they come as floats."""
+    """Return the names, their places, of columns of numbers that may be missing: read as floats."""
     may_lack = {place: column.dtype for place, column in wanted.items() if column.may_be_empty}
     return [str(place) for place, dtype in may_lack.items() if dtype not in (TEXT, DATE)]
 

@@ -36,7 +36,8 @@ SETTINGS = {
     "validation_fraction": 0.03,
     "n_iter_no_change": 30,
 }
-# Which features each split may use is drawn: the mean of several fits depends less on luck.
+# Which features each split may use, and what is held out, is drawn: the mean of several fits
+# depends less on luck. The log tells of the first one.
 N_FITS = 2
 # Fewer right or wrong answers teach trees nothing.
 MIN_ANSWERS = 100

@@ -39,7 +39,8 @@ SETTINGS = {
 }
 # Trees for each of the three questions above.
 N_TREES = (100, 50, 25)
-# Which features each split may use is drawn: the mean of several fits depends less on luck.
+# Which features each split may use, and what is held out, is drawn: the mean of several fits
+# depends less on luck. The log tells of the first one.
 N_FITS = 2
 # Fewer right or wrong answers teach trees nothing; outcomes rarer than the other are only counted.
 MIN_ANSWERS, MIN_OUTCOMES = 100, 20

@@ -141,6 +141,7 @@ class GameState:
 
     def ask(self, entry: Entry, when: str, method: str) -> Any:
         """Call a method of an entry with what it may see, and return what it returned, checked."""
+        # What an entry gets are copies: see `Entry.call`.
         arrays = self._option, self._is_correct, self.can_query.astype(np.int8)
         asked_for = ""
         try:

@@ -76,6 +76,8 @@ def read_phase(train_dir: Path, test_dir: Path, number: int) -> Phase:
     # Without the clicks to be predicted a phase may seem to begin later than it does.
     parts, first = [inside], min(begin, queries["time"].min())
     for earlier in reversed([n for n in clicks.find_phases(train_dir) if n < number]):
+        if first <= begin - HISTORY * length:
+            break
         older = read(earlier)
         is_older = (older["time"] < first) & (older["time"] >= begin - HISTORY * length)
         parts.append(older[is_older & older["item_id"].isin(item_ids)])

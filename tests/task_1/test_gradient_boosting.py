@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import planted_answers as planted
+import pytest
 from conftest import run
 from planted_answers import COLUMN, TASKS, accuracy, plant_quizzes, split
+from sklearn.ensemble import HistGradientBoostingClassifier
 
 SCRIPT = "task_{}/sample_model_gradient_boosting.py"
 OF_ANSWERS = "quiz, order, classes, time, confidence"
@@ -73,3 +75,25 @@ def test_all_metadata_or_what_is_there_of_them(split_kit: Path, tmp_path: Path, 
     if task == 1:
         few = train[["QuestionId", "UserId", "AnswerId", "IsCorrect"]]
         assert predict(tmp_path, 1, train=few, pairs=pairs)[1] == "model, rates, context"
+
+
+@TASKS
+def test_the_mean_of_fits_that_differ(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: int
+) -> None:
+    told: list[np.ndarray] = []
+
+    class Recorded(HistGradientBoostingClassifier):
+        def predict_proba(self, x: np.ndarray) -> np.ndarray:
+            told.append(super().predict_proba(x)[:, 1])
+            return super().predict_proba(x)
+
+    monkeypatch.setattr("sklearn.ensemble.HistGradientBoostingClassifier", Recorded)
+    flags = ["--features", "rates", "--probabilities", tmp_path / "p.parquet"]
+    predict(tmp_path, task, *flags)
+    first, second = told[:2]
+    assert 0.001 < np.abs(first - second).mean() < 0.1
+    # In task 2 the first two tell whether the answer is wrong.
+    right = (first + second) / 2 if task == 1 else 1 - (first + second) / 2
+    p = pd.read_parquet(tmp_path / "p.parquet").filter(like="Probability").to_numpy()
+    assert np.isclose(p, right[:, None], atol=1e-6).any(axis=1).all()

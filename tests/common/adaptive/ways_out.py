@@ -250,6 +250,7 @@ list(sqlite3.connect(f"{at}.sqlite").execute("select * from answers"))
 list(sqlite3.connect(f"file:{at}.sqlite?immutable=1", uri=True).execute("select * from answers"))
 read_descriptor(libc().open(file.encode(), os.O_RDONLY))
 read_descriptor(libc().syscall(OPENAT, ctypes.c_long(-100), file.encode(), 0, 0))
+read_descriptor(libc().syscall(437, -100, file.encode(), bytes(24), ctypes.c_size_t(24)))
 open_by_handle(file)  # needs a privilege
 read_memory_by_call(process, *environment)  # needs a privilege
 copied(libc().system(f"cat '{file}' > {OWN}".encode()))
