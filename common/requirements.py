@@ -37,6 +37,8 @@ def _name_what_is_missing(
 # times slower; where they sleep at once, trees take twice as long; GNU's can sleep soon.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+# BLAS rounds otherwise with each number of threads, and engines have threads of their own.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 if str(_KIT) not in sys.path:
     # Of a script that has found only `common`; behind the folder of the script.
     sys.path.insert(1, str(_KIT))

@@ -71,10 +71,11 @@ def test_a_package_that_is_missing_is_named(bare: Path) -> None:
         assert f"-m pip install {pin}` installs it" in line
 
 
-def test_threads_that_wait_soon_sleep(bare: Path) -> None:
-    code = "import common, os; print(os.environ['OMP_WAIT_POLICY'], os.environ['GOMP_SPINCOUNT'])"
+def test_threads_that_wait_soon_sleep_and_blas_has_one(bare: Path) -> None:
+    names = "OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "OPENBLAS_NUM_THREADS"
+    code = f"import common, os; print(*map(os.environ.get, {names}))"
     for folder in (ROOT, ROOT / "task_1"):
-        assert run_in(folder, ["-c", code], bare).stdout == "PASSIVE 10000\n"
+        assert run_in(folder, ["-c", code], bare).stdout == "PASSIVE 10000 1\n"
 
 
 def test_other_faults_are_shown_as_ever(tmp_path: Path) -> None:
