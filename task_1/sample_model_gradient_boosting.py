@@ -5,7 +5,7 @@ Run:     python task_1/sample_model_gradient_boosting.py --local     predict the
          python task_1/sample_model_gradient_boosting.py             predict the template
          python task_1/sample_model_gradient_boosting.py --help      all flags
 Writes:  submission_task_1.csv and the zip to upload
-Scores:  0.7326 ± 0.0015 on real answers, where the majority model scores 0.6301
+Scores:  0.7325 ± 0.0013 on real answers, where the majority model scores 0.6301
 
 Features are functions in common/answer_features/; one of your own is another column of the tables
 below. Trees learn from training answers whose outcomes the features have not seen: 10 % are held
