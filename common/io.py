@@ -33,7 +33,7 @@ from common.errors import InputError, Report, printable, quote, stop
 from common.layout import ROOT, where_to_get
 from common.lazy import pd
 from common.made import is_running, this_process
-from common.schema import DATE, INT8, INT32, TEXT, Column
+from common.schema import DATE, FLOAT64, INT8, INT32, TEXT, Column
 
 import numpy as np
 
@@ -236,9 +236,7 @@ def read_table(
     data = {column.name: found[place] for place, column in wanted.items()}
     for column in columns:
         if column.name not in data:
-            values = [column.missing] * n_rows
-            text = column.dtype == TEXT
-            data[column.name] = pd.Series(values if text else np.array(values, column.dtype))
+            data[column.name] = _join([{0: [column.missing] * n_rows}], {0: column})[0]
     names = data if keep_others else known
     return pd.DataFrame({name: data[name] for name in names}, copy=False)
 
@@ -289,13 +287,15 @@ def _by_pandas(block: bytes, n_columns: int, wanted: Mapping[int, Column]) -> pd
         raise ValueError("rows of another length, or other line ends")
     # Read into fewer bits, pandas 2 would cut off what does not fit.
     types = {TEXT: "str", DATE: "object", INT8: "int64", INT32: "int64"}
-    read_as = {str(k): types.get(column.dtype, "float64") for k, column in wanted.items()}
-    gaps = _numbers_with_gaps(wanted)
+    read_as = {
+        str(place): FLOAT64 if column.has_gaps else types.get(column.dtype, FLOAT64)
+        for place, column in wanted.items()
+    }
     return pd.read_csv(
         io.BytesIO(block),
         names=[str(place) for place in range(n_columns)],
-        dtype=read_as | dict.fromkeys(gaps, "float64"),
-        na_values={name: [""] for name in gaps},
+        dtype=read_as,
+        na_values={str(place): [""] for place, column in wanted.items() if column.has_gaps},
         keep_default_na=False,
         index_col=False,
         usecols=list(wanted),
@@ -310,10 +310,14 @@ def _by_pyarrow(block: bytes, n_columns: int, wanted: Mapping[int, Column]) -> p
         from pyarrow import csv
     except ImportError:
         return _by_pandas(block, n_columns, wanted)
-    types = {INT8: pa.int8(), INT32: pa.int32(), TEXT: pa.string(), DATE: pa.timestamp("ms")}
-    read_as = {str(k): types.get(column.dtype, pa.float64()) for k, column in wanted.items()}
+    types = {TEXT: pa.string(), DATE: pa.timestamp("ms"), INT8: pa.int8(), INT32: pa.int32()}
+    number = pa.float64()
+    read_as = {
+        str(place): number if column.has_gaps else types.get(column.dtype, number)
+        for place, column in wanted.items()
+    }
     convert = csv.ConvertOptions(
-        column_types=read_as | dict.fromkeys(_numbers_with_gaps(wanted), pa.float64()),
+        column_types=read_as,
         include_columns=[str(place) for place in wanted],
         null_values=[""],
     )
@@ -325,12 +329,6 @@ def _by_pyarrow(block: bytes, n_columns: int, wanted: Mapping[int, Column]) -> p
         if cells[name].isna().sum() != table[name].null_count:
             raise ValueError("the text NaN")
     return cells
-
-
-def _numbers_with_gaps(wanted: Mapping[int, Column]) -> list[str]:
-    """Return the names, their places, of columns of numbers that may be missing: read as floats."""
-    may_lack = {place: column.dtype for place, column in wanted.items() if column.may_be_empty}
-    return [str(place) for place, dtype in may_lack.items() if dtype not in (TEXT, DATE)]
 
 
 def _check(cells: pd.Series, column: Column) -> pd.Series | Array:
@@ -348,8 +346,7 @@ def _check(cells: pd.Series, column: Column) -> pd.Series | Array:
     values = cells.to_numpy()
     if column.dtype != DATE and not _are_valid(values, column).all():
         raise ValueError(column.name)
-    is_gap = np.isnan(values) if column.may_be_empty and column.dtype in (INT8, INT32) else False
-    return np.where(is_gap, column.missing, values) if np.any(is_gap) else values
+    return np.where(np.isnan(values), column.missing, values) if column.has_gaps else values
 
 
 def _are_valid(values: Array, column: Column) -> BoolArray:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 # As in NumPy; text is read unchanged, dates with or without a time of day in minutes.
-INT8, INT32, FLOAT32, TEXT = "int8", "int32", "float32", "text"
+INT8, INT32, FLOAT32, FLOAT64, TEXT = "int8", "int32", "float32", "float64", "text"
 DATE = "datetime64[m]"
 INT32_MAX = 2**31 - 1
 # Some ids index arrays directly, so they are bounded.
@@ -35,6 +35,11 @@ class Column:
     whole: bool = True
     # Whether True and False are valid too and stand for 1 and 0, as in what pandas writes.
     is_boolean: bool = False
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether it holds numbers of which some may be missing: these come as floats at first."""
+        return self.may_be_empty and self.dtype not in (TEXT, DATE)
 
     @property
     def expected(self) -> str:

@@ -13,7 +13,7 @@ from common import challenge, io
 from common.answers import require_distinct
 from common.arrays import IntArray
 from common.errors import InputError, Report, stop
-from common.schema import Column
+from common.schema import FLOAT64, Column
 
 import numpy as np
 import pandas as pd
@@ -34,7 +34,7 @@ METRICS = ("NDCG@50 full", "NDCG@50 half", "hit rate@50 full", "hit rate@50 half
 # Users and items index arrays directly, so they are bounded; the challenge's are below 200,000.
 _USER = Column("user_id", high=9_999_999)
 _ITEM = Column("item_id", high=9_999_999)
-_TIME = Column("time", "float64", 0, 1, whole=False)
+_TIME = Column("time", FLOAT64, 0, 1, whole=False)
 _ANSWER_COLUMNS = (Column("phase_id", high=max(PHASES)), _USER, _ITEM, Column("item_degree"))
 _ITEM_COLUMNS = [Column(f"item_{n}", high=_ITEM.high) for n in range(1, N_RECOMMENDED + 1)]
 
