@@ -82,18 +82,22 @@ def test_the_mean_of_fits_that_differ(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: int
 ) -> None:
     told: list[np.ndarray] = []
+    rises: list[np.ndarray] = []
 
     class Recorded(HistGradientBoostingClassifier):
         def predict_proba(self, x: np.ndarray) -> np.ndarray:
             told.append(super().predict_proba(x)[:, 1])
+            with_model_surer = super().predict_proba(x + (np.arange(x.shape[1]) == 0))[:, 1]
+            rises.append(with_model_surer >= told[-1])
             return super().predict_proba(x)
 
     monkeypatch.setattr("sklearn.ensemble.HistGradientBoostingClassifier", Recorded)
-    flags = ["--features", "rates", "--probabilities", tmp_path / "p.parquet"]
+    flags = ["--features", "model", "rates", "--probabilities", tmp_path / "p.parquet"]
     predict(tmp_path, task, *flags)
     first, second = told[:2]
     assert 0.001 < np.abs(first - second).mean() < 0.1
     # In task 2 the first two tell whether the answer is wrong.
     right = (first + second) / 2 if task == 1 else 1 - (first + second) / 2
+    assert task == 2 or np.all(rises)
     p = pd.read_parquet(tmp_path / "p.parquet").filter(like="Probability").to_numpy()
     assert np.isclose(p, right[:, None], atol=1e-6).any(axis=1).all()
