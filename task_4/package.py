@@ -12,10 +12,12 @@ could, or saved by a name that does not begin with model_task_4_, is packed with
 
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from common import cli, io, layout, zips
-from common.adaptive import entry_files, evaluation, training
+from common.adaptive import entry_files, evaluation, training, weights
+from common.errors import printable
 
 
 def main() -> None:
@@ -40,8 +42,22 @@ def main() -> None:
     print(f"dry run: the ten rounds ran in an empty folder that held {', '.join(sorted(files))}")
     print(f"written: {cli.show(output)} ({output.stat().st_size:,} bytes)")
     entry_files.warn_of_names(options.package)
-    if warning := training.warn_of_local(options.package):
-        print(f"warning: {warning}", file=sys.stderr)
+    warn_of_local(options.package)
+
+
+def warn_of_local(package: Path) -> None:
+    """Print a warning if the weights of a package were trained with --local."""
+    origin = weights.read_origin(package)
+    if origin is None or "local" not in origin.options:
+        return
+    options = {name: value for name, value in origin.options.items() if name != "local"}
+    trainer = cli.show((package / Path(origin.script).name).resolve())
+    command = replace(origin, script=trainer, options=options).command
+    print(
+        f"warning: {cli.show(package)}: its model was trained with --local and never saw the "
+        f"answers of the validation students; `{printable(command)}` learns from all",
+        file=sys.stderr,
+    )
 
 
 if __name__ == "__main__":

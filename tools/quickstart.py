@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from common import layout, made, source_code
-from common.adaptive.weights import copy_package, leave_weights
+from common.adaptive.weights import TRAINED_STUDENTS, WEIGHTS, copy_package, read_origin
 from common.layout import ROOT
 
 VENV = ROOT / ".venv"
@@ -335,10 +335,22 @@ def run_step(python: str, step: Step) -> Run:
         copy_package(step.package, copy)
     said = yield from begin(python, "-c", IN_TURN, *map(shlex.join, step.commands))
     if step.package:
-        leave_weights(copy, step.package)
+        _leave_weights(copy, step.package)
     finished.write_bytes(expected)
     score = re.search(r"^score [\d.]+", said, re.MULTILINE)
     return f"{score[0] + ', ' if score else ''}{time.perf_counter() - started:.1f} s"
+
+
+def _leave_weights(copy: Path, package: Path) -> None:
+    """Put a trained copy's weights into a package, unless there are others than of --local."""
+    origin, old = read_origin(package), [*package.glob(f"{WEIGHTS}*")]
+    if old and (origin is None or "local" not in origin.options):
+        return
+    for path in old:
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    # The students that they know come first, so that no weights ever lie there without.
+    for path in sorted(copy.glob(f"{WEIGHTS}*"), key=lambda path: path.name != TRAINED_STUDENTS):
+        (shutil.copytree if path.is_dir() else shutil.copyfile)(path, package / path.name)
 
 
 # Runs the commands of a step in one process: each library is imported once.

@@ -54,11 +54,8 @@ def collect(package: Path) -> dict[str, Path]:
 
 
 def _require_plain(path: Path, package: Path) -> None:
-    try:
-        inside = path.resolve(strict=True).is_relative_to(package.resolve())
-    except (OSError, RuntimeError):
-        inside = False
-    if not inside:
+    target = Path(os.path.realpath(path))
+    if not (path.exists() and target.is_relative_to(package.resolve())):
         raise InputError(
             f"{path}: is a link that leads out of the entry's folder, expected a file in it"
         )

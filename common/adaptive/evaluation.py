@@ -393,7 +393,6 @@ def describe(
         "curves": curves,
         "curve_names": names,
         "asked": {} if asked is None else _choose_some(asked, setting.metadata_dir),
-        "first_mask": next(iter(accuracies)),
         "confusion": score_files.confusion_table(confusion, ("wrong", "right")),
         "calibration": "",
     }

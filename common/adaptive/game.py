@@ -143,17 +143,15 @@ class GameState:
         """Call a method of an entry with what it may see, and return what it returned, checked."""
         # What an entry gets are copies: see `Entry.call`.
         arrays = self._option, self._is_correct, self.can_query.astype(np.int8)
-        asked_for = ""
+        as_probability = method == "predict_probabilities"
         try:
-            if method == "select_questions":
-                return self.check_selection(entry.call(method, arrays))
-            if method == "update_model":
-                return entry.call(method, arrays)
-            if method == "predict_probabilities":
-                # For what it is asked, an entry that lacks it should be told.
-                asked_for = ", which --probabilities asks for"
-            return self._check_prediction(entry.call(method, arrays[:2]), bool(asked_for))
+            if method.startswith("predict"):
+                return self._check_prediction(entry.call(method, arrays[:2]), as_probability)
+            returned = entry.call(method, arrays)
+            return self.check_selection(returned) if method == "select_questions" else None
         except EntryError as fault:
+            # For what it is asked, an entry that lacks it should be told.
+            asked_for = ", which --probabilities asks for" if as_probability else ""
             raise EntryError(f"{when}, {method}{asked_for}: {fault}") from None
 
     def check_selection(self, selection: Returned) -> IntArray:

@@ -18,7 +18,7 @@ from common.adaptive.entry_files import read_trained_students
 from common.adaptive.weights import TRAINED_STUDENTS, TRAINING, copy_package, read_origin
 from common.answers import read_students
 from common.arrays import IntArray
-from common.errors import InputError, printable
+from common.errors import InputError
 from common.lazy import pd
 
 import numpy as np
@@ -131,17 +131,3 @@ def for_local_split(package: Path, reference: Path) -> Iterator[Path]:
             origin = replace(origin, script=made.show_path(trainer), code=code)
             (copy / TRAINING).write_bytes(origin.as_json())
         yield copy
-
-
-def warn_of_local(package: Path) -> str:
-    """Return a warning, one line, if the weights of a package were trained with --local."""
-    origin = read_origin(package)
-    if origin is None or "local" not in origin.options:
-        return ""
-    options = {name: value for name, value in origin.options.items() if name != "local"}
-    trainer = cli.show((package / Path(origin.script).name).resolve())
-    command = replace(origin, script=trainer, options=options).command
-    return (
-        f"{cli.show(package)}: its model was trained with --local and never saw the answers of the "
-        f"validation students; `{printable(command)}` learns from all"
-    )

@@ -28,15 +28,3 @@ def copy_package(package: Path, place: Path) -> None:
     """Copy a package without its weights, hidden files and caches."""
     without = shutil.ignore_patterns(f"{WEIGHTS}*", "__pycache__", ".*", "*.partial")
     shutil.copytree(package, place, ignore=without)
-
-
-def leave_weights(copy: Path, package: Path) -> None:
-    """Put a trained copy's weights into a package, unless there are others than of --local."""
-    origin, old = read_origin(package), [*package.glob(f"{WEIGHTS}*")]
-    if old and (origin is None or "local" not in origin.options):
-        return
-    for path in old:
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
-    # The students that they know come first, so that no weights ever lie there without.
-    for path in sorted(copy.glob(f"{WEIGHTS}*"), key=lambda path: path.name != TRAINED_STUDENTS):
-        (shutil.copytree if path.is_dir() else shutil.copyfile)(path, package / path.name)
