@@ -102,12 +102,11 @@ def test_an_entry_sees_only_what_is_revealed(targets_queryable: bool, unobserved
 @pytest.mark.parametrize(
     "entry",
     [
-        First(select=lambda chosen: chosen.tolist()),
-        First(select=lambda chosen: chosen.astype(np.uint16)),
-        First(select=lambda chosen: chosen[:, None]),
-        First(predict=lambda data: np.ones(data.shape, bool)),
-        First(predict=lambda data: np.ones(data.shape, np.float16)),
-        First(predict=lambda data: np.ones(data.shape).tolist()),
+        First(lambda chosen: chosen.tolist(), lambda data: np.ones(data.shape, bool)),
+        First(lambda chosen: chosen.astype(np.uint16), lambda data: np.ones(data.shape, "f2")),
+        First(lambda chosen: chosen[:, None], lambda data: np.ones(data.shape).tolist()),
+        # Only at the targets it matters what is predicted.
+        First(predict=lambda data: np.where(STUDENTS.targets[MASK], 1, np.nan)),
     ],
 )
 def test_numbers_of_many_kinds(entry: First) -> None:
@@ -145,8 +144,6 @@ def test_predictions_must_be_0_or_1_on_the_targets(value: float) -> None:
     name = r"student 3 \(UserId 109\)"
     with pytest.raises(EntryError, match=f"^after round 10, predict: {name}: {fault}"):
         play_with(First(predict=lambda data: prediction))
-    elsewhere = First(predict=lambda data: np.where(STUDENTS.targets[MASK], 1, value))
-    assert np.array_equal(play_with(elsewhere).prediction, play_with(First()).prediction)
 
 
 @pytest.mark.parametrize(
