@@ -136,7 +136,10 @@ class EntryProcess:
             with contextlib.suppress(Exception):
                 if replies.peek(1):  # type: ignore[attr-defined]
                     arrived.put("a reply")
-                    reply = _check_reply(*entry_runner.read(replies))
+                    message, results = entry_runner.read(replies)
+                    fault, names = message.get("fault", ""), message.get("changed", [])
+                    if isinstance(fault, str) and isinstance(names, list) and len(results) <= 1:
+                        reply = message, results
             arrived.put(reply)
 
         # A process that hangs would block whoever writes to it and reads from it.
@@ -217,11 +220,3 @@ class EntryProcess:
             if name not in ("PWD", "OLDPWD", "_") and not any(part in value for part in secrets)
         }
         return environment | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(temporary))
-
-
-def _check_reply(message: dict[str, Any], arrays: list[Array]) -> _Reply:
-    """Return a message that the runner may have written; `ValueError` if it cannot have."""
-    texts, names = message.get("fault", ""), message.get("changed", [])
-    if not isinstance(texts, str) or not isinstance(names, list) or len(arrays) > 1:
-        raise ValueError("a forged reply")
-    return message, arrays

@@ -16,8 +16,6 @@ from common.lazy import pd
 
 import numpy as np
 
-Returned = Array | None
-
 N_ROUNDS = 10
 
 # Students times questions; at most some 20 matrices of one byte each exist at a time.
@@ -154,7 +152,7 @@ class GameState:
             asked_for = ", which --probabilities asks for" if as_probability else ""
             raise EntryError(f"{when}, {method}{asked_for}: {fault}") from None
 
-    def check_selection(self, selection: Returned) -> IntArray:
+    def check_selection(self, selection: Array | None) -> IntArray:
         """Return what an entry chose to ask as int64 of shape (students,), if it may."""
         n_students, n_questions = self.can_query.shape
         expected = f"one column index for each of the {n_students} students"
@@ -183,7 +181,7 @@ class GameState:
             )
         return questions
 
-    def _check_prediction(self, returned: Returned, as_probability: bool) -> Array:
+    def _check_prediction(self, returned: Array | None, as_probability: bool) -> Array:
         shape = self.can_query.shape
         cells = "one row for each student, one column for each question"
         array = _require_shape(returned, f"an array of shape {shape}: {cells}", shape)
@@ -205,7 +203,7 @@ class GameState:
         return f"student {row} (UserId {self.reference.student[row]})"
 
 
-def _require_shape(returned: Returned, expected: str, *shapes: tuple[int, ...]) -> Array:
+def _require_shape(returned: Array | None, expected: str, *shapes: tuple[int, ...]) -> Array:
     if returned is None or returned.shape not in shapes:
         found = "nothing" if returned is None else f"shape {returned.shape}"
         raise EntryError(f"returned {found}, expected {expected}")
@@ -215,7 +213,7 @@ def _require_shape(returned: Returned, expected: str, *shapes: tuple[int, ...]) 
 class Entry(Protocol):
     """An entry as the game sees it, in this process or in one of its own."""
 
-    def call(self, method: str, arrays: tuple[IntArray, ...]) -> Returned:
+    def call(self, method: str, arrays: tuple[IntArray, ...]) -> Array | None:
         """Call a method with int64 copies of arrays; `EntryError` if it returns no numbers."""
 
 
@@ -224,7 +222,7 @@ class LocalEntry(NamedTuple):
 
     submission: Any
 
-    def call(self, method: str, arrays: tuple[IntArray, ...]) -> Returned:
+    def call(self, method: str, arrays: tuple[IntArray, ...]) -> Array | None:
         """Call a method, as in `Entry`; what the method raises passes through."""
         try:
             return entry_runner.call(self.submission, method, arrays)[0]
