@@ -62,31 +62,27 @@ def positions(rules: Rules) -> list[tuple[Posterior, Any, Any]]:
     return given
 
 
-def sigmoid(x: Any) -> Any:
-    return 1 / (1 + np.exp(-x))
-
-
 def right(x: Any) -> Any:
-    return GUESSING + (1 - GUESSING) * sigmoid(x)
+    return GUESSING + (1 - GUESSING) / (1 + np.exp(-x))
 
 
-def fisher(knows: float) -> float:
+def fisher(x: float) -> float:
     """(dP/dx)² / (P (1 − P)), the derivative by finite differences."""
-    x = np.log(knows / (1 - knows))
     slope = (right(x + 1e-4) - right(x - 1e-4)) / 2e-4
     return float(slope**2 / (right(x) * (1 - right(x))))
 
 
-def knows(posterior: Posterior, row: int, question: int) -> float:
+def usual_logit(posterior: Posterior, row: int, question: int) -> float:
+    """The logit at which P(right) is what it is on average (MacKay 1992)."""
     mean, variance = posterior.mean[row, question], posterior.variance[row, question]
-    return float(sigmoid(mean / np.sqrt(1 + np.pi / 8 * variance)))
+    return float(mean / np.sqrt(1 + np.pi / 8 * variance))
 
 
 def determinant(posterior: Any, row: int, question: int, hidden: Any) -> float:
     a = posterior.slopes[question]
     before = np.linalg.inv(posterior.ability_covariance[row])
-    information = fisher(float(sigmoid(posterior.mean[row, question])))
-    return float(np.linalg.det(before + information * np.outer(a, a)) / np.linalg.det(before)) - 1
+    after = before + fisher(posterior.mean[row, question]) * np.outer(a, a)
+    return float(np.linalg.det(after) / np.linalg.det(before)) - 1
 
 
 def divergence(posterior: Any, row: int, question: int, hidden: Any) -> float:
@@ -100,21 +96,16 @@ def divergence(posterior: Any, row: int, question: int, hidden: Any) -> float:
 
 def movement(posterior: Any, row: int, question: int, hidden: Any) -> float:
     """Where the abilities move after either answer, by integrating over the logit."""
-    mean, variance = posterior.mean[row, question], posterior.variance[row, question]
-    x = np.linspace(mean - 9 * variance**0.5, mean + 9 * variance**0.5, 4001)
-    prior = np.exp(-((x - mean) ** 2) / (2 * variance))
-    prior /= prior.sum()
-    total = 0.0
-    for likelihood in (right(x), 1 - right(x)):
-        p = (prior * likelihood).sum()
-        new_mean = (prior * likelihood * x).sum() / p
-        move = posterior.cross_covariance[row, question] / variance * (new_mean - mean)
-        total += p * np.linalg.norm(move)
-    return float(total)
+    deviation = posterior.variance[row, question] ** 0.5
+    step, weight = np.polynomial.hermite_e.hermegauss(99)
+    p = right(posterior.mean[row, question] + deviation * step)
+    # A right and a wrong answer move them equally far, each times its probability.
+    moved = 2 * float((weight * p) @ step / weight.sum())
+    return moved * float(np.linalg.norm(posterior.cross_covariance[row, question])) / deviation
 
 
 def own_uncertainty(posterior: Any, row: int, question: int, hidden: Any) -> float:
-    p = GUESSING + (1 - GUESSING) * knows(posterior, row, question)
+    p = float(right(usual_logit(posterior, row, question)))
     return min(p, 1 - p)
 
 
@@ -122,7 +113,7 @@ def mutual_information(posterior: Any, row: int, question: int, hidden: Any) -> 
     """½ log |S_j| |S_h| / |S_jh| of the answer and the hidden answers, as Gaussian vectors."""
     target = np.flatnonzero(hidden[row])
     of = np.concatenate([[question], target])
-    noise = [1 / max(fisher(knows(posterior, row, q)), 0.005) for q in of]
+    noise = [1 / max(fisher(usual_logit(posterior, row, q)), 0.005) for q in of]
     noise[1:] = [n / hidden[row, q] for n, q in zip(noise[1:], target, strict=True)]
     together = posterior.covariance(row, of, of) + np.diag(noise)
     determinants = [np.linalg.slogdet(s)[1] for s in (together[:1, :1], together[1:, 1:], together)]

@@ -15,7 +15,6 @@ import pytest
 from ability import Bank, Course
 from conftest import fails, succeeds
 from page_reading import Page, read_page
-from run_scripts import ROOT
 from student_report import Subjects, interval, student_page
 from task_4_models import as_reference, load_package, plain_model
 
@@ -24,19 +23,16 @@ REPORT = "task_4/student_report.py"
 (MODEL,) = load_package("item_response")
 
 
-def bank_of(folder: Path, slopes: Any, **changes: Any) -> Bank:
-    """Make a package of a plain model, of which these are the slopes, and load it."""
-    plain_model(MODEL, slopes, **changes).save(folder)
-    shutil.copy(ROOT / PACKAGE / "model.py", folder)
-    return ability.load_bank(folder)
+def bank_of(slopes: Any, **changes: Any) -> Bank:
+    return Bank(MODEL, plain_model(MODEL, slopes, **changes))
 
 
-def test_scale_of_the_training_students(tmp_path: Path) -> None:
+def test_scale_of_the_training_students() -> None:
     """The mean logit has the mean of the intercepts and the variance of the mean covariance."""
     rng = np.random.default_rng(0)
     slopes, root = rng.normal(size=(30, 2)), rng.normal(size=(30, 30)) / 10
     intercept = rng.normal(size=30)
-    bank = bank_of(tmp_path, slopes, intercept=intercept, quiz_covariance=root @ root.T)
+    bank = bank_of(slopes, intercept=intercept, quiz_covariance=root @ root.T)
     drawn = rng.normal(size=(50_000, 2)) @ slopes.T + intercept
     drawn += rng.normal(size=drawn.shape) @ root.T
     mean = drawn.mean(axis=1)
@@ -45,10 +41,10 @@ def test_scale_of_the_training_students(tmp_path: Path) -> None:
     assert np.abs(bank.share - (1 / (1 + np.exp(-drawn))).mean(axis=0)).max() < 0.02
 
 
-def test_ability_agrees_with_numerical_integration(tmp_path: Path) -> None:
+def test_ability_agrees_with_numerical_integration() -> None:
     """In one dimension, with the same slope everywhere, the mean logit is slope times ability."""
     slope = 1.5
-    bank = bank_of(tmp_path, np.full((40, 1), slope), guessing=0.2)
+    bank = bank_of(np.full((40, 1), slope), guessing=0.2)
     assert bank.deviation == pytest.approx(slope)
     right = (np.arange(40) % np.array([[2], [3], [5]]) > 0).astype(int)
     targets = np.tile(np.arange(40) >= 30, (3, 1))
@@ -80,10 +76,10 @@ def test_ability_agrees_with_numerical_integration(tmp_path: Path) -> None:
             assert share == pytest.approx((density * chance).sum() / density.sum(), abs=0.03)
 
 
-def test_a_test_ends_by_precision(tmp_path: Path) -> None:
+def test_a_test_ends_by_precision() -> None:
     """As the first questions of the longer test; what is said afterwards knows no more."""
     rng = np.random.default_rng(2)
-    bank = bank_of(tmp_path, rng.exponential(1, (60, 1)))
+    bank = bank_of(rng.exponential(1, (60, 1)))
     right = rng.random((25, 60)) < 0.6
     reference = as_reference(right, rng.random(right.shape) < 0.2)
     whole = ability.ask(bank, reference, "mask", range(25), 12)
@@ -99,11 +95,9 @@ def test_a_test_ends_by_precision(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("n_columns", "targets"), [(26, [18, 19, 20, 21]), (10, [8, 9])])
-def test_questions_that_the_bank_or_the_file_lacks(
-    tmp_path: Path, n_columns: int, targets: list[int]
-) -> None:
+def test_questions_that_the_bank_or_the_file_lacks(n_columns: int, targets: list[int]) -> None:
     """The former may be asked and hidden; the ability is that over the whole bank, nothing else."""
-    bank = bank_of(tmp_path, np.ones((20, 1)), intercept=np.repeat([2, -2], 10))
+    bank = bank_of(np.ones((20, 1)), intercept=np.repeat([2, -2], 10))
     columns = np.tile(np.arange(n_columns), (2, 1))
     reference = as_reference(columns >= 0, np.isin(columns, targets))
     askable = set(range(n_columns)) - set(targets)
@@ -119,8 +113,6 @@ STEPS = pd.DataFrame(
     [(-1, 0, np.nan, 0.1, 1, 0.5), (2, 1, 0.25, 1, 0.5, 0.7), (0, 0, 0.5, -0.5, 0.4, 0.3)],
     columns=["QuestionId", "is_right", "expected", "ability", "error", "share"],
 )
-
-
 COURSE = Course(
     steps=STEPS,
     probability=np.array([0.5, 0.1, 0.7, 0.3]),
@@ -132,14 +124,13 @@ COURSE = Course(
 )
 
 
-def page_of(bank: Bank, subjects: Subjects, course: Course = COURSE) -> Page:
-    facts = [("Test", "<short>")]
+def page_of(subjects: Subjects, course: Course = COURSE) -> Page:
+    bank, facts = bank_of(np.ones((4, 1))), [("Test", "<short>")]
     return read_page(student_page(7, bank, course, ["", "", "A & B"], subjects, facts, False))
 
 
-def test_the_page_says_what_the_figures_say(tmp_path: Path) -> None:
-    bank = bank_of(tmp_path, np.ones((4, 1)))
-    page = page_of(bank, {})
+def test_the_page_says_what_the_figures_say() -> None:
+    page = page_of({})
     for sentence in (
         "2 questions asked, 1 answered correctly",
         "to answer 30% correctly, with a probability of 90% between 21% and 79%",
@@ -158,26 +149,25 @@ def test_the_page_says_what_the_figures_say(tmp_path: Path) -> None:
         ["1", "A & B", "2", "25%", "right", "+1.00 ± 0.82", "70%"],
         ["2", "unknown", "0", "50%", "wrong", "−0.50 ± 0.66", "30%"],
     ]
-    assert page.chart("Ability").titles == [
-        "before: 0.10", "1, right: 1.00", "2, wrong: −0.50",
-    ]  # fmt: skip
+    titles = ["before: 0.10", "1, right: 1.00", "2, wrong: −0.50"]
+    assert page.chart("Ability").titles == titles
     outcomes = page.table("How the hidden answers came out")
     assert outcomes.columns == ["", "right", "wrong", "together"]
     assert outcomes.rows == [["expected right", "1", "1", "2"], ["expected wrong", "1", "1", "2"]]
     nothing = np.array([], int)
     hidden = {"hidden_probability": nothing, "hidden_truth": nothing}
-    page = page_of(bank, {}, COURSE._replace(steps=STEPS[:2], **hidden))
+    page = page_of({}, COURSE._replace(steps=STEPS[:2], **hidden))
     assert "1 question asked, 1 answered" in page.text and "After 1 answer much" in page.text
     assert "None of this student’s answers is hidden with this mask" in page.text
 
 
-def test_subjects_by_what_is_expected_and_the_least_known_topics(tmp_path: Path) -> None:
+def test_subjects_by_what_is_expected_and_the_least_known_topics() -> None:
     members = {"Beta & more": [1], "Delta": [3], "Alpha": [0], "Gamma": [2]}
     subjects = {
         "Areas of mathematics": [("All", np.arange(4)), ("Three", np.arange(1, 4))],
         "Topics": [(name, np.array(rows)) for name, rows in members.items()][::-1],
     }
-    page = page_of(bank_of(tmp_path, np.ones((4, 1))), subjects)
+    page = page_of(subjects)
     # Least expected first, each after the diamond of a training student.
     areas = ["Three: 0.50", "Three: 0.37", "All: 0.50", "All: 0.40"]
     assert page.chart("Areas of mathematics").titles == areas
@@ -253,14 +243,13 @@ def test_pages_of_students(kit: Path, tmp_path: Path) -> None:
 
 
 def test_flags_of_the_test(kit: Path, tmp_path: Path) -> None:
-    """A phase, a mask, another length, an end by precision, another package; no metadata."""
+    """A phase, a mask, another length, an end by precision; no metadata."""
     name = "test_private_task_4_more_splits.csv"
     shutil.copy(kit / f"data/test_data/{name}", tmp_path)
     private = pd.read_csv(tmp_path / name)
     student = private.UserId.iloc[0]
-    package = Path(shutil.copytree(kit / PACKAGE, tmp_path / "package"))
-    flags = [REPORT, "--student", student, "--phase", "private", "--input_dir", tmp_path,
-             "--mask", "IsTarget_4", "--package", package, "--output_dir", tmp_path]  # fmt: skip
+    flags = [REPORT, "--student", student, "--phase", "private", "--mask", "IsTarget_4"]
+    flags += ["--input_dir", tmp_path, "--output_dir", tmp_path]
     succeeds([*flags, "--questions", 6], kit=kit)
     page = read_page((tmp_path / f"student_{student}.html").read_text())
     targets = private[(private.UserId == student) & (private.IsTarget_4 == 1)].QuestionId
