@@ -364,13 +364,8 @@ def test_a_model_of_all_students_is_packed_without_a_warning_and_not_scored_on_t
 def test_the_zip_is_not_written_unless_it_runs(kit: Path, package: Path, tmp_path: Path) -> None:
     command = ["task_4/package.py", package, "--output_dir", tmp_path / "output"]
     entry = package / "submission_model_task_4.py"
-    for code, message in (
-        ("import common.io\n" + entry.read_text(), "shared code, which is not there in the chall"),
-        (entry.read_text().replace("return", "return 1 +"), "select_questions"),
-        ("def", "raised SyntaxError"),
-    ):
-        entry.write_text(code)
-        assert message in fails(command, kit=kit)
+    entry.write_text(entry.read_text().replace("return", "return 1 +"))
+    assert "dry run, round 1, select_questions: " in fails(command, kit=kit)
     entry.unlink()
     assert "file not found" in fails(command, kit=kit)
     assert not (tmp_path / "output").exists()

@@ -329,7 +329,7 @@ def test_the_curve_replays_the_choices_without_select_questions(
         ({f"folder/{ENTRY_FILE}": ""}, r"holds a folder \(folder/submission_model"),
         ({"model.py": ""}, "holds no submission_model_task_4.py, expected"),
         ({ENTRY_FILE: "x = 1"}, "has no class Submission"),
-        ({ENTRY_FILE: "class Submission:\n  pass"}, "has no method select_questions"),
+        ({ENTRY_FILE: "def"}, "starting Submission: raised SyntaxError: invalid syntax"),
         ({ENTRY_FILE: "import model"}, "raised ModuleNotFoundError: .*'model'"),
         ({ENTRY_FILE: WELL_BEHAVED}, f"{ENTRY_FILE} is packed by another method than deflate"),
         (None, r"entry.zip: file not found"),
