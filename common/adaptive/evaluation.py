@@ -235,7 +235,10 @@ def evaluate(doc: str | None, package: Path | None = None) -> None:
     figures = figures_of(setting, reference, targets, entry, curves, seconds, training)
     known = {"training": training, "code": code, "outcomes": outcomes.of_predictions(targets)}
     evaluation, shown = describe(setting, figures, options.phase, asked, **known)
-    beliefs = None
+    around, masks = "", "one mask"
+    if len(games) > 1:
+        around, masks = f" ± {_deviation(figures)}", f"mean of {len(games)} masks"
+    lines = [f"score {evaluation.score:.4f}{around} ({masks}, {setting.rules})"]
     if path := options.probabilities:
         p_right = targets["PRight"].to_numpy(float)
         probabilities.write_probabilities(targets, 4, p_right, path)
@@ -243,12 +246,7 @@ def evaluate(doc: str | None, package: Path | None = None) -> None:
         truth, predicted = (targets[name].to_numpy() for name in ("truth", "predicted"))
         beliefs = metrics.score_probabilities(truth, believed, predicted)
         shown["calibration"] = score_files.calibration(beliefs, "answered correctly")
-
-    around, masks = "", "one mask"
-    if len(games) > 1:
-        around, masks = f" ± {_deviation(figures)}", f"mean of {len(games)} masks"
-    lines = [f"score {evaluation.score:.4f}{around} ({masks}, {setting.rules})"]
-    lines += score_files.probability_lines(beliefs) if beliefs else []
+        lines += score_files.probability_lines(beliefs)
     lines += [f"note: {note}" for title, note in figures["facts"] if title == "Note"]
     if not isinstance(curves, str):
         lines.append(f"with questions chosen at random {figures['curves'][1][-1]:.4f}")
@@ -376,8 +374,7 @@ def describe(
     if len(accuracies) > 1:
         dots = [charts.Dot(mask, accuracy) for mask, accuracy in accuracies.items()]
         label, axis = "Accuracy with each mask", "accuracy, mean dashed"
-        mean = evaluation.score
-        masks = charts.dot_chart(dots, label=label, digits=4, chance=mean, axis=axis)
+        masks = charts.dot_chart(dots, label=label, digits=4, chance=evaluation.score, axis=axis)
     names = ["entry's choice", "random choice"]
     if not isinstance(curves, str):
         label, axis = "Accuracy after each question", "questions asked"

