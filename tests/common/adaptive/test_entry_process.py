@@ -22,24 +22,12 @@ from common.errors import InputError
 
 import numpy as np
 import pytest
+import toy_bundle
 from conftest import Write
 from run_scripts import ROOT, ends
 from task_4_models import as_reference
-from toy_bundle import write_zip
 
-WELL_BEHAVED = """
-import numpy as np
-
-class Submission:
-    def select_questions(self, masked_data, masked_binary_data, can_query):
-        return can_query.argmax(axis=1)
-
-    def update_model(self, masked_data, masked_binary_data, can_query):
-        pass
-
-    def predict(self, masked_data, masked_binary_data):
-        return np.ones(masked_data.shape, int)
-"""
+WELL_BEHAVED = f"import numpy as np\n{toy_bundle.entry()[ENTRY_FILE]}"
 # Four students who answered all of 20 questions; the last three questions are targets.
 QUESTION = np.tile(np.arange(20), (4, 1))
 STUDENTS = as_reference(QUESTION % 2, QUESTION >= 17)
@@ -73,7 +61,7 @@ CHEATS = {
     "looks at others": ("__init__", LOOK_AROUND, "starting Submission: was denied "
                         "/proc/.*/environ, which is neither in the zip nor given"),
     "raises": ("update_model", "raise KeyError('nothing here')", "round 1, update_model: raised "
-               r"KeyError: 'nothing here' \(submission_model_task_4.py, line 16\)"),
+               r"KeyError: 'nothing here' \(submission_model_task_4.py, line 14\)"),
     "counts what it does not see": ("update_model", "np.bincount(masked_data.ravel())",
                                     "; an entry written for 0 as unobserved needs --unobserved 0$"),
     "exits": ("update_model", "raise SystemExit(3)", "ended the program with exit code 3"),
@@ -339,7 +327,7 @@ def test_faulty_zips(setting: Setting, members: dict[str, str] | None, fault: st
     path = setting.reference.parent / "entry.zip"
     if members:
         method = zipfile.ZIP_LZMA if "method than" in fault else zipfile.ZIP_STORED
-        write_zip(path, members, method=method)
+        toy_bundle.write_zip(path, members, method=method)
     with pytest.raises(InputError, match=fault):
         play_all(setting._replace(submission=path), STUDENTS)
 
