@@ -93,7 +93,7 @@ def run_script(
     with (
         _captured() as texts,
         _paths_of(kit),
-        _without_modules_of(kit, beside),
+        without_modules_of(kit, beside),
         warnings.catch_warnings(),
         mock.patch.dict(os.environ, {"PYTHONPATH": str(kit), **(environment or {})}),
         mock.patch.object(sys, "argv", [str(script), *rest]),
@@ -169,7 +169,7 @@ def _paths_of(kit: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _without_modules_of(*places: Path) -> Iterator[None]:
+def without_modules_of(*places: Path) -> Iterator[None]:
     """Hide the modules that lie beside scripts: several folders have the same names."""
     folders = tuple(f"{place}{os.sep}" for place in (ROOT, *places))
     kept = tuple(f"{place}{os.sep}" for place in (*SHARED, ROOT / "tests", ROOT / ".venv"))

@@ -1,6 +1,5 @@
 """The packages of task 4 in tests: their modules, models whose parameters are known, students."""
 
-import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -11,19 +10,14 @@ from common.source_code import load_module
 import numpy as np
 import pandas as pd
 from conftest import answers_frame
-from run_scripts import ROOT
+from run_scripts import ROOT, without_modules_of
 
 
 def load_package(name: str, *modules: str, kit: Path = ROOT) -> list[ModuleType]:
     """Import a package's model and other modules, which find it; no name of them stays behind."""
-    names = ("model", *modules)
-    before = {name: sys.modules.pop(name, None) for name in names}
-    try:
-        return [load_module(kit / "task_4" / name / f"{module}.py", module) for module in names]
-    finally:
-        for module, found in before.items():
-            sys.modules.pop(module, None)
-            sys.modules.update({module: found} if found else {})
+    folder = kit / "task_4" / name
+    with without_modules_of(folder):
+        return [load_module(folder / f"{module}.py", module) for module in ("model", *modules)]
 
 
 def plain_model(package: ModuleType, slopes: Any, **changes: Any) -> Any:
