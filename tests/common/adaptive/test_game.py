@@ -20,10 +20,10 @@ MASK = "IsTarget"
 Array = np.ndarray[Any, Any]
 
 
-def make_students(n_students: int = 7, share_answered: float = 0.8) -> Reference:
+def make_students(n_students: int) -> Reference:
     """Students 100, 103, … with answers at random, some options not known, a fifth targets."""
     rng = np.random.default_rng(0)
-    answered = rng.random((n_students, 40)) < share_answered
+    answered = rng.random((n_students, 40)) < 0.5
     answered[:, :20] = True
     row, question = np.nonzero(answered)
     is_target = rng.random(len(row)) < 0.2
@@ -32,12 +32,11 @@ def make_students(n_students: int = 7, share_answered: float = 0.8) -> Reference
     option, correct = rng.integers(1, 5, (2, len(row))).astype(np.int8)
     is_correct = (option == correct).astype(np.int8)
     option[question % 7 == 3] = -1
-    student, question = (100 + 3 * row).astype(np.int32), question.astype(np.int32)
-    answers = answers_frame(student, question, is_correct, option, correct)
+    answers = answers_frame(100 + 3 * row, question, is_correct, option, correct)
     return game.make_reference("students.csv", answers, {MASK: is_target})
 
 
-STUDENTS, HALF = make_students(), make_students(share_answered=0.5)
+STUDENTS = make_students(7)
 
 
 class First:
@@ -138,7 +137,7 @@ def test_predictions_must_be_0_or_1_on_the_targets(value: float) -> None:
         (First(lambda chosen: chosen * 0 + 40), "chose column 40, expected 0 to 39"),
         (First(lambda chosen: chosen * 0 + 15), r"chose QuestionId 15, which is a target \(7 such"),
         (First(lambda chosen: chosen * 0), "2, select_questions: .* was asked in round 1 already"),
-        (First(lambda _: (HALF.is_correct < 0).argmax(1)), "which the student has not answered"),
+        (First(lambda _: (STUDENTS.is_correct < 0).argmax(1)), "which the student has not"),
         (First(predict=lambda data: None), "predict: returned nothing, expected an array of"),
         (First(predict=lambda data: [1] * 40), r"returned shape \(40,\), expected an .* \(7, 40"),
         (First(), "--probabilities asks for: class Submission has no method predict_prob"),
@@ -150,11 +149,11 @@ def test_predictions_must_be_0_or_1_on_the_targets(value: float) -> None:
 )
 def test_what_breaks_a_rule(entry: Any, fault: str) -> None:
     with pytest.raises(EntryError, match=f"^(after )?round .*{fault}"):
-        game.play(LocalEntry(entry), HALF, MASK, with_probability=True)
+        game.play(LocalEntry(entry), STUDENTS, MASK, with_probability=True)
 
 
 def test_random_choice_keeps_the_rules() -> None:
-    students = make_students(n_students=300)
+    students = make_students(300)
     chosen = game.choose_at_random(students, MASK, seed=3)
     assert np.array_equal(chosen, game.choose_at_random(students, MASK, seed=3))
     assert not np.array_equal(chosen, game.choose_at_random(students, MASK, seed=4))
