@@ -13,12 +13,14 @@ from typing import Any
 
 from common import metadata
 from common.adaptive import isolation
+from common.adaptive.entry_files import ENTRY_FILE
 from common.adaptive.game import LocalEntry, Rules, play, read_reference
 from common.source_code import load_module
 
 import numpy as np
 import pandas as pd
 import pytest
+import toy_bundle
 from conftest import Write, fails, run, succeeds
 from page_reading import Page, read_page
 from run_scripts import ROOT
@@ -37,26 +39,6 @@ PACKAGES = {
 CODE = {"local_evaluation.py", "model.py", "submission_model_task_4.py", "train_model.py"}
 RECORDS = {"model_task_4_students.npy", "model_task_4_training.json"}
 every_package = pytest.mark.parametrize("name", PACKAGES)
-
-# An entry as entrants of 2020 wrote them: a relative path, zeros mean unobserved, a list.
-PUBLISHED = """
-import numpy as np
-
-class Submission:
-    def __init__(self):
-        self.difficulty = np.load('./model_task_4_difficulty.npy')
-
-    def select_feature(self, masked_data, masked_binary_data, can_query):
-        distance = abs(self.difficulty - 0.5)
-        return list(np.where(can_query == 1, distance, np.inf).argmin(axis=1))
-
-    def update_model(self, masked_data, masked_binary_data, can_query):
-        pass
-
-    def predict(self, masked_data, masked_binary_data):
-        ability = (masked_binary_data.sum(axis=1) + 1) / ((masked_data != 0).sum(axis=1) + 2)
-        return (ability[:, None] > self.difficulty).astype(float)
-"""
 
 
 def published_score(entry: Any, answers: pd.DataFrame, n_questions: int) -> float:
@@ -273,18 +255,17 @@ def test_phases_average_their_ten_masks(
         assert table.column("QuestionId") == shown.tolist()
 
 
-def test_published_entry_runs_unchanged(
+def test_an_entry_for_the_published_evaluator(
     kit: Path, evaluate: Evaluate, write: Write, tmp_path: Path
 ) -> None:
-    entry = write("entry/submission_model_task_4.py", PUBLISHED).parent
-    train, _ = read_split(kit / "data/test_input")
-    share = train.groupby("QuestionId").IsCorrect.mean().reindex(range(80)).fillna(0.5)
-    np.save(entry / "model_task_4_difficulty.npy", 1 - share.to_numpy())
+    """Its first method has another name, and a zero means that an answer is not revealed."""
+    source = toy_bundle.entry()[ENTRY_FILE].replace("select_questions", "select_feature")
+    entry = write(f"entry/{ENTRY_FILE}", source).parent
     printed, score, page = evaluate("--submission", entry, "--unobserved", "0")
     _, own, random = page.table("Accuracy after each question").rows[-1]
     assert f"with questions chosen at random {random}\n" in printed
     assert f"{score:.4f}" == own != random
-    # It takes -1 for an answer, so that the reading of the rules makes a difference.
+    # It adds up what it sees, so that the reading of the rules makes a difference.
     assert evaluate("--submission", entry, "--skip_curve")[1] != score
     pack = ["task_4/package.py", entry, "--output_dir", tmp_path, "--unobserved", "0"]
     assert "submission_task_4.zip" in succeeds(pack, kit=kit)
