@@ -259,16 +259,16 @@ def test_an_entry_for_the_published_evaluator(
     kit: Path, evaluate: Evaluate, write: Write, tmp_path: Path
 ) -> None:
     """Its first method has another name, and a zero means that an answer is not revealed."""
-    source = toy_bundle.entry()[ENTRY_FILE].replace("select_questions", "select_feature")
+    source = toy_bundle.entry(update="assert seen.min() >= 0")[ENTRY_FILE]
+    source = source.replace("select_questions", "select_feature")
     entry = write(f"entry/{ENTRY_FILE}", source).parent
     printed, score, page = evaluate("--submission", entry, "--unobserved", "0")
     _, own, random = page.table("Accuracy after each question").rows[-1]
     assert f"with questions chosen at random {random}\n" in printed
     assert f"{score:.4f}" == own != random
-    # It adds up what it sees, so that the reading of the rules makes a difference.
-    assert evaluate("--submission", entry, "--skip_curve")[1] != score
-    pack = ["task_4/package.py", entry, "--output_dir", tmp_path, "--unobserved", "0"]
-    assert "submission_task_4.zip" in succeeds(pack, kit=kit)
+    pack = ["task_4/package.py", entry, "--output_dir", tmp_path]
+    assert "round 1, update_model: raised AssertionError" in fails(pack, kit=kit)
+    assert "submission_task_4.zip" in succeeds([*pack, "--unobserved", "0"], kit=kit)
 
 
 def test_all_beside_the_entry_is_played_checked_and_packed(
