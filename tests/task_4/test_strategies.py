@@ -325,21 +325,18 @@ def test_paired_difference_by_hand() -> None:
 @pytest.mark.parametrize(("name", "learned_share"), [("bobcat", 0.6), ("ncat", 0.7)])
 def test_protocols_split_students_and_answers(name: str, learned_share: float) -> None:
     answers, protocol = some_answers(9, (53, 90), 0.7), compare_strategies.PROTOCOLS[name]
-    parts = list(compare_strategies.splits(answers, protocol, 5, 10, 90))
-    for learned, reference in parts:
-        students = set(learned["UserId"])
+    parts, again = (list(compare_strategies.splits(answers, protocol, 5, 10, 90)) for _ in "ab")
+    for (learned, reference), (_, same) in zip(parts, again, strict=True):
+        students, targets = set(learned["UserId"]), reference.targets[reference.name]
         assert len(students) == pytest.approx(learned_share * 53, abs=1)
         assert not students & set(reference.student.tolist())
         answered = (reference.is_correct >= 0).sum(axis=1)
-        hidden = reference.targets[reference.name].sum(axis=1)
-        assert np.array_equal(hidden, np.ceil(protocol.target_share * answered))
-        assert (reference.is_correct[reference.targets[reference.name]] >= 0).all()
+        assert np.array_equal(targets.sum(axis=1), np.ceil(protocol.target_share * answered))
+        assert (reference.is_correct[targets] >= 0).all()
+        assert np.array_equal(same.targets[same.name], targets)
     if name == "bobcat":
         examined = np.concatenate([reference.student for _, reference in parts])
         assert sorted(examined) == list(range(100, 153))
-    again = list(compare_strategies.splits(answers, protocol, 5, 10, 90))
-    for (_, one), (_, other) in zip(parts, again, strict=True):
-        assert np.array_equal(one.targets[one.name], other.targets[one.name])
     # Those with too few answers are not examined.
     n_many = 50 if name == "bobcat" else 32
     _, reference = next(compare_strategies.splits(answers, protocol, 1, n_many, 90))
