@@ -254,15 +254,6 @@ def require_current(paths: Iterable[Path]) -> None:
         CHECKED[path.absolute()] = fingerprint(path)
 
 
-def are_current(paths: Sequence[Path]) -> bool:
-    """Return whether all files are there and pass `require_current`."""
-    try:
-        require_current(paths)
-    except InputError:
-        return False
-    return all(path.is_file() for path in paths)
-
-
 # ---- Which files are the same, and which are simulated ---------------------------------------
 
 

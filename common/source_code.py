@@ -1,14 +1,11 @@
 """Which files of the kit a script consists of, and a fingerprint of their contents."""
 
-import importlib.util
 import re
 import shlex
-import sys
 from collections.abc import Iterable
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from types import ModuleType
 
 from common import layout
 
@@ -19,7 +16,6 @@ _IMPORT = re.compile(
     re.MULTILINE,
 )
 _COMMENT = re.compile("#.*")
-_FLAG = re.compile(r"""["'](--[a-z_]+)["']""")
 
 
 def files_of(*scripts: Path) -> list[Path]:
@@ -80,12 +76,6 @@ def fingerprint_contents(files: Iterable[tuple[str, bytes]]) -> str:
     return digest.hexdigest()[:12]
 
 
-def flags_of(script: Path) -> set[str]:
-    """Return all flags that a script and what it imports from the kit declare, by their code."""
-    contents = (_read(path)[0].decode(errors="replace") for path in files_of(script))
-    return {flag for content in contents for flag in _FLAG.findall(content)}
-
-
 def commands_in_header(script: Path) -> list[tuple[list[str], str]]:
     """Return commands under "Run:" in a header, without optional parts, and notes beside them."""
     # Also of a script that is not Python: whoever runs it says so.
@@ -94,14 +84,3 @@ def commands_in_header(script: Path) -> list[tuple[list[str], str]]:
     lines = found[1].strip().splitlines() if found else []
     parts = [line.strip().partition("  ") for line in lines]
     return [(shlex.split(words.partition(" [")[0])[1:], text.strip()) for words, _, text in parts]
-
-
-def load_module(path: Path, name: str) -> ModuleType:
-    """Import a file of a folder that is no package, such as an entry of task 4, under a name."""
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # Its dataclasses look themselves up there.
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module

@@ -11,12 +11,11 @@ from common import metrics
 from common.adaptive.game import GameState, Reference, Rules
 from common.arrays import BoolArray, FloatArray, IntArray
 from common.errors import InputError
-from common.source_code import load_module
 
 import numpy as np
 import pandas as pd
 import strategies
-from ability import Bank, reveal
+from ability import Bank, load_module, reveal
 from strategies import Posterior
 
 PACKAGE = Path(__file__).parent / "item_response"

@@ -5,10 +5,10 @@ from types import ModuleType
 from typing import Any
 
 from common.adaptive.game import Reference, make_reference
-from common.source_code import load_module
 
 import numpy as np
 import pandas as pd
+from ability import load_module
 from conftest import answers_frame
 from run_scripts import ROOT, without_modules_of
 

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from common import layout, made, source_code
 from common.adaptive.weights import TRAINED_STUDENTS, WEIGHTS, copy_package, read_origin
+from common.errors import InputError
 from common.layout import ROOT
 
 VENV = ROOT / ".venv"
@@ -185,12 +186,21 @@ def prepare_data(python: str, size: str | None) -> None:
         print(f"simulating {size or 'small'} data in {show(layout.DATA_DIR)}/", flush=True)
         run(python, "data/generate_sample.py", "--size", size or "small")
         is_simulated = True
-    templates = [layout.TEMPLATE_DIR / layout.TEMPLATE_TASK_3]
-    if layout.METADATA_DIR.exists() and not made.are_current(templates):
+    template = layout.TEMPLATE_DIR / layout.TEMPLATE_TASK_3
+    if layout.METADATA_DIR.exists() and not is_current(template):
         print("building the submission templates", flush=True)
         run(python, "-m", "tools.templates")
     kind = f"simulated, {simulated_size()}" if is_simulated else "as found"
     print(f"data: {show(layout.DATA_DIR)}/ ({kind})", flush=True)
+
+
+def is_current(template: Path) -> bool:
+    """Return whether a template is there, and made from the files that lie in data/ now."""
+    try:
+        made.require_current([template])
+    except InputError:
+        return False
+    return template.is_file()
 
 
 def find_scripts(folder: Path, title: str, output: Path, *data: Path) -> list[Step]:

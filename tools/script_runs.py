@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -85,7 +86,10 @@ def repeatable(
     options = made.settings(by.options, keep=("metadata_dir", *keep))
     options.pop("local", None)
     flags = made.flags_of(options)
-    own = {f"--{name}" for name in options} & source_code.flags_of(script)
+    # What it and its imports from the kit declare, by their code.
+    code = "".join(path.read_text("utf-8", "replace") for path in source_code.files_of(script))
+    declared = re.findall(r"""["'](--[a-z_]+)["']""", code)
+    own = {f"--{name}" for name in options} & {*declared}
     for word in flags:
         if word.startswith("--") and (word not in own or flags.count(word) > 1):
             raise InputError(

@@ -10,11 +10,11 @@ questions: of the score, and of its difference from the longest option on the sa
 import tempfile
 from pathlib import Path
 
-from common import cli, layout, source_code
+from common import cli, layout
 
 import numpy as np
 from real_answers import real_data_dir
-from running import run_script
+from running import load_module, run_script
 from tqdm import tqdm
 
 FOLDER = layout.RELATED_DIR / "science_exam"
@@ -37,7 +37,7 @@ MODELS = {
 def main() -> None:
     """Run every model with every seed, compare the points question by question."""
     cli.parser(__doc__).parse_args()
-    exam = source_code.load_module(FOLDER / "exam.py", "exam")
+    exam = load_module(FOLDER / "exam.py")
     data = real_data_dir() / "related" / "llm_science_exam"
     questions = exam.read_questions(data / exam.TRAIN, answers=True)
     points = {}

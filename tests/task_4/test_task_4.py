@@ -15,12 +15,12 @@ from common import metadata
 from common.adaptive import isolation
 from common.adaptive.entry_files import ENTRY_FILE
 from common.adaptive.game import LocalEntry, Rules, play, read_reference
-from common.source_code import load_module
 
 import numpy as np
 import pandas as pd
 import pytest
 import toy_bundle
+from ability import load_module
 from conftest import Write, fails, run, succeeds
 from page_reading import Page, read_page
 from run_scripts import ROOT
