@@ -6,6 +6,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+from common import requirements
+
 from conftest import ROOT, imported, scripts
 
 TASKS = ("task_1", "task_2", "task_3", "task_4")
@@ -51,9 +53,7 @@ def test_every_library_that_is_imported_is_declared() -> None:
     beside = {path.stem for path in code}
     libraries = {name.split(".")[0] for path in code for name in imported(path)}
     libraries -= {*sys.stdlib_module_names, "common", "tools", "programs", *beside}
-    packages = {"sklearn": "scikit-learn", "PIL": "pillow", "yaml": "pyyaml",
-                "dateutil": "python-dateutil"}  # fmt: skip
-    assert {packages.get(name, name) for name in libraries} <= declared
+    assert {requirements._PACKAGES.get(name, name) for name in libraries} <= declared
 
 
 def test_every_script_finds_the_kit_and_imports_it_first() -> None:

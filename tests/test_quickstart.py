@@ -46,30 +46,12 @@ submissions/submission_task_3.csv
 task_4/numpy/model_task_4_most_popular.npy task_4/numpy/model_task_4_num_answers.npy
 task_4/pytorch/model_task_4.pt
 """
-# Scripts that stand for those of the kit where only the quickstart's own part is tried.
-QUICK_SCRIPT = "from common import layout\n"
-QUICK_EVALUATION = """import json, sys
-from pathlib import Path
-from common import layout
-folder = Path(sys.argv[sys.argv.index("--output_dir") + 1])
-folder.mkdir(parents=True, exist_ok=True)
-result = {**json.loads(SCORED), "task": int(Path(__file__).parent.name[-1]), "model": folder.name}
-with (layout.TEST_OUTPUT_DIR / layout.RESULTS_NAME).open("a") as record:
-    record.write(json.dumps(result) + "\\n")
-"""
 
 
 @pytest.fixture
-def quick_kit(tiny_kit: Path, scored_kit: Path) -> Path:
-    """A kit whose only models are one of task 1 and one of task 2, which take no time."""
-    keep_only(tiny_kit)
-    result = (scored_kit / "data/test_output/results.jsonl").read_text().splitlines()[0]
-    (tiny_kit / "data/test_input").mkdir()
-    (tiny_kit / "task_1/local_data_split.py").write_text(QUICK_SCRIPT)
-    for task in (1, 2):
-        (tiny_kit / f"task_{task}/sample_model_majority.py").write_text(QUICK_SCRIPT)
-        evaluation = QUICK_EVALUATION.replace("SCORED", repr(result))
-        (tiny_kit / f"task_{task}/local_evaluation.py").write_text(evaluation)
+def quick_kit(tiny_kit: Path) -> Path:
+    """A kit whose only models are the majority's of tasks 1 and 2."""
+    keep_only(tiny_kit, "majority")
     return tiny_kit
 
 
@@ -143,21 +125,17 @@ def test_commands_and_places_of_the_challenges_guide(
     assert not missing
 
     # Predictions of the local split: the guide keeps them beside it, and they are found there.
-    for task in (1, 2):
-        valid = pd.read_csv(kit / "data/test_input/valid_task_1_2.csv")
-        place = kit / f"data/test_input/test_submission_task_{task}.csv"
-        valid.to_csv(place, index=False)
-        evaluate = [f"task_{task}/local_evaluation.py"]
-        assert succeeds(evaluate, kit=kit).startswith("score 1.0000 ")
-        assert (kit / f"data/test_output/scores_task_{task}.txt").read_text() == "score:1.0\n"
-        # Of two, the newer one counts.
-        newer = kit / "data/test_output" / place.name
-        column = {1: "IsCorrect", 2: "AnswerValue"}[task]
-        valid.assign(**{column: 1}).to_csv(newer, index=False)
-        assert "score 1.0000" not in succeeds(evaluate, kit=kit)
-        shutil.move(place, kit / "elsewhere.csv")
-        shutil.copy(kit / "elsewhere.csv", place)
-        assert succeeds(evaluate, kit=kit).startswith("score 1.0000 ")
+    valid = pd.read_csv(kit / "data/test_input/valid_task_1_2.csv")
+    place = kit / "data/test_input/test_submission_task_1.csv"
+    valid.to_csv(place, index=False)
+    evaluate = ["task_1/local_evaluation.py"]
+    assert succeeds(evaluate, kit=kit).startswith("score 1.0000 ")
+    assert (kit / "data/test_output/scores_task_1.txt").read_text() == "score:1.0\n"
+    # Of two, the newer one counts.
+    valid.assign(IsCorrect=1).to_csv(kit / "data/test_output" / place.name, index=False)
+    assert "score 1.0000" not in succeeds(evaluate, kit=kit)
+    place.touch()
+    assert succeeds(evaluate, kit=kit).startswith("score 1.0000 ")
 
 
 @pytest.mark.slow
@@ -250,26 +228,21 @@ def test_related_challenges_are_simulated_scored_and_resumed(tmp_path: Path) -> 
     for path in related.glob("*/sample_model_*.py"):
         if path.stem not in ("sample_model_frequent", "sample_model_constant"):
             path.unlink()
-    (related / "cloze/sample_model_broken.py").write_text('"""Fails."""\nraise SystemExit(3)\n')
 
-    first = run(["quickstart.py", "--related"], kit=kit)
-    assert first.returncode == 1
-    assert "simulating data in related_challenges/cloze/data/train_data/" in first.stdout
+    first = succeeds(["quickstart.py", "--related"], kit=kit)
+    assert "simulating data in related_challenges/cloze/data/train_data/" in first
     splits = [("cloze", "local split"), ("science_exam", "local split")]
     models = [("cloze", "frequent"), ("science_exam", "constant")]
-    ended = steps(first.stdout)
-    assert sorted([*ended][:2]) == splits
-    assert ended == {**dict.fromkeys([*splits, *models], "run"), ("cloze", "broken"): "failed"}
-    assert first.stderr.startswith("failed: cloze, broken: `python related_challenges/cloze/")
+    assert steps(first) == dict.fromkeys([*splits, *models], "run")
+    assert sorted([*steps(first)][:2]) == splits
     assert sorted(scores(kit)) == models
-    shown = table(first.stdout)
+    shown = table(first)
     assert "Cloze: token F1, 5 folds, simulated answers\n" in shown
     assert "Science exam: MAP@3, 10 folds, simulated answers\n" in shown
     assert all(len(line) <= 80 for line in shown.splitlines())
     assert (related / "cloze/data/test_output/frequent/scores_cloze.html").exists()
-    idea = first.stdout.splitlines()[-1].split(" -m ")[1]
+    idea = first.splitlines()[-1].split(" -m ")[1]
 
-    (related / "cloze/sample_model_broken.py").unlink()
     (related / "science_exam/data/train_data/test.csv").touch()
     second = succeeds(["quickstart.py", "--related"], kit=kit)
     assert "simulating" not in second

@@ -44,36 +44,33 @@ def test_a_line_that_was_cut_off_does_not_swallow_the_next(tmp_path: Path) -> No
 
 
 WRITER = """
-import sys, time
+import sys
 from pathlib import Path
 from common.run_log import append_line
-for number in range(100_000 if sys.argv[3] == "forever" else 300):
-    time.sleep(0.001 if sys.argv[3] == "forever" else 0)
+for number in range(int(sys.argv[3])):
     append_line(Path(sys.argv[1]), {"writer": sys.argv[2], "number": number, "text": "é" * 200})
 """
 
 
 def test_writers_at_once_and_killed_leave_whole_lines(tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
-
-    def start(name: str, how_long: str) -> subprocess.Popen[bytes]:
-        return subprocess.Popen([sys.executable, "-c", WRITER, path, name, how_long], cwd=ROOT)
-
-    killed = start("killed", "forever")
-    try:
-        writers = [start("a", "300"), start("b", "300")]
-        assert [writer.wait(60) for writer in writers] == [0, 0]
-        deadline = time.monotonic() + 60
-        while b"killed" not in path.read_bytes() and time.monotonic() < deadline:
-            time.sleep(0.01)
-    finally:
-        killed.kill()
-        killed.wait(60)
+    path.touch()
+    n_lines = {"a": 300, "b": 300, "killed": 10_000_000}
+    *others, killed = (
+        subprocess.Popen([sys.executable, "-c", WRITER, path, name, str(n)], cwd=ROOT)
+        for name, n in n_lines.items()
+    )
+    while b"killed" not in path.read_bytes():
+        assert killed.poll() is None
+        time.sleep(0.01)
+    killed.kill()
+    killed.wait(60)
+    assert [writer.wait(60) for writer in others] == [0, 0]
     lines = read(path)
-    for name in ("a", "b"):
-        assert [line["number"] for line in lines if line["writer"] == name] == list(range(300))
-    numbers = [line["number"] for line in lines if line["writer"] == "killed"]
-    assert numbers == list(range(len(numbers))) != []
+    for name, n in n_lines.items():
+        numbers = [line["number"] for line in lines if line["writer"] == name]
+        assert numbers == list(range(len(numbers))) != []
+        assert (len(numbers) == n) == (name != "killed")
 
 
 def test_a_wait_of_more_than_a_minute_is_announced(capsys: pytest.CaptureFixture[str]) -> None:
@@ -88,20 +85,16 @@ SCRIPTS = {
     "task_1/sample_model_item_response.py": {"item response": ["stopped early"]},
     "task_1/sample_model_matrix_factorization.py": {"fitting": ["100%", "loss=0."]},
     # With a bar inside the bar, which goes when it is done.
-    "task_3/question_report.py --question 1 --submission_dir {out}": {},
+    "task_3/question_report.py --question 1": {},
 }
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a terminal as on Unix")
 @pytest.mark.parametrize("command", SCRIPTS)
-def test_a_bar_ends_honestly_and_fits(command: str, simulated_kit: Path, tmp_path: Path) -> None:
-    script, *flags = command.format(out=tmp_path).split()
-    environment = {"PYTHONPATH": str(simulated_kit)}
-    if "--submission_dir" in flags:
-        first = [simulated_kit / "task_3/sample_model_random.py", "--output_dir", tmp_path]
-        assert run_on_terminal(first, simulated_kit, environment)[0] == 0
-    arguments = [simulated_kit / script, *flags, "--output_dir", tmp_path]
-    code, stays, states = run_on_terminal(arguments, simulated_kit, environment)
+def test_a_bar_ends_honestly_and_fits(command: str, scored_kit: Path, tmp_path: Path) -> None:
+    script, *flags = command.split()
+    arguments = [scored_kit / script, *flags, "--output_dir", tmp_path]
+    code, stays, states = run_on_terminal(arguments, scored_kit, {"PYTHONPATH": str(scored_kit)})
     assert code == 0, stays
     bars = [state for state in states if "%|" in state]
     assert bars

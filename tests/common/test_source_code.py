@@ -12,7 +12,7 @@ from conftest import Write
 USED = {
     "common/__init__.py": "",
     "common/a.py": "from . import b\n",
-    "common/b.py": "x = 1\n",
+    "common/b.py": "x = (1  # Not Python.\n",
     "common/deep/__init__.py": "",
     "common/deep/c.py": "import common.b\n",
     "task_1/entry.py": "import numpy, helper\nfrom common import (  # Why.\n    a as z,\n)\n",
@@ -47,12 +47,6 @@ def test_line_ends_and_the_place_change_nothing(entry: Path, tmp_path: Path) -> 
     assert source_code.fingerprint(entry) == before
     moved = Path(shutil.copytree(tmp_path / "task_1", tmp_path / "elsewhere/task_1"))
     assert source_code.fingerprint(moved / "entry.py") == before
-
-
-def test_a_file_that_is_not_python(write: Write) -> None:
-    path = write("broken.py", "import (\n")
-    assert source_code.files_of(path) == [path.resolve()]
-    assert len(source_code.fingerprint(path)) == 12
 
 
 def test_commands_in_a_header(write: Write) -> None:

@@ -4,8 +4,6 @@ The checker must name every fault, the evaluation the first of them, in the same
 ever scored or written then. How a CSV is read at all is tried in test_io.py, a zip in test_zips.py.
 """
 
-import io
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -36,16 +34,11 @@ GOOD = {
 RANKING_TEMPLATE = "QuestionId,ranking\n20,\n21,\n22,\n23,\n"
 JUDGEMENTS = ",left,right,T1_ALR,T2_CL,T3_GF,T4_MQ,T5_NS\n0,20,21,1,2,,1,2\n1,22,23,2,2,1,,1\n"
 
+# The text of a CSV, or of the files in a zip by their names.
+Content = str | dict[str, str]
 # Runs evaluation or checker of a task on a submission: exit code, stdout, lines of stderr.
 Submitted = tuple[int, str, list[str]]
-Submit = Callable[[str, int, str, str | bytes], Submitted]
-
-
-def zipped(name: str, content: str) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(name, content)
-    return buffer.getvalue()
+Submit = Callable[[str, int, str, Content], Submitted]
 
 
 # Name, task, content, and a part of each message that is expected.
@@ -70,17 +63,25 @@ CASES: list[tuple[Any, ...]] = [
      "column 'QuestionId': row 4 is 77, which is not in the template",
      "2 of 4 QuestionIds are missing, first 22, 23, expected every QuestionId of the templ"),
     # The zip
-    ("zip of another task", 2, zipped("submission_task_1.csv", GOOD[1]),
+    ("zip of another task", 2, {"submission_task_1.csv": GOOD[1]},
      "holds submission_task_1.csv, expected only submission_task_2.csv",
      "submission_task_1.csv: column 'AnswerValue' is missing"),
-    ("folder in the zip", 1, zipped("a/submission_task_1.csv", GOOD[1].replace("2,10,1", "2,10,2")),
+    ("folder in the zip", 1, {"a/submission_task_1.csv": GOOD[1].replace("2,10,1", "2,10,2")},
      "holds a folder (a/submission_task_1.csv), expected only submission_task_1.csv",
      "column 'IsCorrect': row 4 is '2'"),
     ("faults inside the zip", 3,
-     zipped("submission_task_3.csv", "QuestionId,ranking\n20,x\n21,1\n22,2\n23,2\n"),
+     {"submission_task_3.csv": "QuestionId,ranking\n20,x\n21,1\n22,2\n23,2\n"},
      "a.zip/submission_task_3.csv: column 'ranking': row 2 is 'x'",
      "row 5 repeats rank 2 (1 such rows) and rank 3 is missing, expected every rank from 1 t"),
 ]  # fmt: skip
+
+
+def put(path: Path, content: Content) -> Path:
+    """Write a file, or a zip of files."""
+    if isinstance(content, dict):
+        return write_zip(path, content)
+    path.write_text(content)
+    return path
 
 
 @pytest.fixture
@@ -92,9 +93,8 @@ def submit(tmp_path: Path) -> Submit:
     (given / "template.csv").write_text(RANKING_TEMPLATE)
     (given / "judgements.csv").write_text(JUDGEMENTS)
 
-    def run_on(program: str, task: int, name: str, content: str | bytes) -> Submitted:
-        path = folder / name
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    def run_on(program: str, task: int, name: str, content: Content) -> Submitted:
+        path = put(folder / name, content)
         template, answers = ("template", "judgements") if task == 3 else ("answers", "answers")
         place = ["--input_dir", given]
         which = ["--submission_template_dir", given, "--submission_template_file"]
@@ -119,7 +119,7 @@ def test_malformed_submissions_are_refused(
     submit: Submit, tmp_path: Path, case: tuple[Any, ...]
 ) -> None:
     _, task, content, *expected = case
-    name = "a.zip" if isinstance(content, bytes) else f"submission_task_{task}.csv"
+    name = f"submission_task_{task}.csv" if isinstance(content, str) else "a.zip"
     code, out, lines = submit("checker", task, name, content)
     assert (code, out) == (2, "")
     assert len(lines) == len(expected), lines
@@ -143,7 +143,7 @@ def test_well_formed_submissions_are_valid_and_scored(
     submit: Submit, tmp_path: Path, task: int
 ) -> None:
     """A later one that is malformed leaves no earlier score."""
-    inside = zipped(f"submission_task_{task}.csv", GOOD[task])
+    inside = {f"submission_task_{task}.csv": GOOD[task]}
     for name, content in (("mine.csv", GOOD[task]), ("mine.zip", inside)):
         code, out, lines = submit("checker", task, name, content)
         assert (code, lines) == (0, [])
@@ -215,23 +215,23 @@ def test_entries_of_task_4(
 
 
 def test_the_name_tells_the_task_or_else_the_columns(tmp_path: Path) -> None:
-    for name, content, task in (
-        *(("test_submission_task_2.csv", "", 2), ("submission_task_3.zip", "", 3)),
-        *(("my_task_2_run_7.zip", "", 2), ("submission_task_1.csv", "", 1)),
-        *(("mine.csv", GOOD[2], 2), ("submission_task_1_2.csv", GOOD[1], 1)),
-        *(("mine.zip", zipped("submission_task_3.csv", GOOD[3]), 3),),
-        *(("mine.zip", zipped("submission_model_task_4.py", ""), 4),),
-    ):
-        path = tmp_path / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        assert task_of(path) == task
+    cases: list[tuple[str, Content, int]] = [
+        ("test_submission_task_2.csv", "", 2),
+        ("submission_task_3.zip", "", 3),
+        ("my_task_2_run_7.zip", "", 2),
+        ("submission_task_1.csv", "", 1),
+        ("mine.csv", GOOD[2], 2),
+        ("submission_task_1_2.csv", GOOD[1], 1),
+        ("mine.zip", {"submission_task_3.csv": GOOD[3]}, 3),
+        ("mine.zip", {"submission_model_task_4.py": ""}, 4),
+    ]
+    for name, content, task in cases:
+        assert task_of(put(tmp_path / name, content)) == task
     for name, content in (("mine.csv", "UserId\n"), ("submission_task_1_2.csv", ANSWERS)):
-        (tmp_path / name).write_text(content)
         with pytest.raises(InputError, match="does not tell the task: it has the columns"):
-            task_of(tmp_path / name)
-    (tmp_path / "mine.zip").write_bytes(zipped("mine.csv", GOOD[1]))
+            task_of(put(tmp_path / name, content))
     with pytest.raises(InputError, match=r"holds 'mine.csv', expected submission_task_1\.csv"):
-        task_of(tmp_path / "mine.zip")
+        task_of(put(tmp_path / "mine.zip", {"mine.csv": GOOD[1]}))
     # A slip in the name of a folder is named as such.
     with pytest.raises(InputError, match=r"task_4/nmpy: file not found"):
         task_of(layout.ROOT / "task_4/nmpy")
