@@ -1,7 +1,6 @@
 """Which files of the kit a script consists of, and a fingerprint of their contents."""
 
 import re
-import shlex
 from collections.abc import Iterable
 from functools import cache
 from hashlib import sha256
@@ -74,13 +73,3 @@ def fingerprint_contents(files: Iterable[tuple[str, bytes]]) -> str:
         content = content.replace(b"\r\n", b"\n")
         digest.update(f"{name} {len(content)}\n".encode() + content)
     return digest.hexdigest()[:12]
-
-
-def commands_in_header(script: Path) -> list[tuple[list[str], str]]:
-    """Return commands under "Run:" in a header, without optional parts, and notes beside them."""
-    # Also of a script that is not Python: whoever runs it says so.
-    text = script.read_text(encoding="utf-8", errors="replace")
-    found = re.search(r"^Run:((?:\s+python .*)+)", text, re.MULTILINE)
-    lines = found[1].strip().splitlines() if found else []
-    parts = [line.strip().partition("  ") for line in lines]
-    return [(shlex.split(words.partition(" [")[0])[1:], text.strip()) for words, _, text in parts]

@@ -18,11 +18,12 @@ import shutil
 import sys
 from pathlib import Path
 
-from common import challenge, cli, layout, source_code
+from common import challenge, cli, layout
 from common.adaptive.weights import copy_package
 from common.errors import InputError
 from common.evaluation.record import title_of
 from common.io import is_there, write_text
+from tools.quickstart import commands_in_header
 
 PREFIX = "sample_model_"
 # Devices, whatever the ending.
@@ -146,7 +147,7 @@ def commands(task: str, entry: Path) -> list[tuple[str, str]]:
         entry.name: "predict",
         "local_evaluation.py": "score that",
     }
-    found = source_code.commands_in_header(entry / "train_model.py" if entry.is_dir() else entry)
+    found = commands_in_header(entry / "train_model.py" if entry.is_dir() else entry)
     written = layout.SUBMISSION_DIR / f"submission_{task}.zip"
     if task not in MODELS:
         written = challenge.data_dir(str(entry), challenge.TEST_OUTPUT) / challenge.SUBMISSION

@@ -210,13 +210,23 @@ def find_scripts(folder: Path, title: str, output: Path, *data: Path) -> list[St
         name = script.stem.removeprefix("sample_model_")
         # The flags of the first command of each, such as --local; the model may have been renamed.
         flags: dict[str, list[str]] = {}
-        for words, _ in source_code.commands_in_header(script):
+        for words, _ in commands_in_header(script):
             flags.setdefault(words[0] if "/local_" in words[0] else show(script), words[1:])
         fit, score = ((path, *flags.get(path, ())) for path in (show(script), evaluation))
         to = ("--output_dir", show(output / name))
         commands = ((*fit, *to), (*score, "--submission_dir", show(output / name), *to))
         models.append(Step(title, name, commands, output / name, data or OF_TASKS))
     return models
+
+
+def commands_in_header(script: Path) -> list[tuple[list[str], str]]:
+    """Return commands under "Run:" in a header, without optional parts, and notes beside them."""
+    # Also of a script that is not Python: whoever runs it says so.
+    text = script.read_text(encoding="utf-8", errors="replace")
+    found = re.search(r"^Run:((?:\s+python .*)+)", text, re.MULTILINE)
+    lines = found[1].strip().splitlines() if found else []
+    parts = [line.strip().partition("  ") for line in lines]
+    return [(shlex.split(words.partition(" [")[0])[1:], text.strip()) for words, _, text in parts]
 
 
 def find_models(title: str) -> list[Step]:

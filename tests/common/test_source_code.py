@@ -47,11 +47,3 @@ def test_line_ends_and_the_place_change_nothing(entry: Path, tmp_path: Path) -> 
     assert source_code.fingerprint(entry) == before
     moved = Path(shutil.copytree(tmp_path / "task_1", tmp_path / "elsewhere/task_1"))
     assert source_code.fingerprint(moved / "entry.py") == before
-
-
-def test_commands_in_a_header(write: Write) -> None:
-    header = "A.\n\nRun:     python a/a.py --b   do it\n         python c.py [-d 1]\nWrites: python"
-    expected = [(["a/a.py", "--b"], "do it"), (["c.py"], "")]
-    assert source_code.commands_in_header(write("a.py", f'"""{header}"""')) == expected
-    for text in ('"""Runs nothing: python."""', "import ("):
-        assert source_code.commands_in_header(write("a.py", text)) == []

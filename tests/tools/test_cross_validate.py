@@ -6,12 +6,14 @@ import statistics
 import tempfile
 from pathlib import Path
 
+from common import layout
 from common.adaptive.entry_files import ENTRY_FILE
 from common.evaluation import outcomes
 from common.evaluation.record import read_results
+from tools import script_runs
 
 import pytest
-from conftest import fails, succeeds
+from conftest import Write, fails, succeeds
 from recorded import made_by
 
 VALIDATE = ["-m", "tools.cross_validate"]
@@ -120,8 +122,9 @@ def faulty_kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) ->
     gap = (kit / always(kit, 1, 1)).read_text().replace("in asked)]", "in asked[:1])]")
     (kit / "task_1/my_gap.py").write_text(gap)
     (kit / "task_4/my_fault").mkdir()
-    for name in ("task_1/my_fault.py", "task_4/my_fault/train_model.py"):
-        (kit / name).write_text("raise RuntimeError('it broke')\n")
+    (kit / "task_1/my_fault.py").write_text("raise SystemExit(7)\n")
+    long_story = "print('x\\n' * 3_000_000)\nraise SystemExit('error: the end')\n"
+    (kit / "task_4/my_fault/train_model.py").write_text(long_story)
     shutil.copytree(kit / "task_4/numpy", kit / "task_4/my_breach")
     breach, ask = kit / "task_4/my_breach" / ENTRY_FILE, "self.model.select(can_query)"
     breach.write_text(breach.read_text().replace(ask, f"{ask} * 0 - 1"))
@@ -131,7 +134,7 @@ def faulty_kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) ->
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ("task_1/my_fault.py", "^task_1/my_fault.py: ended with exit code 1 on fold 1: Runtime"),
+        ("task_1/my_fault.py", "^task_1/my_fault.py: ended with exit code 7 on fold 1: it printed"),
         ("task_1/my_silence.py", "has not written submission_task_1.csv on fold 1"),
         ("task_1/my_gap.py", r"my_gap.py: fold 1: submission_task_1.csv: \d+ of \d+ pairs are mi"),
         ("task_1/sample_model_majority.py -- --nonsense 1", "unrecognized arguments: --nons"),
@@ -148,10 +151,25 @@ def faulty_kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) ->
         ("task_4/numpy --train_data gone.csv", "gone.csv: file not found"),
         ("task_4/numpy --folds 500000", "--folds is 500000, expected a whole number"),
         ("task_4/my_breach", "my_breach: fold 1: IsTarget, round 1, select_questions: student 0"),
-        ("task_4/my_fault", "^task_4/my_fault/train_model.py: ended with exit code 1 on fold 1"),
+        ("task_4/my_fault", "^task_4/my_fault/train_model.py: ended with .* on fold 1: the end$"),
     ],
 )
 def test_what_cannot_be_cross_validated(faulty_kit: Path, words: str, expected: str) -> None:
     line = fails([*VALIDATE, *words.split()], kit=faulty_kit, cwd=faulty_kit)
     assert re.search(expected, line)
     assert not (faulty_kit / "data/test_output").exists()
+
+
+def test_no_metadata_are_named_that_are_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(layout, "METADATA_DIR", tmp_path / "none")
+    assert script_runs.metadata_of(layout.TRAIN_DIR / "a.csv") is None
+
+
+def test_a_script_that_reads_metadata_is_known_by_its_text(write: Write) -> None:
+    names = ("majority", "item_response", "gradient_boosting")
+    scripts = [layout.ROOT / f"task_1/sample_model_{name}.py" for name in names]
+    assert [script_runs.reads_metadata(script) for script in scripts] == [False, True, True]
+    text = "# coding: latin-1\nname = 'é'  # --metadata_dir\n".encode("latin-1")
+    assert script_runs.reads_metadata(write("idea.py", text))

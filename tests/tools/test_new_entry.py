@@ -10,9 +10,10 @@ from common import layout
 from common.errors import InputError
 from common.evaluation import record
 from tools import new_entry
+from tools.quickstart import commands_in_header
 
 import pytest
-from conftest import copy_kit, run, succeeds
+from conftest import Write, copy_kit, run, succeeds
 
 SCRIPT = '''"""Task 1 baseline: something simple.
 
@@ -60,6 +61,14 @@ def test_the_copy_has_the_new_name_everywhere(folder: Path) -> None:
     text = new_entry.copy_model(folder, "other", "other_idea").read_text()
     assert text.startswith('"""Task 1, other_idea: say here in one line what it does.\n')
     assert text.endswith('\nTask 1: another.\n"""\n')
+
+
+def test_commands_in_a_header(write: Write) -> None:
+    header = "A.\n\nRun:     python a/a.py --b   do it\n         python c.py [-d 1]\nWrites: python"
+    expected = [(["a/a.py", "--b"], "do it"), (["c.py"], "")]
+    assert commands_in_header(write("a.py", f'"""{header}"""')) == expected
+    for text in ('"""Runs nothing: python."""', "import ("):
+        assert commands_in_header(write("a.py", text)) == []
 
 
 def test_nothing_is_overwritten(folder: Path) -> None:
