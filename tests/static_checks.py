@@ -15,7 +15,8 @@ ROOT = Path(__file__).resolve().parents[1]
 # Scripts and the modules beside them: mypy reads each folder by itself, since two folders may have
 # files of the same name.
 SCRIPT_FOLDERS = (
-    "data", "task_*", "task_*/*", "related_challenges/*", "hosting", "hosting/programs",
+    "data", "task_*", "task_*/*", "related_challenges", "related_challenges/*", "hosting",
+    "hosting/programs",
 )  # fmt: skip
 
 

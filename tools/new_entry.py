@@ -18,7 +18,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from common import challenge, cli, layout
+from common import cli, layout
 from common.adaptive.weights import copy_package
 from common.errors import InputError
 from common.evaluation.record import title_of
@@ -150,7 +150,8 @@ def commands(task: str, entry: Path) -> list[tuple[str, str]]:
     found = commands_in_header(entry / "train_model.py" if entry.is_dir() else entry)
     written = layout.SUBMISSION_DIR / f"submission_{task}.zip"
     if task not in MODELS:
-        written = challenge.data_dir(str(entry), challenge.TEST_OUTPUT) / challenge.SUBMISSION
+        data = entry.with_name(layout.DATA_DIR.name)
+        written = data / layout.TEST_OUTPUT_DIR.name / "submission.csv"
         split = entry.with_name("local_data_split.py")
         if split.exists() and all(Path(words[0]).name != split.name for words, _ in found):
             found.insert(0, ([cli.show(split)], ""))

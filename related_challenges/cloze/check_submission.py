@@ -10,8 +10,9 @@ instead, as a submission made with --local does. No answers are read.
 
 import argparse
 
-from common import challenge, cli, folds, io
+from common import cli, folds, io
 from common.errors import Report
+from related_challenges import challenge
 
 import numpy as np
 import queries

@@ -13,7 +13,8 @@ say where the university lies. What a profession works with is common sense.
 import json
 from pathlib import Path
 
-from common import challenge, cli, io
+from common import cli, io
+from related_challenges import challenge
 
 import numpy as np
 import queries

@@ -5,7 +5,8 @@ Reads:   data/train_data/KCT_train_public.txt
 Writes:  data/test_input/folds.csv, with the columns id and fold
 """
 
-from common import challenge, cli
+from common import cli
+from related_challenges import challenge
 
 import numpy as np
 import queries

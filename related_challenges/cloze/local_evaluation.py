@@ -9,7 +9,8 @@ Where the queries say so, the score is also given by domain, and by whether reas
 With --candidates K only the first K guesses at each query count, and K may be above five.
 """
 
-from common import challenge, cli, pages
+from common import cli, pages
+from related_challenges import challenge
 
 import numpy as np
 import queries

@@ -8,8 +8,9 @@ Reads:   the submission and data/train_data/underexpose_test_qtime-T.csv, the us
 
 import argparse
 
-from common import challenge, cli
+from common import cli
 from common.errors import Report
+from related_challenges import challenge
 
 import clicks
 import numpy as np

@@ -9,11 +9,12 @@ import argparse
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from common import challenge, io
+from common import io
 from common.answers import require_distinct
 from common.arrays import IntArray
 from common.errors import InputError, Report, stop
 from common.schema import FLOAT64, Column
+from related_challenges import challenge
 
 import numpy as np
 import pandas as pd

@@ -12,7 +12,8 @@ rows are not in order of time.
 
 from pathlib import Path
 
-from common import challenge, cli, io
+from common import cli, io
+from related_challenges import challenge
 
 import clicks
 import numpy as np

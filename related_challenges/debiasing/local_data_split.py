@@ -12,8 +12,9 @@ The degree of an item is how often it was clicked in the files of all phases up 
 answer; the masked clicks do not count.
 """
 
-from common import challenge, cli, io
+from common import cli, io
 from common.errors import InputError
+from related_challenges import challenge
 
 import clicks
 import pandas as pd

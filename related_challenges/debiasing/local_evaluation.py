@@ -13,8 +13,9 @@ organisers gave everybody 1 for each of the phases before: --official_sum adds t
 
 from pathlib import Path
 
-from common import challenge, cli, io, layout, made, pages
+from common import cli, io, layout, made, pages
 from common.errors import InputError
+from related_challenges import challenge
 
 import clicks
 import numpy as np

@@ -4,9 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from common import challenge, cli
+from common import cli
 from common.arrays import FloatArray, IntArray
 from common.errors import InputError
+from related_challenges import challenge
 
 import clicks
 import numpy as np

@@ -8,8 +8,9 @@ Reads:   the submission and data/train_data/test.csv; no answers
 import argparse
 from collections import Counter
 
-from common import challenge, cli
+from common import cli
 from common.errors import Report
+from related_challenges import challenge
 
 import exam
 

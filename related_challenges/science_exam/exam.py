@@ -5,11 +5,12 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from common import challenge, cli, folds, io
+from common import cli, folds, io
 from common.answers import require_distinct
 from common.arrays import BoolArray, FloatArray
 from common.errors import InputError, Report, quote, stop
 from common.schema import TEXT, Column
+from related_challenges import challenge
 
 import numpy as np
 import pandas as pd

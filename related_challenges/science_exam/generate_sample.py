@@ -10,7 +10,8 @@ care: it is longer on average than the wrong ones, which repeat more of the ques
 
 from pathlib import Path
 
-from common import challenge, cli, io
+from common import cli, io
+from related_challenges import challenge
 
 import exam
 import numpy as np

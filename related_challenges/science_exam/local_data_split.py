@@ -8,7 +8,8 @@ Questions with the same prompt are in one fold. The sample models with --local p
 after learning from the others.
 """
 
-from common import challenge, cli
+from common import cli
+from related_challenges import challenge
 
 import exam
 

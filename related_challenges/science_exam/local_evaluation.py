@@ -9,7 +9,8 @@ The submission has the columns id and prediction, up to three labels separated b
 
 import sys
 
-from common import challenge, cli
+from common import cli
+from related_challenges import challenge
 
 import exam
 import numpy as np

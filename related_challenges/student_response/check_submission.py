@@ -9,8 +9,9 @@ Reads:   the submission and data/train_data/*.xml: the answers' ids and the set 
 import argparse
 from collections import Counter
 
-from common import challenge, cli
+from common import cli
 from common.errors import Report
+from related_challenges import challenge
 
 import responses
 

@@ -13,7 +13,8 @@ one outside the domain is a stock phrase. Words are dropped and misspelt at rand
 
 from pathlib import Path
 
-from common import challenge, cli, io, layout
+from common import cli, io, layout
+from related_challenges import challenge
 
 import numpy as np
 import responses

@@ -10,8 +10,9 @@ questions and modules there are. The labels are those of the folder's files.
 
 from pathlib import Path
 
-from common import challenge, cli
+from common import cli
 from common.errors import printable
+from related_challenges import challenge
 
 import pandas as pd
 import responses

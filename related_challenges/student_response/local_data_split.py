@@ -11,8 +11,9 @@ questions that it has not been trained on, as with a new exercise. With --by_dom
 a module are (SciEntsBank has 12), so that it is scored only on topics that are new to it.
 """
 
-from common import challenge, cli
+from common import cli
 from common.errors import InputError
+from related_challenges import challenge
 
 import responses
 

@@ -11,8 +11,9 @@ holds test sets (test-unseen-answers, -questions, -domains), they are scored one
 SemEval-2013 task 7, with 5, 3 and 2 labels, and the score is the mean of their macro F1.
 """
 
-from common import challenge, cli, pages
+from common import cli, pages
 from common.errors import InputError
+from related_challenges import challenge
 
 import responses
 
