@@ -1,5 +1,7 @@
 """Every script explains itself on one screen, with a command to copy."""
 
+from tools import script_runs
+
 import pytest
 from conftest import ROOT, scripts
 from run_scripts import run_script
@@ -25,3 +27,5 @@ def test_help(script: str) -> None:
     module = script.removesuffix(".py").replace("/", ".")
     examples = (f"python {script}", f"python3 {script}", f"python -m {module}")
     assert any(example in done.stdout for example in examples)
+    # The tools tell by its text whether a script takes this flag.
+    assert ("--metadata_dir" in done.stdout) == script_runs.reads_metadata(ROOT / script)

@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from conftest import ROOT, copy_kit, keep_only, run, succeeds
-from run_scripts import LIBRARIES, run_process
+from run_scripts import LIBRARIES, ends, run_process
 from terminal import run_on_terminal
 
 SPLITS = [("1", "local split"), ("4", "local split")]
@@ -249,9 +249,6 @@ def test_related_challenges_are_simulated_scored_and_resumed(tmp_path: Path) -> 
     unchanged, changed = zip(splits, models, strict=True)
     again = {**dict.fromkeys(unchanged, "done already"), **dict.fromkeys(changed, "run")}
     assert steps(second) == again
-    # A script that runs again takes its own time.
-    times = re.compile(r"[\d.]+  \d{4}-\d\d-\d\d$", re.MULTILINE)
-    assert times.sub("", table(second)) == times.sub("", shown)
     succeeds(["-m", *idea.split()], kit=kit, cwd=kit)
     assert (related / "cloze/my_idea.py").exists()
 
@@ -323,8 +320,7 @@ time.sleep(100)
         _, stderr = process.communicate(timeout=30)
     assert process.returncode == 130
     assert stderr == "\nstopped; the next run resumes here\n"
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(pid.read_text()), 0)
+    assert ends(int(pid.read_text()))
     slow.write_text("import sys; sys.exit(1)")
     assert steps(shown.read_text()) == dict.fromkeys(QUICK, "run")
     again = run(["quickstart.py"], kit=quick_kit)
@@ -416,10 +412,8 @@ def test_python_that_is_too_old_is_told_so(tmp_path: Path) -> None:
 def test_old_pythons_can_read_what_tells_them_so() -> None:
     text = (ROOT / "quickstart.py").read_text(encoding="ascii")
     for node in ast.walk(ast.parse(text, feature_version=(3, 4))):
-        assert not isinstance(node, ast.JoinedStr | ast.AnnAssign)
-        if isinstance(node, ast.FunctionDef):
-            assert node.returns is None
-            assert not any(argument.annotation for argument in node.args.args)
+        assert not isinstance(node, ast.JoinedStr)
+        assert not getattr(node, "annotation", None) and not getattr(node, "returns", None)
 
 
 def test_one_copys_environment_runs_anothers_script_on_that_ones_data(tiny_kit: Path) -> None:

@@ -8,14 +8,13 @@ from pathlib import Path
 from common import layout
 
 import pytest
-from conftest import fails, run, succeeds
+from conftest import fails, succeeds
 
 MODEL = """
 from common import cli, run_log
 def main():
     parser = cli.sample_model_parser("A model.", 1)
-    if {reads_metadata}:
-        cli.add_metadata_flag(parser)
+    cli.add_metadata_flag(parser)
     run_log.add_log_flag(parser)
     options = parser.parse_args()
     paths = cli.sample_model_paths(options, 1)
@@ -38,7 +37,7 @@ def kit(tmp_path: Path) -> Path:
     ):
         (kit / file).parent.mkdir(parents=True, exist_ok=True)
         (kit / file).touch()
-    (kit / "model.py").write_text(MODEL.format(reads_metadata=True))
+    (kit / "model.py").write_text(MODEL)
     (kit / "link").symlink_to(kit / "data/train_data")
     (kit / "hard.csv").hardlink_to(kit / f"elsewhere/{layout.TRAIN_TASK_1_2}")
     return kit
@@ -63,13 +62,6 @@ PATHS = [
 def test_paths(kit: Path, flags: str, metadata: str | None, output: str) -> None:
     words = succeeds(["model.py", *flags.split()], kit=kit, cwd=kit).split()
     assert [kit / word for word in words] == [kit / str(metadata), kit / output]
-
-
-def test_a_model_that_reads_no_metadata_gets_none(kit: Path) -> None:
-    (kit / "model.py").write_text(MODEL.format(reads_metadata=False))
-    assert succeeds(["model.py"], kit=kit).startswith("None ")
-    done = run(["model.py", "--metadata_dir", kit], kit=kit)
-    assert "unrecognized arguments: --metadata_dir" in done.stderr
 
 
 FAULTS = [
@@ -104,7 +96,6 @@ NOT_WRITTEN = [
     ("related_challenges/cloze/sample_model_frequent.py --output_dir data --output_file",
      TRAIN[5:], OF_DATA),
     ("hosting/make_bundle.py --output", "/dev/null", "is a pipe or a device"),
-    ("-m tools.blend a b --output_dir /proc --output_file", "x", "/proc: cannot be written to"),
     ("task_1/local_evaluation.py --submission_dir data/test_output --submit_data",
      "scores_task_1.txt", "scores_task_1.txt: is read, or written with something else"),
     ("-m tools.scoreboard --results", "{tmp}/scoreboard.html", "scoreboard.html: is read, or"),

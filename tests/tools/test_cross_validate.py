@@ -168,8 +168,6 @@ def test_no_metadata_are_named_that_are_not_there(
 
 
 def test_a_script_that_reads_metadata_is_known_by_its_text(write: Write) -> None:
-    names = ("majority", "item_response", "gradient_boosting")
-    scripts = [layout.ROOT / f"task_1/sample_model_{name}.py" for name in names]
-    assert [script_runs.reads_metadata(script) for script in scripts] == [False, True, True]
+    """Whatever its encoding; those of the kit are tried in test_help.py."""
     text = "# coding: latin-1\nname = 'é'  # --metadata_dir\n".encode("latin-1")
     assert script_runs.reads_metadata(write("idea.py", text))
