@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,11 +23,6 @@ COMPARE = ["-m", "tools.compare"]
 @pytest.fixture
 def compare(scored_kit: Path) -> Says:
     return lambda words="": succeeds([*COMPARE, *words.split()], kit=scored_kit, cwd=scored_kit)
-
-
-@pytest.fixture
-def refused(scored_kit: Path) -> Callable[[str], str]:
-    return lambda words: fails([*COMPARE, *words.split()], kit=scored_kit, cwd=scored_kit)
 
 
 def test_all_ways_to_name_a_score_say_the_same(compare: Says) -> None:
@@ -107,8 +101,9 @@ def test_task_3_draws_pairs_and_says_that_they_are_few(compare: Says) -> None:
         ("related_challenges/cloze/README.md 1", "is of a related challenge"),
     ],
 )
-def test_what_cannot_be_compared(refused: Callable[[str], str], words: str, expected: str) -> None:
-    assert re.search(expected, refused(words))
+def test_what_cannot_be_compared(scored_kit: Path, words: str, expected: str) -> None:
+    line = fails([*COMPARE, *words.split()], kit=scored_kit, cwd=scored_kit)
+    assert re.search(expected, line)
 
 
 @pytest.mark.parametrize(
@@ -126,16 +121,14 @@ def test_what_cannot_be_compared(refused: Callable[[str], str], words: str, expe
         ),
     ],
 )
-def test_outcomes_that_are_not_there(
-    tmp_path: Path, refused: Callable[[str], str], word: str, expected: str
-) -> None:
+def test_outcomes_that_are_not_there(tmp_path: Path, word: str, expected: str) -> None:
     related = replace(RESULT, task="student_response", phase="", metric_name="macro F1")
     gone = replace(RESULT, model="gone", outcomes="0" * 16)
     half = outcomes.write(tmp_path / "outcomes", kept([0, 1], [1, 2]))
     swapped = replace(RESULT, model="swapped", outcomes=half)
     results = [RESULT, related, replace(related, model="word_svm"), gone, swapped]
     path = write_record(tmp_path / "results.jsonl", *results)
-    assert re.search(expected, refused(f"{word} {word} --results {path}"))
+    assert re.search(expected, fails([*COMPARE, word, word, "--results", path]))
 
 
 def kept(right: Any, student: Any, part: Any = None, question: Any = None) -> Outcomes:
