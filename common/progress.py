@@ -11,8 +11,6 @@ from common import run_log
 
 from tqdm import tqdm
 
-Show = Callable[..., None]
-
 
 def announce(seconds: float) -> None:
     """Say how long a fit takes, if over a minute, such as ``len(answers) / 250_000`` seconds."""
@@ -23,7 +21,7 @@ def announce(seconds: float) -> None:
 @contextmanager
 def steps(
     n_steps: int, name: str, log: Path | None = None, *, disable: bool | None = None
-) -> Iterator[tuple[Iterable[int], Show]]:
+) -> Iterator[tuple[Iterable[int], Callable[..., None]]]:
     """Go through the steps of a fit.
 
         with progress.steps(options.steps, "training", options.log) as (steps, show):

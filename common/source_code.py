@@ -14,7 +14,6 @@ _IMPORT = re.compile(
     r"|import[ \t]+([^\n;]+))",
     re.MULTILINE,
 )
-_COMMENT = re.compile("#.*")
 
 
 def files_of(*scripts: Path) -> list[Path]:
@@ -41,7 +40,7 @@ def _read_once(path: Path, _mtime: int, _size: int) -> tuple[bytes, list[Path]]:
     files: dict[Path, None] = {}
     code = content.decode(errors="replace").replace("\\\n", " ")
     for dots, module, inside, modules in _IMPORT.findall(code):
-        listed = _COMMENT.sub("", inside or modules).strip("() \t\n").split(",")
+        listed = re.sub("#.*", "", inside or modules).strip("() \t\n").split(",")
         names = [words.split()[0] for words in listed if words.split()]
         # What is imported from a package may be a module of it.
         names = [module, *(f"{module}.{name}".strip(".") for name in names)] if inside else names

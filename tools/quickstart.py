@@ -38,7 +38,6 @@ DATA_SUFFIXES = (".csv", ".txt", ".xml")
 OF_TASKS = (layout.TRAIN_DIR, layout.METADATA_DIR, layout.TEMPLATE_DIR)
 # Does a part of its work at each `next`, and returns what it has to say.
 Run = Generator[None, None, str]
-CHECKS = ("tests/static_checks.py",)
 TESTS = ("-m", "pytest", "-q", "-n", "auto", "--dist", "worksteal", "--durations=10")
 
 
@@ -140,7 +139,9 @@ def run_tests(python: str) -> int:
     """Check the code while the tests run, whatever either finds; return the exit code."""
     print("running ruff and mypy, and the tests", flush=True)
     with tempfile.TemporaryFile() as kept:
-        checks = subprocess.Popen([python, *CHECKS], cwd=ROOT, stdout=kept, stderr=kept)
+        checks = subprocess.Popen(
+            [python, "tests/static_checks.py"], cwd=ROOT, stdout=kept, stderr=kept
+        )
         codes = {"tests": subprocess.call([python, *TESTS], cwd=ROOT)}
         codes["ruff and mypy"] = checks.wait()
         kept.seek(0)
@@ -187,20 +188,16 @@ def prepare_data(python: str, size: str | None) -> None:
         run(python, "data/generate_sample.py", "--size", size or "small")
         is_simulated = True
     template = layout.TEMPLATE_DIR / layout.TEMPLATE_TASK_3
-    if layout.METADATA_DIR.exists() and not is_current(template):
+    is_current = template.is_file()
+    try:
+        made.require_current([template])
+    except InputError:  # It was made from other data.
+        is_current = False
+    if layout.METADATA_DIR.exists() and not is_current:
         print("building the submission templates", flush=True)
         run(python, "-m", "tools.templates")
     kind = f"simulated, {simulated_size()}" if is_simulated else "as found"
     print(f"data: {show(layout.DATA_DIR)}/ ({kind})", flush=True)
-
-
-def is_current(template: Path) -> bool:
-    """Return whether a template is there, and made from the files that lie in data/ now."""
-    try:
-        made.require_current([template])
-    except InputError:
-        return False
-    return template.is_file()
 
 
 def find_scripts(folder: Path, title: str, output: Path, *data: Path) -> list[Step]:
