@@ -29,7 +29,7 @@ LONG_FITS = (
     ("task_4/pytorch/train_model.py", "LEARNING_RATE = 300,", "LEARNING_RATE = 60,"),
     ("common/answer_features/known.py", "_ENOUGH = 125_000", "_ENOUGH = 2_000"),
 )
-# Typed in these folders after the quickstart, as the challenge's guide says.
+# Typed in these folders, as the challenge's guide says.
 GUIDE = {
     "task_1": ("local_data_split.py", "sample_model_majority.py", "local_evaluation.py"),
     "task_2": ("local_data_split.py", "sample_model_majority.py", "local_evaluation.py"),
@@ -79,20 +79,15 @@ def scores(kit: Path) -> dict[tuple[str, str], float]:
     return {(str(r["task"]), r["model"]): r["score"] for r in map(json.loads, lines)}
 
 
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A fresh clone after its first quickstart, with all models; what that printed."""
-    kit = copy_kit(tmp_path_factory.mktemp("finished") / "a kit")
+@pytest.mark.slow
+def test_everything_is_scored_and_a_second_run_only_shows_it(tmp_path: Path) -> None:
+    """In a fresh clone, with all models."""
+    kit = copy_kit(tmp_path / "a kit")
     for file, long, short in LONG_FITS:
         text = (kit / file).read_text(encoding="utf-8")
         assert text.count(long) == 1, file
         (kit / file).write_text(text.replace(long, short), encoding="utf-8")
-    return kit, succeeds(["quickstart.py", "--size", "tiny"], kit=kit, timeout=280)
-
-
-@pytest.mark.slow
-def test_everything_is_scored_and_a_second_run_only_shows_it(finished: tuple[Path, str]) -> None:
-    kit, first = finished
+    first = succeeds(["quickstart.py", "--size", "tiny"], kit=kit, timeout=280)
     assert "simulating tiny data" in first
     assert not (kit / ".venv").exists()
     found = scores(kit)
@@ -112,30 +107,26 @@ def test_everything_is_scored_and_a_second_run_only_shows_it(finished: tuple[Pat
 
 
 @pytest.mark.slow
-def test_commands_and_places_of_the_challenges_guide(
-    finished: tuple[Path, str], tmp_path: Path
-) -> None:
+def test_commands_and_places_of_the_challenges_guide(tiny_kit: Path) -> None:
     """Word for word: its commands in its folders, its places of files."""
-    kit = Path(shutil.copytree(finished[0], tmp_path / "kit"))
     for folder, scripts in GUIDE.items():
         for script in scripts:
-            said = succeeds([f"{folder}/{script}"], kit=kit, cwd=kit / folder)
+            said = succeeds([f"{folder}/{script}"], kit=tiny_kit, cwd=tiny_kit / folder)
         assert ("score 0." in said) == (script == "local_evaluation.py"), said
-    missing = [place for place in PLACES.split() if not (kit / place).is_file()]
-    assert not missing
+    assert not [place for place in PLACES.split() if not (tiny_kit / place).is_file()]
 
     # Predictions of the local split: the guide keeps them beside it, and they are found there.
-    valid = pd.read_csv(kit / "data/test_input/valid_task_1_2.csv")
-    place = kit / "data/test_input/test_submission_task_1.csv"
+    valid = pd.read_csv(tiny_kit / "data/test_input/valid_task_1_2.csv")
+    place = tiny_kit / "data/test_input/test_submission_task_1.csv"
     valid.to_csv(place, index=False)
     evaluate = ["task_1/local_evaluation.py"]
-    assert succeeds(evaluate, kit=kit).startswith("score 1.0000 ")
-    assert (kit / "data/test_output/scores_task_1.txt").read_text() == "score:1.0\n"
+    assert succeeds(evaluate, kit=tiny_kit).startswith("score 1.0000 ")
+    assert (tiny_kit / "data/test_output/scores_task_1.txt").read_text() == "score:1.0\n"
     # Of two, the newer one counts.
-    valid.assign(IsCorrect=1).to_csv(kit / "data/test_output" / place.name, index=False)
-    assert "score 1.0000" not in succeeds(evaluate, kit=kit)
+    valid.assign(IsCorrect=1).to_csv(tiny_kit / "data/test_output" / place.name, index=False)
+    assert "score 1.0000" not in succeeds(evaluate, kit=tiny_kit)
     place.touch()
-    assert succeeds(evaluate, kit=kit).startswith("score 1.0000 ")
+    assert succeeds(evaluate, kit=tiny_kit).startswith("score 1.0000 ")
 
 
 @pytest.mark.slow
