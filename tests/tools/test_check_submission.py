@@ -14,7 +14,7 @@ from common.errors import InputError
 from tools.tasks import task_of
 
 import pytest
-from conftest import run, succeeds
+from conftest import Write, run, succeeds
 from page_reading import read_page
 from toy_bundle import entry, write_zip
 
@@ -85,13 +85,11 @@ def put(path: Path, content: Content) -> Path:
 
 
 @pytest.fixture
-def submit(tmp_path: Path) -> Submit:
-    given, folder = tmp_path / "given", tmp_path / "submitted"
-    given.mkdir()
+def submit(tmp_path: Path, write: Write) -> Submit:
+    given, folder = write("given/answers.csv", ANSWERS).parent, tmp_path / "submitted"
+    write("given/template.csv", RANKING_TEMPLATE)
+    write("given/judgements.csv", JUDGEMENTS)
     folder.mkdir()
-    (given / "answers.csv").write_text(ANSWERS)
-    (given / "template.csv").write_text(RANKING_TEMPLATE)
-    (given / "judgements.csv").write_text(JUDGEMENTS)
 
     def run_on(program: str, task: int, name: str, content: Content) -> Submitted:
         path = put(folder / name, content)
