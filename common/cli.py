@@ -232,6 +232,10 @@ seed, count = whole_number(0), whole_number(1)
 
 # ---- Sample models of the tasks 1 to 3 -------------------------------------------------------
 
+# Names of the training file and the template.
+_FILES = dict.fromkeys((1, 2), (layout.TRAIN_TASK_1_2, layout.TEMPLATE_TASK_1_2))
+_FILES[3] = layout.TRAIN_TASK_3_4, layout.TEMPLATE_TASK_3
+
 
 class _SampleModelPaths(NamedTuple):
     """Where a sample model reads and writes."""
@@ -258,7 +262,7 @@ def sample_model_parser(
     reads_answers
         Whether the model learns from the training answers.
     """
-    train, template = _default_names(task)
+    train, template = _FILES[task]
     p = parser(doc)
     p.usage = "%(prog)s [flags]"
     # A model without a flag for the metadata wants none: "".
@@ -299,7 +303,7 @@ def sample_model_paths(options: argparse.Namespace, task: int) -> _SampleModelPa
         If a file to be read, or a folder that was named, is missing, or a file cannot be written
         where it is to go; this is reported before any work starts.
     """
-    train, template = _default_names(task)
+    train, template = _FILES[task]
     train = options.train_data or train
     input_dir, template_dir = layout.TRAIN_DIR, layout.TEMPLATE_DIR
     output_dir, output = layout.SUBMISSION_DIR, layout.submission_name(task)
@@ -336,9 +340,3 @@ def metadata_of(train_dir: Path, named: Path | str | None = None) -> Path | None
         return Path(named) if named else None
     own = {folder.resolve() for folder in (layout.TRAIN_DIR, layout.TEST_INPUT_DIR)}
     return layout.METADATA_DIR if train_dir.resolve() in own else None
-
-
-def _default_names(task: int) -> tuple[str, str]:
-    if task == 3:
-        return layout.TRAIN_TASK_3_4, layout.TEMPLATE_TASK_3
-    return layout.TRAIN_TASK_1_2, layout.TEMPLATE_TASK_1_2
