@@ -136,15 +136,13 @@ def _why_missing(path: Path) -> str:
     if path.is_symlink():
         return f"is a link to {path.readlink()}, which does not exist"
     how = where_to_get(path)
-    if not path.parent.is_dir() and not path.is_relative_to(ROOT):
-        # Probably a mistyped flag: no command makes a folder outside the kit.
-        how = f"the folder {path.parent} does not exist"
-    elif not how and path.parent.is_dir():
+    if path.parent.is_dir():
         # Tables may be CSV or, with probabilities, Parquet; scripts and logs are looked for too.
         kind = path.suffix or ".csv"
         present = sorted(entry.name for entry in path.parent.iterdir() if entry.suffix == kind)
-        how = f"the folder holds {', '.join(present[:8]) or f'no {kind} file'}"
-    elif not how:
+        how = how or f"the folder holds {', '.join(present[:8]) or f'no {kind} file'}"
+    elif not how or not path.is_relative_to(ROOT):
+        # Probably a mistyped flag: no command makes a folder outside the kit.
         how = f"the folder {path.parent} does not exist"
     return f"file not found; {how}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from common import cli, io, layout, schema
+from common import cli, io, layout
 from common.answers import read_answers
 from common.arrays import BoolArray
 from common.errors import InputError
@@ -13,7 +13,7 @@ from common.lazy import pd
 import numpy as np
 
 PAIR_COLUMNS = ("QuestionId", "UserId", "AnswerId")
-# Of the answers of tasks 1 and 2, of the students of task 4, and of the answers of these.
+# Of the answers of tasks 1 and 2.
 _HELD_OUT = 0.2
 
 
@@ -62,23 +62,7 @@ def split_answers(answers: pd.DataFrame, seed: int) -> dict[str, pd.DataFrame]:
     }
 
 
-def halve_students(answers: pd.DataFrame, seed: int) -> dict[str, pd.DataFrame]:
-    """Split the students of task 3 into two halves."""
-    second = _hold_out_students(answers, 0.5, seed)
-    return {layout.TRAIN_TASK_3: answers[~second], layout.VALID_TASK_3: answers[second]}
-
-
-def split_students(answers: pd.DataFrame, seed: int) -> dict[str, pd.DataFrame]:
-    """Split the students of task 4; of the answers of those held out, `IsTarget` marks a share."""
-    held_out = _hold_out_students(answers, _HELD_OUT, seed)
-    valid = answers[held_out]
-    # A different stream of random numbers from the one that chose the students.
-    targets = hold_out_answers(len(valid), _HELD_OUT, seed + 1)
-    valid = valid.assign(**{schema.IS_TARGET: targets.astype(np.int8)})
-    return {layout.TRAIN_TASK_4: answers[~held_out], layout.VALID_TASK_4: valid}
-
-
-def _hold_out_students(answers: pd.DataFrame, share: float, seed: int) -> BoolArray:
+def hold_out_students(answers: pd.DataFrame, share: float, seed: int) -> BoolArray:
     """Choose a share of the students: True for their answers."""
     students, place = np.unique(answers["UserId"].to_numpy(), return_inverse=True)
     return hold_out_answers(len(students), share, seed)[place]

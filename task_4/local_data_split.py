@@ -9,7 +9,26 @@ Writes:  data/test_input/train_task_4.csv   answers of the students to learn fro
          data/test_input/valid_task_4.csv   answers of the others, with the column IsTarget
 """
 
-from common import cli, layout, splits
+from __future__ import annotations
+
+from common import cli, layout, schema, splits
+from common.lazy import pd
+
+import numpy as np
+
+# Of the students, and of the answers of those held out.
+HELD_OUT = 0.2
+
+
+def split_students(answers: pd.DataFrame, seed: int) -> dict[str, pd.DataFrame]:
+    """Return the answers to learn from and, with `IsTarget`, those to examine, by file."""
+    held_out = splits.hold_out_students(answers, HELD_OUT, seed)
+    valid = answers[held_out]
+    # A different stream of random numbers from the one that chose the students.
+    targets = splits.hold_out_answers(len(valid), HELD_OUT, seed + 1)
+    valid = valid.assign(**{schema.IS_TARGET: targets.astype(np.int8)})
+    return {layout.TRAIN_TASK_4: answers[~held_out], layout.VALID_TASK_4: valid}
+
 
 if __name__ == "__main__":
-    cli.run(lambda: splits.run(__doc__, layout.TRAIN_TASK_3_4, splits.split_students))
+    cli.run(lambda: splits.run(__doc__, layout.TRAIN_TASK_3_4, split_students))
