@@ -1,10 +1,10 @@
-"""Templates and submissions: AnswerIds pass through, pairs are found."""
+"""Templates and submissions: AnswerIds pass through, predictions may be any kind of array."""
 
 from pathlib import Path
 from typing import Any
 
 from common.errors import InputError
-from common.submission import find_pairs, read_template, write_predictions, write_ranking
+from common.submission import read_template, write_predictions, write_ranking
 
 import numpy as np
 import pandas as pd
@@ -49,18 +49,3 @@ def test_predictions_of_any_kind_of_array(write: Write, tmp_path: Path) -> None:
             write_predictions(template, 1, value, path)
     with pytest.raises(InputError, match=r"quality has shape \(2,\), expected \(3,\)"):
         write_ranking(np.arange(3), np.ones(2), path)
-
-
-def pairs(rows: list[tuple[int, int]]) -> pd.DataFrame:
-    return pd.DataFrame(rows, columns=["UserId", "QuestionId"], dtype=np.int32)
-
-
-def test_every_pair_is_found_in_any_order_and_a_missing_one_named() -> None:
-    rows = [(student, question) for student in (2**31 - 1, 0, 8) for question in (9_999_999, 0, 1)]
-    submitted = pairs([rows[place] for place in (8, 3, 0, 5, 2, 7, 4, 1, 6)])
-    found, extra = find_pairs("mine.csv", submitted, pairs(rows[:7]), Path("answers.csv"))
-    assert found.tolist() == [2, 7, 4, 1, 6, 3, 8]
-    assert np.flatnonzero(extra).tolist() == [0, 5]
-    message = "1 of 9 pairs are missing, first UserId 8 and QuestionId 1, expected"
-    with pytest.raises(InputError, match=message):
-        find_pairs("mine.csv", submitted[1:], pairs(rows), Path("answers.csv"))
