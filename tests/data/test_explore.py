@@ -211,17 +211,15 @@ def test_real_and_simulated_never_share_a_page(tiny_kit: Path, tmp_path: Path) -
     assert "as the answers are: subject_metadata.csv." in simulated.text
 
 
-def test_faults(tiny_kit: Path, tmp_path: Path) -> None:
+def test_faults(write: Write, tmp_path: Path) -> None:
     def fault(folder: Path) -> str:
         return fails([SCRIPT, "--data_dir", folder, "--output_dir", tmp_path / "out"])
 
     missing, folder = tmp_path / "nowhere", tmp_path / "train_data"
     assert fault(missing) == f"{missing}: not found, expected a folder laid out like data/"
     assert fault(tmp_path).startswith(f"{folder}: holds neither train_task_1_2.csv nor ")
-    folder = tiny_kit / "data/train_data"
-    train = folder / "train_task_3_4.csv"
-    train.write_text("QuestionId,UserId,IsCorrect\n5,2,1\n7,3,2\n")
-    assert fault(tiny_kit / "data").startswith(f"{train}: column 'IsCorrect': row 3 is '2'")
+    train = write(TRAIN.format("3_4"), "QuestionId,UserId,IsCorrect\n5,2,1\n7,3,2\n")
+    assert fault(tmp_path).startswith(f"{train}: column 'IsCorrect': row 3 is '2'")
     assert not (tmp_path / "out").exists()
 
 
