@@ -1,4 +1,4 @@
-"""Files of probabilities: what is written comes back, and what is wrong is said."""
+"""Files of probabilities: pandas may write and read them, and what is wrong is said."""
 
 from pathlib import Path
 from typing import Any
@@ -24,26 +24,6 @@ def frame(**changes: Any) -> pd.DataFrame:
 def options_frame(p: Any = P_OPTION) -> pd.DataFrame:
     columns = {f"ProbabilityOption{k + 1}": np.asarray(p)[:, k] for k in range(4)}
     return frame(**columns).drop(columns="ProbabilityCorrect")
-
-
-@pytest.mark.parametrize(("task", "p"), [(1, P_RIGHT), (2, P_OPTION)])
-def test_what_is_written_comes_back(tmp_path: Path, task: int, p: np.ndarray) -> None:
-    path = tmp_path / "new" / "p.parquet"
-    write_probabilities(frame(), task, p, None)
-    write_probabilities(frame(), task, p, path)
-    found = read_probabilities(path, task)
-    expected = np.column_stack([1 - p, p]) if task == 1 else p
-    assert np.allclose(found.value, expected, atol=1e-7)
-    assert found.pairs.equals(frame()[["UserId", "QuestionId"]])
-    assert found.origin is not None
-    assert found.origin.seconds > 0
-    # Other order, and fewer pairs.
-    order = np.array([2, 0, 3])
-    wanted = found.pairs.iloc[order]
-    assert np.allclose(found.at(wanted, Path("a.csv")), expected[order], atol=1e-7)
-    missing = "1 of 2 pairs are missing, first UserId 7 and QuestionId 3, expected every pair"
-    with pytest.raises(InputError, match=missing):
-        found.at(frame(QuestionId=[3, 0, 3, 1]).iloc[[0, 1]], Path("a.csv"))
 
 
 def test_pandas_writes_and_reads_them(tmp_path: Path) -> None:
