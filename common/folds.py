@@ -19,13 +19,11 @@ _FOLD = Column("fold", INT32, 0, 9_999)
 def assign_folds(group: IntArray, n_folds: int, seed: int | Sequence[int]) -> npt.NDArray[np.int32]:
     """Return the fold of each example, whose groups, numbered from 0, the folds share evenly."""
     n_groups = int(group.max(initial=-1)) + 1
-    if n_groups < 2:
-        raise InputError(
-            f"--folds is {n_folds}, but there is one example, or group of these, to deal out, "
-            "expected several"
-        )
     if not 2 <= n_folds <= n_groups:
-        raise InputError(f"--folds is {n_folds}, expected a whole number from 2 to {n_groups}")
+        raise InputError(
+            f"--folds is {n_folds}, expected a whole number from 2 to {n_groups}, as many as there "
+            "are examples, or groups of these, to deal out"
+        )
     fold_of_group = np.random.default_rng(seed).permutation(n_groups) % n_folds
     return np.asarray(fold_of_group[group], np.int32)
 

@@ -127,16 +127,11 @@ def zip_source(path: Path, member: str, max_size: int, report: Report = stop) ->
 
 
 def _fault(names: Sequence[str]) -> str:
-    nested = [name for name in names if name.lower().endswith(".zip")]
     folders = [name for name in names if "/" in name]
-    if nested:
-        return f"holds another zip ({printable(nested[0])})"
     if folders:
         return f"holds a folder ({printable(folders[0])})"
-    if len(names) != 1:
-        shown = ", ".join(printable(name) for name in names[:SHOWN])
-        return f"holds {len(names)} files ({shown or 'nothing'})"
-    return f"holds {printable(names[0])}"
+    shown = ", ".join(printable(name) for name in names[:SHOWN]) or "nothing"
+    return f"holds {shown}" if len(names) == 1 else f"holds {len(names)} files ({shown})"
 
 
 def write_zip_to(file: BinaryIO, members: Mapping[str, Path]) -> None:

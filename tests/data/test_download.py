@@ -299,12 +299,15 @@ def test_of_a_faulty_archive_nothing_is_unpacked(case: Case) -> None:
     # The checksum that the zip itself has of the file.
     checksum = zlib.crc32(case.files[ANSWERS]).to_bytes(4, "little")
     damaged = case.content.replace(checksum, b"none")
+    path = case.folder.with_suffix(".zip")
     for archive, message in (
         *((make_zip(case.files, more), "which would leave the folder") for more in LEAVING),
         (damaged, f"is a damaged zip file .*{ANSWERS}"),
     ):
+        case.content = archive
+        path.write_bytes(archive)
         with pytest.raises(InputError, match=message):
-            case.run(archive=archive)
+            case.run("--archive", path)
         left = {file.suffix for file in case.folder.parent.rglob("*") if file.is_file()}
         assert left <= {".zip", ".partial"}
 
