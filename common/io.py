@@ -43,7 +43,6 @@ _Part: TypeAlias = "Mapping[int, pd.Series | Array | list[Any]]"
 
 SHOWN = 3
 _LONGEST_HEADER = 1 << 16
-_SHOWN_HEADER = 300
 # Rows that are read at once: few enough to leave no large holes in the memory.
 _CHUNK = 1 << 16
 _BLOCK = 1 << 22
@@ -193,7 +192,7 @@ def require_columns(
     """Report every column that a header lacks."""
     for column in columns:
         if column.name not in header:
-            found = printable(", ".join(name or "(unnamed)" for name in header), _SHOWN_HEADER)
+            found = printable(", ".join(name or "(unnamed)" for name in header), 300)
             lower = {name.strip().lower(): name for name in header}
             close = difflib.get_close_matches(column.name.lower(), lower, 1, 0.7)
             hint = f"; is it {quote(lower[close[0]])}?" if close else ""

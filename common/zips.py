@@ -14,8 +14,6 @@ from typing import Any, BinaryIO
 from common.errors import InputError, Report, printable, stop
 from common.io import SHOWN, Source, require_file
 
-# Bit of a member's flags (APPNOTE 4.4.4).
-_ENCRYPTED = 1 << 0
 _MAX_MEMBERS = 100_000
 # What a name inside a zip may be that no file system takes, or none takes beside another.
 _ODD_NAMES = (errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG, errno.EILSEQ)
@@ -29,6 +27,11 @@ def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
         raise InputError(f"{path}: is not a zip file, or is cut off")
     try:
         with zipfile.ZipFile(path) as archive:
+            for member in archive.infolist():
+                # Of other methods Python unpacks a whole block at once, however large it gets.
+                if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                    name = printable(member.filename)
+                    raise InputError(f"{path}: {name} is packed by another method than deflate")
             yield archive
     except InputError:
         raise
@@ -54,9 +57,8 @@ def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, max_size: int
     too_large = f"{name}: unpacks to more than {max_size:,} bytes, expected at most that"
     if member.file_size > max_size:
         raise InputError(too_large)
-    if member.flag_bits & _ENCRYPTED:
+    if member.flag_bits & 1:  # APPNOTE 4.4.4.
         raise InputError(f"{name}: is encrypted, expected a zip without a password")
-    _require_method(name, member)
     # Python's reader would stop at the size stated, and check no more: it is told of no end here.
     endless: Any = copy(member)
     endless.file_size, endless.CRC = max_size + 2, None
@@ -73,12 +75,6 @@ def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, max_size: int
     return content
 
 
-def _require_method(name: str, member: zipfile.ZipInfo) -> None:
-    # Of other methods Python unpacks a whole block at once, however large it gets.
-    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise InputError(f"{name} is packed by another method than deflate")
-
-
 def unpack(path: Path, folder: Path, max_size: int) -> None:
     """Unpack a zip of at most `max_size` bytes into a folder, which is made if missing."""
     with open_zip(path) as archive:
@@ -93,12 +89,11 @@ def unpack(path: Path, folder: Path, max_size: int) -> None:
         for member in members:
             # As the zip states it: Python has made some names harmless already.
             name = member.orig_filename.replace("\\", "/")
-            shown = printable(member.orig_filename)
             if name.startswith("/") or ".." in name.split("/") or ":" in name.split("/")[0]:
                 raise InputError(
-                    f"{path}: holds {shown}, which leads out of its folder, expected names below it"
+                    f"{path}: holds {printable(member.orig_filename)}, which leads out of its "
+                    "folder, expected names below it"
                 )
-            _require_method(f"{path}: {shown}", member)
         folder.mkdir(parents=True, exist_ok=True)
         for member in members:
             try:
