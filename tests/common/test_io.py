@@ -12,7 +12,6 @@ from common import layout, schema
 from common.errors import InputError
 from common.io import atomic_write, file_source, read_table, write_csv_to
 
-import numpy as np
 import pytest
 from conftest import Write
 from run_scripts import ROOT
@@ -115,18 +114,6 @@ def test_files_without_a_header_count_rows_from_1(write: Write) -> None:
         source = file_source(write("a.csv", content), ("user", "item"))
         with pytest.raises(InputError, match=message):
             read_table(source, columns)
-
-
-@READERS
-def test_empty_cells_where_they_are_allowed(write: Write) -> None:
-    column = schema.expert_judgement("T1_ALR")
-    path = write("a.csv", "left,T1_ALR\n1,2.0\n2,\n3,1\n")
-    assert np.array_equal(read_table(path, [column])["T1_ALR"], [2, np.nan, 1], equal_nan=True)
-    for cell in ("1.5", "nan"):
-        path = write("b.csv", f"left,T1_ALR\n1,2.0\n2,\n3,{cell}\n")
-        expected = f"row 4 is '{cell}', expected a whole number from 1 to 2 or nothing"
-        with pytest.raises(InputError, match=expected):
-            read_table(path, [column])
 
 
 RELATED = layout.RELATED_DIR / "cloze/data"

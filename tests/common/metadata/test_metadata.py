@@ -161,6 +161,7 @@ FAULTS = {
     ANSWERS: [
         ("5.0,,101,1,1,\n", "column 'Confidence': row 2 is '101', expected a number from 0 to 100"),
         ("5.5,,,1,1,\n", "column 'AnswerId': row 2 is '5.5', expected a whole number"),
+        ("5,,nan,1,1,\n", "column 'Confidence': row 2 is 'nan', expected .* to 100 or nothing"),
         ("5,,,1,16777217,\n", "column 'QuizId': row 2 is '16777217', expected .* to 16777215"),
         ("5,,,1,1,\n6,2020-02-30,,1,1,\n", f"'DateAnswered': row 3 is '2020-02-30', {DATE}"),
         ("5,2020-01-01 24:00,,1,1,\n", f"row 2 is '2020-01-01 24:00', {DATE}"),
