@@ -93,7 +93,7 @@ def write_folder(folder: Path, **changes: object) -> Path:
 
 def write_zip(
     path: Path,
-    members: Mapping[str, str],
+    members: Mapping[str, str | bytes],
     time: float | None = None,
     method: int = zipfile.ZIP_STORED,
 ) -> Path:

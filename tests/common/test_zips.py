@@ -5,7 +5,6 @@ import re
 import tracemalloc
 import zipfile
 import zlib
-from collections.abc import Mapping
 from pathlib import Path
 
 from common.errors import InputError
@@ -14,6 +13,7 @@ from common.schema import QUESTION_ID
 from common.zips import zip_source
 
 import pytest
+from toy_bundle import write_zip
 
 NAME = "submission_task_1.csv"
 LIMIT = 10_000
@@ -21,17 +21,9 @@ ROWS = b"QuestionId\n" + b"".join(b"%d\n" % number for number in range(1000))
 METHODS = [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED]
 
 
-def pack(folder: Path, members: Mapping[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> Path:
-    path = folder / "a.zip"
-    with zipfile.ZipFile(path, "w", method) as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    return path
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_is_read_whole(tmp_path: Path, method: int) -> None:
-    path = pack(tmp_path, {NAME: ROWS}, method)
+    path = write_zip(tmp_path / "a.zip", {NAME: ROWS}, method=method)
     source = zip_source(path, NAME, len(ROWS))
     assert source.name == f"{path}/{NAME}"
     for _ in range(2):
@@ -61,7 +53,7 @@ def test_a_bomb_takes_no_more_memory_than_the_limit(
     tmp_path: Path, method: int, stated: int | None
 ) -> None:
     limit = 8 << 20
-    path = pack(tmp_path, {NAME: bytes(64 << 20)}, method)
+    path = write_zip(tmp_path / "a.zip", {NAME: bytes(64 << 20)}, method=method)
     if stated is not None:
         # With the checksum of what it states to hold.
         content = bytearray(path.read_bytes())
@@ -92,7 +84,7 @@ def test_zip_must_hold_only_the_submission(tmp_path: Path) -> None:
     ]
     for members, expected in cases:
         with pytest.raises(InputError, match=re.escape(expected)):
-            zip_source(pack(tmp_path, members), NAME, LIMIT)
+            zip_source(write_zip(tmp_path / "a.zip", members), NAME, LIMIT)
     (tmp_path / "a.zip").write_bytes(ROWS)
     with pytest.raises(InputError, match=r"a\.zip: is not a zip file, or is cut off"):
         zip_source(tmp_path / "a.zip", NAME, LIMIT)
@@ -103,7 +95,7 @@ def test_no_damage_reaches_the_reader(tmp_path: Path) -> None:
     table = ROWS[:121]
     faults = []
     for method in METHODS:
-        path = pack(tmp_path, {NAME: table}, method)
+        path = write_zip(tmp_path / "a.zip", {NAME: table}, method=method)
         whole = path.read_bytes()
         for place in range(len(whole)):
             path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x55]) + whole[place + 1 :])

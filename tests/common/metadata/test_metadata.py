@@ -209,13 +209,10 @@ def test_faults_are_named(write: Write, header: str, rows: str, message: str) ->
         elif header == QUESTIONS:
             tree = metadata.read_subject_tree(write("subject_metadata.csv", SUBJECTS))
             metadata.read_question_subjects(path, ids(4), tree)
+        elif header == STUDENTS:
+            metadata.read_student_metadata(path, ids(4, 5))
         else:
-            read = (
-                metadata.read_student_metadata
-                if header == STUDENTS
-                else metadata.read_circumstances
-            )
-            read(path, ids(4, 5))
+            metadata.read_circumstances(path, ids(4, 5))
 
 
 def test_real_answer_metadata(real_data: Path) -> None:
