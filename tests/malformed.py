@@ -26,8 +26,7 @@ import numpy as np
 from run_scripts import Done, run_script
 
 Place = Callable[[Path], object]
-# What takes long to make is made once it is tried.
-Cases = Iterator[tuple[str, bytes | Callable[[], bytes]]]
+Cases = Iterator[tuple[str, bytes]]
 
 
 # ---- What the scripts read --------------------------------------------------------------------
@@ -215,7 +214,7 @@ def malform(input: Input, content: bytes) -> dict[str, Place]:
     # For what else zips and probabilities may be see `test_zips.py` and `test_probabilities.py`.
     if input.kind in kinds:
         cases += kinds[input.kind](input, content)
-    found: dict[str, Place] = {name: partial(put, data=data) for name, data in cases}
+    found: dict[str, Place] = {name: partial(Path.write_bytes, data=data) for name, data in cases}
     found["a folder"] = Path.mkdir
     if "?" not in input.marks:
         found["missing"] = lambda path: None
@@ -225,11 +224,6 @@ def malform(input: Input, content: bytes) -> dict[str, Place]:
         found["a link to nothing"] = lambda path: path.symlink_to("nowhere")
         found["links in a circle"] = lambda path: path.symlink_to(path.name)
     return found
-
-
-def put(path: Path, data: bytes | Callable[[], bytes]) -> None:
-    """Write a malformed file."""
-    path.write_bytes(data() if callable(data) else data)
 
 
 def damage_bytes(input: Input, content: bytes) -> Cases:
@@ -302,21 +296,18 @@ def damage_csv(input: Input, content: bytes) -> Cases:
     def with_line(line: bytes) -> bytes:
         return before + line + b"\n" + after
 
-    def with_column_twice(at: int) -> bytes:
-        return b"".join(write_row([*row, row[at]]) for row in [header, *rows])
-
     # Of the many items of the debiasing challenge the first ones.
     for column, mark in [*input.columns.items()][: 3 if len(input.columns) > 20 else 20]:
         at = header.index(column.name)
+        marked = write_row([*rows[place][:at], "<here>", *rows[place][at + 1 :]]).rstrip(b"\n")
         for name, cell in bad_cells(column, mark == "~").items():
-            cells = [quoted(value) for value in rows[place]]
-            cells[at] = cell
-            yield f"{column.name}: {name}", with_line(b",".join(cells))
+            yield f"{column.name}: {name}", with_line(marked.replace(b"<here>", cell))
         if has_header and mark != "*":
             renamed = [f"{value}?" if value == column.name else value for value in header]
             if mark != "!":
                 yield f"{column.name}: column renamed", write_row(renamed) + body
-            yield f"{column.name}: column twice", partial(with_column_twice, at)
+            twice = write_row([*header, column.name]) + body.replace(b"\n", b",1\n")
+            yield f"{column.name}: column twice", twice
     yield "a cell too many", with_line(line + b",1")
     yield "a long row that is no UTF-8", with_line(line + b",\xff" * 9)
     yield "a row of noise", with_line(b"\xff\xfe\x00,")
@@ -345,14 +336,9 @@ def damage_csv(input: Input, content: bytes) -> Cases:
 
 def write_row(row: Sequence[str]) -> bytes:
     """Write a row of a CSV."""
-    return b",".join(map(quoted, row)) + b"\n"
-
-
-def quoted(value: str) -> bytes:
-    """Write a cell, in quotes if it needs them."""
-    if re.search('[",\r\n]', value):
-        value = '"' + value.replace('"', '""') + '"'
-    return value.encode()
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerow(row)
+    return text.getvalue().encode()
 
 
 OTHER_VALUES: dict[str, object] = {
