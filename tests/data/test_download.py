@@ -75,15 +75,11 @@ class Case:
         self.requests: list[str] = []
         self.pauses: list[float] = []
 
-    def run(self, *arguments: object, archive: bytes | None = None) -> None:
-        """Run the script's main function, on an archive that is there already if one is given."""
+    def run(self, *arguments: object) -> None:
+        """Run the script's main function."""
         argv = [SCRIPT, "--output_dir", self.folder, "--url", self.url, *arguments]
-        if archive is not None:
-            argv += ["--archive", self.folder.parent / "mine.zip"]
-            (self.folder.parent / "mine.zip").write_bytes(archive)
-        content = archive or self.content
-        self.patch.setattr(download, "SIZE", len(content))
-        self.patch.setattr(download, "SHA256", sha256(content).hexdigest())
+        self.patch.setattr(download, "SIZE", len(self.content))
+        self.patch.setattr(download, "SHA256", sha256(self.content).hexdigest())
         self.patch.setattr(download, "TIMEOUT_SECONDS", 0.3 if self.hangs else 60)
         self.patch.setattr(sys, "argv", [str(argument) for argument in argv])
         download.main()
@@ -257,12 +253,13 @@ def test_parts_of_an_archive_that_is_there(
     write(f"data/{layout.SIMULATED_MARKER_NAME}", json.dumps({"files": marked}))
     (case.folder / "train_data/gone.csv").unlink()
     write(f"data/test_input/{layout.VALID_TASK_1_2}", "of these")
-    case.run("--parts", "metadata", "images", archive=case.content)
+    archive = write("mine.zip", case.content)
+    case.run("--parts", "metadata", "images", "--archive", archive)
     case.check("metadata", "images")
     assert "never share or publish them" in capsys.readouterr().out
     templates = [file.name for file in (case.folder / layout.TEMPLATE_DIR.name).glob("*.csv")]
     assert templates == [layout.TEMPLATE_TASK_3]
-    case.run("--parts", "answers", "metadata", archive=case.content)
+    case.run("--parts", "answers", "metadata", "--archive", archive)
     case.check("metadata", "images", "answers")
     assert case.requests == []
 
@@ -284,7 +281,7 @@ def test_other_files_are_never_overwritten(case: Case, write: Write, was_simulat
         write(f"data/{layout.SIMULATED_MARKER_NAME}", json.dumps(marked))
     path.write_bytes(b"my own")
     with pytest.raises(InputError, match=f"{ANSWERS}: is there and is not the archive's"):
-        case.run(archive=case.content)
+        case.run()
     assert path.read_bytes() == b"my own"
     assert not (case.folder / "metadata").exists()
 
