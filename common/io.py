@@ -261,6 +261,8 @@ def _read_quickly(
     source: Source, header: Sequence[str], wanted: Mapping[int, Column]
 ) -> Iterator[_Part]:
     """Yield the wanted columns by their places, in parts; raise an error if anything is unusual."""
+    # Numbers of which some may be missing come as floats at first.
+    types = {k: FLOAT64 if column.has_gaps else column.dtype for k, column in wanted.items()}
     with source.open() as file:
         read = _by_pyarrow if file.seek(0, os.SEEK_END) > LARGE else _by_pandas
         file.seek(0)
@@ -271,51 +273,42 @@ def _read_quickly(
             # Both readers drop a byte order mark.
             if block.startswith(codecs.BOM_UTF8) or any(mark in block for mark in _MARKS):
                 raise ValueError("a byte order mark, or what readers differ on")
-            cells = read(block, len(header), wanted)
+            cells = read(block, len(header), types)
             yield {place: _check(cells[str(place)], wanted[place]) for place in wanted}
 
 
-def _by_pandas(block: bytes, n_columns: int, wanted: Mapping[int, Column]) -> pd.DataFrame:
-    """Return the wanted columns of whole lines, named by their places: a name may be empty."""
+def _by_pandas(block: bytes, n_columns: int, types: Mapping[int, str]) -> pd.DataFrame:
+    """Return columns of these types of whole lines, named by their places: a name may be empty."""
     text = np.frombuffer(block.rstrip(b"\n") + b"\n", np.uint8)
     marks = text[(text == ord(",")) | (text == ord("\n"))]
     # Rows that are too short pandas fills, and it cuts off those that are too long.
     if (np.diff(np.flatnonzero(marks == ord("\n")), prepend=-1) != n_columns).any():
         raise ValueError("rows of another length, or other line ends")
     # Read into fewer bits, pandas 2 would cut off what does not fit.
-    types = {TEXT: "str", DATE: "object", INT8: "int64", INT32: "int64"}
-    read_as = {
-        str(place): FLOAT64 if column.has_gaps else types.get(column.dtype, FLOAT64)
-        for place, column in wanted.items()
-    }
+    read_as = {TEXT: "str", DATE: "object", INT8: "int64", INT32: "int64"}
     return pd.read_csv(
         io.BytesIO(block),
         names=[str(place) for place in range(n_columns)],
-        dtype=read_as,
-        na_values={str(place): [""] for place, column in wanted.items() if column.has_gaps},
+        dtype={str(place): read_as.get(dtype, FLOAT64) for place, dtype in types.items()},
+        na_values={str(place): [""] for place, dtype in types.items() if dtype == FLOAT64},
         keep_default_na=False,
         index_col=False,
-        usecols=list(wanted),
+        usecols=list(types),
         low_memory=False,
     )
 
 
-def _by_pyarrow(block: bytes, n_columns: int, wanted: Mapping[int, Column]) -> pd.DataFrame:
+def _by_pyarrow(block: bytes, n_columns: int, types: Mapping[int, str]) -> pd.DataFrame:
     """As `_by_pandas`, five times as fast, where pyarrow is installed."""
     try:
         import pyarrow as pa
         from pyarrow import csv
     except ImportError:
-        return _by_pandas(block, n_columns, wanted)
-    types = {TEXT: pa.string(), DATE: pa.timestamp("ms"), INT8: pa.int8(), INT32: pa.int32()}
-    number = pa.float64()
-    read_as = {
-        str(place): number if column.has_gaps else types.get(column.dtype, number)
-        for place, column in wanted.items()
-    }
+        return _by_pandas(block, n_columns, types)
+    read_as = {TEXT: pa.string(), DATE: pa.timestamp("ms"), INT8: pa.int8(), INT32: pa.int32()}
     convert = csv.ConvertOptions(
-        column_types=read_as,
-        include_columns=[str(place) for place in wanted],
+        column_types={str(k): read_as.get(dtype, pa.float64()) for k, dtype in types.items()},
+        include_columns=[str(place) for place in types],
         null_values=[""],
     )
     options = csv.ReadOptions(column_names=[str(place) for place in range(n_columns)])

@@ -38,7 +38,7 @@ class Column:
 
     @property
     def has_gaps(self) -> bool:
-        """Whether it holds numbers of which some may be missing: these come as floats at first."""
+        """Whether it holds numbers of which some may be missing."""
         return self.may_be_empty and self.dtype not in (TEXT, DATE)
 
     @property
