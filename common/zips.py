@@ -35,8 +35,6 @@ def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
             yield archive
     except InputError:
         raise
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: holds a name that is not UTF-8 text") from None
     except (RuntimeError, NotImplementedError) as error:
         raise InputError(f"{path}: cannot be unpacked ({error})") from None
     except (
