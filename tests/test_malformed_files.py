@@ -9,9 +9,8 @@ import malformed
 import pytest
 
 pytestmark = pytest.mark.slow
-INPUTS = malformed.find_inputs()
-NAMES = [f"{item.script} < {item.file}" for item in INPUTS]
-COMMANDS = {f"{item.script} {item.flags}": item for item in INPUTS}
+INPUTS = {f"{item.script} < {item.file}": item for item in malformed.find_inputs()}
+COMMANDS = {f"{item.script} {item.flags}": item for item in INPUTS.values()}
 N_SAMPLED = 3
 
 
@@ -23,13 +22,13 @@ def kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return kit
 
 
-@pytest.mark.parametrize("number", range(len(INPUTS)), ids=NAMES)
-def test_malformed_files_are_refused(kit: Path, number: int) -> None:
-    item = INPUTS[number]
+@pytest.mark.parametrize("name", INPUTS)
+def test_malformed_files_are_refused(kit: Path, name: str) -> None:
+    item = INPUTS[name]
     cases = malformed.malform(item, (kit / item.file).read_bytes())
     chosen = list(cases)
     if os.environ.get("KIT_MALFORMED") != "all":
-        chosen = random.Random(number).sample(chosen, min(N_SAMPLED, len(chosen)))
+        chosen = random.Random(name).sample(chosen, min(N_SAMPLED, len(chosen)))
     faults = {name: malformed.try_out(item, cases[name], kit) for name in chosen}
     assert not {name: fault for name, fault in faults.items() if fault}
 

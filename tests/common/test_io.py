@@ -119,7 +119,6 @@ def test_files_without_a_header_count_rows_from_1(write: Write) -> None:
 RELATED = layout.RELATED_DIR / "cloze/data"
 HINTS = {
     layout.TRAIN_DIR / layout.TRAIN_TASK_1_2: "`python data/generate_sample.py` simulates",
-    Path("valid_task_1_2.csv"): "`python task_1/local_data_split.py` makes it",
     Path(layout.TEMPLATE_TASK_1_2): "`python -m tools.templates` builds it",
     RELATED / "train_data/a.csv": "`python related_challenges/cloze/generate_sample.py` sim",
     RELATED / "test_input/a.csv": "`python related_challenges/cloze/local_data_split.py` mak",
