@@ -5,18 +5,15 @@ First what all draw with, in the page's own font; lengths are in points, y goes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import accumulate, pairwise, takewhile
 from math import ceil, cos, floor, isnan, log10, nan, pi, sin
 from typing import NamedTuple
 
-from common.arrays import FloatArray
 from common.lazy import pd
 from common.pages import Html
-
-import numpy as np
 
 TEXT, ACCENT, LINE = "currentColor", "rgb(var(--accent))", "var(--line)"
 SOFT = "color-mix(in srgb, currentColor 70%, Canvas)"
@@ -176,7 +173,7 @@ class Drawing:
     """An SVG drawing under way; a tooltip is what browsers show beside the pointer."""
 
     def __init__(self, height: float) -> None:
-        self.width, self.height = WIDTH, height
+        self.height = height
         self._parts: list[str] = []
 
     def path(self, d: str, style: str, tooltip: str = "") -> None:
@@ -218,7 +215,7 @@ class Drawing:
 
     def svg(self, label: str) -> Html:
         """Return the drawing for a page; the label says to screen readers what it shows."""
-        size = f'viewBox="0 0 {self.width:g} {self.height:g}"'
+        size = f'viewBox="0 0 {WIDTH:g} {self.height:g}"'
         start = f'<svg class="chart" {size} role="img" aria-label="{escape(label)}">'
         return Html("\n".join([start, *self._parts, "</svg>"]))
 
@@ -283,7 +280,7 @@ def upright_axes(
         y_limits,
         left=PAD + GAP + max(text_width(name, SMALL) for _, name in y_names),
         top=PAD + above + (TITLE_HEIGHT if title else SMALL / 2),
-        right=drawing.width - PAD - max(beside, SMALL / 2),
+        right=WIDTH - PAD - max(beside, SMALL / 2),
         bottom=drawing.height - PAD - below - TICK_HEIGHT - (LINE_HEIGHT if axis else 0),
     )
     for value, name in y_names:
@@ -291,15 +288,6 @@ def upright_axes(
         drawing.note(axes.left - GAP, axes.y(value), name, "end")
     axes.title(title)
     return axes
-
-
-def compact(number: float) -> str:
-    """Write a number in few characters: 950, 1.5k, 20k, 3M."""
-    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        # What is rounded to the next unit is written in that.
-        if abs(number) >= 0.9995 * size:
-            return f"{number / size:.3g}{letter}"
-    return f"{number:.3g}"
 
 
 # ---- Values on one scale, a row for each ---------------------------------------------------------
@@ -405,37 +393,7 @@ def share_chart(
     return dot_chart(dots, label=label, digits=3, limits=limits, axis=axis)
 
 
-# ---- Columns side by side, and a table of shades -------------------------------------------------
-
-
-def column_chart(
-    heights: Sequence[float],
-    tooltips: Sequence[str],
-    names: Sequence[Tick],
-    *,
-    label: str,
-    axis: str,
-    unit: str,
-    mark: Tick | None = None,
-) -> Html:
-    """Draw columns; names and the mark have places in columns from the left edge of the first."""
-    drawing = Drawing(175)
-    # The text of a mark stands above the columns.
-    highest = max(heights) * (1.2 if mark else 1.04) or 1.0
-    scale = [(height, compact(height)) for height, _ in ticks(0, highest, 4, integer=True)]
-    # The last name may stand below the end of the scale.
-    beside = sum(text_width(name, SMALL) / 2 for at, name in names if at == len(heights))
-    limits = (0, len(heights)), (0, highest)
-    axes = upright_axes(drawing, *limits, scale, title=unit, axis=axis, beside=beside)
-    for place, (height, tooltip) in enumerate(zip(heights, tooltips, strict=True)):
-        axes.bar((place + 0.07, place + 0.93), height, f"fill: {ACCENT}", tooltip)
-    if mark:
-        at, text = mark
-        axes.upright(at, stroke(TEXT, 0.9, "; stroke-dasharray: 2.7,2.7"))
-        gap, anchor = (-GAP, "end") if at > len(heights) / 2 else (GAP, "start")
-        drawing.text(axes.x(at) + gap, axes.top + LINE_HEIGHT / 2, text, anchor=anchor)
-    axes.name_x(thin(names, (axes.right - axes.left) / len(heights)), axis)
-    return drawing.svg(label)
+# ---- Bars side by side ---------------------------------------------------------------------------
 
 
 class Panel(NamedTuple):
@@ -476,62 +434,6 @@ def bar_panels(panels: Sequence[Panel], bar_names: Sequence[str], *, label: str,
         height = axes.top - 6 - LINE_HEIGHT * (n_lines - len(title) / 2)
         drawing.text(axes.x(number * pitch - 0.4), height, title, bold=panel.accent)
     axes.name_x(named, axis)
-    return drawing.svg(label)
-
-
-# Opacity of the lowest value, so that it differs from a place without one; of such a place.
-_FAINTEST, _EMPTY = 0.1, 0.35
-_KEY_STEPS, _KEY_WIDTH, _KEY_HEIGHT = 6, 11.0, 10.0
-
-
-def heat_map(
-    values: FloatArray,
-    row_names: Sequence[str],
-    column_names: Sequence[str],
-    tooltips: Sequence[Sequence[str]],
-    *,
-    label: str,
-    axis: str,
-    side: str = "",
-    key: Callable[[float], str],
-    limits: Point | None = None,
-) -> Html:
-    """Draw values, shape (rows, columns), the darker, the more, NaN grey; `key` writes limits."""
-    n_rows, n_columns = values.shape
-    low, high = limits or (0.0, float(np.nanmax(values, initial=0)))
-    names = [wrap(name, 0.3 * WIDTH) for name in row_names]
-    top, row_height = PAD + TITLE_HEIGHT * bool(side), max(17.0, 4 + 13.5 * max(map(len, names)))
-    left = PAD + GAP + max(text_width(line, SMALL) for name in names for line in name)
-    bottom = top + n_rows * row_height
-    drawing = Drawing(bottom + TICK_HEIGHT + LINE_HEIGHT + 2 * GAP + _KEY_HEIGHT + PAD)
-    limits_shown = (0, n_columns), (n_rows, 0)
-    axes = Axes(drawing, *limits_shown, left=left, top=top, right=WIDTH - PAD, bottom=bottom)
-
-    def shade(value: float) -> str:
-        if isnan(value):
-            return f"fill: {LINE}; opacity: {_EMPTY}"
-        share = (value - low) / (high - low) if high > low else 1.0
-        opacity = round(_FAINTEST + (1 - _FAINTEST) * share, 3)
-        return f"fill: {ACCENT}" + (f"; opacity: {opacity}" if opacity < 1 else "")
-
-    for row, name in enumerate(names):
-        y = axes.y(row + 0.05), axes.y(row + 0.95)
-        if any(name):
-            drawing.note(left - GAP, sum(y) / 2, name, "end")
-        for column, tooltip in enumerate(tooltips[row]):
-            x = axes.x(column + 0.05), axes.x(column + 0.95)
-            drawing.box(x, y, shade(float(values[row, column])), tooltip)
-    axes.title(side)
-    named = [(place + 0.5, name) for place, name in enumerate(column_names) if name]
-    axes.name_x(thin(named, (axes.right - axes.left) / n_columns), axis)
-
-    start, half = 0.4 * WIDTH, _KEY_HEIGHT / 2
-    end, middle = start + _KEY_STEPS * _KEY_WIDTH, drawing.height - PAD - half
-    for step, value in enumerate(np.linspace(low, high, _KEY_STEPS).tolist()):
-        at = start + step * _KEY_WIDTH
-        drawing.box((at, at + _KEY_WIDTH - 1), (middle - half, middle + half), shade(value))
-    drawing.text(start - GAP, middle, key(low), anchor="end", size=SMALL)
-    drawing.text(end + GAP, middle, key(high), size=SMALL)
     return drawing.svg(label)
 
 

@@ -20,12 +20,13 @@ from typing import Any
 
 from common import charts, cli, io, layout, made, metadata, pages, schema
 from common.answers import read_answers
-from common.charts import Dot, Panel, compact
+from common.charts import Dot, Panel
 from common.errors import InputError
 from common.lazy import pd
 from common.schema import OPTIONS
 
 import numpy as np
+from explore_charts import column_chart, compact, heat_map
 from tqdm import tqdm
 
 TASKS = ("1/2", "3/4")
@@ -285,7 +286,7 @@ def counts_figures(
     ]
     ends = ["most", *[""] * 8, "fewest"]
     chart = partial(
-        charts.heat_map,
+        heat_map,
         share,
         ends,
         ends,
@@ -360,7 +361,7 @@ def times_figures(answers: pd.DataFrame, main: pd.Series, names: pd.Series) -> I
     ticks = [f"{each:%b %y}" if each.month in named else "" for each in months]
     of_month = add_up(rated, month, months)
     chart: Chart = partial(
-        charts.column_chart,
+        column_chart,
         of_month["n"].tolist(),
         say_rates(months.strftime("%b %Y"), of_month),
         [(place + 0.5, tick) for place, tick in enumerate(ticks) if tick],
@@ -384,7 +385,7 @@ def times_figures(answers: pd.DataFrame, main: pd.Series, names: pd.Series) -> I
             for name, *counts in n.itertuples()
         ]
         chart = partial(
-            charts.heat_map,
+            heat_map,
             (n / total.where(total >= ENOUGH_FOR_A_SHADE)).to_numpy(),
             n.index.tolist(),
             ticks,
@@ -399,7 +400,7 @@ def times_figures(answers: pd.DataFrame, main: pd.Series, names: pd.Series) -> I
     of_week = add_up(rated, [day.rename("day"), when.hour.rename("at")], week)
     of_hours = say_rates([f"{day} {hour}:00 to {hour}:59" for day, hour in week], of_week)
     week_chart = partial(
-        charts.heat_map,
+        heat_map,
         row_names=WEEKDAYS,
         column_names=[f"{hour}:00" if hour % 6 == 0 else "" for hour in range(24)],
         tooltips=np.reshape(of_hours, (7, 24)).tolist(),
@@ -456,7 +457,7 @@ def birth_figures(students: pd.DataFrame, last_answer: pd.Timestamp) -> Iterator
     years = pd.RangeIndex(int(year.min()), int(year.max()) + 1)
     born = add_up(students, year, years)
     chart = partial(
-        charts.column_chart,
+        column_chart,
         born["n_rows"].tolist(),
         say_rates([f"born in {year}" for year in years], born, "n_rows", "students"),
         [(place + 0.5, str(year)) for place, year in enumerate(years)],
@@ -485,7 +486,7 @@ def numbers_figure(name: str, values: pd.Series, things: str, axis: str, **facts
     numbers = round_numbers(edges) if is_wide else edges[:-1].tolist()
     median = f"{values.median():,.0f}"
     chart = partial(
-        charts.column_chart,
+        column_chart,
         counts.tolist(),
         [
             f"{low:,}{f' to {high - 1:,}' if high > low + 1 else ''}: {count:,} {things}"
@@ -529,7 +530,7 @@ def shares_chart(shares: pd.Series, things: str, axis: str) -> Chart:
     counts = np.bincount(place, minlength=20).tolist()
     median = shares.median()
     return partial(
-        charts.column_chart,
+        column_chart,
         counts,
         [f"{5 * at}% to {5 * at + 5}%: {n:,} {things}" for at, n in enumerate(counts)],
         [(float(at), f"{5 * at}%") for at in range(0, 21, 4)],

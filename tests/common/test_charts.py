@@ -131,62 +131,6 @@ def test_bars_grow_with_their_shares(highest: float) -> None:
     assert highest <= max(ticks) <= max(highest + 0.2, 0.2)
 
 
-@pytest.mark.parametrize("heights", [[3], [0, 0], [10**7, 0, 1, 5 * 10**6], [*range(40)]])
-def test_columns_are_as_high_as_their_values(heights: list[int]) -> None:
-    """Below them their names; those that have no room are left out."""
-    names = [f"column {place}" for place in range(len(heights))]
-    ticks, mark = [(place + 0.5, f"n{place}") for place in range(len(names))], "here"
-    look: dict[str, Any] = {"label": "", "axis": "a", "unit": "u", "mark": (len(names) - 0.5, mark)}
-    chart = draw(charts.column_chart(heights, names, ticks, **look))
-    chart.check_texts("a", "u", mark, "n0")
-    assert list(chart.shapes) == names
-    named = [text for text in chart.texts if text.text.startswith("n")]
-    assert min(len(heights), 10) <= len(named) <= 20
-    assert all(left.right + 3 < right.left for left, right in pairwise(named))
-    columns = [chart.shapes[f"column {text.text[1:]}"][:, 0].mean() for text in named]
-    assert [text.middle[0] for text in named] == pytest.approx(columns, abs=0.1)
-    drawn = np.array([np.ptp(points[:, 1]) for points in chart.shapes.values()])
-    assert drawn == pytest.approx(drawn.max() * np.array(heights) / (max(heights) or 1), abs=0.01)
-    left = np.array([points[:, 0].min() for points in chart.shapes.values()])
-    assert np.diff(left, 2) == pytest.approx(0, abs=0.01)
-    ((line, *_),) = chart.dashed
-    assert line == pytest.approx(chart.shapes[names[-1]][:, 0].mean(), abs=0.01)
-
-
-def test_compact_numbers() -> None:
-    given = (0, 950, 999, 999.6, 1500, 20_000, 999_499, 999_500, 3e6, 2.5e9)
-    numbers = [charts.compact(number) for number in given]
-    assert numbers == ["0", "950", "999", "1k", "1.5k", "20k", "999k", "1M", "3M", "2.5G"]
-
-
-@pytest.mark.parametrize("limits", [None, (1, 11)])
-def test_more_is_darker(limits: tuple[float, float] | None) -> None:
-    values = np.array([[2.0, 3, np.nan], [4, 6, 5]])
-    names = [["2", "3", "none"], ["4", "6", "5"]]
-    chart = draw(charts.heat_map(
-        values, ["one", "two"], ["x", "", "z"], names,
-        label="l", axis="a", side="s", key=lambda value: f"{value:g} things", limits=limits,
-    ))  # fmt: skip
-    low, high = limits or (0, 6)
-    # A place without a value is in the colour of lines.
-    assert "fill: var(--line)" in chart.styles.pop("none")
-    assert chart.styles.keys() == {*"23456"}
-    for name, style in chart.styles.items():
-        (opacity,) = re.findall(r"opacity: ([\d.]+)", style) or ["1"]
-        expected = 0.1 + 0.9 * (float(name) - low) / (high - low)
-        assert float(opacity) == pytest.approx(expected, abs=0.01)
-        assert f"fill: {ACCENT}" in style
-    chart.check_texts("one", "two", "x", "z", "a", "s")
-    places = {text.text: text.left for text in chart.texts}
-    assert places[f"{low} things"] < places[f"{high} things"]
-    first, below = (chart.shapes[name].mean(axis=0) for name in "24")
-    assert first[0] == pytest.approx(below[0], abs=0.01) and first[1] < below[1]
-    # Equal values have one shade.
-    equal = np.full((1, 2), 0.5), ["r"], ["a", "b"], [["x", "y"]]
-    svg = charts.heat_map(*equal, label="", axis="", key=str, limits=(0.5, 0.5))
-    assert not any("opacity" in style for style in draw(svg).styles.values())
-
-
 def test_curves_are_told_apart_by_colour_and_dashes() -> None:
     """Those of one number share a colour."""
     names = [*(f"strategy {n}" for n in range(7)), "_idea", "held out"]
