@@ -52,19 +52,36 @@ def main() -> None:
     options = p.parse_args()
     is_local = not options.phase and not options.ref_data
     options.phase = LOCAL if is_local else options.phase or layout.PHASES[0]
-    submitted = layout.submission_path(TASK, options.phase)
-    options.submission_dir = options.submission_dir or submitted.parent
-    options.submit_data = options.submit_data or submitted.name
-    if is_local:
-        evaluate_halves(options)
-    else:
-        ranking.evaluate(options)
-
-
-def evaluate_halves(options: argparse.Namespace) -> None:
-    """Compare a ranking by one half of the students with the same model's by the other."""
+    default = layout.submission_path(TASK, options.phase)
+    submission_dir = options.submission_dir or default.parent
+    submitted = submission_dir / (options.submit_data or default.name)
     template = cli.template_path(options, layout.TEMPLATE_DIR, layout.TEMPLATE_TASK_3)
-    submitted = options.submission_dir / options.submit_data
+    evaluate = evaluate_halves if is_local else evaluate_by_experts
+    evaluate(options, submitted, template)
+
+
+def evaluate_by_experts(options: argparse.Namespace, submitted: Path, template: Path) -> None:
+    """Score a ranking against a panel of experts."""
+    official = layout.answers_path(TASK, options.phase)
+    reference = (options.input_dir or official.parent) / (options.ref_data or official.name)
+    inputs = submitted, reference, template
+    score_files.remove_scores(options.output_dir, TASK, options.phase, inputs)
+    evaluation, page = ranking.judge(*inputs, options.phase, missing=options.missing)
+    lines = []
+    figures = page["agreement"].reindex([*page["experts"], "mean", "best"])
+    width = max(20, *map(len, page["experts"]))
+    for expert, share, low, high, n_judged, others in figures.itertuples(name=None):
+        known = f"{share:.2f} ({low:.2f} to {high:.2f})" if share == share else "none"
+        pairs = f" of {n_judged:.0f} pairs" if n_judged == n_judged else ""
+        among = f"; experts among themselves {others:.2f}" if others == others else ""
+        lines.append(f"{expert:{width}} {known}{pairs}{among}")
+    luck = dict(evaluation.facts)[ranking.LUCK]
+    lines.append(f"score {evaluation.score:.4f} (best expert); {luck}")
+    score_files.publish(options.output_dir, evaluation, lines, template="ranking.html", **page)
+
+
+def evaluate_halves(options: argparse.Namespace, submitted: Path, template: Path) -> None:
+    """Compare a ranking by one half of the students with the same model's by the other."""
     score_files.remove_scores(options.output_dir, TASK, LOCAL, (submitted, template))
     first = read_ranking(submitted, template)
     by = made.read(submitted)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 from pathlib import Path
 from typing import Any
 
-from common import charts, cli, io, layout, metrics, schema, submission
+from common import charts, io, metrics, schema, submission
 from common.errors import InputError
-from common.evaluation import outcomes, score_files
+from common.evaluation import outcomes
 from common.evaluation.record import Evaluation
 from common.lazy import pd
 
@@ -21,31 +20,9 @@ MISSING = {"ignored": "which do not count", "disagrees": "which count as disagre
 # Stands for one that counts as disagreement: neither question.
 _NEITHER = 3
 # Names the fact that says what random rankings reach.
-_LUCK = "Read it with care"
+LUCK = "Read it with care"
 # Numbers of rows, also in the official files: a column without a name, and what pandas calls it.
 _ROW_NUMBERS = re.compile(r"(Unnamed: \d+(\.\d+)*)?")
-
-
-def evaluate(options: argparse.Namespace) -> None:
-    """Score a ranking against a panel of experts: write, print and record what it reaches."""
-    official = layout.answers_path(TASK, options.phase)
-    reference = (options.input_dir or official.parent) / (options.ref_data or official.name)
-    template = cli.template_path(options, layout.TEMPLATE_DIR, layout.TEMPLATE_TASK_3)
-
-    submitted = options.submission_dir / options.submit_data
-    inputs = submitted, reference, template
-    score_files.remove_scores(options.output_dir, TASK, options.phase, inputs)
-    evaluation, page = judge(*inputs, options.phase, missing=options.missing)
-    lines = []
-    figures = page["agreement"].reindex([*page["experts"], "mean", "best"])
-    width = max(20, *map(len, page["experts"]))
-    for expert, share, low, high, n_judged, others in figures.itertuples(name=None):
-        known = f"{share:.2f} ({low:.2f} to {high:.2f})" if share == share else "none"
-        pairs = f" of {n_judged:.0f} pairs" if n_judged == n_judged else ""
-        among = f"; experts among themselves {others:.2f}" if others == others else ""
-        lines.append(f"{expert:{width}} {known}{pairs}{among}")
-    lines.append(f"score {evaluation.score:.4f} (best expert); {dict(evaluation.facts)[_LUCK]}")
-    score_files.publish(options.output_dir, evaluation, lines, template="ranking.html", **page)
 
 
 def judge(
@@ -88,7 +65,7 @@ def judge(
         facts=[
             ("Pairs", f"{len(judgements)}"),
             ("Empty judgements", f"{empty}, {MISSING[missing]}"),
-            (_LUCK, luck),
+            (LUCK, luck),
         ],
         outcomes=outcomes.of_judgements(judgements, agrees),
     )
