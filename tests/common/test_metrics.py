@@ -45,7 +45,5 @@ def test_binomial_interval_as_scipy() -> None:
 
 
 def test_a_draw_of_pairs_counts_those_that_an_expert_has_judged() -> None:
-    agrees = pd.DataFrame({"of all": np.arange(25) < 15, "of five": [1.0] * 5 + [np.nan] * 20})
-    drawn = metrics.bootstrap_agreement(agrees.astype(float))
-    assert drawn[:, 0].std() == pytest.approx(np.sqrt(0.6 * 0.4 / 25), rel=0.03)
-    assert np.nanmin(drawn[:, 1]) == 1
+    agrees = pd.DataFrame({"of five": [1.0] * 5 + [np.nan] * 20})
+    assert np.nanmin(metrics.bootstrap_agreement(agrees)) == 1

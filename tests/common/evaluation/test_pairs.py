@@ -5,8 +5,6 @@ import re
 import shutil
 from pathlib import Path
 
-from common.evaluation.record import read_results
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -99,19 +97,6 @@ def test_the_page_explains_the_score(predicted: Path, tmp_path: Path, task: int)
     counts = pd.crosstab(truth, predictions).to_numpy()
     for row, n in zip(page.table("Of the answers").rows[1:], counts, strict=True):
         assert row[1:] == [f"{count / sum(n):.1%}{count:,}" for count in n]
-
-
-def test_local_and_phases_have_pages_of_their_own(scored_kit: Path) -> None:
-    """The public score, of majority, came after the local one, of matrix factorisation."""
-    folder = scored_kit / "data/test_output"
-    results = read_results(folder / "results.jsonl")
-    for result, name in ((results[1], "task_1"), (results[3], "task_1_public")):
-        assert (folder / f"scores_{name}.txt").read_text() == f"score:{result.score!r}\n"
-        page = page_in(folder, name)
-        assert page.tables[0].row("Entry")[1] == result.model
-        # The training answers and metadata of the phases are those of the challenge.
-        assert "Left out" not in page.headings
-        assert "Groups of students" in page.headings
 
 
 @TASKS
