@@ -75,10 +75,8 @@ def score_probabilities(
     p = p / p.sum(axis=1, keepdims=True)
     if n_categories == 2:
         believed, happened = p[:, 1], truth == 1
-        brier = brier_score_loss(happened, believed, labels=[False, True])
     else:
         believed, happened = p.max(axis=1), truth == p.argmax(axis=1)
-        brier = brier_score_loss(truth, p, labels=range(n_categories))
     both_happened = n_categories == 2 and 0 < happened.sum() < len(happened)
     place = np.minimum((believed * _N_BINS).astype(np.int64), _N_BINS - 1)
     counts = np.bincount(place, minlength=_N_BINS)
@@ -88,7 +86,7 @@ def score_probabilities(
     bins = {"accuracy": share, "majority": mean, "share": counts / len(p), "n_answers": counts}
     return ProbabilityScores(
         log_loss=float(log_loss(truth, p, labels=range(n_categories))),
-        brier=float(brier),
+        brier=float(brier_score_loss(truth, p, labels=range(n_categories))),
         auc=float(roc_auc_score(happened, believed)) if both_happened else None,
         calibration_error=float(np.nansum(np.abs(mean - share) * counts) / len(p)),
         bins=pd.DataFrame(bins),
