@@ -64,13 +64,9 @@ def serving(answers: dict[str, Any]) -> Iterator[str]:
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}/competitions/1/"
-        finally:
-            server.shutdown()
-            thread.join()
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/competitions/1/"
+        server.shutdown()
 
 
 def test_what_a_stranger_gets_is_said_in_one_line_each() -> None:

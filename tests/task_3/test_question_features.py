@@ -166,16 +166,6 @@ def test_shrinking_brings_values_closer_to_the_truth() -> None:
     assert np.array_equal(value, qf.shrink(qf.FEATURES["correct_rate"], data))
 
 
-def test_shrinking_of_equal_questions_and_of_what_is_no_sample() -> None:
-    """Equal questions differ by chance alone: even many answers say little about their order."""
-    data = qf.number_answers(simulate(400, np.zeros(29)), np.arange(29))
-    raw, value = qf.correct_rate(data), qf.shrink(qf.FEATURES["correct_rate"], data)
-    assert np.ptp(value) < 0.7 * np.ptp(raw)
-    data.questions["n_subjects"] = [*[4.0, 5] * 14, np.nan]
-    value = qf.shrink(qf.FEATURES["number_of_subjects"], data)
-    assert np.array_equal(value, data.questions.n_subjects, equal_nan=True)
-
-
 @pytest.mark.parametrize("name", qf.FEATURES)
 def test_every_feature_survives_scarce_answers(name: str) -> None:
     """One answer, all answers alike, unanswered questions: no warning, NaN where unknown."""

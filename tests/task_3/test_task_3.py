@@ -224,7 +224,6 @@ def test_the_evaluation_agrees_with_plain_counts(
     assert table.column("expert") == [*EXPERTS, "mean", "best"]
     mean = f"{agrees.mean().mean():.2f}"
     assert table.column("agreement") == [*shares, mean, f"{score:.2f}"]
-    assert table.column("pairs judged")[:5] == [str(votes[name].count()) for name in EXPERTS]
     titles = page.chart("Agreement with each expert").titles
     assert {f"{name}: {share}" for name, share in zip(EXPERTS, shares, strict=True)} <= {*titles}
     for first in EXPERTS:
@@ -232,8 +231,6 @@ def test_the_evaluation_agrees_with_plain_counts(
         others = [(votes[first] == votes[second]).mean() for second in EXPERTS if second != first]
         assert [cell for cell in row[1:] if cell] == [f"{share:.2f}" for share in others]
         assert table.row(first)[-1] == f"{np.mean(others):.2f}"
-    disputed = page.table("Pairs on which ranking and experts disagree").rows
-    assert len(disputed) == (agrees == 0).any(axis=1).sum()
     # Every feature, this ranking as the evaluation has it, and the other experts.
     compare = ["task_3/compare_features.py", "--rankings", tmp_path / "submission_task_3.csv"]
     lines = [line for line in succeeds(compare, kit=simulated_kit).splitlines() if "|" in line]
