@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from common.arrays import Array, FloatArray
-from common.evaluation.pair_facts import OF_STUDENTS, QUIZ
+from common.evaluation.pair_facts import QUIZ
 from common.lazy import pd
 
 import numpy as np
@@ -41,11 +41,6 @@ def break_down(pairs: pd.DataFrame, subjects: pd.DataFrame | None) -> list[Part]
             part = title, note, _by_subject(pairs, subjects, level)
             parts.insert(len(parts) - (QUIZ in pairs), part)
     return parts
-
-
-def break_down_students(pairs: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Group the answers by who the students are, where that is known."""
-    return {title: accuracy_by(pairs, title) for title in OF_STUDENTS if title in pairs}
 
 
 def _by_subject(pairs: pd.DataFrame, subjects: pd.DataFrame, level: int) -> pd.DataFrame:

@@ -11,7 +11,7 @@ from common import charts, cli, io, layout, made, metrics, schema, submission
 from common.answers import pair_keys, require_distinct_pairs
 from common.errors import InputError
 from common.evaluation import breakdown, outcomes, record, score_files
-from common.evaluation.pair_facts import PairFacts, read_facts
+from common.evaluation.pair_facts import OF_STUDENTS, PairFacts, read_facts
 from common.evaluation.record import Evaluation
 from common.lazy import pd
 from common.metrics import ProbabilityScores
@@ -212,7 +212,9 @@ def explain(
             ("Questions", "QuestionId", lost_questions),
             ("Subjects", "Subject", lost_subjects),
         ],
-        "of_students": breakdown.break_down_students(pairs),
+        "of_students": {
+            title: breakdown.accuracy_by(pairs, title) for title in OF_STUDENTS if title in pairs
+        },
         "left_out": facts.left_out,
         "few": breakdown.FEW,
     }

@@ -14,7 +14,6 @@ from common.lazy import pd
 
 import numpy as np
 
-TASK = 3
 # How a judgement that an expert left empty may count, and what the page says of that.
 MISSING = {"ignored": "which do not count", "disagrees": "which count as disagreement"}
 # Stands for one that counts as disagreement: neither question.
@@ -50,7 +49,7 @@ def judge(
     )
     empty = f"{(~judgements.isin([1, 2])).to_numpy().sum()} of {judgements.size}"
     evaluation = Evaluation(
-        task=TASK,
+        task=3,
         metric="Share of pairs on which the ranking agrees with its best expert",
         score=float(figures["share"]["best"]),
         submission=submission_path,

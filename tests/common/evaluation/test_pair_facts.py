@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 from common import schema
-from common.evaluation.breakdown import break_down, break_down_students, most_lost
-from common.evaluation.pair_facts import QUIZ, PairFacts, read_facts
+from common.evaluation.breakdown import accuracy_by, break_down, most_lost
+from common.evaluation.pair_facts import OF_STUDENTS, QUIZ, PairFacts, read_facts
 from common.io import file_source
 from common.submission import read_pair_values
 
@@ -136,7 +136,7 @@ def test_subjects_and_students_are_joined(folder: Path) -> None:
     # Each several times, so that they are enough to be shown.
     pairs = pd.concat([pairs] * 20, ignore_index=True)
     parts = {title: groups for title, _, groups in break_down(pairs, facts.subjects)}
-    parts |= break_down_students(pairs)
+    parts |= {title: accuracy_by(pairs, title) for title in OF_STUDENTS}
     assert [
         (title, {
             name: (n_students, n_answers / 20, accuracy)
