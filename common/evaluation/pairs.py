@@ -19,9 +19,6 @@ from common.probabilities import read_probabilities
 
 import numpy as np
 
-# Keys of what the simulation's record says the best possible accuracies are.
-_LIMITS = {1: "right_or_wrong", 2: "option"}
-
 
 def evaluate(doc: str | None, task: int) -> None:
     """Run the `local_evaluation.py` of task 1 or 2, whose docstring is the help."""
@@ -223,9 +220,9 @@ def explain(
 
 def _find_best_possible(data_dir: Path, task: int) -> float | None:
     """Return the accuracy that no model exceeds on average, by the simulation's record."""
-    marker = made.read_marker(data_dir)
+    marker, what = made.read_marker(data_dir), {1: "right_or_wrong", 2: "option"}[task]
     try:
-        best = (marker or {})["best_expected_accuracy"]["1_2"][_LIMITS[task]]
+        best = (marker or {})["best_expected_accuracy"]["1_2"][what]
     except (KeyError, TypeError):
         return None
     return float(best) if isinstance(best, float) and 0 <= best <= 1 else None
