@@ -191,7 +191,8 @@ def test_what_counts_of_a_file(tmp_path: Path) -> None:
             for day, option in ((3, 1 + student % 2), (5, 3 - student % 2), (4, 4)):
                 lines.append(f'"a, b",{own},{key},{question},{option},2020-01-0{day} 10:00')
             lines.append(f'"",{own},3,{question},1,')
-    made, notes = make(tmp_path, "\ufeff" + "\r\n".join(lines), [1], min_answers=20)
+    text = "\ufeff" + "\r\n".join(lines)
+    made, notes = make(tmp_path, text, [1], min_answers=20)
     assert "left out as earlier attempts: 1,344 rows; the latest answer of a" in notes[0]
     assert notes[1] == (
         "left out: 1 questions and 1 students with fewer than 20 answers, 28 answers in all "
@@ -205,6 +206,9 @@ def test_what_counts_of_a_file(tmp_path: Path) -> None:
     own = train["UserId"].map(lambda number: int(students[number]))
     assert (train["AnswerValue"] == 3 - own % 2).all()
     assert len(train) == 21 * 20 * 4 // 5
+    expected = "nothing is left without 21 questions and 22 students with fewer than 50 answers"
+    with pytest.raises(InputError, match=rf"own\.csv: {expected}, 448 answers in.* --min_answers"):
+        make(tmp_path, text, [1], min_answers=own_answers.MIN_ANSWERS_OF_EACH)
 
 
 ROWS = draw_rows()
@@ -239,9 +243,3 @@ def test_faults(rows: list[Row] | str, tasks: list[int], expected: str, tmp_path
     assert expected in str(raised.value)
     assert "\n" not in str(raised.value)
     assert not (tmp_path / "made").exists()
-
-
-def test_nothing_is_left(tmp_path: Path) -> None:
-    expected = "nothing is left without 25 questions and 30 students with fewer than 50 answers"
-    with pytest.raises(InputError, match=rf"own\.csv: {expected}, {len(ROWS)} answers in.*--mi"):
-        make(tmp_path, ROWS, [1], min_answers=own_answers.MIN_ANSWERS_OF_EACH)
