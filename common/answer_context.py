@@ -5,7 +5,7 @@ from pathlib import Path
 from common import io, layout, metadata, schema
 from common.answers import number_ids
 from common.arrays import IntArray
-from common.item_response import cluster_questions
+from common.item_response.similarity import cluster_questions
 
 import numpy as np
 import pandas as pd

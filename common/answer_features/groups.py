@@ -7,11 +7,13 @@ to be predicted all is known but the outcomes, also order and confidence.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from common import item_response
-from common.answer_features.known import N_OPTIONS, Columns, Known, shrunk_mean
+from common.answer_features.known import Columns, Known, shrunk_mean
 from common.answer_features.nearest import nearest_answers
 from common.answer_features.pairs import MINUTES, SUBJECT_LEVELS, Pairs
 from common.arrays import Array, FloatArray, IntArray
-from common.item_response.blocks import N_THREADS, in_threads, sort_answers
+from common.item_response.blocks import N_THREADS, ItemResponseModel, in_threads, sort_answers
+from common.item_response.options import N_OPTIONS
+from common.item_response.prediction import explain
 
 import numpy as np
 
@@ -40,12 +42,12 @@ def model(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     fitted = fit_model(pairs, known)
     student, question = (pairs.numbers[name][asked] for name in ("student", "question"))
     own = student, question, pairs.context[asked]
-    parts = item_response.explain(fitted, *own)
+    parts = explain(fitted, *own)
     columns = {f"model_{name}": part for name, part in parts.items()}
     return {"model": _logit(item_response.predict(fitted, *own))} | columns
 
 
-def fit_model(pairs: Pairs, known: Known) -> item_response.ItemResponseModel:
+def fit_model(pairs: Pairs, known: Known) -> ItemResponseModel:
     """Fit what `model` predicts with, or return it where that is done."""
     if known.model is None:
         known.model = item_response.fit(

@@ -2,17 +2,16 @@
 
 from threading import Lock
 
-from common import schema
 from common.answer_features.pairs import Pairs
 from common.arrays import Array, BoolArray, FloatArray, IntArray
-from common.item_response import ItemResponseModel, order_options
+from common.item_response.blocks import ItemResponseModel
+from common.item_response.options import count_options, order_options
 
 import numpy as np
 import pandas as pd
 
 Columns = dict[str, Array]
 
-N_OPTIONS = len(schema.OPTIONS)
 # Answers that a rate is shrunk by towards what is expected, as task 1's winners did.
 _SMOOTHING = 5
 # Answers held out in all, at most: more teach little. Where all are, features rest on nine tenths.
@@ -62,8 +61,7 @@ class Known:
             self.option = own["AnswerValue"].to_numpy()
             self.correct_option = own["CorrectAnswer"].to_numpy()
             n = pairs.n_questions
-            cells = question * np.int32(N_OPTIONS) + (self.option - 1)
-            count = np.bincount(cells, minlength=n * N_OPTIONS).reshape(n, N_OPTIONS)
+            count = count_options(question, self.option, n)
             total = count.sum(axis=1, keepdims=True)
             overall = count.sum(axis=0) / len(rows)
             share = (count + _SMOOTHING * overall) / (total + _SMOOTHING)

@@ -16,27 +16,21 @@ _BLOCK, _MAX_CELLS = 256, 16_000_000
 
 
 def similar_questions(
-    student: IntArray,
-    question: IntArray,
-    n_students: int,
-    n_questions: int,
-    *,
-    n_neighbours: int = _N_NEIGHBOURS,
-    max_products: int = _MAX_PRODUCTS,
+    student: IntArray, question: IntArray, n_students: int, n_questions: int
 ) -> tuple[IntArray, FloatArray]:
-    """Return for each question its `n_neighbours` nearest, or all others, the most similar first,
+    """Return for each question its nearest, `_N_NEIGHBOURS` or all others, most similar first,
     int32, and their cosines, together / sqrt(one · other), by a random part of many students.
     """
     order = np.random.default_rng(0).permutation(n_students)
     squares = np.bincount(student, minlength=n_students).astype(np.float64) ** 2
     is_drawn = np.zeros(n_students, bool)
-    is_drawn[order[np.cumsum(squares[order]) <= max_products]] = True
+    is_drawn[order[np.cumsum(squares[order]) <= _MAX_PRODUCTS]] = True
     rows = is_drawn[student]
     ones = np.ones(int(rows.sum()), np.float32)
     answered = csr_matrix((ones, (student[rows], question[rows])), (n_students, n_questions))
     by_question = answered.T.tocsr()
     count = np.maximum(np.diff(by_question.indptr), 1).astype(np.float32)
-    k = min(n_neighbours, n_questions - 1)
+    k = min(_N_NEIGHBOURS, n_questions - 1)
     neighbours = np.zeros((n_questions, k), np.int32)
     similarity = np.zeros((n_questions, k), np.float32)
 
@@ -64,8 +58,6 @@ def nearest_answers(
     neighbours: IntArray,
     similarity: FloatArray,
     n_nearest: int,
-    *,
-    max_cells: int = _MAX_CELLS,
 ) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
     """Yield, block by block, places in `asked`, and for each at most `n_nearest` places in `known`
     of the student's answers to other, the most similar questions first, int32, -1 where there are
@@ -77,7 +69,7 @@ def nearest_answers(
     n_students = len(start) - 1
     rows_in_order = np.argsort(asked[0], kind="stable")
     asked_student = asked[0][rows_in_order]
-    step, n_rows = max(1, max_cells // n_questions), max(1, max_cells // (8 * max(k, 1)))
+    step, n_rows = max(1, _MAX_CELLS // n_questions), max(1, _MAX_CELLS // (8 * max(k, 1)))
     place = np.full((min(step, n_students), n_questions), -1, np.int32)
     for first in range(0, n_students, step):
         rows = rows_in_order[slice(*np.searchsorted(asked_student, [first, first + step]))]

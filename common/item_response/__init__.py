@@ -5,24 +5,12 @@
 
 and for the options chosen `fit_options` and `predict_options`. Ids are whole numbers of any size.
 Read `model` for the mathematics, `context` for that of contexts, `fitting` for the start and the
-loop; `similarity` finds contexts where none are known; `blocks` makes it fast.
+loop; `similarity` finds contexts where none are known, `prediction` also tells what predictions
+consist of; `blocks` makes it fast.
 """
 
-from common.item_response.blocks import ItemResponseModel
 from common.item_response.fitting import DEFAULT_DIMENSIONS, fit
-from common.item_response.options import OptionModel, fit_options, order_options, predict_options
-from common.item_response.prediction import explain, predict
-from common.item_response.similarity import cluster_questions
+from common.item_response.options import fit_options, predict_options
+from common.item_response.prediction import predict
 
-__all__ = [
-    "DEFAULT_DIMENSIONS",
-    "ItemResponseModel",
-    "OptionModel",
-    "cluster_questions",
-    "explain",
-    "fit",
-    "fit_options",
-    "order_options",
-    "predict",
-    "predict_options",
-]
+__all__ = ["DEFAULT_DIMENSIONS", "fit", "fit_options", "predict", "predict_options"]

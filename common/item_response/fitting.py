@@ -82,7 +82,7 @@ def fit(
         In which context each answer was given, such as a quiz: labels of any whole numbers of at
         least 0, shape (answers, levels), the coarsest level first. Two answers of a student share
         a context of a level if they agree in its label and all before, those of two students if
-        they agree in the label of the last level. `cluster_questions` finds some.
+        they agree in the label of the last level. `similarity.cluster_questions` finds some.
     start
         A model of some of these answers, fitted with the same settings, from which to go on: a few
         steps are then enough. Not with several stages.

@@ -138,17 +138,18 @@ def order_options(
     question: IntArray, option: IntArray, correct_option: IntArray, n_questions: int
 ) -> IntArray:
     """Rank each question's options: the right one, then by popularity, (questions, options)."""
-
-    def count(options: IntArray) -> IntArray:
-        cells = question * np.int32(N_OPTIONS) + (options - 1)
-        return np.bincount(cells, minlength=n_questions * N_OPTIONS).reshape(-1, N_OPTIONS)
-
-    popularity = count(option)
+    popularity = count_options(question, option, n_questions)
     # A few questions have had two right options; the more frequent one is meant.
-    right = count(correct_option).argmax(axis=1)
+    right = count_options(question, correct_option, n_questions).argmax(axis=1)
     popularity[np.arange(n_questions), right] = len(option) + 1
     order = np.argsort(-popularity, axis=1, kind="stable")
     return np.argsort(order, axis=1).astype(np.int8)
+
+
+def count_options(question: IntArray, option: IntArray, n_questions: int) -> IntArray:
+    """Count the options, from 1, of each question, shape (questions, `N_OPTIONS`)."""
+    cells = question * np.int32(N_OPTIONS) + (option - 1)
+    return np.bincount(cells, minlength=n_questions * N_OPTIONS).reshape(-1, N_OPTIONS)
 
 
 # ---- Habits -----------------------------------------------------------------------------------

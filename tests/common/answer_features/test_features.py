@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 from common import layout
 from common.adaptive.answered_mask import count_together
@@ -30,6 +31,7 @@ Data = tuple[Pairs, pd.DataFrame]
 Read = Callable[..., Data]
 World = dict[str, pd.DataFrame]
 N_TEMPLATE = 40
+NEAREST = "common.answer_features.nearest"
 COLUMNS = {
     "UserId": "i4", "QuestionId": "i4", "AnswerId": "i4", "IsCorrect": "i1",
     "CorrectAnswer": "i1", "AnswerValue": "i1",
@@ -345,7 +347,8 @@ def some_pairs(
 @pytest.mark.parametrize("n_neighbours", [3, 100])
 def test_similarity_is_the_cosine_of_who_answered(n_neighbours: int) -> None:
     pairs = some_pairs(0, 50, 300, 0.3)
-    neighbours, similarity = similar_questions(*pairs, 50, 300, n_neighbours=n_neighbours)
+    with patch.multiple(NEAREST, _N_NEIGHBOURS=n_neighbours):
+        neighbours, similarity = similar_questions(*pairs, 50, 300)
     mask = np.zeros((50, 300), np.float32)
     mask[*pairs] = 1
     expected = count_together(mask)[1]
@@ -360,7 +363,8 @@ def test_similarity_is_the_cosine_of_who_answered(n_neighbours: int) -> None:
 def test_few_students_are_looked_at_where_there_are_too_many() -> None:
     pairs = some_pairs(1, 400, 20)
     whole = similar_questions(*pairs, 400, 20)[1]
-    part = similar_questions(*pairs, 400, 20, max_products=20_000)[1]
+    with patch.multiple(NEAREST, _MAX_PRODUCTS=20_000):
+        part = similar_questions(*pairs, 400, 20)[1]
     assert (whole != part).any()
     # About 180 students are looked at; the cosine of independent halves is 1/2.
     assert_allclose(part, 0.5, atol=0.15)
@@ -377,16 +381,16 @@ def test_nearest_answers_are_the_students_answers_to_the_most_similar_questions(
     seed: int, n_questions: int, n_nearest: int, n_neighbours: int, max_cells: int
 ) -> None:
     """One question has no neighbours."""
-    pairs = some_pairs(seed, 8, n_questions)
-    similar = similar_questions(*pairs, 8, n_questions, n_neighbours=n_neighbours)
-    neighbours, similarity = similar
-    assert neighbours.shape == similarity.shape == (n_questions, min(n_neighbours, n_questions - 1))
+    pairs = some_pairs(seed, 20, n_questions)
     half = len(pairs[0]) // 2
     known, asked = ((pairs[0][rows], pairs[1][rows]) for rows in (slice(half), slice(half, None)))
     place = {pair: i for i, pair in enumerate(zip(*np.array(known).tolist(), strict=True))}
-    by_student = sort_answers(known[0], [], 8)[:2]
-    parts = nearest_answers(known, by_student, asked, *similar, n_nearest, max_cells=max_cells)
-    rows, *found = (np.concatenate(column) for column in zip(*parts, strict=True))
+    by_student = sort_answers(known[0], [], 20)[:2]
+    with patch.multiple(NEAREST, _N_NEIGHBOURS=n_neighbours, _MAX_CELLS=max_cells):
+        neighbours, similarity = similar = similar_questions(*pairs, 20, n_questions)
+        parts = nearest_answers(known, by_student, asked, *similar, n_nearest)
+        rows, *found = (np.concatenate(column) for column in zip(*parts, strict=True))
+    assert neighbours.shape == similarity.shape == (n_questions, min(n_neighbours, n_questions - 1))
     assert sorted(rows) == list(range(len(asked[0])))
     for student, question, *own in zip(*np.array(asked)[:, rows].tolist(), *found, strict=True):
         others = zip(neighbours[question].tolist(), similarity[question], strict=True)

@@ -6,9 +6,10 @@ from unittest.mock import Mock
 
 from common import item_response
 from common.errors import InputError
-from common.item_response import ItemResponseModel as Model
 from common.item_response import fitting
+from common.item_response.blocks import ItemResponseModel as Model
 from common.item_response.model import expected_probability
+from common.item_response.prediction import explain
 
 import numpy as np
 import pandas as pd
@@ -210,7 +211,7 @@ def test_planted_effects_are_recovered() -> None:
     assert_calibrated(p, TEST.p_right)
     # What the predictions consist of.
     pairs = TEST.student.to_numpy(), TEST.question.to_numpy(), TEST.quiz.to_numpy()[:, None]
-    parts = item_response.explain(fitted, *pairs)
+    parts = explain(fitted, *pairs)
     assert_allclose(
         expected_probability(
             parts["mean"] + parts["effect"], parts["variance"] + parts["effect_variance"]

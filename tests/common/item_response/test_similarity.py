@@ -1,6 +1,6 @@
 """Clusters of questions: planted blocks, average linkage, data without any."""
 
-from common.item_response import cluster_questions
+from common.item_response.similarity import cluster_questions
 
 import numpy as np
 import pytest
