@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import planted_answers as planted
 import pytest
-from conftest import run
+from conftest import fails, run
 from planted_answers import COLUMN, TASKS, accuracy, plant_quizzes, split
 from sklearn.ensemble import HistGradientBoostingClassifier
 
@@ -71,10 +71,14 @@ def test_all_metadata_or_what_is_there_of_them(split_kit: Path, tmp_path: Path, 
     flags = ["--metadata_dir", tmp_path, "--features", "rates", "students", "subjects"]
     _, groups = predict(tmp_path, task, *flags, **files)
     assert groups == "rates, students, subjects"
-    # Of right and wrong alone, task 1.
+    # Of right and wrong alone, task 1. Without AnswerId the answer metadata tell nothing.
     if task == 1:
-        few = train[["QuestionId", "UserId", "AnswerId", "IsCorrect"]]
-        assert predict(tmp_path, 1, train=few, pairs=pairs)[1] == "model, rates, context"
+        files["train"] = train[["QuestionId", "UserId", "IsCorrect"]]
+        assert predict(tmp_path, 1, **files)[1] == "model, rates, context"
+        found = predict(tmp_path, 1, "--metadata_dir", metadata, **files)[1]
+        assert found == "model, rates, subjects, context, students"
+        command = [*planted.command(SCRIPT.format(1), tmp_path, **files), "--features", "habits"]
+        assert "'habits' need AnswerValue and CorrectAnswer of the training ans" in fails(command)
 
 
 @TASKS

@@ -10,11 +10,9 @@ from unittest.mock import patch
 
 from common import layout
 from common.adaptive.answered_mask import count_together
-from common.answer_features import GROUPS, Known, Pairs, available_groups, read_pairs, table, tables
-from common.answer_features.groups import rates_of
+from common.answer_features import GROUPS, Known, Pairs, read_pairs, table, tables
 from common.answer_features.known import cut
 from common.answer_features.nearest import nearest_answers, similar_questions
-from common.errors import InputError
 from common.item_response.blocks import sort_answers
 
 import numpy as np
@@ -24,8 +22,6 @@ from conftest import answers_frame
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.metrics import roc_auc_score
 
 Data = tuple[Pairs, pd.DataFrame]
 Read = Callable[..., Data]
@@ -179,20 +175,6 @@ def test_models_predict(read: Read, world: World) -> None:
     p = np.exp([found[f"model_{o}"] for o in range(4)])
     assert p.sum(axis=0) == pytest.approx(1, abs=1e-4)
     assert (p[0] > 0.6).all()
-
-
-def test_any_file_may_be_missing(read: Read, world: World) -> None:
-    answers = world.pop("answers")
-    pairs, known = read(answers, 10)
-    everything = ("model", "options", "rates", "distractors", "context", "habits")
-    assert available_groups(pairs, known) == everything
-    right_wrong = answers[["UserId", "QuestionId", "IsCorrect"]]
-    pairs, known = read(right_wrong, 10, **world)  # all metadata, but no AnswerId
-    groups = available_groups(pairs, known)
-    assert groups == ("model", "rates", "subjects", "context", "students")
-    for missing, needs in (("habits", "AnswerValue"), ("quiz", "AnswerId")):
-        with pytest.raises(InputError, match=f"'{missing}' need .*{needs}"):
-            available_groups(pairs, known, [missing])
 
 
 # ---- From the answer metadata -------------------------------------------------------------------
@@ -451,35 +433,11 @@ def test_models_of_a_part_do_not_begin_with_its_outcomes(
         assert np.flatnonzero(same).tolist() == ([0, 1] if enough == 30 else [number])
 
 
-def test_random_labels_score_at_chance_and_a_leak_is_caught(data: Data) -> None:
-    pairs, answers = data
-    right = np.random.default_rng(2).integers(0, 2, len(answers)).astype(np.int8)
-    answers = answers[["UserId", "QuestionId"]].assign(IsCorrect=right)
-    *parts, _ = tables(pairs, answers, ["model", "rates", "context", "quiz", "order"], seed=0)
-    rows = np.concatenate([part.rows for part in parts])
-
-    def score(x: pd.DataFrame) -> float:
-        """Return the accuracy of trees on training rows that they have not learned from."""
-        y, half = right[rows], len(rows) // 2
-        trees = HistGradientBoostingClassifier(max_iter=30, max_leaf_nodes=8, random_state=0)
-        return float(trees.fit(x[:half], y[:half]).score(x[half:], y[half:]))
-
-    honest = pd.concat([part.table for part in parts])
-    assert score(honest) == pytest.approx(0.5, abs=0.06)
-    # A model that begins with what one of all answers has learned knows their outcomes.
-    assert abs(roc_auc_score(right[rows], honest["model"]) - 0.5) < 0.05
-    # Rates among all answers, the row's own outcome included.
-    leak = pd.DataFrame(rates_of(pairs, Known(pairs, answers), rows, [("student", "quiz")]))
-    assert score(leak) > 0.6
-
-
 def test_parts_held_out_are_a_tenth_or_a_fifth_or_less_and_each_answer_is_in_one() -> None:
-    (part, n), (same, _), (other, _) = (cut(1003, seed) for seed in (0, 0, 1))
-    assert n == 10
-    assert sorted(np.bincount(part)) == [100] * 7 + [101] * 3
-    assert (same == part).all() and (other != part).any()
-    # Of many answers fewer are held out: as many as are enough.
-    for n_answers, n_parts, n_held_out in ((200_000, 5, 3), (4_000_000, 32, 1)):
+    """Of many answers fewer are held out: as many as are enough."""
+    for n_answers, n_parts, n_held_out in ((1003, 10, 10), (200_000, 5, 3), (4_000_000, 32, 1)):
         part, n = cut(n_answers, 0)
-        assert (part.max() + 1, n) == (n_parts, n_held_out)
-        assert 100_000 < (part < n).sum() <= 125_000
+        assert n == n_held_out
+        assert {*np.bincount(part)} <= {n_answers // n_parts, n_answers // n_parts + 1}
+        assert len(part) == n_answers and (part < n).sum() <= 125_000
+    assert (cut(1003, 0)[0] != cut(1003, 1)[0]).any()
