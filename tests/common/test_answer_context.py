@@ -1,7 +1,6 @@
 """The contexts of answers: quizzes of classes where known, clusters of questions elsewhere."""
 
 from pathlib import Path
-from typing import Any
 
 from common import layout
 from common.answer_context import find_contexts
@@ -9,7 +8,7 @@ from common.answer_context import find_contexts
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_array_equal
+from planted_answers import has_level
 
 N_TRAIN, N_ASKED = 1_520, 400
 N = N_TRAIN + N_ASKED
@@ -54,34 +53,17 @@ def write(folder: Path, knows: np.ndarray = ALL, knows_group: np.ndarray = ALL) 
     told.to_csv(folder / layout.ANSWER_METADATA_TASK_1_2, index=False)
 
 
-def share(labels: Any) -> np.ndarray:
-    """Return for all pairs of rows whether they have the same label."""
-    values = np.asarray(labels)
-    result: np.ndarray = values[:, None] == values[None]
-    return result
-
-
-def is_clustered(context: np.ndarray, pairs: pd.DataFrame = PAIRS) -> bool:
-    """Return whether a level holds the planted blocks, for both parts alike."""
-    return any(np.array_equal(share(level), share(pairs.block)) for level in context.T)
-
-
 def test_quizzes_of_classes_are_used_where_they_are_known(tmp_path: Path) -> None:
     """Students of unknown groups are one class, which none of the known ones is, not even 0."""
     assert (PAIRS.GroupId == 0).any()
-    rng = np.random.default_rng(2)
-    for knows_group in (ALL, ~ALL, rng.random(N) < 0.6):
-        write(tmp_path, knows_group=knows_group)
-        (level,) = find(tmp_path).T
-        expected = share(PAIRS.QuizId) & share(PAIRS.GroupId.where(knows_group, -1))
-        assert_array_equal(share(level), expected)
-    # An unknown quiz is shared with nobody.
-    knows = rng.random(N) < 0.7
-    write(tmp_path, knows)
-    (level,) = find(tmp_path).T
-    expected = share(PAIRS.QuizId) & share(PAIRS.GroupId) & knows[:, None] & knows[None]
-    np.fill_diagonal(expected, True)
-    assert_array_equal(share(level), expected)
+    some, most = (np.random.default_rng(2).random(N) < share for share in (0.6, 0.7))
+    for knows, knows_group in ((ALL, ALL), (ALL, ~ALL), (ALL, some), (most, ALL)):
+        write(tmp_path, knows, knows_group)
+        expected = PAIRS.groupby(["QuizId", PAIRS.GroupId.where(knows_group, -1)]).ngroup()
+        found = find(tmp_path)
+        # An unknown quiz is shared with nobody.
+        assert has_level(found, expected.where(knows, -1 - PAIRS.index))
+        assert found.shape[1] == 1
 
 
 @pytest.mark.parametrize(("share_known", "uses_quizzes"), [(0.55, True), (0.45, False)])
@@ -92,7 +74,7 @@ def test_quizzes_must_be_known_of_most_pairs_to_be_predicted(
     knows = np.full(N, not uses_quizzes)
     knows[N_TRAIN:] = np.arange(N_ASKED) < share_known * N_ASKED
     write(tmp_path, knows)
-    assert is_clustered(find(tmp_path)) != uses_quizzes
+    assert has_level(find(tmp_path), PAIRS.block) != uses_quizzes
 
 
 @pytest.mark.parametrize(
@@ -107,7 +89,7 @@ def test_clusters_are_used_where_no_quiz_is_known(tmp_path: Path, what: str) -> 
     parts = {"answers": PAIRS[:N_TRAIN].assign(IsCorrect=1), "template": PAIRS[N_TRAIN:]}
     if what.endswith("without ids"):
         parts[what.split()[0]] = parts[what.split()[0]].drop(columns="AnswerId")
-    assert is_clustered(np.concatenate(find_contexts(*parts.values(), tmp_path)))
+    assert has_level(np.concatenate(find_contexts(*parts.values(), tmp_path)), PAIRS.block)
 
 
 def test_clusters_know_the_pairs_to_be_predicted() -> None:
@@ -116,4 +98,4 @@ def test_clusters_know_the_pairs_to_be_predicted() -> None:
     pairs = PAIRS.loc[is_asked.sort_values(kind="stable").index]
     n_train = int((~is_asked).sum())
     asked = find(None, pairs, n_train)[n_train:]
-    assert is_clustered(asked, pairs[n_train:])
+    assert has_level(asked, pairs.block[n_train:])

@@ -1,12 +1,11 @@
 """The related challenges: their samples, simulated and split once for all tests."""
 
-import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import succeeds
+from conftest import copy_kit, succeeds
 from question_files import SPLITS
 from run_scripts import ROOT
 
@@ -17,14 +16,11 @@ sys.path += [str(path) for path in sorted((ROOT / "related_challenges").iterdir(
 @pytest.fixture(scope="session")
 def challenge_kit(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """Return a function that splits a challenge's sample in a shared kit: only read from it."""
-    kit = tmp_path_factory.mktemp("related") / "kit"
-    ignored = shutil.ignore_patterns("data", "__pycache__")
-    for folder in ("common", "tools", "related_challenges"):
-        shutil.copytree(ROOT / folder, kit / folder, ignore=ignored)
+    kit = copy_kit(tmp_path_factory.mktemp("related") / "kit")
 
     def prepare(name: str) -> Path:
         folder = f"related_challenges/{name}"
-        if not (kit / folder / "data").exists():
+        if not (kit / folder / "data/train_data").exists():
             succeeds([f"{folder}/generate_sample.py"], kit=kit)
             succeeds([f"{folder}/local_data_split.py", *SPLITS[name]], kit=kit)
         return kit

@@ -7,6 +7,7 @@ import pytest
 import scipy.cluster.hierarchy
 import scipy.spatial.distance
 from numpy.testing import assert_array_equal
+from planted_answers import has_level, partition
 
 RNG = np.random.default_rng
 BLOCK_SIZE = 5
@@ -27,22 +28,11 @@ def plant(
     return student, shuffled[place[answered]], block_of
 
 
-def partition(labels: np.ndarray) -> np.ndarray:
-    """Number clusters by their first members, so that equal partitions are equal arrays."""
-    _, first, number = np.unique(labels, return_index=True, return_inverse=True)
-    return np.asarray(first[number])
-
-
-def has(cluster: np.ndarray, expected: np.ndarray) -> bool:
-    """Whether one of the levels is this partition."""
-    return any(np.array_equal(partition(level), partition(expected)) for level in cluster.T)
-
-
 def test_blocks_of_many_questions_are_found_among_many_students() -> None:
     """More than fit at once: a projection with a seed stands for who answered, in parts."""
     student, question, block = plant(32_000, 500, 0.004, 1.0)
     one, same = (cluster_questions(student, question, seed=4)[1] for _ in range(2))
-    assert has(one, block)
+    assert has_level(one, block)
     # The coarser levels are those of chance.
     assert one.shape[1] > 1
     assert_array_equal(one, same)
@@ -60,8 +50,8 @@ def test_levels_are_nested_the_coarsest_first() -> None:
     counts = [len(np.unique(level)) for level in cluster.T]
     assert len(counts) >= 2
     assert counts == sorted(set(counts))
-    assert has(cluster, block)
-    assert has(cluster, group_of)
+    assert has_level(cluster, block)
+    assert has_level(cluster, group_of)
     for above, below in zip(cluster.T[:-1], cluster.T[1:], strict=True):
         assert len(np.unique(np.stack([above, below]), axis=1).T) == len(np.unique(below))
     # The coarsest: contexts of about 32 answers, or the nearest to it; the finest, of 4.
