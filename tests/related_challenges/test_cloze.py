@@ -115,9 +115,7 @@ def test_scores_by_kind_are_means_of_their_queries(write: Write) -> None:
     assert "domain" not in out + page_in(folder).text
 
 
-def test_the_test_file_is_predicted_with_as_many_candidates_as_asked(
-    challenge_kit: Kits, tmp_path: Path
-) -> None:
+def test_as_many_candidates_are_written_as_asked(challenge_kit: Kits, tmp_path: Path) -> None:
     kit = challenge_kit("cloze")
     lines = (kit / FOLDER / "data/train_data" / TEST).read_text().splitlines()
     ids, found = [json.loads(line)["qid"] for line in lines], {}

@@ -117,9 +117,7 @@ WRONG: dict[str, list[tuple[str | bytes, str]]] = {
 
 
 @pytest.mark.parametrize("challenge", CHALLENGES)
-def test_a_sample_and_its_folds_are_those_of_their_seeds(
-    challenge: str, challenge_kit: Kits, tmp_path: Path
-) -> None:
+def test_seeds_give_samples_and_folds(challenge: str, challenge_kit: Kits, tmp_path: Path) -> None:
     """The sample is marked as simulated."""
     data = challenge_kit(challenge) / "related_challenges" / challenge / "data"
     folder, flags = f"related_challenges/{challenge}", SPLITS[challenge]
@@ -193,9 +191,7 @@ def test_every_model_predicts_what_is_asked(
 
 
 @pytest.mark.parametrize("challenge", FAULTS)
-def test_a_wrong_submission_gets_messages_and_no_score(
-    challenge: str, write: Write, tmp_path: Path
-) -> None:
+def test_a_wrong_submission_gets_messages(challenge: str, write: Write, tmp_path: Path) -> None:
     """The check says all that is wrong; the evaluation the first, and takes older scores away."""
     files, submission, messages = FAULTS[challenge]
     for name, content in files.items():

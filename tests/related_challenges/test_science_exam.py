@@ -89,9 +89,7 @@ def lines(challenge_kit: Kits) -> list[str]:
 
 
 @pytest.mark.parametrize("model", ["ranker", "ensemble"])
-def test_no_question_is_predicted_by_a_model_that_has_seen_its_answer(
-    model: str, lines: list[str], predict: Says
-) -> None:
+def test_no_model_has_seen_what_it_predicts(model: str, lines: list[str], predict: Says) -> None:
     """One question stands in the file fifty times: its prediction rests on the others' answers."""
     found = []
     for own, others in (("A", "A"), ("E", "A"), ("A", "E")):
@@ -101,7 +99,7 @@ def test_no_question_is_predicted_by_a_model_that_has_seen_its_answer(
     assert found[0] == found[1] != found[2]
 
 
-def test_the_split_is_that_of_the_test_file_which_repeats_the_questions(
+def test_the_split_is_that_of_the_test_file(
     lines: list[str], predict: Says, tmp_path: Path
 ) -> None:
     """By default; with other folds the predictions are others."""

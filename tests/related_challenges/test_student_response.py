@@ -278,9 +278,7 @@ def test_an_evaluation_by_hand(write: Write, tmp_path: Path) -> None:
     assert "has only 3 labels" in fails([*script, "--ways", "5"])
 
 
-def test_folds_keep_questions_and_modules_together(
-    challenge_kit: Kits, write: Write, tmp_path: Path
-) -> None:
+def test_folds_by_question_and_by_module(challenge_kit: Kits, write: Write, tmp_path: Path) -> None:
     data = challenge_kit("student_response") / FOLDER / "data"
     lines = (data / "test_input/folds.csv").read_text().splitlines()[1:]  # By question.
     fold_of = {tuple(line.replace(".", ",").split(",")[::2]) for line in lines}

@@ -82,9 +82,7 @@ def test_all_metadata_or_what_is_there_of_them(split_kit: Path, tmp_path: Path, 
 
 
 @TASKS
-def test_the_mean_of_fits_that_differ(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: int
-) -> None:
+def test_the_mean_of_two_fits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: int) -> None:
     told: list[np.ndarray] = []
     rises: list[np.ndarray] = []
 

@@ -112,9 +112,7 @@ def test_distractors_tell_how_often_options_are_chosen_and_by_whom(read: Read) -
     assert found["distractor"][is_first].min() > found["distractor"][~is_first].max()
 
 
-def test_subjects_are_those_of_the_tree_else_listed_from_the_root_down(
-    read: Read, world: World
-) -> None:
+def test_subjects_are_those_of_the_tree_else_from_the_root_down(read: Read, world: World) -> None:
     """The same rows have the same number, whatever it is; here all have one branch of four."""
     answers, tree = world.pop("answers"), world["SUBJECT_METADATA"].set_index("SubjectId")
     lists = world["QUESTION_METADATA_TASK_1_2"].SubjectId.map(json.loads)

@@ -407,9 +407,7 @@ def test_no_answers_are_refused(predicts: str) -> None:
         fit(TRAIN[:0], None, predicts)
 
 
-def test_control_c_in_the_first_step_leaves_nothing_to_keep(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_control_c_in_the_first_step_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     start = fit(TRAIN, n_steps=1)
     monkeypatch.setattr(fitting, "run_step", Mock(side_effect=KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):

@@ -62,9 +62,7 @@ def test_the_prior_is_that_of_the_answered_items_of_each_group() -> None:
     assert_array_equal(prior.covariance[2], np.eye(2))
 
 
-def test_threads_are_those_of_the_environment_and_change_no_result(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_threads_are_those_given_and_change_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
     """Answers and contexts that make several chunks, right or wrong and as options."""
     student, question = (a.ravel() for a in np.indices((800, 60)))
     option, key = RNG(0).integers(1, 5, len(student)), question % 4 + 1
