@@ -23,8 +23,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-Data = tuple[Pairs, pd.DataFrame]
-Read = Callable[..., Data]
+Read = Callable[..., tuple[Pairs, Known]]
 World = dict[str, pd.DataFrame]
 N_TEMPLATE = 40
 NEAREST = "common.answer_features.nearest"
@@ -36,7 +35,7 @@ COLUMNS = {
 
 @pytest.fixture
 def read(tmp_path: Path) -> Read:
-    """Read answers, of which the last ones are the template, with metadata given as frames."""
+    """Read answers, the last ones as the template, with metadata given as frames."""
 
     def read_world(frame: pd.DataFrame, n_template: int, **files: pd.DataFrame) -> Any:
         for name, content in files.items():
@@ -44,7 +43,8 @@ def read(tmp_path: Path) -> Read:
         present = {name: dtype for name, dtype in COLUMNS.items() if name in frame}
         rows = frame[[*present]].astype(present).reset_index(drop=True)
         answers, template = rows[:-n_template], rows[-n_template:]
-        return read_pairs(answers, template, tmp_path), answers
+        pairs = read_pairs(answers, template, tmp_path)
+        return pairs, Known(pairs, answers)
 
     return read_world
 
@@ -65,10 +65,9 @@ def world(simulated_kit: Path) -> World:
     return {"answers": answers.reset_index(drop=True), **tables}
 
 
-def features(pairs: Pairs, answers: pd.DataFrame, *groups: str) -> pd.DataFrame:
+def features(pairs: Pairs, known: Known, *groups: str) -> pd.DataFrame:
     """Return the features of the template."""
-    rows = np.arange(len(answers), len(pairs))
-    return table(pairs, Known(pairs, answers), rows, groups)
+    return table(pairs, known, np.arange(len(known.rows), len(pairs)), groups)
 
 
 def test_rates(read: Read) -> None:
@@ -77,8 +76,8 @@ def test_rates(read: Read) -> None:
         (5, 10, 1, 1, 1), (5, 11, 0, 4, 2), (5, 12, 0, 4, 2), (6, 10, 1, 1, 1), (6, 11, 0, 3, 2),
         (7, 13, 0, 3, 1),
     ]  # fmt: skip
-    pairs, answers = read(answers_frame(*np.transpose(rows)), 2)
-    found = features(pairs, answers, "rates")
+    pairs, known = read(answers_frame(*np.transpose(rows)), 2)
+    found = features(pairs, known, "rates")
     # Half of four known answers are right; a rate counts five more of these.
     assert found["question_rate"].tolist() == pytest.approx([2.5 / 6, 0.5])
     assert found["question_count"].tolist() == [1, 0]
@@ -86,7 +85,7 @@ def test_rates(read: Read) -> None:
     assert found["student_rate"].tolist() == pytest.approx([(1 - 4.5 / 7) / 6, 0])
     assert found["student_count"].tolist() == [1, 0]
     # A question that nobody answered has its options by popularity: 1 and 4 were chosen twice each.
-    assert Known(pairs, answers).outcome_of_option[3].tolist() == [0, 2, 3, 1]
+    assert known.outcome_of_option[3].tolist() == [0, 2, 3, 1]
 
 
 def test_distractors_tell_how_often_options_are_chosen_and_by_whom(read: Read) -> None:
@@ -97,12 +96,11 @@ def test_distractors_tell_how_often_options_are_chosen_and_by_whom(read: Read) -
     option = np.where(rng.random(1200) < 0.2, 1, np.where(rng.random(1200) < 0.9, prefers, 4))
     frame = answers_frame(student, question, option == 1, option, np.ones(1200))
     frame = frame.sample(frac=1, random_state=0)
-    pairs, answers = read(frame, 100)
-    found, known = features(pairs, answers, "distractors"), Known(pairs, answers)
-    asked = pairs.numbers["question"][len(answers) :]
+    pairs, known = read(frame, 100)
+    found, asked = features(pairs, known, "distractors"), pairs.numbers["question"][-100:]
     for o in range(4):
-        chosen = (answers.AnswerValue == o + 1).groupby(known.question).agg(["sum", "count"])
-        overall = (answers.AnswerValue == o + 1).mean()
+        is_chosen = pd.Series(known.option == o + 1)
+        chosen, overall = is_chosen.groupby(known.question).agg(["sum", "count"]), is_chosen.mean()
         share = (chosen["sum"] + 5 * overall) / (chosen["count"] + 5)
         outcome = known.outcome_of_option[asked, o]
         of_option = found.filter(like="share").to_numpy()[np.arange(100), outcome]
@@ -138,11 +136,9 @@ def test_context_and_habits_are_those_of_the_same_quiz(read: Read) -> None:
     option = np.random.default_rng(0).integers(1, 5, len(student))
     option[(student == 0) & (question < 6)] = 3
     order = np.argsort((student == 0) & np.isin(question, [0, 6]), kind="stable")
-    pairs, answers = read(
-        answers_frame(student, question, option == key, option, key).iloc[order], 2
-    )
-    known = Known(pairs, answers)
-    of_quiz, other = (row for _, row in features(pairs, answers, "context", "habits").iterrows())
+    frame = answers_frame(student, question, option == key, option, key)
+    pairs, known = read(frame.iloc[order], 2)
+    of_quiz, other = (row for _, row in features(pairs, known, "context", "habits").iterrows())
     outcome = int(known.outcome_of_option[0, 2])
     assert of_quiz[f"habit_15_{outcome}"] > 0.5
     assert sum(of_quiz[f"habit_15_{o}"] for o in range(4)) == pytest.approx(0, abs=1e-5)
@@ -167,8 +163,7 @@ def test_models_predict(read: Read, world: World) -> None:
     frame = world["answers"]
     frame["IsCorrect"] = (frame.UserId != frame.UserId[0]).astype(int)
     frame["AnswerValue"] = (frame.CorrectAnswer - frame.IsCorrect) % 4 + 1
-    pairs, answers = read(frame.sort_values("IsCorrect"), 10)
-    found = features(pairs, answers, "model", "options")
+    found = features(*read(frame.sort_values("IsCorrect"), 10), "model", "options")
     assert (found["model"] > 1).all()
     p = np.exp([found[f"model_{o}"] for o in range(4)])
     assert p.sum(axis=0) == pytest.approx(1, abs=1e-4)
@@ -190,14 +185,13 @@ class Joined(NamedTuple):
         return self.whole[-N_TEMPLATE:]
 
     def features(self, *groups: str) -> pd.DataFrame:
-        return table(self.pairs, self.known, self.asked.index.to_numpy(), groups)
+        return features(self.pairs, self.known, *groups)
 
 
 @pytest.fixture
 def joined(read: Read, world: World) -> Joined:
     frame = world.pop("answers")
-    pairs, answers = read(frame, N_TEMPLATE, **world)
-    known = Known(pairs, answers)
+    pairs, known = read(frame, N_TEMPLATE, **world)
     whole = frame.merge(world["ANSWER_METADATA_TASK_1_2"], on="AnswerId")
     whole = whole.merge(world["STUDENT_METADATA_TASK_1_2"], on="UserId")
     whole["date"] = pd.to_datetime(whole.DateAnswered)
@@ -307,8 +301,8 @@ def test_confidence(joined: Joined) -> None:
 def test_missing_circumstances_are_no_number(read: Read, world: World) -> None:
     metadata = world["ANSWER_METADATA_TASK_1_2"]
     metadata = metadata.assign(QuizId=np.nan, DateAnswered="", Confidence=np.nan)
-    joined = read(world["answers"], N_TEMPLATE, ANSWER_METADATA_TASK_1_2=metadata)
-    found = features(*joined, "quiz", "order", "time", "confidence")
+    pairs, known = read(world["answers"], N_TEMPLATE, ANSWER_METADATA_TASK_1_2=metadata)
+    found = features(pairs, known, "quiz", "order", "time", "confidence")
     assert found.drop(columns="confidence_count").isna().all(axis=None)
 
 
@@ -384,11 +378,6 @@ def test_nearest_answers_are_the_students_answers_to_the_most_similar_questions(
 # ---- Nothing of a training answer's own outcome -------------------------------------------------
 
 
-@pytest.fixture
-def data(read: Read, world: World) -> Data:
-    return read(world.pop("answers"), 100, **world)
-
-
 def change(answers: pd.DataFrame, rows: np.ndarray) -> pd.DataFrame:
     """Return the answers with another option chosen in some rows."""
     option = answers["AnswerValue"].where(~rows, answers["AnswerValue"] % 4 + 1)
@@ -397,9 +386,9 @@ def change(answers: pd.DataFrame, rows: np.ndarray) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_other_outcomes_same_features(data: Data, group: str) -> None:
+def test_other_outcomes_same_features(joined: Joined, group: str) -> None:
     """Whatever the outcomes that are held out, no feature of theirs changes."""
-    pairs, answers = data
+    pairs, answers = joined.pairs, joined.whole[:-N_TEMPLATE]
     held_out = np.random.default_rng(1).random(len(answers)) < 0.2
     rows = np.flatnonzero(held_out)
     first, second = (
@@ -412,10 +401,10 @@ def test_other_outcomes_same_features(data: Data, group: str) -> None:
 
 @pytest.mark.parametrize(("enough", "n_held_out"), [(125_000, 10), (1_000, 2), (300, 1), (30, 1)])
 def test_models_of_a_part_do_not_begin_with_its_outcomes(
-    data: Data, monkeypatch: pytest.MonkeyPatch, enough: int, n_held_out: int
+    joined: Joined, monkeypatch: pytest.MonkeyPatch, enough: int, n_held_out: int
 ) -> None:
     """Other outcomes of a part change no feature of it, although they do those of the others."""
-    pairs, answers = data
+    pairs, answers = joined.pairs, joined.whole[:-N_TEMPLATE]
     monkeypatch.setattr("common.answer_features.known._ENOUGH", enough)
     groups = ["model", "rates", "distractors", "context", "quiz", "order"]
     first = list(tables(pairs, answers, groups, seed=0))
