@@ -228,7 +228,6 @@ def test_rare_items_of_a_phase_are_not_told_apart_by_their_clicks() -> None:
     phase = dataclasses.replace(phase, time=2 * phase.time - 1)
     inside = np.bincount(phase.item[phase.time >= 0], minlength=60)
     before = np.bincount(phase.item[phase.time < 0], minlength=60)
-    assert inside.min() < 4 < inside.max()
     np.testing.assert_array_equal(candidates.count_clicks(phase), np.maximum(inside, 4) + before)
 
 

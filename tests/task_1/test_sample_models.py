@@ -137,7 +137,6 @@ def test_an_unknown_student_answers_like_most(fit: Fit) -> None:
     counts = np.sort(pd.crosstab(TRAIN.QuestionId, column, normalize="index").to_numpy(), axis=1)
     most = planted.most_common(fit.task)
     clear = most[counts[:, -1] - counts[:, -2] > 0.2]
-    assert len(clear) > 20
     predicted = fit.besides[planted.UNKNOWN_STUDENT]
     least = 0.9 if fit.name == "gradient_boosting" else 1
     assert np.mean(predicted[clear.index] == clear) >= least

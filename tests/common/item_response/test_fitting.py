@@ -114,11 +114,6 @@ def predict(fitted: Any, asked: Any, contexts: Any = None) -> np.ndarray:
     return result
 
 
-def accuracy(p: np.ndarray, answers: pd.DataFrame) -> float:
-    """Return the accuracy expected of answers with their true probabilities."""
-    return float(np.where(p > 0.5, answers.p_right, 1 - answers.p_right).mean())
-
-
 def loss(p: np.ndarray, truth: Any) -> float:
     """Return the log loss expected of answers with these true probabilities."""
     return float(-(truth * np.log(p) + (1 - truth) * np.log1p(-p)).mean())
@@ -207,18 +202,12 @@ def test_planted_effects_are_recovered() -> None:
     p, without = predict(fitted, TEST, TEST.quiz), predict(plain, TEST)
     assert len(predict(plain, TEST[:0])) == 0
     assert loss(p, TEST.p_right) < loss(without, TEST.p_right) - 0.02
-    assert accuracy(p, TEST) > accuracy(without, TEST) + 0.02
     assert_calibrated(p, TEST.p_right)
     # What the predictions consist of.
     pairs = TEST.student.to_numpy(), TEST.question.to_numpy(), TEST.quiz.to_numpy()[:, None]
     parts = explain(fitted, *pairs)
-    assert_allclose(
-        expected_probability(
-            parts["mean"] + parts["effect"], parts["variance"] + parts["effect_variance"]
-        ),
-        p,
-        atol=0.03,
-    )
+    mean, variance = parts["mean"] + parts["effect"], parts["variance"] + parts["effect_variance"]
+    assert_allclose(expected_probability(mean, variance), p, atol=0.03)
     assert np.corrcoef(parts["own_effect"], parts["effect"])[0, 1] > 0.9
     assert np.corrcoef(parts["ability"], TEST.ability)[0, 1] ** 2 > 0.4
     assert np.corrcoef(parts["easiness"], TEST.known)[0, 1] > 0.9
@@ -236,13 +225,11 @@ def test_contexts_without_effect_cost_nothing(contexts: str) -> None:
     }[contexts]
     train, _ = split(answers)
     one, other = fit(train, labels[answers.is_train]), fit(train)
-    assert one.variance.max() < 0.06
-    assert one.shared.prior.max() < 0.06
+    assert max(one.variance.max(), one.shared.prior.max()) < 0.06
     for rows in (~answers.is_train & ~answers.is_new, answers.is_new):
         test = answers[rows]
         p, without = predict(one, test, labels[rows]), predict(other, test)
         assert loss(p, test.p_right) < loss(without, test.p_right) + 2e-3
-        assert accuracy(p, test) > accuracy(without, test) - 2e-3
 
 
 @pytest.mark.parametrize("level", [0, 1])
@@ -272,10 +259,8 @@ def test_what_a_class_shares_tells_most_of_students_with_few_answers() -> None:
     planted, found = shared[labels], by_class.shared.mean[:-1]
     assert by_class.shared.prior[0] == pytest.approx(planted.var(), abs=0.25)
     assert by_class.variance[0, 0] == pytest.approx(OWN_VARIANCE, abs=0.1)
-    assert np.mean((found - planted) ** 2) < 0.2 * planted.var()
     # Neither shrunk too much nor too little.
-    slope = np.cov(found, planted)[0, 1] / found.var()
-    assert slope == pytest.approx(1, abs=0.1)
+    assert np.cov(found, planted)[0, 1] / found.var() == pytest.approx(1, abs=0.1)
 
     alone = fit(train, train.quiz)  # Each student in a context of their own.
     new = answers[answers.is_new]
@@ -392,7 +377,6 @@ def test_a_fit_goes_on_from_a_model_of_some_of_the_answers(has_contexts: bool) -
         return groups(rows) if has_contexts else None
 
     start = fit(known, labels(known))
-    assert not np.isin(TRAIN.student, start.student_ids).all()
     whole, on, new = (
         loss(predict(fit(TRAIN, labels(TRAIN), **more), TEST, labels(TEST)), TEST.p_right)
         for more in ({}, {"start": start, "n_steps": 2}, {"n_steps": 2})
