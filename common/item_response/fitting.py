@@ -6,16 +6,8 @@ from dataclasses import replace
 from common.answers import find_ids, number_ids
 from common.arrays import FloatArray, IntArray
 from common.errors import InputError
-from common.item_response import model
-from common.item_response.blocks import (
-    ItemResponseModel,
-    Observations,
-    in_threads,
-    logit_moments,
-    number_rows,
-    run_step,
-    sort_answers,
-)
+from common.item_response import blocks, model
+from common.item_response.blocks import ItemResponseModel, Observations
 from common.item_response.context import START_VARIANCE, SharedEffects
 from common.item_response.model import Gaussians
 from common.item_response.prediction import break_stick, find_effects, predict_stages
@@ -105,7 +97,7 @@ def fit(
     if context is None:
         context = np.zeros((len(student), 0), np.int32)
     outcome = n_stages - np.asarray(is_correct)
-    (student_ids, of_student), (question_ids, of_question) = in_threads(
+    (student_ids, of_student), (question_ids, of_question) = blocks.in_threads(
         number_ids, [student, question]
     )
     n_students, n_questions = len(student_ids), len(question_ids) + 1
@@ -125,10 +117,10 @@ def fit(
     numbered = [number_ids(np.ascontiguousarray(level)) for level in context.T]
     labels = [label[rows] * np.int32(n_stages) + stage for _, label in numbered]
     context_ids = tuple(ids for ids, _ in numbered)
-    order, first, levels = sort_answers(of_student[rows], labels, n_students)
+    order, first, levels = blocks.sort_answers(of_student[rows], labels, n_students)
     item = of_question[rows] + stage * np.int32(n_questions)
     columns = item, outcome[rows] == stage, ~is_held_out[rows]
-    item, is_right, is_used = in_threads(lambda column: column.take(order), columns)
+    item, is_right, is_used = blocks.in_threads(lambda column: column.take(order), columns)
     observations = Observations(first, item, is_right, is_used, n_stages * n_questions, levels)
 
     n_leaves, n_labels = (len(levels[-1].label), len(context_ids[-1])) if levels else (0, 0)
@@ -186,7 +178,7 @@ def fit(
                     ahead = now + _MOMENTUM * (now - before)
                     state = replace(state, items=replace(state.items, mean=ahead))
                 before = now
-                state = run_step(observations, state)
+                state = blocks.run_step(observations, state)
                 n_done += 1
                 if stops_early:
                     probability = break_stick(predict_stages(state, *held_out))
@@ -199,7 +191,7 @@ def fit(
                 bar.set_postfix_str("stopped early")
             if stops_early and share >= _SHARE_WORTH_A_STEP:
                 everything = replace(observations, is_used=np.ones_like(observations.is_used))
-                state = run_step(everything, state)
+                state = blocks.run_step(everything, state)
         except KeyboardInterrupt:
             if not n_done:
                 raise
@@ -263,7 +255,7 @@ def _find_start(
         question_ids=stage,
     )
     for _ in range(_N_START_STEPS):
-        state = run_step(first, state)
+        state = blocks.run_step(first, state)
 
     # From (general slope, intercept) to (general slope, other slopes, intercept).
     ends = [0, k]
@@ -286,8 +278,8 @@ def _find_residual_directions(
     """
     if n == 0:
         return np.zeros((observations.n_items, 0))
-    student, item = number_rows(observations.start), observations.item
-    moments = logit_moments(state.students, state.items, student, item)
+    student, item = blocks.number_rows(observations.start), observations.item
+    moments = blocks.logit_moments(state.students, state.items, student, item)
     residual = observations.is_right - model.expected_probability(*moments)
     residual *= observations.is_used
     # Rows and columns scaled by the root of their length: noise alone is then even.
@@ -302,7 +294,7 @@ def _find_residual_directions(
     basis = np.random.default_rng(seed).standard_normal((observations.n_items, size))
     for _ in range(np.clip(_LOOKED_AT // len(item), _MIN_ROUNDS, _MAX_ROUNDS)):
         basis = np.linalg.qr(basis)[0].astype(np.float32)
-        images = in_threads(lambda part: part.T @ (part @ basis), parts)  # noqa: B023
+        images = blocks.in_threads(lambda part: part.T @ (part @ basis), parts)  # noqa: B023
         basis = sum(images, np.zeros(basis.shape))
     # The leading left singular vectors of the image, which spans the leading directions.
     directions = np.linalg.svd(basis, full_matrices=False)[0][:, :n] * item_scale[:, None]

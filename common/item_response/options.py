@@ -24,14 +24,8 @@ from typing import Any, NamedTuple
 from common import schema
 from common.answers import find_ids, number_ids
 from common.arrays import FloatArray, IntArray
-from common.item_response.blocks import (
-    ItemResponseModel,
-    Observations,
-    find_nodes,
-    in_threads,
-    number_rows,
-    sort_answers,
-)
+from common.item_response import blocks
+from common.item_response.blocks import ItemResponseModel, Observations
 from common.item_response.context import Level, accelerate, eliminate, restore
 from common.item_response.fitting import fit, require_answers
 from common.item_response.model import standard_normal
@@ -167,7 +161,8 @@ def fit_habits(
     n, n_options = probability.shape
     student_ids, place = number_ids(student)
     context_ids, label = number_ids(context)
-    order, start, levels = sort_answers(place, [np.zeros(n, np.int32), label], len(student_ids))
+    labels = [np.zeros(n, np.int32), label]
+    order, start, levels = blocks.sort_answers(place, labels, len(student_ids))
     nothing = np.zeros(n, bool)
     answers = Observations(start, order, nothing, nothing, n, levels)
     # In their new order, for what is far apart in memory is slow to fetch in every step.
@@ -179,7 +174,7 @@ def fit_habits(
     def work(students: slice) -> FloatArray:
         part, nodes = answers.of_students(students)
         rows = slice(start[students.start], start[students.stop])
-        own = total[-1][nodes[-1]][number_rows(part.levels[-1].start)]
+        own = total[-1][nodes[-1]][blocks.number_rows(part.levels[-1].start)]
         # Habits are small, so that nothing overflows.
         p = np.exp(without[rows] + own)
         p /= p.sum(axis=1, keepdims=True)
@@ -202,7 +197,7 @@ def fit_habits(
         return sums
 
     for _ in range(_N_STEPS):
-        sums = sum(in_threads(work, answers.chunks()), np.zeros((len(levels), 1, 4)))
+        sums = sum(blocks.in_threads(work, answers.chunks()), np.zeros((len(levels), 1, 4)))
         number, square, spread, removed = sums.T
         # What all options share has no influence, its mean is 0, and its variance would be missed
         # where options separate: the sum is that over the other dimensions, scaled up to all.
@@ -219,7 +214,7 @@ def with_habits(
     place = find_ids(habits.student_ids, student)
     label = find_ids(habits.context_ids, context)
     habit = np.zeros_like(probability)
-    nodes = find_nodes(habits.levels, place, [np.zeros_like(label), label])
+    nodes = blocks.find_nodes(habits.levels, place, [np.zeros_like(label), label])
     for node, own in zip(nodes, habits.total, strict=True):
         habit[node >= 0] = own[node[node >= 0]]
     result: FloatArray = probability * np.exp(habit)

@@ -3,13 +3,8 @@
 from common.answers import find_ids
 from common.arrays import FloatArray, IntArray
 from common.errors import InputError
-from common.item_response.blocks import (
-    ItemResponseModel,
-    find_nodes,
-    in_threads,
-    logit_moments,
-    sort_answers,
-)
+from common.item_response import blocks
+from common.item_response.blocks import ItemResponseModel
 from common.item_response.model import expected_probability
 
 import numpy as np
@@ -67,13 +62,13 @@ def predict_stages(
                 assert context is not None
                 effects = find_effects(model, own, context[pairs], stage)
             items, guessing = model.items.take(of_stage), model.guessing[of_stage]
-            moments = logit_moments(students, items, own - first, asked, effects)
+            moments = blocks.logit_moments(students, items, own - first, asked, effects)
             knows = expected_probability(*moments)
             passing[pairs, stage] = knows + guessing[asked] * (1 - knows)
 
     # By student, since what is known of a student then lies close together in memory.
-    order, *_ = sort_answers(place, [], len(model.student_ids) + 1)
-    list(in_threads(work, np.array_split(order, 2 * (len(order) // _PAIRS_AT_ONCE + 1))))
+    order, *_ = blocks.sort_answers(place, [], len(model.student_ids) + 1)
+    list(blocks.in_threads(work, np.array_split(order, 2 * (len(order) // _PAIRS_AT_ONCE + 1))))
     return passing
 
 
@@ -82,7 +77,7 @@ def explain(
 ) -> dict[str, FloatArray]:
     """Return what the predictions of `predict` consist of, by name, shape (pairs,) each."""
     place, item = find_ids(model.student_ids, student), find_ids(model.question_ids, question)
-    mean, variance = logit_moments(model.students, model.items, place, item)
+    mean, variance = blocks.logit_moments(model.students, model.items, place, item)
     effects = own = np.zeros((len(place), 2), np.float32)
     if model.levels:
         # Copies, or all their covariances would stay in memory.
@@ -123,7 +118,7 @@ def find_effects(
         find_ids(ids, context[:, depth]) * np.int32(n_stages) + np.int32(stage)
         for depth, ids in enumerate(model.context_ids)
     ]
-    nodes = find_nodes(model.levels, student, labels)
+    nodes = blocks.find_nodes(model.levels, student, labels)
     for node, own, prior in zip(nodes, model.effects, model.variance, strict=True):
         is_there = node >= 0
         found[is_there] = own[node[is_there]]

@@ -6,7 +6,7 @@ from unittest.mock import Mock
 
 from common import item_response
 from common.errors import InputError
-from common.item_response import fitting
+from common.item_response import blocks, fitting
 from common.item_response.blocks import ItemResponseModel as Model
 from common.item_response.model import expected_probability
 from common.item_response.prediction import explain
@@ -393,6 +393,6 @@ def test_no_answers_are_refused(predicts: str) -> None:
 
 def test_control_c_in_the_first_step_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     start = fit(TRAIN, n_steps=1)
-    monkeypatch.setattr(fitting, "run_step", Mock(side_effect=KeyboardInterrupt))
+    monkeypatch.setattr(blocks, "run_step", Mock(side_effect=KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         fit(TRAIN, start=start)
