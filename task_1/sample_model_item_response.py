@@ -56,10 +56,7 @@ def main() -> None:
         log_event=run_log.open_log(options.log),
     )
     p_right = item_response.predict(
-        model,
-        template["UserId"].to_numpy(),
-        template["QuestionId"].to_numpy(),
-        context_to_predict,
+        model, template["UserId"].to_numpy(), template["QuestionId"].to_numpy(), context_to_predict
     )
     prediction = (p_right > 0.5).astype(np.int8)
     # ---- End of the model. --------------------------------------------------------------------

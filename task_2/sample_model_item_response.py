@@ -55,10 +55,7 @@ def main() -> None:
         log_event=run_log.open_log(options.log),
     )
     p_option = item_response.predict_options(
-        model,
-        template["UserId"].to_numpy(),
-        template["QuestionId"].to_numpy(),
-        context_to_predict,
+        model, template["UserId"].to_numpy(), template["QuestionId"].to_numpy(), context_to_predict
     )
     prediction = schema.OPTIONS[0] + p_option.argmax(axis=1)
     # ---- End of the model. --------------------------------------------------------------------
