@@ -272,7 +272,7 @@ def test_a_pass_over_the_answers_is_exact(seed: int, n_levels: int) -> None:
 
 
 def test_scaling_the_latent_space_changes_no_prediction() -> None:
-    observations, state, *_ = make_case(4, 1)
+    observations, state, *_ = make_case(7, 1)
     state = replace(state, prior=state.items)
     student, leaf = (number_rows(part.start) for part in (observations, observations.levels[0]))
     old = state, state.effects[0][leaf]  # A copy: they are scaled in place.
