@@ -1,6 +1,7 @@
 """The mathematics: against numerical integration, and against a dense Gaussian solve."""
 
 import os
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -235,7 +236,10 @@ def test_a_pass_over_the_answers_is_exact(seed: int, n_levels: int) -> None:
     observations, state, slopes = case.observations, case.state, case.slopes
     levels, student = observations.levels, number_rows(observations.start)
     k, n_kinds = state.students.mean.shape[1], state.variance.shape[1]
+    old = deepcopy(state.effects)
     passed, sums = blocks.pass_over_answers(observations, state)
+    # One that is interrupted leaves what was there.
+    assert_same(state.effects, old, 0)
     weight, kappa, new = pass_plainly(case)
     assert_same(vars(passed.students).values(), (new.mean[:, :k], new.covariance[:, :k, :k]), 2e-4)
     place = k
