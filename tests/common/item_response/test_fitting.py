@@ -26,8 +26,8 @@ UNKNOWN = 1_000_000
 
 def plant(
     of_quiz: float, of_group: float = 0, of_class: float = 0, few: float = 0.5
-) -> tuple[pd.DataFrame, np.ndarray]:
-    """Return answers, and the effect of each quiz of a class; given are the effects' variances."""
+) -> pd.DataFrame:
+    """Return answers, with effects of these variances."""
     rng = RNG(5)
     n = N_CLASSES * CLASS_SIZE
     ability = rng.standard_normal(n)
@@ -51,6 +51,7 @@ def plant(
         "question": rng.permutation(N_QUESTIONS)[question] * 2,
         "quiz": quiz,
         "of_class": of_class_,
+        "shared": shared[of_class_],
         "p_right": p,
         "known": known,  # Logit of `p_right` but for ability and effects of the student.
         "ability": ability[student],
@@ -59,7 +60,7 @@ def plant(
         "is_new": is_new,
         "knows_few": knows_few,
     }
-    return pd.DataFrame(columns), shared
+    return pd.DataFrame(columns)
 
 
 def split(answers: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -136,7 +137,7 @@ def over_gaussian(logit: np.ndarray, variance: float) -> np.ndarray:
     return result
 
 
-TRAIN, TEST = split(plant(1.0, few=0.1)[0])
+TRAIN, TEST = split(plant(1.0, few=0.1))
 
 
 # ---- Abilities and questions --------------------------------------------------------------------
@@ -217,7 +218,7 @@ def test_planted_effects_are_recovered() -> None:
 
 @pytest.mark.parametrize("contexts", ["at random", "quizzes", "classes"])
 def test_contexts_without_effect_cost_nothing(contexts: str) -> None:
-    answers, _ = plant(0.0)
+    answers = plant(0.0)
     labels = {
         "at random": RNG(0).integers(0, 10, len(answers)),
         "quizzes": groups(answers),
@@ -235,7 +236,7 @@ def test_contexts_without_effect_cost_nothing(contexts: str) -> None:
 @pytest.mark.parametrize("level", [0, 1])
 def test_the_level_that_has_the_effect_gets_the_variance(level: int) -> None:
     """Where only the group of a quiz is known, its effect is; further down they only vary."""
-    train, test = split(plant(float(level == 1), float(level == 0))[0])
+    train, test = split(plant(float(level == 1), float(level == 0)))
     found = fit(train, groups(train))
     assert found.variance[level, 0] == pytest.approx(1, abs=0.2)
     assert found.variance[1 - level, 0] < 0.2
@@ -251,12 +252,11 @@ def test_the_level_that_has_the_effect_gets_the_variance(level: int) -> None:
 
 
 def test_what_a_class_shares_tells_most_of_students_with_few_answers() -> None:
-    answers, shared = plant(OWN_VARIANCE, of_class=1.0)
+    answers = plant(OWN_VARIANCE, of_class=1.0)
     train, rest = split(answers)
-    by_class = fit(train, train.of_class)
-    labels = by_class.context_ids[-1]
-    assert_array_equal(labels, np.unique(train.of_class))
-    planted, found = shared[labels], by_class.shared.mean[:-1]
+    by_class, planted = fit(train, train.of_class), train.groupby("of_class").shared.first()
+    assert_array_equal(by_class.context_ids[-1], planted.index)
+    found = by_class.shared.mean[:-1]
     assert by_class.shared.prior[0] == pytest.approx(planted.var(), abs=0.25)
     assert by_class.variance[0, 0] == pytest.approx(OWN_VARIANCE, abs=0.1)
     # Neither shrunk too much nor too little.
