@@ -94,8 +94,8 @@ def test_unknown_students_keep_their_probabilities_unknown_contexts_the_students
 
 def test_rows_sum_to_1() -> None:
     """Also where what is chosen is impossible, and what is certain is not."""
-    rows = TRAIN[:60].assign(student=TRAIN.student % 4)
-    rows[BEFORE] = RNG(0).dirichlet(np.full(N_OPTIONS, 0.02), 60).astype("f")
+    rows = TRAIN[:60].assign(student=TRAIN.student % 2)
+    rows[BEFORE] = RNG(0).dirichlet(np.full(N_OPTIONS, 0.05), 60).astype("f")
     found = fit(rows)
     assert_allclose(apply(found, rows).sum(axis=1), 1, atol=1e-5)
     assert (found.variance > 0).all()
