@@ -130,6 +130,7 @@ def find_rows(ids: IntArray | pd.Series, wanted: IntArray | pd.Series) -> npt.ND
         # Its first element is that of unknown ids, its last one that of all that are too high.
         row = np.full(highest + 3, -1, np.int32)
         row[1:][ids] = np.arange(len(ids), dtype=np.int32)
+        # An unknown id, -1, has written there.
         row[-1] = -1
         return row.take(wanted + 1, mode="clip")
     # Both sorted: looking up millions of ids in random order takes ten times as long.
