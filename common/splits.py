@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 
 from common import cli, io, layout
 from common.answers import read_answers
-from common.arrays import BoolArray
+from common.arrays import BoolArray, IntArray
 from common.errors import InputError
 from common.lazy import pd
 
 import numpy as np
+import numpy.typing as npt
 
 PAIR_COLUMNS = ("QuestionId", "UserId", "AnswerId")
 # Of the answers of tasks 1 and 2.
@@ -49,6 +50,18 @@ def run(
     record = options.output_dir / layout.STAMP_OF_FILE[next(iter(parts))]
     io.write_recorded(tables, record, [train])
     print(f"written: {', '.join(map(cli.show, tables))}")
+
+
+def assign_folds(group: IntArray, n_folds: int, seed: int | Sequence[int]) -> npt.NDArray[np.int32]:
+    """Return the fold of each example, whose groups, numbered from 0, the folds share evenly."""
+    n_groups = int(group.max(initial=-1)) + 1
+    if not 2 <= n_folds <= n_groups:
+        raise InputError(
+            f"--folds is {n_folds}, expected a whole number from 2 to {n_groups}, as many as there "
+            "are examples, or groups of these, to deal out"
+        )
+    fold_of_group = np.random.default_rng(seed).permutation(n_groups) % n_folds
+    return np.asarray(fold_of_group[group], np.int32)
 
 
 def split_answers(answers: pd.DataFrame, seed: int) -> dict[str, pd.DataFrame]:

@@ -6,11 +6,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from common import cli, folds, io, layout, made, simulated
+from common import cli, io, layout, made, simulated, splits
 from common.answers import match_ids
 from common.arrays import IntArray
 from common.errors import InputError, Report, quote
 from common.schema import TEXT, Column
+from related_challenges import folds
 
 SUBMISSION = "submission.csv"
 TRAIN, TEST_INPUT, TEST_OUTPUT = (
@@ -76,7 +77,7 @@ def split_into_folds(
     made_from: Sequence[Path],
 ) -> None:
     """Write the folds of examples, of which those of a group stay together; `what` names them."""
-    fold = folds.assign_folds(group, options.folds, options.seed)
+    fold = splits.assign_folds(group, options.folds, options.seed)
     path = options.output_dir / layout.FOLDS
     io.write_recorded({path: {"id": ids, "fold": fold}}, made.record_path(path), made_from)
     print(f"written: {cli.show(path)} ({len(ids):,} {what}, {options.folds} folds)")

@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from common import cli, folds, io, layout, made, schema, source_code
+from common import cli, io, layout, made, schema, source_code
 from common.adaptive import evaluation
 from common.adaptive.entry_files import fingerprint_code
 from common.adaptive.entry_process import Limits
@@ -35,7 +35,7 @@ from common.errors import InputError, quote
 from common.evaluation import outcomes, record
 from common.evaluation.pairs import score_pairs
 from common.made import Made
-from common.splits import hold_out_answers
+from common.splits import assign_folds, hold_out_answers
 from tools import script_runs
 from tools.script_runs import Fold
 from tools.tasks import task_of
@@ -152,7 +152,7 @@ def deal(
     group = pd.factorize(table["UserId"], sort=True)[0] if task == 4 else np.arange(len(table))
     for repeat in range(options.repeats):
         seeds = [options.seed, repeat]
-        number = folds.assign_folds(group, options.folds, seeds)
+        number = assign_folds(group, options.folds, seeds)
         if task == 4:
             # A different stream of random numbers from the one that dealt the students.
             targets = hold_out_answers(len(table), _TARGETS, [*seeds, 1])

@@ -10,9 +10,9 @@ instead, as a submission made with --local does. No answers are read.
 
 import argparse
 
-from common import cli, folds, io
+from common import cli, io
 from common.errors import Report
-from related_challenges import challenge
+from related_challenges import challenge, folds
 
 import numpy as np
 import queries

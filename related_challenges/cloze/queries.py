@@ -11,9 +11,9 @@ from heapq import nlargest
 from pathlib import Path
 from typing import Any
 
-from common import cli, folds, io
+from common import cli, io
 from common.errors import MAX_SHOWN, InputError, Report, printable, quote, stop
-from related_challenges import challenge
+from related_challenges import challenge, folds
 
 import pandas as pd
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from common import cli, folds, io
+from common import cli, io, splits
 from common.answers import require_distinct
 from common.arrays import BoolArray, FloatArray
 from common.errors import InputError, Report, quote, stop
@@ -79,7 +79,7 @@ def read_train(
     fold = challenge.read_folds(options, train["id"].tolist())
     if fold is None:
         group, prompts = train["prompt"].factorize()
-        fold = folds.assign_folds(group, min(N_FOLDS, len(prompts)), options.seed)
+        fold = splits.assign_folds(group, min(N_FOLDS, len(prompts)), options.seed)
     fold_of = dict(zip(train["prompt"], fold.tolist(), strict=True))
     asked_fold = asked["prompt"].map(fold_of).fillna(-1).to_numpy(int)
     return train, [(fold != number, asked_fold == number) for number in np.unique(asked_fold)]

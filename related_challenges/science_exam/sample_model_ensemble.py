@@ -17,8 +17,9 @@ on the others, questions that are not among the training ones by a model trained
 
 from collections.abc import Callable
 
-from common import cli, folds
+from common import cli, splits
 from common.arrays import FloatArray, IntArray
+from related_challenges import folds
 
 import exam
 import numpy as np
@@ -88,7 +89,7 @@ def fit_ranker(features: csr_array, answer: IntArray, seed: int) -> FloatArray:
     # Each pair in both orders, so that there are two classes to tell apart.
     both, label = csr_array(vstack([pairs, -pairs])), np.repeat([1, 0], pairs.shape[0])
     question = np.tile(np.repeat(np.arange(len(answer)), len(exam.LABELS) - 1), 2)
-    inner = folds.assign_folds(question, min(N_INNER_FOLDS, len(answer)), seed)
+    inner = splits.assign_folds(question, min(N_INNER_FOLDS, len(answer)), seed)
     model = LogisticRegressionCV(
         Cs=PENALTIES,
         cv=[(np.flatnonzero(a), np.flatnonzero(b)) for a, b in folds.splits(inner)],

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
-from common import folds, io
+from common import io
 from common.arrays import BoolArray, IntArray
 from common.errors import MAX_SHOWN, InputError, Report, printable, quote, stop
-from related_challenges import challenge
+from related_challenges import challenge, folds
 
 import numpy as np
 import pandas as pd

@@ -16,8 +16,9 @@ knows the words of each question.
 
 from typing import Any
 
-from common import cli, folds
+from common import cli, splits
 from common.arrays import BoolArray, FloatArray, IntArray
+from related_challenges import folds
 
 import alignment
 import numpy as np
@@ -96,7 +97,7 @@ def ask_words(terms: csr_array, label: IntArray, train: BoolArray, group: IntArr
     own_group = np.unique(group[rows], return_inverse=True)[1]
     if not own_group.any():  # One group alone cannot be divided.
         own_group = np.arange(len(rows))
-    inner = folds.assign_folds(own_group, min(N_INNER_FOLDS, own_group.max() + 1), 0)
+    inner = splits.assign_folds(own_group, min(N_INNER_FOLDS, own_group.max() + 1), 0)
     parts = [(rows[known], rows[asked]) for known, asked in folds.splits(inner)]
     opinions = np.zeros((terms.shape[0], label[rows].max() + 1))
     for known, asked in [*parts, (rows, np.flatnonzero(~train))]:

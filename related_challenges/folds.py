@@ -6,7 +6,6 @@ from pathlib import Path
 from common import io, made
 from common.answers import match_ids
 from common.arrays import BoolArray, IntArray
-from common.errors import InputError
 from common.schema import INT32, TEXT, Column
 
 import numpy as np
@@ -14,18 +13,6 @@ import numpy.typing as npt
 
 ID = Column("id", TEXT)
 _FOLD = Column("fold", INT32, 0, 9_999)
-
-
-def assign_folds(group: IntArray, n_folds: int, seed: int | Sequence[int]) -> npt.NDArray[np.int32]:
-    """Return the fold of each example, whose groups, numbered from 0, the folds share evenly."""
-    n_groups = int(group.max(initial=-1)) + 1
-    if not 2 <= n_folds <= n_groups:
-        raise InputError(
-            f"--folds is {n_folds}, expected a whole number from 2 to {n_groups}, as many as there "
-            "are examples, or groups of these, to deal out"
-        )
-    fold_of_group = np.random.default_rng(seed).permutation(n_groups) % n_folds
-    return np.asarray(fold_of_group[group], np.int32)
 
 
 def describe_folds(path: Path) -> str:

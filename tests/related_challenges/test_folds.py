@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from common import folds, io
+from common import io, splits
 from common.errors import InputError
+from related_challenges import folds
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import pytest
 
 def test_groups_stay_together_in_folds_of_equal_size() -> None:
     group = np.random.default_rng(0).integers(0, 31, 400)
-    fold = folds.assign_folds(group, 10, seed=3)
+    fold = splits.assign_folds(group, 10, seed=3)
     pairs = {*zip(group.tolist(), fold.tolist(), strict=True)}
     assert len(pairs) == 31
     assert sorted(np.bincount([number for _, number in pairs])) == [3] * 9 + [4]
