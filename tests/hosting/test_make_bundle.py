@@ -290,7 +290,9 @@ def test_what_an_organiser_keeps_in_the_kit_stays_there(tmp_path: Path) -> None:
 def test_the_platform_takes_it_and_shows_no_answers(secret: Path, tmp_path: Path) -> None:
     bundle = read_bundle(secret, tmp_path / "bundle")
     assert bundle.title == "A course: of '27"
-    assert bundle.phases[1].start == "2027-03-25 00:00:00"
+    times = [(phase.start, phase.end) for phase in bundle.phases]
+    assert times == [("2027-02-01 00:00:00", "2027-03-24 23:59:59"),
+                     ("2027-03-25 00:00:00", "2027-03-31 23:59:59")]  # fmt: skip
     # The best score first, then the smallest error; what masks give is a task's own.
     columns = [(column.key, column.sorting, column.precision) for column in bundle.columns]
     assert columns == [("score", "desc", 4), ("standard_error", "asc", 4)]
