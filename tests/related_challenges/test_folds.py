@@ -16,6 +16,9 @@ def test_groups_stay_together_in_folds_of_equal_size() -> None:
     pairs = {*zip(group.tolist(), fold.tolist(), strict=True)}
     assert len(pairs) == 31
     assert sorted(np.bincount([number for _, number in pairs])) == [3] * 9 + [4]
+    for n_folds in (1, 32):
+        with pytest.raises(InputError, match=f"--folds is {n_folds}, expected .* from 2 to 31,"):
+            splits.assign_folds(group, n_folds, seed=3)
 
 
 def test_folds_are_described_as_they_were_made(
