@@ -136,6 +136,8 @@ def test_means_over_masks_and_the_deviation_at_the_end() -> None:
             ["--input_dir", "data/train_data", "--train_data", "train_task_3_4.csv"],
             r"train_task_3_4.csv: holds UserId \d+ of .*valid_task_4.csv \(40 such students\)",
         ),
+        # Where no page can be written, no game is played.
+        (["--questions", 500, "--output_dir", "data/README.md"], r"README.md: is no folder"),
     ],
 )
 def test_errors_in_one_line(
