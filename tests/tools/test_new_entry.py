@@ -128,6 +128,8 @@ def test_the_command_copies_and_says_what_to_run(tmp_path: Path) -> None:
     assert "Copied from sample_model_majority.py," in (kit / "task_2/my_idea.py").read_text()
     (kit / "task_4/numpy/model_task_4_weights.npy").touch()
     succeeds([*start, "task_4", "my_idea"], kit=kit, cwd=kit)
+    text = (kit / "task_4/my_idea/train_model.py").read_text()
+    assert text.startswith('"""Task 4, my_idea: say') and "task_4/my_idea/train_model.py" in text
     left = {path.name for path in (kit / "task_4/numpy").glob("*.py")}
     assert {path.name for path in (kit / "task_4/my_idea").iterdir()} == left
     done = run([*start, "task_1", "2fast"], kit=kit, cwd=kit)
