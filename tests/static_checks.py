@@ -13,10 +13,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 # Scripts and the modules beside them: mypy reads each folder by itself, since two folders may have
-# files of the same name.
+# files of the same name. What related challenges share it reads with each of them.
 SCRIPT_FOLDERS = (
-    "data", "task_*", "task_*/*", "related_challenges", "related_challenges/*", "hosting",
-    "hosting/programs",
+    "data", "task_*", "task_*/*", "related_challenges/*", "hosting", "hosting/programs",
 )  # fmt: skip
 
 
