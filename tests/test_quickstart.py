@@ -346,6 +346,10 @@ def test_another_size_replaces_simulated_data_never_official_ones(tiny_kit: Path
     assert "data: data/ (as found)" in printed
     assert "simulated" not in table(printed)
     assert {path: path.read_bytes() for path in train} == train
+    # The templates are of other questions than these.
+    questions = tiny_kit / "data/metadata/question_metadata_task_3_4.csv"
+    questions.write_text(questions.read_text() + '9999,"[3]"\n')
+    assert "building the submission templates" in succeeds(["quickstart.py"], kit=tiny_kit)
 
 
 def test_a_half_made_environment_is_made_again(tmp_path: Path) -> None:
