@@ -24,15 +24,16 @@ def test_intervals_grow_with_what_answers_of_a_student_have_in_common() -> None:
     low, high = clustered_intervals(n_right, np.ones((1, 2000)))
     # Independent ones have Wilson's: of 1,500 of 2,000, by the closed form with 1.96.
     assert (low[0], high[0]) == pytest.approx((0.7306, 0.7685), abs=2e-4)
-    alike, unlike = np.where(np.arange(50) % 2, 20, 0), np.repeat([5, 15], 25)
-    n_answers = np.stack([np.full(50, 20), 2 * unlike])
-    low, high = clustered_intervals(np.stack([alike, unlike]), n_answers)
-    # Answers that 50 students give 20 times each tell as much as 49; never more than 1,000. By the
-    # closed form with Student's 2.0096.
-    assert low == pytest.approx([0.3620, 0.4683], abs=1e-4)
-    assert high == pytest.approx([0.6380, 0.5317], abs=1e-4)
-    # All right is not certain: of five students, with 2.7764.
-    low, high = clustered_intervals(np.full((1, 5), 3), np.full((1, 5), 3))
+    n = np.repeat([10, 30], [26, 24])
+    n_right = np.stack([n * (np.arange(50) % 2), n // 2])
+    low, high = clustered_intervals(n_right, np.stack([n, n]))
+    # Where students are right in all or in none, their answers tell as much as (Σ n)² / Σ n² · 49 /
+    # 50 = 38.9; never more than all 980. By the closed form with Student's 2.0096.
+    assert low == pytest.approx([0.3466, 0.4680], abs=1e-4)
+    assert high == pytest.approx([0.6534, 0.5320], abs=1e-4)
+    # All right is not certain: of five students with answers, with 2.7764.
+    all_right = np.array([[3, 3, 3, 3, 3, 0]])
+    low, high = clustered_intervals(all_right, all_right)
     assert (low[0], high[0]) == pytest.approx((0.3934, 1), abs=1e-4)
     # One student says nothing about others.
     assert clustered_intervals(np.array([[1]]), np.array([[2]])) == (0, 1)
