@@ -4,6 +4,7 @@ import os
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 from common import item_response
 from common.item_response import blocks, context, model
@@ -229,6 +230,8 @@ def assert_same(found: Any, expected: Any, by: float) -> None:
         assert_allclose(values, plain, atol=by, rtol=5 * by)
 
 
+# Variances of so few answers nearly all change by the most that a step may change them.
+@patch.multiple(context, _MAX_RATIO=np.inf)
 @given(seed=st.integers(0, 2**32), n_levels=st.integers(0, 3))
 @settings(max_examples=120)
 def test_a_pass_over_the_answers_is_exact(seed: int, n_levels: int) -> None:
@@ -253,7 +256,7 @@ def test_a_pass_over_the_answers_is_exact(seed: int, n_levels: int) -> None:
         variance = estimate_variance(
             np.sqrt(prior[kind]) * mean, prior[kind] * variance, kind, prior
         )
-        assert_allclose(passed.variance[depth], variance, rtol=0.02)
+        assert_allclose(passed.variance[depth], variance, rtol=3e-3)
     # Given all that, the items' slopes and intercepts, each by itself, with its prior.
     own, t = [*range(k), -1], new.take(student)
     items, rest = state.items.mean[observations.item], case.answers.mean.copy()
