@@ -85,7 +85,7 @@ def test_other_files(tmp_path: Path) -> None:
 
 def test_no_changed_byte_goes_unnoticed(tmp_path: Path) -> None:
     """Of what is read: what pandas and pyarrow alone write beside it may be anything."""
-    path = tmp_path / "p.parquet"
+    path = tmp_path / "new/p.parquet"
     write_probabilities(frame(), 1, P_RIGHT, path)
     content, right = path.read_bytes(), read_probabilities(path, 1)
     n_refused = 0
