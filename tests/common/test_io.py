@@ -149,7 +149,7 @@ def test_what_is_no_file_is_named_for_what_it_is(tmp_path: Path) -> None:
         ("", "is a folder, expected a file"),
         ("slip.csv", "file not found; the folder holds circle.csv, link.csv, pipe.csv"),
         ("valid_task_1_2.csv", "file not found; `python task_1/local_data_split.py` makes it"),
-        ("no/a.csv", f"file not found; the folder {tmp_path}/no does not exist"),
+        ("no/valid_task_1_2.csv", f"file not found; the folder {tmp_path}/no does not exist"),
     ):
         with pytest.raises(InputError) as raised:
             file_source(tmp_path / name)
