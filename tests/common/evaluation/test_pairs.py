@@ -76,7 +76,9 @@ def test_the_page_explains_the_score(predicted: Path, tmp_path: Path, task: int)
     p = joined[NAMES[task]].to_numpy()
     loss = log_loss(joined[COLUMN[task]], np.c_[1 - p, p] if task == 1 else p)
     auc = f"AUC {roc_auc_score(joined.IsCorrect, p[:, 0]):.4f}, " if task == 1 else ""
-    assert told[2].startswith(f"log loss {loss:.4f}, {auc}Brier score 0.")
+    happened = joined[[COLUMN[task]]].to_numpy() == np.arange(1, p.shape[1] + 1)
+    brier = ((p - happened) ** 2).sum(axis=1).mean()
+    assert told[2].startswith(f"log loss {loss:.4f}, {auc}Brier score {brier:.4f}, ")
     for part in told[2].split(", "):
         name, figure = part.rsplit(" ", 1)
         assert page.table("Probabilities").row(name[0].upper() + name[1:])[1] == figure
