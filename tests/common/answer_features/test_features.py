@@ -296,12 +296,15 @@ def test_confidence(joined: Joined) -> None:
     assert_array_equal(found["confidence_count"], grouped["count"].fillna(0))
 
 
-def test_missing_circumstances_are_no_number(read: Read, world: World) -> None:
+def test_missing_circumstances_are_no_number(read: Read, world: World, tmp_path: Path) -> None:
     metadata = world["ANSWER_METADATA_TASK_1_2"]
     metadata = metadata.assign(QuizId=np.nan, DateAnswered="", Confidence=np.nan)
     pairs, known = read(world["answers"], N_TEMPLATE, ANSWER_METADATA_TASK_1_2=metadata)
     found = features(pairs, known, "quiz", "order", "time", "confidence")
     assert found.drop(columns="confidence_count").isna().all(axis=None)
+    # Without the ids of what is to be predicted none are known.
+    answers = world["answers"]
+    assert read_pairs(answers, answers[["UserId", "QuestionId"]], tmp_path).circumstances is None
 
 
 # ---- Similar questions and the answers to them, against plain loops -----------------------------
