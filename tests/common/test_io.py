@@ -141,6 +141,7 @@ def test_what_is_no_file_is_named_for_what_it_is(tmp_path: Path) -> None:
     (tmp_path / "circle.csv").symlink_to("circle.csv")
     (tmp_path / "link.csv").symlink_to("nowhere.csv")
     os.mkfifo(tmp_path / "pipe.csv")
+    made = "file not found; `python task_1/local_data_split.py` makes it"
     for name, fault in (
         ("circle.csv", "cannot be read (Too many levels of symbolic links)"),
         ("link.csv", "is a link to nowhere.csv, which does not exist"),
@@ -148,8 +149,11 @@ def test_what_is_no_file_is_named_for_what_it_is(tmp_path: Path) -> None:
         ("x" * 300, "cannot be read (File name too long)"),
         ("", "is a folder, expected a file"),
         ("slip.csv", "file not found; the folder holds circle.csv, link.csv, pipe.csv"),
-        ("valid_task_1_2.csv", "file not found; `python task_1/local_data_split.py` makes it"),
+        ("valid_task_1_2.csv", made),
         ("no/valid_task_1_2.csv", f"file not found; the folder {tmp_path}/no does not exist"),
+        (f"{ROOT}/no/a.csv", f"file not found; the folder {ROOT}/no does not exist"),
+        # As in a new clone, which has no data.
+        (f"{ROOT}/no/valid_task_1_2.csv", made),
     ):
         with pytest.raises(InputError) as raised:
             file_source(tmp_path / name)
