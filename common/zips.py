@@ -30,8 +30,8 @@ def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
             for member in archive.infolist():
                 # Of other methods Python unpacks a whole block at once, however large it gets.
                 if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                    name = printable(member.filename)
-                    raise InputError(f"{path}: {name} is packed by another method than deflate")
+                    fault = "is packed by another method than deflate, or with a password"
+                    raise InputError(f"{path}: {printable(member.filename)} {fault}")
             yield archive
     except InputError:
         raise
