@@ -57,8 +57,8 @@ def assign_folds(group: IntArray, n_folds: int, seed: int | Sequence[int]) -> np
     n_groups = int(group.max(initial=-1)) + 1
     if not 2 <= n_folds <= n_groups:
         raise InputError(
-            f"--folds is {n_folds}, expected a whole number from 2 to {n_groups}, as many as there "
-            "are examples, or groups of these, to deal out"
+            f"--folds is {n_folds}, expected a whole number from 2 to the number of examples, or "
+            f"groups of these, to deal out, which is {n_groups}"
         )
     fold_of_group = np.random.default_rng(seed).permutation(n_groups) % n_folds
     return np.asarray(fold_of_group[group], np.int32)

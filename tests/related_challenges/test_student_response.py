@@ -296,7 +296,7 @@ def test_folds_by_question_and_by_module(challenge_kit: Kits, write: Write, tmp_
     assert len(set(fold.values())) == 3
     made_from = json.loads((tmp_path / "out/folds.json").read_text())["made_from"]
     assert sorted(made_from) == [f"../test-unseen-domains/{name}.xml" for name in "abcd"]
-    assert "--folds is 10, expected a whole number from 2 to 3" in fails(split)
+    assert "--folds is 10, expected a whole number from 2 to the number of ex" in fails(split)
     write("test-unseen-domains/d.xml", question_file("d", {"d.1": "correct"}, module=""))
     line = fails(split)
     assert "d.xml: <question> has no attribute 'module', which --by_domain needs" in line
