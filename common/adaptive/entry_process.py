@@ -71,7 +71,8 @@ class EntryProcess:
             (base / "tmp").mkdir()
             shutil.copy(entry_runner.__file__, base)
             self._process = subprocess.Popen(
-                [sys.executable, shutil.copy(isolation.__file__, base)],
+                # Unbuffered, so that what the entry prints comes before what ends it.
+                [sys.executable, "-u", shutil.copy(isolation.__file__, base)],
                 cwd=base / "entry",
                 env=self._environment(base / "tmp"),
                 stdin=subprocess.PIPE,

@@ -67,6 +67,8 @@ _SHARED_MEMORY = "/dev/shm"
 def readable_paths(hidden: Iterable[str]) -> list[str]:
     """List files of Python and the system; `ValueError` if one needed holds a hidden folder."""
     prefixes = {sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix}
+    # Of this, the system's Python needs what is listed above; it holds much else.
+    prefixes.discard("/usr")
     needed = [f"{prefix}/{part}" for prefix in prefixes for part in _OF_PREFIX]
     needed += [sys.executable, os.path.dirname(os.__file__), *site.getsitepackages(), *_SYSTEM]
     needed += _GPU if any(_devices(_GPU_DEVICES)) else ()
