@@ -54,8 +54,11 @@ def collect(package: Path) -> dict[str, Path]:
 
 
 def _require_plain(path: Path, package: Path) -> None:
-    target = Path(os.path.realpath(path))
-    if not (path.exists() and target.is_relative_to(package.resolve())):
+    try:
+        inside = path.resolve(strict=True).is_relative_to(package.resolve())
+    except (OSError, RuntimeError):
+        inside = False
+    if not inside:
         raise InputError(
             f"{path}: is a link that leads out of the entry's folder, expected a file in it"
         )
