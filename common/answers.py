@@ -8,7 +8,7 @@ from typing import Any
 
 from common import io, schema
 from common.arrays import Array, IntArray
-from common.errors import InputError, Report, quote, stop
+from common.errors import InputError, Report, printable, quote, stop
 from common.lazy import pd
 
 import numpy as np
@@ -59,7 +59,12 @@ def read_answers(
         columns += option_columns
     if masks:
         names = [name for name in header if schema.is_target_name(name)]
-        columns += [schema.is_target(name) for name in names or [schema.IS_TARGET]]
+        if not names:
+            raise InputError(
+                f"{source.name}: column '{schema.IS_TARGET}' is missing (or several, numbered: "
+                f"'{schema.IS_TARGET}_0' and so on), found: {printable(', '.join(header), 300)}"
+            )
+        columns += [schema.is_target(name) for name in names]
     answers = io.read_table(source, columns)
     require_distinct_pairs(source, answers)
     if "AnswerValue" in answers:

@@ -180,7 +180,7 @@ CSV = "QuestionId,UserId,IsCorrect,IsTarget\n"
     ("text", "fault"),
     [
         (CSV.replace("Target", "Target_a"),
-         "column 'IsTarget' is missing, found: QuestionId, UserId, IsCorrect, IsTarget_a"),
+         "'IsTarget' is missing .*or several, numbered: 'IsTarget_0' and so on.*, found: Questio"),
         (CSV + "1,2,1,0\n", "column 'IsTarget': is 0 in every row"),
         (CSV + "9999999,2,1,1\n" + "".join(f"1,{u},0,0\n" for u in range(20)), "file of task 4"),
     ],
