@@ -3,6 +3,9 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from common.errors import InputError
+from common.splits import assign_folds
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -83,3 +86,14 @@ def test_what_cannot_be_split(train: Path, write: Write, tmp_path: Path) -> None
         line = fails([f"task_{task}/local_data_split.py", *places])
         assert "t.csv: holds too few answers or students to hold some out" in line
     assert not (tmp_path / "out").exists()
+
+
+def test_groups_stay_together_in_folds_of_equal_size() -> None:
+    group = np.random.default_rng(0).integers(0, 31, 400)
+    fold = assign_folds(group, 10, seed=3)
+    pairs = {*zip(group.tolist(), fold.tolist(), strict=True)}
+    assert len(pairs) == 31
+    assert sorted(np.bincount([number for _, number in pairs])) == [3] * 9 + [4]
+    for n_folds in (1, 32):
+        with pytest.raises(InputError, match=f"--folds is {n_folds}, expected .*, which is 31"):
+            assign_folds(group, n_folds, seed=3)

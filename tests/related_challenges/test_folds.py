@@ -2,23 +2,11 @@
 
 from pathlib import Path
 
-from common import io, splits
+from common import io
 from common.errors import InputError
 from related_challenges import folds
 
-import numpy as np
 import pytest
-
-
-def test_groups_stay_together_in_folds_of_equal_size() -> None:
-    group = np.random.default_rng(0).integers(0, 31, 400)
-    fold = splits.assign_folds(group, 10, seed=3)
-    pairs = {*zip(group.tolist(), fold.tolist(), strict=True)}
-    assert len(pairs) == 31
-    assert sorted(np.bincount([number for _, number in pairs])) == [3] * 9 + [4]
-    for n_folds in (1, 32):
-        with pytest.raises(InputError, match=f"--folds is {n_folds}, expected .*, which is 31"):
-            splits.assign_folds(group, n_folds, seed=3)
 
 
 def test_folds_are_described_as_they_were_made(
