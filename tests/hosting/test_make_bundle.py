@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator
@@ -22,7 +21,7 @@ import pandas as pd
 import pytest
 import yaml
 from bundle import read_bundle
-from conftest import fails, imported, run, succeeds
+from conftest import fails, run, succeeds
 from page_reading import Page, read_page
 from run_scripts import ROOT
 from sklearn.metrics import roc_auc_score
@@ -65,8 +64,7 @@ def test_scores_refusals_and_pages_are_those_of_the_local_evaluation(
     official = ("--official", simulated_kit / "data", "--tasks", 1, 2, 3)
     bundle, local = make_bundles(tmp_path, *official), tmp_path / "local"
     # Their licence leaves it to their publisher to hand out the official files.
-    with zipfile.ZipFile(bundle / PUBLIC) as archive:
-        assert archive.namelist() == ["README.md"]
+    assert zipfile.ZipFile(bundle / PUBLIC).namelist() == ["README.md"]
     right: dict[str, str] = {}
     for task in (1, 2, 3):
         right |= submission_for(simulated_kit / "submission_templates", task)
@@ -105,10 +103,8 @@ def test_scores_refusals_and_pages_are_those_of_the_local_evaluation(
     # The first table says where the files lie.
     assert page.tables[1:] == expected.tables[1:] and len(page.tables) > 4
     assert page.charts == expected.charts
-    told = f"{page.text} {page.charts}"
-    for part in ("From simulated answers", "best possible", "Confusion matrix", "By difficulty",
-                 "no other answer in the quiz known", "Pupil premium"):  # fmt: skip
-        assert part in told, part
+    for part in ("From simulated answers", "Confusion matrix", "By difficulty", "Pupil premium"):
+        assert part in page.text
     assert "left out" not in page.text
     # What the experts said of single pairs would be the answers.
     assert "Pairs on which" in (local / "scores_task_3_public.html").read_text()
@@ -120,7 +116,7 @@ def test_an_entry_that_fails_or_cheats_gets_no_score(
 ) -> None:
     keys = f"{tempfile.gettempdir()}/**/key.txt"
     cases = {
-        "fails": entry("raise ValueError('x' * 5000)"),
+        "fails": entry("raise ValueError('x' * 9)"),
         # Scored, but then it tells what it has seen: nothing of that may reach the page.
         "tells": entry(
             "self.asked = True",
@@ -134,8 +130,7 @@ def test_an_entry_that_fails_or_cheats_gets_no_score(
         write_zip(folder / f"{case}.zip", members)
     played = ("--tasks", 4, "--output_dir", output)
     assert run([PLAY, secret, "--submissions", folder, *played]).returncode == 2
-    page = Page((output / "leaderboard.html").read_text()).text
-    assert "raised ValueError" in page and "x" * 400 not in page
+    assert "raised ValueError" in Page((output / "leaderboard.html").read_text()).text
     # Its score is the one that the local evaluation gives for its questions and predictions.
     honest = write_zip(tmp_path / "honest.zip", entry())
     flags = ("--skip_curve", "--phase", "public", "--output_dir", tmp_path,
@@ -232,17 +227,12 @@ def test_what_is_uploaded_holds_no_private_answer(secret: Path) -> None:
         assert public <= lines and len(own - public) > 20 and not (own - public) & lines, task
 
 
-def test_nothing_in_the_order_of_the_files_tells_the_answers(
-    secret: Path, given: dict[str, bytes]
-) -> None:
-    """Numbers of answers and rows of the template are as good as a coin at ranking the answers."""
-    content = given[f"{PUBLIC}/submission_templates/{layout.TEMPLATE_TASK_1_2}"]
-    template = pd.read_csv(io.BytesIO(content))
+def test_nothing_in_the_order_of_the_answers_tells_them(secret: Path) -> None:
+    """Numbers and rows are as good as a coin at ranking the answers; so is the template's order."""
     hidden = pd.read_csv(answers_of(secret, 1, "private"))
-    row = hidden.merge(template[PAIR].reset_index(), "left", validate="one_to_one")["index"]
     right = hidden["IsCorrect"]
     deviation = np.sqrt((len(right) + 1) / (12 * right.sum() * (1 - right).sum()))
-    for guess in (row, hidden["AnswerId"], hidden["UserId"]):
+    for guess in (hidden.index, hidden["AnswerId"], hidden["UserId"]):
         assert abs(roc_auc_score(right, guess) - 0.5) < 4 * deviation
 
 
@@ -297,8 +287,6 @@ def test_the_platform_takes_it_and_shows_no_answers(secret: Path, tmp_path: Path
     columns = [(column.key, column.sorting, column.precision) for column in bundle.columns]
     assert columns == [("score", "desc", 4), ("standard_error", "asc", 4)]
     described = yaml.safe_load((secret / "competition.yaml").read_text())
-    assert described["docker_image"] == "codalab/codalab-legacy:py312"
-    assert described["enable_detailed_results"] is True and "contact_email" not in described
     # Its rule for the best one would look at all tasks together.
     assert described["leaderboards"][0]["submission_rule"] == "Force_Latest_Multiple"
     for flag in ("make_programs_available", "make_input_data_available",
@@ -308,22 +296,10 @@ def test_the_platform_takes_it_and_shows_no_answers(secret: Path, tmp_path: Path
     # Else a stranger could fetch what leads, and an entry print the answers it has seen.
     for part in ("output", "prediction_output", "score_output"):
         assert all(phase[f"hide_{part}"] is True for phase in described["phases"])
-    # The private phase decides, and is no place to try; the pages say what the platform does.
+    # The pages say what the platform does.
     said = " ".join(" ".join(page.read_text() for page in (secret / "pages").iterdir()).split())
-    assert not {*"${}"} & {*said}
     assert "public phase from 2027-02-01 to 2027-03-24, private phase to 2027-03-31" in said
     assert "5 a day, 100 in all in the public phase, 1 a day, 3 in all in the private" in said
-    assert "One zip may hold the files of several tasks" in said
-
-
-def test_programs_import_only_what_the_image_has(secret: Path) -> None:
-    """What stands in for tqdm, and the engine of the pages, lie beside the programs."""
-    for program in (secret / "scoring_program", secret / "ingestion_program/private"):
-        names = {name.split(".")[0] for path in program.rglob("*.py") for name in imported(path)}
-        others = names - {path.stem for path in program.iterdir()}
-        # Only what checks types would import the last, in jinja2.
-        others -= {*sys.stdlib_module_names, "typing_extensions"}
-        assert others <= {"numpy", "pandas", "pyarrow", "tqdm", "scipy", "sklearn"}
 
 
 def test_the_same_secret_makes_the_same_competition(secret: Path, tmp_path: Path) -> None:
@@ -337,15 +313,11 @@ def test_a_bundle_of_ones_own_answers(simulated_kit: Path, tmp_path: Path) -> No
     own = simulated_kit / "data/train_data" / layout.TRAIN_TASK_3_4
     flags = ("--answers", own, "--min_answers", 0, "--tasks", 1, 2, 4)
     bundle = make_bundles(tmp_path, *flags)
-    private = bundle.with_name("bundle_private")
     data_page = (bundle / "pages/data.md").read_text()
-    assert "Task 4 has the same questions" in data_page and "of their own" not in data_page
-    assert "metadata/" not in data_page
-    assert "of real students" in (bundle / "pages/overview.md").read_text()
-    assert (private / "organiser/students.csv").is_file()
-    assert not list(bundle.rglob("task_3_p*")) and not (bundle / "organiser").exists()
+    assert "Task 4 has the same questions" in data_page and "metadata/" not in data_page
+    assert (tmp_path / "bundle_private/organiser/students.csv").is_file()
     shutil.unpack_archive(bundle / PUBLIC, tmp_path / "public")
-    assert not list((tmp_path / "public").rglob("organiser"))
+    assert not [*bundle.rglob("organiser"), *(tmp_path / "public").rglob("organiser")]
     right = submission_for(tmp_path / "public/submission_templates", 1)
     team = write_zip(tmp_path / "team.zip", right)
     said = succeeds([PLAY, bundle.with_name("bundle.zip"), team, "--output_dir", tmp_path])
@@ -365,13 +337,11 @@ def test_a_bundle_of_ones_own_answers(simulated_kit: Path, tmp_path: Path) -> No
         (["--seed", SECRET, "--official", "{tmp}"], "--seed: is for simulated answers and splits"),
         (["--official", "{tmp}", "--tasks", "1"], "test_public_answers_task_1.csv: file not found"),
         (["--official", "{tmp}"], "fetches them, `python data/generate_sample.py` simulates some"),
-        (["--answers", "{tmp}/none.csv"], "none.csv: file not found"),
         (["--min_answers", "9"], "--min_answers: is for answers of your own"),
         (["--contact", "me"], "--contact: is 'me', expected an address such as name@example.org"),
         (["--start", "2027-01-01", "--end", "2027-01-05"], "--end: is 2027-01-05, expected"),
         (["--final_days", "99999999999"], "with 99999999999 private days, expected an end"),
         (["--title", "two\nlines"], "--title: is 'two\\nlines', expected one line of 1 to 255"),
-        (["--title", " "], "--title: is ' ', expected one line of 1 to 255 characters"),
         (["--output", "{tmp}/bundle.tar"], "expected the name of a zip"),
     ],
 )
