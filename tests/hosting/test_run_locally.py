@@ -89,21 +89,16 @@ score(0.5, mask_0=0.25)
         ("pass", "", worker.NO_SCORES),
         ("sys.exit('error: row 3 is missing')", "", "row 3 is missing"),
         ("raise ValueError('at ' + str(given))", "", "ValueError: at /app/input"),
-        ("print('warned', file=sys.stderr)", "", "warned"),
-        ("(written / 'scores.json').write_text('{}')", "", worker.NO_SCORES),
         ("fail", "", "the entry failed"),
         # The platform would run the submission itself.
         ("score(1)", "metadata.yaml", "holds metadata.yaml, which the platform takes for that of"),
-        ("score(1)", "metadata", "holds metadata, which the platform takes for that of a"),
     ],
 )
 def test_without_valid_scores_a_submission_fails(
     bundle: Bundle, tmp_path: Path, source: str, beside: str, expected: str
 ) -> None:
     result = play(bundle, tmp_path / "a.zip", source, beside, task=2 if source == "fail" else 0)
-    assert result.scores == {}
-    assert expected in result.fault
-    assert str(tmp_path) not in result.fault
+    assert result.scores == {} and expected in result.fault
     if source == "fail":  # What went wrong first is the reason.
         lines = ("error: the entry failed", "error: no file of the task in the zip")
         assert (result.fault, result.output) == (expected, lines)
@@ -135,13 +130,6 @@ score(0.9)
     assert ends(int(where.read_text()))
 
 
-def test_a_command_that_is_not_there(folder: Path, tmp_path: Path) -> None:
-    own = Path(shutil.copytree(folder, tmp_path / "own"))
-    (own / "scoring_program/metadata.yaml").write_text("command: no_such_program /app/input")
-    fault = play(read_bundle(own, tmp_path / "read"), tmp_path / "a.zip", "score(1)").fault
-    assert fault.startswith("the command 'no_such_program /app/input' cannot be run (No such")
-
-
 # ---- The command line --------------------------------------------------------------------------
 
 
@@ -157,19 +145,12 @@ def test_one_submission_is_scored_on_its_tasks(folder: Path, tmp_path: Path) -> 
     assert pages == ["detailed_results_task_1_public.html", "detailed_results_task_2_public.html"]
     flags = ("--phase", "PRIVATE", "--tasks", 2, "--output_dir", out)
     said = succeeds([SCRIPT, folder, path, *flags])
-    assert "Task 2, private: scored" in said
-    assert "Task 1" not in said
-
-
-def test_a_bundle_alone_is_checked(folder: Path) -> None:
-    assert succeeds([SCRIPT, folder]).splitlines() == [
-        "Toy challenge",
-        "Public: from 2026-10-01 00:00:00 to 2026-10-31 23:59:59, 600 s; "
-        "Task 1, public; Task 2, public; Task 4, public",
-        "Private: from 2026-11-01 00:00:00 to 2026-12-01 23:59:59, 600 s; "
-        "Task 1, private; Task 2, private; Task 4, private",
-        "Leaderboard: Score, Standard error, Mask 0, Mask 1",
-    ]
+    assert "Task 2, private: scored" in said and "Task 1" not in said
+    # Of a bundle alone is said what it holds.
+    _, public, _, columns = succeeds([SCRIPT, folder]).splitlines()
+    tasks = "Task 1, public; Task 2, public; Task 4, public"
+    assert public == f"Public: from 2026-10-01 00:00:00 to 2026-10-31 23:59:59, 600 s; {tasks}"
+    assert columns == "Leaderboard: Score, Standard error, Mask 0, Mask 1"
 
 
 @pytest.mark.parametrize(
@@ -180,7 +161,6 @@ def test_a_bundle_alone_is_checked(folder: Path) -> None:
         ("{b} {z} --phase both", "--watch, --site and --phase both: are for --submissions DIR"),
         ("{b} {z} --tasks 3", "--tasks 3: the phase has no such task, expected Task 1"),
         ("{b} {z} --private {d}/none.zip", "none.zip: file not found"),
-        ("{b} {d}/none.zip", "none.zip: file not found"),
         ("{b} --submissions {d}/none", "none: not found, expected a folder"),
         ("{b} --submissions {b}/pages", "pages: holds no submission, expected TEAM.zip"),
     ],
@@ -218,9 +198,7 @@ def test_a_class_has_its_leaderboard_and_nothing_is_scored_twice(
 
     second, fails = "submission_task_2.csv", "sys.exit('error: row 3 is <i>')"
     toy_bundle.write_zip(handed_in / "bob/first.zip", {FIRST: fails}, 1e9 + 60)
-    assert score().returncode == 2
-    names = "task,phase,rank,team,score,standard_error,mask_0,mask_1,submissions,time,file\n"
-    assert (out / "leaderboard.csv").read_text() == names
+    assert score().returncode == 2 and rows(out) == []
     assert "No submission was scored." in read_page((out / "leaderboard.html").read_text()).text
     # The platform keeps ten decimal places.
     submit("ann.zip", 1, "0.7 + 1e-12")
@@ -231,9 +209,8 @@ def test_a_class_has_its_leaderboard_and_nothing_is_scored_twice(
     submit("ida.zip", 4, "0.7, standard_error=0.1")
     score()
     toy_bundle.write_zip(handed_in / "hal.zip", {FIRST: fails, second: fails}, 1e9 + 80)
-    for time_submitted, name in ((1e9 + 40, "eve.zip"), (1e9, "gus.zip")):
-        (handed_in / name).write_bytes(b"PK")
-        os.utime(handed_in / name, (time_submitted, time_submitted))
+    (handed_in / "gus.zip").write_bytes(b"PK")
+    os.utime(handed_in / "gus.zip", (1e9, 1e9))
     for name in ("notes.txt", "._ann.zip"):
         (handed_in / name).touch()
     done = score()
@@ -241,13 +218,12 @@ def test_a_class_has_its_leaderboard_and_nothing_is_scored_twice(
     # In the order of their times.
     assert done.stderr.splitlines() == [
         "error: gus.zip: is not a zip file, or is cut off",
-        "error: eve.zip: is not a zip file, or is cut off",
         "error: bob/first.zip: Task 1, public: row 3 is <i>",
         "error: hal.zip: Task 1, public: row 3 is <i>",
         "error: hal.zip: Task 2, public: row 3 is <i>",
     ]
     assert "note: notes.txt is no zip, and is left out" in done.stdout
-    assert "11 results: 6 scored, 5 failed; 6 of them reused" in done.stdout
+    assert "10 results: 6 scored, 4 failed; 6 of them reused" in done.stdout
     assert "   2  bob       0.7000 ± 0.2000\n   3  cid & co  0.7000\n" in done.stdout
     assert mark.read_text() == "......"
     # To the last digit.
@@ -258,30 +234,25 @@ def test_a_class_has_its_leaderboard_and_nothing_is_scored_twice(
     }  # fmt: skip
     details = [f"details/{path.name}" for path in (out / "details").iterdir()]
     page = read_page((out / "leaderboard.html").read_text(), details)
-    assert "Public phase: 10 submissions of 7 teams; written " in page.text
-    first, second_task, masks, failed = page.tables
-    assert (first.heading, second_task.heading) == ("Task 1, public", "Task 2, public")
-    assert first.columns[2:4] == ["Score", "submissions"]
+    assert "Public phase: 9 submissions of 6 teams; written " in page.text
+    first, _, masks, failed = page.tables
+    assert (first.heading, first.columns[2:4]) == ("Task 1, public", ["Score", "submissions"])
     assert first.rows == [
         ["1", "ida", "0.7000 ± 0.1000", "1", "2001-09-09 01:50", "page"],
         ["2", "bob", "0.7000 ± 0.2000", "1", "2001-09-09 01:49", "page"],
         ["3", "cid & co", "0.7000", "2", "2001-09-09 01:46", "page"],
         ["4", "ann", "0.7000", "1", "2001-09-09 01:47", "page"],
     ]
-    assert masks.heading == "Mask 0 to Mask 1" and "0.333" in page.folded
-    assert masks.columns == ["team", "Mask 0", "Mask 1"]
+    assert (masks.heading, masks.columns) == ("Mask 0 to Mask 1", ["team", "Mask 0", "Mask 1"])
     assert masks.rows == [["ann", "0.333", "0.125"]]
     # What failed alike on several tasks is there once.
-    assert [row[:2] + row[3:] for row in failed.rows[2:]] == [
+    assert [row[:2] + row[3:] for row in failed.rows[1:]] == [
         ["bob/first.zip", "Task 1, public", "row 3 is <i>"],
         ["hal.zip", "Task 1, public; Task 2, public", "row 3 is <i>"],
     ]
-    # One chart: a single team needs none. There is room in it for the 95 % interval, from 0.308.
+    # One chart: a single team needs none.
     (chart,) = page.charts
     assert chart.titles == [f"{team}: 0.7000" for team in ("ida", "bob", "cid & co", "ann")]
-    dots = [style for style in chart.styles if style.startswith("fill: ") and "none" not in style]
-    assert ["--accent" in style for style in dots] == [True, False, False, False]
-    assert 0.2 <= min(float(text) for text in chart.texts if text[1:2] == ".") <= 0.4
     # The pages of the best of four teams, and of one in another task.
     links = [link for link in page.references if link.startswith("details/")]
     values = [(out / link).read_text() for link in links]
@@ -289,29 +260,26 @@ def test_a_class_has_its_leaderboard_and_nothing_is_scored_twice(
 
     # The next day one more. What failed is tried again: it may have been the machine.
     submit("fay.zip", 9, 0.9)
-    assert "12 results: 7 scored, 5 failed; 6 of them reused" in score().stdout
+    assert "11 results: 7 scored, 4 failed; 6 of them reused" in score().stdout
     places = [(row["team"], row["score"]) for row in rows(out)]
     assert places[:2] == [("fay", "0.9"), ("ida", "0.7")] and len(places) == 6
     # Of what is for the other task only, nothing is said.
     done = score("--tasks", 2, output=tmp_path / "task_2")
-    assert "bob" not in done.stderr and len(done.stderr.splitlines()) == 3
+    assert "bob" not in done.stderr and len(done.stderr.splitlines()) == 2
     assert [row["team"] for row in rows(tmp_path / "task_2")] == ["ann"]
     # Neither another phase nor another bundle takes over what was scored.
     assert "0 of them reused" in score("--tasks", 2, "--phase", "private").stdout
-    assert rows(out)[0]["phase"] == "Private"
     changed = Path(shutil.copytree(folder, tmp_path / "changed"))
     (changed / "public_data.zip").write_text("another")
     assert "0 of them reused" in score("--tasks", 2, bundle=changed).stdout
 
-    # A run that was stopped left a line cut off; with lines that are none, and a page that is gone.
+    # A run that was stopped left a line cut off; with a line that is none, and a page that is gone.
     score(output=tmp_path / "again")
     records = tmp_path / "again/leaderboard_results.jsonl"
     lines = [line for line in records.read_text().splitlines() if not json.loads(line)["fault"]]
-    first, second, third, *others = lines
-    (records.parent / json.loads(first)["details"]).unlink()
-    wrong = json.dumps(json.loads(second) | {"scores": {"score": "high"}})
-    records.write_text("\n".join([first, "[]", wrong, *others, third[:30]]))
-    assert "4 of them reused" in score(output=records.parent).stdout
+    (records.parent / json.loads(lines[0])["details"]).unlink()
+    records.write_text("\n".join(["[]", *lines[:-1], lines[-1][:30]]))
+    assert "5 of them reused" in score(output=records.parent).stdout
 
 
 def test_a_whole_event_from_a_folder(
@@ -340,31 +308,28 @@ def test_a_whole_event_from_a_folder(
         return None
 
     monkeypatch.setattr(time, "sleep", wait)
-    flags = ["--submissions", handed_in, "--output_dir", out, "--site", site]
-    done = run([SCRIPT, folder, *flags, "--phase", "both", "--watch", 60])
+    command = [SCRIPT, folder, "--submissions", handed_in, "--site", site, "--phase"]
+    done = run([*command, "both", "--output_dir", out, "--watch", 60])
     assert (done.returncode, done.stderr) == (130, "stopped\n")
     # Nothing on the first day, nothing new on the third.
     assert days == [0, 2, 2, 3] and done.stdout.count("results: ") == 4
-    assert "5 reused" not in done.stdout and "4 results: 4 scored, 0 failed; 3 of" in done.stdout
+    assert "4 results: 4 scored, 0 failed; 3 of them reused" in done.stdout
     # The phase takes two of a team, the last ones; no cell is a formula.
     assert "note: 1 earlier submissions are left out: the phase takes 2 of a team" in done.stdout
-    private = rows(tmp_path / "out_private")
-    for board, phase in ((rows(out), "Public"), (private, "Private")):
-        shown = [(row["team"], row["file"], row["score"], row["phase"]) for row in board]
+    for place, phase in ((out, "Public"), (tmp_path / "out_private", "Private")):
+        shown = [(row["team"], row["file"], row["score"], row["phase"]) for row in rows(place)]
         assert shown == [("'=ann", "'=ann.zip", "0.6", phase), ("bob", "bob/1.zip", "0.5", phase),
                          ("cid", "cid.zip", "0.3", phase)]  # fmt: skip
     # The private phase is published when it is asked for by itself.
     published = [path.name for path in site.rglob("*")]
     assert "leaderboard_public.html" in published and not any("private" in p for p in published)
-    flags = ["--submissions", handed_in, "--phase", "private", "--site", site]
-    assert run([SCRIPT, folder, *flags, "--output_dir", tmp_path / "final"]).returncode == 0
+    succeeds([*command, "private", "--output_dir", tmp_path / "final"])
     # Every link of the site leads to one of its files.
     for name in ("index.html", "terms.html", "leaderboard_public.html", "leaderboard_private.html"):
         page = Page((site / name).read_text())
         links = [link for link in page.references if not link.startswith(("#", "data:"))]
         assert links and all((site / link).is_file() for link in links)
-    page = read_page((site / "index.html").read_text(), [path.name for path in site.iterdir()])
+    page = Page((site / "index.html").read_text())
     assert page.headings[:2] == ["Toy challenge", "Toy challenge"]
-    assert "Text with code & strong words. one two" in " ".join(page.text.split())
+    assert "Text with code & strong words. one two" in page.text
     assert (page.tables[0].columns, page.tables[0].rows) == (["file", "holds"], [["a", "b"]])
-    assert "<pre>    python a.py</pre>" in (site / "index.html").read_text()
