@@ -15,7 +15,6 @@ from conftest import succeeds
 
 # Which file each task's scoring program reads.
 SCORED = {1: "submission_task_1.csv", 2: "submission_task_2.csv", 4: "played"}
-COMMAND = "python3 /app/program/score.py /app/input /app/output"
 # Runs the submission itself, with `given` and `written` for the folders: a test may try anything.
 SCORE = """\
 import json, pathlib, sys
@@ -56,8 +55,8 @@ words.
 """
 
 
-def write_folder(folder: Path, **changes: object) -> Path:
-    """Write the toy as a folder, with other values of some keys of competition.yaml."""
+def write_folder(folder: Path) -> Path:
+    """Write the toy as a folder."""
     days = {
         "public": (date(2026, 10, 1), date(2026, 10, 31)),
         "private": (date(2026, 11, 1), date(2026, 12, 1)),
@@ -69,19 +68,20 @@ def write_folder(folder: Path, **changes: object) -> Path:
     for k in (0, 1):
         mask = {"key": f"mask_{k}", "title": f"Mask {k}", "sorting": "desc", "precision": 3}
         described["leaderboards"][0]["columns"].append(mask)
-    command = "python3 /app/program/ingest.py /app/input_data /app/ingested_program /app/output"
+    scores = "python3 /app/program/score.py /app/input /app/output"
+    ingests = "python3 /app/program/ingest.py /app/input_data /app/ingested_program /app/output"
     texts = {
         "pages/overview.md": OVERVIEW,
         "pages/terms.md": "Terms",
-        "scoring_program/metadata.yaml": f"command: {COMMAND}",
+        "scoring_program/metadata.yaml": f"command: {scores}",
         "scoring_program/score.py": SCORE,
         "input_data/task_4/students.csv": "UserId",
         "public_data.zip": "",
         "starting_kit.zip": "",
-        "competition.yaml": yaml.safe_dump({**described, **changes}),
+        "competition.yaml": yaml.safe_dump(described),
     }
     for phase in layout.PHASES:
-        texts[f"ingestion_program/{phase}/metadata.yaml"] = f"command: {command}"
+        texts[f"ingestion_program/{phase}/metadata.yaml"] = f"command: {ingests}"
         texts[f"ingestion_program/{phase}/ingest.py"] = INGEST
         for task, name in SCORED.items():
             texts[f"reference_data/task_{task}_{phase}/file.txt"] = name

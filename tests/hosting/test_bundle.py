@@ -23,55 +23,36 @@ def fault_of(path: Path, folder: Path) -> str:
     return text.removeprefix(str(path))
 
 
-@pytest.mark.parametrize(
-    ("data", "expected"),
-    [
-        (b"title: [a\n", "expected what hosting/make_bundle.py writes (ParserError: "),
-        (b"start: 2026-02-30", "(ValueError: day is out of range"),
-        (b"a: " + b"[" * 5_000, "(RecursionError: "),
-        (b"a: !!python/object/apply:os.getcwd []", "(ConstructorError: "),
-        (b"- version: 2", "(TypeError: "),
-        (b"title: x", "(KeyError: 'tasks')"),
-    ],
-)
-def test_what_the_kit_did_not_write_is_refused(data: bytes, expected: str, tmp_path: Path) -> None:
-    folder = write_folder(tmp_path / "own")
-    (folder / YAML).write_bytes(data)
-    assert expected in fault_of(folder, tmp_path / "read")
-
-
 def test_a_bundle_is_a_zip_of_what_the_folder_holds(tmp_path: Path) -> None:
-    whole = write_folder(tmp_path / "whole")
-    path = Path(shutil.make_archive(str(tmp_path / "bundle"), "zip", whole))
+    folder = write_folder(tmp_path / "own")
+    path = Path(shutil.make_archive(str(tmp_path / "bundle"), "zip", folder))
     bundle = read_bundle(path, tmp_path / "here")
     assert (bundle.title, bundle.folder) == ("Toy challenge", tmp_path / "here")
     content = bytearray(path.read_bytes())
     content[content.index(b"pages/overview.md") + 30] ^= 1
     path.write_bytes(content)
     assert "is a damaged zip file" in fault_of(path, tmp_path / "a")
-    shutil.copytree(whole, tmp_path / "more/bundle")
+    shutil.copytree(folder, tmp_path / "more/bundle")
     path = Path(shutil.make_archive(str(tmp_path / "bundle"), "zip", tmp_path / "more"))
     fault = fault_of(path, tmp_path / "b")
     assert f"holds no {YAML} at the top level, it lies in bundle/{YAML}" in fault
-    without = write_folder(tmp_path / "without", terms="a.md")
-    assert fault_of(without, tmp_path / "c") == f"/{YAML}: file a.md is not in the bundle"
+    (folder / "pages/terms.md").unlink()
+    assert fault_of(folder, tmp_path / "c") == f"/{YAML}: file pages/terms.md is not in the bundle"
+    for text, expected in (
+        ("title: [a\n", "expected what hosting/make_bundle.py writes (ParserError: "),
+        ("a: !!python/object/apply:os.getcwd []", "(ConstructorError: "),
+        ("title: x", "(KeyError: 'tasks')"),
+    ):
+        (folder / YAML).write_text(text)
+        assert expected in fault_of(folder, tmp_path / "c")
 
 
-@pytest.mark.parametrize(
-    ("name", "fault"),
-    [
-        *((name, "which leads out of its folder") for name in ("/a", "b/../../a", "..\\a", "C:/a")),
-        *((name, "cannot be unpacked") for name in ("good/a", "x" * 300)),
-    ],
-)
-def test_no_member_leads_out_of_the_folder_or_has_a_name_that_cannot_be_written(
-    name: str, fault: str, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("name", ["/a", "b/../../a", "..\\a", "C:/a"])
+def test_no_member_leads_out_of_the_folder(name: str, tmp_path: Path) -> None:
     path = write_zip(tmp_path / "a.zip", {"good": "x", name: "y"})
-    with pytest.raises(InputError, match=fault):
+    with pytest.raises(InputError, match="which leads out of its folder"):
         zips.unpack(path, tmp_path / "out", 100)
-    assert not (tmp_path / "a").exists()
-    assert (tmp_path / "out").exists() == (fault == "cannot be unpacked")
+    assert not (tmp_path / "a").exists() and not (tmp_path / "out").exists()
 
 
 def test_a_zip_bomb_is_not_unpacked(tmp_path: Path) -> None:
