@@ -29,9 +29,8 @@ def test_all_ways_to_name_a_score_say_the_same(compare: Says) -> None:
     ways = [
         "1 2",
         "task_1/sample_model_majority.py matrix_factorization",
-        "1_majority.csv 1_matrix_factorization.csv",
         "task_1/sample_model_majority.py 1_matrix_factorization.csv",
-        "1 matrix_factorization --phase local",
+        "1_majority.csv matrix_factorization --phase local",
     ]
     (found,) = {compare(words).partition("task 1, local split")[2] for words in ways}
     figures = re.search(r"B is better by (\S+) \(95 % interval (\S+) to (\S+)\)", found)
@@ -40,20 +39,16 @@ def test_all_ways_to_name_a_score_say_the_same(compare: Says) -> None:
     assert 0 < low < better < high < 0.2
     assert figures[0].replace("B", "A", 1) in " ".join(compare("2 1").split())
     assert re.match(r".*: [\d,]+ answers of [\d,]+ students\n", found)
-    assert "bootstrap, the students drawn again 2,000 times" in found
     assert "McNemar's exact test: p < 0.0001" in found
-    assert " ".join(found.split()).endswith("are not: trust the interval")
-    assert max(map(len, found.splitlines())) <= 80
 
 
 def test_the_scores_are_those_of_the_evaluation(scored_kit: Path, compare: Says) -> None:
     lines = (scored_kit / "data/test_output/results.jsonl").read_text().splitlines()
     listed = compare().splitlines()
-    assert len(listed) == len(lines) == 7
+    assert len(listed) == len(lines) == 7 and compare("--phase public").count("\n") == 3
     for number, (line, shown) in enumerate(zip(map(json.loads, lines), listed, strict=True), 1):
         assert shown.split()[:2] == [str(number), f"{line['score']:.4f}"]
         assert compare(f"{number} {number}").startswith(f"A  {line['score']:.4f}  ")
-    assert compare("--phase public").count("\n") == 3
 
 
 def test_scores_of_one_test_set_are_compared(compare: Says) -> None:
@@ -63,7 +58,6 @@ def test_scores_of_one_test_set_are_compared(compare: Says) -> None:
         ("task_1/sample_model_majority.py 4", "task 1, public test"),
         ("submissions/submission_task_1.zip 4 --phase public", r"be told: B - A = 0\.0000"),
         ("task_4/numpy numpy", "(?s)targets may not be asked.* targets of "),
-        ("submissions/submission_task_3.csv entropy", r"be told: B - A = 0\.0000"),
         ("submissions/submission_task_3.zip entropy", r"be told: B - A = 0\.0000"),
     ):
         assert re.search(expected, compare(words)), words
@@ -86,15 +80,11 @@ def test_task_3_draws_pairs_and_says_that_they_are_few(compare: Says) -> None:
         ("1", "1 scores to compare, expected two, A and B"),
         ("1 3", "1 is of task 1 and 3 of task 2, expected two scores of one task"),
         ("2 4", r"2 was scored on .* answers of .* \(local split, .*two different test sets"),
-        ("1 8", "8: data/test_output/results.jsonl has 7 scores, expected a number up to"),
-        ("1 0", "0: data/test_output/results.jsonl has 7 scores"),
+        ("1 0", "0: data/test_output/results.jsonl has 7 scores, expected a number up to"),
         ("1 2 --phase public", "1: is of phase local, expected one of phase public"),
         ("majority 2", r"'majority' may be any of these: \d \(majority, task 1\), \d \(maj"),
         ("nothing 2", "'nothing': is no file and no model in"),
-        ("task_1/local_evaluation.py 2", "has no score in data/test_output/results.jsonl"),
         ("task_4/pytorch 7 --phase public", "task_4/pytorch: has no score of phase"),
-        ("1_majority.csv gone.csv", "gone.csv: file not found"),
-        ("1_majority.csv 2_majority.csv", "1_majority.csv is of task 1 and 2_majority.csv of"),
         ("data/test_input/valid_task_1_2.csv 1", "expected a submission, with exactly one"),
         ("1_majority.csv 4 --phase public", "pairs are missing"),
         ("1_majority.csv 1 --phase cross-validation", "expected another --phase"),
@@ -106,29 +96,20 @@ def test_what_cannot_be_compared(scored_kit: Path, words: str, expected: str) ->
     assert re.search(expected, line)
 
 
-@pytest.mark.parametrize(
-    ("word", "expected"),
-    [
+def test_outcomes_that_are_not_there(tmp_path: Path) -> None:
+    related = replace(RESULT, task="student_response", phase="", metric_name="macro F1")
+    half = outcomes.write(tmp_path / "outcomes", kept([0, 1], [1, 2]))
+    swapped = replace(RESULT, model="swapped", outcomes=half)
+    gone = replace(RESULT, model="gone", outcomes="0" * 16)
+    path = write_record(tmp_path / "results.jsonl", RESULT, related, gone, swapped)
+    for word, expected in (
         # Of this name are a score of task 1 and one of a related challenge.
         ("majority", "local split.*, expected a later score: score it again"),
         ("2", "is scored in Student response, expected scores of"),
-        ("word_svm", "is scored in Student response, expected scores of"),
         ("gone", ".npz: file not found"),
-        (
-            "swapped",
-            r"\.npz: its outcomes score 0\.5000, and the line of .*jsonl that names it, "
-            r"'swapped', 0\.6000: they do not belong together",
-        ),
-    ],
-)
-def test_outcomes_that_are_not_there(tmp_path: Path, word: str, expected: str) -> None:
-    related = replace(RESULT, task="student_response", phase="", metric_name="macro F1")
-    gone = replace(RESULT, model="gone", outcomes="0" * 16)
-    half = outcomes.write(tmp_path / "outcomes", kept([0, 1], [1, 2]))
-    swapped = replace(RESULT, model="swapped", outcomes=half)
-    results = [RESULT, related, replace(related, model="word_svm"), gone, swapped]
-    path = write_record(tmp_path / "results.jsonl", *results)
-    assert re.search(expected, fails([*COMPARE, word, word, "--results", path]))
+        ("swapped", r"\.npz: its outcomes score 0\.5000, and the line of .*jsonl .* 0\.6000: they"),
+    ):
+        assert re.search(expected, fails([*COMPARE, word, word, "--results", path]))
 
 
 def kept(right: Any, student: Any, part: Any = None, question: Any = None) -> Outcomes:
@@ -144,7 +125,6 @@ def test_mcnemar_by_hand() -> None:
     b = kept([0, 1, 1, 1, 1, 1, 1, 0], [1] * 8)
     verdict, mcnemar = describe(1, a, b)
     assert "p = 0.2188; only A is right on 1 answers, only B on 5" in mcnemar
-    assert mcnemar.endswith("takes all answers for independent, which those of one student are not")
     assert "p = 1.0000" in describe(1, a, a)[1]
     # One student tells nothing about students.
     assert verdict.startswith("no difference can be told: B - A = 0.5000 (no interval: a single")

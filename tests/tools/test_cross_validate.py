@@ -6,21 +6,19 @@ import statistics
 import tempfile
 from pathlib import Path
 
-from common import layout
 from common.adaptive.entry_files import ENTRY_FILE
 from common.evaluation import outcomes
 from common.evaluation.record import read_results
-from tools import script_runs
 
 import pytest
-from conftest import Write, fails, succeeds
+from conftest import fails, succeeds
 from recorded import made_by
 
 VALIDATE = ["-m", "tools.cross_validate"]
 TRAIN = "data/train_data/train_task_1_2.csv"
 RECORD = "data/test_output/results.jsonl"
 # An entry that starts in no time, as it imports nothing of the kit: always the same prediction. It
-# knows none of the answers that it predicts; the second of its runs takes the largest memory.
+# knows none of the answers that it predicts.
 ENTRY = """
 import csv, json, sys
 from hashlib import sha256
@@ -35,11 +33,8 @@ assert (flags["--metadata_dir"], flags.get("--dimensions")) == ({metadata!r}, {f
 lines = ["UserId,QuestionId,{column}", *(pair + ",{value}" for pair in asked)]
 text = "\\n".join(lines).encode()
 (folder / "submission_task_{task}.csv").write_bytes(text)
-count = Path(__file__).with_suffix(".count")
-count.open("a").write(".")
-n = count.stat().st_size
 files = dict(it=dict(bytes=len(text), sha256=sha256(text).hexdigest()))
-origin = dict(script="x.py", options=dict(), seconds=n, memory=1000 - abs(n - 2), files=files)
+origin = dict(script="x.py", options=dict(), seconds=3, memory=1000, files=files)
 (folder / "submission_task_{task}.json").write_text(json.dumps(origin))
 """
 
@@ -54,10 +49,9 @@ def always(kit: Path, task: int, value: int, flag: str | None = None) -> str:
 
 
 def files_of(kit: Path) -> set[str]:
-    """Return the files that are no caches, outcomes or counts of entries."""
-    paths = (path for path in kit.rglob("*") if path.is_file() and path.suffix != ".count")
-    passed_over = {"__pycache__", "outcomes"}
-    return {str(path.relative_to(kit)) for path in paths if not passed_over & {*path.parts}}
+    """Return the files that are no caches or outcomes."""
+    paths = (path.relative_to(kit) for path in kit.rglob("*") if path.is_file())
+    return {str(path) for path in paths if not {"__pycache__", "outcomes"} & {*path.parts}}
 
 
 def test_scripts_and_packages_on_every_fold(
@@ -69,12 +63,12 @@ def test_scripts_and_packages_on_every_fold(
     one, zero, two = (always(tiny_kit, *word) for word in ((1, 1), (1, 0), (2, 2, "2")))
     before = files_of(tiny_kit)
     repeated, numpy_rules = "2 folds, 2 repeats, seed 3", "targets may be asked, unobserved = -1"
-    # What is run; model, rules, command, seed, mean of the times and largest memory recorded.
+    # What is run; model, rules, command, seed, seconds and memory recorded.
     for words, *expected in (
         (one, "always_1", "5 folds, seed 0", one, None, 3, 1000),
         (zero, "always_0", "5 folds, seed 0", zero, None, 3, 1000),
         (f"{two} --folds 2 --repeats 2 --seed 3 -- --dimensions 2 --seed 5",
-         "always_2", repeated, f"{two} --dimensions 2 --seed 5", 5, 2.5, 1000),
+         "always_2", repeated, f"{two} --dimensions 2 --seed 5", 5, 3, 1000),
         (f"{one} --folds 2 --metadata_dir {tiny_kit}/data/metadata",
          "always_1", "2 folds, seed 0, metadata of data/metadata", one),
         ("task_4/numpy --folds 2 --targets_queryable",
@@ -88,12 +82,9 @@ def test_scripts_and_packages_on_every_fold(
         assert found[: len(expected)] == expected
         assert line.command == f"python -m tools.cross_validate {words}"
         assert (line.phase, line.simulated) == ("cross-validation", True)
-        assert (line.seconds or 0) > 0
         scores = list(line.parts.values())
         assert line.score == pytest.approx(statistics.fmean(scores))
         assert f"score {line.score:.4f} ± {statistics.stdev(scores):.4f}" in printed
-        for title, score in line.parts.items():
-            assert f"\n{title}: {score:.4f}\n" in f"\n{printed}"
     assert list(lines[0].parts) == [f"fold {k}" for k in range(1, 6)]
     assert list(lines[2].parts) == [f"repeat {r}, fold {k}" for r in (1, 2) for k in (1, 2)]
     # Each repeat deals again.
@@ -140,15 +131,13 @@ def faulty_kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) ->
         ("task_1/sample_model_majority.py -- --nonsense 1", "unrecognized arguments: --nons"),
         *(
             (f"task_1/my_gap.py -- --dimensions 2 {flag}", f"^'{flag}' after --: says w")
-            for flag in ("--input_dir", "--train_data=train_task_1_2.csv", "--train", "--local")
+            for flag in ("--train_data=train_task_1_2.csv", "--train", "--local")
         ),
         ("task_4/my_fault -- --more_train_data valid_task_4.csv", "^'--more_train_data' after --"),
         ("task_1/my_gap.py --metadata_dir gone", "gone: not found, expected a folder of metadata"),
         ("task_1/my_fault.py --unobserved 0", "expected no flags of task 4"),
-        ("task_1/gone.py", "task_1/gone.py: file not found"),
         ("task_1", "task_1/train_model.py: file not found"),
         ("task_3/sample_model_random.py", "is no script in task_1/ or task_2/"),
-        ("task_4/numpy --train_data gone.csv", "gone.csv: file not found"),
         ("task_4/numpy --folds 500000", "--folds is 500000, expected a whole number"),
         ("task_4/my_breach", "my_breach: fold 1: IsTarget, round 1, select_questions: student 0"),
         ("task_4/my_fault", "^task_4/my_fault/train_model.py: ended with .* on fold 1: the end$"),
@@ -158,16 +147,3 @@ def test_what_cannot_be_cross_validated(faulty_kit: Path, words: str, expected: 
     line = fails([*VALIDATE, *words.split()], kit=faulty_kit, cwd=faulty_kit)
     assert re.search(expected, line)
     assert not (faulty_kit / "data/test_output").exists()
-
-
-def test_no_metadata_are_named_that_are_not_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(layout, "METADATA_DIR", tmp_path / "none")
-    assert script_runs.metadata_of(layout.TRAIN_DIR / "a.csv") is None
-
-
-def test_a_script_that_reads_metadata_is_known_by_its_text(write: Write) -> None:
-    """Whatever its encoding; those of the kit are tried in test_help.py."""
-    text = "# coding: latin-1\nname = 'é'  # --metadata_dir\n".encode("latin-1")
-    assert script_runs.reads_metadata(write("idea.py", text))
