@@ -57,10 +57,8 @@ words.
 
 def write_folder(folder: Path) -> Path:
     """Write the toy as a folder."""
-    days = {
-        "public": (date(2026, 10, 1), date(2026, 10, 31)),
-        "private": (date(2026, 11, 1), date(2026, 12, 1)),
-    }
+    first, last = (date(2026, 10, 1), date(2026, 10, 31)), (date(2026, 11, 1), date(2026, 12, 1))
+    days = {"public": first, "private": last}
     described = yaml.safe_load(describe(Plan((*SCORED,), "Toy challenge", days, "own", "", False)))
     described["pages"] = described["pages"][:1]
     for phase in described["phases"]:

@@ -61,11 +61,3 @@ def test_a_zip_bomb_is_not_unpacked(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"unpacks to 1,000,001 bytes, expected at most 1,000,000"):
         zips.unpack(path, tmp_path / "out", 1_000_000)
     assert not (tmp_path / "out").exists()
-    # One that states less than it holds.
-    data = bytearray(path.read_bytes())
-    for start in (22, data.rindex(b"PK\x01\x02") + 24):
-        data[start : start + 4] = (100).to_bytes(4, "little")
-    path.write_bytes(data)
-    with pytest.raises(InputError, match="is a damaged zip file"):
-        zips.unpack(path, tmp_path / "out", 1_000_000)
-    assert sum(file.stat().st_size for file in (tmp_path / "out").iterdir()) <= 100

@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import tempfile
 import zipfile
-from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 
@@ -31,6 +30,7 @@ from toy_bundle import entry, make_bundles, submission_for, write_zip
 SECRET = " ".join(["nobody", "will", "ever", "guess", "it"])
 PUBLIC = competition.PUBLIC_DATA
 PLAY = "hosting/run_locally.py"
+PAIR = ["UserId", "QuestionId"]
 
 
 @pytest.fixture(scope="module")
@@ -188,25 +188,13 @@ def test_no_seed_marker_or_answers_are_among_them(
     assert given[f"{PUBLIC}/{name}"] != (simulated_kit / "data" / name).read_bytes()
 
 
-PAIR = ["UserId", "QuestionId"]
-
-
-def tables_in(content: bytes, name: str) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Return the tables in a file, or in the files of a zip, with their names."""
-    if name.endswith(".zip"):
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            for member in archive.namelist():
-                yield from tables_in(archive.read(member), member)
-    elif name.endswith(".csv"):
-        yield name, pd.read_csv(io.BytesIO(content))
-
-
-def test_what_is_uploaded_holds_no_private_answer(secret: Path) -> None:
+def test_what_is_uploaded_holds_no_private_answer(secret: Path, given: dict[str, bytes]) -> None:
     """Of no pair a value, of no examined student a row, of no judgement the questions."""
-    archive = secret.with_name("bundle.zip").read_bytes()
-    tables = [*tables_in(archive, "bundle.zip")]
+    there = {str(path.relative_to(secret)): path.read_bytes() for path in secret.rglob("*.csv")}
+    tables = {name: text for name, text in (given | there).items() if name.endswith(".csv")}
     assert len(tables) > 12
-    for name, table in tables:
+    for name, text in tables.items():
+        table = pd.read_csv(io.BytesIO(text))
         if {*PAIR} <= set(table) and {"IsCorrect", "AnswerValue"} & set(table):
             # Tasks 3 and 4 have questions and students of their own.
             tasks, key = ((1, 2), PAIR) if re.search("task_[12]", name) else ((4,), PAIR[:1])

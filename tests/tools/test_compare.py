@@ -9,7 +9,7 @@ from typing import Any
 from common import metrics
 from common.evaluation import outcomes
 from common.evaluation.outcomes import Outcomes
-from tools.compare import describe, score_of
+from tools.compare import describe
 
 import numpy as np
 import pandas as pd
@@ -131,12 +131,6 @@ def test_mcnemar_by_hand() -> None:
     # Answers that count twice get no test.
     twice = kept([1, 0], [1, 1], [0, 1], [1, 1])
     assert "no test by McNemar" in describe(4, twice, twice)[1]
-
-
-def test_the_score_is_the_mean_of_the_parts() -> None:
-    """Two of two right, and one of four: 0.625, where all answers together would give 0.5."""
-    right, part = [1, 1, 1, 0, 0, 0], [0, 0, 1, 1, 1, 1]
-    assert score_of(4, kept(right, [1] * 6, part)) == pytest.approx(0.625)
 
 
 def test_the_interval_said_covers_a_known_difference_as_often_as_it_says() -> None:

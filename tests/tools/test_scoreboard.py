@@ -127,15 +127,6 @@ def test_figures_of_2020_stand_beside_real_answers_of_their_phase_alone() -> Non
     assert shown == ["0.7729", "0.6803", "0.80", "0.7474", "0.6473", "0.6365"]
 
 
-def test_the_tables_fit_a_terminal_with_every_name_whole() -> None:
-    name = "a_model_with_a_very_long_name_indeed_that_goes_on_and_on"
-    first = (replace(seeded(name, n, 0.6 + n / 9), seconds=12345.6) for n in (1, 2))
-    text = text_of(*first, replace(RESULT, task=4, rules=STRICT))
-    assert max(map(len, text.splitlines())) <= 80
-    shown = "".join(text.split())
-    assert all(part in shown for part in (name[:25], name[40:], "0.7667±0.0786212345.62026-01-01"))
-
-
 def test_the_command_shows_every_text_of_the_record_as_text(tmp_path: Path) -> None:
     """Whatever a name holds, in tables and in charts; lines that are none are counted."""
     record = tmp_path / "results.jsonl"
