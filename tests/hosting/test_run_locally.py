@@ -55,9 +55,7 @@ assert sys.argv[1].endswith("/app/input") and sys.argv[2].endswith("/app/output"
 program = given.parent / "program"
 assert pathlib.Path.cwd() == program and sys.path[0] == str(program)
 assert not {"PYTHONPATH", "A_PASSWORD"} & set(os.environ)
-assert os.environ["PYTHONUNBUFFERED"] == "1"
 assert (given / "ref/file.txt").read_text() == "submission_task_1.csv"
-assert (given.parent / "shared").is_dir()
 assert sorted(p.name for p in (given / "res").iterdir()) == ["a.txt", "metadata", file.name]
 assert "ingestionExitCode: null" in (given / "res/metadata").read_text()
 print("only to stdout")
@@ -330,6 +328,5 @@ def test_a_whole_event_from_a_folder(
         links = [link for link in page.references if not link.startswith(("#", "data:"))]
         assert links and all((site / link).is_file() for link in links)
     page = Page((site / "index.html").read_text())
-    assert page.headings[:2] == ["Toy challenge", "Toy challenge"]
     assert "Text with code & strong words. one two" in page.text
     assert (page.tables[0].columns, page.tables[0].rows) == (["file", "holds"], [["a", "b"]])
