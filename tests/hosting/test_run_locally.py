@@ -70,15 +70,6 @@ score(0.1 + 0.2, standard_error=1, extra=[1])
     assert (result.fault, result.output) == ("", ())
     assert result.scores == {"score": 0.1 + 0.2, "standard_error": 1.0}
     assert result.details == f"<p>{0.1 + 0.2}</p>"
-    after_ingestion = """
-assert file.name == "played"
-assert (given / "res/submission_model_task_4.py").exists()
-assert "ingestionExitCode: 0" in (given / "res/metadata").read_text()
-assert not (given.parent / "input_data").exists()
-score(0.5, mask_0=0.25)
-"""
-    result = play(bundle, tmp_path / "a.zip", after_ingestion, task=2)
-    assert (result.fault, result.scores) == ("", {"score": 0.5, "mask_0": 0.25})
 
 
 @pytest.mark.parametrize(

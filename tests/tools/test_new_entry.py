@@ -39,9 +39,6 @@ def folder(tmp_path: Path) -> Path:
 
 def test_the_copy_has_the_new_name_everywhere(folder: Path) -> None:
     assert new_entry.copy_model(folder, "simple", "my_idea").read_text() == COPY
-    # What stands in a column to the right stays there, if there is room.
-    renamed = new_entry.rename("old.py --a        text of old", "old", "new_name")
-    assert renamed == "new_name.py --a   text of new_name"
     # A docstring of one line.
     text = new_entry.copy_model(folder, "other", "other_idea").read_text()
     assert text.startswith('"""Task 1, other_idea: say here in one line what it does.\n')

@@ -14,11 +14,12 @@ from page_reading import read_page
 PLOT = ["-m", "tools.plot_log"]
 
 
-def start(script: str, *flags: str) -> dict[str, object]:
+def start(*flags: str, script: str = "task_1/sample_model_partial_vae.py") -> dict[str, object]:
     return {"event": "start", "command": [script, *flags], "options": made.options_of(flags)}
 
 
-START = start("task_1/sample_model_partial_vae.py", "--log", "x.jsonl")
+def step(number: int, **values: float) -> dict[str, object]:
+    return {"event": "step", "step": number, "seconds": 0.1, **values}
 
 
 def write(path: Path, *events: object) -> Path:
@@ -26,23 +27,15 @@ def write(path: Path, *events: object) -> Path:
     return path
 
 
-def step(number: int, **values: float) -> dict[str, object]:
-    return {"event": "step", "step": number, "seconds": 0.1, **values}
-
-
 def test_runs_are_told_and_drawn(tmp_path: Path) -> None:
     flags = ["--dimensions", "3", "--output_dir", "here", "--seed=4", "--train_data=a.csv"]
     steps = [step(n, loss=1 / n, held_out_loss=1.1 / n, held_out_accuracy=n / 9) for n in (1, 2)]
-    log = write(
-        tmp_path / "fit.jsonl",
-        *(START, *steps, start("task_1/sample_model_partial_vae.py", *flags)),
-        step(1, loss=0.8, held_out_accuracy=0.5),
-        step(2, loss=0.7, held_out_accuracy=0.4),
-        {"event": "stopped early", "step": 2},
-    )
+    more = [step(n, loss=0.9 - n / 10, held_out_accuracy=0.6 - n / 10) for n in (1, 2)]
+    stopped = {"event": "stopped early", "step": 2}
+    log = write(tmp_path / "fit.jsonl", start(), *steps, start(*flags), *more, stopped)
     # Of numbers beyond all measure none is drawn.
-    own = start("x.py", "<b>"), step(1, own=1), step(2, own=1e308)
-    other = write(tmp_path / "other.jsonl", START, *steps, *own)
+    own = start("<b>", script="x.py"), step(1, own=1), step(2, own=1e308)
+    other = write(tmp_path / "other.jsonl", start(), *steps, *own)
     *printed, _ = succeeds([*PLOT, log, other]).splitlines()
     fell = "2 steps; loss 1.0000 to 0.5000; held-out loss 1.1000 to 0.5500"
     assert printed == [
