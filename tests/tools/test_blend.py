@@ -200,14 +200,18 @@ def test_planted_weights_are_recovered(weights: list[float], n_categories: int) 
     blended = np.exp(log_blend(logs, np.array(weights)))
     truth = (rng.random((40_000, 1)) > blended.cumsum(axis=1)[:, :-1]).sum(axis=1)
     found = learn_weights(logs, truth)
-    assert found == pytest.approx(weights, abs=0.03) or (weights[1] < 0 == found[1])
+    assert min(found) >= 0
+    assert min(weights) < 0 or found == pytest.approx(weights, abs=0.03)
 
 
 def test_the_blend_is_scored_on_answers_that_its_weights_were_not_learned_on() -> None:
     """Files that know nothing: on the answers that weights are learned on, these seem to help."""
     rng = np.random.default_rng(0)
     truth = rng.integers(2, size=60)
-    logs = logarithms(rng.dirichlet([2, 2], (12, 60)))
+    p = rng.dirichlet([2, 2], (12, 60))
+    # Certainty that is wrong has a finite cost.
+    p[0, :9] = 1, 0
+    logs = logarithms(p)
     paths = [Path(f"{number}.parquet") for number in range(12)]
     text = describe(paths, learn_weights(logs, truth), logs, truth)
-    assert float(text.splitlines()[-1].split()[-2]) > np.log(2)
+    assert np.log(2) < float(text.splitlines()[-1].split()[-2]) < np.inf

@@ -161,6 +161,7 @@ def test_the_page_shows_every_score_once_in_a_table_and_a_chart() -> None:
     ]
     chart, pairs = page.charts
     assert chart.titles == ["winner of 2020: 0.7729", f"{IDEA}: 0.7100", "majority: 0.6000"]
+    assert ["--accent" in style for style in chart.styles] == [False, True, False]
     best, published = "In colour: the best model.", "Diamond: published in 2020."
     line = "Line: one standard deviation over the seeds to either side."
     assert chart.key == f"{best} {line} {published}"
