@@ -201,8 +201,8 @@ def test_the_name_tells_the_task_or_else_the_columns(tmp_path: Path) -> None:
     cases: list[tuple[str, Content, int]] = [
         ("submission_task_3.zip", "", 3),
         ("my_task_2_run_7.zip", "", 2),
-        ("mine.csv", GOOD[2], 2),
-        ("submission_task_1_2.csv", GOOD[1], 1),
+        ("mine.csv", GOOD[1], 1),
+        ("submission_task_1_2.csv", GOOD[2], 2),
         ("mine.zip", {"submission_task_3.csv": GOOD[3]}, 3),
         ("mine.zip", {"submission_model_task_4.py": ""}, 4),
     ]
