@@ -38,13 +38,3 @@ def test_scores_are_those_of_the_pages_of_measurements() -> None:
     rows = re.findall(r"\| (0\.\d+(?: ± 0\.\d+)?) \|$", text, re.MULTILINE)
     assert len(rows) > 30
     assert not [score for score in rows if f" {score} " not in known and f"**{score}" not in known]
-
-
-@pytest.mark.parametrize("page", PAGES, ids=str)
-def test_prose_wraps_at_one_width(page: Path) -> None:
-    text = (ROOT / page).read_text(encoding="utf-8")
-    prose = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
-    for line in prose.splitlines():
-        # Tables cannot wrap, nor can a single long word, such as a link.
-        can_wrap = not line.startswith(("|", "    ")) and " " in line.strip()[:60]
-        assert len(line) <= 100 or not can_wrap, line
