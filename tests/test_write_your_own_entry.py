@@ -9,13 +9,13 @@ from types import SimpleNamespace
 from typing import Any
 
 from common import layout
+from common.arrays import FloatArray, IntArray
 from common.metadata import read_circumstances
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pytest
-from conftest import ROOT, Write, blocks, commands, run_as_on, succeeds
+from conftest import ROOT, blocks, commands, run_as_on, succeeds
 
 GUIDE = ROOT / "WRITE_YOUR_OWN_ENTRY.md"
 
@@ -31,10 +31,6 @@ def apply(diff: str, text: str) -> str:
     return text
 
 
-def score(printed: str) -> float:
-    return float(re.findall(r"score (\d\.\d+)", printed)[0])
-
-
 @pytest.mark.slow
 def test_the_guide_leads_from_scored_samples_to_checked_zips(
     scored_kit: Path, tmp_path: Path
@@ -48,20 +44,17 @@ def test_the_guide_leads_from_scored_samples_to_checked_zips(
         assert (done.returncode, done.stderr) == (0, ""), f"{arguments}\n{done.stdout}{done.stderr}"
         printed[" ".join(arguments)] = done.stdout
         if arguments[-2:] == ["task_1", "my_idea"]:
-            diff = blocks(GUIDE, "diff")[0]
             entry = kit / "task_1" / "my_idea.py"
-            entry.write_text(apply(diff, entry.read_text(encoding="utf-8")), encoding="utf-8")
+            text = apply(blocks(GUIDE, "diff")[0], entry.read_text(encoding="utf-8"))
+            entry.write_text(text, encoding="utf-8")
 
     # The edit makes the model better, and copies that were not edited score what they were.
     lines = (kit / "data/test_output/results.jsonl").read_text().splitlines()
     results = [json.loads(line) for line in lines]
     scores = {(r["task"], r["phase"], r["model"]): r["score"] for r in results}
-    assert score(printed["task_1/local_evaluation.py"]) > scores[1, "local", "majority"] + 0.03
+    assert scores[1, "local", "my_idea"] > scores[1, "local", "majority"] + 0.03
     assert scores[3, "public", "my_ranking"] == scores[3, "public", "entropy"]
     assert scores[4, "local", "my_questions"] == scores[4, "local", "numpy"]
-    board = printed["-m tools.scoreboard"]
-    assert board.index(" my_idea ") < board.index(" majority ")
-
     for task in (1, 3, 4):
         path = f"submissions/submission_task_{task}.zip"
         assert f"valid for task {task}" in printed[f"-m tools.check_submission {path}"]
@@ -74,7 +67,8 @@ def test_the_guide_leads_from_scored_samples_to_checked_zips(
             assert set(named) <= set(printed), command
 
 
-def test_the_block_on_metadata_makes_the_majority_model_better(tiny_kit: Path) -> None:
+def test_the_feature_of_the_guide_helps_and_does_not_leak(tiny_kit: Path) -> None:
+    """An outcome counts for other answers of its student and quiz, never for its own part."""
     _, flags, prediction = blocks(GUIDE, "diff")
     (block,) = blocks(GUIDE, "python")
     text = (tiny_kit / "task_1/sample_model_majority.py").read_text(encoding="utf-8")
@@ -82,43 +76,33 @@ def test_the_block_on_metadata_makes_the_majority_model_better(tiny_kit: Path) -
     place = text.index("    question = ")
     text = text[:place] + textwrap.indent(block, "    ") + text[place:]
     (tiny_kit / "task_1/my_quiz.py").write_text(text, encoding="utf-8")
+    succeeds(["task_1/local_data_split.py"], kit=tiny_kit)
     scores = []
     for script in ("sample_model_majority", "my_quiz"):
-        for command in (["task_1/local_data_split.py"], [f"task_1/{script}.py", "--local"]):
-            succeeds(command, kit=tiny_kit)
-        scores.append(score(succeeds(["task_1/local_evaluation.py"], kit=tiny_kit)))
+        succeeds([f"task_1/{script}.py", "--local"], kit=tiny_kit)
+        scores.append(float(succeeds(["task_1/local_evaluation.py"], kit=tiny_kit).split()[1]))
     assert scores[1] > scores[0] + 0.02
 
+    split, metadata = tiny_kit / "data/test_input", tiny_kit / "data/metadata"
+    answers = pd.read_csv(split / layout.TRAIN_TASK_1_2)
+    template = pd.read_csv(split / layout.LOCAL_TEMPLATE_TASK_1_2)
+    names: dict[str, Any] = {"template": template, "paths": SimpleNamespace(metadata=metadata)}
+    names |= {"np": np, "pd": pd, "layout": layout, "read_circumstances": read_circumstances}
 
-def test_the_feature_of_the_guide_does_not_leak(tmp_path: Path, write: Write) -> None:
-    """An outcome counts for other answers of its student and quiz, never for its own part."""
-    rng = np.random.default_rng(1)
-    n, n_train = 6000, 5000
-    quiz, student = rng.integers(20, size=n), rng.integers(50, size=n)
-    rows = "".join(f"{row},{number}\n" for row, number in enumerate(quiz))
-    write("answer_metadata_task_1_2.csv", "AnswerId,QuizId\n" + rows)
-    is_correct = rng.integers(2, size=n_train).astype(np.int8)
-    pairs = pd.DataFrame({"UserId": student, "AnswerId": np.arange(n)})
-    template = pairs[n_train:].reset_index(drop=True)
+    def run_block(answers: pd.DataFrame) -> tuple[FloatArray, IntArray]:
+        """Return the rates, and the parts that they come from."""
+        exec(block, names | {"answers": answers}, found := dict[str, Any]())
+        return found["rate"], found["part"]
 
-    def run_block(is_correct: npt.NDArray[np.int8]) -> dict[str, Any]:
-        names: dict[str, Any] = {
-            "answers": pairs[:n_train].assign(IsCorrect=is_correct),
-            "template": template,
-            "paths": SimpleNamespace(metadata=tmp_path),
-            **{"np": np, "pd": pd, "layout": layout, "read_circumstances": read_circumstances},
-        }
-        exec(blocks(GUIDE, "python")[0], names)
-        return names
-
-    before = run_block(is_correct)
-    part, sitting = before["part"], student * 20 + quiz
+    before, part = run_block(answers)
+    quizzes = pd.read_csv(metadata / layout.ANSWER_METADATA_TASK_1_2).set_index("AnswerId")
+    both = pd.concat([answers, template]).join(quizzes["QuizId"], on="AnswerId")
+    sitting = both.groupby(["UserId", "QuizId"]).ngroup().to_numpy()
     for row in range(20):
-        changed = is_correct.copy()
-        changed[row] ^= 1
-        differs = run_block(changed)["rate"] != before["rate"]
+        changed = answers.copy()
+        changed.loc[row, "IsCorrect"] ^= 1
+        differs = run_block(changed)[0] != before
         assert np.array_equal(differs, (sitting == sitting[row]) & (part != part[row]))
     # The template's rates are those of all training answers, a little towards one half.
-    row = n_train
-    same = is_correct[sitting[:n_train] == sitting[row]]
-    assert before["rate"][row] == (same.sum() + 1) / (len(same) + 2)
+    outcomes = answers["IsCorrect"][sitting[: len(answers)] == sitting[-1]]
+    assert before[-1] == (outcomes.sum() + 1) / (len(outcomes) + 2)
