@@ -14,7 +14,7 @@ import tempfile
 import time
 import traceback
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -56,15 +56,14 @@ def run_process(
 def ends(pid: int, seconds: float = 20) -> bool:
     """Return whether a process is gone, or a zombie, within some seconds (Linux)."""
     deadline = time.monotonic() + seconds
-    while True:
+    while time.monotonic() < deadline:
         try:
             if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
                 return True
         except (FileNotFoundError, ProcessLookupError):
             return True
-        if time.monotonic() > deadline:
-            return False
         time.sleep(0.01)
+    return False
 
 
 def run_script(
@@ -91,7 +90,8 @@ def run_script(
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     code: object = 0
     with (
-        _captured() as texts,
+        _captured(1, "stdout", "strict") as out,
+        _captured(2, "stderr", "backslashreplace") as err,
         _paths_of(kit),
         without_modules_of(kit, beside),
         warnings.catch_warnings(),
@@ -103,7 +103,8 @@ def run_script(
         warnings.resetwarnings()
         warnings.filterwarnings("ignore", category=DeprecationWarning)
         warnings.filterwarnings("ignore", category=ResourceWarning)
-        warnings.showwarning = _show_warning
+        # As where nobody records warnings.
+        warnings.showwarning = lambda *told: sys.stderr.write(warnings.formatwarning(*told[:4]))
         made.CHECKED.clear()
         try:
             runpy.run_path(str(script), run_name="__main__")
@@ -117,32 +118,26 @@ def run_script(
                 signal.signal(number, handler)
         if isinstance(code, str):
             print(code, file=sys.stderr)
-    return Done(words, code if isinstance(code, int) else int(code is not None), *texts)
+    return Done(words, code if isinstance(code, int) else int(code is not None), *out, *err)
 
 
 @contextmanager
-def _captured() -> Iterator[list[str]]:
-    """Take what is written to stdout and stderr, by child processes too; both are there at last."""
-    streams, texts = (sys.stdout, sys.stderr), list[str]()
-    for stream in streams:
-        stream.flush()
-    kept = [os.dup(number) for number in (1, 2)]
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        os.dup2(out.fileno(), 1)
-        os.dup2(err.fileno(), 2)
-        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
-        sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa
+def _captured(number: int, name: str, errors: str) -> Iterator[list[str]]:
+    """Take what is written to a stream, by child processes too; it is in the list at last."""
+    getattr(sys, name).flush()
+    kept, texts = os.dup(number), list[str]()
+    with tempfile.TemporaryFile() as file:
+        os.dup2(file.fileno(), number)
+        stream = open(number, "w", encoding="utf-8", errors=errors, closefd=False)  # noqa: SIM115
         try:
-            yield texts
-            for stream, file in ((sys.stdout, out), (sys.stderr, err)):
-                stream.flush()
-                file.seek(0)
-                texts.append(file.read().decode("utf-8", "backslashreplace"))
+            with mock.patch.object(sys, name, stream):
+                yield texts
+            stream.flush()
+            file.seek(0)
+            texts.append(file.read().decode("utf-8", "backslashreplace"))
         finally:
-            sys.stdout, sys.stderr = streams
-            for number, copy in zip((1, 2), kept, strict=True):
-                os.dup2(copy, number)
-                os.close(copy)
+            os.dup2(kept, number)
+            os.close(kept)
 
 
 @contextmanager
@@ -157,9 +152,6 @@ def _paths_of(kit: Path) -> Iterator[None]:
                     if path.is_relative_to(old):
                         setattr(module, constant, new / path.relative_to(old))
 
-    if kit == ROOT:
-        yield
-        return
     move(ROOT, kit)
     try:
         yield
@@ -180,26 +172,16 @@ def without_modules_of(*places: Path) -> Iterator[None]:
         place = f"{told.get('__file__') or ''.join([*told.get('__path__', ())][:1])}{os.sep}"
         return place.startswith(folders) and not place.startswith(kept)
 
-    def found(known: Collection[str]) -> dict[str, ModuleType]:
-        modules = {name: one for name, one in [*sys.modules.items()] if name not in known}
+    def remove() -> dict[str, ModuleType]:
+        modules = [*sys.modules.items()]
         # There are thousands of modules: only those of no package are looked at.
-        beside = {name for name, one in modules.items() if "." not in name and is_beside(one)}
-        return {name: one for name, one in modules.items() if name.partition(".")[0] in beside}
+        beside = {name for name, one in modules if "." not in name and is_beside(one)}
+        names = [name for name, _ in modules if name.partition(".")[0] in beside]
+        return {name: sys.modules.pop(name) for name in names}
 
-    hidden = found(())
-    for name in hidden:
-        del sys.modules[name]
-    known = {*sys.modules}
+    hidden = remove()
     try:
         yield
     finally:
-        for name in found(known):
-            del sys.modules[name]
+        remove()
         sys.modules.update(hidden)
-
-
-def _show_warning(
-    message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: object
-) -> None:
-    """Write a warning to stderr, as Python does where nobody records warnings."""
-    print(warnings.formatwarning(message, category, filename, lineno), end="", file=sys.stderr)
