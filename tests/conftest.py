@@ -31,9 +31,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 gc.disable()
 # What a shell runs in the background ignores Control-C, and so would every script tried here.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-if hasattr(signal, "SIGHUP"):
-    # As does what nohup runs with a terminal's end.
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+# As does what nohup runs with a terminal's end; on Windows there is no such signal.
+signal.signal(getattr(signal, "SIGHUP", signal.SIGTERM), signal.SIG_DFL)
 
 # So that tests can import the modules that lie beside scripts, as these do.
 sys.path += [str(ROOT / "data"), str(ROOT / "hosting"), str(ROOT / "task_3"), str(ROOT / "task_4")]
@@ -62,7 +61,6 @@ def run(arguments: Sequence[object], **options: Any) -> Done:
     first, *rest = map(str, arguments)
     is_module = first == "-m" and rest[0].startswith("tools.")
     if is_module or (first.endswith(".py") and not first.endswith("quickstart.py")):
-        options.pop("timeout", None)
         return run_script(arguments, **options)
     return run_process(arguments, **options)
 
@@ -165,12 +163,9 @@ def imported(path: Path) -> list[str]:
 
 def keep_only(kit: Path, *names: str) -> None:
     """Remove all sample models of the four tasks but some, so that a test is quick."""
-    for path in kit.glob("task_[123]/sample_model_*.py"):
-        if path.stem.removeprefix("sample_model_") not in names:
+    for path in [*kit.glob("task_[123]/sample_model_*.py"), *kit.glob("task_4/*/train_model.py")]:
+        if not {path.stem.removeprefix("sample_model_"), path.parent.name} & {*names}:
             path.unlink()
-    for path in kit.glob("task_4/*/train_model.py"):
-        if path.parent.name not in names:
-            shutil.rmtree(path.parent)
 
 
 @pytest.fixture(scope="session")

@@ -53,9 +53,8 @@ class Drawing:
         assert [text for text in expected if text.replace(" ", "") not in said] == []
         width, height = self.size
         for text in self.texts:
-            assert min(text.left, text.top) >= -0.5, text
-            assert text.right <= width + 0.5, text
-            assert text.bottom <= height + 0.5, text
+            assert text.left >= -0.5 and text.right <= width + 0.5, text
+            assert text.top >= -0.5 and text.bottom <= height + 0.5, text
         for one, other in combinations(self.texts, 2):
             shared_width = min(one.right, other.right) - max(one.left, other.left)
             shared_height = min(one.bottom, other.bottom) - max(one.top, other.top)
@@ -72,13 +71,10 @@ def on_scale(values: Sequence[float], places: Sequence[float]) -> Callable[[floa
 def draw(svg: str) -> Drawing:
     """Read a chart."""
     root = ElementTree.fromstring(svg)
-    shapes, styles = {}, {}
-    for group in root.iter("g"):
-        title = group.findtext("title")
-        if title is not None:
-            (path,) = group.findall("path")
-            shapes[title] = np.reshape(numbers(path.attrib["d"]), (-1, 2))
-            styles[title] = path.attrib["style"]
+    marked = [group for group in root.iter("g") if group.find("title") is not None]
+    marks = {group.findtext("title", ""): group[1].attrib for group in marked}
+    shapes = {title: np.reshape(numbers(mark["d"]), (-1, 2)) for title, mark in marks.items()}
+    styles = {title: mark["style"] for title, mark in marks.items()}
     texts = [_read_text(element) for element in root.iter("text") if element.text]
     paths = list(root.iter("path"))
     dashed = [path for path in paths if "dasharray" in path.get("style", "")]

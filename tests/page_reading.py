@@ -4,7 +4,7 @@ Reading a page checks it: every element closed, no id twice, no script, nothing 
 """
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 from xml.etree.ElementTree import Element, fromstring
@@ -56,17 +56,16 @@ class Page:
         root = fromstring(_EMPTY.sub(r"<\1/>", html))
         self.text = _line(root)
         self.folded = " ".join(map(_line, root.iter("details")))
+        attributes = [pair for element in root.iter() for pair in element.attrib.items()]
+        self.ids = [value for name, value in attributes if name == "id"]
+        self.references = [value for name, value in attributes if name in ("src", "href")]
+        values = " ".join(value for _, value in attributes)
+        self.references += re.findall(r"url\(([^)]*)\)", values)
         self.headings: list[str] = []
         self.tables: list[Table] = []
         self.charts: list[Chart] = []
-        self.ids: list[str] = []
-        self.references: list[str] = []
         for element in root.iter():
             assert element.tag != "script"
-            self.ids += [element.attrib["id"]] if "id" in element.attrib else []
-            self.references += [element.attrib[n] for n in ("src", "href") if n in element.attrib]
-            for value in element.attrib.values():
-                self.references += re.findall(r"url\(([^)]*)\)", value)
             above = self.headings[-1] if self.headings else ""
             if element.tag in _HEADINGS:
                 self.headings.append(_line(element))
@@ -106,21 +105,17 @@ def read_page(html: str, links: Collection[str] = ()) -> Page:
 
 def _line(element: Element) -> str:
     """Return what there is to read of an element."""
-    return " ".join("".join(_parts(element)).split())
+    return " ".join(_read(element).split())
 
 
-def _parts(element: Element) -> Iterable[str]:
+def _read(element: Element) -> str:
+    parts = [("" if part.tag in _UNREAD else _read(part)) + (part.tail or "") for part in element]
     gap = "" if element.tag in _INLINE else " "
-    yield gap + (element.text or "")
-    for inside in element:
-        if inside.tag not in _UNREAD:
-            yield from _parts(inside)
-        yield inside.tail or ""
-    yield gap
+    return "".join((gap, element.text or "", *parts, gap))
 
 
 def _only(words: str, found: Collection[Any], other: str) -> Any:
-    beginnings = [(one.heading[: len(words)], getattr(one, other)[: len(words)]) for one in found]
-    fit = [one for one, begins in zip(found, beginnings, strict=True) if words in begins]
+    n = len(words)
+    fit = [one for one in found if words in (one.heading[:n], getattr(one, other)[:n])]
     assert len(fit) == 1, f"{len(fit)} of {words!r}"
     return fit[0]

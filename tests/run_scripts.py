@@ -30,8 +30,8 @@ LIBRARIES = [
     for place in dict.fromkeys(sys.path)
     if place and (not Path(place).is_relative_to(ROOT) or "site-packages" in place)
 ]
-# Packages that a script finds wherever it lies; in a copy of the kit, this kit's are taken.
-SHARED = [ROOT / "common", ROOT / "tools"]
+# What is no module beside a script; also in a copy of the kit, `common` is that of this kit.
+KEPT = tuple(f"{ROOT / name}{os.sep}" for name in ("common", "tools", "tests", ".venv"))
 
 Done = subprocess.CompletedProcess[str]
 
@@ -164,13 +164,12 @@ def _paths_of(kit: Path) -> Iterator[None]:
 def without_modules_of(*places: Path) -> Iterator[None]:
     """Hide the modules that lie beside scripts: several folders have the same names."""
     folders = tuple(f"{place}{os.sep}" for place in (ROOT, *places))
-    kept = tuple(f"{place}{os.sep}" for place in (*SHARED, ROOT / "tests", ROOT / ".venv"))
 
     def is_beside(module: ModuleType) -> bool:
         told = vars(module)
         # A folder of modules may have no file of its own.
         place = f"{told.get('__file__') or ''.join([*told.get('__path__', ())][:1])}{os.sep}"
-        return place.startswith(folders) and not place.startswith(kept)
+        return place.startswith(folders) and not place.startswith(KEPT)
 
     def remove() -> dict[str, ModuleType]:
         modules = [*sys.modules.items()]

@@ -1,5 +1,6 @@
 """A terminal of 80 columns for the tests: what a script shows on it, line by line."""
 
+import contextlib
 import os
 import re
 import subprocess
@@ -11,7 +12,7 @@ COLUMNS = 80
 
 
 def run_on_terminal(
-    command: Sequence[object], cwd: Path, environment: Mapping[str, str] | None = None
+    command: Sequence[object], cwd: Path, environment: Mapping[str, str]
 ) -> tuple[int, list[str], list[str]]:
     """Run Python with a terminal as its output.
 
@@ -23,21 +24,14 @@ def run_on_terminal(
 
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (24, COLUMNS))
-    with subprocess.Popen(
-        [sys.executable, *map(str, command)],
-        cwd=cwd,
-        env={**os.environ, **(environment or {})},
-        stdin=subprocess.DEVNULL,
-        stdout=theirs,
-        stderr=theirs,
-    ) as process:
+    words, env = [sys.executable, *map(str, command)], {**os.environ, **environment}
+    with subprocess.Popen(words, cwd=cwd, env=env, stdout=theirs, stderr=theirs) as process:
         os.close(theirs)
         written = b""
-        try:
+        # Of Linux, where the other side has been closed.
+        with contextlib.suppress(OSError):
             while part := os.read(ours, 1 << 16):
                 written += part
-        except OSError:
-            pass  # Linux says so where the other side has been closed.
         code = process.wait()
     os.close(ours)
     return code, *_show(written.decode())

@@ -6,8 +6,6 @@ import pytest
 from conftest import ROOT, scripts
 from run_scripts import run_script
 
-# Lines and columns of a usual terminal window.
-SCREEN = (42, 100)
 # Runs in the process of an entry of task 4, not from the command line.
 NOT_FOR_USERS = {"common/adaptive/isolation.py"}
 PLACES = (
@@ -19,11 +17,12 @@ NAMES = {path.relative_to(ROOT).as_posix() for path in scripts(*PLACES)} - NOT_F
 
 @pytest.mark.parametrize("script", sorted(NAMES))
 def test_help(script: str) -> None:
-    done = run_script([script, "--help"], environment={"COLUMNS": str(SCREEN[1])})
+    done = run_script([script, "--help"], environment={"COLUMNS": "100"})
     assert (done.returncode, done.stderr) == (0, "")
+    # The lines and columns of a usual terminal window.
     lines = done.stdout.splitlines()
-    assert len(lines) <= SCREEN[0]
-    assert max(map(len, lines)) <= SCREEN[1]
+    assert len(lines) <= 42
+    assert max(map(len, lines)) <= 100
     module = script.removesuffix(".py").replace("/", ".")
     examples = (f"python {script}", f"python3 {script}", f"python -m {module}")
     assert any(example in done.stdout for example in examples)
