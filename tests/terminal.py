@@ -14,10 +14,8 @@ COLUMNS = 80
 def run_on_terminal(
     command: Sequence[object], cwd: Path, environment: Mapping[str, str]
 ) -> tuple[int, list[str], list[str]]:
-    """Run Python with a terminal as its output.
-
-    Return the exit code, the lines that stay on the screen (of a progress bar, its last state), and
-    all states of all lines, as they were written, one after the other.
+    """Run Python with a terminal as its output; return the exit code, the lines that stay on the
+    screen (of a progress bar, its last state), and all states of all lines, in their order.
     """
     import pty
     import termios

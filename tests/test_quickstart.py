@@ -234,15 +234,17 @@ def test_another_size_replaces_simulated_data_never_official_ones(tiny_kit: Path
     marker.unlink()
     shutil.rmtree(tiny_kit / "data/test_output")
     train = {path: path.read_bytes() for path in tiny_kit.glob("data/train_data/*.csv")}
-    # The templates are of other questions than these.
-    questions = tiny_kit / "data/metadata/question_metadata_task_3_4.csv"
-    questions.write_text(questions.read_text() + '9999,"[3]"\n')
+    (tiny_kit / "submission_templates/submission_task_3.csv").unlink()
     printed = succeeds(["quickstart.py", "--size", "small"], kit=tiny_kit)
     assert "simulating" not in printed
     assert "building the submission templates" in printed
     assert "data: data/ (as found)" in printed
     assert "simulated" not in table(printed)
     assert {path: path.read_bytes() for path in train} == train
+    # The templates are of other questions than these.
+    questions = tiny_kit / "data/metadata/question_metadata_task_3_4.csv"
+    questions.write_text(questions.read_text() + '9999,"[3]"\n')
+    assert "building the submission templates" in succeeds(["quickstart.py"], kit=tiny_kit)
 
 
 def test_a_half_made_environment_is_made_again(tmp_path: Path) -> None:
