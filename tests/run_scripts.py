@@ -14,10 +14,11 @@ import tempfile
 import time
 import traceback
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 from unittest import mock
 
 # Before the first script runs: its paths are moved to where the script's kit is.
@@ -53,17 +54,24 @@ def run_process(
     )
 
 
+def wait_for(look: Callable[[], Any], seconds: float = 20) -> Any:
+    """Look until something is found, or the time is over; return what was found."""
+    deadline = time.monotonic() + seconds
+    while not (found := look()) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return found
+
+
 def ends(pid: int, seconds: float = 20) -> bool:
     """Return whether a process is gone, or a zombie, within some seconds (Linux)."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
+
+    def is_over() -> bool:
         try:
-            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
-                return True
+            return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
         except (FileNotFoundError, ProcessLookupError):
             return True
-        time.sleep(0.01)
-    return False
+
+    return bool(wait_for(is_over, seconds))
 
 
 def run_script(

@@ -19,7 +19,6 @@ NAMES = {path.relative_to(ROOT).as_posix() for path in scripts(*PLACES)} - NOT_F
 def test_help(script: str) -> None:
     done = run_script([script, "--help"], environment={"COLUMNS": "100"})
     assert (done.returncode, done.stderr) == (0, "")
-    # The lines and columns of a usual terminal window.
     lines = done.stdout.splitlines()
     assert len(lines) <= 42
     assert max(map(len, lines)) <= 100

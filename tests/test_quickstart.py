@@ -8,12 +8,11 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from conftest import ROOT, copy_kit, keep_only, run, succeeds
-from run_scripts import LIBRARIES, ends, run_process
+from run_scripts import LIBRARIES, ends, run_process, wait_for
 from terminal import run_on_terminal
 
 SPLITS = [("1", "local split"), ("4", "local split")]
@@ -64,7 +63,6 @@ def test_everything_is_scored_and_a_second_run_only_shows_it(tmp_path: Path) -> 
         assert text.count(long) == 1, file
         (kit / file).write_text(text.replace(long, short), encoding="utf-8")
     first = succeeds(["quickstart.py", "--size", "tiny"], kit=kit, timeout=280)
-    assert "simulating tiny data" in first
     found = scores(kit)
     models = [*kit.glob("task_[123]/sample_model_*.py"), *kit.glob("task_4/*/train_model.py")]
     assert len(found) == len(models)
@@ -193,10 +191,8 @@ time.sleep(100)
     command, env = [sys.executable, "quickstart.py"], {**os.environ, "PYTHONPATH": str(quick_kit)}
     with shown.open("w") as output, errors.open("w") as error:
         process = subprocess.Popen(command, cwd=quick_kit, env=env, stdout=output, stderr=error)
-        deadline = time.monotonic() + 60
-        while len(steps(shown.read_text())) < 4 or not pid.exists() or not pid.read_text():
-            assert process.poll() is None and time.monotonic() < deadline
-            time.sleep(0.05)
+        assert wait_for(lambda: len(steps(shown.read_text())) == 4, 60)
+        assert wait_for(lambda: pid.exists() and pid.read_text())
         process.send_signal(signal.SIGINT)
         assert process.wait(30) == 130
     assert errors.read_text() == "\nstopped; the next run resumes here\n"
@@ -209,7 +205,6 @@ time.sleep(100)
     again = run(["quickstart.py"], kit=quick_kit)
     assert again.returncode == 1
     assert steps(again.stdout) == {**dict.fromkeys(QUICK, "done already"), **failed}
-    assert sorted(scores(quick_kit)) == MAJORITY
     assert "majority" in table(again.stdout)
     reason, *more = again.stderr.splitlines()
     assert reason.startswith("failed: task 1, broken: `python task_1/sample_model_broken.py ")
