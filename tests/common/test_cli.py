@@ -39,6 +39,7 @@ def kit(tmp_path: Path) -> Path:
         (kit / file).touch()
     (kit / "model.py").write_text(MODEL)
     (kit / "link").symlink_to(kit / "data/train_data")
+    (kit / "circle").symlink_to("circle")
     (kit / "hard.csv").hardlink_to(kit / f"elsewhere/{layout.TRAIN_TASK_1_2}")
     return kit
 
@@ -71,10 +72,10 @@ FAULTS = [
     ("--output_dir data/test_input --output_file train_task_1_2.csv", "is of the data that models"),
     ("--output_dir link --output_file train_task_1_2.csv", "is of the data that models learn"),
     ("--probabilities submission_templates/submission_task_1_2.csv", "is of the data that mod"),
-    ("--input_dir elsewhere --output_dir elsewhere --output_file train_task_1_2.csv", "is read, "),
     ("--input_dir elsewhere --output_dir . --output_file hard.csv", "hard.csv: is read, or"),
     ("--output_dir /proc/self --probabilities p", "/proc/self: cannot be written to ("),
-    ("--output_dir /proc/new/a", "/proc: cannot be written to (No such file or directory), ex"),
+    # A link to itself, which Python's versions meet at different steps.
+    ("--input_dir circle --train_data a.csv", "circle"),
     ("--log data/train_data/train_task_1_2.csv", "is of the data that models learn"),
     ("--log elsewhere/train_task_1_2.csv --input_dir elsewhere", "is read, or"),
     ("--log model.py", "model.py: holds something else than a log, expected another --log"),
@@ -93,8 +94,6 @@ NOT_WRITTEN = [
     ("task_4/package.py task_4/numpy --output_dir data --output_file", TRAIN[5:], OF_DATA),
     ("task_4/numpy/local_evaluation.py --probabilities",
      "data/test_input/valid_task_4.csv", OF_DATA),
-    ("related_challenges/cloze/sample_model_frequent.py --output_dir data --output_file",
-     TRAIN[5:], OF_DATA),
     ("hosting/make_bundle.py --output", "/dev/null", "is a pipe or a device"),
     ("task_1/local_evaluation.py --submission_dir data/test_output --submit_data",
      "scores_task_1.txt", "scores_task_1.txt: is read, or written with something else"),
@@ -119,14 +118,10 @@ ODD = os.fsdecode(b"a\xff\x1b[31mb")
 ODD_COMMANDS = [
     "task_1/local_evaluation.py --submission_dir {tmp} --submit_data {odd}.csv --output_dir {out}",
     "-m tools.scoreboard --results {out}/results.jsonl",
-    "-m tools.compare --results {out}/results.jsonl",
-    "-m tools.compare {tmp}/{odd}.csv 1 --results {out}/results.jsonl",
     "-m tools.check_submission {tmp}/{odd}.csv --task 1 --submission_template_dir data/test_input "
     "--submission_template_file test_submission_task_1_2.csv",
     "-m tools.plot_log {tmp}/{odd}.jsonl",
     "task_1/sample_model_majority.py --local --output_dir {out} --output_file {odd}.csv",
-    "task_1/local_data_split.py --output_dir {out}",
-    "data/generate_sample.py --size tiny --output_dir {out}_data",
 ]
 
 
@@ -144,24 +139,3 @@ def test_odd_names_are_shown_and_never_sent_to_the_terminal(
         assert r"a\udcff\x1b[31mb" in printed and printed.replace("\n", "").isprintable()
     for page in (tmp_path / ODD / "scoreboard.html", tmp_path / f"{ODD}.html"):
         assert r"a\udcff" in page.read_text(encoding="utf-8")
-
-
-@pytest.mark.skipif(os.name == "nt", reason="links need a privilege on Windows")
-@pytest.mark.parametrize(
-    "command",
-    [
-        "task_1/sample_model_majority.py --local --train_data",
-        "task_1/sample_model_majority.py --local --input_dir",
-        "task_1/sample_model_majority.py --local --output_dir",
-        "task_1/local_data_split.py --input_dir",
-        "task_1/local_evaluation.py --output_dir . --submit_data",
-        *(f"-m tools.{name}" for name in ("blend", "check_submission", "cross_validate")),
-        *(f"-m tools.{name}" for name in ("compare 1", "plot_log", "scoreboard --results")),
-        "data/generate_sample.py --size tiny --output_dir",
-        "data/download.py --archive",
-    ],
-)
-def test_a_link_in_a_circle_is_refused(scored_kit: Path, tmp_path: Path, command: str) -> None:
-    (tmp_path / "loop.csv").symlink_to("loop.csv")
-    line = fails([*command.split(), tmp_path / "loop.csv"], kit=scored_kit, cwd=tmp_path)
-    assert str(tmp_path / "loop.csv") in line

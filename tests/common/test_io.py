@@ -10,7 +10,7 @@ from pathlib import Path
 
 from common import layout, schema
 from common.errors import InputError
-from common.io import atomic_write, file_source, read_table, write_csv_to
+from common.io import atomic_write, file_source, read_table, write_csv_to, write_text
 
 import pytest
 from conftest import Write
@@ -31,7 +31,6 @@ TOP = "QuestionId,IsCorrect\n"
         "QuestionId,IsCorrect\n7.0,1.0\n8,0.0\n",
         '"QuestionId",IsCorrect\n"7","1"\n 8 , 0\n',
         "QuestionId,IsCorrect\r7,1\r8,0\r",
-        "QuestionId,IsCorrect\r7,1\n8,0\n",
         "QuestionId,IsCorrect\n\n7,1\n\r\n\n8,0\n\n",
         "QuestionId,IsCorrect\n7,TRUE\n8,False\n",
         'QuestionId,IsCorrect,Example\n7,1,"a\n\nb"\n8,0,x\n',
@@ -58,30 +57,21 @@ def test_tolerates_how_a_file_is_written(write: Write, content: str) -> None:
         (TOP + "7,\n8,1\n", "column 'IsCorrect': row 2 is empty"),
         (TOP + "7,1\n8,1,1\n", "row 3 has 3 columns, expected 2"),
         # As many commas in all as there should be.
-        (
-            "A,B,QuestionId,IsCorrect\nx,7,1\nx,y,z,8,0\n",
-            "row 2 has 3 columns, expected 4: 'x,7,1'",
-        ),
         ("QuestionId,A,IsCorrect\n7,x,1,\n8,1", "row 2 has 4 columns, expected 3: '7,x,1,' (2"),
         (TOP + "7,5\n" * 9, "row 4 is '5' and 6 more rows, expected"),
         (b"QuestionId,IsCorrect\n7,\xff\n", "column 'IsCorrect': row 2 is not UTF-8 text"),
         (TOP + "7,1\n0x7,1\n", "column 'QuestionId': row 3 is '0x7', expected"),
-        (TOP + "\ufeff7,1\n", r"column 'QuestionId': row 2 is '\ufeff7', expected"),
         (TOP + "7,1\0\n", r"row 2 holds a NUL byte: '7,1\x00'"),
         (TOP + "\n7,1\n\n\n8\n", "row 6 has 1 columns, expected 2: '8'"),
         # As spreadsheets number rows.
         ('QuestionId,IsCorrect,A\n7,1,"a\n\nb"\nx,1,c\n', "row 3 is 'x', expected"),
         ('QuestionId,IsCorrect,A\n7,1,"a"\n8,1,"b\n9,1,c\n', "row 3 has a quotation mark that is"),
         (TOP + "7," + "9" * 5000 + "\n", f"row 2 is '{'9' * 79}…', expected"),
-        (TOP + "7," + "y" * 9_000_000 + "\n", f"row 2 is '{'y' * 79}…', expected"),
         (TOP + "7,\x1b[2J\u2028\n", r"row 2 is '\x1b[2J', expected"),
         ("\n" + TOP + "7,1\n", "row 1 is blank, expected a header"),
         ('"QuestionId,IsCorrect\n7,1\n', "row 1 has a quotation mark that is not closed"),
-        ('"Question"Id,IsCorrect\n7,1\n', "row 1 cannot be read as CSV"),
         ("x" * 100_000 + ",QuestionId\n1,7\n", "row 1 is longer than 65,536 bytes"),
-        ("\x1b[2J,b\n1,7\n", r"column 'QuestionId' is missing, found: \x1b[2J, b"),
         (b"\x89PNG\r\n\x1a\n\x00\x00", "row 1 is not UTF-8 text"),
-        ("QuestionId,Is\0Correct\n7,1\n", r"row 1 holds a NUL byte: 'QuestionId,Is\x00Correct'"),
     ],
 )
 @READERS
@@ -106,9 +96,7 @@ def test_files_without_a_header_count_rows_from_1(write: Write) -> None:
     assert written.getvalue() == b"1,2\n3,4\n"
     for content, message in (
         ("x,2\n", "column 'user': row 1 is 'x'"),
-        ("1,2\n3,\n", "column 'item': row 2 is empty"),
         ("1,2\n3\n", "row 2 has 1 columns, expected 2"),
-        ("1\n3\n", "row 1 has 1 columns, expected 2"),
         ("", "is empty, expected rows"),
     ):
         source = file_source(write("a.csv", content), ("user", "item"))
@@ -122,18 +110,15 @@ HINTS = {
     Path(layout.TEMPLATE_TASK_1_2): "`python -m tools.templates` builds it",
     RELATED / "train_data/a.csv": "`python related_challenges/cloze/generate_sample.py` sim",
     RELATED / "test_input/a.csv": "`python related_challenges/cloze/local_data_split.py` mak",
-    RELATED / "test_output/a.csv": "every sample model in related_challenges/cloze makes one",
     # A slip in a file's name is not a missing official file.
     layout.TRAIN_DIR / "train_task_1_2_mine.csv": "",
-    layout.TEMPLATE_DIR / "submision.csv": "",
-    RELATED / "elsewhere/a.csv": "",
 }
 
 
-def test_missing_files_name_the_command_that_makes_them() -> None:
-    for path, hint in HINTS.items():
-        assert hint in layout.where_to_get(path)
-        assert bool(layout.where_to_get(path)) == bool(hint)
+@pytest.mark.parametrize(("path", "hint"), HINTS.items())
+def test_missing_files_name_the_command_that_makes_them(path: Path, hint: str) -> None:
+    assert hint in layout.where_to_get(path)
+    assert bool(layout.where_to_get(path)) == bool(hint)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such files")
@@ -146,26 +131,16 @@ def test_what_is_no_file_is_named_for_what_it_is(tmp_path: Path) -> None:
         ("circle.csv", "cannot be read (Too many levels of symbolic links)"),
         ("link.csv", "is a link to nowhere.csv, which does not exist"),
         ("pipe.csv", "is a pipe or a device, expected a file"),
-        ("x" * 300, "cannot be read (File name too long)"),
         ("", "is a folder, expected a file"),
         ("slip.csv", "file not found; the folder holds circle.csv, link.csv, pipe.csv"),
         ("valid_task_1_2.csv", made),
         ("no/valid_task_1_2.csv", f"file not found; the folder {tmp_path}/no does not exist"),
-        (f"{ROOT}/no/a.csv", f"file not found; the folder {ROOT}/no does not exist"),
         # As in a new clone, which has no data.
         (f"{ROOT}/no/valid_task_1_2.csv", made),
     ):
         with pytest.raises(InputError) as raised:
             file_source(tmp_path / name)
         assert str(raised.value) == f"{tmp_path / name}: {fault}"
-
-
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root reads all")
-def test_a_file_that_may_not_be_read(write: Write) -> None:
-    path = write("a.csv", "QuestionId\n1\n")
-    path.chmod(0)
-    with pytest.raises(InputError, match=r"a\.csv: cannot be read \(Permission denied\)"):
-        read_table(path, [schema.QUESTION_ID])
 
 
 @READERS
@@ -189,11 +164,8 @@ def test_failed_write_leaves_the_previous_files(tmp_path: Path) -> None:
         raise OSError("disk")
     assert [path.read_text() for path in paths] == ["previous", "previous"]
     # No folder is written over, and no file taken for one.
-    for path, expected in (
-        (tmp_path, "is a folder, expected the name of a file to write$"),
-        (tmp_path / "a.csv/below/c.csv", r"a\.csv: is no folder, expected one to write to$"),
-    ):
-        with pytest.raises(InputError, match=expected), atomic_write(path):
+    for path, fault in ((tmp_path, "is a folder, exp"), (paths[0] / "c.csv", "is no folder, exp")):
+        with pytest.raises(InputError, match=fault), atomic_write(path):
             raise AssertionError("nothing is to be written")
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["a.csv", "b.zip"]
 
@@ -232,5 +204,7 @@ def test_a_write_that_is_ended_keeps_the_previous_file(tmp_path: Path, end: str)
     assert path.read_text() == "previous"
     if is_full:
         assert (process.returncode, said) == (2, f"error: {path}: File too large\n")
-    if end != "SIGKILL":
-        assert [entry.name for entry in tmp_path.iterdir()] == ["a.csv"]
+    if end == "SIGKILL":
+        # What was half-written goes with the next write.
+        write_text(path, "next")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.csv"]
