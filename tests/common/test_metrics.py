@@ -8,14 +8,6 @@ import pytest
 from scipy.stats import binomtest
 
 
-def test_accuracy_needs_a_prediction_for_each_answer() -> None:
-    answers = np.array([1, 0, 1])
-    with pytest.raises(ValueError, match="shape"):
-        metrics.accuracy(answers, answers[1:])
-    with pytest.raises(ValueError, match="no predictions"):
-        metrics.accuracy(answers[:0], answers[:0])
-
-
 def test_random_rankings_agree_with_half_and_their_best_expert_with_more() -> None:
     rng = np.random.default_rng(3)
     pairs = pd.MultiIndex.from_arrays(rng.permutation(200)[:50].reshape(2, 25))

@@ -45,19 +45,15 @@ FAULTS: list[tuple[int, pd.DataFrame, str]] = [
     (1, frame(ProbabilityCorrect=[0.1, 1.5, -2, 0]), "row 2 is 1.5 .2 such rows., expected a num"),
     (1, frame(ProbabilityCorrect=list("abcd")), "holds str, expected numbers"),
     (1, frame(ProbabilityCorrect=[None] * 4), "row 1 is empty .4 such rows., expected a value"),
-    (1, frame(ProbabilityCorrect=[[0.5]] * 4), "holds .*, expected numbers"),
     (1, frame(ProbabilityCorrect=P_RIGHT > 0), "holds bool, expected numbers"),
     (1, frame(QuestionId=[0, 1, 2, None]), "'QuestionId': row 4 is empty .1 such rows., exp"),
     (1, frame(UserId=STUDENT.astype(np.uint64) + 2**63), "'UserId': row 1 is 9223372036854775815"),
     (1, frame(UserId=[7.0, 7, 2, 5]), "column 'UserId' holds float64, expected whole numbers"),
-    (1, frame(UserId=[7, -7, 2, 5]), "'UserId': row 2 is -7 .1 such rows., expected a whole"),
     (1, frame(UserId=[7, 7, 2, 7]), "row 4 repeats UserId 7 and QuestionId 1 .1 such rows., exp"),
     (1, frame().drop(columns="UserId"), "column 'UserId' is missing"),
-    (1, frame().iloc[:0], "has no rows"),
     (1, options_frame(), "column 'ProbabilityCorrect' is missing .* found 'UserId'"),
     (2, frame(), "column 'ProbabilityOption1' is missing"),
     (2, options_frame(P_OPTION * 0.99), "row 1: .* sum to 0.9900 .4 such rows., expected 1"),
-    (2, options_frame(np.full((4, 4), 0.2503)), "row 1: .* sum to 1.0012"),
 ]  # fmt: skip
 
 
@@ -75,30 +71,15 @@ def test_other_files(tmp_path: Path) -> None:
     path = tmp_path / "p.parquet"
     with pytest.raises(InputError, match=r"file not found; the folder holds no \.parquet file"):
         read_probabilities(path, 1)
-    frame().to_parquet(path)
-    cut = path.read_bytes()[:-100]
-    for content in (b"", b"UserId,QuestionId\n", b"PAR1" + b"\0" * 20 + b"PAR1", cut):
+    write_probabilities(frame(), 1, P_RIGHT, path)
+    whole = path.read_bytes()
+    # Of a changed value only the checksum tells.
+    place = whole.index(P_RIGHT.astype(np.float32).tobytes())
+    changed = whole[:place] + b"\1" + whole[place + 1 :]
+    for content in (b"", b"UserId,QuestionId\n", whole[:-100], changed):
         path.write_bytes(content)
         with pytest.raises(InputError, match="is not a Parquet file, or a damaged one, expected"):
             read_probabilities(path, 1)
-
-
-def test_no_changed_byte_goes_unnoticed(tmp_path: Path) -> None:
-    """Of what is read: what pandas and pyarrow alone write beside it may be anything."""
-    path = tmp_path / "new/p.parquet"
-    write_probabilities(frame(), 1, P_RIGHT, path)
-    content, right = path.read_bytes(), read_probabilities(path, 1)
-    n_refused = 0
-    for place in range(0, len(content), 5):
-        path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
-        try:
-            found = read_probabilities(path, 1)
-        except InputError:
-            n_refused += 1
-        else:
-            assert np.array_equal(found.value, right.value)
-            assert found.pairs.equals(right.pairs)
-    assert n_refused > 40
 
 
 def test_a_model_cannot_write_anything_else(tmp_path: Path) -> None:

@@ -22,16 +22,13 @@ USED = {
 UNUSED = {"common/unused.py": "y = 1\n", "task_1/other.py": "", "task_1/numpy/model.py": ""}
 
 
-@pytest.fixture
-def entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Write) -> Path:
-    """Return the entry in a small kit."""
+def test_the_fingerprint_changes_with_what_is_used_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Write
+) -> None:
     monkeypatch.setattr(layout, "ROOT", tmp_path)
     for name, text in {**USED, **UNUSED}.items():
         write(name, text)
-    return tmp_path / "task_1/entry.py"
-
-
-def test_the_fingerprint_changes_with_what_is_used_only(entry: Path, tmp_path: Path) -> None:
+    entry = tmp_path / "task_1/entry.py"
     files = source_code.files_of(entry)
     assert {path.relative_to(tmp_path.resolve()).as_posix() for path in files} == {*USED}
     for name in [*USED, *UNUSED]:
@@ -39,11 +36,8 @@ def test_the_fingerprint_changes_with_what_is_used_only(entry: Path, tmp_path: P
         path = tmp_path / name
         path.write_text(path.read_text() + "z = 2\n")
         assert (source_code.fingerprint(entry) != before) == (name in USED), name
-
-
-def test_line_ends_and_the_place_change_nothing(entry: Path, tmp_path: Path) -> None:
+    # Line ends and the place change nothing.
     before = source_code.fingerprint(entry)
     entry.write_bytes(entry.read_bytes().replace(b"\n", b"\r\n"))
-    assert source_code.fingerprint(entry) == before
     moved = Path(shutil.copytree(tmp_path / "task_1", tmp_path / "elsewhere/task_1"))
     assert source_code.fingerprint(moved / "entry.py") == before
