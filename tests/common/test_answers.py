@@ -8,17 +8,6 @@ import pytest
 from conftest import Write
 
 HEADER = "QuestionId,UserId,AnswerId,IsCorrect,CorrectAnswer,AnswerValue\n"
-SHORT = "QuestionId,UserId,IsCorrect\n"
-
-
-def test_right_wrong_only(write: Write) -> None:
-    path = write("a.csv", SHORT + "5,9,1\n")
-    answers = read_answers(path, ids=True)
-    assert [*answers] == ["QuestionId", "UserId", "IsCorrect"]
-    half = write("half.csv", "QuestionId,UserId,IsCorrect,AnswerValue\n5,9,1,2\n")
-    for file, wanted in ((path, True), (half, None)):
-        with pytest.raises(InputError, match="column 'CorrectAnswer' is missing"):
-            read_answers(file, options=wanted)
 
 
 def test_answers_stay_in_the_order_of_the_file(write: Write) -> None:

@@ -1,6 +1,5 @@
 """Splits: complete, disjoint, seeded, of the right size."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 from common.errors import InputError
@@ -11,19 +10,12 @@ import pandas as pd
 import pytest
 from conftest import Write, fails, succeeds
 
-Split = Callable[..., list[Path]]
 
-
-@pytest.fixture
-def split() -> Split:
+def split(task: int, train: Path, folder: Path, seed: int = 0) -> list[Path]:
     """Run the split of a task; return the files written."""
-
-    def run(task: int, train: Path, folder: Path, seed: int = 0) -> list[Path]:
-        places = ["--input_dir", train.parent, "--train_data", train.name, "--output_dir", folder]
-        told = succeeds([f"task_{task}/local_data_split.py", *places, "--seed", seed])
-        return [Path(name) for name in told.strip().removeprefix("written: ").split(", ")]
-
-    return run
+    places = ["--input_dir", train.parent, "--train_data", train.name, "--output_dir", folder]
+    told = succeeds([f"task_{task}/local_data_split.py", *places, "--seed", seed])
+    return [Path(name) for name in told.strip().removeprefix("written: ").split(", ")]
 
 
 @pytest.fixture
@@ -38,7 +30,7 @@ def train(write: Write) -> Path:
     return write("train.csv", answers.to_csv(index=False))
 
 
-def test_answers_file(split: Split, train: Path, tmp_path: Path) -> None:
+def test_answers_file(train: Path, tmp_path: Path) -> None:
     paths = split(1, train, tmp_path / "out")
     header, *rows = train.read_text().splitlines()
     learned, examined, template = (path.read_text().splitlines() for path in paths)
@@ -55,7 +47,7 @@ def test_answers_file(split: Split, train: Path, tmp_path: Path) -> None:
     assert other[1].read_bytes() != paths[1].read_bytes()
 
 
-def test_students_file(split: Split, train: Path, tmp_path: Path) -> None:
+def test_students_file(train: Path, tmp_path: Path) -> None:
     train_path, valid_path = split(4, train, tmp_path / "out")
     learned, examined = pd.read_csv(train_path), pd.read_csv(valid_path)
     other = pd.read_csv(split(4, train, tmp_path / "other", seed=1)[1])

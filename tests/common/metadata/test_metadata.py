@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from common import layout, metadata, schema
-from common.answers import read_answers
+from common import metadata, schema
 from common.errors import InputError
 
 import numpy as np
@@ -32,17 +31,6 @@ def same_dates(found: pd.Series, expected: list[str]) -> bool:
     return found.equals(pd.Series(np.array(expected, "datetime64[s]"), name=found.name))
 
 
-def test_a_file_that_is_not_there_is_not_known(tmp_path: Path) -> None:
-    name = layout.ANSWER_METADATA_TASK_1_2
-    assert metadata.find(None, name) is None
-    assert metadata.find(tmp_path, name) is None
-    (tmp_path / name).write_text("")
-    assert metadata.find(tmp_path, name) == tmp_path / name
-    # A broken link is a fault, which the reader reports.
-    (tmp_path / layout.SUBJECT_METADATA).symlink_to(tmp_path / "moved")
-    assert metadata.find(tmp_path, layout.SUBJECT_METADATA) is not None
-
-
 @READERS
 def test_answers_are_joined_by_id(write: Write) -> None:
     # Ids beyond float32's whole numbers, rows without an id, missing values, an answer not listed,
@@ -67,17 +55,6 @@ def test_answers_are_joined_by_id(write: Write) -> None:
 
 
 @READERS
-def test_dates_in_other_ways(write: Write) -> None:
-    # The last two pyarrow alone does not read: more digits than its type holds, spaces.
-    dates = ["2019-12-31 23:59", "2019-12-31T23:59:59", "2019-12-31 23:59:00.0000000"]
-    dates += [" 2019-12-31 23:59:01 ", "", "2020-03-01"]
-    rows = "".join(f"{place},{date}\n" for place, date in enumerate(dates))
-    path = write("metadata.csv", f"AnswerId,DateAnswered\n{rows}")
-    found = metadata.read_circumstances(path, ids(*range(6)))["DateAnswered"]
-    assert same_dates(found, ["2019-12-31T23:59"] * 4 + ["NaT", "2020-03-01T00:00"])
-
-
-@READERS
 def test_columns_that_are_not_there_are_not_known(write: Write) -> None:
     path = write("metadata.csv", b"\xef\xbb\xbfQuizId,AnswerId\r\n8,5\r\n,6\r\n")
     found = metadata.read_circumstances(path, ids(6, 5))
@@ -85,12 +62,6 @@ def test_columns_that_are_not_there_are_not_known(write: Write) -> None:
     assert same_dates(found["DateAnswered"], ["NaT", "NaT"])
     assert np.isnan(found["Confidence"]).all()
     assert found["GroupId"].tolist() == found["SchemeOfWorkId"].tolist() == [-1, -1]
-    students = metadata.read_student_metadata(
-        write("students.csv", "PremiumPupil,UserId\n1,4\n,5\n"), ids(5, 4)
-    )
-    assert students["PremiumPupil"].tolist() == [-1, 1]
-    assert students["Gender"].tolist() == [-1, -1]
-    assert students["DateOfBirth"].isna().all()
 
 
 def test_columns_that_are_named_must_be_there_and_no_other_is_read(write: Write) -> None:
@@ -119,13 +90,15 @@ def test_every_answer_gets_its_own_row(write: Write, listed: list[int], wanted: 
 
 
 @READERS
-def test_nonsense_dates_of_birth_are_missing(write: Write) -> None:
-    nonsense = ["1756-03-01", "1997-12-01", "2015-01-01", "9999-12-01"]
-    dates = ["1998-01-01", "2014-12-31", *nonsense]
-    rows = "".join(f"{n},{n % 4},{date} 23:59:00.000,1.0\n" for n, date in enumerate(dates))
-    found = metadata.read_student_metadata(write("students.csv", STUDENTS + rows), np.arange(7))
-    assert same_dates(found["DateOfBirth"], [*dates[:2], *["NaT"] * 5])
-    assert found["Gender"].tolist() == [0, 1, 2, 3, 0, 1, -1]
+def test_dates_of_birth_in_any_way_and_nonsense(write: Write) -> None:
+    # The last two pyarrow alone does not read: more digits than its type holds, spaces.
+    dates = ["1998-01-01", "2014-12-31 23:59", "2010-03-01T23:59:59"]
+    dates += ["2000-02-29 23:59:00.0000000", " 2010-03-01 23:59:01 "]
+    nonsense = ["", "1756-03-01", "1997-12-31", "2015-01-01", "9999-12-01"]
+    rows = "".join(f"{n},{n % 4},{date},1.0\n" for n, date in enumerate([*dates, *nonsense]))
+    found = metadata.read_student_metadata(write("students.csv", STUDENTS + rows), np.arange(11))
+    assert same_dates(found["DateOfBirth"], [*(date.strip()[:10] for date in dates), *["NaT"] * 6])
+    assert found["Gender"].tolist() == [0, 1, 2, 3, 0, 1, 2, 3, 0, 1, -1]
 
 
 def test_the_tree_is_in_order_of_its_ids(write: Write) -> None:
@@ -160,8 +133,6 @@ DATE = "expected a date such as 2020-02-11 14:05:00.000 or nothing"
 FAULTS = {
     ANSWERS: [
         ("5.0,,101,1,1,\n", "column 'Confidence': row 2 is '101', expected a number from 0 to 100"),
-        ("5.5,,,1,1,\n", "column 'AnswerId': row 2 is '5.5', expected a whole number"),
-        ("5,,nan,1,1,\n", "column 'Confidence': row 2 is 'nan', expected .* to 100 or nothing"),
         ("5,,,1,16777217,\n", "column 'QuizId': row 2 is '16777217', expected .* to 16777215"),
         ("5,,,1,1,\n6,2020-02-30,,1,1,\n", f"'DateAnswered': row 3 is '2020-02-30', {DATE}"),
         ("5,2020-01-01 24:00,,1,1,\n", f"row 2 is '2020-01-01 24:00', {DATE}"),
@@ -172,26 +143,21 @@ FAULTS = {
     STUDENTS: [
         ("4,4,,\n", "column 'Gender': row 2 is '4', expected a whole number from 0 to 3"),
         ("4,1,2006-13-01,\n", "column 'DateOfBirth': row 2 is '2006-13-01', expected a date such"),
-        ("4,1,,2.0\n", "column 'PremiumPupil': row 2 is '2.0', expected a whole number from 0 to"),
     ],
     TREE: [
         ("3,Maths,NULL,0\n9,Shape,4,1\n", "'ParentId': row 3 is 4, which is no SubjectId of this"),
         ("3,Maths,none,0\n", "'ParentId': row 2 is 'none', expected a SubjectId or NULL"),
         ("3,Maths,NULL,0\n9,Shape,3,2\n", "'Level': row 3 is 2, expected 1 for one below"),
-        ("3,Maths,NULL,1\n", "'Level': row 2 is 1, expected 0 for a root"),
         ("3,Maths,3,0\n", "'Level': row 2 is 0, expected 1 for one below SubjectId 3"),
-        ("3,,NULL,0\n", "'Name': row 2 is empty"),
     ],
     QUESTIONS: [
         ('4,"[3]"\n5,"3, 71"\n', "column 'SubjectId': row 3 is '3, 71', expected a list"),
         ('4,"[3]"\n\n\n5,"[3, ]"\n', r"column 'SubjectId': row 5 is '\[3, \]', expected a list"),
         (f'4,"[{"9" * 5000}]"\n', rf"row 2 is '\[{'9' * 78}…', expected a list"),
-        ('4,"[\u0663]"\n', "row 2 is '\\[\u0663\\]', expected a list"),
         ('4,"[3]"\n\n6,"[3, 9, 71]"\n7,"[72]"\n', "row 4 holds 71, which is not in the tree"),
     ],
     "": [
         ("Answer,QuizId\n5,5\n", "column 'AnswerId' is missing, found: Answer, QuizId; is it"),
-        ("AnswerId,Quiz\n5,5\n", "column 'DateAnswered' is missing, found: AnswerId, Quiz"),
     ],
 }  # fmt: skip
 
@@ -213,19 +179,6 @@ def test_faults_are_named(write: Write, header: str, rows: str, message: str) ->
             metadata.read_student_metadata(path, ids(4, 5))
         else:
             metadata.read_circumstances(path, ids(4, 5))
-
-
-def test_real_answer_metadata(real_data: Path) -> None:
-    """A part of the official file, beside pandas; it lacks DateAnswered and SchemeOfWorkId."""
-    folder = real_data / "eedi_tasks_1_2_sample"
-    answers = read_answers(folder / "train_data/train_task_1_2.csv", ids=True)
-    answer_id = answers["AnswerId"].to_numpy()
-    path = folder / "metadata/answer_metadata_task_1_2_partial.csv"
-    found = metadata.read_circumstances(path, answer_id)
-    frame = pd.read_csv(path).set_index("AnswerId").loc[answer_id]
-    for name in ("Confidence", "QuizId", "GroupId"):
-        assert np.array_equal(found[name], frame[name], equal_nan=True)
-    assert found["DateAnswered"].isna().all() and (found["SchemeOfWorkId"] == -1).all()
 
 
 @pytest.mark.parametrize("tasks", ["1_2_sample", "3_4"])
