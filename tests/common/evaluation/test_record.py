@@ -130,9 +130,6 @@ def test_the_origin_names_model_and_seed(
     assert made_by(line) == f"python task_1/my_idea.py {flags.replace('=', ' ')}"
 
 
-SECONDS = [f'"seconds": {number}' for number in ("9" * 400, '"x"', "[" * 100_000)]
-
-
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -140,7 +137,7 @@ SECONDS = [f'"seconds": {number}' for number in ("9" * 400, '"x"', "[" * 100_000
         ("(?s).+", "[]"),
         # That of a file that has changed since.
         (r'"files": \{\s*"[^"]*": \{\s*"bytes": ', r"\g<0>1"),
-        *(('"seconds": [^,]*', new) for new in SECONDS),
+        ('"seconds": [^,]*', f'"seconds": {"9" * 400}'),
     ],
 )
 def test_a_submission_of_unknown_origin_is_known_by_its_file(
@@ -190,8 +187,7 @@ def test_only_lines_with_the_right_fields_and_types_are_results(
     assert len(damaged) > 100
     changes: list[Any] = [
         *({"task": ""}, {"task": "<b>"}, {"phase": "local"}, {"metric_name": 3}),
-        *({"score": -0.1}, {"score": 1e13}, {"score": True}),
-        *({"task": 4, "phase": "local"}, {"task": 4, "score": 1}),
+        *({"score": -0.1}, {"score": 1e13}, {"task": 4, "phase": "local"}),
     ]
     damaged |= {str(change): json.dumps({**related, **change}).encode() for change in changes}
     for name, line in [*zip(("old", "task", "related"), good, strict=True), *damaged.items()]:
@@ -204,33 +200,11 @@ def test_only_lines_with_the_right_fields_and_types_are_results(
     assert capsys.readouterr().err == f"{path}: ignored 2 invalid lines\n"
 
 
-@pytest.mark.parametrize(
-    ("command", "script", "name"),
-    [
-        ("", "", "majority"),
-        ("python task_1/my_idea.py --local --depth=2 --seed 1", "task_1/my_idea.py", "--depth 2"),
-        ("python -m tools.blend a/one.parquet two.parquet --local", "tools/blend.py", "one two"),
-        ("python -m tools.blend --local 'one 1.parquet' 2.parquet", "tools/blend.py", "one 1 2"),
-        ("python x.py --weights 0.5 -1 --output_dir a b", "x.py", "--weights 0.5 -1"),
-    ],
-)
-def test_lines_of_former_versions_are_read(
-    tmp_path: Path, command: str, script: str, name: str
-) -> None:
-    """They hold the command instead of script and options."""
+def test_a_line_of_a_former_version_is_read(tmp_path: Path) -> None:
+    """It holds the command instead of script and options."""
+    command = "python -m tools.blend a/one.parquet --local 'two 2.parquet' --depth=2"
     line = {**asdict(RESULT), "made_by": command}
     del line["script"], line["options"]
     (tmp_path / NAME).write_text(json.dumps(line) + "\n")
     (found,) = read(tmp_path)
-    assert (found.script, found.name) == (script, f"majority {name}".removesuffix(" majority"))
-    (tmp_path / NAME).write_text(json.dumps({**line, "made_by": "python 'x"}) + "\n")
-    assert read(tmp_path) == []
-
-
-def test_a_line_may_hold_any_character(tmp_path: Path) -> None:
-    """Also those that end a line elsewhere, and bytes of a file's name that are not UTF-8."""
-    submission = tmp_path / "a\u2028b\udcff.csv"
-    submission.write_text("UserId\n1\n")
-    for _ in range(2):
-        score(submission)
-    assert [line.submission for line in read(tmp_path)] == [submission.as_posix()] * 2
+    assert (found.script, found.name) == ("tools/blend.py", "majority one two 2 --depth 2")
