@@ -1,4 +1,4 @@
-"""Charts: to scale, in the page's colours, every text whole, inside the chart and legible."""
+"""Charts: to scale, every text whole, inside the chart and legible."""
 
 import re
 from math import isnan, nan
@@ -37,7 +37,7 @@ SHARES = pd.DataFrame(
 @pytest.mark.parametrize("limits", [None, (0.0, 1.0)])
 def test_dots_lie_on_one_scale_beside_their_names_and_figures(limits: Any) -> None:
     look: dict[str, Any] = {"digits": 3, "axis": "share right", "chance": 0.5}
-    chart = draw(charts.dot_chart(DOTS, label="dots", limits=limits, **look))
+    chart = draw(charts.dot_chart(DOTS, label='"dots"', limits=limits, **look))
     assert chart.size[0] == 340
     chart.check_texts("share right", *(row.label for row in DOTS))
     values = [row.mark if isnan(row.value) else row.value for row in DOTS]
@@ -139,20 +139,3 @@ def test_curves_are_told_apart_by_colour_marker_and_dashes() -> None:
     # At the last step the later curves are higher up.
     y = on_scale(range(10), [chart.shapes[name][-1, 1] for name in names])
     assert y(9) < y(0)
-
-
-def test_charts_follow_the_page_and_nothing_else() -> None:
-    panels = [Panel("one", [0.5], True), Panel("two", [0.5], False)]
-    dots = charts.dot_chart(DOTS, label='"dots"', digits=2)
-    curves = [Curve("one", [0, 1], [0.5, 0.6], number) for number in range(8)]
-    drawn = [
-        *(dots, charts.bar_panels(panels, ["x"], label="", axis="x")),
-        *(charts.curve_chart(curves, label="", axis=""), charts.share_chart(SHARES, label="")),
-    ]
-    for svg in drawn:
-        for colour in re.findall(r"(?:fill|stroke): ([^;\"]*)", svg):
-            own = colour in {"none", "currentColor", ACCENT, "var(--line)"}
-            assert own or colour.startswith("color-mix(in srgb, currentColor")
-        # Nothing refers to an id, which another chart of the page could have too.
-        assert not re.findall("font-family|<style|<script|http| id=|url|href", svg)
-    assert 'aria-label="&quot;dots&quot;"' in dots

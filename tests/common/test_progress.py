@@ -54,27 +54,14 @@ def test_writers_at_once_leave_whole_lines(tmp_path: Path) -> None:
         assert numbers == [*range(300)]
 
 
-SCRIPTS = {
-    "data/generate_sample.py --size tiny": {"simulate": ["100%"]},
-    "task_1/sample_model_matrix_factorization.py": {"fitting": ["100%", "loss=0."]},
-    # With a bar inside the bar, which goes when it is done.
-    "task_3/question_report.py --question 1": {},
-}
-
-
 @pytest.mark.skipif(os.name == "nt", reason="needs a terminal as on Unix")
-@pytest.mark.parametrize("command", SCRIPTS)
-def test_a_bar_ends_honestly_and_fits(command: str, scored_kit: Path, tmp_path: Path) -> None:
-    script, *flags = command.split()
-    arguments = [scored_kit / script, *flags, "--output_dir", tmp_path]
-    code, stays, states = run_on_terminal(arguments, scored_kit, {"PYTHONPATH": str(scored_kit)})
+def test_a_bar_ends_honestly_and_fits(simulated_kit: Path, tmp_path: Path) -> None:
+    script = simulated_kit / "task_1/sample_model_matrix_factorization.py"
+    arguments, environment = [script, "--output_dir", tmp_path], {"PYTHONPATH": str(simulated_kit)}
+    code, stays, states = run_on_terminal(arguments, simulated_kit, environment)
     assert code == 0, stays
-    bars = [state for state in states if "%|" in state]
-    assert bars
-    assert max(map(len, bars)) <= COLUMNS
-    final = {line.split(":")[0]: line for line in stays if "%|" in line}
-    assert list(final) == list(SCRIPTS[command])
-    for name, said in SCRIPTS[command].items():
-        assert all(part in final[name] for part in said)
-        # Not cut off at the right edge.
-        assert final[name].endswith("]")
+    assert max(len(state) for state in states if "%|" in state) <= COLUMNS
+    (final,) = (line for line in stays if "%|" in line)
+    assert "100%" in final and "loss=0." in final
+    # Not cut off at the right edge.
+    assert final.endswith("]")

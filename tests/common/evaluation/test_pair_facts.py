@@ -171,25 +171,6 @@ def test_subjects_and_students_are_joined(folder: Path) -> None:
     ]
 
 
-def test_rare_subjects_go_together(folder: Path) -> None:
-    """Twelve of 15 are named, most answers first; a question counts in those, or once in others."""
-    pairs = [f"{100 + k},{student},0,1,1,1\n" for k in range(14) for student in range(20 - k)]
-    header = "QuestionId,UserId,AnswerId,IsCorrect,CorrectAnswer,AnswerValue\n"
-    (folder / "data/valid.csv").write_text(header + "".join(pairs))
-    subjects = [f"{200 + k},Subject {k},1,1\n" for k in range(15)]
-    more = {12: ", 214", 13: ", 200"}
-    questions = [f'{100 + k},"[1, {200 + k}{more.get(k, "")}]"\n' for k in range(14)]
-    for name, lines in (("subject", subjects), ("question", questions)):
-        (path,) = (folder / "metadata").glob(f"{name}_*.csv")
-        path.write_text(path.read_text() + "".join(lines))
-    facts = read(folder, 1)
-    asked = [int(pair[:3]) for pair in pairs]
-    parts = break_down(facts.pairs.assign(QuestionId=asked, right=True), facts.subjects)
-    (groups,) = (groups for title, _, groups in parts if title == "By subject")
-    named = [(f"Subject {k}", 27 if k == 0 else 20 - k) for k in range(12)]
-    assert [*groups["n_answers"].items()] == [*named, ("other subjects", 8)]
-
-
 NO_IDS = "by quiz: training and true answers do not both have a column AnswerId"
 
 

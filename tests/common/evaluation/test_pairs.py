@@ -59,10 +59,6 @@ def test_the_page_explains_the_score(predicted: Path, tmp_path: Path, task: int)
     assert facts["Entry"] == "majority"
     assert facts["Made by"].endswith(f"majority.py --local --probabilities {probabilities}")
     assert re.fullmatch(r"\d+\.\d s, memory \d\.\d\d GB", facts["Fit and predict"])
-    # What most is lost with stands first.
-    for name in ("Questions", "Subjects"):
-        lost = [float(cell.replace(",", "")) for cell in page.table(name).column("lost")]
-        assert lost == sorted(lost, reverse=True)
     # The majority model is the majority.
     assert told[1] == f"majority {printed[1]}"
     limits = json.loads((kit / "data/SIMULATED.json").read_text())["best_expected_accuracy"]
