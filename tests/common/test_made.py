@@ -123,15 +123,6 @@ def test_a_fingerprint_tells_files_apart_and_those_of_former_versions_count(
             assert made.is_simulated(path) == expected
 
 
-def test_options_give_the_flags_that_they_were_read_from() -> None:
-    options = {"exact": True, "low": "-1", "names": ["one", "two"], "last": True}
-    assert made.options_of(made.flags_of(options)) == options
-    files = {"files": ["a b", "c"], "local": True}
-    for words in (["a b", "c", "--local"], ["--local", "a b", "c"]):
-        assert made.options_of(words) == files
-    assert made.options_of(["--depth=2", "a", "--depth", "3"]) == {"depth": "3", "files": "a"}
-
-
 def place(folder: Path, text: str) -> None:
     """Place two simulated files that hold a text."""
 

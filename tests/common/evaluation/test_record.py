@@ -202,9 +202,11 @@ def test_only_lines_with_the_right_fields_and_types_are_results(
 
 def test_a_line_of_a_former_version_is_read(tmp_path: Path) -> None:
     """It holds the command instead of script and options."""
-    command = "python -m tools.blend a/one.parquet --local 'two 2.parquet' --depth=2"
+    command = "python -m tools.blend --n 1 --n=2 a/b.parquet --local 'c d.parquet' e.parquet"
     line = {**asdict(RESULT), "made_by": command}
     del line["script"], line["options"]
     (tmp_path / NAME).write_text(json.dumps(line) + "\n")
     (found,) = read(tmp_path)
-    assert (found.script, found.name) == ("tools/blend.py", "majority one two 2 --depth 2")
+    files = ["a/b.parquet", "c d.parquet", "e.parquet"]
+    assert found.options == {"n": "2", "files": files, "local": True}
+    assert (found.script, found.name) == ("tools/blend.py", "majority --n 2 b c d e")
