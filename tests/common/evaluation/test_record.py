@@ -170,16 +170,13 @@ def test_the_record_is_one_for_all_default_folders(tmp_path: Path) -> None:
 
 
 def test_only_lines_with_the_right_fields_and_types_are_results(
-    submission: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The score of a related challenge may exceed 1, as a sum does, and it has no phase."""
     # Those that came later may be missing.
-    later = ("code", "memory", "outcomes", "metric_name")
+    later = {"code", "memory", "outcomes", "metric_name"}
     old = {name: value for name, value in asdict(RESULT).items() if name not in later}
-    score(submission)
-    path = submission.parent / NAME
-    assert [*json.loads(path.read_text())] == [*old, *later]
-
+    path = tmp_path / NAME
     task = {**old, "parts": {"right": 0.5, "wrong": None}, "seed": 3}
     related = {**old, "task": "debiasing", "phase": "", "score": 1.1175, "metric_name": "NDCG@50"}
     good = [json.dumps(line).encode() for line in (old, task, related)]
