@@ -117,17 +117,11 @@ def test_numbers_belong_to_the_group_that_begins_there(folder: Path) -> None:
     (folder / "data/train.csv").write_text("QuestionId,UserId,IsCorrect\n" + "".join(rows))
     asked = "".join(f"{question},{question},1\n" for question in range(len(counts)))
     (folder / "data/valid.csv").write_text("QuestionId,UserId,IsCorrect\n" + asked)
-    births = ["2009-09", "2009-08", "2008-09", "2002-10", "2001-09", "1999-01"]
-    students = "".join(f"{student},1,{birth}-01\n" for student, birth in enumerate(births))
-    path = folder / "metadata/student_metadata_task_1_2.csv"
-    path.write_text("UserId,Gender,DateOfBirth\n" + students)
     pairs = read(folder, 1).pairs
     expected = ["1 to 4", "1 to 4", "5 to 9", "5 to 9", "10 to 19", "from 10,000"]
     assert [*pairs["By number of known answers to the question"]] == expected
     expected = ["0 to 10 %", "70 to 80 %", "90 to 100 %", "80 to 90 %", "10 to 20 %", "0 to 10 %"]
     assert [*pairs["By difficulty of the question"]] == expected
-    expected = ["up to 10", "up to 10", "11", "16", "from 18", "from 18"]
-    assert [*pairs["Age in years on 2019-09-01"]] == expected
 
 
 def test_subjects_and_students_are_joined(folder: Path) -> None:
