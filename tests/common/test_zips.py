@@ -25,9 +25,6 @@ def test_every_method_is_read_whole(tmp_path: Path, method: int) -> None:
     path = write_zip(tmp_path / "a.zip", {NAME: ROWS}, method=method)
     source = zip_source(path, NAME, len(ROWS))
     assert source.name == f"{path}/{NAME}"
-    for _ in range(2):
-        with source.open() as file:
-            assert file.read() == ROWS
     assert read_table(source, [QUESTION_ID])["QuestionId"].to_list() == list(range(1000))
     with pytest.raises(InputError, match=f"unpacks to more than {len(ROWS) - 1:,} bytes"):
         zip_source(path, NAME, len(ROWS) - 1)
@@ -63,9 +60,7 @@ def test_a_bomb_takes_no_more_memory_than_the_limit(
 
 def test_zip_must_hold_only_the_submission(tmp_path: Path) -> None:
     cases: list[tuple[dict[str, bytes], str]] = [
-        ({}, f"holds 0 files (nothing), expected only {NAME} at the top level"),
-        ({"submission_task_1.zip": b"x"}, "holds submission_task_1.zip, expected only"),
-        ({NAME: b"x", "b.csv": b"y"}, f"holds 2 files ({NAME}, b.csv)"),
+        ({NAME: b"x", "b.csv": b"y"}, f"holds 2 files ({NAME}, b.csv), expected only {NAME}"),
         ({"\x1b[2J.txt": b"x"}, r"holds \x1b[2J.txt, expected"),
     ]
     for members, expected in cases:

@@ -1,7 +1,6 @@
-"""Long runs: their log, whoever else writes to it; their bars."""
+"""Logs of long runs: what each line holds, whoever else writes to the file."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,9 +8,7 @@ from pathlib import Path
 from common import run_log
 
 import numpy as np
-import pytest
 from run_scripts import ROOT
-from terminal import COLUMNS, run_on_terminal
 
 
 def test_notes_the_start_and_every_event(tmp_path: Path) -> None:
@@ -52,16 +49,3 @@ def test_writers_at_once_leave_whole_lines(tmp_path: Path) -> None:
     for name in "ab":
         numbers = [line["number"] for line in lines if line["writer"] == name]
         assert numbers == [*range(300)]
-
-
-@pytest.mark.skipif(os.name == "nt", reason="needs a terminal as on Unix")
-def test_a_bar_ends_honestly_and_fits(simulated_kit: Path, tmp_path: Path) -> None:
-    script = simulated_kit / "task_1/sample_model_matrix_factorization.py"
-    arguments, environment = [script, "--output_dir", tmp_path], {"PYTHONPATH": str(simulated_kit)}
-    code, stays, states = run_on_terminal(arguments, simulated_kit, environment)
-    assert code == 0, stays
-    assert max(len(state) for state in states if "%|" in state) <= COLUMNS
-    (final,) = (line for line in stays if "%|" in line)
-    assert "100%" in final and "loss=0." in final
-    # Not cut off at the right edge.
-    assert final.endswith("]")
