@@ -65,7 +65,7 @@ def test_paths(kit: Path, flags: str, metadata: str | None, output: str) -> None
 
 
 FAULTS = [
-    ("--metadata_dir none", "none: not found, expected a folder of metadata"),
+    ("--metadata_dir no\x1bne", r"no\x1bne: not found, expected a folder of metadata"),
     ("--output_file mine.zip", "mine.zip: is the name of the CSV, expected one that ends"),
     ("--output_dir . --output_file a.csv --probabilities a.csv", "expected another name"),
     ("--output_dir data/test_input --output_file train_task_1_2.csv", "is of the data that models"),
