@@ -51,6 +51,7 @@ FAULTS: list[tuple[int, pd.DataFrame, str]] = [
     (1, frame(UserId=[7.0, 7, 2, 5]), "column 'UserId' holds float64, expected whole numbers"),
     (1, frame(UserId=[7, 7, 2, 7]), "row 4 repeats UserId 7 and QuestionId 1 .1 such rows., exp"),
     (1, frame().drop(columns="UserId"), "column 'UserId' is missing"),
+    (1, frame().iloc[:0], "has no rows"),
     (1, options_frame(), "column 'ProbabilityCorrect' is missing .* found 'UserId'"),
     (2, frame(), "column 'ProbabilityOption1' is missing"),
     (2, options_frame(P_OPTION * 0.99), "row 1: .* sum to 0.9900 .4 such rows., expected 1"),
