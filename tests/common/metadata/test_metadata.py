@@ -149,6 +149,7 @@ FAULTS = {
     ],
     "": [
         ("Answer,QuizId\n5,5\n", "column 'AnswerId' is missing, found: Answer, QuizId; is it"),
+        ("AnswerId,Quiz\n5,5\n", "column 'DateAnswered' is missing, found: AnswerId, Quiz"),
     ],
 }  # fmt: skip
 
