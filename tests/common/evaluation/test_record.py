@@ -207,3 +207,5 @@ def test_a_line_of_a_former_version_is_read(tmp_path: Path) -> None:
     files = ["a/b.parquet", "c d.parquet", "e.parquet"]
     assert found.options == {"n": "2", "files": files, "local": True}
     assert (found.script, found.name) == ("tools/blend.py", "majority --n 2 b c d e")
+    (tmp_path / NAME).write_text(json.dumps({**line, "made_by": ""}) + "\n")
+    assert [(one.script, one.options) for one in read(tmp_path)] == [("", {})]
