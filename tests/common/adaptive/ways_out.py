@@ -10,74 +10,43 @@ has that after "# with".
 import concurrent.futures
 import contextlib
 import ctypes
-import gzip
 import json
 import multiprocessing
 import os
 import shutil
 import socket
-import sqlite3
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
-import numpy as np
-
 SECRET = "hidden-answer"
 TABLE = f"UserId,Answer\n1,{SECRET}\n2,{SECRET}\n"
 OWN = "carried_out"
 MARK = "what came of it: "
-FORK = multiprocessing.get_context("fork")
 # A process outside, which has the answers open, in its environment (where that lies in its memory,
 # and how long it is) and as its working folder; a port of TCP and UDP, an abstract socket and one
 # with a path that somebody listens at; name and number of a note.
 OUTSIDE = {}
 # What the ways need beside the modules above, and those to the contents, which takes a while.
-MODULES = """
-codecs csv fcntl fileinput importlib.machinery io linecache mmap pkgutil resource runpy signal
-tokenize urllib.request
-"""
-LIBRARIES = """
-joblib pandas pyarrow.csv pyarrow.dataset pyarrow.feather pyarrow.fs pyarrow.parquet readline
-sklearn.datasets torch
-"""
+MODULES = "fcntl io mmap pkgutil resource signal"
+LIBRARIES = " numpy pandas pyarrow torch"
 
 
 def names(place, to_contents):
     """Return what a way is about: the answers, or a victim (a folder with a file and a folder)."""
     file = f"{place}.csv" if to_contents else f"{place}/file"
     folder = os.path.dirname(place) if to_contents else f"{place}/folder"
-    # Of the answers `at` is the path without the suffix of a format that `prepare` has written.
-    about = {"at": place, "file": file, "folder": folder, "victim": place, "new": f"{place}/new"}
+    about = {"file": file, "folder": folder, "victim": place, "new": f"{place}/new"}
     return {**globals(), **about, **OUTSIDE}
 
 
 def prepare(folder):
-    """Write the answers in every format that a way below reads."""
-    import joblib
-    import pandas
-    import torch
-
-    at = f"{folder}/answers"
+    """Write the answers as modules, which a way below imports."""
     code = f"FIRST = {SECRET!r}\n"
-    for suffix, text in {"csv": TABLE, "json": json.dumps([SECRET]), "py": code}.items():
-        Path(f"{at}.{suffix}").write_text(text)
-    np.save(f"{at}.npy", np.array([SECRET]))
-    np.savez(f"{at}.npz", answers=np.array([SECRET]))
-    with gzip.open(f"{at}.csv.gz", "wt") as file:
-        file.write(TABLE)
-    with zipfile.ZipFile(f"{at}.zip", "w") as archive:
-        archive.writestr("answers.csv", TABLE)
+    Path(f"{folder}/answers.py").write_text(code)
+    with zipfile.ZipFile(f"{folder}/answers.zip", "w") as archive:
         archive.writestr("zipped_answers.py", code)
-    with sqlite3.connect(f"{at}.sqlite") as base:
-        base.execute("create table answers as select ? as answer", (SECRET,))
-    frame = pandas.DataFrame({"answer": [SECRET]})
-    frame.to_parquet(f"{at}.parquet")
-    frame.to_feather(f"{at}.feather")
-    frame.to_pickle(f"{at}.pkl")
-    joblib.dump([SECRET], f"{at}.joblib")
-    torch.save({"answer": SECRET}, f"{at}.pt")
 
 
 def libc():
@@ -120,11 +89,6 @@ def open_own():
     return os.open(OWN, os.O_CREAT | os.O_RDWR)
 
 
-def chdir_and_open(folder):
-    with contextlib.chdir(folder):
-        return open("answers.csv").read()
-
-
 def over_a_socket(path):
     """A child opens it, and hands what is open over a socket."""
     ours, theirs = socket.socketpair(socket.AF_UNIX)
@@ -153,64 +117,33 @@ def by_multiprocessing(method, path):
 GUARDED = """
 open(file).read()
 open(file.encode(), "rb").read()
-open(file, opener=os.open).read()
 io.FileIO(file).read()
 io.open_code(file).read()
 read_descriptor(os.open(file, os.O_RDONLY))
 read_descriptor(os.open(file, os.O_RDWR))
-chdir_and_open(folder)
-read_text(file)
 read_text(os.path.relpath(file))
 read_text(f"/proc/self/root{file}")
-(os.symlink(folder, OWN), read_text(f"{OWN}/answers.csv"))
 copied(os.symlink(file, OWN))
 copied(shutil.copy(file, OWN))
-read_text(shutil.make_archive(OWN, "tar", folder, "answers.csv"))
 copied(os.sendfile(open_own(), os.open(file, os.O_RDONLY), 0, 99))
-copied(os.copy_file_range(os.open(file, os.O_RDONLY), open_own(), 99))
 mmap.mmap(os.open(file, os.O_RDONLY), 0, access=mmap.ACCESS_READ)[:]
-codecs.open(file).read()
-list(fileinput.FileInput(file))
-linecache.getlines(file)
-tokenize.open(file).read()
-list(csv.reader(open(file)))
-json.load(open(f"{at}.json"))
-gzip.open(f"{at}.csv.gz").read()
-zipfile.ZipFile(f"{at}.zip").read("answers.csv")
-urllib.request.urlopen(f"file://{file}").read()
-(sys.path.append(f"{at}.zip"), __import__("zipped_answers").FIRST)
+(sys.path.append(f"{folder}/answers.zip"), __import__("zipped_answers").FIRST)
 pkgutil.get_importer(folder).find_spec("answers").loader.get_data(file)
 concurrent.futures.ThreadPoolExecutor().submit(read_text, file).result()
 over_a_socket(file)
 by_multiprocessing("fork", file)
-FORK.Pool(1).apply(read_text, (file,))
-concurrent.futures.ProcessPoolExecutor(1, FORK).submit(read_text, file).result()
 read_text(f"/proc/{process}/root{file}")
 read_text(f"/proc/{process}/cwd/answers.csv")
 read_text(f"/proc/1/root{file}")  # needs a privilege
 read_text(f"/proc/{process}/fd/0")
 read_text(f"/proc/{process}/environ")
 os.pread(os.open(f"/proc/{process}/mem", 0), *environment[::-1])  # needs a privilege
-np.fromfile(file, np.uint8).tobytes()
-np.memmap(file, mode="r").tobytes()
-np.loadtxt(file, str, delimiter=",")
-np.genfromtxt(file, str, delimiter=",")
-np.load(f"{at}.npy")
-np.load(f"{at}.npy", mmap_mode="r")[:]
-np.load(f"{at}.npz")["answers"]
+numpy.fromfile(file, "u1").tobytes()
+numpy.memmap(file, mode="r").tobytes()
 pandas.read_csv(file, engine="c")
-pandas.read_csv(file, engine="python")
-pandas.read_table(file)
-pandas.read_json(f"{at}.json")
-pandas.read_pickle(f"{at}.pkl")
-joblib.load(f"{at}.joblib")
-torch.load(f"{at}.pt")
 """
 
 # --- To the contents, past Python: by the kernel, by libraries and by other processes ---
-
-
-OPENAT = {"x86_64": 257, "aarch64": 56, "riscv64": 56}.get(os.uname().machine)
 
 
 def open_by_handle(path):
@@ -222,11 +155,6 @@ def open_by_handle(path):
     # Any folder of the same file system will do.
     own = os.open(".", os.O_RDONLY)
     return read_descriptor(libc().open_by_handle_at(own, handle, os.O_RDONLY))
-
-
-def by_mount(path, option):
-    """The file under another name."""
-    return run("unshare", option, "sh", "-c", f"touch own; mount --bind '{path}' own && cat own")
 
 
 def read_memory_by_call(process, start, size):
@@ -241,71 +169,24 @@ BEYOND = """
 read_descriptor(os.open("answers.csv", os.O_RDONLY, dir_fd=os.open(folder, os.O_PATH)))
 read_text(f"/proc/self/fd/{os.open(file, os.O_PATH)}")
 copied(os.link(file, OWN))
-[path.read_bytes() for path in Path(shutil.copytree(folder, OWN)).iterdir()]
 (sys.path.append(folder), __import__("answers").FIRST)
-runpy.run_path(f"{at}.py")["FIRST"]
-importlib.machinery.SourceFileLoader("answers", f"{at}.py").get_source("answers")
-(readline.read_history_file(file), [readline.get_history_item(n) for n in range(1, 4)])
-list(sqlite3.connect(f"{at}.sqlite").execute("select * from answers"))
-list(sqlite3.connect(f"file:{at}.sqlite?immutable=1", uri=True).execute("select * from answers"))
 read_descriptor(libc().open(file.encode(), os.O_RDONLY))
-read_descriptor(libc().syscall(OPENAT, ctypes.c_long(-100), file.encode(), 0, 0))
 read_descriptor(libc().syscall(437, -100, file.encode(), bytes(24), ctypes.c_size_t(24)))
 open_by_handle(file)  # needs a privilege
 read_memory_by_call(process, *environment)  # needs a privilege
-copied(libc().system(f"cat '{file}' > {OWN}".encode()))
 copied(os.system(f"cat '{file}' > {OWN} 2> /dev/null"))
 copied(os.waitpid(os.posix_spawn("/bin/sh", ["sh", "-c", f"cat '{file}' > {OWN}"], os.environ), 0))
-os.popen(f"cat '{file}' 2> /dev/null").read()
 copied(run("sh", "-c", f"setsid sh -c 'cat {file} > {OWN}' & wait"))
-run("setsid", "-w", "cat", file)
 run("cat", file)
-run("cat", "answers.csv", cwd=folder)
-run("cat", stdin=open(file))
-run("sh", "-c", f"cat < '{file}'")
-copied(run("cp", file, OWN))
-copied(run("ln", file, OWN))
 run("grep", "-r", SECRET[:6], folder)
-run("tar", "-cf", "-", "-C", folder, "answers.csv")
-run("find", folder, "-name", "answers.csv", "-exec", "cat", "{}", "+")
-run("awk", "{print}", file)
-run("sed", "", file)
-run("perl", "-pe", "", file)  # needs perl
 run(sys.executable, "-c", f"print(open({file!r}).read())")
-run(sys.executable, "-I", "-S", "-c", f"print(open({file!r}).read())")
 by_multiprocessing("spawn", file)
-by_multiprocessing("forkserver", file)
-run("unshare", "-Ur", "chroot", "/", "cat", file)  # needs a privilege
 run("unshare", "-Urm", "cat", f"/proc/1/root{file}")  # needs a privilege
 run("nsenter", "-t", "1", "-m", "cat", file)  # needs a privilege
-by_mount(file, "-m")  # needs a privilege
-by_mount(file, "-Urm")  # needs a privilege
-np.fromregex(file, "(hidden-answer)", [("answer", "S13")])
-np.lib.npyio.DataSource(None).open(file).read()
-pandas.read_csv(file, engine="pyarrow")
-pandas.read_csv(file, memory_map=True)
-pandas.read_csv(f"file://{file}")
-pandas.read_fwf(file)
-pandas.read_parquet(f"{at}.parquet")
-pandas.read_feather(f"{at}.feather")
+run("unshare", "-Urm", "sh", "-c", f"touch me; mount -B '{file}' me; cat me")  # needs a privilege
 pyarrow.OSFile(file).read()
 pyarrow.memory_map(file).read()
-pyarrow.input_stream(file).read()
-pyarrow.csv.read_csv(file).to_pylist()
-pyarrow.csv.open_csv(file).read_all().to_pylist()
-pyarrow.dataset.dataset(file, format="csv").to_table().to_pylist()
-pyarrow.parquet.read_table(f"{at}.parquet").to_pylist()
-pyarrow.feather.read_table(f"{at}.feather").to_pylist()
-pyarrow.fs.LocalFileSystem().open_input_file(file).read()
-pyarrow.fs.LocalFileSystem().open_input_stream(file).read()
-pyarrow.fs.LocalFileSystem(use_mmap=True).open_input_file(file).read()
-copied(pyarrow.fs.copy_files(file, os.path.abspath(OWN)))
 bytes(torch.from_file(file, size=len(TABLE), dtype=torch.uint8).tolist())
-bytes(torch.from_file(file, shared=True, size=len(TABLE), dtype=torch.uint8).tolist())
-bytes(torch.UntypedStorage.from_file(file, False, len(TABLE)).tolist())
-torch.load(f"{at}.pt", mmap=True)
-joblib.Parallel(2)(joblib.delayed(read_text)(path) for path in (file, file))
-sklearn.datasets.load_files(os.path.dirname(folder), categories=["answers"], shuffle=False).data
 """
 
 # --- To harm elsewhere ---
@@ -327,16 +208,11 @@ HARM = """
 os.remove(file)
 c_call(libc().unlink(file.encode()))
 os.rmdir(folder)
-shutil.rmtree(victim)
 run("rm", file)
-run("setsid", "-w", "rm", file)
-run(sys.executable, "-c", f"import os; os.remove({file!r})")
 open(file, "w").close()
-open(file, "a").write("more")
 os.close(os.open(file, os.O_WRONLY))
 mmap.mmap(os.open(file, os.O_RDWR), 0).write(b"0")
 os.truncate(file, 1)  # by 3 root
-os.ftruncate(os.open(file, os.O_RDWR), 1)
 Path(new).write_text("mine")
 os.mkdir(new)
 os.mkfifo(new)
@@ -345,15 +221,11 @@ os.link(__file__, new)
 socket.socket(socket.AF_UNIX).bind(new)
 os.rename(file, new)
 os.rename(file, OWN)
-os.replace(shutil.copy(__file__, OWN), file)
 os.listdir(victim)
-list(os.scandir(victim))
 os.listdir("/opt")  # needs such a folder
 read_text("/etc/hostname")
-os.listdir("/var")
 os.stat(victim)  # by root
 changed(os.chmod(file, 0o604), file, "st_mode", 0o100604)  # by root filter
-changed(run("chmod", "604", file), file, "st_mode", 0o100604)  # by root filter
 changed(os.utime(file, (7, 7)), file, "st_mtime", 7)  # by root filter
 os.setxattr(file, "user.note", b"mine")  # by root filter  # needs a file system that has them
 changed(os.chown(file, -1, 7), file, "st_gid", 7)  # needs a privilege
@@ -367,12 +239,9 @@ connect(40, socket.SOCK_STREAM, 0, (2, 1))  # by filter  # needs a machine aroun
 connect(socket.AF_UNIX, socket.SOCK_STREAM, 0, abstract)  # by 6 filter namespaces
 connect(socket.AF_UNIX, socket.SOCK_STREAM, 0, path)  # by 9 filter root
 os.kill(process, 0)  # by 6 namespaces
-os.kill(process, signal.SIGCONT)  # by 6 namespaces
 os.killpg(os.getpgid(process), 0)  # by 6 namespaces
-c_call(libc().kill(process, 0))  # by 6 namespaces
 c_call(libc().tgkill(process, process, 0))  # by 6 namespaces
 signal.pidfd_send_signal(os.pidfd_open(process), 0)  # by 6 namespaces
-run("sh", "-c", f"kill -0 {process}")  # by 6 namespaces
 resource.prlimit(process, resource.RLIMIT_CORE, (0, 0))  # by filter namespaces
 c_call(libc().syscall(425, 8, ctypes.create_string_buffer(120)))  # by filter  # needs io_uring
 """
