@@ -7,11 +7,8 @@ import subprocess
 import sys
 import textwrap
 import time
-import zipfile
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from common.adaptive import entry_process, isolation
 from common.adaptive.entry_files import ENTRY_FILE
@@ -32,7 +29,6 @@ WELL_BEHAVED = f"import numpy as np\n{toy_bundle.entry()[ENTRY_FILE]}"
 QUESTION = np.tile(np.arange(20), (4, 1))
 STUDENTS = as_reference(QUESTION % 2, QUESTION >= 17)
 TWO_MASKS = replace(STUDENTS, targets=dict.fromkeys("ab", STUDENTS.targets["mask"]))
-Forge = Callable[[bytes], EntryProcess]
 linux = pytest.mark.skipif(sys.platform != "linux", reason="/proc and memory limits are Linux's")
 
 
@@ -55,25 +51,21 @@ def with_entry(setting: Setting, **methods: str) -> Setting:
     return setting
 
 
-LOOK_AROUND = "open('/proc/1/environ').read()"
 CHEATS = {
     "opens the answers": ("__init__", "open('ANSWERS')", "denied .*valid_task_4.csv, which is n"),
-    "looks at others": ("__init__", LOOK_AROUND, "starting Submission: was denied "
-                        "/proc/.*/environ, which is neither in the zip nor given"),
     "raises": ("update_model", "raise KeyError('nothing here')", "round 1, update_model: raised "
                r"KeyError: 'nothing here' \(submission_model_task_4.py, line 14\)"),
     "counts what it does not see": ("update_model", "np.bincount(masked_data.ravel())",
                                     "; an entry written for 0 as unobserved needs --unobserved 0$"),
     "exits": ("update_model", "raise SystemExit(3)", "ended the program with exit code 3"),
+    "ends its process": ("predict", "import os; os._exit(3)", "process ended with exit code 3"),
     "crashes": ("predict", "import ctypes; ctypes.string_at(0)", "process was ended by SIGSEGV"),
-    "ends by a signal without a name": ("predict", "import os; os.kill(os.getpid(), 40)",
-                                        "its process was ended by signal 40"),
     "allocates much": ("predict", "np.ones(1 << 30)", "ran out of memory.*, expected at most 1 G"),
     "reads from the keyboard": ("update_model", "input()", "raised EOFError"),
     "prints forever": ("predict", "while True: print('x' * 1000)", "printed more than 5 MB"),
     "imports the kit": ("__init__", "import common.io", "imports common.*, the kit's shared code"),
 }  # fmt: skip
-OF_LINUX = {"looks at others", "crashes", "ends by a signal without a name", "allocates much"}
+OF_LINUX = {"crashes", "allocates much"}
 
 
 @pytest.mark.parametrize(
@@ -143,29 +135,17 @@ def test_what_a_failing_entry_prints_is_written(setting: Setting) -> None:
     assert text.endswith("ZeroDivisionError: division by zero\n")
 
 
-def wait_for(look: Callable[[], Any], seconds: float = 20) -> Any:
-    """Look until something is found, or the time is over."""
-    deadline = time.monotonic() + seconds
-    while not (found := look()) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return found
-
-
 # What an entry writes to the channel itself, and what is said of it. It then sleeps.
 GARBLED = "closed or garbled the channel"
 FORGED = {
     b"\n": GARBLED,
     b'{"arr': GARBLED,
     b"[" * 60_000 + b"\n": GARBLED,
-    b"3\n": GARBLED,
     b"{}\n": GARBLED,
     b'{"arrays": [["|i1", [1]], ["|i1", [1]]]}\nab': GARBLED,
-    b'{"arrays": [["<i8", [9]]]}\n': GARBLED,
     b'{"arrays": [["<i8", [1000000000000]]]}\n': GARBLED,
-    b'{"arrays": [' + b'["<i8", [99999999]], ' * 99 + b"0]}\n": GARBLED,
     b'{"arrays": [["<i8", [-1, -9]]]}\n': GARBLED,
     b'{"arrays": [["|O", [1]]]}\n12345678': GARBLED,
-    b'{"arrays": [["<i4,<i4", [1]]]}\n12345678': GARBLED,
     b'{"changed": 5, "arrays": []}\n': GARBLED,
     b'{"fault": [1], "arrays": []}\n': GARBLED,
     b'{"fault": "a\\n\\u001b[31mb", "arrays": []}\n': r"^a \\x1b\[31mb$",
@@ -183,37 +163,20 @@ time.sleep(1000)
 """
 
 
-@pytest.fixture
-def forge(setting: Setting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Forge:
-    def start(reply: bytes) -> EntryProcess:
-        (tmp_path / "stand_in.py").write_text(STAND_IN.replace("FORGED", repr(reply)))
-        monkeypatch.setattr(isolation, "__file__", str(tmp_path / "stand_in.py"))
-        return EntryProcess(setting.submission, {}, Limits(60), setting.reference)
-
-    return start
-
-
 @linux
 @pytest.mark.parametrize("reply", FORGED, ids=range(len(FORGED)))
 def test_forged_replies_end_the_game_at_once(
-    forge: Forge, monkeypatch: pytest.MonkeyPatch, reply: bytes
+    setting: Setting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reply: bytes
 ) -> None:
+    (tmp_path / "stand_in.py").write_text(STAND_IN.replace("FORGED", repr(reply)))
+    monkeypatch.setattr(isolation, "__file__", str(tmp_path / "stand_in.py"))
     monkeypatch.setattr(entry_process, "_MAX_REPLYING", 0.5)
     started = time.monotonic()
-    with pytest.raises(EntryError, match=FORGED[reply]) as caught, forge(reply) as entry:
+    process = EntryProcess(setting.submission, {}, Limits(60), setting.reference)
+    with pytest.raises(EntryError, match=FORGED[reply]) as caught, process as entry:
         entry.call("predict", ())
     assert time.monotonic() - started < SOONER
     assert len(f"{caught.value}") < 1500 and f"{caught.value}".isprintable()
-
-
-@linux
-def test_a_forged_reply_is_checked_as_any_other(forge: Forge) -> None:
-    """What names changed arguments names nothing else; any byte but 0 means True."""
-    reply = b'{"changed": ["<b>", ["x"], "can_query"], "arrays": [["|b1", [2]]]}\n\x07\x00'
-    with forge(reply) as entry:
-        found = entry.call("predict", ())
-    assert found is not None and found.tobytes() == b"\x01\x00"
-    assert entry.changed == {"predict": {"can_query"}}
 
 
 # In seconds: whoever waited for one of these would take longer, and a busy machine does not.
@@ -246,10 +209,8 @@ NONE = dict.fromkeys(isolation.WALLS, 0)
     ("walls", "then", "seconds", "fault"),
     [
         (isolation.WALLS, "return np.ones(masked_data.shape)", 60, None),
-        (isolation.WALLS, "os._exit(3)", 60, "predict: its process ended with exit code 3"),
         # The limit leaves a busy machine time to get as far as `predict`.
         (isolation.WALLS, "import time; time.sleep(99)", 5, "a whole game within 5 s"),
-        (NONE, "return np.ones(masked_data.shape)", 60, None),
         (NONE, "os.killpg(0, 9)", 60, "predict: its process was ended by SIGKILL"),
     ],
 )
@@ -278,20 +239,6 @@ def test_what_an_entry_started_ends_with_it(
     assert all(ends(pid, 0.1) for pid in find_processes(mark))
 
 
-@linux
-def test_closing_does_not_wait_for_who_holds_a_pipe(setting: Setting) -> None:
-    """Closing returns even if others, here this process, hold the other end of a pipe."""
-    entry = with_entry(setting, __init__="import os\nprint(os.getcwd())")
-    with EntryProcess(entry.submission, {}, Limits(60), setting.reference) as process:
-        folder = Path(wait_for(lambda: process.output).strip()).parent
-        pipes = [Path(f"/proc/{pid}/fd/2") for pid in find_processes(str(folder))]
-        (held,) = [pipe for pipe in pipes if str(pipe.readlink()).startswith("pipe:")]
-        started = time.monotonic()
-        with held.open("wb"):
-            process.__exit__()
-        assert time.monotonic() - started < SOONER
-
-
 def test_the_curve_replays_the_choices_without_select_questions(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -317,17 +264,11 @@ def test_the_curve_replays_the_choices_without_select_questions(
         ({f"folder/{ENTRY_FILE}": ""}, r"holds a folder \(folder/submission_model"),
         ({"model.py": ""}, "holds no submission_model_task_4.py, expected"),
         ({ENTRY_FILE: "x = 1"}, "has no class Submission"),
-        ({ENTRY_FILE: "def"}, "starting Submission: raised SyntaxError: invalid syntax"),
-        ({ENTRY_FILE: "import model"}, "raised ModuleNotFoundError: .*'model'"),
-        ({ENTRY_FILE: WELL_BEHAVED}, f"{ENTRY_FILE} is packed by another method than deflate"),
-        (None, r"entry.zip: file not found"),
+        ({ENTRY_FILE: "import model"}, "starting Sub.*: raised ModuleNotFoundError: .*'model'"),
     ],
 )
-def test_faulty_zips(setting: Setting, members: dict[str, str] | None, fault: str) -> None:
-    path = setting.reference.parent / "entry.zip"
-    if members:
-        method = zipfile.ZIP_LZMA if "method than" in fault else zipfile.ZIP_STORED
-        toy_bundle.write_zip(path, members, method=method)
+def test_faulty_zips(setting: Setting, members: dict[str, str], fault: str) -> None:
+    path = toy_bundle.write_zip(setting.reference.parent / "entry.zip", members)
     with pytest.raises(InputError, match=fault):
         play_all(setting._replace(submission=path), STUDENTS)
 
@@ -341,7 +282,7 @@ EntryProcess(pathlib.Path(sys.argv[1]), {}, Limits(), pathlib.Path("none")).__en
 @linux
 def test_an_entry_ends_when_the_evaluator_is_killed(setting: Setting, tmp_path: Path) -> None:
     """Its folder goes with it."""
-    tell = "import time\nopen('told', 'w').write('here')\n"
+    tell = "import time\nopen('told', 'w').close()\n"
     entry = with_entry(setting, __init__=f"{tell}time.sleep(1000)")
     temporary = tmp_path / "temporary"
     temporary.mkdir()
@@ -349,10 +290,12 @@ def test_an_entry_ends_when_the_evaluator_is_killed(setting: Setting, tmp_path: 
         [sys.executable, "-c", EVALUATOR, str(entry.submission)],
         env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(temporary)},
     )
-    assert wait_for(lambda: [*temporary.glob("*/entry/told")])
+    deadline = time.monotonic() + 20
+    while not [*temporary.glob("*/entry/told")] and time.monotonic() < deadline:
+        time.sleep(0.01)
     started = find_processes(f"{temporary}/task_4")
     assert started
     evaluator.kill()
     evaluator.wait()
-    assert all(ends(pid, 5) for pid in started)
-    assert wait_for(lambda: not [*temporary.iterdir()])
+    assert all(ends(pid) for pid in started)
+    assert not [*temporary.iterdir()]
