@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from common import metadata
 from common.adaptive.game import read_reference
 
 import ability
@@ -13,32 +14,18 @@ import pandas as pd
 import pytest
 from ability import Bank, Course
 from conftest import fails, succeeds
-from page_reading import Page, read_page
-from scipy.stats import binom
-from student_report import Subjects, interval, student_page
+from page_reading import read_page
+from scipy.stats import binom, norm
 from task_4_models import as_reference, load_package, plain_model
 
 PACKAGE = "task_4/item_response"
 REPORT = "task_4/student_report.py"
+ENDS = (0.05, 0.95)
 (MODEL,) = load_package("item_response")
 
 
 def bank_of(slopes: Any, **changes: Any) -> Bank:
     return Bank(MODEL, plain_model(MODEL, slopes, **changes))
-
-
-def test_scale_of_the_training_students() -> None:
-    """The mean logit has the mean of the intercepts and the variance of the mean covariance."""
-    rng = np.random.default_rng(0)
-    slopes, root = rng.normal(size=(30, 2)), rng.normal(size=(30, 30)) / 10
-    intercept = rng.normal(size=30)
-    bank = bank_of(slopes, intercept=intercept, quiz_covariance=root @ root.T)
-    drawn = rng.normal(size=(50_000, 2)) @ slopes.T + intercept
-    drawn += rng.normal(size=drawn.shape) @ root.T
-    mean = drawn.mean(axis=1)
-    assert bank.mean == pytest.approx(mean.mean(), abs=0.02)
-    assert bank.deviation == pytest.approx(mean.std(), rel=0.02)
-    assert np.abs(bank.share - (1 / (1 + np.exp(-drawn))).mean(axis=0)).max() < 0.02
 
 
 def test_ability_agrees_with_numerical_integration() -> None:
@@ -67,8 +54,8 @@ def test_ability_agrees_with_numerical_integration() -> None:
             assert step.share == pytest.approx(np.average(p, weights=density), abs=0.01)
         # The draws are those of the posterior.
         below = np.cumsum(density) / density.sum()
-        ends = np.interp((0.05, 0.95), below, p)
-        assert interval(course.draws.mean(axis=1)) == pytest.approx(ends, abs=0.03)
+        drawn = np.quantile(course.draws.mean(axis=1), ENDS)
+        assert drawn == pytest.approx(np.interp(ENDS, below, p), abs=0.03)
         counts = np.bincount(course.hidden_counts, minlength=11) / ability.N_DRAWS
         chance = binom.pmf(np.arange(11)[:, None], 10, p)
         assert counts == pytest.approx(np.average(chance, axis=1, weights=density), abs=0.03)
@@ -94,87 +81,22 @@ def test_a_test_ends_by_precision() -> None:
 
 @pytest.mark.parametrize(("n_columns", "targets"), [(26, [18, 19, 20, 21]), (10, [8, 9])])
 def test_questions_that_the_bank_or_the_file_lacks(n_columns: int, targets: list[int]) -> None:
-    """The former may be asked and hidden; the ability is that over the whole bank, nothing else."""
-    bank = bank_of(np.ones((20, 1)), intercept=np.repeat([2, -2], 10))
+    """The former may be asked and hidden; the ability is that over the whole bank, nothing else.
+
+    A student of whom nothing is known is a training student: at the mean, with their deviation.
+    """
+    rng = np.random.default_rng(0)
+    slopes, quiz = rng.normal(size=(20, 2)), rng.normal(size=(20, 20)) / 5
+    bank = bank_of(slopes, intercept=rng.normal(size=20), quiz_covariance=quiz @ quiz.T)
     columns = np.tile(np.arange(n_columns), (2, 1))
     reference = as_reference(columns >= 0, np.isin(columns, targets))
     askable = set(range(n_columns)) - set(targets)
     course = ability.ask(bank, reference, "mask", [0], len(askable))[0]
     assert set(course.steps.QuestionId[1:]) == askable
     first = course.steps.loc[0, ["ability", "error", "share"]].tolist()
-    assert first == pytest.approx([0, 1, 0.5], abs=1e-3)
+    assert first == pytest.approx([0, 1, bank.share.mean()], abs=1e-3)
     assert course.probability.shape == course.draws.shape[1:] == (20,)
     assert len(course.hidden_truth) == course.hidden_counts.max() == len(targets)
-
-
-STEPS = pd.DataFrame(
-    [(-1, 0, np.nan, 0.1, 1, 0.5), (2, 1, 0.25, 1, 0.5, 0.7), (0, 0, 0.5, -0.5, 0.4, 0.3)],
-    columns=["QuestionId", "is_right", "expected", "ability", "error", "share"],
-)
-COURSE = Course(
-    steps=STEPS,
-    probability=np.array([0.5, 0.1, 0.7, 0.3]),
-    # Of some questions more is known than of others.
-    draws=0.5 + np.linspace(-0.5, 0.5, 101)[:, None] * [1.0, 0.2, 0.8, 0.6],
-    hidden_probability=np.array([0.9, 0.55, 0.45, 0.2]),
-    hidden_truth=np.array([1, 0, 1, 0]),
-    hidden_counts=np.arange(5),
-)
-
-
-def page_of(subjects: Subjects, course: Course = COURSE) -> Page:
-    bank, facts = bank_of(np.ones((4, 1))), [("Test", "<short>")]
-    return read_page(student_page(7, bank, course, ["", "", "A & B"], subjects, facts, False))
-
-
-def test_the_page_says_what_the_figures_say() -> None:
-    page = page_of({})
-    for sentence in (
-        "2 questions asked, 1 answered correctly",
-        "to answer 30% correctly, with a probability of 90% between 21% and 79%",
-        "a training student of whom nothing is known, 50%",
-        "above that of about 31% of the training students (90% range 12% to 56%)",
-        "is −0.50 with a standard error of 0.40; before the first, it was 1.00",
-        "there are no metadata of the questions",
-        "4 further answers of this student were kept back",
-        "2 of them (50%) came out as expected. 2 are right; 2.1 were expected to be",
-        "For 2 the probability was between 40% and 60%",
-        "0 of these came out as expected",
-    ):
-        assert sentence in page.text
-    assert page.tables[0].rows == [["Test", "<short>"]]
-    assert page.table("The questions, in the order asked").rows == [
-        ["1", "A & B", "2", "25%", "right", "+1.00 ± 0.82", "70%"],
-        ["2", "unknown", "0", "50%", "wrong", "−0.50 ± 0.66", "30%"],
-    ]
-    titles = ["before: 0.10", "1, right: 1.00", "2, wrong: −0.50"]
-    assert page.chart("Ability").titles == titles
-    outcomes = page.table("How the hidden answers came out")
-    assert outcomes.columns == ["", "right", "wrong", "together"]
-    assert outcomes.rows == [["expected right", "1", "1", "2"], ["expected wrong", "1", "1", "2"]]
-    nothing = np.array([], int)
-    hidden = {"hidden_probability": nothing, "hidden_truth": nothing}
-    page = page_of({}, COURSE._replace(steps=STEPS[:2], **hidden))
-    assert "1 question asked, 1 answered" in page.text and "After 1 answer much" in page.text
-    assert "None of this student’s answers is hidden with this mask" in page.text
-
-
-def test_subjects_by_what_is_expected_and_the_least_known_topics() -> None:
-    members = {"Beta & more": [1], "Delta": [3], "Alpha": [0], "Gamma": [2]}
-    subjects = {
-        "Areas of mathematics": [("All", np.arange(4)), ("Three", np.arange(1, 4))],
-        "Topics": [(name, np.array(rows)) for name, rows in members.items()][::-1],
-    }
-    page = page_of(subjects)
-    # Least expected first, each after the diamond of a training student.
-    areas = ["Three: 0.50", "Three: 0.37", "All: 0.50", "All: 0.40"]
-    assert page.chart("Areas of mathematics").titles == areas
-    shares = dict(zip(members, ("0.10", "0.30", "0.50", "0.70"), strict=True))
-    expected = [f"{name}: {value}" for name in members for value in ("0.50", shares[name])]
-    assert page.chart("Topics").titles == expected
-    assert "2 of the 4 topics were asked about" in page.text
-    least = "Least is known about: Alpha, 5% to 95%; Gamma, 14% to 86%; Delta, 23% to 77%."
-    assert least in page.text
 
 
 @pytest.fixture(scope="module")
@@ -186,12 +108,19 @@ def kit(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return kit
 
 
-def test_asks_and_predicts_what_the_evaluation_scores(kit: Path) -> None:
-    """The same questions of every student, and the same share of hidden answers right."""
+@pytest.fixture(scope="module")
+def played(kit: Path) -> tuple[Bank, dict[int, Course]]:
+    """The trained bank, and how the questions went for all students of the local split."""
     bank = ability.load_bank(kit / PACKAGE)
     reference = read_reference(kit / "data/test_input/valid_task_4.csv", bank.n_questions)
     rows = range(len(reference.student))
     courses = ability.ask(bank, reference, "IsTarget", rows, 10).values()
+    return bank, dict(zip(reference.student.tolist(), courses, strict=True))
+
+
+def test_asks_and_predicts_what_the_evaluation_scores(kit: Path, played: Any) -> None:
+    """The same questions of every student, and the same share of hidden answers right."""
+    courses = played[1].values()
     sequences = pd.read_csv(kit / "data/test_output/sequence_task_4.csv")
     asked = [question for course in courses for question in course.steps.QuestionId[1:]]
     assert asked == sequences.QuestionId.tolist()
@@ -200,41 +129,88 @@ def test_asks_and_predicts_what_the_evaluation_scores(kit: Path) -> None:
     assert hits.mean() == pytest.approx(float(score))
 
 
-def test_pages_of_students(kit: Path, tmp_path: Path) -> None:
-    valid = pd.read_csv(kit / "data/test_input/valid_task_4.csv")
-    students = valid.UserId.unique()[[3, 1]].tolist()
+def minus(text: str) -> str:
+    return text.replace("-", "−")
+
+
+def middle(draws: Any) -> str:
+    """Return the range of the middle 90%."""
+    return "{:.0%} to {:.0%}".format(*np.quantile(draws, ENDS))
+
+
+def test_the_page_says_what_the_figures_say(kit: Path, played: Any, tmp_path: Path) -> None:
+    bank, courses = played
+    student, other = list(courses)[1], list(courses)[3]
     report = [REPORT, "--output_dir", tmp_path, "--student"]
-    printed = succeeds([*report, *students], kit=kit)
-    tree = pd.read_csv(kit / "data/metadata/subject_metadata.csv").set_index("SubjectId")
-    lists = pd.read_csv(kit / "data/metadata/question_metadata_task_3_4.csv").SubjectId
-    tree["n"] = lists.str.findall(r"\d+").explode().astype(int).value_counts()
-    for student, line in zip(students, printed.splitlines(), strict=False):
-        path = tmp_path / f"student_{student}.html"
-        page = read_page(path.read_text())
-        assert "From simulated answers" in page.text
-        assert dict(page.tables[0].rows) == {
-            "Students": "data/test_input/valid_task_4.csv, IsTarget",
-            "Test": "10 questions",
-            "Weights trained by": f"python {PACKAGE}/train_model.py --local",
-        }
-        questions = page.table("The questions")
-        assert "unknown" not in questions.column("subject")
-        *_, last, share = questions.rows[-1]
-        mean, _, _ = last.replace("−", "-").split()
-        error = re.search(r"standard error of (\d\.\d\d); before", page.text)
-        assert error and line == (
-            f"UserId {student}: 10 questions, ability {mean} ± {error[1]} (standard error), "
-            f"{share} of the bank expected right"
-        )
-        n_hidden = int(valid[valid.UserId == student].IsTarget.sum())
-        assert f"{n_hidden} further answers" in page.text
-        # Areas of mathematics, and topics of at least five questions.
-        for key, level, least in (("Areas", 1, 1), ("Topics", 2, 5)):
-            drawn = {title.rpartition(":")[0] for title in page.chart(key).titles}
-            assert drawn == set(tree[(tree.Level == level) & (tree.n >= least)].Name)
-    before = path.read_bytes()
-    succeeds([*report, students[1]], kit=kit)
+    printed = succeeds([*report, other, student], kit=kit)
+    path = tmp_path / f"student_{student}.html"
+    before, page, course = path.read_bytes(), read_page(path.read_text()), courses[student]
+    # Who else is asked for changes nothing.
+    succeeds([*report, student], kit=kit)
     assert path.read_bytes() == before
+    assert "From simulated answers" in page.text
+    assert dict(page.tables[0].rows) == {
+        "Students": "data/test_input/valid_task_4.csv, IsTarget",
+        "Test": "10 questions",
+        "Weights trained by": f"python {PACKAGE}/train_model.py --local",
+    }
+
+    asked, last = course.steps[1:], course.steps.iloc[-1]
+    assert printed.splitlines()[1] == (
+        f"UserId {student}: 10 questions, ability {last.ability:+.2f} ± {last.error:.2f} "
+        f"(standard error), {last.share:.0%} of the bank expected right"
+    )
+    low, below, high = norm.cdf(last.ability + np.array([-1.645, 0, 1.645]) * last.error)
+    p, truth = course.hidden_probability, course.hidden_truth
+    is_hit, is_unsure = (p > 0.5) == truth, np.abs(p - 0.5) < 0.1
+    for sentence in (
+        f"10 questions asked, {asked.is_right.sum()} answered correctly",
+        f"to answer {last.share:.0%} correctly, with a probability of 90% between "
+        + middle(course.draws.mean(axis=1)).replace("to", "and"),
+        f"a training student of whom nothing is known, {bank.share.mean():.0%}",
+        f"that of about {below:.0%} of the training students (90% range {low:.0%} to {high:.0%})",
+        minus(f"is {last.ability:+.2f} with a standard error of {last.error:.2f}"),
+        f"before the first, it was {course.steps.error[0]:.2f}",
+        f"{len(p)} further answers of this student were kept back",
+        f"{is_hit.sum()} of them ({is_hit.mean():.0%}) came out as expected. {truth.sum()} are",
+        f"{p.sum():.1f} were expected to be",
+        f"For {is_unsure.sum()} the probability was between 40% and 60%",
+        f"{(is_hit & is_unsure).sum()} of these came out as expected",
+    ):
+        assert sentence in page.text, sentence
+    names = metadata.name_subjects(kit / "data/metadata", np.arange(bank.n_questions))
+    titles, rows = [], []
+    for n, step in enumerate(asked.itertuples(), 1):
+        outcome = ("wrong", "right")[step.is_right]
+        titles.append(minus(f"{n}, {outcome}: {step.ability:z.2f}"))
+        ability_after = minus(f"{step.ability:+z.2f} ± {1.645 * step.error:.2f}")
+        question = f"{n}", names[step.QuestionId], f"{step.QuestionId}", f"{step.expected:.0%}"
+        rows.append([*question, outcome, ability_after, f"{step.share:.0%}"])
+    assert page.chart("Ability").titles[1:] == titles
+    assert page.table("The questions, in the order asked").rows == rows
+    outcomes = pd.crosstab(p <= 0.5, truth == 0, margins=True).astype(str).to_numpy().tolist()
+    assert [row[1:] for row in page.table("How the hidden").rows] == outcomes[:2]
+
+    # By subject, least expected first, each after the diamond of a training student.
+    listed = pd.read_csv(kit / "data/metadata/question_metadata_task_3_4.csv")
+    listed["SubjectId"] = listed.SubjectId.str.findall(r"\d+")
+    listed = listed.explode("SubjectId").astype(int)
+    listed = listed.merge(pd.read_csv(kit / "data/metadata/subject_metadata.csv"), on="SubjectId")
+    for heading, level, fewest in (("Areas of mathematics", 1, 1), ("Topics", 2, 5)):
+        dots = []
+        for name, rows in listed[listed.Level == level].groupby("Name").QuestionId:
+            members = rows.unique()
+            draws = course.draws[:, members].mean(axis=1)
+            share, mark = (of[members].mean() for of in (course.probability, bank.share))
+            if len(members) >= fewest:
+                dots.append((share, mark, name, np.ptp(np.quantile(draws, ENDS)), middle(draws)))
+        titles = []
+        for share, mark, name, *_ in sorted(dots):
+            titles += [f"{name}: {mark:.2f}", f"{name}: {share:.2f}"]
+        assert page.chart(heading).titles == titles
+    widest = sorted(dots, key=lambda dot: -dot[3])[:3]
+    least = "; ".join(f"{name}, {between}" for *_, name, _, between in widest)
+    assert f"Least is known about: {least}." in page.text
 
 
 def test_flags_of_the_test(kit: Path, tmp_path: Path) -> None:
@@ -250,6 +226,7 @@ def test_flags_of_the_test(kit: Path, tmp_path: Path) -> None:
     targets = private[(private.UserId == student) & (private.IsTarget_4 == 1)].QuestionId
     assert f"{len(targets)} further answers" in page.text
     assert page.table("The questions").column("subject") == ["unknown"] * 6
+    assert "there are no metadata of the questions" in page.text
     assert "From simulated answers" not in page.text
     printed = succeeds([*flags, "--stop_at_error", 0.97], kit=kit)
     assert re.search(r": (1 question|[23] questions), ", printed)
@@ -272,13 +249,10 @@ def test_faults_are_one_line(kit: Path, tmp_path: Path) -> None:
     expect(rf"--student 99999: is not there, {examples}", "--student", first, 99999)
     expect("^--mask IsTarget_3: is not a mask of ", "--mask", "IsTarget_3")
     expect(rf"UserId {first} has \d+ answers that may be .* at least 500", "--questions", 500)
-    succeeds([package / "train_model.py"], kit=kit)
-    expect(r"its model is trained on UserId .*`train_model.py --local`")
-    shutil.copytree(kit / PACKAGE, package, dirs_exist_ok=True)
     (package / "model_task_4_item_response.npz").write_bytes(b"damaged")
     expect("its weights cannot be read")
-    (package / "model.py").write_text("class Model:\n    pass\n")
-    expect("model.py: has no StudentPosterior, expected the model of task_4/item")
+    succeeds([package / "train_model.py"], kit=kit)
+    expect(r"its model is trained on UserId .*`train_model.py --local`")
     for path in package.glob("model_task_4*"):
         path.unlink()
     expect(f"`python {package}/train_model.py` writes")
