@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 import strategies
 import strategy_games
-from compare_strategies import score_tables
-from conftest import fails, run, succeeds
+from conftest import fails, succeeds
 from page_reading import Page, read_page
 
 Compare = Callable[..., tuple[str, Page]]
@@ -115,18 +114,6 @@ def test_a_new_function_shows_up(compare: Compare, split_kit: Path, tmp_path: Pa
     assert "ahead" not in printed
 
 
-def test_means_over_masks_and_the_deviation_at_the_end() -> None:
-    accuracies = {"a": (0.5, 0.6, 0.7), "b": (0.5, 0.8, 0.73)}
-    scores = pd.DataFrame(
-        {"strategy": "some", "mask": mask, "n": n, "accuracy": accuracy}
-        for mask, values in accuracies.items()
-        for n, accuracy in zip((0, 1, 5), values, strict=True)
-    )
-    scores[["auc", "log_loss", "exposure", "overlap", "bank"]] = 0.0
-    table = score_tables(scores, stops=False)["Accuracy after n questions"]
-    assert table.loc["some"].to_dict() == {"1": "0.7000", "5": "0.7150", "± (5)": "0.0212"}
-
-
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
@@ -146,15 +133,6 @@ def test_errors_in_one_line(
     found = fails([SCRIPT, "--output_dir", tmp_path, *flags], kit=split_kit, cwd=split_kit)
     assert re.search(message, found), found
     assert not list(tmp_path.iterdir())
-
-
-def test_flags_that_say_nothing_possible() -> None:
-    for flags, said in (
-        (["--strategies", "best"], "invalid choice: 'best' .*random.*most_popular"),
-        (["--protocol", "bobcat", "--targets_queryable"], "not allowed with argument --protocol"),
-    ):
-        done = run([SCRIPT, *flags])
-        assert done.returncode == 2 and re.search(said, done.stderr)
 
 
 def test_real_and_simulated_answers_are_not_mixed(
@@ -179,8 +157,3 @@ def test_real_and_simulated_answers_are_not_mixed(
         published = page.table(f"Published ({authors}")
         assert (published.columns, len(published.rows)) == (["method", "accuracy", "AUC"], n)
         assert all(0.5 < float(accuracy) < 0.9 for _, accuracy, _ in published.rows)
-
-
-def test_catsim_is_asked_for_in_one_line(tmp_path: Path) -> None:
-    message = fails(["tests/benchmarks/task_4_catsim.py", tmp_path])
-    assert "`pip install --target " in message
