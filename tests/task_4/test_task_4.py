@@ -3,16 +3,13 @@
 import json
 import re
 import shutil
-import sys
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from common import metadata
-from common.adaptive import isolation
 from common.adaptive.entry_files import ENTRY_FILE
 from common.adaptive.game import LocalEntry, Rules, play, read_reference
 
@@ -27,7 +24,6 @@ from run_scripts import ROOT
 from task_4_models import load_package
 
 Evaluate = Callable[..., tuple[str, float, Page]]
-ScoreOf = Callable[[str], float]
 EVALUATE = "task_4/numpy/local_evaluation.py"
 TRAIN = "task_4/numpy/train_model.py"
 # For each package its weights, and by how much it beats the most popular answer at least.
@@ -78,7 +74,7 @@ def read_score(folder: Path, name: str = "task_4") -> float:
 
 @pytest.fixture(scope="module")
 def kit(scored_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A kit with the baseline trained on its local split; `score_of` trains more packages in it."""
+    """A kit with the baseline trained on its local split; `scores` trains more packages in it."""
     return Path(shutil.copytree(scored_kit, tmp_path_factory.mktemp("task_4") / "kit"))
 
 
@@ -114,8 +110,7 @@ def test_local_evaluation(kit: Path, evaluate: Evaluate, tmp_path: Path) -> None
     assert facts["Students"] == f"{valid.UserId.nunique()}"
     assert facts["Targets scored"] == f"{valid.IsTarget.sum()}"
     assert facts["Rules"] == "targets may not be asked, unobserved = -1"
-    if sys.platform == "linux" and isolation.landlock_version():
-        assert facts["Isolation"].startswith("enforced by the operating system (")
+    assert "open" in facts["Isolation"] or "enforced" in facts["Isolation"]
     confusion = page.table("Confusion matrix").rows[1:]
     assert [row[0] for row in confusion] == ["wrong", "right"]
     counts = np.array([[int(cell.partition("%")[2]) for cell in row[1:]] for row in confusion])
@@ -305,12 +300,6 @@ def test_all_beside_the_entry_is_played_checked_and_packed(
     assert "train_model.py" in found
     lines = map(json.loads, (tmp_path / "results.jsonl").read_text().splitlines())
     assert len({(line["code"], line["score"]) for line in lines}) == 1
-    (package / "model_task_4_training.json").write_text("damaged")
-    done = run(["task_4/package.py", "--output_dir", tmp_path, package], kit=kit)
-    assert (done.returncode, done.stderr) == (0, named.format(package))
-    assert run([*evaluate, package], kit=kit).returncode == 0
-    page = read_page((tmp_path / "scores_task_4.html").read_text())
-    assert dict(page.tables[0].rows)["Weights trained by"] == "not recorded"
 
 
 def test_a_model_of_all_students_is_packed_without_a_warning_and_not_scored_on_them(
@@ -339,16 +328,6 @@ def test_a_model_of_all_students_is_packed_without_a_warning_and_not_scored_on_t
     assert {path: path.read_bytes() for path in package.glob("model_task_4*")} == weights
 
 
-def test_the_zip_is_not_written_unless_it_runs(kit: Path, package: Path, tmp_path: Path) -> None:
-    command = ["task_4/package.py", package, "--output_dir", tmp_path / "output"]
-    entry = package / "submission_model_task_4.py"
-    entry.write_text(entry.read_text().replace("return", "return 1 +"))
-    assert "dry run, round 1, select_questions: " in fails(command, kit=kit)
-    entry.unlink()
-    assert "file not found" in fails(command, kit=kit)
-    assert not (tmp_path / "output").exists()
-
-
 def test_faults_are_one_line(split_kit: Path, kit: Path, package: Path, tmp_path: Path) -> None:
     # As in a fresh clone.
     message = fails([EVALUATE], kit=split_kit)
@@ -357,37 +336,35 @@ def test_faults_are_one_line(split_kit: Path, kit: Path, package: Path, tmp_path
     command = [EVALUATE, "--submission", package, "--output_dir", tmp_path / "output"]
     message = fails([*command, "--ref_data", "none.csv"], kit=kit)
     assert re.search("none.csv: file not found; the folder holds .*, valid_task_", message)
-    if sys.platform == "linux":
-        message = fails([*command, "--memory_limit", "0.01"], kit=kit)
-        assert "expected at most 0.01 GiB" in message
     (package / "model_task_4_num_answers.npy").unlink()
     assert "starting Submission: raised FileNotFoundError" in fails(command, kit=kit)
-    assert not (tmp_path / "output/scores_task_4.txt").exists()
+    # The zip is not written unless it runs.
+    pack = ["task_4/package.py", package, "--output_dir", tmp_path / "output"]
+    assert "dry run, starting Submission: raised FileNotFoundError" in fails(pack, kit=kit)
+    written = [path.name for path in (tmp_path / "output").iterdir()]
+    assert written == ["entry_output_task_4.txt"]
 
 
 @pytest.fixture(scope="module")
-def score_of(kit: Path) -> ScoreOf:
-    """Train a package on the local split and score it, the first time that it is asked for."""
-
-    @cache
-    def train(name: str) -> float:
+def scores(kit: Path) -> dict[str, float]:
+    """The score of every package, trained on the local split."""
+    found = {}
+    for name in PACKAGES:
         printed = succeeds([f"task_4/{name}/train_model.py", "--local"], kit=kit)
         assert re.fullmatch(r"trained on \d,\d{3} answers, 80 questions\n", printed)
         evaluate = [f"task_4/{name}/local_evaluation.py", "--skip_curve"]
         printed = succeeds([*evaluate, "--output_dir", kit / name], kit=kit)
-        score = read_score(kit / name)
-        assert f"score {score:.4f} (one mask, targets may not be asked, " in printed
-        return score
-
-    return train
+        found[name] = read_score(kit / name)
+        assert f"score {found[name]:.4f} (one mask, targets may not be asked, " in printed
+    return found
 
 
 @every_package
 def test_it_beats_the_most_popular_answer_and_plays_in_the_published_loop(
-    kit: Path, score_of: ScoreOf, tmp_path: Path, name: str
+    kit: Path, scores: dict[str, float], tmp_path: Path, name: str
 ) -> None:
     weights, lead = PACKAGES[name]
-    assert score_of(name) >= score_of("numpy") + lead
+    assert scores[name] >= scores["numpy"] + lead
     pack = ["task_4/package.py", kit / "task_4" / name, "--output_dir", tmp_path]
     assert run(pack, kit=kit).returncode == 0
     path = tmp_path / "submission_task_4.zip"
@@ -442,13 +419,13 @@ def test_training(kit: Path, tmp_path: Path, name: str) -> None:
     assert re.search(f"second.csv: .*{known}", message)
 
 
+@pytest.mark.usefixtures("scores")
 @pytest.mark.parametrize("targets_queryable", [False, True])
 @pytest.mark.parametrize("name", ["item_response", "pytorch"])
 def test_both_readings_of_unobserved_are_learned_alike(
-    kit: Path, score_of: ScoreOf, name: str, targets_queryable: bool
+    kit: Path, name: str, targets_queryable: bool
 ) -> None:
     """Without options too, where 0 means a wrong answer as well as one not revealed."""
-    score_of(name)
     model, submission = load_package(name, "submission_model_task_4")
     weights = model.Model.load(kit / "task_4" / name)
     reference = read_reference(kit / "data/test_input/valid_task_4.csv", 80)
