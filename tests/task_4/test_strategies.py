@@ -4,7 +4,6 @@ import sys
 from dataclasses import replace
 from functools import cache
 from typing import Any
-from unittest.mock import Mock
 
 from common.adaptive.game import LocalEntry, Reference, Rules, make_reference
 from common.adaptive.game import play as play_entry
@@ -180,16 +179,6 @@ def test_view_of_abilities_and_the_standard_error_agree_with_the_view_of_logits(
     assert np.diagonal(covariance) == pytest.approx(seen.variance[3], abs=2e-3)
     error = (covariance.mean() / before) ** 0.5
     assert bank.overall_ability(known)[1][3] == pytest.approx(error, abs=1e-3)
-
-
-def test_who_comes_first_gets_what_is_liked_best() -> None:
-    def liked_best(posterior: Any, free: Any, hidden: Any) -> Any:
-        return np.where(free, hidden, -1).argmax(axis=1)
-
-    taste, known = np.tile([0.9, 0.1], (3, 1)), Mock()
-    order, left = np.array([1, 0]), np.array([1, 1])
-    chosen = strategy_games.choose(liked_best, known, taste > 0, taste, order, left)
-    assert (chosen.tolist(), left.tolist()) == ([1, 0, -1], [0, 0])
 
 
 @pytest.mark.parametrize("name", ["most_popular", "random"])

@@ -29,10 +29,3 @@ def test_regression_of_what_the_mask_tells() -> None:
     relative = mask / np.sqrt(mask.sum(axis=1, keepdims=True))
     assert_allclose(mean, relative.mean(axis=0), rtol=1e-6)
     assert_allclose(weights, Ridge(12).fit(relative, latent).coef_.T, atol=1e-5)
-
-
-def test_similarity_of_questions() -> None:
-    mask = np.array([[1, 1, 0], [1, 1, 0], [1, 0, 0], [1, 0, 0]], np.float32)
-    together, similarity = answered_mask.count_together(mask)
-    assert together.tolist() == [[4, 2, 0], [2, 2, 0], [0, 0, 0]]
-    assert_allclose(similarity, [[1, np.sqrt(0.5), 0], [np.sqrt(0.5), 1, 0], [0, 0, 0]], rtol=1e-6)

@@ -148,8 +148,6 @@ def test_what_breaks_a_rule(entry: Any, fault: str) -> None:
 def test_random_choice_keeps_the_rules() -> None:
     students = make_students(300)
     chosen = game.choose_at_random(students, MASK, seed=3)
-    assert np.array_equal(chosen, game.choose_at_random(students, MASK, seed=3))
-    assert not np.array_equal(chosen, game.choose_at_random(students, MASK, seed=4))
     state = game.GameState(students, MASK, Rules())
     for number in range(N_ROUNDS):
         state.reveal(state.check_selection(chosen[:, number]))
@@ -172,12 +170,10 @@ CSV = "QuestionId,UserId,IsCorrect,IsTarget\n"
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        (CSV.replace("Target", "Target_a"),
-         "'IsTarget' is missing .*or several, numbered: 'IsTarget_0' and so on.*, found: Questio"),
         (CSV + "1,2,1,0\n", "column 'IsTarget': is 0 in every row"),
         (CSV + "9999999,2,1,1\n" + "".join(f"1,{u},0,0\n" for u in range(20)), "file of task 4"),
     ],
-)  # fmt: skip
+)
 def test_faulty_files(write: Write, text: str, fault: str) -> None:
     with pytest.raises(InputError, match=fault):
         game.read_reference(write("valid.csv", text))

@@ -8,7 +8,6 @@ has that after "# with".
 """
 
 import concurrent.futures
-import contextlib
 import ctypes
 import json
 import multiprocessing
@@ -85,21 +84,6 @@ def send_text(path, connection):
     connection.send(read_text(path))
 
 
-def open_own():
-    return os.open(OWN, os.O_CREAT | os.O_RDWR)
-
-
-def over_a_socket(path):
-    """A child opens it, and hands what is open over a socket."""
-    ours, theirs = socket.socketpair(socket.AF_UNIX)
-    if not os.fork():
-        with contextlib.suppress(BaseException):
-            socket.send_fds(theirs, [b"."], [os.open(path, os.O_RDONLY)])
-        os._exit(0)
-    theirs.close()
-    return read_descriptor(socket.recv_fds(ours, 1, 1)[1][0])
-
-
 def by_multiprocessing(method, path):
     context = multiprocessing.get_context(method)
     receiving, sending = context.Pipe(duplex=False)
@@ -125,12 +109,10 @@ read_text(os.path.relpath(file))
 read_text(f"/proc/self/root{file}")
 copied(os.symlink(file, OWN))
 copied(shutil.copy(file, OWN))
-copied(os.sendfile(open_own(), os.open(file, os.O_RDONLY), 0, 99))
 mmap.mmap(os.open(file, os.O_RDONLY), 0, access=mmap.ACCESS_READ)[:]
 (sys.path.append(f"{folder}/answers.zip"), __import__("zipped_answers").FIRST)
 pkgutil.get_importer(folder).find_spec("answers").loader.get_data(file)
 concurrent.futures.ThreadPoolExecutor().submit(read_text, file).result()
-over_a_socket(file)
 by_multiprocessing("fork", file)
 read_text(f"/proc/{process}/root{file}")
 read_text(f"/proc/{process}/cwd/answers.csv")
@@ -157,14 +139,6 @@ def open_by_handle(path):
     return read_descriptor(libc().open_by_handle_at(own, handle, os.O_RDONLY))
 
 
-def read_memory_by_call(process, start, size):
-    buffer = ctypes.create_string_buffer(size)
-    own = (ctypes.c_size_t * 2)(ctypes.addressof(buffer), size)
-    other = (ctypes.c_size_t * 2)(start, size)
-    c_call(libc().process_vm_readv(process, own, 1, other, 1, 0))
-    return buffer.raw
-
-
 BEYOND = """
 read_descriptor(os.open("answers.csv", os.O_RDONLY, dir_fd=os.open(folder, os.O_PATH)))
 read_text(f"/proc/self/fd/{os.open(file, os.O_PATH)}")
@@ -173,7 +147,6 @@ copied(os.link(file, OWN))
 read_descriptor(libc().open(file.encode(), os.O_RDONLY))
 read_descriptor(libc().syscall(437, -100, file.encode(), bytes(24), ctypes.c_size_t(24)))
 open_by_handle(file)  # needs a privilege
-read_memory_by_call(process, *environment)  # needs a privilege
 copied(os.system(f"cat '{file}' > {OWN} 2> /dev/null"))
 copied(os.waitpid(os.posix_spawn("/bin/sh", ["sh", "-c", f"cat '{file}' > {OWN}"], os.environ), 0))
 copied(run("sh", "-c", f"setsid sh -c 'cat {file} > {OWN}' & wait"))
