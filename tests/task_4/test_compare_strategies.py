@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-import strategies
 import strategy_games
 from conftest import fails, succeeds
 from page_reading import Page, read_page
@@ -71,12 +70,11 @@ def test_every_strategy_is_played_by_both_rules(compare: Compare) -> None:
     assert "From simulated answers" in page.text
     # The kit's own comes first.
     assert [chart.titles[-1] for chart in page.charts] == [OWN, OWN]
-    facts, told = dict(page.tables[-1].rows), dict(page.tables[-2].rows)
+    facts = dict(page.tables[-1].rows)
     assert facts["Length"] == "10 questions"
     assert re.fullmatch(r"[\d,]+ in 1 mask", facts["Targets"])
     assert f"Targets: {facts['Targets']}" in printed
-    docs = {name: getattr(strategies, name).__doc__ for name in NAMES}
-    assert list(told.items()) == [(name, doc.partition("\n")[0]) for name, doc in docs.items()]
+    assert [name for name, _ in page.tables[-2].rows] == NAMES
 
 
 def test_it_repeats_and_flags_have_an_effect(compare: Compare) -> None:

@@ -14,7 +14,6 @@ LEADS_OUT = "is a link that leads out of the entry's folder"
 @pytest.mark.parametrize(
     ("name", "target", "fault"),
     [
-        ("model_task_4_link", "..", LEADS_OUT),
         ("notes.txt", "nowhere", LEADS_OUT),
         (entry_files.ENTRY_FILE, "../secret", LEADS_OUT),
         ("folder", "parts", "is not a file, expected one"),

@@ -1,7 +1,6 @@
 """An entry in its own process: what it gets, and the message for every violation."""
 
 import contextlib
-import itertools
 import os
 import subprocess
 import sys
@@ -231,16 +230,11 @@ def test_what_an_entry_started_ends_with_it(
     assert all(ends(pid, 0.1) for pid in find_processes(mark))
 
 
-def test_the_curve_replays_the_choices_without_select_questions(
-    setting: Setting, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_curve_replays_the_choices_without_select_questions(setting: Setting) -> None:
     """Its predictions become right, two of three, once question 0 is asked, its first choice."""
     predict = "return np.repeat(masked_binary_data[:, :1] >= 0, masked_data.shape[1], axis=1)"
     entry = with_entry(setting, predict=predict)
     games, _ = play_all(entry, TWO_MASKS)
-    # Each of the four replays has the whole time: by this clock they take some 35 of 60 seconds.
-    clock = itertools.count(step=1.5)
-    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
     curves = measure_curves(entry, TWO_MASKS, games)
     assert not isinstance(curves, str)
     assert curves[:, 0].tolist() == [[1 / 3, *[2 / 3] * 10]] * 2

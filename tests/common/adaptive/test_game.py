@@ -170,6 +170,7 @@ CSV = "QuestionId,UserId,IsCorrect,IsTarget\n"
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
+        (CSV.replace("Target", "Target_a"), "'IsTarget' is missing .*or several, numbered: 'Is"),
         (CSV + "1,2,1,0\n", "column 'IsTarget': is 0 in every row"),
         (CSV + "9999999,2,1,1\n" + "".join(f"1,{u},0,0\n" for u in range(20)), "file of task 4"),
     ],
