@@ -114,7 +114,6 @@ def test_a_new_function_shows_up(compare: Compare, split_kit: Path, tmp_path: Pa
     ("flags", "message"),
     [
         (["--questions", 500], r"valid_task_4.csv: UserId \d+ has \d+ answers that may be asked"),
-        (["--phase", "private", "--ref_dir", "nowhere"], r"nowhere.*not found"),
         (
             ["--input_dir", "data/train_data", "--train_data", "train_task_3_4.csv"],
             r"train_task_3_4.csv: holds UserId \d+ of .*valid_task_4.csv \(40 such students\)",

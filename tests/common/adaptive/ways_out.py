@@ -12,7 +12,6 @@ import ctypes
 import json
 import multiprocessing
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -28,7 +27,7 @@ MARK = "what came of it: "
 # with a path that somebody listens at; name and number of a note.
 OUTSIDE = {}
 # What the ways need beside the modules above, and those to the contents, which takes a while.
-MODULES = "fcntl io mmap pkgutil resource signal"
+MODULES = "fcntl io mmap pkgutil resource shutil signal"
 LIBRARIES = " numpy pandas pyarrow torch"
 
 
@@ -112,7 +111,6 @@ copied(shutil.copy(file, OWN))
 mmap.mmap(os.open(file, os.O_RDONLY), 0, access=mmap.ACCESS_READ)[:]
 (sys.path.append(f"{folder}/answers.zip"), __import__("zipped_answers").FIRST)
 pkgutil.get_importer(folder).find_spec("answers").loader.get_data(file)
-concurrent.futures.ThreadPoolExecutor().submit(read_text, file).result()
 by_multiprocessing("fork", file)
 read_text(f"/proc/{process}/root{file}")
 read_text(f"/proc/{process}/cwd/answers.csv")
@@ -304,7 +302,7 @@ def try_all(tables, folder, victims, outside):
     """Print that each way of some tables was "done" or what it "met", on a line after `MARK`."""
     OUTSIDE.update(outside)
     modules = MODULES + LIBRARIES * ("GUARDED" in tables)
-    globals().update({name.partition(".")[0]: __import__(name) for name in modules.split()})
+    globals().update({name: __import__(name) for name in modules.split()})
     outcome = {}
     for table in tables:
         to_contents = table in ("GUARDED", "BEYOND")
@@ -315,8 +313,7 @@ def try_all(tables, folder, victims, outside):
             tells = SECRET in shown or not (to_contents or table == "FIND")
             is_done = not isinstance(result, BaseException) and tells
             outcome[way] = "done" if is_done else f"met {shown[:200]}"
-            for path in Path().glob(f"{OWN}*"):
-                shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+            Path(OWN).unlink(missing_ok=True)
     print("\n" + MARK + json.dumps(outcome), flush=True)
 
 
