@@ -140,7 +140,6 @@ FORGED = {
     b"\n": GARBLED,
     b'{"arr': GARBLED,
     b"[" * 60_000 + b"\n": GARBLED,
-    b"{}\n": GARBLED,
     b'{"arrays": [["|i1", [1]], ["|i1", [1]]]}\nab': GARBLED,
     b'{"arrays": [["<i8", [1000000000000]]]}\n': GARBLED,
     b'{"arrays": [["<i8", [-1, -9]]]}\n': GARBLED,

@@ -177,9 +177,7 @@ def changed(_what_changes, path, name, value):
 
 HARM = """
 os.remove(file)
-c_call(libc().unlink(file.encode()))
 os.rmdir(folder)
-run("rm", file)
 open(file, "w").close()
 os.close(os.open(file, os.O_WRONLY))
 mmap.mmap(os.open(file, os.O_RDWR), 0).write(b"0")
