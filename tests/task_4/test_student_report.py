@@ -200,16 +200,18 @@ def test_the_page_says_what_the_figures_say(kit: Path, played: Any, tmp_path: Pa
         dots = []
         for name, rows in listed[listed.Level == level].groupby("Name").QuestionId:
             members = rows.unique()
-            draws = course.draws[:, members].mean(axis=1)
             share, mark = (of[members].mean() for of in (course.probability, bank.share))
             if len(members) >= fewest:
-                dots.append((share, mark, name, np.ptp(np.quantile(draws, ENDS)), middle(draws)))
+                dots.append((share, mark, name, members))
         titles = []
-        for share, mark, name, *_ in sorted(dots):
+        for share, mark, name, _ in sorted(dots):
             titles += [f"{name}: {mark:.2f}", f"{name}: {share:.2f}"]
         assert page.chart(heading).titles == titles
-    widest = sorted(dots, key=lambda dot: -dot[3])[:3]
-    least = "; ".join(f"{name}, {between}" for *_, name, _, between in widest)
+    n_asked = sum(np.isin(members, asked.QuestionId).any() for *_, members in dots)
+    assert f"{n_asked} of the {len(dots)} topics were asked about" in page.text
+    draws = {name: course.draws[:, members].mean(axis=1) for *_, name, members in dots}
+    widest = sorted(draws, key=lambda name: -np.ptp(np.quantile(draws[name], ENDS)))[:3]
+    least = "; ".join(f"{name}, {middle(draws[name])}" for name in widest)
     assert f"Least is known about: {least}." in page.text
 
 

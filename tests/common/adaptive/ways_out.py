@@ -208,7 +208,6 @@ connect(40, socket.SOCK_STREAM, 0, (2, 1))  # by filter  # needs a machine aroun
 connect(socket.AF_UNIX, socket.SOCK_STREAM, 0, abstract)  # by 6 filter namespaces
 connect(socket.AF_UNIX, socket.SOCK_STREAM, 0, path)  # by 9 filter root
 os.kill(process, 0)  # by 6 namespaces
-os.killpg(os.getpgid(process), 0)  # by 6 namespaces
 c_call(libc().tgkill(process, process, 0))  # by 6 namespaces
 signal.pidfd_send_signal(os.pidfd_open(process), 0)  # by 6 namespaces
 resource.prlimit(process, resource.RLIMIT_CORE, (0, 0))  # by filter namespaces
