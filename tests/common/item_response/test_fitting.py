@@ -216,21 +216,18 @@ def test_planted_effects_are_recovered() -> None:
         predict(fitted, TEST)
 
 
-@pytest.mark.parametrize("contexts", ["at random", "quizzes", "classes"])
-def test_contexts_without_effect_cost_nothing(contexts: str) -> None:
+def test_contexts_without_effect_cost_nothing() -> None:
+    """Quizzes in groups, and those of whole classes."""
     answers = plant(0.0)
-    labels = {
-        "at random": RNG(0).integers(0, 10, len(answers)),
-        "quizzes": groups(answers),
-        "classes": answers.of_class.to_numpy(),
-    }[contexts]
-    train, _ = split(answers)
-    one, other = fit(train, labels[answers.is_train]), fit(train)
-    assert max(one.variance.max(), one.shared.prior.max()) < 0.06
-    for rows in (~answers.is_train & ~answers.is_new, answers.is_new):
-        test = answers[rows]
-        p, without = predict(one, test, labels[rows]), predict(other, test)
-        assert loss(p, test.p_right) < loss(without, test.p_right) + 2e-3
+    train, test = split(answers)
+    new = answers[answers.is_new]
+    plain = fit(train)
+    for labels in (groups(answers), answers.of_class.to_numpy()):
+        found = fit(train, labels[answers.is_train])
+        assert max(found.variance.max(), found.shared.prior.max()) < 0.06
+        for rows in (test, new):
+            p, without = predict(found, rows, labels[rows.index]), predict(plain, rows)
+            assert loss(p, rows.p_right) < loss(without, rows.p_right) + 2e-3
 
 
 @pytest.mark.parametrize("level", [0, 1])
@@ -255,66 +252,47 @@ def test_what_a_class_shares_tells_most_of_students_with_few_answers() -> None:
     answers = plant(OWN_VARIANCE, of_class=1.0)
     train, rest = split(answers)
     by_class, planted = fit(train, train.of_class), train.groupby("of_class").shared.first()
-    assert_array_equal(by_class.context_ids[-1], planted.index)
-    found = by_class.shared.mean[:-1]
     assert by_class.shared.prior[0] == pytest.approx(planted.var(), abs=0.25)
     assert by_class.variance[0, 0] == pytest.approx(OWN_VARIANCE, abs=0.1)
+    assert by_class.shared.variance[:-1].max() < by_class.shared.prior[0]
     # Neither shrunk too much nor too little.
+    found = by_class.shared.mean[:-1]
     assert np.cov(found, planted)[0, 1] / found.var() == pytest.approx(1, abs=0.1)
 
     alone = fit(train, train.quiz)  # Each student in a context of their own.
     new = answers[answers.is_new]
-    few, many = rest[rest.knows_few], rest[~rest.knows_few]
-    for test, gain in ((few, 0.03), (many, 0.005), (new, 0.03)):
+    for test, gain in ((rest[rest.knows_few], 0.03), (rest[~rest.knows_few], 0.005), (new, 0.03)):
         p, other = predict(by_class, test, test.of_class), predict(alone, test, test.quiz)
         assert loss(p, test.p_right) < loss(other, test.p_right) - gain
         assert_calibrated(p, test.p_right, by=0.04, n_bins=8)
-    unknown = predict(by_class, new, np.full(len(new), UNKNOWN))
-    assert loss(p, new.p_right) < loss(unknown, new.p_right) - 0.03
     # No other information is there, so that it is as good as it can be, but for estimation.
     of_class = over_gaussian(new.known.to_numpy(), 1 + OWN_VARIANCE)
     assert loss(p, new.p_right) < loss(of_class, new.p_right) + 0.012
     assert_calibrated(p, of_class)
-    # Of a class that has not taken the quiz no more is known than of one that nobody has heard of:
-    # how much it may vary.
+    # Of a class that has not taken the quiz no more is known than of one that nobody has heard of.
     not_taken = np.setdiff1d(np.arange(N_CLASSES * N_QUIZZES), train.of_class)
+    unknown = predict(by_class, new, np.full(len(new), UNKNOWN))
     assert_array_equal(predict(by_class, new, RNG(0).choice(not_taken, len(new))), unknown)
-    assert np.abs(unknown - 0.5).mean() < np.abs(p - 0.5).mean() - 0.02
 
 
-# ---- Names, degenerate answers ------------------------------------------------------------------
+# ---- Degenerate answers --------------------------------------------------------------------------
 
-
-@KINDS
-def test_labels_are_only_names(predicts: str) -> None:
-    rows = TRAIN[:3_000]
-    far = groups(rows) * 1_000_003 + 17
-    # In another order, and the groups of all quizzes numbered anew; sums are rounded differently.
-    other = np.stack([90 - rows.quiz // 3, (rows.quiz * 7 + 3) % N_QUIZZES], axis=1)
-    p, same, similar = (
-        predict(fit(rows, labels, predicts, n_steps=8), rows, labels)
-        for labels in (groups(rows), far, other)
-    )
-    assert_array_equal(same, p)
-    assert_allclose(similar, p, atol=2e-3)
+DEGENERATE = {
+    "one answer": {},
+    "one student": {"student": 2_000_000_000},
+    "one question": {"question": 7},
+    "all right": {"is_right": 1},
+    "all wrong": {"is_right": 0},
+}
 
 
 @KINDS
 @pytest.mark.parametrize("n_levels", [0, 3])
-@pytest.mark.parametrize("what", ["one", "one student", "one question", "alone", "right", "wrong"])
+@pytest.mark.parametrize("what", DEGENERATE)
 def test_degenerate_answers(predicts: str, n_levels: int, what: str) -> None:
-    n = 1 if what == "one" else 400
-    rows = TRAIN.iloc[np.linspace(0, len(TRAIN) - 1, n).astype(int)]
+    n = 1 if what == "one answer" else 400
+    rows = TRAIN.iloc[np.linspace(0, len(TRAIN) - 1, n).astype(int)].assign(**DEGENERATE[what])
     labels = np.stack([rows.quiz // 4, rows.quiz // 2, rows.quiz], axis=1)[:, :n_levels]
-    if what == "one student":
-        rows = rows.assign(student=2_000_000_000)
-    elif what == "one question":
-        rows = rows.assign(student=np.arange(n), question=7)
-        labels = np.zeros_like(labels)
-    elif what == "alone":
-        labels = np.repeat(np.arange(n), n_levels).reshape(n, n_levels) + 2_000_000_000
-    elif what in ("right", "wrong"):
-        rows = rows.assign(is_right=int(what == "right"))
     # The last ones are of a student or a question without answers, in a context without any.
     first = rows.iloc[0]
     student = np.append(rows.student, [123_456, first.student, 123_456])
@@ -335,12 +313,10 @@ def test_early_stopping_stops_when_the_held_out_loss_does_not_fall() -> None:
     events: list[dict[str, Any]] = []
     history = fit(TRAIN, log_event=lambda _, **values: events.append(values)).history
     losses = [loss for loss, _ in history]
-    assert 3 <= len(history) < 30
     falls = [(before - now) / before for before, now in zip(losses, losses[2:], strict=False)]
     assert falls[-1] < 1.25e-3 <= min(falls[:-1])
-    assert losses[-1] < -np.log(0.5)
-    assert [(values["held_out_loss"], values["held_out_accuracy"]) for values in events] == history
-    assert [values["step"] for values in events] == list(range(1, len(history) + 1))
+    found = [(values["held_out_loss"], values["held_out_accuracy"]) for values in events]
+    assert found == history
 
 
 def test_many_answers_are_fitted_in_fewer_steps_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -352,18 +328,12 @@ def test_many_answers_are_fitted_in_fewer_steps_as_well(monkeypatch: pytest.Monk
     assert losses[0] < losses[1] + 5e-4
 
 
-@pytest.mark.parametrize("n_steps", [None, 3])
-def test_in_the_end_all_answers_are_learned_from(n_steps: int | None) -> None:
+def test_in_the_end_all_answers_are_learned_from() -> None:
     """Those held out for early stopping too, which here are the only ones to their questions."""
     n = 2_000
     rows = pd.concat([TRAIN, TRAIN[:n].assign(question=np.arange(n) + UNKNOWN)])
-    model = fit(rows, n_dimensions=1, n_steps=n_steps)
-    assert (model.history == []) == (n_steps is not None)
-    if n_steps:
-        one_more = fit(rows, n_dimensions=1, n_steps=n_steps + 1)
-        assert (one_more.items.mean != model.items.mean).any()
     # The last one is a question without answers.
-    *known, unknown = model.items.covariance[:, 1, 1]
+    *known, unknown = fit(rows, n_dimensions=1).items.covariance[:, 1, 1]
     assert len(known) == N_QUESTIONS + n
     assert max(known) < unknown
 
@@ -372,13 +342,12 @@ def test_in_the_end_all_answers_are_learned_from(n_steps: int | None) -> None:
 def test_a_fit_goes_on_from_a_model_of_some_of_the_answers(has_contexts: bool) -> None:
     """That knows neither all students nor all questions nor all contexts."""
     known = TRAIN[(TRAIN.student % 7 > 0) & (TRAIN.question % 10 > 0) & (TRAIN.quiz > 1)]
-
-    def labels(rows: pd.DataFrame) -> Any:
-        return groups(rows) if has_contexts else None
-
-    start = fit(known, labels(known))
+    of_known, of_train, of_test = (
+        groups(rows) if has_contexts else None for rows in (known, TRAIN, TEST)
+    )
+    start = fit(known, of_known)
     whole, on, new = (
-        loss(predict(fit(TRAIN, labels(TRAIN), **more), TEST, labels(TEST)), TEST.p_right)
+        loss(predict(fit(TRAIN, of_train, **more), TEST, of_test), TEST.p_right)
         for more in ({}, {"start": start, "n_steps": 2}, {"n_steps": 2})
     )
     assert on < whole + 1e-3

@@ -39,10 +39,6 @@ def apply(found: Habits, rows: pd.DataFrame) -> np.ndarray:
     return with_habits(found, *pairs, rows[BEFORE].to_numpy())
 
 
-TRAIN, TEST = plant(0.3, 0.3)
-FITTED = fit(TRAIN)
-
-
 @pytest.mark.parametrize(
     ("of_student", "of_context"), [(0.3, 0.0), (0.0, 0.5), (0.3, 0.3), (0.0, 0.0)]
 )
@@ -62,39 +58,16 @@ def test_planted_habits_are_recovered(of_student: float, of_context: float) -> N
         assert p[bins == b].mean() == pytest.approx(after[bins == b].mean(), abs=0.02)
     if not of_student + of_context:
         assert np.abs(p - before).mean() < 0.01
+    # Unknown students keep their probabilities, those in unknown contexts have their own habits.
+    assert_allclose(apply(found, test.assign(student=test.student + 1)), before, atol=1e-6)
+    node = np.searchsorted(found.student_ids, test.student)
+    expected = before * np.exp(found.total[0][node])
+    expected /= expected.sum(axis=1, keepdims=True)
+    assert_allclose(apply(found, test.assign(context=1_000_000)), expected, atol=1e-5)
 
 
-def test_the_mode_is_that_of_the_posterior() -> None:
-    """At the mode, the slope of the likelihood is that of the prior."""
-    error = (np.eye(N_OPTIONS)[TRAIN.choice] - apply(FITTED, TRAIN)).astype(float)
-    # Total = own + that of the student, each with a prior of its own.
-    of_student, total = (values.astype(float) for values in FITTED.total)
-    level = FITTED.levels[1]
-    own = total - of_student[level.parent]
-    student = np.searchsorted(FITTED.student_ids, TRAIN.student)
-    label = np.searchsorted(FITTED.context_ids, TRAIN.context)
-    node = np.searchsorted(level.parent * 100 + level.label, student * 100 + label)
-    for value, place, variance in zip(
-        (of_student, own), (student, node), FITTED.variance, strict=True
-    ):
-        expected = np.zeros_like(value)
-        np.add.at(expected, place, variance * error)
-        assert_allclose(value, expected, atol=0.04)
-        assert np.abs(value - expected).mean() < 0.008
-
-
-def test_unknown_students_keep_their_probabilities_unknown_contexts_the_students() -> None:
-    assert_allclose(apply(FITTED, TEST.assign(student=TEST.student + 1)), TEST[BEFORE], atol=1e-6)
-    elsewhere = apply(FITTED, TEST.assign(context=1_000_000))
-    node = np.searchsorted(FITTED.student_ids, TEST.student)
-    expected = TEST[BEFORE] * np.exp(FITTED.total[0][node])
-    assert_allclose(elsewhere, expected.div(expected.sum(axis=1), axis=0), atol=1e-5)
-    assert np.abs(elsewhere - apply(FITTED, TEST)).mean() > 0.01
-
-
-def test_rows_sum_to_1() -> None:
-    """Also where what is chosen is impossible, and what is certain is not."""
-    rows = TRAIN[:60].assign(student=TRAIN.student % 2)
+def test_impossible_choices_and_certain_ones() -> None:
+    rows = plant(0.3, 0.3)[0][:60]
     rows[BEFORE] = RNG(0).dirichlet(np.full(N_OPTIONS, 0.05), 60).astype("f")
     found = fit(rows)
     assert_allclose(apply(found, rows).sum(axis=1), 1, atol=1e-5)
