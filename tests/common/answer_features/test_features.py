@@ -11,8 +11,6 @@ from unittest.mock import patch
 from common import layout
 from common.adaptive.answered_mask import count_together
 from common.answer_features import GROUPS, Known, Pairs, read_pairs, table, tables
-from common.answer_features.groups import rates_of
-from common.answer_features.known import cut
 from common.answer_features.nearest import nearest_answers, similar_questions
 from common.item_response.blocks import sort_answers
 
@@ -21,17 +19,11 @@ import pandas as pd
 import pytest
 from conftest import answers_frame
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.metrics import roc_auc_score
 
 Read = Callable[..., tuple[Pairs, Known]]
 World = dict[str, pd.DataFrame]
 N_TEMPLATE = 40
 NEAREST = "common.answer_features.nearest"
-COLUMNS = {
-    "UserId": "i4", "QuestionId": "i4", "AnswerId": "i4", "IsCorrect": "i1",
-    "CorrectAnswer": "i1", "AnswerValue": "i1",
-}  # fmt: skip
 
 
 @pytest.fixture
@@ -41,8 +33,7 @@ def read(tmp_path: Path) -> Read:
     def read_world(frame: pd.DataFrame, n_template: int, **files: pd.DataFrame) -> Any:
         for name, content in files.items():
             content.to_csv(tmp_path / getattr(layout, name), index=False)
-        present = {name: dtype for name, dtype in COLUMNS.items() if name in frame}
-        rows = frame[[*present]].astype(present).reset_index(drop=True)
+        rows = frame.astype("i4").reset_index(drop=True)
         answers, template = rows[:-n_template], rows[-n_template:]
         pairs = read_pairs(answers, template, tmp_path)
         return pairs, Known(pairs, answers)
@@ -112,19 +103,18 @@ def test_distractors_tell_how_often_options_are_chosen_and_by_whom(read: Read) -
 
 
 def test_subjects_are_those_of_the_tree_else_from_the_root_down(read: Read, world: World) -> None:
-    """The same rows have the same number, whatever it is; here all have one branch of four."""
-    answers, tree = world.pop("answers"), world["SUBJECT_METADATA"].set_index("SubjectId")
+    """Here all questions have one branch of four; features by the tree are checked below."""
+    answers, tree = world["answers"], world["SUBJECT_METADATA"]
+    level = tree.set_index("SubjectId").Level
     lists = world["QUESTION_METADATA_TASK_1_2"].SubjectId.map(json.loads)
-    branches = lists[lists.map(len) == 4].map(lambda own: sorted(own, key=tree.Level.get))
-    listed = branches.sample(100, replace=True, random_state=0, ignore_index=True)
-    subjects = pd.DataFrame({"QuestionId": range(100), "SubjectId": listed.map(str)})
-    for files in ({}, {"SUBJECT_METADATA": world["SUBJECT_METADATA"]}):
-        pairs, _ = read(answers, 10, QUESTION_METADATA_TASK_1_2=subjects, **files)
-        for level in (1, 2, 3):
-            number, own = pairs.number("student", f"subject_{level}"), listed.str[level]
-            expected = answers.UserId * 10_000 + answers.QuestionId.map(own)
-            together = np.stack([number, expected])
-            assert [len(np.unique(n)) for n in together] == [len(np.unique(together, axis=1).T)] * 2
+    branches = lists[lists.map(len) == 4].map(lambda own: str(sorted(own, key=level.get)))
+    listed = branches.sample(100, replace=True, random_state=0)
+    subjects = pd.DataFrame({"QuestionId": range(100), "SubjectId": listed.to_numpy()})
+    without, by_tree = (
+        features(*read(answers, 10, QUESTION_METADATA_TASK_1_2=subjects, **files), "subjects")
+        for files in ({}, {"SUBJECT_METADATA": tree})
+    )
+    pd.testing.assert_frame_equal(without, by_tree)
 
 
 def test_context_and_habits_are_those_of_the_same_quiz(read: Read) -> None:
@@ -254,13 +244,13 @@ def test_size_of_the_quiz_and_habits_in_it(joined: Joined) -> None:
     pairs, known, whole = joined
     found = joined.features("quiz")
     size = whole.groupby(["UserId", "QuizId"]).AnswerId.transform("count")
-    assert found["quiz_size"].tolist() == size[-N_TEMPLATE:].tolist()
-    row = len(whole) - N_TEMPLATE
-    own = (whole.UserId == whole.UserId[row]) & (whole.QuizId == whole.QuizId[row])
-    own = own[:row].to_numpy()
+    assert_array_equal(found["quiz_size"], size[-N_TEMPLATE:])
+    first = joined.asked.iloc[0]
+    own = (whole.UserId == first.UserId) & (whole.QuizId == first.QuizId)
+    own = own[:-N_TEMPLATE].to_numpy()
     for option in range(4):
         excess = (known.option[own] == option + 1) - known.option_share[known.question[own], option]
-        outcome = known.outcome_of_option[pairs.numbers["question"][row], option]
+        outcome = known.outcome_of_option[pairs.numbers["question"][-N_TEMPLATE], option]
         expected = excess.sum() / (own.sum() + 5)
         assert found[f"quiz_habit_{outcome}"][0] == pytest.approx(expected, abs=1e-5)
 
@@ -310,65 +300,35 @@ def test_missing_circumstances_are_no_number(read: Read, world: World, tmp_path:
 # ---- Similar questions and the answers to them, against plain loops -----------------------------
 
 
-def some_pairs(
-    seed: int, n_students: int, n_questions: int, share: float = 0.5
-) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    pairs = np.argwhere(rng.random((n_students, n_questions)) < share).astype(np.int32)
-    student, question = rng.permutation(pairs).T
-    return student, question
-
-
-@pytest.mark.parametrize("n_neighbours", [3, 100])
-def test_similarity_is_the_cosine_of_who_answered(n_neighbours: int) -> None:
-    pairs = some_pairs(0, 50, 300, 0.3)
-    with patch.multiple(NEAREST, _N_NEIGHBOURS=n_neighbours):
-        neighbours, similarity = similar_questions(*pairs, 50, 300)
-    mask = np.zeros((50, 300), np.float32)
-    mask[*pairs] = 1
-    expected = count_together(mask)[1]
-    np.fill_diagonal(expected, -1)
-    assert neighbours.shape == (300, n_neighbours)
-    assert all(len({*row, i}) == n_neighbours + 1 for i, row in enumerate(neighbours.tolist()))
-    highest = -np.sort(-expected, axis=1)[:, :n_neighbours]
-    for of_pairs in (np.take_along_axis(expected, neighbours, 1), highest):
-        assert_allclose(similarity, of_pairs, rtol=1e-6)
-
-
-def test_few_students_are_looked_at_where_there_are_too_many() -> None:
-    pairs = some_pairs(1, 400, 20)
-    whole = similar_questions(*pairs, 400, 20)[1]
-    with patch.multiple(NEAREST, _MAX_PRODUCTS=20_000):
-        part = similar_questions(*pairs, 400, 20)[1]
-    assert (whole != part).any()
-    # About 180 students are looked at; the cosine of independent halves is 1/2.
-    assert_allclose(part, 0.5, atol=0.15)
-
-
 @pytest.mark.parametrize("seed", range(50))
 def test_nearest_answers_are_those_to_the_most_similar_questions(seed: int) -> None:
-    """Of the same student; one question has no neighbours."""
+    """Of the same student; similar is what the same students answered; one has no neighbours."""
     rng = np.random.default_rng(seed)
     n_questions, n_nearest, n_neighbours = rng.integers(1, (11, 7, 10)).tolist()
     max_cells = int(rng.choice([1, 30, 200, 10**6]))
-    pairs = some_pairs(seed, 20, n_questions)
-    half = len(pairs[0]) // 2
-    known, asked = ((pairs[0][rows], pairs[1][rows]) for rows in (slice(half), slice(half, None)))
-    place = {pair: i for i, pair in enumerate(zip(*np.array(known).tolist(), strict=True))}
+    mask = rng.random((20, n_questions)) < 0.5
+    pairs = rng.permutation(np.argwhere(mask).astype(np.int32)).T
+    known, asked = np.array_split(pairs, 2, axis=1)
+    place = {pair: i for i, pair in enumerate(zip(*known.tolist(), strict=True))}
     by_student = sort_answers(known[0], [], 20)[:2]
-    with patch.multiple(NEAREST, _N_NEIGHBOURS=n_neighbours, _MAX_CELLS=max_cells):
+    with patch.multiple(NEAREST, _N_NEIGHBOURS=n_neighbours, _MAX_CELLS=max_cells, _BLOCK=4):
         neighbours, similarity = similar = similar_questions(*pairs, 20, n_questions)
-        parts = nearest_answers(known, by_student, asked, *similar, n_nearest)
+        parts = nearest_answers(tuple(known), by_student, tuple(asked), *similar, n_nearest)
         rows, *found = (np.concatenate(column) for column in zip(*parts, strict=True))
-    assert neighbours.shape == similarity.shape == (n_questions, min(n_neighbours, n_questions - 1))
+    k = min(n_neighbours, n_questions - 1)
+    cosine = count_together(mask.astype("f"))[1]
+    np.fill_diagonal(cosine, -1)
+    for expected in (np.take_along_axis(cosine, neighbours, 1), -np.sort(-cosine, axis=1)[:, :k]):
+        assert_allclose(similarity, expected, rtol=1e-6)
+    assert all(len({*row, i}) == k + 1 for i, row in enumerate(neighbours.tolist()))
     assert sorted(rows) == list(range(len(asked[0])))
-    for student, question, *own in zip(*np.array(asked)[:, rows].tolist(), *found, strict=True):
+    for student, question, *own in zip(*asked[:, rows].tolist(), *found, strict=True):
         others = zip(neighbours[question].tolist(), similarity[question], strict=True)
         expected = [
             (place[student, other], value) for other, value in others if (student, other) in place
         ]
         expected += [(-1, 0.0)] * n_nearest
-        assert list(zip(*own, strict=True)) == expected[: min(n_nearest, neighbours.shape[1])]
+        assert list(zip(*own, strict=True)) == expected[: min(n_nearest, k)]
 
 
 # ---- Nothing of a training answer's own outcome -------------------------------------------------
@@ -414,35 +374,3 @@ def test_models_of_a_part_do_not_begin_with_its_outcomes(
         same = [a.table.equals(b.table) for a, b in zip(first, second, strict=True)]
         # Where so few are held out, nothing is learned from them for the template either.
         assert np.flatnonzero(same).tolist() == ([0, 1] if enough == 30 else [number])
-
-
-def test_random_labels_score_at_chance_and_a_leak_is_caught(joined: Joined) -> None:
-    pairs, answers = joined.pairs, joined.whole[:-N_TEMPLATE]
-    right = np.random.default_rng(2).integers(0, 2, len(answers)).astype(np.int8)
-    answers = answers[["UserId", "QuestionId"]].assign(IsCorrect=right)
-    *parts, _ = tables(pairs, answers, ["model", "rates", "context", "quiz", "order"], seed=0)
-    rows = np.concatenate([part.rows for part in parts])
-    y, learned = right[rows], pairs.numbers["student"][rows] % 2 == 0
-
-    def score(x: pd.DataFrame) -> float:
-        """Return the accuracy on other students than those that trees have learned from."""
-        trees = HistGradientBoostingClassifier(max_iter=30, max_leaf_nodes=8, random_state=0)
-        return float(trees.fit(x[learned], y[learned]).score(x[~learned], y[~learned]))
-
-    honest = pd.concat([part.table for part in parts])
-    assert score(honest) == pytest.approx(0.5, abs=0.05)
-    # A model that begins with what one of all answers has learned knows their outcomes.
-    assert abs(roc_auc_score(y, honest["model"]) - 0.5) < 0.05
-    # Rates among all answers, the row's own outcome included.
-    leak = pd.DataFrame(rates_of(pairs, Known(pairs, answers), rows, [("student", "quiz")]))
-    assert score(leak) > 0.6
-
-
-def test_parts_held_out_are_a_tenth_or_a_fifth_or_less_and_each_answer_is_in_one() -> None:
-    """Of many answers fewer are held out: as many as are enough."""
-    for n_answers, n_parts, n_held_out in ((1003, 10, 10), (200_000, 5, 3), (4_000_000, 32, 1)):
-        part, n = cut(n_answers, 0)
-        assert n == n_held_out
-        assert {*np.bincount(part)} <= {n_answers // n_parts, n_answers // n_parts + 1}
-        assert len(part) == n_answers and (part < n).sum() <= 125_000
-    assert (cut(1003, 0)[0] != cut(1003, 1)[0]).any()
