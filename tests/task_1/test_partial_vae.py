@@ -1,53 +1,15 @@
-"""The partial VAE of tasks 1 and 2: its optimiser, several processes, a graphics card."""
+"""The partial VAE of tasks 1 and 2: several processes, a graphics card."""
 
-import os
-import re
-import socket
 from pathlib import Path
 
 import numpy as np
 import planted_answers as planted
 import pytest
 import torch
-from conftest import run
 from planted_answers import TASKS, TRAIN, accuracy, command, predict, read_prediction
 from run_scripts import ROOT, run_process
 
 SCRIPT = "task_{}/sample_model_partial_vae.py"
-# Both optimisers, one after the other; what each one imports.
-STEPS = """
-import sys, torch
-from common.adam import Adam
-from torch.optim.lr_scheduler import OneCycleLR
-weights, is_imported = [], []
-for optimiser in (Adam, torch.optim.Adam):
-    torch.manual_seed(0)
-    network = torch.nn.Linear(9, 5)
-    adam = optimiser(network.parameters(), betas=(0.9, 0.99), fused=True)
-    schedule = OneCycleLR(adam, 0.02, 30, pct_start=0.03)
-    for _ in range(30):
-        adam.zero_grad()
-        network(torch.randn(7, 9)).square().sum().backward()
-        adam.step()
-        schedule.step()
-    weights.append(network.weight)
-    is_imported.append("torch._dynamo" in sys.modules)
-print(torch.equal(*weights), is_imported)
-"""
-
-
-def test_the_optimiser_is_pytorchs_without_its_compiler() -> None:
-    done = run_process(["-c", STEPS])
-    assert (done.stdout, done.stderr) == ("True [False, True]\n", "")
-
-
-@TASKS
-def test_how_long_it_takes_is_said_where_that_is_over_a_minute(tmp_path: Path, task: int) -> None:
-    """Before the first step, after which it ends here."""
-    arguments = [*command(SCRIPT.format(task), tmp_path, TRAIN), "--learning_rate", 1e30]
-    assert run(arguments).stdout == ""
-    said = run([*arguments, "--steps", 10**7]).stdout
-    assert re.fullmatch(r"this takes about \d+ minutes on two cores\n", said)
 
 
 def test_torchrun_with_two_processes_predicts_what_one_predicts(tmp_path: Path) -> None:
@@ -63,35 +25,6 @@ def test_torchrun_with_two_processes_predicts_what_one_predicts(tmp_path: Path) 
     together = read_prediction(script, tmp_path)
     assert accuracy(1, together) == pytest.approx(accuracy(1, alone), abs=0.02)
     assert np.mean(together == alone) > 0.9
-
-
-# Both processes import PyTorch once, and what its DistributedDataParallel loads.
-FORKED = """
-import os, runpy, sys, torch._dynamo
-second = os.fork()
-os.environ["RANK"] = str(int(not second))
-sys.argv = sys.argv[1:]
-try:
-    runpy.run_path(sys.argv[0], run_name="__main__")
-finally:
-    assert not second or os.waitpid(second, 0)[1] == 0
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows cannot fork a process")
-def test_a_process_without_students_does_not_wait(tmp_path: Path) -> None:
-    """Two processes share the answers of one student, told what torchrun tells them."""
-    script = SCRIPT.format(2)
-    arguments = command(script, tmp_path, TRAIN[:1])
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": "2"}
-    command_line = ["-c", FORKED, ROOT / arguments[0], *arguments[1:], "--steps", 3]
-    done = run_process(command_line, environment=place)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("written: ") == 1
-    read_prediction(script, tmp_path)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")

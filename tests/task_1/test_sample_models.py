@@ -80,9 +80,6 @@ def test_it_learns_what_is_planted(fit: Fit) -> None:
         assert gain > (0.1 if fit.task == 1 else 0.02)
     if fit.name == "matrix_factorization":
         assert score > planted.BEST[fit.task] - 0.04
-        # The order of the answers is of no matter.
-        files = {"train": TRAIN.sample(frac=1, random_state=0), "pairs": fit.asked}
-        assert np.array_equal(predict(fit.script, fit.folder, **files), fit.predicted)
 
 
 LESS: dict[str, list[tuple[object, ...]]] = {
@@ -149,34 +146,13 @@ def test_an_unknown_student_answers_like_most(fit: Fit) -> None:
 def test_same_seed_same_bytes_another_seed_a_similar_model(fit: Fit, tmp_path: Path) -> None:
     if fit.name == "majority":
         return
-    flags = SHORT.get(fit.name, [])
-    # Where that is the model that has been fitted, it need not be fitted again.
-    folders = [fit.folder] if flags == ENOUGH.get(fit.name, []) else []
-    for number, seed in enumerate(([], ["--seed", 0], ["--seed", 1])[len(folders) :]):
-        folders.append(tmp_path / str(number))
-        folders[-1].mkdir()
-        predict(fit.script, folders[-1], *flags, *seed, pairs=fit.asked)
-    written = [(folder / f"submission_task_{fit.task}.csv").read_bytes() for folder in folders]
+    predicted, written = [], []
+    for seed in ([], ["--seed", 0], ["--seed", 1]):
+        flags = [*SHORT.get(fit.name, []), *seed]
+        predicted.append(predict(fit.script, tmp_path, *flags, pairs=fit.asked))
+        written.append((tmp_path / f"submission_task_{fit.task}.csv").read_bytes())
     assert written[0] == written[1]
-    first, other = (
-        planted.read_prediction(fit.script, folder, fit.asked) for folder in folders[1:]
-    )
-    assert 0.85 < np.mean(first == other) < 1
-
-
-@pytest.mark.parametrize("script", SCRIPTS)
-def test_random_answers_are_predicted_at_chance(script: str, tmp_path: Path) -> None:
-    """Nobody can know more than that option 3 is chosen most, and most answers are wrong."""
-    rng, task = np.random.default_rng(0), int(script[5])
-    answers = pd.concat([TRAIN, TEST], ignore_index=True)
-    answers["AnswerValue"] = rng.choice([1, 2, 3, 3, 4], len(answers))
-    answers["IsCorrect"] = (answers.AnswerValue == answers.CorrectAnswer).astype(int)
-    train, test = planted.split(answers, len(TRAIN))
-    best = train.groupby("CorrectAnswer")[COLUMN[task]].agg(lambda values: values.mode()[0])
-    chance = accuracy(task, test.CorrectAnswer.map(best), test)
-    flags = ENOUGH.get(short_name(script), [])
-    predicted = predict(script, tmp_path, *flags, train=train, pairs=test)
-    assert chance - 0.06 < accuracy(task, predicted, test) < chance + 0.02
+    assert 0.85 < np.mean(predicted[1] == predicted[2]) < 1
 
 
 @pytest.mark.parametrize("script", OF_FEW)
@@ -263,17 +239,6 @@ def test_control_c_predicts_with_what_was_learned(script: str, tmp_path: Path) -
         assert [former, last] == [("step", step - 1), ("stopped early", step)]
     task, prediction = int(script[5]), planted.read_prediction(script, tmp_path)
     assert accuracy(task, prediction) > planted.majority_accuracy(task) + 0.01
-
-
-def test_one_answer_says_little_and_many_say_much(tmp_path: Path) -> None:
-    """Student 1 answered one question, wrongly; student 2 all but the easiest."""
-    by_question = TRAIN.groupby("QuestionId").IsCorrect.mean().sort_values()
-    *others, easy = (int(question) for question in by_question.index)
-    wrong = pd.DataFrame({"QuestionId": [others[-1], *others], "UserId": [1] + [2] * len(others)})
-    train = pd.concat([TRAIN[["QuestionId", "UserId", "IsCorrect"]], wrong.assign(IsCorrect=0)])
-    asked = pd.DataFrame({"UserId": [1, 2], "QuestionId": [easy, easy]})
-    script = "task_1/sample_model_matrix_factorization.py"
-    assert list(predict(script, tmp_path, train=train, pairs=asked)) == [1, 0]
 
 
 @pytest.mark.parametrize("script", RANKINGS)
