@@ -117,23 +117,15 @@ def test_distractors_of_a_worked_example() -> None:
     assert qf.working_distractors(data)[:2].tolist() == [1, 1]
     worst = qf.worst_distractor(data)
     assert worst[0] < -0.8 < 0.8 < worst[1]
+    # Quarters of the students, the weakest first.
+    quarters = [[0, 10, 0, 0], [0, 10, 0, 0], [10, 0, 0, 0], [9, 0, 0, 1]]
+    assert qf.option_counts_by_ability(data, question=0).tolist() == quarters
+    assert not qf.option_counts_by_ability(data, question=99).any()
     # Where all answer alike, there is neither correlation nor distractor.
     data = qf.number_answers(make_answers([(s, 0, 1) for s in range(9)]), np.arange(1))
     assert np.isnan(qf.point_biserial(data)).all()
     assert qf.working_distractors(data).tolist() == [0]
     assert np.isnan(qf.worst_distractor(data)).all()
-
-
-def test_quarters_rise_in_ability(example: Example) -> None:
-    data, _ = example
-    counts = qf.option_counts_by_ability(data, question=11)
-    assert counts.sum(axis=0).tolist() == qf.option_counts(data)[11].tolist()
-    assert np.ptp(counts.sum(axis=1)) <= 1
-    shares = counts / counts.sum(axis=1, keepdims=True)
-    # A question of slope 2: able students answer it correctly more often.
-    assert shares[3, 0] > shares[0, 0] + 0.3
-    others = data.take(data.answers.QuestionId != 11)
-    assert not qf.option_counts_by_ability(others, question=11).any()
 
 
 def test_confidence() -> None:
@@ -158,11 +150,6 @@ def test_shrinking_brings_values_closer_to_the_truth() -> None:
     raw = qf.correct_rate(data)
     value = qf.shrink(qf.FEATURES["correct_rate"], data)
     assert np.mean((value - truth) ** 2) < 0.8 * np.mean((raw - truth) ** 2)
-    # The more answers, the more weight: w = t / (t + s / n) with t and s of the beta distribution.
-    between, within = truth.var(), np.mean(truth * (1 - truth))
-    weight = (value - truth.mean()) / (raw - truth.mean())
-    far = np.abs(raw - truth.mean()) > 0.1
-    assert weight[far] == pytest.approx((between / (between + within / n))[far], abs=0.15)
     assert np.array_equal(value, qf.shrink(qf.FEATURES["correct_rate"], data))
 
 

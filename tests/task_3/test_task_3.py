@@ -181,12 +181,9 @@ def test_empty_judgements_count_as_asked_for(
         # What was not judged is shown as such in both ways.
         rows = page.table("Pairs on which ranking and experts disagree").rows
         assert len(rows) == 3 and rows[0][2:] == ["✗", "✗", "✗", "–", "–"]
-    found = [json.loads(line) for line in (tmp_path / "out/results.jsonl").open()]
-    assert [(line["score"], line["rules"]) for line in found] == [
-        (0.75, ""), (0.6, "empty judgements disagree"),
-    ]  # fmt: skip
-    # Neither are the two compared with each other, which have not the same judgements.
-    assert found[0]["outcomes"] != found[1]["outcomes"]
+    # The two are never compared with each other.
+    found = [json.loads(line)["rules"] for line in (tmp_path / "out/results.jsonl").open()]
+    assert found == ["", "empty judgements disagree"]
 
 
 def test_the_evaluation_agrees_with_plain_counts(
@@ -213,10 +210,7 @@ def test_the_evaluation_agrees_with_plain_counts(
         ends = re.findall(rf"^{name} +\S+ \((\S+) to (\S+)\)", printed, re.M)[0]
         expected = np.percentile(values, [2.5, 97.5])
         assert [float(end) for end in ends] == pytest.approx(expected.tolist(), abs=0.012)
-    # Shares of 25 pairs are few numbers: more than 1 in 20 reach the percentile itself.
-    floor = metrics.random_best_agreement(votes.set_index([*sides]))
-    exceeded = np.percentile(floor, 95)
-    assert np.mean(floor > exceeded) <= 0.05 < np.mean(floor >= exceeded)
+    exceeded = np.percentile(metrics.random_best_agreement(votes.set_index([*sides])), 95)
     assert f"at most 1 in 20 exceeds {exceeded:.2f}" in printed
     page = read_page((tmp_path / "scores_task_3_public.html").read_text(encoding="utf-8"))
     table = page.table("Agreement with each expert")
@@ -286,9 +280,6 @@ def test_rankings_by_two_halves_agree_as_they_say(
     # A ranking that knows nothing agrees with nothing, also where its seed is the same.
     succeeds(["task_3/sample_model_random.py", "--local"], kit=tiny_kit)
     assert abs(float(succeeds(evaluate, kit=tiny_kit).split()[1])) < 0.4
-    table = succeeds(["-m", "tools.scoreboard"], kit=tiny_kit)
-    assert "rank correlation of two halves, local split" in " ".join(table.split())
-    assert f" {expected[0]:.4f} " in table
 
     # What would compare two things with each other is refused.
     script, split = tiny_kit / "task_3/sample_model_random.py", "task_3/local_data_split.py"
