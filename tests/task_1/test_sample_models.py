@@ -179,8 +179,6 @@ REFUSED = {
     "matrix_factorization --iterations 0": AT_LEAST_1,
     "item_response --dimensions 0": "n_dimensions is 0, expected at least 1",
     "item_response --guessing 1": "guessing is 1.0, expected 0 to 0.9",
-    "item_response --guessing=-0.1": "guessing is -0.1, expected 0 to 0.9",
-    "partial_vae --dimensions -3": "--dimensions is -3, expected more than 0",
     "partial_vae --steps 0": "--steps is 0, expected more than 0",
     "partial_vae --learning_rate nan": "--learning_rate is nan, expected more than 0",
     "partial_vae --learning_rate 1e30": "expected a smaller --learning_rate",
@@ -220,8 +218,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 @pytest.mark.parametrize("script", STEPWISE)
 def test_control_c_predicts_with_what_was_learned(script: str, tmp_path: Path) -> None:
     """In a terminal, which shows a bar; the script sends itself SIGINT in the midst of its fit."""
-    log = tmp_path / "fit.jsonl"
-    first, *rest = map(str, [*planted.command(script, tmp_path), "--log", log])
+    first, *rest = map(str, planted.command(script, tmp_path))
     step = 120 if "partial_vae" in script else 4
     code = INTERRUPTED.format(step=step, argv=[str(ROOT / first), *rest])
     status, stays, _ = run_on_terminal(["-c", code], tmp_path, {"PYTHONPATH": str(ROOT)})
@@ -231,12 +228,6 @@ def test_control_c_predicts_with_what_was_learned(script: str, tmp_path: Path) -
         said = f"going on with the model after step {step}"
     assert [line for line in stays if "interrupted: " in line] == [f"interrupted: {said}"]
     assert any("stopped early" in line and "100%" not in line for line in stays)
-    lines = map(json.loads, log.read_text().splitlines())
-    *_, former, last = [(line["event"], line.get("step")) for line in lines]
-    if "item_response" in script:
-        assert last == ("step", step)
-    else:
-        assert [former, last] == [("step", step - 1), ("stopped early", step)]
     task, prediction = int(script[5]), planted.read_prediction(script, tmp_path)
     assert accuracy(task, prediction) > planted.majority_accuracy(task) + 0.01
 

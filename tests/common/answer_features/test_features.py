@@ -170,10 +170,7 @@ class Joined(NamedTuple):
     pairs: Pairs
     known: Known
     whole: pd.DataFrame
-
-    @property
-    def asked(self) -> pd.DataFrame:
-        return self.whole[-N_TEMPLATE:]
+    asked: pd.DataFrame  # The last of them.
 
     def features(self, *groups: str) -> pd.DataFrame:
         return features(self.pairs, self.known, *groups)
@@ -195,7 +192,7 @@ def joined(read: Read, world: World) -> Joined:
     for n in (1, 2, 3):
         whole[f"subject_{n}"] = whole.QuestionId.map(subject[level == n].groupby(level=0).last())
     whole["residual"] = np.append(known.residual, np.full(N_TEMPLATE, np.nan))
-    return Joined(pairs, known, whole)
+    return Joined(pairs, known, whole, whole[-N_TEMPLATE:])
 
 
 RATES = {
@@ -241,7 +238,7 @@ def test_students_and_time(joined: Joined) -> None:
 
 def test_size_of_the_quiz_and_habits_in_it(joined: Joined) -> None:
     """The template counts for the size, of course not for the habits."""
-    pairs, known, whole = joined
+    pairs, known, whole, _ = joined
     found = joined.features("quiz")
     size = whole.groupby(["UserId", "QuizId"]).AnswerId.transform("count")
     assert_array_equal(found["quiz_size"], size[-N_TEMPLATE:])

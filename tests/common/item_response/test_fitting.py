@@ -2,11 +2,10 @@
 
 import math
 from typing import Any
-from unittest.mock import Mock
 
 from common import item_response
 from common.errors import InputError
-from common.item_response import blocks, fitting
+from common.item_response import fitting
 from common.item_response.blocks import ItemResponseModel as Model
 from common.item_response.model import expected_probability
 from common.item_response.prediction import explain
@@ -358,10 +357,3 @@ def test_a_fit_goes_on_from_a_model_of_some_of_the_answers(has_contexts: bool) -
 def test_no_answers_are_refused(predicts: str) -> None:
     with pytest.raises(InputError, match="no answers"):
         fit(TRAIN[:0], None, predicts)
-
-
-def test_control_c_in_the_first_step_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    start = fit(TRAIN, n_steps=1)
-    monkeypatch.setattr(blocks, "run_step", Mock(side_effect=KeyboardInterrupt))
-    with pytest.raises(KeyboardInterrupt):
-        fit(TRAIN, start=start)
