@@ -218,7 +218,8 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 @pytest.mark.parametrize("script", STEPWISE)
 def test_control_c_predicts_with_what_was_learned(script: str, tmp_path: Path) -> None:
     """In a terminal, which shows a bar; the script sends itself SIGINT in the midst of its fit."""
-    first, *rest = map(str, planted.command(script, tmp_path))
+    log = tmp_path / "fit.jsonl"
+    first, *rest = map(str, [*planted.command(script, tmp_path), "--log", log])
     step = 120 if "partial_vae" in script else 4
     code = INTERRUPTED.format(step=step, argv=[str(ROOT / first), *rest])
     status, stays, _ = run_on_terminal(["-c", code], tmp_path, {"PYTHONPATH": str(ROOT)})
@@ -228,6 +229,7 @@ def test_control_c_predicts_with_what_was_learned(script: str, tmp_path: Path) -
         said = f"going on with the model after step {step}"
     assert [line for line in stays if "interrupted: " in line] == [f"interrupted: {said}"]
     assert any("stopped early" in line and "100%" not in line for line in stays)
+    assert json.loads(log.read_text().splitlines()[-1])["step"] == step
     task, prediction = int(script[5]), planted.read_prediction(script, tmp_path)
     assert accuracy(task, prediction) > planted.majority_accuracy(task) + 0.01
 

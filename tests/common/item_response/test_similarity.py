@@ -1,13 +1,11 @@
-"""Clusters of questions: planted blocks, average linkage, data without any."""
+"""Clusters of questions: planted blocks, groups of these, data without any."""
 
 from common.item_response.similarity import cluster_questions
 
 import numpy as np
 import pytest
-import scipy.cluster.hierarchy
-import scipy.spatial.distance
 from numpy.testing import assert_array_equal
-from planted_answers import has_level, partition
+from planted_answers import has_level
 
 RNG = np.random.default_rng
 BLOCK_SIZE = 5
@@ -55,21 +53,6 @@ def test_groups_of_blocks_are_levels_of_their_own() -> None:
     assert sizes == sorted({*sizes}, reverse=True)
     assert sizes[0] > 10
     assert 2 < sizes[-1] < 6
-
-
-def test_clusters_are_those_of_average_linkage() -> None:
-    """Students differ in what they like; each level is a cut through the tree of merging."""
-    rng = RNG(0)
-    taste, kind = rng.normal(0, 1, (400, 3)), rng.normal(0, 1, (60, 3))
-    answered = rng.random((400, 60)) < 1 / (1 + np.exp(1.5 - taste @ kind.T))
-    student, question = np.nonzero(answered)
-    cosine = 1 - scipy.spatial.distance.pdist(answered.T.astype(float), "cosine")
-    tree = scipy.cluster.hierarchy.linkage(1 - cosine, "average")
-    _, cluster = cluster_questions(student, question)
-    assert cluster.shape[1]
-    for level in cluster.T:
-        expected = scipy.cluster.hierarchy.fcluster(tree, len(np.unique(level)), "maxclust")
-        assert_array_equal(partition(level), partition(expected))
 
 
 LEFT_OUT = RNG(0).random((600, 32)) > np.append(np.full(31, 0.002), 0.03)
