@@ -1,4 +1,4 @@
-"""The partial VAE of tasks 1 and 2: several processes, a graphics card."""
+"""The partial VAE of tasks 1 and 2: its optimiser, several processes, a graphics card."""
 
 from pathlib import Path
 
@@ -10,6 +10,31 @@ from planted_answers import TASKS, TRAIN, accuracy, command, predict, read_predi
 from run_scripts import ROOT, run_process
 
 SCRIPT = "task_{}/sample_model_partial_vae.py"
+# Both optimisers, one after the other; what each one imports.
+STEPS = """
+import sys, torch
+from common.adam import Adam
+from torch.optim.lr_scheduler import OneCycleLR
+weights, is_imported = [], []
+for optimiser in (Adam, torch.optim.Adam):
+    torch.manual_seed(0)
+    network = torch.nn.Linear(9, 5)
+    adam = optimiser(network.parameters(), betas=(0.9, 0.99), fused=True)
+    schedule = OneCycleLR(adam, 0.02, 30, pct_start=0.03)
+    for _ in range(30):
+        adam.zero_grad()
+        network(torch.randn(7, 9)).square().sum().backward()
+        adam.step()
+        schedule.step()
+    weights.append(network.weight)
+    is_imported.append("torch._dynamo" in sys.modules)
+print(torch.equal(*weights), is_imported)
+"""
+
+
+def test_the_optimiser_is_pytorchs_without_its_compiler() -> None:
+    done = run_process(["-c", STEPS])
+    assert (done.stdout, done.stderr) == ("True [False, True]\n", "")
 
 
 def test_torchrun_with_two_processes_predicts_what_one_predicts(tmp_path: Path) -> None:

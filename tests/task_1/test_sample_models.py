@@ -155,6 +155,21 @@ def test_same_seed_same_bytes_another_seed_a_similar_model(fit: Fit, tmp_path: P
     assert 0.85 < np.mean(predicted[1] == predicted[2]) < 1
 
 
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_random_answers_are_predicted_at_chance(script: str, tmp_path: Path) -> None:
+    """Nobody can know more than that option 3 is chosen most, and most answers are wrong."""
+    rng, task = np.random.default_rng(0), int(script[5])
+    answers = pd.concat([TRAIN, TEST], ignore_index=True)
+    answers["AnswerValue"] = rng.choice([1, 2, 3, 3, 4], len(answers))
+    answers["IsCorrect"] = (answers.AnswerValue == answers.CorrectAnswer).astype(int)
+    train, test = planted.split(answers, len(TRAIN))
+    best = train.groupby("CorrectAnswer")[COLUMN[task]].agg(lambda values: values.mode()[0])
+    chance = accuracy(task, test.CorrectAnswer.map(best), test)
+    flags = ENOUGH.get(short_name(script), [])
+    predicted = predict(script, tmp_path, *flags, train=train, pairs=test)
+    assert chance - 0.06 < accuracy(task, predicted, test) < chance + 0.02
+
+
 @pytest.mark.parametrize("script", OF_FEW)
 def test_a_handful_of_answers_is_enough(script: str, tmp_path: Path) -> None:
     """One answer, ten to one question, 300 right or wrong ones: nothing else can be predicted."""

@@ -11,6 +11,8 @@ from unittest.mock import patch
 from common import layout
 from common.adaptive.answered_mask import count_together
 from common.answer_features import GROUPS, Known, Pairs, read_pairs, table, tables
+from common.answer_features.groups import rates_of
+from common.answer_features.known import cut
 from common.answer_features.nearest import nearest_answers, similar_questions
 from common.item_response.blocks import sort_answers
 
@@ -19,6 +21,8 @@ import pandas as pd
 import pytest
 from conftest import answers_frame
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.metrics import roc_auc_score
 
 Read = Callable[..., tuple[Pairs, Known]]
 World = dict[str, pd.DataFrame]
@@ -371,3 +375,35 @@ def test_models_of_a_part_do_not_begin_with_its_outcomes(
         same = [a.table.equals(b.table) for a, b in zip(first, second, strict=True)]
         # Where so few are held out, nothing is learned from them for the template either.
         assert np.flatnonzero(same).tolist() == ([0, 1] if enough == 30 else [number])
+
+
+def test_random_labels_score_at_chance_and_a_leak_is_caught(joined: Joined) -> None:
+    pairs, answers = joined.pairs, joined.whole[:-N_TEMPLATE]
+    right = np.random.default_rng(2).integers(0, 2, len(answers)).astype(np.int8)
+    answers = answers[["UserId", "QuestionId"]].assign(IsCorrect=right)
+    *parts, _ = tables(pairs, answers, ["model", "rates", "context", "quiz", "order"], seed=0)
+    rows = np.concatenate([part.rows for part in parts])
+    y, learned = right[rows], pairs.numbers["student"][rows] % 2 == 0
+
+    def score(x: pd.DataFrame) -> float:
+        """Return the accuracy on other students than those that trees have learned from."""
+        trees = HistGradientBoostingClassifier(max_iter=30, max_leaf_nodes=8, random_state=0)
+        return float(trees.fit(x[learned], y[learned]).score(x[~learned], y[~learned]))
+
+    honest = pd.concat([part.table for part in parts])
+    assert score(honest) == pytest.approx(0.5, abs=0.05)
+    # A model that begins with what one of all answers has learned knows their outcomes.
+    assert abs(roc_auc_score(y, honest["model"]) - 0.5) < 0.05
+    # Rates among all answers, the row's own outcome included.
+    leak = pd.DataFrame(rates_of(pairs, Known(pairs, answers), rows, [("student", "quiz")]))
+    assert score(leak) > 0.6
+
+
+def test_parts_held_out_are_a_tenth_or_a_fifth_or_less_and_each_answer_is_in_one() -> None:
+    """Of many answers fewer are held out: as many as are enough."""
+    for n_answers, n_parts, n_held_out in ((1003, 10, 10), (200_000, 5, 3), (4_000_000, 32, 1)):
+        part, n = cut(n_answers, 0)
+        assert n == n_held_out
+        assert {*np.bincount(part)} <= {n_answers // n_parts, n_answers // n_parts + 1}
+        assert len(part) == n_answers and (part < n).sum() <= 125_000
+    assert (cut(1003, 0)[0] != cut(1003, 1)[0]).any()

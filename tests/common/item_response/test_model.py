@@ -1,4 +1,4 @@
-"""The mathematics: threads, a pass over answers with effects of contexts, scaling."""
+"""The mathematics: expectations, threads, a pass over answers with effects of contexts, scaling."""
 
 import os
 from dataclasses import replace
@@ -17,6 +17,34 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 RNG = np.random.default_rng
+
+
+@pytest.mark.parametrize("guessing", [0.0, 0.2])
+@pytest.mark.parametrize("right", [True, False])
+def test_expectations_are_means_over_the_logit(guessing: float, right: bool) -> None:
+    """Of knowing, and of slope and curvature of the log likelihood; those far out are finite."""
+    mean = np.array([-3, -0.5, 0, 2, 0, 1.5, -2, 0.8, -60, 60, -1e4, 1e4], np.float32)
+    variance = np.array([0, 0, 0, 0, 1, 0.5, 3, 0.6, 0, 0, 0, 0], np.float32)
+    p_knows = model.expected_probability(mean, variance)
+    slope, curvature = model.expected_slope_and_curvature(
+        mean, variance, np.full(12, right), np.full(12, guessing, np.float32)
+    )
+    assert_array_equal(p_knows[-2:], [0, 1])
+    assert np.isfinite(slope).all()
+    assert (curvature > 0).all()
+    x, weight = np.polynomial.hermite_e.hermegauss(40)
+    knows = 1 / (1 + np.exp(-mean[:8, None] - np.sqrt(variance[:8, None]) * x))
+    p = guessing + (1 - guessing) * knows
+    change = (1 - guessing) * knows * (1 - knows)
+    slopes = change / p if right else -change / (1 - p)
+    # Fisher's information, Σ P(outcome) (d log P(outcome) / dx)².
+    values = np.stack([knows, slopes, change**2 / (p * (1 - p))])
+    of_knowing, of_slope, information = values @ weight / weight.sum()
+    assert_allclose(p_knows[:8], of_knowing, atol=0.005)
+    # The wider, the less exact.
+    tolerance = 1e-4 + 0.01 * variance[:8]
+    assert (np.abs(slope[:8] - of_slope) < tolerance).all()
+    assert (np.abs(curvature[:8] - np.maximum(information, 0.01)) < tolerance).all()
 
 
 def test_threads_are_those_given_and_change_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
