@@ -112,6 +112,14 @@ def test_what_has_changed_runs_again(quick_kit: Path) -> None:
     script.write_text(script.read_text() + "# Changed.\n")
     (quick_kit / "data/test_input/quickstart_task_1.txt").write_text("half")
     assert said() == {SPLITS[0]: "run", MAJORITY[0]: "done already", MAJORITY[1]: "run"}
+    # A new file that nothing imports makes nothing run again; nor does another package.
+    (quick_kit / "task_1/my_notes.py").write_text("x = 1\n")
+    (quick_kit / "common/adaptive/game.py").write_text("y = 1\n")
+    assert said() == dict.fromkeys(QUICK, "done already")
+    # Changed code of the kit, which all of them import.
+    layout = quick_kit / "common/layout.py"
+    layout.write_text(layout.read_text() + "# Changed.\n")
+    assert said() == dict.fromkeys(QUICK, "run")
     # Changed data.
     (quick_kit / "data/train_data/train_task_1_2.csv").touch()
     assert said() == dict.fromkeys(QUICK, "run")
@@ -169,6 +177,17 @@ def test_packages_are_ready_to_be_played_and_weights_of_all_students_stay(tiny_k
     assert steps(succeeds(["quickstart.py"], kit=tiny_kit))["4", "numpy"] == "run"
     assert {path: path.read_bytes() for path in folder.glob("model_task_4*")} == weights
     assert scores(tiny_kit) == {model: score}
+
+
+def test_output_may_be_cut_off(quick_kit: Path) -> None:
+    """As by `python3 quickstart.py | head -1`."""
+    command, env = [sys.executable, "quickstart.py"], {**os.environ, "PYTHONPATH": str(quick_kit)}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=quick_kit, env=env, **pipes) as process:
+        assert process.stdout.readline() == "data: data/ (simulated, tiny)\n"
+        process.stdout.close()
+        stderr = process.stderr.read()
+    assert (process.returncode, stderr) == (0, "")
 
 
 @ON_UNIX

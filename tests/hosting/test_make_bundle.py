@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import zipfile
 from itertools import product
@@ -20,7 +21,7 @@ import pandas as pd
 import pytest
 import yaml
 from bundle import read_bundle
-from conftest import fails, run, succeeds
+from conftest import fails, imported, run, succeeds
 from page_reading import Page, read_page
 from run_scripts import ROOT
 from sklearn.metrics import roc_auc_score
@@ -284,6 +285,16 @@ def test_the_platform_takes_it_and_shows_no_answers(secret: Path, tmp_path: Path
     said = " ".join(" ".join(page.read_text() for page in (secret / "pages").iterdir()).split())
     assert "public phase from 2027-02-01 to 2027-03-24, private phase to 2027-03-31" in said
     assert "5 a day, 100 in all in the public phase, 1 a day, 3 in all in the private" in said
+
+
+def test_programs_import_only_what_the_image_has(secret: Path) -> None:
+    """What stands in for tqdm, and the engine of the pages, lie beside the programs."""
+    for program in (secret / "scoring_program", secret / "ingestion_program/private"):
+        names = {name.split(".")[0] for path in program.rglob("*.py") for name in imported(path)}
+        others = names - {path.stem for path in program.iterdir()}
+        # Only what checks types would import the last, in jinja2.
+        others -= {*sys.stdlib_module_names, "typing_extensions"}
+        assert others <= {"numpy", "pandas", "pyarrow", "tqdm", "scipy", "sklearn"}
 
 
 def test_the_same_secret_makes_the_same_competition(secret: Path, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """An entry in its own process: what it gets, and the message for every violation."""
 
 import contextlib
+import itertools
 import os
 import subprocess
 import sys
@@ -20,7 +21,7 @@ import numpy as np
 import pytest
 import toy_bundle
 from conftest import Write
-from run_scripts import ROOT, ends
+from run_scripts import ROOT, ends, wait_for
 from task_4_models import as_reference
 
 WELL_BEHAVED = f"import numpy as np\n{toy_bundle.entry()[ENTRY_FILE]}"
@@ -229,11 +230,30 @@ def test_what_an_entry_started_ends_with_it(
     assert all(ends(pid, 0.1) for pid in find_processes(mark))
 
 
-def test_the_curve_replays_the_choices_without_select_questions(setting: Setting) -> None:
+@linux
+def test_closing_does_not_wait_for_who_holds_a_pipe(setting: Setting) -> None:
+    """Closing returns even if others, here this process, hold the other end of a pipe."""
+    entry = with_entry(setting, __init__="import os\nprint(os.getcwd())")
+    with EntryProcess(entry.submission, {}, Limits(60), setting.reference) as process:
+        folder = Path(wait_for(lambda: process.output).strip()).parent
+        pipes = [Path(f"/proc/{pid}/fd/2") for pid in find_processes(str(folder))]
+        (held,) = [pipe for pipe in pipes if str(pipe.readlink()).startswith("pipe:")]
+        started = time.monotonic()
+        with held.open("wb"):
+            process.__exit__()
+        assert time.monotonic() - started < SOONER
+
+
+def test_the_curve_replays_the_choices_without_select_questions(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its predictions become right, two of three, once question 0 is asked, its first choice."""
     predict = "return np.repeat(masked_binary_data[:, :1] >= 0, masked_data.shape[1], axis=1)"
     entry = with_entry(setting, predict=predict)
     games, _ = play_all(entry, TWO_MASKS)
+    # Each of the four replays has the whole time: by this clock they take some 35 of 60 seconds.
+    clock = itertools.count(step=1.5)
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
     curves = measure_curves(entry, TWO_MASKS, games)
     assert not isinstance(curves, str)
     assert curves[:, 0].tolist() == [[1 / 3, *[2 / 3] * 10]] * 2
@@ -275,12 +295,10 @@ def test_an_entry_ends_when_the_evaluator_is_killed(setting: Setting, tmp_path: 
         [sys.executable, "-c", EVALUATOR, str(entry.submission)],
         env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(temporary)},
     )
-    deadline = time.monotonic() + 20
-    while not [*temporary.glob("*/entry/told")] and time.monotonic() < deadline:
-        time.sleep(0.01)
+    assert wait_for(lambda: [*temporary.glob("*/entry/told")])
     started = find_processes(f"{temporary}/task_4")
     assert started
     evaluator.kill()
     evaluator.wait()
     assert all(ends(pid) for pid in started)
-    assert not [*temporary.iterdir()]
+    assert wait_for(lambda: not [*temporary.iterdir()])
