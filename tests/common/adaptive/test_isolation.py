@@ -116,7 +116,7 @@ def test_the_ways_lead_somewhere(unisolated: Outcome) -> None:
     """Some need what a machine may lack; the others must work, or they prove nothing."""
     assert [way for way in unisolated.keys() - leaks(unisolated) if "# needs " not in way] == []
     # So many as task_4/ISOLATION.md says.
-    assert len(WAYS.ways("GUARDED") + WAYS.ways("BEYOND")) > 40 and len(WAYS.ways("HARM")) > 35
+    assert len(WAYS.ways("GUARDED") + WAYS.ways("BEYOND")) > 55 and len(WAYS.ways("HARM")) > 40
 
 
 def allow(monkeypatch: pytest.MonkeyPatch, means: tuple[str, ...], version: int) -> dict[str, int]:

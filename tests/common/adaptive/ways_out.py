@@ -8,11 +8,13 @@ has that after "# with".
 """
 
 import concurrent.futures
+import contextlib
 import ctypes
 import json
 import multiprocessing
 import os
 import socket
+import sqlite3
 import subprocess
 import sys
 import zipfile
@@ -40,11 +42,13 @@ def names(place, to_contents):
 
 
 def prepare(folder):
-    """Write the answers as modules, which a way below imports."""
+    """Write the answers as modules and a database, which ways below read."""
     code = f"FIRST = {SECRET!r}\n"
     Path(f"{folder}/answers.py").write_text(code)
     with zipfile.ZipFile(f"{folder}/answers.zip", "w") as archive:
         archive.writestr("zipped_answers.py", code)
+    with sqlite3.connect(f"{folder}/answers.sqlite") as base:
+        base.execute("create table answers as select ? as answer", (SECRET,))
 
 
 def libc():
@@ -83,6 +87,21 @@ def send_text(path, connection):
     connection.send(read_text(path))
 
 
+def open_own():
+    return os.open(OWN, os.O_CREAT | os.O_RDWR)
+
+
+def over_a_socket(path):
+    """A child opens it, and hands what is open over a socket."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX)
+    if not os.fork():
+        with contextlib.suppress(BaseException):
+            socket.send_fds(theirs, [b"."], [os.open(path, os.O_RDONLY)])
+        os._exit(0)
+    theirs.close()
+    return read_descriptor(socket.recv_fds(ours, 1, 1)[1][0])
+
+
 def by_multiprocessing(method, path):
     context = multiprocessing.get_context(method)
     receiving, sending = context.Pipe(duplex=False)
@@ -100,6 +119,7 @@ def by_multiprocessing(method, path):
 GUARDED = """
 open(file).read()
 open(file.encode(), "rb").read()
+open(file, opener=os.open).read()
 io.FileIO(file).read()
 io.open_code(file).read()
 read_descriptor(os.open(file, os.O_RDONLY))
@@ -108,10 +128,13 @@ read_text(os.path.relpath(file))
 read_text(f"/proc/self/root{file}")
 copied(os.symlink(file, OWN))
 copied(shutil.copy(file, OWN))
+copied(os.sendfile(open_own(), os.open(file, os.O_RDONLY), 0, 99))
+copied(os.copy_file_range(os.open(file, os.O_RDONLY), open_own(), 99))
 mmap.mmap(os.open(file, os.O_RDONLY), 0, access=mmap.ACCESS_READ)[:]
 (sys.path.append(f"{folder}/answers.zip"), __import__("zipped_answers").FIRST)
 pkgutil.get_importer(folder).find_spec("answers").loader.get_data(file)
 by_multiprocessing("fork", file)
+over_a_socket(file)
 read_text(f"/proc/{process}/root{file}")
 read_text(f"/proc/{process}/cwd/answers.csv")
 read_text(f"/proc/1/root{file}")  # needs a privilege
@@ -121,9 +144,13 @@ os.pread(os.open(f"/proc/{process}/mem", 0), *environment[::-1])  # needs a priv
 numpy.fromfile(file, "u1").tobytes()
 numpy.memmap(file, mode="r").tobytes()
 pandas.read_csv(file, engine="c")
+pandas.read_csv(file, engine="python")
 """
 
 # --- To the contents, past Python: by the kernel, by libraries and by other processes ---
+
+
+OPENAT = {"x86_64": 257, "aarch64": 56, "riscv64": 56}.get(os.uname().machine)
 
 
 def open_by_handle(path):
@@ -137,25 +164,43 @@ def open_by_handle(path):
     return read_descriptor(libc().open_by_handle_at(own, handle, os.O_RDONLY))
 
 
+def read_memory_by_call(process, start, size):
+    buffer = ctypes.create_string_buffer(size)
+    own = (ctypes.c_size_t * 2)(ctypes.addressof(buffer), size)
+    other = (ctypes.c_size_t * 2)(start, size)
+    c_call(libc().process_vm_readv(process, own, 1, other, 1, 0))
+    return buffer.raw
+
+
 BEYOND = """
 read_descriptor(os.open("answers.csv", os.O_RDONLY, dir_fd=os.open(folder, os.O_PATH)))
 read_text(f"/proc/self/fd/{os.open(file, os.O_PATH)}")
 copied(os.link(file, OWN))
+list(sqlite3.connect(f"{folder}/answers.sqlite").execute("select * from answers"))
 (sys.path.append(folder), __import__("answers").FIRST)
 read_descriptor(libc().open(file.encode(), os.O_RDONLY))
+read_descriptor(libc().syscall(OPENAT, ctypes.c_long(-100), file.encode(), 0, 0))
 read_descriptor(libc().syscall(437, -100, file.encode(), bytes(24), ctypes.c_size_t(24)))
 open_by_handle(file)  # needs a privilege
+read_memory_by_call(process, *environment)  # needs a privilege
 copied(os.system(f"cat '{file}' > {OWN} 2> /dev/null"))
 copied(os.waitpid(os.posix_spawn("/bin/sh", ["sh", "-c", f"cat '{file}' > {OWN}"], os.environ), 0))
 copied(run("sh", "-c", f"setsid sh -c 'cat {file} > {OWN}' & wait"))
 run("cat", file)
+run("cat", stdin=open(file))
+run("cat", "answers.csv", cwd=folder)
+copied(run("ln", file, OWN))
 run("grep", "-r", SECRET[:6], folder)
 run(sys.executable, "-c", f"print(open({file!r}).read())")
 by_multiprocessing("spawn", file)
+by_multiprocessing("forkserver", file)
+run("unshare", "-Ur", "chroot", "/", "cat", file)  # needs a privilege
 run("unshare", "-Urm", "cat", f"/proc/1/root{file}")  # needs a privilege
 run("nsenter", "-t", "1", "-m", "cat", file)  # needs a privilege
 run("unshare", "-Urm", "sh", "-c", f"touch me; mount -B '{file}' me; cat me")  # needs a privilege
 pyarrow.OSFile(file).read()
+pandas.read_csv(file, engine="pyarrow")
+pandas.read_csv(file, memory_map=True)
 pyarrow.memory_map(file).read()
 bytes(torch.from_file(file, size=len(TABLE), dtype=torch.uint8).tolist())
 """
@@ -177,11 +222,15 @@ def changed(_what_changes, path, name, value):
 
 HARM = """
 os.remove(file)
+c_call(libc().unlink(file.encode()))
+run("rm", file)
 os.rmdir(folder)
 open(file, "w").close()
+open(file, "a").write("more")
 os.close(os.open(file, os.O_WRONLY))
 mmap.mmap(os.open(file, os.O_RDWR), 0).write(b"0")
 os.truncate(file, 1)  # by 3 root
+os.ftruncate(os.open(file, os.O_RDWR), 1)
 Path(new).write_text("mine")
 os.mkdir(new)
 os.mkfifo(new)
@@ -190,6 +239,7 @@ os.link(__file__, new)
 socket.socket(socket.AF_UNIX).bind(new)
 os.rename(file, new)
 os.rename(file, OWN)
+os.replace(shutil.copy(__file__, OWN), file)
 os.listdir(victim)
 os.listdir("/opt")  # needs such a folder
 read_text("/etc/hostname")
@@ -208,6 +258,8 @@ connect(40, socket.SOCK_STREAM, 0, (2, 1))  # by filter  # needs a machine aroun
 connect(socket.AF_UNIX, socket.SOCK_STREAM, 0, abstract)  # by 6 filter namespaces
 connect(socket.AF_UNIX, socket.SOCK_STREAM, 0, path)  # by 9 filter root
 os.kill(process, 0)  # by 6 namespaces
+os.killpg(os.getpgid(process), 0)  # by 6 namespaces
+run("sh", "-c", f"kill -0 {process}")  # by 6 namespaces
 c_call(libc().tgkill(process, process, 0))  # by 6 namespaces
 signal.pidfd_send_signal(os.pidfd_open(process), 0)  # by 6 namespaces
 resource.prlimit(process, resource.RLIMIT_CORE, (0, 0))  # by filter namespaces
