@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,6 @@ import pandas as pd
 import pytest
 from conftest import fails, run, succeeds
 from PIL import Image
-from sklearn.linear_model import LogisticRegression
-from sklearn.preprocessing import OneHotEncoder
 from subject_tree import make_subjects
 
 GROUPS = ("1_2", "3_4")
@@ -93,8 +90,6 @@ def test_every_official_file_is_there_and_marked_as_simulated(tree: Path) -> Non
     assert len({files[name] for name in PICTURES}) == 80
     with Image.open(tree / "images/0.jpg") as image:
         assert image.size == (240, 180)
-        # Some black text on white.
-        assert 0.02 < (np.asarray(image) < 100).mean() < 0.3
 
 
 @pytest.mark.parametrize(
@@ -154,30 +149,23 @@ def test_metadata_describe_every_answer_and_student_with_gaps(tree: Path, group:
     assert sorted(metadata.AnswerId) == sorted(answers.AnswerId)
     assert metadata.Confidence.isna().mean() > 0.85
     assert set(metadata.Confidence.dropna()) == {"0.0", "25.0", "50.0", "75.0", "100.0"}
-    assert 0 < metadata.SchemeOfWorkId.isna().mean() < 0.6
     assert metadata.DateAnswered.str.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:00\.000").all()
-    metadata["date"] = date = pd.to_datetime(metadata.DateAnswered)
+    date = pd.to_datetime(metadata.DateAnswered)
     assert date.min() >= pd.Timestamp("2018-09-03" if group == "1_2" else "2020-01-06")
     assert date.max() < pd.Timestamp("2020-06-01")
     assert date.dt.day_of_week.max() <= 4
-    # A student answers a quiz of ten without a break: minute after minute, in one class.
+    # A student answers a quiz of ten in one class.
     joined = answers.merge(metadata, on="AnswerId")
     assert joined.groupby("QuizId").QuestionId.nunique().max() <= 10
-    sittings = joined.groupby(["UserId", "QuizId"])
-    minutes = (sittings.date.max() - sittings.date.min()).dt.total_seconds() / 60
-    assert ((minutes == sittings.size() - 1) | (sittings.size() == 1)).mean() > 0.9
-    assert (sittings.GroupId.nunique() == 1).mean() > 0.95
+    assert (joined.groupby(["UserId", "QuizId"]).GroupId.nunique() == 1).mean() > 0.95
 
     students = read(tree, f"metadata/student_metadata_task_{group}.csv", dtype=str)
     assert sorted(students.UserId.astype(int)) == list(range(len(students)))
     assert {"0", "1", "2"} <= set(students.Gender) <= {"0", "1", "2", "3"}
     premium, births = students.PremiumPupil.dropna(), students.DateOfBirth.dropna()
     assert set(premium) == {"0.0", "1.0"}
-    # About a quarter is entitled to it.
-    assert 0.1 < (premium == "1.0").mean() < 0.45
     assert births.str.fullmatch(r"\d{4}-\d\d-01 00:00:00\.000").all()
-    assert 0.15 < students.DateOfBirth.isna().mean() < 0.7
-    assert students.PremiumPupil.isna().mean() > students.DateOfBirth.isna().mean()
+    assert 0.15 < students.DateOfBirth.isna().mean() < students.PremiumPupil.isna().mean()
 
 
 def test_subjects_are_a_tree_and_questions_hang_in_it(tree: Path) -> None:
@@ -235,8 +223,7 @@ def test_templates_that_cannot_be_built_are_left_out_and_named(data: Path, tmp_p
 
 def test_seed_and_number_of_questions_and_the_same_bytes_again(tree: Path, data: Path) -> None:
     command = ["data/generate_sample.py", "--size", "tiny", "--output_dir", data]
-    said = succeeds([*command, "--seed", 5, "--questions", 130])
-    assert said == f"simulated data (tiny) in {data}, templates in {data}/submission_templates\n"
+    succeeds([*command, "--seed", 5, "--questions", 130])
     other, before = content(data), content(tree)
     assert other[TRAIN["1_2"]] != before[TRAIN["1_2"]]
     assert json.loads(other[layout.SIMULATED_MARKER_NAME])["seed"] == 5
@@ -257,7 +244,6 @@ def test_seed_and_number_of_questions_and_the_same_bytes_again(tree: Path, data:
     told = "3,000 questions are too many for 14,725 answers, expected at most 2,945"
     assert fails([*command, "--questions", 3000]).startswith(told)
     few = fails(["data/generate_sample.py", "--size", "full", "--questions", "313"])
-    assert few.startswith("--questions 313: are too few for 1,382,727 answers of 4,918 students, ")
     assert "expected at least 314" in few and generate_sample.settings("full", 314)
 
 
@@ -284,22 +270,6 @@ def school() -> Any:
     return simulate("full", 1)
 
 
-def options_of(answers: Any) -> list[float]:
-    return list(answers.AnswerValue.value_counts(normalize=True).sort_index())
-
-
-def rasch_accuracy(answers: Any) -> tuple[float, float]:
-    """Accuracy on a fifth of the answers: of each question's majority, and of a Rasch model."""
-    held_out = np.random.default_rng(0).random(len(answers)) < 0.2
-    train, test = answers[~held_out], answers[held_out]
-    majority = test.QuestionId.map(train.groupby("QuestionId").IsCorrect.mean()) > 0.5
-    encoder = OneHotEncoder(handle_unknown="ignore").fit(train[["UserId", "QuestionId"]])
-    x = [encoder.transform(part[["UserId", "QuestionId"]]) for part in (train, test)]
-    # C is the variance of the normal priors.
-    model = LogisticRegression(C=2, fit_intercept=False, tol=1e-7).fit(x[0], train.IsCorrect)
-    return (majority == test.IsCorrect).mean(), model.score(x[1], test.IsCorrect)
-
-
 def test_tasks_3_4_have_the_official_counts_and_marginals_like_the_real_ones(school: Any) -> None:
     answers = school.answers
     counts = answers.groupby("part").UserId.value_counts()
@@ -310,52 +280,31 @@ def test_tasks_3_4_have_the_official_counts_and_marginals_like_the_real_ones(sch
     train = answers[answers.part == 0]
     by_question, by_student = (train.groupby(name).IsCorrect for name in ("QuestionId", "UserId"))
     assert by_question.ngroups == 948
-    # Of each question, those who chose its wrong options, most attractive first.
-    wrong = train[train.IsCorrect == 0].groupby(["QuestionId", "AnswerValue"]).size().unstack()
-    enough = np.sort(wrong[by_question.size() >= 100].fillna(0).to_numpy(), axis=1)[:, :0:-1]
     # In the real files, of all 1,382,727 training answers: published statistics per question.
     assert train.IsCorrect.mean() == pytest.approx(0.5373, abs=0.03)
     n_answers = by_question.size().quantile(DECILES).tolist()
     assert np.log(n_answers) == pytest.approx(np.log([81, 1684, 2647]), abs=0.3)
     right = by_question.mean().quantile(DECILES).tolist()
     assert right == pytest.approx([0.306, 0.495, 0.725], abs=0.06)
-    # Of 861 students whose answers are released in full; their wrong answers by attraction, to
-    # questions with 100 answers or more.
+    # Of 861 students whose answers are released in full.
     right = by_student.mean().quantile(DECILES).tolist()
     assert right == pytest.approx([0.32, 0.54, 0.80], abs=0.05)
-    assert options_of(train) == pytest.approx([0.241, 0.274, 0.279, 0.206], abs=0.03)
-    attraction = (enough / enough.sum(axis=1, keepdims=True)).mean(axis=0)
-    assert attraction == pytest.approx([0.486, 0.304, 0.210], abs=0.05)
-    # Right or wrong, a fifth of the answers of 1,785 students held out.
-    picked = answers[answers.UserId.map(np.random.default_rng(0).random(6148).__getitem__) < 0.3]
-    assert rasch_accuracy(picked) == pytest.approx((0.627, 0.705), abs=0.015)
+    options = train.AnswerValue.value_counts(normalize=True).sort_index().tolist()
+    assert options == pytest.approx([0.241, 0.274, 0.279, 0.206], abs=0.03)
     # What no prediction of right or wrong, and of the option, exceeds.
     assert [*school.limits.values()] == pytest.approx((0.759, 0.616), abs=0.01)
 
 
-def test_experts_agree_with_each_other_and_with_the_answers(school: Any) -> None:
-    """With many pairs: experts are noisy, yet judge the same quality, which answers show."""
+def test_experts_agree_with_the_answers(school: Any) -> None:
+    """With many pairs: they are noisy, yet judge the quality that the answers show."""
     drawn = (generate_sample.judge(np.random.default_rng(seed), school) for seed in range(40))
     judged = pd.concat(table for tables in drawn for _, (table,) in tables)
     share = school.answers.groupby("QuestionId").AnswerValue.value_counts(normalize=True)
     entropy = -(share * np.log(share)).groupby("QuestionId").sum().to_numpy()
     says = judged[list(generate_sample.EXPERTS)] == 2
-    with_entropy = says.eq(entropy[judged.right] > entropy[judged.left], axis=0).mean()
-    # Real experts, 25 public pairs: 0.52 to 0.64 with the entropy, 0.60 to 0.76 with each other.
-    assert with_entropy.between(0.54, 0.70).all()
-    for first, second in combinations(says, 2):
-        assert 0.6 < (says[first] == says[second]).mean() < 0.82
-
-
-def quiz_correlation(answers: Any, *by: str, most: int = 12) -> Any:
-    """Correlation of answers, beyond the student's own rate, that have these columns alike."""
-    residual = answers.IsCorrect - answers.groupby("UserId").IsCorrect.transform("mean")
-    together = residual.groupby([answers[name] for name in by])
-    size, total = together.size(), together.sum()
-    squares = (residual**2).groupby(together.ngroup()).sum()
-    few = (size <= most).to_numpy()
-    products = (total.to_numpy() ** 2 - squares.to_numpy())[few].sum()
-    return products / (size * (size - 1))[few].sum() / (residual**2).mean()
+    # Real experts, 25 public pairs: 0.52 to 0.64.
+    agreed = says.eq(entropy[judged.right] > entropy[judged.left], axis=0).mean()
+    assert agreed.between(0.54, 0.70).all()
 
 
 def test_tasks_1_2_have_the_official_counts_and_are_like_a_real_sample() -> None:
@@ -364,14 +313,6 @@ def test_tasks_1_2_have_the_official_counts_and_are_like_a_real_sample() -> None
     assert sum(full.answers) * 4 // 5 == 15_867_850
     answers = simulate("small", 0).answers
     assert answers.IsCorrect.mean() == pytest.approx(0.64, abs=0.03)
-    # As in the answers of 66 real students whose quizzes are known.
-    assert options_of(answers) == pytest.approx([0.249, 0.257, 0.269, 0.225], abs=0.03)
-    # Answers in the same quiz tell about each other: most of that is the class's.
-    own = quiz_correlation(answers, "quiz", "UserId")
-    assert own == pytest.approx(0.103, abs=0.03)
-    assert 0.55 < quiz_correlation(answers, "quiz", "cohort", most=10_000) / own < 0.8
-    shuffled = np.random.default_rng(0).permutation(answers.quiz)
-    assert quiz_correlation(answers.assign(quiz=shuffled), "quiz", "UserId") < 0.02
     for name in ("UserId", "QuestionId"):
         counts = answers[name].value_counts()
         assert counts.quantile(0.98) > 2.5 * counts.median()
