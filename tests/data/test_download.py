@@ -69,9 +69,8 @@ class Case:
         # Each request takes the next entry of these two, if there is one left.
         self.statuses: list[int] = []
         self.cut_after: list[int] = []
-        self.hangs = self.rots = self.wrong_place = False
+        self.rots = self.wrong_place = False
         self.ranges = self.states_length = True
-        self.total = ""
         self.requests: list[str] = []
         self.pauses: list[float] = []
 
@@ -80,7 +79,6 @@ class Case:
         argv = [SCRIPT, "--output_dir", self.folder, "--url", self.url, *arguments]
         self.patch.setattr(download, "SIZE", len(self.content))
         self.patch.setattr(download, "SHA256", sha256(self.content).hexdigest())
-        self.patch.setattr(download, "TIMEOUT_SECONDS", 0.3 if self.hangs else 60)
         self.patch.setattr(sys, "argv", [str(argument) for argument in argv])
         download.main()
 
@@ -107,7 +105,6 @@ def case(
 ) -> Iterator[Case]:
     """Serve the archive on 127.0.0.1, and let nothing wait for long."""
     case = Case(*original, tmp_path / "data", monkeypatch)
-    stopped = threading.Event()
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -119,8 +116,7 @@ def case(
             if case.statuses:
                 status, content = case.statuses.pop(0), b""
             self.send_response(status)
-            total = case.total or str(len(content))
-            place = f"{start + case.wrong_place}-{len(content) - 1}/{total}"
+            place = f"{start + case.wrong_place}-{len(content) - 1}/{len(content)}"
             self.send_header("Content-Range", f"bytes {place}")
             if case.states_length:
                 self.send_header("Content-Length", str(max(len(content) - start, 0)))
@@ -128,8 +124,6 @@ def case(
             end = start + case.cut_after.pop(0) if case.cut_after else len(content)
             with contextlib.suppress(OSError):
                 self.wfile.write(content[start:end])
-            if case.hangs:
-                stopped.wait(20)
 
     monkeypatch.setattr(time, "sleep", case.pauses.append)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
@@ -138,7 +132,6 @@ def case(
         threading.Thread(target=httpd.serve_forever, args=(0.02,), daemon=True).start()
         case.url = f"http://127.0.0.1:{httpd.server_address[1]}/data.zip"
         yield case
-        stopped.set()
         httpd.shutdown()
 
 
@@ -150,8 +143,6 @@ ARRIVES: dict[str, tuple[Callable[[bytes], bytes], dict[str, Any], list[str]]] =
     "left rotten and whole": (lambda all: b"x" * len(all), {}, [""]),
     "server without ranges": (lambda all: all[:2000], {"ranges": False, "cut_after": [9000]},
                               ["bytes=2000-", "bytes=9000-"]),
-    "digits of another script": (lambda all: all[:7000], {"total": "²³"}, ["bytes=7000-"]),
-    "a number of 5,000 digits": (lambda all: all[:7000], {"total": "9" * 5000}, ["bytes=7000-"]),
     "server in trouble": (lambda _: b"", {"statuses": [503, 500, 429, 408]}, [""] * 5),
 }  # fmt: skip
 
@@ -175,13 +166,11 @@ REFUSED = [
     (0, {"served": b"<html>Please log in</html>"}, "URL: has 26 bytes, expected SIZE", 1, 0),
     (0, {"rots": True}, r"URL: .* is not the official archive \(SHA-256 differs\)", 1, None),
     (7000, {"wrong_place": True}, "expected bytes from 7000", 5, 7000),
-    (0, {"cut_after": [500] + [0] * 9, "hangs": True}, "timed out; 500 of", 6, 500),
     (0, {"url": "http://127.0.0.1:9/data.zip"}, "URL: .*refused; 0 of .* bytes are there", 0, 0),
     (7000, {"served": b"<html>Please log in</html>", "states_length": False, "ranges": False},
      "URL: sends other bytes than those that are there, which are kept", 1, 7000),
     *((7000, {"url": url}, "--url URL: expected an address that begins", 0, 7000)
-      for url in ("http://", "http://[::1", "http://a:b/c", "http://a b/", "http://\u00e9.org/a",
-                  "file://localhost/etc/passwd")),
+      for url in ("http://[::1", "http://a b/", "http://\u00e9.org/a", "file://localhost/a")),
     (0, {"url": "http://a..b/"}, "URL: has no host that could exist", 0, 0),
 ]  # fmt: skip
 
@@ -210,32 +199,25 @@ def test_a_full_disk_is_said_before_anything_is_fetched_or_unpacked(case: Case) 
     n_answers = sum(len(data) for name, data in case.files.items() if "train_data/" in name)
     usage, free = shutil.disk_usage(ROOT), 0
     case.patch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=free))
-    for n_bytes, there, parts in (
-        (len(case.content) - 7000, [], ["images"]),
-        (n_answers, ["images"], ["images", "answers"]),
-    ):
-        free = n_bytes - 1
+    for part, needed in (("images", len(case.content) - 7000), ("answers", n_answers)):
+        free = needed - 1
         with pytest.raises(InputError, match=r"the disk has \d MB free, expected \d MB"):
-            case.run("--parts", *parts)
-        assert len(case.requests) == len(there)
-        free = n_bytes
-        case.run("--parts", *parts)
-        case.check(*parts)
+            case.run("--parts", part)
+        assert len(case.requests) == (part == "answers")
+        free = needed
+        case.run("--parts", part)
+    case.check("images", "answers")
 
 
 def test_the_whole_way(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
     log = case.folder.parent / "log.jsonl"
     case.run("--log", log)
     case.check("answers", "metadata", "tests")
-    out = capsys.readouterr().out
-    assert out.splitlines()[-1] == "next: python quickstart.py"
-    assert "images" not in out
-
+    assert capsys.readouterr().out.endswith("\nnext: python quickstart.py\n")
     templates = {path.name for path in (case.folder / layout.TEMPLATE_DIR.name).glob("*.csv")}
     assert templates == {layout.TEMPLATE_TASK_1_2, layout.TEMPLATE_TASK_3}
     events = [json.loads(line)["event"] for line in log.read_text().splitlines()]
     assert events == ["start", "fetched", "unpacked"]
-
     # Again: nothing is fetched, nothing is written again.
     train = case.folder / "train_data"
     before = {file: file.stat().st_mtime_ns for file in train.iterdir()}
