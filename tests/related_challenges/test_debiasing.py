@@ -6,14 +6,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from common.errors import InputError
-
 import numpy as np
 import pandas as pd
 import pytest
 from conftest import Write, fails, succeeds
 from question_files import Kits, evaluation, last_record, page_in, scores_in
-from scipy.sparse import csr_array
 
 boosting = import_module("sample_model_gradient_boosting")
 candidates = import_module("candidates")
@@ -28,9 +25,9 @@ def row(user: int, items: list[int]) -> str:
     return ",".join(map(str, [user, *items])) + "\n"
 
 
-def make_phase(seed: int, n_users: int = 12, n_items: int = 60, n_clicks: int = 120) -> Any:
+def make_phase(seed: int, n_clicks: int) -> Any:
     """Return a phase of random clicks; the third of its test users has none."""
-    rng = np.random.default_rng(seed)
+    rng, n_users, n_items = np.random.default_rng(seed), 12, 60
     pairs = rng.permutation(n_users * n_items)[:n_clicks]
     user, item = np.sort(pairs) // n_items, np.sort(pairs) % n_items
     time = rng.random(n_clicks)
@@ -60,13 +57,11 @@ def test_an_evaluation_by_hand(write: Write) -> None:
     assert "score 2.0000 (NDCG@50 full of 7 users, a sum over 4 phases)" in printed
     # The item of user 22 is not rare; of one or two users of a phase all have rare ones.
     found = scores_in(folder)
-    assert next(iter(found)) == "score"
+    names = ["score", "ndcg_50_full", "ndcg_50_half", "hitrate_50_full", "hitrate_50_half"]
+    assert [*found] == names
     assert [*found.values()] == pytest.approx([2, 2, 2, 2 / 3 + 1 + 1, 1 / 2 + 1 + 1])
-    assert [*found][1:] == ["ndcg_50_full", "ndcg_50_half", "hitrate_50_full", "hitrate_50_half"]
     page = page_in(folder)
     table = page.table("Metrics by phase")
-    names = ["NDCG@50 full", "NDCG@50 half", "hit rate@50 full", "hit rate@50 half"]
-    assert table.columns == ["", *names]
     assert table.rows == [
         ["phase 0", "0.5000", "0.5000", "0.6667", "0.5000"],
         ["phase 7", *["1.0000"] * 4],
@@ -77,9 +72,7 @@ def test_an_evaluation_by_hand(write: Write) -> None:
     ]
     assert all(" ".join(cells) in " ".join(printed.split()) for cells in table.rows)
     assert page.tables[0].row("Users of rare items (half)")[1] == "6"
-    parts = last_record(folder)["parts"]
-    assert parts["NDCG@50 half, mean"] == 0.5
-    assert parts["hit rate@50 full, phase 0"] == pytest.approx(2 / 3)
+    assert last_record(folder)["parts"]["hit rate@50 full, phase 0"] == pytest.approx(2 / 3)
     for flags, how, rules, sums in (
         ("--final_stage", "3 phases, plus 7", "final stage", [8.5, 8.5, 8.5, 9, 9]),
         ("--phase 9 --official_sum", "3 phases, plus 7", "final stage", [8.5, 8.5, 8.5, 9, 9]),
@@ -96,24 +89,19 @@ def test_an_evaluation_by_hand(write: Write) -> None:
 
 
 def test_at_a_phase_later_users_are_not_needed(write: Write) -> None:
-    """Nor are their rows wrong; the limits of the challenge have a message each."""
     for phase in range(10):
         write(f"underexpose_train_click-{phase}.csv", "11,1,0.5\n")
         write(f"underexpose_test_qtime-{phase}.csv", f"{phase},0.5\n")
     answers = "".join(f"{phase},{phase},1,4\n" for phase in range(10))
     folder = write("debias_track_answer.csv", answers).parent
-    rows = [row(user, FIFTY) for user in range(7)]
-    path = write("submission.csv", "".join(rows))
-    score = evaluation("debiasing", folder)
+    path = write("submission.csv", "".join(row(user, FIFTY) for user in range(7)))
     check = [f"{FOLDER}/check_submission.py", path, "--input_dir", folder]
-    for command in (score, check):
-        assert "1 of 1 test users" in (line := fails(command)) or "3 of 10 test users" in line
-        printed = succeeds([*command, "--phase", "6"])
-        assert "score 7.0000" in printed or "phases 0, 1, 2, 3, 4, 5, 6 in " in printed
-        write("submission.csv", "".join([*rows, row(8, [2, *FIFTY[1:]])]))
-        told = "row 8: user 8 has 49 different items (1 such rows)"
-        assert told in fails([*command, "--phase", "6"])
-        write("submission.csv", "".join(rows))
+    for command, said in (
+        (evaluation("debiasing", folder), "score 7.0000"),
+        (check, "phases 0, 1, 2, 3, 4, 5, 6 in "),
+    ):
+        assert "3 of 10 test users are missing" in fails(command)
+        assert said in succeeds([*command, "--phase", "6"])
 
 
 def test_split_masks_the_latest_click_and_counts_degrees(write: Write, tmp_path: Path) -> None:
@@ -151,8 +139,6 @@ def test_split_masks_the_latest_click_and_counts_degrees(write: Write, tmp_path:
         pd.testing.assert_frame_equal(clicks.read_answers(folder / answers.name), known, False)
         score = evaluation("debiasing", tmp_path, "--input_dir", folder)
         assert "full of 3 users, a sum over 2 phases)" in succeeds(score)
-        assert page_in(tmp_path).tables[0].row("Scored against")[1] == str(folder)
-    assert "other.csv: file not found" in fails([*score, "--ref_data", "other.csv"])
     write("all/underexpose_test_qtime_with_answer-1.csv", "12,7,0.6\n13,7,0.6\n")
     assert "column 'user_id': row 2 is 13 of phase 1, expected phase = " in fails(score)
 
@@ -189,33 +175,20 @@ def test_earlier_phases_tell_only_what_came_before(write: Write) -> None:
     np.testing.assert_allclose(phase.query_time, [-0.01 / 0.2, 0.04 / 0.2], atol=1e-12)
 
 
-def test_the_latest_clicks_are_masked() -> None:
-    phase = make_phase(0)
-    latest = [np.flatnonzero(phase.user == user)[-1] for user in (2, 7)]
-    masked, answer = candidates.mask_latest(phase, np.array([2, 7]))
-    assert answer.tolist() == phase.item[latest].tolist()
-    assert masked.query_time.tolist() == phase.time[latest].tolist()
-    assert masked.test_user.tolist() == [2, 7]
-    np.testing.assert_array_equal(masked.item, np.delete(phase.item, latest))
-    # A user with one click keeps it, and so does one without a click in the phase itself.
-    before = dataclasses.replace(phase, time=phase.time - (phase.user == 2))
-    other = (phase.user != 2) | (np.arange(120) == latest[0])
-    kept = {name: getattr(phase, name)[other] for name in ("user", "item", "time")}
-    for changed in (before, dataclasses.replace(phase, **kept)):
-        assert candidates.mask_latest(changed, np.array([2, 7]))[0].test_user.tolist() == [7]
-
-
 @pytest.mark.parametrize("part", [0, 1])
 def test_nothing_that_is_learned_from_shows_the_masked_click(part: int) -> None:
     """Whatever was clicked last, the features of a candidate are the same."""
-    phase = make_phase(3, n_users=12, n_clicks=200)
+    phase = make_phase(3, n_clicks=200)
     users = np.setdiff1d(np.arange(12), [3, 5])[part :: boosting.N_PARTS]
     latest = np.array([np.flatnonzero(phase.user == user)[-1] for user in users])
     described = []
     for shift in (0, 17):
         item = phase.item.copy()
         item[latest] = (item[latest] + shift) % 60
-        masked, _ = candidates.mask_latest(dataclasses.replace(phase, item=item), users)
+        masked, answer = candidates.mask_latest(dataclasses.replace(phase, item=item), users)
+        np.testing.assert_array_equal(answer, item[latest])
+        np.testing.assert_array_equal(masked.item, np.delete(item, latest))
+        np.testing.assert_array_equal(masked.query_time, phase.time[latest])
         found, neighbours, vectors = candidates.find_candidates(masked)
         described.append(boosting.describe(masked, neighbours, vectors, found))
     np.testing.assert_array_equal(*described)
@@ -231,22 +204,26 @@ def test_rare_items_of_a_phase_are_not_told_apart_by_their_clicks() -> None:
     np.testing.assert_array_equal(candidates.count_clicks(phase), np.maximum(inside, 4) + before)
 
 
-def test_a_phase_needs_fifty_items_that_are_new_to_a_user() -> None:
-    with pytest.raises(InputError, match="expected at least 50"):
-        recommend.best_items(make_phase(0, n_items=40), csr_array(np.zeros((3, 40))))
-
-
-@pytest.mark.parametrize("n_users", [1, 40])
-def test_boosting_needs_clicks_to_learn_from(write: Write, n_users: int) -> None:
+@pytest.mark.parametrize(
+    ("model", "n_users", "message"),
+    [
+        (
+            "popularity",
+            1,
+            "items that a user has not clicked, expected at least 50",
+        ),
+        ("gradient_boosting", 40, "phase 0: 0 training users clicked a candidate last"),
+    ],
+)
+def test_models_need_items_and_clicks(model: str, n_users: int, message: str, write: Write) -> None:
     # No two users share an item, and each has clicked two.
     pairs = ((11 * k + 1, 2 * k + place) for k in range(n_users) for place in (0, 1))
     train = "".join(f"{user},{item},0.{1 + item % 2}\n" for user, item in pairs)
     write("underexpose_train_click-0.csv", train)
     write("underexpose_test_click-0.csv", "0,100,0.1\n0,101,0.2\n")
     folder = write("underexpose_test_qtime-0.csv", "0,0.3\n").parent
-    model = f"{FOLDER}/sample_model_gradient_boosting.py"
-    line = fails([model, "--input_dir", folder, "--output_dir", folder])
-    assert "phase 0: 0 training users clicked a candidate last" in line
+    script = f"{FOLDER}/sample_model_{model}.py"
+    assert message in fails([script, "--input_dir", folder, "--output_dir", folder])
 
 
 def scores_on_the_latest(
