@@ -30,11 +30,9 @@ def test_files_may_have_no_labels_but_not_some(write: Write) -> None:
     for name in ("incorrect", "irrelevant"):  # Of two sets: which one is not known.
         write("submission.csv", f"id,label\na.1,{name}\n")
         assert "valid for student_response" in succeeds(check)
-    score = evaluation("student_response", path.parent, "--input_dir", folder)
-    for label in ("correct", "whatever"):
-        write("in/0.xml", question_file("b", {"b.1": label}))
-        for command in (check, score):
-            assert "a.xml: line 3: <studentAnswer> has no attribut" in fails(command)
+    write("in/0.xml", question_file("b", {"b.1": "correct"}))
+    for command in (check, evaluation("student_response", path.parent, "--input_dir", folder)):
+        assert "a.xml: line 3: <studentAnswer> has no attribut" in fails(command)
 
 
 def test_finds_the_test_sets_of_a_folder(write: Write, tmp_path: Path) -> None:
@@ -102,12 +100,6 @@ def test_no_label_of_what_is_predicted_is_given(write: Write, tmp_path: Path) ->
     answers, ((train, test, label),) = responses.read(argparse.Namespace(**flags))
     assert label.tolist() == [*known.tolist(), -1] == answers["label"].cat.codes.tolist()
     assert test.tolist() == [False] * 24 + [True] == (~train).tolist()
-    # Of two files with a question that is new, each is compared with the first.
-    for name in "ab":
-        write(f"test-unseen-questions/{name}.xml", question_file("R", {f"new {name}": ""}))
-    flags["test_dir"] = tmp_path / "test-unseen-questions"
-    with pytest.raises(InputError, match=r"b.xml: question 'R' .* is in .*a.xml, expected a new"):
-        responses.read(argparse.Namespace(**flags))
 
 
 def test_a_matrix_gives_the_papers_table() -> None:
@@ -163,9 +155,7 @@ THE, ZEBRA = 0.3 * 0.3, np.log(2) + 0.3
     ("question", "reference", "answers", "feature", "values"),
     [
         ("Why?", "bulb cat", ["bulbz the"], "recall of content words", [0.7 / 2]),
-        ("Why?", "bulb cat", ["cat", "bulbz cats"], "recall of words as spelt", [0.5, 0.5]),
         ("Why?", "x y x y", ["x y z"], "recall of pairs", [1 / 3]),
-        ("Why?", "the bulb b 12 bulbz", ["b", "the not bulb"], "recall of symbols", [0.5, 0]),
         ("Why?", "b", ["b", "the not bulb"], "more negations", [0, 1]),
         ("Why?", "zebra", ANSWERS, "rarest word missing", [ZEBRA, 0, ZEBRA]),
         ("Why?", "the zebra", ANSWERS, "recall", [THE / (THE + ZEBRA), 1, THE / (THE + ZEBRA)]),
@@ -228,13 +218,9 @@ def test_an_evaluation_by_hand(write: Write, tmp_path: Path) -> None:
         "correct": 0.5, "contradictory": 0, "incorrect": 0,
         "macro average": 1 / 6, "micro average": 0.25, "corrective feedback": 0.5,
     }  # fmt: skip
-    measures = {name: [f"{value:.4f}"] * 3 for name, value in same.items()}
-    assert {name: table_in(printed)[name] for name in measures} == measures
     page = page_in(tmp_path)
-    assert page.table("Micro").rows == [[name, *cells] for name, cells in measures.items()]
-    confusion = page.table("Numbers of answers")
-    assert confusion.columns == ["", "truly correct", "truly contradictory", "truly incorrect"]
-    assert confusion.rows == [
+    assert page.table("Micro").rows == [[name, *[f"{f1:.4f}"] * 3] for name, f1 in same.items()]
+    assert page.table("Numbers of answers").rows == [
         ["predicted correct", "1", "1", "0"],
         ["predicted contradictory", "1", "0", "1"],
         ["predicted incorrect", "0", "0", "0"],
