@@ -38,17 +38,14 @@ Cases = Iterator[tuple[str, bytes]]
 TABLE = """
 task_T/local_data_split.py < data/train_data/train_task_1_2.csv: answer_columns
 task_T/sample_model_majority.py < data/train_data/train_task_1_2.csv: learned_T
-task_T/sample_model_majority.py < submission_templates/submission_task_1_2.csv: question_id user_id
+    submission_templates/submission_task_1_2.csv: question_id user_id
 task_T/sample_model_item_response.py <
     data/metadata/answer_metadata_task_1_2.csv ?: answer_id_or_empty group_id* quiz_id*
 task_T/sample_model_gradient_boosting.py --features rates subjects students <
     data/metadata/student_metadata_task_1_2.csv ?: user_id gender* date_of_birth* premium_pupil*
-task_T/sample_model_gradient_boosting.py --features rates subjects students <
     data/metadata/question_metadata_task_1_2.csv ?: question_id subject_list
-task_T/sample_model_gradient_boosting.py --features rates subjects students <
     data/metadata/subject_metadata.csv ?: subject_id parent_id level
 task_T/local_evaluation.py < data/test_input/valid_task_1_2.csv: question_id user_id predicted_T
-task_T/local_evaluation.py <
     data/test_output/test_submission_task_T.csv ?: question_id user_id predicted_T
 task_T/local_evaluation.py --submit_data test_submission_task_T.zip <
     data/test_output/test_submission_task_T.zip
@@ -57,26 +54,23 @@ task_T/local_evaluation.py --phase public <
     data/test_data/test_private_answers_task_T.csv: question_id user_id
 -m tools.check_submission FILE < submissions/submission_task_T.csv: question_id user_id predicted_T
 task_3/sample_model_entropy.py < data/train_data/train_task_3_4.csv: learned_2 is_correct
-task_3/sample_model_entropy.py < submission_templates/submission_task_3.csv: question_id
+    submission_templates/submission_task_3.csv: question_id
 task_3/sample_model_confidence.py <
     data/metadata/answer_metadata_task_3_4.csv: answer_id_or_empty confidence group_id quiz_id
 task_3/question_report.py --question 1 <
     data/metadata/question_metadata_task_3_4.csv ?: question_id subject_list
-task_3/local_evaluation.py --phase public <
-    data/test_data/quality_response_remapped_public.csv +: left right experts
-task_3/local_evaluation.py --phase public < submission_templates/submission_task_3.csv: question_id
 task_3/local_evaluation.py --phase public < submissions/submission_task_3.csv: question_id ranking
+    data/test_data/quality_response_remapped_public.csv +: left right experts
+    submission_templates/submission_task_3.csv: question_id
 task_3/local_evaluation.py --phase public --submit_data submission_task_3.zip <
     submissions/submission_task_3.zip
 -m tools.check_submission FILE < submissions/submission_task_3.csv: question_id ranking
 task_4/local_data_split.py < data/train_data/train_task_3_4.csv: answer_columns
 task_4/trainer/train_model.py < data/train_data/train_task_3_4.csv: learned_1
-task_4/trainer/train_model.py < data/metadata/question_metadata_task_3_4.csv ?+: question_id
-task_4/numpy/local_evaluation.py --skip_curve <
-    data/test_input/valid_task_4.csv: learned_2 is_correct is_target
-task_4/numpy/local_evaluation.py --skip_curve <
-    data/test_input/train_task_4.csv ?+: question_id user_id
+    data/metadata/question_metadata_task_3_4.csv ?+: question_id
 task_4/numpy/local_evaluation.py --skip_curve < task_4/numpy/model_task_4_students.npy ?
+    data/test_input/valid_task_4.csv: learned_2 is_correct is_target
+    data/test_input/train_task_4.csv ?+: question_id user_id
 -m tools.templates <
     data/test_data/test_private_answers_task_1.csv ?+: question_id user_id answer_id
 @cloze/local_data_split.py < ./train_data/KCT_train_public.txt
@@ -86,7 +80,7 @@ task_4/numpy/local_evaluation.py --skip_curve < task_4/numpy/model_task_4_studen
 @cloze/check_submission.py FILE < ./test_output/submission.csv: id ret
 @science_exam/sample_model_longest_option.py < ./train_data/test.csv: options
 @science_exam/local_evaluation.py < ./train_data/train.csv: options answer
-@science_exam/local_evaluation.py < ./test_output/submission.csv: id prediction
+    ./test_output/submission.csv: id prediction
 @science_exam/check_submission.py FILE < ./test_output/submission.csv: id prediction
 @student_response/local_data_split.py < ./train_data/D0-3.xml ?
 @student_response/sample_model_majority.py < ./test_input/folds.csv: id fold
@@ -94,9 +88,9 @@ task_4/numpy/local_evaluation.py --skip_curve < task_4/numpy/model_task_4_studen
 @student_response/check_submission.py FILE < ./test_output/submission.csv: id label
 @debiasing/local_data_split.py < ./train_data/underexpose_train_click-0.csv ?+-: click
 @debiasing/sample_model_popularity.py < ./train_data/underexpose_test_click-0.csv +-: click
-@debiasing/sample_model_popularity.py < ./train_data/underexpose_test_qtime-0.csv -: user time
+    ./train_data/underexpose_test_qtime-0.csv -: user time
 @debiasing/local_evaluation.py < ./test_input/debias_track_answer.csv ?-: phase user item degree
-@debiasing/local_evaluation.py < ./test_output/submission.csv -: user items
+    ./test_output/submission.csv -: user items
 @debiasing/check_submission.py FILE < ./test_output/submission.csv -: user items
 """
 # Scripts that write nothing, or to their own folder.
@@ -149,7 +143,12 @@ class Input:
 
 def find_inputs() -> list[Input]:
     """Return every file that a script reads, once for each script."""
-    table = re.sub(r"(@\w+/)(.*) \./", r"\1\2 \1data/", TABLE.replace("<\n   ", "<"))
+    table = "\n".join(
+        f"{script} < {file.strip()}"
+        for script, files in re.findall(r"(?m)^(\S.*) <(.*(?:\n    .*)*)", TABLE)
+        for file in files.strip().splitlines()
+    )
+    table = re.sub(r"(@\w+/)(.*) \./", r"\1\2 \1data/", table)
     table = re.sub(r"FILE < ([^\s:]+)", r"\1 < \1", table).replace("@", "related_challenges/")
     rows = [row.replace("_T", f"_{task}") for row in table.splitlines() for task in "12"]
     pattern = r"(?m)^(.*?)( --.*)? < (\S+?)(?: ([?+-]+))?(?:: (.*))?$"
