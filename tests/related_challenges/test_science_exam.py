@@ -9,7 +9,7 @@ from common.errors import InputError
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import Says, Write, run, succeeds
+from conftest import Write, run, succeeds
 from question_files import Kits, evaluation, last_record, page_in, scores_in
 
 exam = import_module("exam")
@@ -59,19 +59,13 @@ def test_an_evaluation_by_hand(write: Write) -> None:
     ]
 
 
-@pytest.fixture
-def predict(challenge_kit: Kits, tmp_path: Path) -> Says:
-    """Return a function that lets a model learn from lines of questions and predict others."""
-
-    def learn_and_predict(model: str, train: list[str], test: list[str], *flags: object) -> str:
-        for name, lines in (("train", train), ("test", test)):
-            (tmp_path / f"{name}.csv").write_text("\n".join([HEADER.strip(), *lines]))
-        own = ["--input_dir", tmp_path, "--output_dir", tmp_path, *flags]
-        kit = challenge_kit("science_exam")
-        succeeds([f"{FOLDER}/sample_model_{model}.py", *own], kit=kit)
-        return (tmp_path / "submission.csv").read_text()
-
-    return learn_and_predict
+def predict(folder: Path, model: str, train: list[str], test: list[str], *flags: object) -> str:
+    """Let a model learn from lines of questions; return what it writes for others."""
+    for name, lines in (("train", train), ("test", test)):
+        (folder / f"{name}.csv").write_text("\n".join([HEADER.strip(), *lines]))
+    own = ["--input_dir", folder, "--output_dir", folder, *flags]
+    succeeds([f"{FOLDER}/sample_model_{model}.py", *own])
+    return (folder / "submission.csv").read_text()
 
 
 @pytest.fixture
@@ -82,22 +76,23 @@ def lines(challenge_kit: Kits) -> list[str]:
 
 
 @pytest.mark.parametrize("model", ["ranker", "ensemble"])
-def test_no_model_has_seen_what_it_predicts(model: str, lines: list[str], predict: Says) -> None:
+def test_no_model_has_seen_what_it_predicts(model: str, lines: list[str], tmp_path: Path) -> None:
     """One question stands in the file fifty times: its prediction rests on the others' answers."""
     found = []
     for own, others in (("A", "A"), ("E", "A"), ("A", "E")):
         copies = [f"x{number},{lines[0].partition(',')[2][:-1]}{own}" for number in range(50)]
         rest = [f"{line[:-1]}{others}" for line in lines[1:21]]
-        found.append(predict(model, copies + rest, copies[:1]))
+        found.append(predict(tmp_path, model, copies + rest, copies[:1]))
     assert found[0] == found[1] != found[2]
 
 
-def test_a_seed_of_folds_and_each_member_have_an_effect(lines: list[str], predict: Says) -> None:
+def test_a_seed_of_folds_and_each_member_have_an_effect(lines: list[str], tmp_path: Path) -> None:
     first, others = lines[:24], lines[24:48]
-    assert predict("ranker", first, first, "--seed", 1) != predict("ranker", first, first)
+    of_seeds = [predict(tmp_path, "ranker", first, first, "--seed", seed) for seed in (0, 1)]
+    assert of_seeds[0] != of_seeds[1]
     # One model, of all of the first questions, predicts the others.
     choices = [["--members", "length", *more] for more in ([], ["overlap"], ["cosine"], ["words"])]
-    found = {predict("ensemble", first, others, *members) for members in choices}
+    found = {predict(tmp_path, "ensemble", first, others, *members) for members in choices}
     assert len(found) == len(choices)
 
 
