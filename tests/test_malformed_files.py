@@ -21,7 +21,7 @@ def kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return kit
 
 
-@pytest.mark.parametrize("name", INPUTS)
+@pytest.mark.parametrize("name", INPUTS, ids=INPUTS)
 def test_malformed_files_are_refused(kit: Path, name: str) -> None:
     item = INPUTS[name]
     cases = malformed.malform(item, (kit / item.file).read_bytes())
@@ -32,7 +32,7 @@ def test_malformed_files_are_refused(kit: Path, name: str) -> None:
     assert not {name: fault for name, fault in faults.items() if fault}
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", COMMANDS, ids=COMMANDS)
 def test_well_formed_files_are_accepted(kit: Path, command: str) -> None:
     """Otherwise it would mean nothing that the malformed ones are refused."""
     done = COMMANDS[command].run(kit)
