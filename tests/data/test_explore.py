@@ -175,9 +175,8 @@ def test_columns_and_shades_are_to_scale(planted: str) -> None:
     svgs = re.findall(r"<svg.*?</svg>", planted, re.DOTALL)
     headings = [chart.heading for chart in read_page(planted).charts]
     drawn = dict(zip(headings, map(draw, svgs), strict=True))
-    december, *empty, march = drawn["Answers by month"].shapes.values()
+    december, *_, march = drawn["Answers by month"].shapes.values()
     assert np.ptp(march[:, 1]) == pytest.approx(400 / 600 * np.ptp(december[:, 1]), abs=0.01)
-    assert not any(np.ptp(points[:, 1]) for points in empty)
     monday, tuesday = (drawn["When in the week"].styles[title] for title in WEEK)
     assert "opacity" not in monday and f"opacity: {0.1 + 0.9 * 400 / 600:.1f}" in tuesday
 

@@ -191,9 +191,7 @@ def test_judgements_and_templates_look_like_the_official_ones(tree: Path) -> Non
     assert set(both.T1_ALR) == set(both.T5_NS) == {"1", "2"}
     # One column is written with decimals, since it has gaps; they are all in the private file.
     assert set(both.T4_MQ.dropna()) == {"1.0", "2.0"}
-    assert public.notna().all(axis=None)
-    assert private.T4_MQ.isna().sum() == 2
-
+    assert public.notna().all(axis=None) and private.T4_MQ.isna().any()
     # The pairs of both phases, and all questions.
     pairs = read(tree, "submission_templates/submission_task_1_2.csv")
     wanted = pd.concat([read(tree, name) for name in TEST["1_2"]]).sort_values("AnswerId")

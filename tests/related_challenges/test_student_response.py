@@ -321,7 +321,8 @@ def test_few_answers_to_learn_from(name: str, write: Write, tmp_path: Path) -> N
 
 
 def test_real_answers(real_data: Path, tmp_path: Path) -> None:
-    beetle = real_data / "related/student_response/beetle_5way/train/Core"
+    related = real_data / "related/student_response"
+    beetle, sciences = related / "beetle_5way/train/Core", related / "sciEntsBank_3way/train"
     flags = ["--input_dir", beetle, "--output_dir", tmp_path]
     succeeds([f"{FOLDER}/local_data_split.py", *flags])
     model = f"{FOLDER}/sample_model_majority.py"
@@ -329,3 +330,5 @@ def test_real_answers(real_data: Path, tmp_path: Path) -> None:
     printed = succeeds(evaluation("student_response", tmp_path, "--input_dir", beetle))
     assert "accuracy 0.4225" in printed
     assert "score 0.1188 (macro F1 of 3,941 answers)" in printed
+    other = ["--train_dir", beetle, "--test_dir", sciences, "--output_dir", tmp_path]
+    assert "4,969 rows" in succeeds([model, *other])
