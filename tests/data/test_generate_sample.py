@@ -2,6 +2,8 @@
 
 import json
 import shutil
+from functools import cache
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,8 @@ import pandas as pd
 import pytest
 from conftest import fails, run, succeeds
 from PIL import Image
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import OneHotEncoder
 from subject_tree import make_subjects
 
 GROUPS = ("1_2", "3_4")
@@ -251,9 +255,22 @@ def test_real_files_are_never_overwritten(data: Path) -> None:
 DECILES = (0.1, 0.5, 0.9)
 
 
+@cache
 def simulate(size: str, place: int) -> Any:
     setting = generate_sample.settings(size)[place]
     return generate_sample.simulate(np.random.default_rng(0), setting, make_subjects())
+
+
+def rasch_accuracy(answers: Any) -> tuple[float, float]:
+    """Accuracy on a fifth of the answers: of each question's majority, and of a Rasch model."""
+    held_out = np.random.default_rng(0).random(len(answers)) < 0.2
+    train, test = answers[~held_out], answers[held_out]
+    majority = test.QuestionId.map(train.groupby("QuestionId").IsCorrect.mean()) > 0.5
+    encoder = OneHotEncoder(handle_unknown="ignore").fit(train[["UserId", "QuestionId"]])
+    x = [encoder.transform(part[["UserId", "QuestionId"]]) for part in (train, test)]
+    # C is the variance of the normal priors.
+    model = LogisticRegression(C=2, fit_intercept=False, tol=1e-7).fit(x[0], train.IsCorrect)
+    return (majority == test.IsCorrect).mean(), model.score(x[1], test.IsCorrect)
 
 
 def test_tasks_3_4_have_the_official_counts_and_marginals_like_the_real_ones() -> None:
@@ -278,8 +295,37 @@ def test_tasks_3_4_have_the_official_counts_and_marginals_like_the_real_ones() -
     assert right == pytest.approx([0.32, 0.54, 0.80], abs=0.05)
     options = train.AnswerValue.value_counts(normalize=True).sort_index().tolist()
     assert options == pytest.approx([0.241, 0.274, 0.279, 0.206], abs=0.03)
+    # Right or wrong, a fifth of the answers of 1,785 students held out.
+    picked = answers[answers.UserId.map(np.random.default_rng(0).random(6148).__getitem__) < 0.3]
+    assert rasch_accuracy(picked) == pytest.approx((0.627, 0.705), abs=0.015)
     # What no prediction of right or wrong, and of the option, exceeds.
     assert [*school.limits.values()] == pytest.approx((0.759, 0.616), abs=0.01)
+
+
+def test_experts_agree_with_each_other_and_with_the_answers() -> None:
+    """With many pairs: experts are noisy, yet judge the same quality, which answers show."""
+    school = simulate("full", 1)
+    drawn = (generate_sample.judge(np.random.default_rng(seed), school) for seed in range(40))
+    judged = pd.concat(table for tables in drawn for _, (table,) in tables)
+    share = school.answers.groupby("QuestionId").AnswerValue.value_counts(normalize=True)
+    entropy = -(share * np.log(share)).groupby("QuestionId").sum().to_numpy()
+    says = judged[list(generate_sample.EXPERTS)] == 2
+    with_entropy = says.eq(entropy[judged.right] > entropy[judged.left], axis=0).mean()
+    # Real experts, 25 public pairs: 0.52 to 0.64 with the entropy, 0.60 to 0.76 with each other.
+    assert with_entropy.between(0.54, 0.70).all()
+    for first, second in combinations(says, 2):
+        assert 0.6 < (says[first] == says[second]).mean() < 0.82
+
+
+def quiz_correlation(answers: Any, *by: str, most: int = 12) -> Any:
+    """Correlation of answers, beyond the student's own rate, that have these columns alike."""
+    residual = answers.IsCorrect - answers.groupby("UserId").IsCorrect.transform("mean")
+    together = residual.groupby([answers[name] for name in by])
+    size, total = together.size(), together.sum()
+    squares = (residual**2).groupby(together.ngroup()).sum()
+    few = (size <= most).to_numpy()
+    products = (total.to_numpy() ** 2 - squares.to_numpy())[few].sum()
+    return products / (size * (size - 1))[few].sum() / (residual**2).mean()
 
 
 def test_tasks_1_2_have_the_official_counts_and_are_like_a_real_sample() -> None:
@@ -288,6 +334,10 @@ def test_tasks_1_2_have_the_official_counts_and_are_like_a_real_sample() -> None
     assert sum(full.answers) * 4 // 5 == 15_867_850
     answers = simulate("small", 0).answers
     assert answers.IsCorrect.mean() == pytest.approx(0.64, abs=0.03)
+    # As of 66 real students. What answers in a quiz tell about each other is mostly the class's.
+    own = quiz_correlation(answers, "quiz", "UserId")
+    assert own == pytest.approx(0.103, abs=0.03)
+    assert 0.55 < quiz_correlation(answers, "quiz", "cohort", most=10_000) / own < 0.8
     # Real students are right in 0.28 of cases at confidence 0, and in 0.75 at 100.
     asked = answers[answers.confidence >= 0]
     by_level = asked.groupby("confidence").IsCorrect.mean()
