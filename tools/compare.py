@@ -25,7 +25,8 @@ from common.errors import InputError, quote
 from common.evaluation import outcomes, ranking, record
 from common.evaluation.outcomes import Outcomes
 from common.evaluation.pairs import score_pairs
-from common.evaluation.record import LOCAL, Result
+from common.evaluation.record import LOCAL
+from tools.results import CROSS_VALIDATION, PHASES, Result, name_of_phase, read_results
 from tools.tasks import task_of
 
 import numpy as np
@@ -49,7 +50,7 @@ def main() -> None:
     """Read the command line, compare, print."""
     p = cli.parser(__doc__)
     p.add_argument("scored", nargs="*", metavar="A B", help="what to compare")
-    p.add_argument("--phase", choices=record.PHASES, help="only scores of this phase")
+    p.add_argument("--phase", choices=PHASES, help="only scores of this phase")
     cli.add_file(p, "--results", layout.TEST_OUTPUT_DIR / layout.RESULTS_NAME)
     options = p.parse_args()
     path, phase, words = options.results, options.phase, options.scored
@@ -57,7 +58,7 @@ def main() -> None:
         io.require_file(path)
     elif len(words) != 2:
         raise InputError(f"{len(words)} scores to compare, expected two, A and B")
-    results = record.read_results(path) if path.is_file() else []
+    results = read_results(path) if path.is_file() else []
     if words:
         print(compare(words, [find(word, results, path, phase) for word in words]))
         return
@@ -77,7 +78,7 @@ def main() -> None:
 def describe_test(phase: str, rules: str, simulated: bool) -> str:
     """Return phase, rules and kind of the answers, in words."""
     kind = "simulated answers" if simulated else "real answers"
-    return ", ".join(filter(None, (record.name_of_phase(phase), rules, kind)))
+    return ", ".join(filter(None, (name_of_phase(phase), rules, kind)))
 
 
 # ---- What A and B mean ---------------------------------------------------------------------------
@@ -155,7 +156,7 @@ def as_scored(word: str, result: Result, path: Path) -> Scored:
 
 def score_submission(path: Path, task: int, phase: str | None) -> Scored:
     """Score a CSV or zip, by default on the local split, or, in task 3, on the public pairs."""
-    if phase == record.CROSS_VALIDATION:
+    if phase == CROSS_VALIDATION:
         raise InputError(f"{path}: is a submission, expected another --phase than {phase}")
     phase = layout.PHASES[0] if task == 3 and phase in (None, LOCAL) else phase or LOCAL
     reference = layout.answers_path(task, phase)

@@ -37,6 +37,7 @@ from common.evaluation.pairs import score_pairs
 from common.made import Made
 from common.splits import assign_folds, hold_out_answers
 from tools import script_runs
+from tools.results import CROSS_VALIDATION
 from tools.script_runs import Fold
 from tools.tasks import task_of
 
@@ -102,7 +103,7 @@ def main() -> None:
         score=statistics.fmean(parts.values()),
         submission=entry,
         reference=train,
-        phase=record.CROSS_VALIDATION,
+        phase=CROSS_VALIDATION,
         rules=f"{rules}, {how}" if task == 4 else how,
         parts=parts,
         training=Made(

@@ -16,8 +16,8 @@ from math import nan
 from typing import NamedTuple
 
 from common import charts, cli, io, layout, pages
-from common.evaluation import record
-from common.evaluation.record import Result
+from common.evaluation.record import TASK_TITLES, title_of
+from tools.results import CROSS_VALIDATION, PHASES, Result, name_of_phase, read_results
 
 METRICS: dict[int | str, str] = {  # a related challenge names its own
     1: "accuracy",
@@ -92,7 +92,7 @@ def main() -> None:
     io.require_file(path)
     page = path.with_name(layout.SCOREBOARD_NAME)
     cli.require_outputs([page], [path])
-    tables = make_tables(record.read_results(path))
+    tables = make_tables(read_results(path))
     print(as_text(tables))
     io.write_text(page, as_page(tables))
     print(f"written: {cli.show(page)}")
@@ -102,7 +102,7 @@ def make_tables(results: Iterable[Result]) -> list[Table]:
     """Sort scores: real before simulated, tasks before related challenges, then by phase."""
 
     def kind(result: Result) -> tuple[bool, bool, str, int, str, str]:
-        place = record.PHASES.index(result.phase) if result.phase else 0
+        place = PHASES.index(result.phase) if result.phase else 0
         is_related, task = isinstance(result.task, str), str(result.task)
         return (result.simulated, is_related, task, place, result.metric_name, result.rules)
 
@@ -136,15 +136,15 @@ def make_table(results: Sequence[Result]) -> Table:
     metric = latest.metric_name or METRICS.get(latest.task, "score")
     return Table(
         latest.simulated,
-        record.title_of(latest.task),
+        title_of(latest.task),
         metric,
-        ", ".join(filter(None, (metric, record.name_of_phase(latest.phase), latest.rules))),
+        ", ".join(filter(None, (metric, name_of_phase(latest.phase), latest.rules))),
         sorted(rows, key=lambda row: -row.score),
         former,
         [own + old for own, old in map(model_rows, earlier)],
         random_range,
         about_random,
-        "folds" if latest.phase == record.CROSS_VALIDATION else "seeds",
+        "folds" if latest.phase == CROSS_VALIDATION else "seeds",
     )
 
 
@@ -160,7 +160,7 @@ def model_rows(results: Iterable[Result]) -> tuple[list[Row], list[Row]]:
     for (name, code), by_seed in seeds.items():
         own = list(by_seed.values())
         scores = spread = [result.score for result in own]
-        if own[0].phase == record.CROSS_VALIDATION:
+        if own[0].phase == CROSS_VALIDATION:
             spread = [part for r in own for part in r.parts.values() if part is not None]
         deviation = statistics.stdev(spread) if len(spread) > 1 else None
         seconds = [result.seconds for result in own if result.seconds is not None]
@@ -199,7 +199,7 @@ def as_text(tables: Sequence[Table]) -> str:
 def as_page(tables: Sequence[Table]) -> str:
     """Return all tables as a page: charts, tables, the scores of 2020."""
     published = [
-        (record.TASK_TITLES[task], ", ".join(filter(None, (f"{phase} test", rules))), *what)
+        (TASK_TITLES[task], ", ".join(filter(None, (f"{phase} test", rules))), *what)
         for task, phase, rules, *what in PUBLISHED
     ]
     facts = {"tables": tables, "header": HEADER, "published": published, "draw": draw}

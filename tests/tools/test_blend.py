@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from common.evaluation.record import read_results
 from common.probabilities import read_probabilities
 from tools.blend import describe, learn_weights, log_blend, logarithms
+from tools.results import read_results
 
 import numpy as np
 import pandas as pd

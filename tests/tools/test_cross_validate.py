@@ -8,7 +8,7 @@ from pathlib import Path
 
 from common.adaptive.entry_files import ENTRY_FILE
 from common.evaluation import outcomes
-from common.evaluation.record import read_results
+from tools.results import read_results
 
 import pytest
 from conftest import fails, succeeds

@@ -11,7 +11,8 @@ from typing import Any
 
 from common import layout, made
 from common.evaluation import record
-from common.evaluation.record import Evaluation, Result
+from common.evaluation.record import Evaluation
+from tools.results import Result, read_results
 
 import malformed
 import pytest
@@ -22,7 +23,7 @@ NAME = "results.jsonl"
 
 
 def read(folder: Path) -> list[Result]:
-    return record.read_results(folder / NAME)
+    return read_results(folder / NAME)
 
 
 @pytest.fixture
@@ -190,10 +191,10 @@ def test_only_lines_with_the_right_fields_and_types_are_results(
     for name, line in [*zip(("old", "task", "related"), good, strict=True), *damaged.items()]:
         path.write_bytes(line + b"\n")
         said = "" if line in good else f"{path}: ignored 1 invalid line\n"
-        assert len(record.read_results(path)) == (line in good), name
+        assert len(read_results(path)) == (line in good), name
         assert capsys.readouterr().err == said
     path.write_bytes(b"\n".join([good[0], b"[1]", b"", good[0], good[0][:40]]))
-    assert record.read_results(path) == [RESULT] * 2
+    assert read_results(path) == [RESULT] * 2
     assert capsys.readouterr().err == f"{path}: ignored 2 invalid lines\n"
 
 
