@@ -1,19 +1,14 @@
 """Put simulated files in place of former ones: all of them, or none."""
 
 import json
-import os
 import shutil
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from common import io, layout
 from common.errors import InputError
-from common.made import fingerprint, is_running, simulated_files
-
-# Holds the number of the process that writes into a folder.
-_PROCESS = ".process"
+from common.made import fingerprint, simulated_files
 
 
 def place_simulated(
@@ -22,9 +17,18 @@ def place_simulated(
     """Put simulated files in place of former ones, all or none; `write_tree` writes them below a
     folder and returns what else the marker says; other files there are an `InputError`.
     """
-    partial = data_dir / ".simulation.partial"
-    _claim(partial)
+    partial = io.partial_beside(data_dir / "simulation")
+    # Left by a process of the same number, as in a container that was stopped.
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
     try:
+        # Looked for after its own is made: of two processes at least one finds the other.
+        for other in data_dir.glob(".simulation.*.partial"):
+            if other != partial:
+                raise InputError(
+                    f"{data_dir}: another process ({other.name.split('.')[2]}) is simulating into "
+                    f"it; wait until it ends, or remove {other.name} if there is none"
+                )
         former = {path: fingerprint(path) for path in simulated_files(data_dir)}
         for folder in folders:
             for path in sorted((data_dir / folder).rglob("*")):
@@ -34,7 +38,6 @@ def place_simulated(
                         "expected an empty data folder, or give another one with --output_dir"
                     )
         facts = write_tree(partial)
-        (partial / _PROCESS).unlink()
         new = {path: fingerprint(path) for path in sorted(partial.rglob("*")) if path.is_file()}
         marker: dict[str, Any] = {"simulated": True, **facts}
         marker["files"] = {path.relative_to(partial).as_posix(): f for path, f in new.items()}
@@ -55,24 +58,3 @@ def place_simulated(
         io.write_text(place, json.dumps(marker, indent=2) + "\n")
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-
-
-def _claim(partial: Path) -> None:
-    """Make the folder that a simulation writes into; only one process can."""
-    try:
-        partial.mkdir(parents=True)
-    except FileExistsError:
-        try:
-            owner = int((partial / _PROCESS).read_text())
-        except (OSError, ValueError):
-            owner = 0
-        # A process that has just made it has not written its number yet.
-        is_new = time.time() - partial.stat().st_mtime < 10
-        if is_running(owner) if owner else is_new:
-            raise InputError(
-                f"{partial.parent}: another process ({owner or 'just started'}) is simulating "
-                f"into it; wait until it ends, or remove {partial.name} if there is none"
-            ) from None
-        shutil.rmtree(partial)
-        partial.mkdir()
-    (partial / _PROCESS).write_text(str(os.getpid()))

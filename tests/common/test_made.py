@@ -165,14 +165,12 @@ def test_wherever_a_run_ends_all_files_are_whole_and_known(
 def test_what_a_process_is_writing_holds_until_it_ends(tmp_path: Path) -> None:
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
-    claim = tmp_path / ".simulation.partial"
-    claim.mkdir()
-    # A process that has just begun has not said yet which one it is.
-    with pytest.raises(InputError, match=r"another process \(just started\)"):
+    claims = [tmp_path / f".simulation.{n}.partial" for n in (os.getppid(), gone.pid, os.getpid())]
+    for claim in claims:
+        (claim / "train_data").mkdir(parents=True)
+    with pytest.raises(InputError, match=rf"another process \({os.getppid()}\)"):
         place(tmp_path, "new")
-    (claim / ".process").write_text(str(os.getpid()))
-    with pytest.raises(InputError, match=rf"another process \({os.getpid()}\)"):
-        place(tmp_path, "new")
-    (claim / ".process").write_text(str(gone.pid))
+    assert [claim.exists() for claim in claims] == [True, False, False]
+    claims[0].rename(claims[1])
     place(tmp_path, "new")
-    assert not claim.exists()
+    assert not claims[1].exists()
