@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import queue
 import shutil
 import signal
 import subprocess
@@ -123,42 +122,37 @@ class EntryProcess:
 
     def _exchange(self, request: dict[str, Any], arrays: tuple[IntArray, ...] = ()) -> _Reply:
         """Send a request, and return the reply; `EntryError` if there is none."""
-        # First tells that a reply begins, then what it is, or that it is none.
-        arrived: queue.Queue[Any] = queue.Queue()
+        # That a reply begins, or that there is none; what it is, if it is one.
+        begins, arrived = threading.Event(), list[_Reply]()
         requests, replies = self._process.stdin, self._process.stdout
         assert requests is not None and replies is not None
 
         def talk() -> None:
-            reply = None
             # A process that is gone takes nothing; the missing reply shows it.
             with contextlib.suppress(OSError, ValueError):
                 entry_runner.write(requests, request, arrays)
             # An entry that has found the channel may write to it whatever it likes.
             with contextlib.suppress(Exception):
-                if replies.peek(1):  # type: ignore[attr-defined]
-                    arrived.put("a reply")
-                    message, results = entry_runner.read(replies)
-                    fault, names = message.get("fault", ""), message.get("changed", [])
-                    if isinstance(fault, str) and isinstance(names, list) and len(results) <= 1:
-                        reply = message, results
-            arrived.put(reply)
+                replies.peek(1)  # type: ignore[attr-defined]
+                begins.set()
+                message, results = entry_runner.read(replies)
+                fault, names = message.get("fault", ""), message.get("changed", [])
+                if isinstance(fault, str) and isinstance(names, list) and len(results) <= 1:
+                    arrived.append((message, results))
+            begins.set()
 
         # A process that hangs would block whoever writes to it and reads from it.
         self._talking = threading.Thread(target=talk, daemon=True)
         self._talking.start()
-        try:
-            reply = arrived.get(timeout=max(0.0, self._deadline - time.monotonic()))
-        except queue.Empty:
+        if not begins.wait(self._deadline - time.monotonic()):
             self._kill()
             raise EntryError(
                 f"has not finished; expected a whole game within {self._limits.seconds:g} s"
-            ) from None
-        if reply == "a reply":
-            with contextlib.suppress(queue.Empty):
-                reply = arrived.get(timeout=_MAX_REPLYING)
-        if not isinstance(reply, tuple):
+            )
+        self._talking.join(_MAX_REPLYING)
+        if not arrived:
             raise EntryError(self._explain_end())
-        return reply
+        return arrived[0]
 
     def _explain_end(self) -> str:
         """Say why there is no reply: the process has ended, or wrote something else."""
