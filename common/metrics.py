@@ -107,14 +107,14 @@ def clustered_standard_error(right: Array, cluster: IntArray) -> float:
     return float(np.sqrt(variance) / len(right))
 
 
-def binomial_interval(successes: int, n: int) -> tuple[float, float]:
-    """Exact 95 % interval for a share (Clopper & Pearson 1934); 0 of 0 gives the whole range."""
+def binomial_interval(successes: IntArray, n: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Exact 95 % intervals for shares (Clopper & Pearson 1934); 0 of 0 gives the whole range."""
     # SciPy doubles the time that a script takes to start, and only this function needs it.
     from scipy.special import betaincinv
 
-    low = betaincinv(successes, n - successes + 1, 0.025) if successes else 0.0
-    high = betaincinv(successes + 1, n - successes, 0.975) if successes < n else 1.0
-    return float(low), float(high)
+    low = np.where(successes > 0, betaincinv(successes, n - successes + 1, 0.025), 0.0)
+    high = np.where(successes < n, betaincinv(successes + 1, n - successes, 0.975), 1.0)
+    return low, high
 
 
 # ---- Expert judgements (task 3) ------------------------------------------------------------------

@@ -117,14 +117,10 @@ def compare_with_experts(judgements: pd.DataFrame, agrees: pd.DataFrame) -> pd.D
     one; a row for each with judgements, then ``mean`` and ``best``; NaN if not known.
     """
     share, n_judged = agrees.mean(), agrees.count()
+    low, high = metrics.binomial_interval(agrees.sum().to_numpy(), n_judged.to_numpy())
+    table = pd.DataFrame({"share": share, "low": low, "high": high, "n_judged": n_judged})
     others = metrics.expert_concordance(judgements)
-    intervals = [
-        metrics.binomial_interval(int(n_right), int(n))
-        for n_right, n in zip(agrees.sum(), n_judged, strict=True)
-    ]
-    table = pd.DataFrame(intervals, agrees.columns, ["low", "high"])
-    table.insert(0, "share", share)
-    table["n_judged"], table["others"] = n_judged, pd.DataFrame(others).mean(axis=1).to_numpy()
+    table["others"] = pd.DataFrame(others).mean(axis=1).to_numpy()
     table = table[n_judged > 0].copy()
     # Without experts and pairs that have no judgement at all, every draw holds some.
     drawn = metrics.bootstrap_agreement(agrees.dropna(how="all").dropna(axis=1, how="all"))
