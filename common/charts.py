@@ -156,8 +156,7 @@ def mark_path(mark: str, x: float, y: float, radius: float) -> str:
 
 
 def _number(value: float) -> str:
-    text = f"{value:.3f}".rstrip("0").rstrip(".")
-    return "0" if text == "-0" else text
+    return f"{value:z.3f}".rstrip("0").rstrip(".")
 
 
 def stroke(colour: str, width: float, more: str = "") -> str:

@@ -451,10 +451,8 @@ def _let_go_of_pipes() -> None:
 def _end_children(known: list[int | None]) -> None:
     # With the first process of a namespace the kernel ends all others in it: it comes last.
     for child in filter(None, known):
-        with contextlib.suppress(ProcessLookupError):
+        with contextlib.suppress(ProcessLookupError, ChildProcessError):
             os.kill(child, signal.SIGKILL)
-    for child in filter(None, known):
-        with contextlib.suppress(ChildProcessError):
             os.waitpid(child, 0)
     deadline = time.monotonic() + _MAX_ENDING
     with contextlib.suppress(ChildProcessError):

@@ -36,9 +36,8 @@ class Outcomes:
 
     def count_right(self) -> npt.NDArray[np.int64]:
         """Count what was predicted right, as `counts`, shape (parts, units)."""
-        ends = np.cumsum(self.counts.ravel())
-        n_right = np.concatenate([[0], np.cumsum(self.right, dtype=np.int64)])[ends]
-        return np.diff(n_right, prepend=0).reshape(self.counts.shape)
+        cell = np.repeat(np.arange(self.counts.size), self.counts.ravel())
+        return np.bincount(cell[self.right], minlength=self.counts.size).reshape(self.counts.shape)
 
 
 def of_predictions(answers: pd.DataFrame) -> Outcomes:

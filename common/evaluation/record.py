@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from common import layout, made, run_log
 from common.evaluation import outcomes
@@ -122,14 +123,12 @@ def _revision(origin: Made | None) -> str | None:
     """Return what git calls the kit, "…-dirty" if changed; None where it knows nothing of it."""
     if not (layout.ROOT / ".git").exists():
         return None
-    own = [["ls-files", "--", origin.script]] if origin else []
-    for words in (*own, ["describe", "--always", "--dirty", "--abbrev=12"]):
-        try:
-            done = subprocess.run(
-                ["git", "-C", str(layout.ROOT), *words], capture_output=True, text=True, timeout=10
-            )
-        except (OSError, subprocess.TimeoutExpired):
-            return None
-        if not done.stdout.strip():
-            return None
-    return done.stdout.strip()
+    how: dict[str, Any] = {"cwd": layout.ROOT, "stderr": subprocess.DEVNULL, "timeout": 10}
+    try:
+        if origin:
+            listed = ["git", "ls-files", "--error-unmatch", "--", origin.script]
+            subprocess.check_output(listed, **how)
+        described = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
+        return str(subprocess.check_output(described, text=True, **how)).strip()
+    except (OSError, subprocess.SubprocessError):
+        return None
