@@ -124,12 +124,9 @@ def thin(names: Sequence[Tick], width: float) -> list[Tick]:
 
 def _polygon(n: int, size: float, *, turn: float = 0, inner: float = 0) -> list[Point]:
     """Return the corners of a polygon, the first one at the top, or of a star with inner ones."""
-    corners = []
-    for k in range(2 * n):
-        radius, angle = inner if k % 2 else size, (k / 2 + turn) * 2 * pi / n
-        if radius:
-            corners.append((radius * sin(angle), -radius * cos(angle)))
-    return corners
+    angles = [(k / 2 + turn) * 2 * pi / n for k in range(2 * n)]
+    corners = zip((size, inner) * n, angles, strict=True)
+    return [(radius * sin(a), -radius * cos(a)) for radius, a in corners if radius]
 
 
 # Of about equal area.

@@ -39,14 +39,12 @@ def place_simulated(
                     )
         facts = write_tree(partial)
         new = {path: fingerprint(path) for path in sorted(partial.rglob("*")) if path.is_file()}
-        marker: dict[str, Any] = {"simulated": True, **facts}
-        marker["files"] = {path.relative_to(partial).as_posix(): f for path, f in new.items()}
-        marker["replaced"] = {
-            path.relative_to(data_dir).as_posix(): f for path, f in former.items()
-        }
+        files = {path.relative_to(partial).as_posix(): f for path, f in new.items()}
+        replaced = {path.relative_to(data_dir).as_posix(): f for path, f in former.items()}
+        marker = {"simulated": True, **facts, "files": files}
         # Written before anything changes: whenever the run is killed, all files are known.
         place = data_dir / layout.SIMULATED_MARKER_NAME
-        io.write_text(place, json.dumps(marker, indent=2) + "\n")
+        io.write_text(place, json.dumps({**marker, "replaced": replaced}, indent=2) + "\n")
         for path in new:
             target = data_dir / path.relative_to(partial)
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -54,7 +52,6 @@ def place_simulated(
             former.pop(target, None)
         for path in former:
             path.unlink(missing_ok=True)
-        del marker["replaced"]
         io.write_text(place, json.dumps(marker, indent=2) + "\n")
     finally:
         shutil.rmtree(partial, ignore_errors=True)

@@ -25,6 +25,7 @@ _N_LOST = 20
 _NOTES = {
     "By difficulty of the question": "Share of the training answers to the question that are "
     "right.",
+    "By subject": "A question of several subjects counts in each of them.",
     QUIZ: "Whether training answers of the same student in the same quiz are known.",
 }
 
@@ -33,12 +34,9 @@ def break_down(pairs: pd.DataFrame, subjects: pd.DataFrame | None) -> list[Part]
     """Group the answers in every way that the page draws."""
     titles = [name for name in map(str, pairs) if name.startswith("By ")]
     parts = [(name, _NOTES.get(name, ""), accuracy_by(pairs, name)) for name in titles]
-    for level, title, note in (
-        (1, "By subject", "A question of several subjects counts in each of them."),
-        (2, "By subject, one level further down", ""),
-    ):
+    for level, title in enumerate(("By subject", "By subject, one level further down"), 1):
         if subjects is not None and (subjects["Level"] == level).any():
-            part = title, note, _by_subject(pairs, subjects, level)
+            part = title, _NOTES.get(title, ""), _by_subject(pairs, subjects, level)
             parts.insert(len(parts) - (QUIZ in pairs), part)
     return parts
 
