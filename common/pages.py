@@ -1,7 +1,6 @@
 """Pages in the kit's style, from the templates in `templates/`; all but `Html` is escaped."""
 
 import re
-from collections.abc import Sequence
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -56,10 +55,3 @@ def _breakable(text: str) -> Html:
     # Paths and long names may break after a slash or underscore; flags would after their hyphens.
     html = _LONG_WORD.sub(lambda word: re.sub("([/_])", r"\1<wbr>", word[0]), escape(text))
     return Html(_FLAG.sub(r'<span class="flag">\g<0></span>', html))
-
-
-def table(
-    header: Sequence[str], rows: Sequence[Sequence[str]], *, caption: str = "", stacks: bool = False
-) -> str:
-    """Return a table as HTML; the macro says more."""
-    return part("table", header, rows, "", caption, stacks)

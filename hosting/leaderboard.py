@@ -193,7 +193,7 @@ def to_html(markdown: str) -> str:
             parts.append(f"<pre>{escape(block)}</pre>")
         elif block.startswith("|"):
             rows = [[Html(_inline(cell)) for cell in line.strip("|").split("|")] for line in lines]
-            parts.append(pages.table(rows[0], rows[2:]))
+            parts.append(pages.part("table", rows[0], rows[2:]))
         elif block.startswith("- "):
             items = re.split(r"(?:^|\s)- ", text)[1:]
             parts.append(f"<ul>{''.join(f'<li>{item}</li>' for item in items)}</ul>")

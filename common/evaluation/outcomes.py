@@ -103,8 +103,6 @@ def read(path: Path) -> Outcomes:
             "that an evaluation has kept"
         )
     with np.load(BytesIO(content), allow_pickle=False) as file:
-        answers, counts, packed, distinct = (
-            file[name] for name in ("answers", "counts", "right", "distinct")
-        )
-    right = np.unpackbits(packed, count=int(counts.sum())).astype(bool)
-    return Outcomes(str(answers), counts.astype(np.int64), right, bool(distinct))
+        counts = file["counts"].astype(np.int64)
+        right = np.unpackbits(file["right"], count=int(counts.sum())).astype(bool)
+        return Outcomes(str(file["answers"]), counts, right, bool(file["distinct"]))

@@ -111,11 +111,9 @@ def fingerprint_of(reference: Path) -> str:
 
 def results_path(output_dir: Path) -> Path:
     """Return where the record lies: in data/test_output for all in there, else in the folder."""
-    folder = output_dir.resolve()
-    is_inside = folder.is_relative_to(layout.TEST_OUTPUT_DIR)
-    if folder.is_relative_to(layout.RELATED_DIR):
-        place = (layout.DATA_DIR.name, layout.TEST_OUTPUT_DIR.name)
-        is_inside = folder.relative_to(layout.RELATED_DIR).parts[1:3] == place
+    folder, place = output_dir.resolve(), layout.TEST_OUTPUT_DIR.relative_to(layout.ROOT)
+    kits = [layout.ROOT, *layout.RELATED_DIR.glob("*")]
+    is_inside = any(folder.is_relative_to(kit / place) for kit in kits)
     return (layout.TEST_OUTPUT_DIR if is_inside else output_dir) / layout.RESULTS_NAME
 
 

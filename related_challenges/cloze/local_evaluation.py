@@ -70,7 +70,7 @@ def main(doc: str | None = __doc__) -> None:
         ],
         rules=", ".join(rules),
         parts={name: float(own.mean()) for name, own in groups},
-        body=pages.table(HEADER, rows, caption=caption, stacks=True) if rows else "",
+        body=pages.part("table", HEADER, rows, caption=caption, stacks=True) if rows else "",
     )
 
 

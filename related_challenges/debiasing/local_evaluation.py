@@ -55,7 +55,7 @@ def main() -> None:
     rows = [[name, *map("{:.4f}".format, own)] for name, *own in scores.itertuples()]
     how = f"a sum over {len(phases)} phase{'s' if len(phases) > 1 else ''}{plus}"
     rules = "" if options.phase is None else f"phase {options.phase}{plus}"
-    header = ["", "NDCG full", "half", "hit full", "half"]
+    header, titles = ["", "NDCG full", "half", "hit full", "half"], ["", *clicks.METRICS]
     challenge.write_scores(
         options,
         [
@@ -79,7 +79,7 @@ def main() -> None:
             for metric, value in own.items()
         },
         figures=dict(zip(NAMES_ON_LEADERBOARD, totals.tolist(), strict=True)),
-        body=pages.table(["", *clicks.METRICS], rows, caption="Metrics by phase", stacks=True),
+        body=pages.part("table", titles, rows, caption="Metrics by phase", stacks=True),
     )
 
 

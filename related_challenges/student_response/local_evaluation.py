@@ -45,9 +45,10 @@ def main() -> None:
         if name in counts or any(row)
     ]
     caption = "Numbers of answers, predictions in rows as in the paper."
-    body = pages.table(header, rows, caption="Micro: weighted by class size", stacks=True)
+    body = pages.part("table", header, rows, caption="Micro: weighted by class size", stacks=True)
     body += "<h2>Confusion matrix</h2>"
-    body += pages.table(["", *(f"truly {name}" for name in counts)], confusion, caption=caption)
+    truths = ["", *(f"truly {name}" for name in counts)]
+    body += pages.part("table", truths, confusion, caption=caption)
     lines = challenge.in_columns([header, *rows], 30, 9)
 
     corpus = responses.corpus_of(folder)
@@ -59,7 +60,7 @@ def main() -> None:
         test_rows = responses.rows_shown(tested, corpus)
         lines = challenge.in_columns([responses.HEADER, *test_rows], 32, 11) + lines
         caption = "SemEval-2013 task 7; sources of published figures: responses.py"
-        above = pages.table(responses.HEADER, test_rows, caption=caption)
+        above = pages.part("table", responses.HEADER, test_rows, caption=caption)
         body = f"{above}<h2>All test sets together</h2>{body}"
     challenge.write_scores(
         options,

@@ -17,7 +17,7 @@ def page_of(html: str) -> str:
 
 @pytest.mark.parametrize("stacks", [False, True])
 def test_a_table_shows_its_texts_and_scrolls_or_labels_every_cell(stacks: bool) -> None:
-    html = page_of(pages.table(HEADER, ROWS, caption="<what>", stacks=stacks))
+    html = page_of(pages.part("table", HEADER, ROWS, caption="<what>", stacks=stacks))
     page = read_page(html)
     assert page.headings == ["<title>"]
     table = page.table("<what>")
@@ -33,7 +33,7 @@ def test_a_table_shows_its_texts_and_scrolls_or_labels_every_cell(stacks: bool) 
 def test_only_what_is_html_stays_html_and_long_words_may_be_broken() -> None:
     path, name = "data/test_output/submission_<1>.csv", "my_idea --n_dimensions 8"
     rows = [[pages.Html("<b>x</b>"), "<b>"], [path, name]]
-    html = pages.table(["partially_correct_incomplete", "own"], rows)
+    html = pages.part("table", ["partially_correct_incomplete", "own"], rows)
     assert '<th scope="row"><b>x</b></th><td>&lt;b&gt;</td>' in html
     assert ">data/<wbr>test_<wbr>output/<wbr>submission_<wbr>&lt;1&gt;.csv</th>" in html
     assert '>my_idea <span class="flag">--n_dimensions</span> 8</td>' in html
