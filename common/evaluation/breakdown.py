@@ -73,17 +73,15 @@ def accuracy_by(
         np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
         for cells in (cell, cell[pairs["right"].to_numpy()])
     )
-    n_answers = n.sum(axis=1)
-    low, high = clustered_intervals(n_right, n)
-    with np.errstate(invalid="ignore"):
-        figures = {"accuracy": n_right.sum(axis=1) / n_answers, "low": low, "high": high}
-        if "majority_right" in pairs:
-            own = code[pairs["majority_right"].to_numpy()]
-            figures["majority"] = np.bincount(own, minlength=shape[0]) / n_answers
-    counts = {"n_answers": n_answers, "n_students": (n > 0).sum(axis=1)}
-    shown = {name: np.where(n_answers < few, np.nan, figure) for name, figure in figures.items()}
-    table = pd.DataFrame({**counts, **shown}, index=pd.Index(groups.categories.to_list()))
-    table["share"] = n_answers / (n_all or len(pairs))
+    counts = {"n_answers": n.sum(axis=1), "n_students": (n > 0).sum(axis=1)}
+    table = pd.DataFrame(counts, groups.categories.to_list())
+    table["accuracy"] = n_right.sum(axis=1) / table["n_answers"]
+    table["low"], table["high"] = clustered_intervals(n_right, n)
+    if "majority_right" in pairs:
+        own = code[pairs["majority_right"].to_numpy()]
+        table["majority"] = np.bincount(own, minlength=shape[0]) / table["n_answers"]
+    table.loc[table["n_answers"] < few, table.columns[2:]] = np.nan
+    table["share"] = table["n_answers"] / (n_all or len(pairs))
     return table[table["n_answers"] > 0]
 
 

@@ -73,8 +73,8 @@ def read_facts(
         answers = io.read_table(train, columns)
         row = find_rows(student_ids, answers["UserId"]) + 1
         n_of_student = np.bincount(row, minlength=len(student_ids) + 1)[1:]
-        for name, known in _count_by_question(answers, question_ids, task).items():
-            pairs[name] = known[question_code]
+        for title, of_question in _count_by_question(answers, question_ids, task).items():
+            pairs[title] = of_question[question_code]
         title = "By number of known answers of the student"
         pairs.insert(3, title, pd.Series(_by_count(n_of_student)[student_code]))
     with part("Accuracy by quiz"):
@@ -110,12 +110,12 @@ def read_facts(
         months = (_AGE_ON.astype("datetime64[M]") - birth).astype(np.int64)
         ages = ["up to 10", *map(str, range(11, 18)), "from 18"]
         genders = "unspecified", "female", "male", "other", "not listed"
-        told = (
+        grouped = (
             _named(students["Gender"], *genders),
             _named(students["PremiumPupil"], "not entitled", "entitled", _NOT_KNOWN),
             _cut(np.where(np.isnat(birth), np.nan, months // 12), [0, *range(11, 19)], ages),
         )
-        for title, groups in zip(OF_STUDENTS, told, strict=True):
+        for title, groups in zip(OF_STUDENTS, grouped, strict=True):
             pairs[title] = groups[student_code]
     return PairFacts(pairs, subjects, left_out)
 
