@@ -334,9 +334,7 @@ def dot_chart(
 
     numbers = [write(dot.mark if isnan(dot.value) else dot.value) for dot in dots]
     shares = ["<1%" if 0 < dot.share < 0.005 else f"{dot.share:.0%}" for dot in dots]
-    beside_dots, beside_bars = (
-        _BESIDE + max(map(text_width, texts)) for texts in (numbers, shares)
-    )
+    beside_dots, beside_bars = (_BESIDE + max(map(text_width, own)) for own in (numbers, shares))
     right_of_names = PAD + max(text_width(line) for name in names for line in name)
     left, right = right_of_names + _BEFORE, WIDTH - PAD - beside_dots
     bars = None
@@ -460,10 +458,8 @@ def curve_chart(curves: Sequence[Curve], *, label: str, axis: str, value_axis: s
     drawing = Drawing(240 + below)
     x_limits = limits_of([step for curve in curves for step in curve.steps], 0)
     y_limits = limits_of([value for curve in curves for value in curve.values], 0.05)
-    room = {"beside": text_width("0"), "below": below}
-    axes = upright_axes(
-        drawing, x_limits, y_limits, ticks(*y_limits, 6), title=value_axis, axis=axis, **room
-    )
+    scale, room = ticks(*y_limits, 6), {"beside": text_width("0"), "below": below}
+    axes = upright_axes(drawing, x_limits, y_limits, scale, title=value_axis, axis=axis, **room)
     axes.name_x(ticks(*x_limits, 8, integer=True), axis)
 
     def draw(curve: Curve, points: list[Point], marked: list[Point], tooltip: str = "") -> None:

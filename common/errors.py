@@ -26,12 +26,8 @@ def quote(text: object) -> str:
 def printable(text: str, max_length: int | None = None) -> str:
     """Return a text, cut to a length if given, with unprintable characters escaped as in Python."""
     if not text.isprintable():
-        text = "".join(
-            character
-            if character.isprintable()
-            else character.encode("unicode_escape", "surrogatepass").decode("ascii")
-            for character in text
-        )
+        escaped = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+        text = "".join(escaped)
     if max_length is None or len(text) <= max_length:
         return text
     return f"{text[: max_length - 1]}…"

@@ -378,10 +378,8 @@ def describe(
     names = ["entry's choice", "random choice"]
     if not isinstance(curves, str):
         label, axis = "Accuracy after each question", "questions asked"
-        drawn = [
-            charts.Curve(name, range(len(shares)), shares, number)
-            for number, (name, shares) in enumerate(zip(names, curves, strict=True))
-        ]
+        steps = range(N_ROUNDS + 1)
+        drawn = [charts.Curve(name, steps, curves[k], k) for k, name in enumerate(names)]
         curve = charts.curve_chart(drawn, label=label, axis=axis)
     confusion = np.array(figures["confusion"])
     return evaluation, {

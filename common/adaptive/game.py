@@ -90,13 +90,10 @@ def make_reference(
         cells[row, answers["QuestionId"].to_numpy()] = values
         return cells
 
-    return Reference(
-        name=name,
-        student=student,
-        is_correct=matrix(answers["IsCorrect"], -1),
-        option=matrix(answers.get("AnswerValue", -1), -1),
-        targets={mask: matrix(values, 0).astype(bool) for mask, values in masks.items()},
-    )
+    is_correct = matrix(answers["IsCorrect"], -1)
+    option = matrix(answers.get("AnswerValue", -1), -1)
+    targets = {mask: matrix(values, 0).astype(bool) for mask, values in masks.items()}
+    return Reference(name, student, is_correct, option, targets)
 
 
 class GameState:

@@ -329,9 +329,8 @@ def _filter_calls(has_root: bool) -> bool:
     audit, column = _MACHINES.get(platform.machine(), (0, 0))
     if not audit or sys.byteorder != "little" or sys.maxsize < 1 << 32:
         return False
-    allow, refuse, pretend = (
-        _step(0x06, result) for result in (0x7FFF0000, 0x00050000 | errno.EPERM, 0x00050000)
-    )
+    results = 0x7FFF0000, 0x00050000 | errno.EPERM, 0x00050000
+    allow, refuse, pretend = (_step(0x06, result) for result in results)
     rules = {numbers[column]: refuse for numbers in _REFUSED.values()}
     for *numbers, place, values, are_allowed in (*_BY_ARGUMENT.values(), _SOCKETS[has_root]):
         inside, outside = (allow, refuse) if are_allowed else (refuse, allow)

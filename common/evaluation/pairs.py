@@ -61,13 +61,8 @@ def evaluate(doc: str | None, task: int) -> None:
         beliefs = metrics.score_probabilities(values[:, 0], probability, values[:, 1])
     # The answers that belong to a local split lie beside it, those of a phase as in the challenge.
     train_dir = input_dir.parent / layout.TRAIN_DIR.name if options.phase else input_dir
-    facts = read_facts(
-        pairs,
-        task,
-        reference=reference,
-        train=train_dir / layout.TRAIN_TASK_1_2,
-        folder=input_dir.parent / layout.METADATA_DIR.name,
-    )
+    train, folder = train_dir / layout.TRAIN_TASK_1_2, input_dir.parent / layout.METADATA_DIR.name
+    facts = read_facts(pairs, task, reference=reference, train=train, folder=folder)
     evaluation, page = explain(pairs, task, facts, submitted, reference, phase, outside, beliefs)
     seconds = time.perf_counter() - started
     shown = [*_name_entry(submitted), *evaluation.facts, ("Time", f"{seconds:.1f} s")]
@@ -193,7 +188,7 @@ def explain(
     own = charts.Dot("this entry", evaluation.score, (total["low"], total["high"]))
     label = "The score and what to compare it with"
     happens = "answered correctly" if task == 1 else "chosen"
-    lost_questions, lost_subjects = breakdown.most_lost(pairs, facts.subjects)
+    by_question, by_subject = breakdown.most_lost(pairs, facts.subjects)
     page = {
         "error": error,
         "comparison": charts.dot_chart([own, *dots], label=label, digits=4) if dots else "",
@@ -205,10 +200,7 @@ def explain(
             (title, note, charts.share_chart(groups, label=title))
             for title, note, groups in breakdown.break_down(pairs, facts.subjects)
         ],
-        "losses": [
-            ("Questions", "QuestionId", lost_questions),
-            ("Subjects", "Subject", lost_subjects),
-        ],
+        "losses": [("Questions", "QuestionId", by_question), ("Subjects", "Subject", by_subject)],
         "of_students": {
             title: breakdown.accuracy_by(pairs, title) for title in OF_STUDENTS if title in pairs
         },
