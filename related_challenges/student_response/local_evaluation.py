@@ -45,10 +45,10 @@ def main() -> None:
         if name in counts or any(row)
     ]
     caption = "Numbers of answers, predictions in rows as in the paper."
-    body = pages.part("table", header, rows, caption="Micro: weighted by class size", stacks=True)
-    body += "<h2>Confusion matrix</h2>"
+    first = pages.part("table", header, rows, caption="Micro: weighted by class size", stacks=True)
     truths = ["", *(f"truly {name}" for name in counts)]
-    body += pages.part("table", truths, confusion, caption=caption)
+    second = pages.part("table", truths, confusion, caption=caption)
+    body = f"{first}<h2>Confusion matrix</h2>{second}"
     lines = challenge.in_columns([header, *rows], 30, 9)
 
     corpus = responses.corpus_of(folder)
