@@ -140,8 +140,7 @@ def _count_by_question(answers: pd.DataFrame, question_ids: IntArray, task: int)
     # As the majority models do it: of a question without answers, or (task 1) a tie, most of all.
     undecided = n == 0 if task == 2 else values[:, 0] == values[:, 1]
     majority = column.low + np.where(undecided[:, None], overall, values).argmax(axis=1)
-    with np.errstate(invalid="ignore"):
-        share_right = rights[:, 1] / n
+    share_right = rights[:, 1] / np.where(n, n, np.nan)
     tenths = [f"{10 * k} to {10 * k + 10} %" for k in range(10)]
     found = {
         "majority": majority,
