@@ -36,25 +36,12 @@ Tick = tuple[float, str]
 _WIDTHS = {
     character: width
     for width, characters in {
-        28: "ijlIJ'",
-        32: " ,.",
-        35: "/:;\\|f-",
-        39: "()[]t!",
-        42: 'r"',
-        51: "*_`sz?",
-        55: "cL",
-        59: "FkvxyP",
-        61: "TYaoe",
-        63: "ESbdghnpqu$0123456789{}",
-        69: "KAVBRXZC",
-        76: "UHNDG",
-        79: "&OQ",
-        84: "w#+<=>^~−M",
-        97: "%m",
-        100: "W@",
+        28: "ijlIJ'", 32: " ,.", 35: "/:;\\|f-", 39: "()[]t!", 42: 'r"', 51: "*_`sz?", 55: "cL",
+        59: "FkvxyP", 61: "TYaoe", 63: "ESbdghnpqu$0123456789{}", 69: "KAVBRXZC", 76: "UHNDG",
+        79: "&OQ", 84: "w#+<=>^~−M", 97: "%m", 100: "W@",
     }.items()
     for character in characters
-}
+}  # fmt: skip
 # Where nothing is known: letters of Latin and Greek, and of scripts with wider ones.
 _USUAL, _WIDE = 65, 100
 
