@@ -164,11 +164,10 @@ def dry_run(setting: Setting) -> None:
     answers = read_answers(train)
     n_answers = answers["UserId"].value_counts(sort=False).sort_index()
     # A fifth of the answers become targets; the others must be enough for the rounds.
-    enough = n_answers.index[n_answers >= 2 * N_ROUNDS]
+    least = 2 * N_ROUNDS
+    enough = n_answers.index[n_answers >= least]
     if not len(enough):
-        raise InputError(
-            f"{train}: no student has {2 * N_ROUNDS} answers, expected some for the dry run"
-        )
+        raise InputError(f"{train}: no student has {least} answers, expected some for the dry run")
     answers = answers[answers["UserId"].isin(enough[:N_DRY_RUN_STUDENTS])]
     answers = answers.sort_values("UserId", kind="stable")
     masks = {"dry run": np.arange(len(answers)) % 5 == 0}

@@ -450,8 +450,11 @@ def _let_go_of_pipes() -> None:
 def _end_children(known: list[int | None]) -> None:
     # With the first process of a namespace the kernel ends all others in it: it comes last.
     for child in filter(None, known):
-        with contextlib.suppress(ProcessLookupError, ChildProcessError):
+        with contextlib.suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)
+    # All are killed first: one that another traces ends for its parent when that one does.
+    for child in filter(None, known):
+        with contextlib.suppress(ChildProcessError):
             os.waitpid(child, 0)
     deadline = time.monotonic() + _MAX_ENDING
     with contextlib.suppress(ChildProcessError):

@@ -96,7 +96,9 @@ def append_result(output_dir: Path, evaluation: Evaluation) -> None:
         "simulated": evaluation.simulated,
         # Of the entry in task 4; only scores of the same one are averaged over seeds.
         "code": evaluation.code or by.code,
+        # The largest until it was made, in bytes.
         "memory": by.memory,
+        # Name of the file of what was predicted right.
         "outcomes": outcomes.write(path.with_name(layout.OUTCOMES_NAME), kept) if kept else "",
         "metric_name": evaluation.metric_name,
     }
