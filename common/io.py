@@ -93,26 +93,27 @@ def is_there(path: Path) -> bool:
 
 
 def require_file(path: Path) -> None:
-    """Raise `InputError` unless a file is there; say what is there, or which command makes it."""
+    """Raise `InputError` unless a file can be read: say what is there, or what command makes it."""
     try:
         mode = path.stat().st_mode
+        # Opening a pipe would wait for what writes to it.
+        if stat.S_ISREG(mode):
+            path.open("rb").close()
+            return
     except (FileNotFoundError, NotADirectoryError):
         raise InputError(f"{path}: {_why_missing(path)}") from None
     except OSError as error:
-        # Links that lead in a circle, a name that is too long, a folder that may not be entered.
+        # Links that lead in a circle, a name that is too long, what may not be entered or read.
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
-    if stat.S_ISDIR(mode):
-        raise InputError(f"{path}: is a folder, expected a file")
-    if not stat.S_ISREG(mode):
-        raise InputError(f"{path}: is a pipe or a device, expected a file")
+    kind = "a folder" if stat.S_ISDIR(mode) else "a pipe or a device"
+    raise InputError(f"{path}: is {kind}, expected a file")
 
 
 def require_place(path: Path) -> None:
     """Raise `InputError` if no file can be written at a place, by what is there or its folder."""
-    if path.is_dir():
-        raise InputError(f"{path}: is a folder, expected the name of a file to write")
     if path.exists() and not path.is_file():
-        raise InputError(f"{path}: is a pipe or a device, expected the name of a file to write")
+        kind = "a folder" if path.is_dir() else "a pipe or a device"
+        raise InputError(f"{path}: is {kind}, expected the name of a file to write")
     require_folder(path.parent)
 
 
@@ -149,14 +150,7 @@ def _why_missing(path: Path) -> str:
 def file_source(path: Path, column_names: tuple[str, ...] = ()) -> Source:
     """Return a CSV file on disk as a source; with the names of its columns if it has no header."""
     require_file(path)
-    return Source(str(path), lambda: _open_file(path), column_names)
-
-
-def _open_file(path: Path) -> BinaryIO:
-    try:
-        return path.open("rb")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+    return Source(str(path), lambda: path.open("rb"), column_names)
 
 
 def read_header(source: Source) -> list[str]:
@@ -375,24 +369,23 @@ def _read_with_care(
     shown: dict[int, list[str]] = {place: [] for place in wanted}
     n_faults = Counter[int]()
     while block := list(islice(rows, _CHUNK)):
+        part: dict[int, list[Any]] = {place: [] for place in wanted}
         for number, row in block:
             _require_text(source, header, number, row)
-            if len(row) != len(header):
+            is_even = len(row) == len(header)
+            if not is_even:
                 n_uneven += 1
                 found = f"row {number} has {len(row)} columns, expected {len(header)}"
                 first_uneven = first_uneven or f"{found}: {quote(','.join(row).strip())}"
-        part: dict[int, list[Any]] = {}
-        for place, column in wanted.items():
-            values = part[place] = []
-            for number, row in block:
-                is_even = len(row) == len(header)
-                values.append(parse[place](row[place]) if is_even else column.missing)
-                if values[-1] is None:
-                    values[-1] = column.missing
+            for place, column in wanted.items():
+                value = parse[place](row[place]) if is_even else column.missing
+                if value is None:
+                    value = column.missing
                     n_faults[place] += 1
                     text = row[place].strip()
                     if n_faults[place] <= SHOWN:
                         shown[place].append(f"row {number} is {quote(text) if text else 'empty'}")
+                part[place].append(value)
         yield part
     if n_uneven:
         count = f" ({n_uneven} such rows)" if n_uneven > 1 else ""
@@ -433,15 +426,13 @@ def atomic_write(*paths: Path) -> Iterator[list[BinaryIO]]:
     """Write files beside their places, and rename all at the end, or none on any failure."""
     for path in paths:
         require_place(path)
-    partial = [partial_beside(path) for path in paths]
+    partial = {path: partial_beside(path) for path in paths}
     try:
         with ExitStack() as stack:
-            files: list[BinaryIO] = []
-            for path, temporary in zip(paths, partial, strict=True):
+            for path in paths:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                files.append(stack.enter_context(temporary.open("wb")))
-            yield files
-        for path, temporary in zip(paths, partial, strict=True):
+            yield [stack.enter_context(temporary.open("wb")) for temporary in partial.values()]
+        for path, temporary in partial.items():
             temporary.replace(path)
     except OSError as error:
         # The error of a write to a full disk names no file.
@@ -449,7 +440,7 @@ def atomic_write(*paths: Path) -> Iterator[list[BinaryIO]]:
             error.filename = str(paths[0])
         raise
     finally:
-        for temporary in partial:
+        for temporary in partial.values():
             temporary.unlink(missing_ok=True)
 
 
@@ -466,44 +457,32 @@ def partial_beside(path: Path) -> Path:
     return path.with_name(f".{path.name}.{os.getpid()}.partial")
 
 
-def write(contents: Mapping[Path, str | Table], *, header: bool = True) -> None:
-    """Write texts, as UTF-8 with LF line ends, and tables as `write_csv`: all files or none."""
-    with atomic_write(*contents) as files:
-        for file, content in zip(files, contents.values(), strict=True):
-            if isinstance(content, str):
-                file.write(content.encode())
-            else:
-                write_csv_to(file, content, header=header)
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a text file atomically, as UTF-8 with LF line ends."""
-    write({path: text})
-
-
-def write_csv(path: Path, columns: Table, *, header: bool = True) -> None:
-    """Write columns, arrays by name or a table, as a CSV file, atomically; NaN is an empty cell."""
-    write({path: columns}, header=header)
-
-
-def write_recorded(
-    tables: Mapping[Path, Table],
-    record: Path,
-    made_from: Sequence[Path] | None = None,
+def write(
+    contents: Mapping[Path, str | Table],
     *,
-    split: str = "",
     header: bool = True,
+    record: Path | None = None,
+    made_from: Sequence[Path] | None = None,
+    split: str = "",
 ) -> None:
-    """Write CSV files of one folder as `write_csv`, and with them how this process made them."""
-    with atomic_write(record, *tables) as (record_file, *files):
-        for file, columns in zip(files, tables.values(), strict=True):
-            write_csv_to(file, columns, header=header)
-        written = {path.name: file for path, file in zip(tables, files, strict=True)}
-        record_file.write(this_process(record.parent, written, made_from, split).as_json())
+    """Write texts, as UTF-8 with LF line ends, and tables, as CSV, NaN as an empty cell: all files
+    or none; to `record` how this process made them, which then lie in one folder.
+    """
+    with atomic_write(*contents, *filter(None, [record])) as files:
+        opened = dict(zip(contents, files, strict=False))
+        for path, content in contents.items():
+            if isinstance(content, str):
+                opened[path].write(content.encode())
+            else:
+                write_csv_to(opened[path], content, header=header)
+        if record:
+            written = {path.name: file for path, file in opened.items()}
+            made = this_process(record.parent, written, made_from, split)
+            files[-1].write(made.as_json())
 
 
 def write_csv_to(file: BinaryIO, columns: Table, *, header: bool = True) -> None:
-    """Write columns as CSV to an open binary file; as `write_csv`."""
+    """Write columns, arrays by name or a table, as CSV to an open binary file; as `write`."""
     table = pd.DataFrame(columns)
     if header:
         table.head(0).to_csv(file, index=False, lineterminator="\n")

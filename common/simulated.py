@@ -43,7 +43,7 @@ def place_simulated(
         }
         # Written before anything changes: whenever the run is killed, all files are known.
         place = data_dir / layout.SIMULATED_MARKER_NAME
-        io.write_text(place, json.dumps(marker, indent=2) + "\n")
+        io.write({place: json.dumps(marker, indent=2) + "\n"})
         for path in new:
             target = data_dir / path.relative_to(partial)
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -52,7 +52,7 @@ def place_simulated(
         for path in former:
             path.unlink(missing_ok=True)
         del marker["replaced"]
-        io.write_text(place, json.dumps(marker, indent=2) + "\n")
+        io.write({place: json.dumps(marker, indent=2) + "\n"})
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 

@@ -120,7 +120,7 @@ def main() -> None:
         facts=[(name, ", ".join(map(cli.show, paths))) for name, paths in files.items()]
         + [*facts.items()],
     )
-    io.write_text(page_path, page)
+    io.write({page_path: page})
     for name, value in facts.items():
         print(textwrap.fill(f"{name}: {value}", 80, subsequent_indent="  "))
     if simulated:

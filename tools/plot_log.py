@@ -43,7 +43,7 @@ def main() -> None:
     runs = [run for path in options.logs for run in read_runs(path)]
     lines = [describe(run) for run in runs]
     page = pages.render("log.html", title="Fits", tab="", lines=lines, charts=draw(runs))
-    io.write_text(output, page)
+    io.write({output: page})
     print("\n".join(lines))
     print(f"written: {cli.show(output)}")
 

@@ -212,6 +212,6 @@ def test_what_a_process_is_writing_holds_until_it_ends(tmp_path: Path) -> None:
     other = tmp_path / f".other.txt.{gone.pid}.partial"
     for file in (dead, alive, other):
         file.write_text("half")
-    io.write_text(path, "whole")
+    io.write({path: "whole"})
     assert path.read_text() == "whole"
     assert [file.exists() for file in (dead, alive, other)] == [False, True, True]

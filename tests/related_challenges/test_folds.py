@@ -17,7 +17,7 @@ def test_folds_are_described_as_they_were_made(
     path, source = tmp_path / "folds.csv", tmp_path / "train.txt"
     source.write_text("x")
     table = {"id": ["01", "1", "b,c"], "fold": [2, 0, 1]}
-    io.write_recorded({path: table}, path.with_suffix(".json"), [source])
+    io.write({path: table}, record=path.with_suffix(".json"), made_from=[source])
     assert folds.describe_folds(path) == "3 folds --by_question --seed 1"
     assert folds.read_folds(path, ["b,c", "01", "1"]).tolist() == [1, 2, 0]
     source.write_text("y")
