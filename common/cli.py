@@ -20,6 +20,7 @@ def run(main: Callable[[], None]) -> NoReturn:
     for number in {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}:
         if signal.getsignal(number) != signal.SIG_IGN:  # As `nohup` has it.
             signal.signal(number, lambda received, _: sys.exit(128 + received))
+    fault = None
     try:
         with contextlib.redirect_stdout(cast(TextIO, _Shown(sys.stdout))):
             main()
@@ -27,24 +28,22 @@ def run(main: Callable[[], None]) -> NoReturn:
         # The reader, such as `head`, has closed the pipe; the last flush must not fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except InputError as error:
-        _fail(str(error))
+        fault = str(error)
     except OSError as error:
-        _fail(f"{error.filename or 'reading or writing a file'}: {error.strerror or error}")
+        fault = f"{error.filename or 'reading or writing a file'}: {error.strerror or error}"
     except RuntimeError as error:
         # Of `Path.resolve`, in any argument; from Python 3.13 on, opening the file says so.
         loop = re.fullmatch("Symlink loop from '(.*)'", str(error), re.DOTALL)
         if not loop:
             raise
-        _fail(f"{loop[1]}: is a link that leads in a circle, expected a file or folder")
+        fault = f"{loop[1]}: is a link that leads in a circle, expected a file or folder"
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         sys.exit(130)
+    if fault is not None:
+        print_fault(fault)
+        sys.exit(2)
     sys.exit(0)
-
-
-def _fail(message: str) -> NoReturn:
-    print_fault(message)
-    sys.exit(2)
 
 
 class _Shown:
@@ -205,14 +204,6 @@ def template_path(options: argparse.Namespace, folder: Path, name: str) -> Path:
     """Return the path of the template, from its flags or the defaults."""
     file = options.submission_template_file or name
     return Path((options.submission_template_dir or folder) / file)
-
-
-def share(text: str) -> float:
-    """Read a share between 0 and 1, both exclusive, from the command line."""
-    value = float(text)
-    if not 0 < value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")
-    return value
 
 
 def whole_number(low: int, high: int = sys.maxsize) -> Callable[[str], int]:
