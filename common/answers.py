@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Sized
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -83,17 +84,14 @@ def read_answers(
 
 def read_students(files: list[Path]) -> pd.DataFrame:
     """Read right and wrong answers from several files; `InputError` if two share a student."""
-    parts: list[pd.DataFrame] = []
-    for file in files:
-        part = read_answers(file, options=False)
-        for other in parts:
-            twice = np.intersect1d(other["UserId"], part["UserId"])
-            if len(twice):
-                raise InputError(
-                    f"{file}: UserId {twice[0]} appears in another training file as well, expected "
-                    "different students"
-                )
-        parts.append(part)
+    parts = [read_answers(file, options=False) for file in files]
+    for (part, _), (other, file) in combinations(zip(parts, files, strict=True), 2):
+        twice = np.intersect1d(part["UserId"], other["UserId"])
+        if len(twice):
+            raise InputError(
+                f"{file}: UserId {twice[0]} appears in another training file as well, expected "
+                "different students"
+            )
     return pd.concat(parts, ignore_index=True)
 
 
@@ -108,8 +106,9 @@ def number_ids(ids: IntArray | pd.Series) -> tuple[IntArray, npt.NDArray[np.int3
         Place of each given id in `distinct`.
     """
     ids = np.asarray(ids)
-    if ids.max() < 4 * len(ids) + _SMALL_TABLE:
-        present = np.zeros(int(ids.max()) + 1, bool)
+    highest = int(ids.max(initial=0))
+    if highest < 4 * len(ids) + _SMALL_TABLE:
+        present = np.zeros(highest + 1, bool)
         present[ids] = True
         number = np.cumsum(present, dtype=np.int32) - np.int32(1)
         return np.flatnonzero(present).astype(np.int32), number[ids]

@@ -28,7 +28,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
-from common.arrays import Array, BoolArray
+from common.arrays import Array
 from common.errors import InputError, Report, printable, quote, stop
 from common.layout import ROOT, where_to_get
 from common.lazy import pd
@@ -328,31 +328,25 @@ def _check(cells: pd.Series, column: Column) -> pd.Series | Array:
             raise ValueError(column.name)
         return np.array(dates, DATE)[place]
     values = cells.to_numpy()
-    if column.dtype != DATE and not _are_valid(values, column).all():
-        raise ValueError(column.name)
+    if column.dtype != DATE:
+        require_valid(column.name, column, values)
     return np.where(np.isnan(values), column.missing, values) if column.has_gaps else values
 
 
-def _are_valid(values: Array, column: Column) -> BoolArray:
-    """Return which numbers a column may hold, shape (rows,); NaN is an empty cell."""
-    valid: BoolArray = (values >= column.low) & (values <= column.high)
+def require_valid(
+    name: object, column: Column, values: Array, first_row: int = 1, verb: str = "is"
+) -> None:
+    """Raise `InputError` if a column may not hold some numbers of a file; NaN is an empty cell."""
+    valid = (values >= column.low) & (values <= column.high)
     if values.dtype.kind == "f":
         if column.whole:
             valid &= values == np.round(values)
         if column.may_be_empty:
             valid |= np.isnan(values)
-    return valid
-
-
-def require_valid(
-    path: Path, column: Column, values: Array, first_row: int, verb: str = "is"
-) -> None:
-    """Raise `InputError` if a column may not hold some numbers, whose rows are counted from one."""
-    valid = _are_valid(values, column)
     if not valid.all():
         row = int(valid.argmin())
         raise InputError(
-            f"{path}: column '{column.name}': row {row + first_row} {verb} {values[row]} "
+            f"{name}: column '{column.name}': row {row + first_row} {verb} {values[row]} "
             f"({int((~valid).sum())} such rows), expected {column.expected}"
         )
 
@@ -476,9 +470,7 @@ def write(
             else:
                 write_csv_to(opened[path], content, header=header)
         if record:
-            written = {path.name: file for path, file in opened.items()}
-            made = this_process(record.parent, written, made_from, split)
-            files[-1].write(made.as_json())
+            files[-1].write(this_process(record.parent, opened, made_from, split).as_json())
 
 
 def write_csv_to(file: BinaryIO, columns: Table, *, header: bool = True) -> None:

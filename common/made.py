@@ -144,7 +144,7 @@ def show_path(path: Path) -> str:
 
 def this_process(
     folder: Path,
-    files: Mapping[str, BinaryIO] | None = None,
+    files: Mapping[Path, BinaryIO] | None = None,
     made_from: Sequence[Path] | None = None,
     split: str = "",
 ) -> Made:
@@ -163,7 +163,7 @@ def this_process(
         code=source_code.fingerprint(path) if path.is_file() else "",
         split=split,
         simulated=is_simulated(*learned),
-        files={name: fingerprint(Path(file.name)) for name, file in (files or {}).items()},
+        files={path.name: fingerprint(Path(file.name)) for path, file in (files or {}).items()},
         made_from={_as_seen_from(folder, path): learned[path] for path in learned},
     )
 

@@ -86,7 +86,7 @@ def write_probabilities(
         )
     value = value.reshape(len(keys), len(names))
     for column, values in zip(_COLUMNS[task], value.T, strict=True):
-        io.require_valid(path, column, values, first_row=1, verb="would be")
+        io.require_valid(path, column, values, verb="would be")
     _require_sum(path, names, value)
     table = keys.assign(**dict(zip(names, value.T, strict=True)))
     table.attrs = {_ORIGIN: made.this_process(path.parent).as_json().decode()}
@@ -154,7 +154,7 @@ def _read_column(path: Path, cells: pd.Series, column: Column) -> Array:
         raise InputError(f"{path}: column '{column.name}' holds {cells.dtype}, expected {expected}")
     with np.errstate(over="ignore"):
         values = cells.to_numpy() if column.whole else cells.to_numpy(column.dtype)
-    io.require_valid(path, column, values, first_row=1)
+    io.require_valid(path, column, values)
     return values.astype(column.dtype)
 
 

@@ -152,7 +152,7 @@ def _write(table: pd.DataFrame, column: Column, value: Array, path: Path, zip_me
         io.write_csv_to(csv_file, table)
         csv_file.flush()
         zips.write_zip_to(zip_file, {zip_member: Path(csv_file.name)})
-        files = {paths[0].name: csv_file, paths[1].name: zip_file}
+        files = dict(zip(paths, (csv_file, zip_file), strict=False))
         record.write(made.this_process(path.parent, files).as_json())
 
 

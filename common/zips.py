@@ -33,18 +33,15 @@ def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
                     fault = "is packed by another method than deflate, or with a password"
                     raise InputError(f"{path}: {printable(member.filename)} {fault}")
             yield archive
-    except InputError:
-        raise
-    except (RuntimeError, NotImplementedError) as error:
+    except RuntimeError as error:
         raise InputError(f"{path}: cannot be unpacked ({error})") from None
     except (
         zipfile.BadZipFile, zlib.error, struct.error, EOFError, ValueError, IndexError,
-        OverflowError, MemoryError,
+        OverflowError, MemoryError, OSError,
     ) as error:  # fmt: skip
-        raise InputError(f"{path}: is a damaged zip file ({error})") from None
-    except OSError as error:
-        # A seek to before the file's start, as a zip may ask for.
-        if error.errno != errno.EINVAL:
+        # Of the system's errors, a seek to before the file's start, as a zip may ask for.
+        is_damage = getattr(error, "errno", errno.EINVAL) == errno.EINVAL
+        if isinstance(error, InputError) or not is_damage:
             raise
         raise InputError(f"{path}: is a damaged zip file ({error})") from None
 

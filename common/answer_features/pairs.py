@@ -118,12 +118,9 @@ def read_pairs(answers: pd.DataFrame, template: pd.DataFrame, folder: Path | Non
     if path and "AnswerId" in answers and "AnswerId" in template:
         circumstances = metadata.read_circumstances(path, join("AnswerId"))
         day = pd.factorize(circumstances["DateAnswered"].dt.normalize())[0]
-        numbers |= {
-            "group": circumstances["GroupId"].to_numpy(),
-            "quiz": circumstances["QuizId"].to_numpy(),
-            "scheme": circumstances["SchemeOfWorkId"].to_numpy(),
-            "day": day.astype(np.int32),
-        }
+        names = {"group": "GroupId", "quiz": "QuizId", "scheme": "SchemeOfWorkId"}
+        numbers |= {name: circumstances[column].to_numpy() for name, column in names.items()}
+        numbers["day"] = day.astype(np.int32)
     n_students, n_questions = len(student_ids), len(question_ids)
     similar = similar_questions(student, question, n_students, n_questions)
     context = contexts_of_pairs(student, question, len(answers), circumstances)

@@ -93,7 +93,8 @@ def fit(
         raise InputError(f"n_dimensions is {n_dimensions}, expected at least 1")
     if not 0 <= guessing <= 0.9:
         raise InputError(f"guessing is {guessing}, expected 0 to 0.9")
-    require_answers(question)
+    if not len(question):
+        raise InputError("there are no answers to learn from")
     if context is None:
         context = np.zeros((len(student), 0), np.int32)
     outcome = n_stages - np.asarray(is_correct)
@@ -200,12 +201,6 @@ def fit(
             print(f"interrupted: going on with the model after step {n_done}", file=sys.stderr)
     nobody = model.standard_normal(1, n_dimensions)
     return replace(state, students=model.join([state.students, nobody]))
-
-
-def require_answers(answers: IntArray) -> None:
-    """Raise `InputError` if there are none."""
-    if len(answers) == 0:
-        raise InputError("there are no answers to learn from")
 
 
 def _find_or_last(ids: IntArray, wanted: IntArray) -> IntArray:

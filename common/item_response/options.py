@@ -27,7 +27,7 @@ from common.arrays import FloatArray, IntArray
 from common.item_response import blocks
 from common.item_response.blocks import ItemResponseModel, Observations
 from common.item_response.context import Level, accelerate, eliminate, restore
-from common.item_response.fitting import fit, require_answers
+from common.item_response.fitting import fit
 from common.item_response.model import standard_normal
 from common.item_response.prediction import break_stick, predict_stages
 
@@ -79,7 +79,6 @@ def fit_options(
     settings
         As in `fit`, which also lists the errors; but for `start`.
     """
-    require_answers(question)
     question_ids, number = number_ids(question)
     outcome_of_option = order_options(number, option, correct_option, len(question_ids))
     n_stages = N_OPTIONS - 1
