@@ -46,8 +46,6 @@ _LONGEST_HEADER = 1 << 16
 # Rows that are read at once: few enough to leave no large holes in the memory.
 _CHUNK = 1 << 16
 _BLOCK = 1 << 22
-# A file of more bytes is read by pyarrow, if it is there.
-LARGE = 1 << 20
 # With these, read row by row: pyarrow takes 0x10 for a number, and readers differ on quotes.
 _MARKS = (b'"', b"\0", b"x", b"X")
 # Stands at the end of a file that is read row by row; no UTF-8 text holds half a surrogate pair.
@@ -258,8 +256,6 @@ def _read_quickly(
     # Numbers of which some may be missing come as floats at first.
     types = {k: FLOAT64 if column.has_gaps else column.dtype for k, column in wanted.items()}
     with source.open() as file:
-        read = _by_pyarrow if file.seek(0, os.SEEK_END) > LARGE else _by_pandas
-        file.seek(0)
         if not source.column_names and b"\r" in file.readline().rstrip(b"\r\n"):
             raise ValueError("other line ends")
         while block := file.read(_BLOCK):
@@ -267,7 +263,7 @@ def _read_quickly(
             # Both readers drop a byte order mark.
             if block.startswith(codecs.BOM_UTF8) or any(mark in block for mark in _MARKS):
                 raise ValueError("a byte order mark, or what readers differ on")
-            cells = read(block, len(header), types)
+            cells = _by_pyarrow(block, len(header), types)
             yield {place: _check(cells[str(place)], wanted[place]) for place in wanted}
 
 
