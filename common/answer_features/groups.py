@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from common import item_response
 from common.answer_features.known import Columns, Known, shrunk_mean
-from common.answer_features.nearest import nearest_answers
+from common.answer_features.nearest import visit_nearest
 from common.answer_features.pairs import MINUTES, SUBJECT_LEVELS, Pairs
 from common.arrays import Array, FloatArray, IntArray
-from common.item_response.blocks import N_THREADS, ItemResponseModel, in_threads, sort_answers
+from common.item_response.blocks import ItemResponseModel
 from common.item_response.options import N_OPTIONS
 from common.item_response.prediction import explain
 
@@ -310,38 +310,32 @@ def _look_near(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     for power, _ in _DECAYS:
         found[f"near_{power}"], found[f"nearness_{power}"] = np.zeros((2, len(asked)), np.float32)
         found[f"habit_{power}"] = np.zeros((len(asked), n_places), np.float32)
-    answers, similar = (known.student, known.question), (pairs.neighbours, pairs.similarity)
-    in_order = sort_answers(known.student, [], pairs.n_students)[:2]
     option_numbers = np.arange(1, n_places + 1)
 
-    def look(own: IntArray) -> None:
-        asked_here = student[own], question[own]
-        blocks = nearest_answers(answers, in_order, asked_here, *similar, _N_NEAREST)
-        for place, nearest, similarity in blocks:
-            rows = own[place]
-            residual = np.where(nearest >= 0, known.residual[nearest], 0)
+    def look(rows: IntArray, nearest: IntArray, similarity: FloatArray) -> None:
+        residual = np.where(nearest >= 0, known.residual[nearest], 0)
+        if n_places:
+            excess = known.option[nearest][:, :, None] == option_numbers
+            excess = excess - known.option_share[known.question[nearest]]
+            excess = np.where((nearest >= 0)[:, :, None], excess, 0)
+            places = np.argsort(known.outcome_of_option[question[rows]], axis=1)
+        for power, shrinkage in _DECAYS:
+            weight = similarity**power
+            total = weight.sum(axis=1)
+            found[f"near_{power}"][rows] = (weight * residual).sum(axis=1) / (total + shrinkage)
+            found[f"nearness_{power}"][rows] = total
             if n_places:
-                excess = known.option[nearest][:, :, None] == option_numbers
-                excess = excess - known.option_share[known.question[nearest]]
-                excess = np.where((nearest >= 0)[:, :, None], excess, 0)
-                places = np.argsort(known.outcome_of_option[question[rows]], axis=1)
-            for power, shrinkage in _DECAYS:
-                weight = similarity**power
-                total = weight.sum(axis=1)
-                found[f"near_{power}"][rows] = (weight * residual).sum(axis=1) / (total + shrinkage)
-                found[f"nearness_{power}"][rows] = total
-                if n_places:
-                    preferred = (weight[:, None] @ excess)[:, 0] / (total + shrinkage)[:, None]
-                    found[f"habit_{power}"][rows] = np.take_along_axis(preferred, places, 1)
-            if n_places:
-                shown = nearest[:, :_N_OPTIONS_SHOWN]
-                option = known.option[shown] - 1
-                outcome = np.take_along_axis(known.outcome_of_option[question[rows]], option, 1)
-                told = np.where(shown >= 0, outcome, np.nan)
-                found["near_option"][rows, : shown.shape[1]] = told
+                preferred = (weight[:, None] @ excess)[:, 0] / (total + shrinkage)[:, None]
+                found[f"habit_{power}"][rows] = np.take_along_axis(preferred, places, 1)
+        if n_places:
+            shown = nearest[:, :_N_OPTIONS_SHOWN]
+            option = known.option[shown] - 1
+            outcome = np.take_along_axis(known.outcome_of_option[question[rows]], option, 1)
+            found["near_option"][rows, : shown.shape[1]] = np.where(shown >= 0, outcome, np.nan)
 
-    by_student = np.argsort(student, kind="stable")
-    list(in_threads(look, np.array_split(by_student, N_THREADS)))
+    answers, asked_here = (known.student, known.question), (student, question)
+    similar = pairs.neighbours, pairs.similarity
+    visit_nearest(answers, asked_here, pairs.n_students, *similar, _N_NEAREST, look)
     return found
 
 
