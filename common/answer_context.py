@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from common import io, layout, metadata, schema
-from common.answers import number_ids
+from common.answers import number_ids, small_keys
 from common.arrays import IntArray
 from common.item_response.similarity import cluster_questions
 
@@ -63,9 +63,7 @@ def contexts_of_pairs(
     if circumstances is not None:
         quiz, group = (circumstances[name].to_numpy() for name in ("QuizId", "GroupId"))
         if (quiz[n_answers:] >= 0).mean() >= _MIN_SHARE_KNOWN:
-            quizzes, number = number_ids(quiz + 1)
-            _, group = number_ids(group + 1)
-            _, number = number_ids(group * np.int64(len(quizzes)) + number)
+            _, number = number_ids(small_keys(group + 1, quiz + 1))
             # Every answer whose quiz is not known has one of its own.
             unknown = np.flatnonzero(quiz < 0)
             number[unknown] = number.max() + 1 + np.arange(len(unknown))

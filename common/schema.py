@@ -54,11 +54,8 @@ class Column:
     @property
     def missing(self) -> Any:
         """What stands for a value that is not there: -1, NaN, NaT or an empty text."""
-        if self.dtype == TEXT:
-            return ""
-        if self.dtype == DATE:
-            return np.datetime64("NaT")
-        return UNREADABLE if self.dtype in (INT8, INT32) else np.nan
+        gaps = {INT8: UNREADABLE, INT32: UNREADABLE, TEXT: "", DATE: np.datetime64("NaT")}
+        return gaps.get(self.dtype, np.nan)
 
     def parse(self, cell: str) -> Any:
         """Return the value that the text of a cell stands for; None if it is not valid."""

@@ -4,7 +4,7 @@ They return columns by name, one value for each row asked for, NaN where there i
 to be predicted all is known but the outcomes, also order and confidence.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from common import item_response
 from common.answer_features.known import Columns, Known, shrunk_mean
@@ -42,8 +42,7 @@ def model(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     fitted = fit_model(pairs, known)
     student, question = (pairs.numbers[name][asked] for name in ("student", "question"))
     own = student, question, pairs.context[asked]
-    parts = explain(fitted, *own)
-    columns = {f"model_{name}": part for name, part in parts.items()}
+    columns = {f"model_{name}": part for name, part in explain(fitted, *own).items()}
     return {"model": _logit(item_response.predict(fitted, *own))} | columns
 
 
@@ -266,31 +265,30 @@ def rates_of(
     columns: Columns = {}
     for key in keys:
         name = "_".join(key)
-        (found,) = _means_in(key, pairs, known, asked, [known.residual])
+        found = _mean_in(key, pairs, known, asked, known.residual)
         columns[f"{name}_rate"], columns[f"{name}_count"] = found
     return columns
 
 
 def _habits_in(key: tuple[str, ...], pairs: Pairs, known: Known, asked: IntArray) -> FloatArray:
     """Return how much each place is preferred in what the key names, shape (asked, options)."""
-    excess = (
-        (known.option == place + 1) - known.option_share[known.question, place]
-        for place in range(N_OPTIONS)
-    )
-    return np.column_stack([mean for mean, _ in _means_in(key, pairs, known, asked, excess)])
+    preferred = []
+    for place in range(N_OPTIONS):
+        excess = (known.option == place + 1) - known.option_share[known.question, place]
+        preferred.append(_mean_in(key, pairs, known, asked, excess)[0])
+    return np.column_stack(preferred)
 
 
-def _means_in(
-    key: tuple[str, ...], pairs: Pairs, known: Known, asked: IntArray, values: Iterable[FloatArray]
-) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Yield means of known answers in what the key names, shrunk towards 0; and how many."""
+def _mean_in(
+    key: tuple[str, ...], pairs: Pairs, known: Known, asked: IntArray, value: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return means of known answers in what the key names, shrunk towards 0; and how many."""
     number = pairs.number(*key)
     n_groups, group, own = int(number.max(initial=-1)) + 1, number[known.rows], number[asked]
     # Unless it is kept, it is large.
     del number
-    for value in values:
-        mean, count = shrunk_mean(group, value, n_groups)
-        yield _look_up(mean, own), _look_up(count, own)
+    mean, count = shrunk_mean(group, value, n_groups)
+    return _look_up(mean, own), _look_up(count, own)
 
 
 def _near(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
