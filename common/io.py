@@ -1,4 +1,4 @@
-"""Reading and writing: CSV files as pandas DataFrames, typed and checked; JSON; atomic files.
+"""Reading and writing: CSV files as pandas DataFrames, typed and checked; atomic files.
 
 A file that `pandas.read_csv` refuses, or with a value out of range, is read again row by row, to
 say where (the header is row 1), or to read what is valid but unusually written.
@@ -11,7 +11,6 @@ import csv
 import difflib
 import glob
 import io
-import json
 import os
 import re
 import shutil
@@ -401,14 +400,6 @@ def _require_text(source: Source, header: Sequence[str], number: int, row: Seque
         place = next(place for place, cell in enumerate(row) if _NO_TEXT.search(cell))
         column = f"column {quote(header[place])}: " if place < len(header) else ""
         raise InputError(f"{source.name}: {column}row {number} is not UTF-8 text")
-
-
-def parse_json(text: str) -> Any:
-    """Read JSON from a text of unknown origin; `ValueError` also if it nests too deeply."""
-    try:
-        return json.loads(text)
-    except RecursionError:
-        raise ValueError("nests too deeply") from None
 
 
 @contextmanager

@@ -275,8 +275,8 @@ def _read_records(folder: Path, bundle: str) -> Records:
     known = {}
     for line in lines:
         # A run that was stopped may have left a line cut off.
-        with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):
-            record = io.parse_json(line.decode())
+        with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            record = json.loads(line.decode())
             is_scored = record["bundle"] == bundle and not record["fault"]
             are_numbers = all(isinstance(score, float) for score in record["scores"].values())
             if is_scored and are_numbers and (folder / record["details"]).exists():

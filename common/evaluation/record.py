@@ -1,5 +1,6 @@
 """The record of all scores, a line of JSON for each, of which `tools.scoreboard` makes a page."""
 
+import json
 import re
 import shlex
 import subprocess
@@ -11,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, get_args
 
-from common import cli, io, layout, made, run_log
+from common import cli, layout, made, run_log
 from common.evaluation import outcomes
 from common.evaluation.outcomes import Outcomes
 from common.made import Made, show_path
@@ -181,10 +182,10 @@ def read_results(path: Path) -> list[Result]:
     # Only line ends: a name may hold other characters at which `splitlines` would cut.
     for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):
         try:
-            found = io.parse_json(line)
+            found = json.loads(line)
             result = Result(**(found if "options" in found else _of_former_version(found)))
             _require_valid(result)
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             unreadable += bool(line.strip())
         else:
             results.append(result)
