@@ -108,9 +108,8 @@ def distractors(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
 
 def context(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     """Means of residuals on the most similar questions, by powers of similarity; how similar."""
-    near = _near(pairs, known, asked)
     names = [f"{kind}_{power}" for power, _ in _DECAYS for kind in ("near", "nearness")]
-    return {name: near[name] for name in names}
+    return {name: known.near[name] for name in names}
 
 
 def habits(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
@@ -122,10 +121,9 @@ def habits(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     columns = _numbered("place", np.argsort(known.outcome_of_option, axis=1)[question])
     habit = _habits_in(("student",), pairs, known, asked)
     columns |= _by_outcome("habit", habit, known, question)
-    near = _near(pairs, known, asked)
     for power, _ in _DECAYS:
-        columns |= _numbered(f"habit_{power}", near[f"habit_{power}"])
-    return columns | _numbered("near_option", near["near_option"])
+        columns |= _numbered(f"habit_{power}", known.near[f"habit_{power}"])
+    return columns | _numbered("near_option", known.near["near_option"])
 
 
 # ---- From the metadata of questions and students ---------------------------------------------
@@ -291,15 +289,8 @@ def _mean_in(
     return _look_up(mean, own), _look_up(count, own)
 
 
-def _near(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
+def look_near(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     """Return what `context` and `habits` tell of the known answers near to each row asked for."""
-    with known.looking:
-        if known.near is None or known.near[0] is not asked:
-            known.near = asked, _look_near(pairs, known, asked)
-        return known.near[1]
-
-
-def _look_near(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     student, question = (pairs.numbers[name][asked] for name in ("student", "question"))
     n_places = N_OPTIONS if len(known.option) else 0
     found: Columns = {
