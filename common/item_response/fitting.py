@@ -141,7 +141,7 @@ def fit(
         if levels:
             # The first answer of a leaf tells whose it is.
             row = order[levels[-1].start[:-1]]
-            leaves = find_effects(start, place[of_student[row]], context[row], with_shared=False)
+            leaves, _ = find_effects(start, place[of_student[row]], context[row])
             label = _find_or_last(start.context_ids[-1], context_ids[-1])
             shared = shared._replace(mean=shared.mean[label], variance=shared.variance[label])
     guess = np.where(np.arange(n_stages * n_questions) < n_questions, guessing, 0)
