@@ -59,13 +59,13 @@ def read_answers(
     if options or (options is None and any(column.name in header for column in option_columns)):
         columns += option_columns
     if masks:
-        names = [name for name in header if schema.is_target_name(name)]
-        if not names:
+        targets = [column for column in map(schema.is_target, header) if column]
+        if not targets:
             raise InputError(
                 f"{source.name}: column '{schema.IS_TARGET}' is missing (or several, numbered: "
                 f"'{schema.IS_TARGET}_0' and so on), found: {printable(', '.join(header), 300)}"
             )
-        columns += [schema.is_target(name) for name in names]
+        columns += targets
     answers = io.read_table(source, columns)
     require_distinct_pairs(source, answers)
     if "AnswerValue" in answers:

@@ -65,20 +65,17 @@ class Column:
         if not text:
             return self.missing if self.may_be_empty else None
         if self.dtype == DATE:
-            return _parse_date(text)
+            is_date = _DATE.fullmatch(text)
+            try:
+                # Without the fraction of a second, which not all of Python's versions read.
+                return np.datetime64(datetime.fromisoformat(text[:19])) if is_date else None
+            except ValueError:
+                return None
         if self.is_boolean:
             text = {"true": "1", "false": "0"}.get(text.lower(), text)
         number = float(text) if _NUMBER.fullmatch(text) else np.nan
         is_valid = self.low <= number <= self.high and (not self.whole or number.is_integer())
         return number if is_valid else None
-
-
-def _parse_date(text: str) -> np.datetime64 | None:
-    try:
-        # Without the fraction of a second, which not all of Python's versions read.
-        return np.datetime64(datetime.fromisoformat(text[:19])) if _DATE.fullmatch(text) else None
-    except ValueError:
-        return None
 
 
 # Question ids index arrays directly, so they are bounded; the largest official one is 27,612.
@@ -109,14 +106,11 @@ def expert_judgement(name: str) -> Column:
 IS_TARGET = "IsTarget"
 
 
-def is_target(name: str = IS_TARGET) -> Column:
-    """Column that marks the answers to be predicted, ``IsTarget`` or ``IsTarget_0`` and so on."""
-    return Column(name, INT8, 0, 1)
-
-
-def is_target_name(name: str) -> bool:
-    """Return whether a column has the name of a mask: IsTarget, or IsTarget_0 and so on."""
-    return re.fullmatch(IS_TARGET + r"(_\d+)?", name) is not None
+def is_target(name: str = IS_TARGET) -> Column | None:
+    """Column of a mask, which marks the answers to be predicted, ``IsTarget`` or ``IsTarget_0`` and
+    so on; None if it has another name.
+    """
+    return Column(name, INT8, 0, 1) if re.fullmatch(IS_TARGET + r"(_\d+)?", name) else None
 
 
 SUBJECT_LIST = Column("SubjectId", TEXT)
