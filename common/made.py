@@ -308,9 +308,8 @@ def simulated_files(data_dir: Path, only: Path | None = None) -> list[Path]:
     # While the simulation replaces its files, some are still the former ones.
     named = [file for kind in ("files", "replaced") for file in marker.get(kind, {}).items()]
     known = [(data_dir / name, content) for name, content in named]
-    return sorted(
-        {path for path, content in known if only in (None, path) and matches(path, content)}
-    )
+    found = {path for path, content in known if only in (None, path) and matches(path, content)}
+    return sorted(found)
 
 
 def is_simulated(*paths: Path) -> bool:

@@ -127,3 +127,5 @@ CONFIDENCE = Column("Confidence", FLOAT32, 0, 100, may_be_empty=True, whole=Fals
 GROUP_ID = Column("GroupId", high=_ID_MAX, may_be_empty=True)
 QUIZ_ID = Column("QuizId", high=_ID_MAX, may_be_empty=True)
 SCHEME_ID = Column("SchemeOfWorkId", high=_ID_MAX, may_be_empty=True)
+STUDENT_COLUMNS = (GENDER, DATE_OF_BIRTH, PREMIUM_PUPIL)
+CIRCUMSTANCES = (DATE_ANSWERED, CONFIDENCE, GROUP_ID, QUIZ_ID, SCHEME_ID)

@@ -49,28 +49,20 @@ def model(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
 def fit_model(pairs: Pairs, known: Known) -> ItemResponseModel:
     """Fit what `model` predicts with, or return it where that is done."""
     if known.model is None:
+        answers = known.student, known.question, known.is_correct
+        own = pairs.context[known.rows]
+        n_steps = None if known.start is None else _STEPS_FROM_START
         known.model = item_response.fit(
-            known.student,
-            known.question,
-            known.is_correct,
-            guessing=_GUESSING,
-            n_steps=None if known.start is None else _STEPS_FROM_START,
-            context=pairs.context[known.rows],
-            start=known.start,
+            *answers, guessing=_GUESSING, n_steps=n_steps, context=own, start=known.start
         )
     return known.model
 
 
 def options(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     """Log probability of each outcome, the right option's first; takes far longer than `model`."""
-    fitted = item_response.fit_options(
-        known.student,
-        known.question,
-        known.option,
-        known.correct_option,
-        guessing=_GUESSING,
-        context=pairs.context[known.rows],
-    )
+    answers = known.student, known.question, known.option, known.correct_option
+    own = pairs.context[known.rows]
+    fitted = item_response.fit_options(*answers, guessing=_GUESSING, context=own)
     student, question = (pairs.numbers[name][asked] for name in ("student", "question"))
     p = item_response.predict_options(fitted, student, question, pairs.context[asked])
     return _by_outcome("model", np.log(np.maximum(p, _MIN_PROBABILITY)), known, question)
@@ -95,13 +87,8 @@ def distractors(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     is_wrong = np.flatnonzero(outcome > 0)
     columns["distractor"] = np.zeros(len(asked))
     if len(is_wrong):
-        fitted = item_response.fit(
-            known.student[is_wrong],
-            known.question[is_wrong],
-            outcome[is_wrong] == 1,
-            n_dimensions=1,
-            n_steps=_STEPS_OF_DISTRACTORS,
-        )
+        wrong = known.student[is_wrong], known.question[is_wrong], outcome[is_wrong] == 1
+        fitted = item_response.fit(*wrong, n_dimensions=1, n_steps=_STEPS_OF_DISTRACTORS)
         columns["distractor"] = _logit(item_response.predict(fitted, student, question))
     return columns
 

@@ -208,12 +208,9 @@ def standardise(state: ItemResponseModel) -> ItemResponseModel:
     for own in state.effects:
         # In place, for they may be the largest arrays.
         own[:, 2:] = own[:, 2:] @ inverse.T.astype(np.float32)
-    return replace(
-        state,
-        students=state.students.transform(inverse, -inverse @ centre),
-        items=state.items.transform(matrix),
-        prior=state.prior.transform(matrix),
-    )
+    students = state.students.transform(inverse, -inverse @ centre)
+    items, prior = state.items.transform(matrix), state.prior.transform(matrix)
+    return replace(state, students=students, items=items, prior=prior)
 
 
 def pass_over_answers(

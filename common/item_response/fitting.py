@@ -98,9 +98,8 @@ def fit(
     if context is None:
         context = np.zeros((len(student), 0), np.int32)
     outcome = n_stages - np.asarray(is_correct)
-    (student_ids, of_student), (question_ids, of_question) = blocks.in_threads(
-        number_ids, [student, question]
-    )
+    both = blocks.in_threads(number_ids, [student, question])
+    (student_ids, of_student), (question_ids, of_question) = both
     n_students, n_questions = len(student_ids), len(question_ids) + 1
     rng = np.random.default_rng(seed)
     in_order = rng.permutation(n_students)
@@ -230,13 +229,8 @@ def _find_start(
     n_first = np.searchsorted(np.cumsum(n_answers[order]), _MAX_START_ANSWERS) + 1
     is_first[order[:n_first]] = True
     rows = np.repeat(is_first, n_answers)
-    first = Observations(
-        np.append(0, np.cumsum(n_answers[is_first])),
-        observations.item[rows],
-        observations.is_right[rows],
-        observations.is_used[rows],
-        n_items,
-    )
+    columns = observations.item[rows], observations.is_right[rows], observations.is_used[rows]
+    first = Observations(np.append(0, np.cumsum(n_answers[is_first])), *columns, n_items)
     stage = np.repeat(np.arange(n_stages), n_items // n_stages)
     prior = Gaussians(np.zeros((n_stages, 2)), np.tile(np.diag([0.3, 1.0]), (n_stages, 1, 1)))
     # Whether an answer is right depends on the ability; which distractor is chosen, rather not.
