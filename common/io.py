@@ -205,13 +205,11 @@ def read_table(
     header = read_header(source)
     require_columns(source, header, columns, report)
     known = {column.name: column for column in columns}
-    wanted = {
-        place: known.get(name, Column(name, TEXT, may_be_empty=True))
-        for place, name in enumerate(header)
-        if keep_others or name in known
-    }
+    as_text = {name: Column(name, TEXT, may_be_empty=True) for name in header}
+    read_as = as_text | known if keep_others else known
+    wanted = {place: read_as[name] for place, name in enumerate(header) if name in read_as}
     # Where all columns are missing, the file is looked through nevertheless.
-    wanted = wanted or {0: Column(header[0], TEXT, may_be_empty=True)}
+    wanted = wanted or {0: as_text[header[0]]}
     found: dict[int, pd.Series] = {}
     with suppress(ValueError, OverflowError, Warning), warnings.catch_warnings():
         warnings.simplefilter("error")

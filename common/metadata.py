@@ -112,9 +112,8 @@ def read_question_subjects(
         place = find_rows(tree["SubjectId"].to_numpy(), subject.to_numpy())
         for unknown in np.flatnonzero(place < 0)[:1]:
             row, number = int(subject.index[unknown]), subject.iloc[unknown]
-            raise _refuse(
-                path, "SubjectId", row, number, "which is not in the tree of subjects", "holds"
-            )
+            told = "which is not in the tree of subjects"
+            raise _refuse(path, "SubjectId", row, number, told, "holds")
         subject[:] = place
     asked = pd.DataFrame({"row": np.arange(len(rows)), "listed": rows})
     listed = subject.rename_axis("listed").reset_index()

@@ -77,10 +77,8 @@ def unpack(path: Path, folder: Path, max_size: int) -> None:
         size = sum(member.file_size for member in members)
         if size > max_size:
             raise InputError(f"{path}: unpacks to {size:,} bytes, expected at most {max_size:,}")
-        if len(members) > _MAX_MEMBERS:
-            raise InputError(
-                f"{path}: holds {len(members):,} files, expected at most {_MAX_MEMBERS:,}"
-            )
+        if (n := len(members)) > _MAX_MEMBERS:
+            raise InputError(f"{path}: holds {n:,} files, expected at most {_MAX_MEMBERS:,}")
         for member in members:
             # As the zip states it: Python has made some names harmless already.
             name = member.orig_filename.replace("\\", "/")

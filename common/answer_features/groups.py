@@ -280,9 +280,8 @@ def look_near(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     """Return what `context` and `habits` tell of the known answers near to each row asked for."""
     student, question = (pairs.numbers[name][asked] for name in ("student", "question"))
     n_places = N_OPTIONS if len(known.option) else 0
-    found: Columns = {
-        "near_option": np.full((len(asked), bool(n_places) * _N_OPTIONS_SHOWN), np.nan, np.float32)
-    }
+    shape = len(asked), _N_OPTIONS_SHOWN if n_places else 0
+    found: Columns = {"near_option": np.full(shape, np.nan, np.float32)}
     for power, _ in _DECAYS:
         found[f"near_{power}"], found[f"nearness_{power}"] = np.zeros((2, len(asked)), np.float32)
         found[f"habit_{power}"] = np.zeros((len(asked), n_places), np.float32)

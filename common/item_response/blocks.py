@@ -181,9 +181,8 @@ def run_step(observations: Observations, state: ItemResponseModel) -> ItemRespon
     n_stages = len(state.prior.mean)
     stage = np.repeat(np.arange(n_stages), len(sums) // n_stages)
     parts = np.array_split(np.arange(len(stage)), _N_ITEM_PARTS)
-    items = model.join(
-        in_threads(lambda own: model.update_items(sums[own], state.prior, stage[own]), parts)
-    )
+    new = in_threads(lambda own: model.update_items(sums[own], state.prior, stage[own]), parts)
+    items = model.join(new)
     # The last column is Σ w.
     prior = model.estimate_prior(items, stage, sums[:, -1] > 0, state.prior)
     items = Gaussians(items.mean.astype(np.float32), items.covariance.astype(np.float32))
@@ -237,9 +236,8 @@ def pass_over_answers(
         kappa, weight = values = np.empty((2, len(part.item)), np.float32)
         pairs = old, of_items, number_rows(part.start), part.item
         for block, m, v in _logit_blocks(*pairs, at_leaves, leaf):
-            slope, curvature = model.expected_slope_and_curvature(
-                m, v, part.is_right[block], state.guessing[part.item[block]]
-            )
+            right, guessing = part.is_right[block], state.guessing[part.item[block]]
+            slope, curvature = model.expected_slope_and_curvature(m, v, right, guessing)
             kappa[block], weight[block] = slope + curvature * m, curvature
         values *= part.is_used
         if part.levels:

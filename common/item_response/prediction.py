@@ -114,10 +114,8 @@ def find_effects(
     """
     n_stages = len(model.prior.mean)
     found = np.zeros((len(student), 2 + model.students.mean.shape[1]), np.float32)
-    labels = [
-        find_ids(ids, context[:, depth]) * np.int32(n_stages) + np.int32(stage)
-        for depth, ids in enumerate(model.context_ids)
-    ]
+    places = [find_ids(ids, context[:, depth]) for depth, ids in enumerate(model.context_ids)]
+    labels = [place * np.int32(n_stages) + np.int32(stage) for place in places]
     nodes = blocks.find_nodes(model.levels, student, labels)
     for node, own, prior in zip(nodes, model.effects, model.variance, strict=True):
         is_there = node >= 0
