@@ -169,11 +169,7 @@ def add_number(
 
 
 def add_names(
-    p: argparse.ArgumentParser,
-    flag: str,
-    what: str,
-    names: Collection[str],
-    default: Sequence[str] | str,
+    p: argparse.ArgumentParser, flag: str, what: str, names: Collection[str], default: Sequence[str]
 ) -> None:
     """Add a flag that takes some of the names; a default that depends on files is told in words."""
     shown, chosen = (default, None) if isinstance(default, str) else (" ".join(default), default)
