@@ -251,7 +251,9 @@ def _read_quickly(
 ) -> Iterator[_Part]:
     """Yield the wanted columns by their places, in parts; raise an error if anything is unusual."""
     # Numbers of which some may be missing come as floats at first.
-    types = {k: FLOAT64 if column.has_gaps else column.dtype for k, column in wanted.items()}
+    types = {place: column.dtype for place, column in wanted.items()}
+    numbers = {place for place, dtype in types.items() if dtype not in (TEXT, DATE)}
+    types |= {place: FLOAT64 for place in numbers if wanted[place].may_be_empty}
     with source.open() as file:
         if not source.column_names and b"\r" in file.readline().rstrip(b"\r\n"):
             raise ValueError("other line ends")
@@ -323,7 +325,7 @@ def _check(cells: pd.Series, column: Column) -> pd.Series | Array:
     values = cells.to_numpy()
     if column.dtype != DATE:
         require_valid(column.name, column, values)
-    return np.where(np.isnan(values), column.missing, values) if column.has_gaps else values
+    return np.where(np.isnan(values), column.missing, values) if column.may_be_empty else values
 
 
 def require_valid(

@@ -116,12 +116,11 @@ def submission_path(task: int, phase: str) -> Path:
 def where_to_get(path: Path) -> str:
     """Say which command makes or fetches a missing file, as the end of an error message."""
     if path.is_relative_to(RELATED_DIR):
-        challenge = f"related_challenges/{path.relative_to(RELATED_DIR).parts[0]}"
+        place = f"related_challenges/{path.relative_to(RELATED_DIR).parts[0]}"
         made_by = {
-            TRAIN_DIR.name: f"`python {challenge}/generate_sample.py` simulates the challenge's "
-            "files",
-            TEST_INPUT_DIR.name: f"`python {challenge}/local_data_split.py` makes it",
-            TEST_OUTPUT_DIR.name: f"every sample model in {challenge} makes one",
+            TRAIN_DIR.name: f"`python {place}/generate_sample.py` simulates the challenge's files",
+            TEST_INPUT_DIR.name: f"`python {place}/local_data_split.py` makes it",
+            TEST_OUTPUT_DIR.name: f"every sample model in {place} makes one",
         }
         return made_by.get(path.parent.name, "")
     stamp = STAMP_OF_FILE.get(path.name, "")

@@ -37,11 +37,6 @@ class Column:
     is_boolean: bool = False
 
     @property
-    def has_gaps(self) -> bool:
-        """Whether it holds numbers of which some may be missing."""
-        return self.may_be_empty and self.dtype not in (TEXT, DATE)
-
-    @property
     def expected(self) -> str:
         """The valid values in words, for messages."""
         if self.dtype == TEXT:

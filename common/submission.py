@@ -94,9 +94,7 @@ def rank_by_quality(question: IntArray, quality: Array) -> IntArray:
         )
     # lexsort puts NaN after every number.
     order = np.lexsort((question, -np.asarray(quality, np.float64)))
-    ranking = np.empty(len(order), np.int64)
-    ranking[order] = np.arange(1, len(order) + 1)
-    return ranking
+    return np.argsort(order) + 1
 
 
 def write_ranking(question: IntArray, quality: Array, path: Path) -> None:
