@@ -51,9 +51,8 @@ def find_contexts(
         circumstances = metadata.read_circumstances(path, answer_id, columns=columns)
     student = np.concatenate([answers["UserId"], template["UserId"]])
     question = np.concatenate([answers["QuestionId"], template["QuestionId"]])
-    n = len(answers)
-    context = contexts_of_pairs(student, question, n, circumstances)
-    return context[:n], context[n:]
+    both = contexts_of_pairs(student, question, len(answers), circumstances)
+    return both[: len(answers)], both[len(answers) :]
 
 
 def contexts_of_pairs(

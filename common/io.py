@@ -121,8 +121,7 @@ def require_folder(folder: Path) -> None:
         raise InputError(f"{above}: is no folder, expected one to write to")
     try:
         # On Linux this file has no name, and nothing shows that it was there.
-        with tempfile.TemporaryFile(dir=above):
-            pass
+        tempfile.TemporaryFile(dir=above).close()
     except OSError as error:
         raise InputError(
             f"{above}: cannot be written to ({error.strerror}), expected a folder to write to"
@@ -429,12 +428,11 @@ def partial_beside(path: Path) -> Path:
     """Return where to write what is to replace a path; remove what killed runs have left there."""
     for leftover in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
         owner = leftover.name.split(".")[-2]
-        if not owner.isdecimal() or is_running(int(owner)):
-            continue
-        if leftover.is_dir():
-            shutil.rmtree(leftover, ignore_errors=True)
-        else:
-            leftover.unlink(missing_ok=True)
+        if owner.isdecimal() and not is_running(int(owner)):
+            if leftover.is_dir():
+                shutil.rmtree(leftover, ignore_errors=True)
+            else:
+                leftover.unlink(missing_ok=True)
     return path.with_name(f".{path.name}.{os.getpid()}.partial")
 
 

@@ -128,8 +128,6 @@ def table(pairs: Pairs, known: Known, asked: IntArray, groups: Sequence[str]) ->
     # What takes most memory comes while there are few columns: the model, then the last groups.
     in_order = [*groups[:1], *reversed(groups[1:])]
     found = dict(zip(in_order, in_threads(tell, in_order), strict=True))
-    columns: Columns = {}
-    for name in groups:
-        columns |= found[name]
+    columns = {key: column for name in groups for key, column in found[name].items()}
     # Put together only where it is used, a block of rows at a time: it may be the largest array.
     return pd.DataFrame(columns, copy=False)

@@ -133,15 +133,16 @@ def fit(
         leaves[:, 1] = len(levels) * START_VARIANCE
     else:
         # Their places there; who or what is not known there comes last.
-        place = find_ids(start.student_ids, student_ids)
+        place, known = find_ids(start.student_ids, student_ids), start.question_ids
         students = start.students.take(place)
-        items = start.items.take(_find_or_last(start.question_ids, question_ids))
+        items = start.items.take(np.append(find_ids(known, question_ids), len(known)))
         prior, variance, shared = start.prior, start.variance, start.shared
         if levels:
             # The first answer of a leaf tells whose it is.
             row = order[levels[-1].start[:-1]]
             leaves, _ = find_effects(start, place[of_student[row]], context[row])
-            label = _find_or_last(start.context_ids[-1], context_ids[-1])
+            known = start.context_ids[-1]
+            label = np.append(find_ids(known, context_ids[-1]), len(known))
             shared = shared._replace(mean=shared.mean[label], variance=shared.variance[label])
     guess = np.where(np.arange(n_stages * n_questions) < n_questions, guessing, 0)
     state = ItemResponseModel(
@@ -200,11 +201,6 @@ def fit(
             print(f"interrupted: going on with the model after step {n_done}", file=sys.stderr)
     nobody = model.standard_normal(1, n_dimensions)
     return replace(state, students=model.join([state.students, nobody]))
-
-
-def _find_or_last(ids: IntArray, wanted: IntArray) -> IntArray:
-    """Return places of ids, and at the end that of an unknown one."""
-    return np.append(find_ids(ids, wanted), len(ids))
 
 
 def _score(probability: FloatArray, outcome: IntArray) -> tuple[float, float]:
