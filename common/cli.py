@@ -42,8 +42,7 @@ def run(main: Callable[[], None]) -> NoReturn:
         sys.exit(130)
     if fault is not None:
         print_fault(fault)
-        sys.exit(2)
-    sys.exit(0)
+    sys.exit(0 if fault is None else 2)
 
 
 class _Shown:

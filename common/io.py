@@ -222,8 +222,7 @@ def read_table(
     for column in columns:
         if column.name not in data:
             data[column.name] = _join([{0: [column.missing] * n_rows}], {0: column})[0]
-    names = data if keep_others else known
-    return pd.DataFrame({name: data[name] for name in names}, copy=False)
+    return pd.DataFrame({name: data[name] for name in read_as}, copy=False)
 
 
 def _join(parts: Iterable[_Part], wanted: Mapping[int, Column]) -> dict[int, pd.Series]:

@@ -285,12 +285,11 @@ def look_near(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     for power, _ in _DECAYS:
         found[f"near_{power}"], found[f"nearness_{power}"] = np.zeros((2, len(asked)), np.float32)
         found[f"habit_{power}"] = np.zeros((len(asked), n_places), np.float32)
-    option_numbers = np.arange(1, n_places + 1)
 
     def look(rows: IntArray, nearest: IntArray, similarity: FloatArray) -> None:
         residual = np.where(nearest >= 0, known.residual[nearest], 0)
         if n_places:
-            excess = known.option[nearest][:, :, None] == option_numbers
+            excess = known.option[nearest][:, :, None] == np.arange(1, n_places + 1)
             excess = excess - known.option_share[known.question[nearest]]
             excess = np.where((nearest >= 0)[:, :, None], excess, 0)
             places = np.argsort(known.outcome_of_option[question[rows]], axis=1)

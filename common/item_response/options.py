@@ -121,9 +121,8 @@ def predict_options(
         outcome = model.outcome_of_option.take(number[block], axis=0, mode="clip")
         result[block] = np.take_along_axis(result[block], outcome, axis=1)
     result[number == len(model.outcome_of_option)] = model.option_shares
-    if model.habits is None:
+    if model.habits is None or context is None:
         return result
-    assert context is not None
     return with_habits(model.habits, student, _context_of_habits(context), result)
 
 

@@ -58,8 +58,7 @@ def predict_stages(
         students = model.students.take(slice(first, own.max(initial=0) + 1))
         for stage in range(n_stages):
             of_stage, effects = slice(stage * n_items, (stage + 1) * n_items), None
-            if model.levels:
-                assert context is not None
+            if model.levels and context is not None:
                 effects, shared = find_effects(model, own, context[pairs], stage)
                 effects[:, :2] += shared
             items, guessing = model.items.take(of_stage), model.guessing[of_stage]
