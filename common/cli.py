@@ -260,7 +260,7 @@ def sample_model_parser(
     add_folder(p, "--output_dir", "submissions")
     help_ = f"default {layout.submission_name(task)}; the zip is written beside it"
     p.add_argument("--output_file", metavar="FILE", help=help_)
-    written = f"data/test_output and {layout.local_submission_name(task)}"
+    written = f"data/test_output and {layout.submission_name(task, local=True)}"
     if task == 3:
         halves = f"{layout.TRAIN_TASK_3} (second: {layout.VALID_TASK_3})"
         help_ = (
@@ -295,7 +295,7 @@ def sample_model_paths(options: argparse.Namespace, task: int) -> _SampleModelPa
     output_dir, output = layout.SUBMISSION_DIR, layout.submission_name(task)
     if options.local:
         input_dir = layout.TEST_INPUT_DIR
-        output_dir, output = layout.TEST_OUTPUT_DIR, layout.local_submission_name(task)
+        output_dir, output = layout.TEST_OUTPUT_DIR, layout.submission_name(task, local=True)
         if task != 3:
             template_dir, template = layout.TEST_INPUT_DIR, layout.LOCAL_TEMPLATE_TASK_1_2
         elif train == layout.TRAIN_TASK_3_4:

@@ -81,14 +81,9 @@ def is_data(path: Path) -> bool:
     )
 
 
-def submission_name(task: int) -> str:
-    """Name of the submission of a task: on disk by default, and always inside the zip."""
-    return f"submission_task_{task}.csv"
-
-
-def local_submission_name(task: int) -> str:
-    """Name of the submission for the local split, in TEST_OUTPUT_DIR."""
-    return f"test_submission_task_{task}.csv"
+def submission_name(task: int, *, local: bool = False) -> str:
+    """Name of a submission: on disk by default, and always inside the zip; or for a local split."""
+    return f"{'test_' if local else ''}submission_task_{task}.csv"
 
 
 def answers_name(task: int, phase: str) -> str:
@@ -109,7 +104,8 @@ def submission_path(task: int, phase: str) -> Path:
     """Return where the submission lies; for the local split the newer, beside the split or not."""
     if phase in PHASES:
         return SUBMISSION_DIR / submission_name(task)
-    places = [folder / local_submission_name(task) for folder in (TEST_OUTPUT_DIR, TEST_INPUT_DIR)]
+    name = submission_name(task, local=True)
+    places = TEST_OUTPUT_DIR / name, TEST_INPUT_DIR / name
     return max(places, key=lambda path: path.stat().st_mtime if path.is_file() else 0)
 
 

@@ -102,9 +102,7 @@ IS_TARGET = "IsTarget"
 
 
 def is_target(name: str = IS_TARGET) -> Column | None:
-    """Column of a mask, which marks the answers to be predicted, ``IsTarget`` or ``IsTarget_0`` and
-    so on; None if it has another name.
-    """
+    """Column that marks what to predict, ``IsTarget`` or ``IsTarget_0`` and so on, or None."""
     return Column(name, INT8, 0, 1) if re.fullmatch(IS_TARGET + r"(_\d+)?", name) else None
 
 

@@ -244,17 +244,17 @@ def pass_over_answers(
             kappa -= weight * fixed[leaf]
         weights, kappas = part.matrix(weight, part.start), part.matrix(kappa, part.start)
         sums = model.weigh(kappas, weights, of_items)
+        if part.levels:
+            at_leaf = part.matrix(weight, leaves.start), part.matrix(kappa, leaves.start)
+            of_leaf = [np.asarray(matrix.sum(axis=1)) for matrix in at_leaf]
+            gathered = np.concatenate([*of_leaf, at_leaf[0] @ of_items[:, :d]], axis=1)
+            steps, taken = context.eliminate(part.levels, gathered, state.variance, len(old))
+            sums -= taken
+        new = model.update_students(sums)
+        students.mean[chunk], students.covariance[chunk] = new.mean, new.covariance
         if not part.levels:
-            new = model.update_students(sums)
-            students.mean[chunk], students.covariance[chunk] = new.mean, new.covariance
             return [model.weigh(kappas.T, weights.T, model.moments_with_one(new))]
 
-        at_leaf = part.matrix(weight, leaves.start), part.matrix(kappa, leaves.start)
-        of_leaf = [np.asarray(matrix.sum(axis=1)) for matrix in at_leaf]
-        gathered = np.concatenate([*of_leaf, at_leaf[0] @ of_items[:, :d]], axis=1)
-        steps, taken = context.eliminate(part.levels, gathered, state.variance, len(old))
-        new = model.update_students(sums - taken)
-        students.mean[chunk], students.covariance[chunk] = new.mean, new.covariance
         found, of_variance, left = context.restore(part.levels, steps, new, state.variance)
         for whole, place, own in zip(effects, nodes, found, strict=True):
             whole[place] = own
