@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from common import io, layout, metadata, schema
-from common.answers import number_ids
+from common.answers import number_ids, small_keys
 from common.arrays import IntArray
 from common.item_response.similarity import cluster_questions
 
@@ -51,9 +51,8 @@ def find_contexts(
         circumstances = metadata.read_circumstances(path, answer_id, columns=columns)
     student = np.concatenate([answers["UserId"], template["UserId"]])
     question = np.concatenate([answers["QuestionId"], template["QuestionId"]])
-    n = len(answers)
-    context = contexts_of_pairs(student, question, n, circumstances)
-    return context[:n], context[n:]
+    both = contexts_of_pairs(student, question, len(answers), circumstances)
+    return both[: len(answers)], both[len(answers) :]
 
 
 def contexts_of_pairs(
@@ -63,9 +62,7 @@ def contexts_of_pairs(
     if circumstances is not None:
         quiz, group = (circumstances[name].to_numpy() for name in ("QuizId", "GroupId"))
         if (quiz[n_answers:] >= 0).mean() >= _MIN_SHARE_KNOWN:
-            quizzes, number = number_ids(quiz + 1)
-            _, group = number_ids(group + 1)
-            _, number = number_ids(group * np.int64(len(quizzes)) + number)
+            _, number = number_ids(small_keys(group + 1, quiz + 1))
             # Every answer whose quiz is not known has one of its own.
             unknown = np.flatnonzero(quiz < 0)
             number[unknown] = number.max() + 1 + np.arange(len(unknown))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Sized
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -58,13 +59,13 @@ def read_answers(
     if options or (options is None and any(column.name in header for column in option_columns)):
         columns += option_columns
     if masks:
-        names = [name for name in header if schema.is_target_name(name)]
-        if not names:
+        targets = [column for column in map(schema.is_target, header) if column]
+        if not targets:
             raise InputError(
                 f"{source.name}: column '{schema.IS_TARGET}' is missing (or several, numbered: "
                 f"'{schema.IS_TARGET}_0' and so on), found: {printable(', '.join(header), 300)}"
             )
-        columns += [schema.is_target(name) for name in names]
+        columns += targets
     answers = io.read_table(source, columns)
     require_distinct_pairs(source, answers)
     if "AnswerValue" in answers:
@@ -83,17 +84,14 @@ def read_answers(
 
 def read_students(files: list[Path]) -> pd.DataFrame:
     """Read right and wrong answers from several files; `InputError` if two share a student."""
-    parts: list[pd.DataFrame] = []
-    for file in files:
-        part = read_answers(file, options=False)
-        for other in parts:
-            twice = np.intersect1d(other["UserId"], part["UserId"])
-            if len(twice):
-                raise InputError(
-                    f"{file}: UserId {twice[0]} appears in another training file as well, expected "
-                    "different students"
-                )
-        parts.append(part)
+    parts = [read_answers(file, options=False) for file in files]
+    for (part, _), (other, file) in combinations(zip(parts, files, strict=True), 2):
+        twice = np.intersect1d(part["UserId"], other["UserId"])
+        if len(twice):
+            raise InputError(
+                f"{file}: UserId {twice[0]} appears in another training file as well, expected "
+                "different students"
+            )
     return pd.concat(parts, ignore_index=True)
 
 
@@ -108,8 +106,9 @@ def number_ids(ids: IntArray | pd.Series) -> tuple[IntArray, npt.NDArray[np.int3
         Place of each given id in `distinct`.
     """
     ids = np.asarray(ids)
-    if ids.max() < 4 * len(ids) + _SMALL_TABLE:
-        present = np.zeros(int(ids.max()) + 1, bool)
+    highest = int(ids.max(initial=0))
+    if highest < 4 * len(ids) + _SMALL_TABLE:
+        present = np.zeros(highest + 1, bool)
         present[ids] = True
         number = np.cumsum(present, dtype=np.int32) - np.int32(1)
         return np.flatnonzero(present).astype(np.int32), number[ids]
@@ -156,6 +155,16 @@ def pair_keys(
     return keys
 
 
+def small_keys(first: IntArray, second: IntArray) -> IntArray:
+    """Encode pairs of numbers from 0 as one number each, which takes as little memory as it can."""
+    width = int(second.max(initial=0)) + 1
+    is_small = (int(first.max(initial=0)) + 1) * width <= 1 << 32
+    keys: IntArray = first.astype(np.uint32 if is_small else np.int64)
+    np.multiply(keys, width, out=keys)
+    np.add(keys, second, out=keys, casting="unsafe")
+    return keys
+
+
 def find_repeats(keys: IntArray) -> npt.NDArray[np.int64]:
     """Find rows whose key appears in an earlier row; negative keys, of faulty rows, never count."""
     # Sorting them finds out that there are none in a tenth of the time.
@@ -170,13 +179,8 @@ def require_distinct_pairs(
 ) -> npt.NDArray[np.int64]:
     """Report if a pair of UserId and QuestionId appears twice in a file; return the later rows."""
     student, question = pairs["UserId"].to_numpy(), pairs["QuestionId"].to_numpy()
-    # To find out that there are none takes little memory: keys that are as small as they can be.
-    width = int(question.max(initial=0)) + 1
-    largest = (int(student.max(initial=0)) + 1) * width
-    dtype = np.uint32 if largest < 2**32 else np.uint64
-    small = student.astype(dtype)
-    np.multiply(small, width, out=small)
-    np.add(small, question.astype(dtype, copy=False), out=small)
+    # To find out that there are none takes little memory.
+    small = small_keys(student, question)
     small.sort()
     if not (small[1:] == small[:-1]).any():
         return np.empty(0, np.int64)

@@ -20,6 +20,7 @@ def run(main: Callable[[], None]) -> NoReturn:
     for number in {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}:
         if signal.getsignal(number) != signal.SIG_IGN:  # As `nohup` has it.
             signal.signal(number, lambda received, _: sys.exit(128 + received))
+    fault = None
     try:
         with contextlib.redirect_stdout(cast(TextIO, _Shown(sys.stdout))):
             main()
@@ -27,24 +28,21 @@ def run(main: Callable[[], None]) -> NoReturn:
         # The reader, such as `head`, has closed the pipe; the last flush must not fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except InputError as error:
-        _fail(str(error))
+        fault = str(error)
     except OSError as error:
-        _fail(f"{error.filename or 'reading or writing a file'}: {error.strerror or error}")
+        fault = f"{error.filename or 'reading or writing a file'}: {error.strerror or error}"
     except RuntimeError as error:
         # Of `Path.resolve`, in any argument; from Python 3.13 on, opening the file says so.
         loop = re.fullmatch("Symlink loop from '(.*)'", str(error), re.DOTALL)
         if not loop:
             raise
-        _fail(f"{loop[1]}: is a link that leads in a circle, expected a file or folder")
+        fault = f"{loop[1]}: is a link that leads in a circle, expected a file or folder"
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         sys.exit(130)
-    sys.exit(0)
-
-
-def _fail(message: str) -> NoReturn:
-    print_fault(message)
-    sys.exit(2)
+    if fault is not None:
+        print_fault(fault)
+    sys.exit(0 if fault is None else 2)
 
 
 class _Shown:
@@ -170,11 +168,7 @@ def add_number(
 
 
 def add_names(
-    p: argparse.ArgumentParser,
-    flag: str,
-    what: str,
-    names: Collection[str],
-    default: Sequence[str] | str,
+    p: argparse.ArgumentParser, flag: str, what: str, names: Collection[str], default: Sequence[str]
 ) -> None:
     """Add a flag that takes some of the names; a default that depends on files is told in words."""
     shown, chosen = (default, None) if isinstance(default, str) else (" ".join(default), default)
@@ -205,14 +199,6 @@ def template_path(options: argparse.Namespace, folder: Path, name: str) -> Path:
     """Return the path of the template, from its flags or the defaults."""
     file = options.submission_template_file or name
     return Path((options.submission_template_dir or folder) / file)
-
-
-def share(text: str) -> float:
-    """Read a share between 0 and 1, both exclusive, from the command line."""
-    value = float(text)
-    if not 0 < value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")
-    return value
 
 
 def whole_number(low: int, high: int = sys.maxsize) -> Callable[[str], int]:
@@ -274,7 +260,7 @@ def sample_model_parser(
     add_folder(p, "--output_dir", "submissions")
     help_ = f"default {layout.submission_name(task)}; the zip is written beside it"
     p.add_argument("--output_file", metavar="FILE", help=help_)
-    written = f"data/test_output and {layout.local_submission_name(task)}"
+    written = f"data/test_output and {layout.submission_name(task, local=True)}"
     if task == 3:
         halves = f"{layout.TRAIN_TASK_3} (second: {layout.VALID_TASK_3})"
         help_ = (
@@ -309,7 +295,7 @@ def sample_model_paths(options: argparse.Namespace, task: int) -> _SampleModelPa
     output_dir, output = layout.SUBMISSION_DIR, layout.submission_name(task)
     if options.local:
         input_dir = layout.TEST_INPUT_DIR
-        output_dir, output = layout.TEST_OUTPUT_DIR, layout.local_submission_name(task)
+        output_dir, output = layout.TEST_OUTPUT_DIR, layout.submission_name(task, local=True)
         if task != 3:
             template_dir, template = layout.TEST_INPUT_DIR, layout.LOCAL_TEMPLATE_TASK_1_2
         elif train == layout.TRAIN_TASK_3_4:

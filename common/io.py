@@ -1,4 +1,4 @@
-"""Reading and writing: CSV files as pandas DataFrames, typed and checked; JSON; atomic files.
+"""Reading and writing: CSV files as pandas DataFrames, typed and checked; atomic files.
 
 A file that `pandas.read_csv` refuses, or with a value out of range, is read again row by row, to
 say where (the header is row 1), or to read what is valid but unusually written.
@@ -11,7 +11,6 @@ import csv
 import difflib
 import glob
 import io
-import json
 import os
 import re
 import shutil
@@ -28,7 +27,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
-from common.arrays import Array, BoolArray
+from common.arrays import Array
 from common.errors import InputError, Report, printable, quote, stop
 from common.layout import ROOT, where_to_get
 from common.lazy import pd
@@ -46,8 +45,6 @@ _LONGEST_HEADER = 1 << 16
 # Rows that are read at once: few enough to leave no large holes in the memory.
 _CHUNK = 1 << 16
 _BLOCK = 1 << 22
-# A file of more bytes is read by pyarrow, if it is there.
-LARGE = 1 << 20
 # With these, read row by row: pyarrow takes 0x10 for a number, and readers differ on quotes.
 _MARKS = (b'"', b"\0", b"x", b"X")
 # Stands at the end of a file that is read row by row; no UTF-8 text holds half a surrogate pair.
@@ -93,26 +90,27 @@ def is_there(path: Path) -> bool:
 
 
 def require_file(path: Path) -> None:
-    """Raise `InputError` unless a file is there; say what is there, or which command makes it."""
+    """Raise `InputError` unless a file can be read: say what is there, or what command makes it."""
     try:
         mode = path.stat().st_mode
+        # Opening a pipe would wait for what writes to it.
+        if stat.S_ISREG(mode):
+            path.open("rb").close()
+            return
     except (FileNotFoundError, NotADirectoryError):
         raise InputError(f"{path}: {_why_missing(path)}") from None
     except OSError as error:
-        # Links that lead in a circle, a name that is too long, a folder that may not be entered.
+        # Links that lead in a circle, a name that is too long, what may not be entered or read.
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
-    if stat.S_ISDIR(mode):
-        raise InputError(f"{path}: is a folder, expected a file")
-    if not stat.S_ISREG(mode):
-        raise InputError(f"{path}: is a pipe or a device, expected a file")
+    kind = "a folder" if stat.S_ISDIR(mode) else "a pipe or a device"
+    raise InputError(f"{path}: is {kind}, expected a file")
 
 
 def require_place(path: Path) -> None:
     """Raise `InputError` if no file can be written at a place, by what is there or its folder."""
-    if path.is_dir():
-        raise InputError(f"{path}: is a folder, expected the name of a file to write")
     if path.exists() and not path.is_file():
-        raise InputError(f"{path}: is a pipe or a device, expected the name of a file to write")
+        kind = "a folder" if path.is_dir() else "a pipe or a device"
+        raise InputError(f"{path}: is {kind}, expected the name of a file to write")
     require_folder(path.parent)
 
 
@@ -123,8 +121,7 @@ def require_folder(folder: Path) -> None:
         raise InputError(f"{above}: is no folder, expected one to write to")
     try:
         # On Linux this file has no name, and nothing shows that it was there.
-        with tempfile.TemporaryFile(dir=above):
-            pass
+        tempfile.TemporaryFile(dir=above).close()
     except OSError as error:
         raise InputError(
             f"{above}: cannot be written to ({error.strerror}), expected a folder to write to"
@@ -149,14 +146,7 @@ def _why_missing(path: Path) -> str:
 def file_source(path: Path, column_names: tuple[str, ...] = ()) -> Source:
     """Return a CSV file on disk as a source; with the names of its columns if it has no header."""
     require_file(path)
-    return Source(str(path), lambda: _open_file(path), column_names)
-
-
-def _open_file(path: Path) -> BinaryIO:
-    try:
-        return path.open("rb")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+    return Source(str(path), lambda: path.open("rb"), column_names)
 
 
 def read_header(source: Source) -> list[str]:
@@ -214,13 +204,11 @@ def read_table(
     header = read_header(source)
     require_columns(source, header, columns, report)
     known = {column.name: column for column in columns}
-    wanted = {
-        place: known.get(name, Column(name, TEXT, may_be_empty=True))
-        for place, name in enumerate(header)
-        if keep_others or name in known
-    }
+    as_text = {name: Column(name, TEXT, may_be_empty=True) for name in header}
+    read_as = as_text | known if keep_others else known
+    wanted = {place: read_as[name] for place, name in enumerate(header) if name in read_as}
     # Where all columns are missing, the file is looked through nevertheless.
-    wanted = wanted or {0: Column(header[0], TEXT, may_be_empty=True)}
+    wanted = wanted or {0: as_text[header[0]]}
     found: dict[int, pd.Series] = {}
     with suppress(ValueError, OverflowError, Warning), warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -234,8 +222,7 @@ def read_table(
     for column in columns:
         if column.name not in data:
             data[column.name] = _join([{0: [column.missing] * n_rows}], {0: column})[0]
-    names = data if keep_others else known
-    return pd.DataFrame({name: data[name] for name in names}, copy=False)
+    return pd.DataFrame({name: data[name] for name in read_as}, copy=False)
 
 
 def _join(parts: Iterable[_Part], wanted: Mapping[int, Column]) -> dict[int, pd.Series]:
@@ -262,10 +249,10 @@ def _read_quickly(
 ) -> Iterator[_Part]:
     """Yield the wanted columns by their places, in parts; raise an error if anything is unusual."""
     # Numbers of which some may be missing come as floats at first.
-    types = {k: FLOAT64 if column.has_gaps else column.dtype for k, column in wanted.items()}
+    types = {place: column.dtype for place, column in wanted.items()}
+    numbers = {place for place, dtype in types.items() if dtype not in (TEXT, DATE)}
+    types |= {place: FLOAT64 for place in numbers if wanted[place].may_be_empty}
     with source.open() as file:
-        read = _by_pyarrow if file.seek(0, os.SEEK_END) > LARGE else _by_pandas
-        file.seek(0)
         if not source.column_names and b"\r" in file.readline().rstrip(b"\r\n"):
             raise ValueError("other line ends")
         while block := file.read(_BLOCK):
@@ -273,7 +260,7 @@ def _read_quickly(
             # Both readers drop a byte order mark.
             if block.startswith(codecs.BOM_UTF8) or any(mark in block for mark in _MARKS):
                 raise ValueError("a byte order mark, or what readers differ on")
-            cells = read(block, len(header), types)
+            cells = _by_pyarrow(block, len(header), types)
             yield {place: _check(cells[str(place)], wanted[place]) for place in wanted}
 
 
@@ -334,31 +321,25 @@ def _check(cells: pd.Series, column: Column) -> pd.Series | Array:
             raise ValueError(column.name)
         return np.array(dates, DATE)[place]
     values = cells.to_numpy()
-    if column.dtype != DATE and not _are_valid(values, column).all():
-        raise ValueError(column.name)
-    return np.where(np.isnan(values), column.missing, values) if column.has_gaps else values
+    if column.dtype != DATE:
+        require_valid(column.name, column, values)
+    return np.where(np.isnan(values), column.missing, values) if column.may_be_empty else values
 
 
-def _are_valid(values: Array, column: Column) -> BoolArray:
-    """Return which numbers a column may hold, shape (rows,); NaN is an empty cell."""
-    valid: BoolArray = (values >= column.low) & (values <= column.high)
+def require_valid(
+    name: object, column: Column, values: Array, first_row: int = 1, verb: str = "is"
+) -> None:
+    """Raise `InputError` if a column may not hold some numbers of a file; NaN is an empty cell."""
+    valid = (values >= column.low) & (values <= column.high)
     if values.dtype.kind == "f":
         if column.whole:
             valid &= values == np.round(values)
         if column.may_be_empty:
             valid |= np.isnan(values)
-    return valid
-
-
-def require_valid(
-    path: Path, column: Column, values: Array, first_row: int, verb: str = "is"
-) -> None:
-    """Raise `InputError` if a column may not hold some numbers, whose rows are counted from one."""
-    valid = _are_valid(values, column)
     if not valid.all():
         row = int(valid.argmin())
         raise InputError(
-            f"{path}: column '{column.name}': row {row + first_row} {verb} {values[row]} "
+            f"{name}: column '{column.name}': row {row + first_row} {verb} {values[row]} "
             f"({int((~valid).sum())} such rows), expected {column.expected}"
         )
 
@@ -375,24 +356,23 @@ def _read_with_care(
     shown: dict[int, list[str]] = {place: [] for place in wanted}
     n_faults = Counter[int]()
     while block := list(islice(rows, _CHUNK)):
+        part: dict[int, list[Any]] = {place: [] for place in wanted}
         for number, row in block:
             _require_text(source, header, number, row)
-            if len(row) != len(header):
+            is_even = len(row) == len(header)
+            if not is_even:
                 n_uneven += 1
                 found = f"row {number} has {len(row)} columns, expected {len(header)}"
                 first_uneven = first_uneven or f"{found}: {quote(','.join(row).strip())}"
-        part: dict[int, list[Any]] = {}
-        for place, column in wanted.items():
-            values = part[place] = []
-            for number, row in block:
-                is_even = len(row) == len(header)
-                values.append(parse[place](row[place]) if is_even else column.missing)
-                if values[-1] is None:
-                    values[-1] = column.missing
+            for place, column in wanted.items():
+                value = parse[place](row[place]) if is_even else column.missing
+                if value is None:
+                    value = column.missing
                     n_faults[place] += 1
                     text = row[place].strip()
                     if n_faults[place] <= SHOWN:
                         shown[place].append(f"row {number} is {quote(text) if text else 'empty'}")
+                part[place].append(value)
         yield part
     if n_uneven:
         count = f" ({n_uneven} such rows)" if n_uneven > 1 else ""
@@ -420,28 +400,18 @@ def _require_text(source: Source, header: Sequence[str], number: int, row: Seque
         raise InputError(f"{source.name}: {column}row {number} is not UTF-8 text")
 
 
-def parse_json(text: str) -> Any:
-    """Read JSON from a text of unknown origin; `ValueError` also if it nests too deeply."""
-    try:
-        return json.loads(text)
-    except RecursionError:
-        raise ValueError("nests too deeply") from None
-
-
 @contextmanager
 def atomic_write(*paths: Path) -> Iterator[list[BinaryIO]]:
     """Write files beside their places, and rename all at the end, or none on any failure."""
     for path in paths:
         require_place(path)
-    partial = [partial_beside(path) for path in paths]
+    partial = {path: partial_beside(path) for path in paths}
     try:
         with ExitStack() as stack:
-            files: list[BinaryIO] = []
-            for path, temporary in zip(paths, partial, strict=True):
+            for path in paths:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                files.append(stack.enter_context(temporary.open("wb")))
-            yield files
-        for path, temporary in zip(paths, partial, strict=True):
+            yield [stack.enter_context(temporary.open("wb")) for temporary in partial.values()]
+        for path, temporary in partial.items():
             temporary.replace(path)
     except OSError as error:
         # The error of a write to a full disk names no file.
@@ -449,7 +419,7 @@ def atomic_write(*paths: Path) -> Iterator[list[BinaryIO]]:
             error.filename = str(paths[0])
         raise
     finally:
-        for temporary in partial:
+        for temporary in partial.values():
             temporary.unlink(missing_ok=True)
 
 
@@ -457,53 +427,38 @@ def partial_beside(path: Path) -> Path:
     """Return where to write what is to replace a path; remove what killed runs have left there."""
     for leftover in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
         owner = leftover.name.split(".")[-2]
-        if not owner.isdecimal() or is_running(int(owner)):
-            continue
-        if leftover.is_dir():
-            shutil.rmtree(leftover, ignore_errors=True)
-        else:
-            leftover.unlink(missing_ok=True)
+        if owner.isdecimal() and not is_running(int(owner)):
+            if leftover.is_dir():
+                shutil.rmtree(leftover, ignore_errors=True)
+            else:
+                leftover.unlink(missing_ok=True)
     return path.with_name(f".{path.name}.{os.getpid()}.partial")
 
 
-def write(contents: Mapping[Path, str | Table], *, header: bool = True) -> None:
-    """Write texts, as UTF-8 with LF line ends, and tables as `write_csv`: all files or none."""
-    with atomic_write(*contents) as files:
-        for file, content in zip(files, contents.values(), strict=True):
-            if isinstance(content, str):
-                file.write(content.encode())
-            else:
-                write_csv_to(file, content, header=header)
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a text file atomically, as UTF-8 with LF line ends."""
-    write({path: text})
-
-
-def write_csv(path: Path, columns: Table, *, header: bool = True) -> None:
-    """Write columns, arrays by name or a table, as a CSV file, atomically; NaN is an empty cell."""
-    write({path: columns}, header=header)
-
-
-def write_recorded(
-    tables: Mapping[Path, Table],
-    record: Path,
-    made_from: Sequence[Path] | None = None,
+def write(
+    contents: Mapping[Path, str | Table],
     *,
-    split: str = "",
     header: bool = True,
+    record: Path | None = None,
+    made_from: Sequence[Path] | None = None,
+    split: str = "",
 ) -> None:
-    """Write CSV files of one folder as `write_csv`, and with them how this process made them."""
-    with atomic_write(record, *tables) as (record_file, *files):
-        for file, columns in zip(files, tables.values(), strict=True):
-            write_csv_to(file, columns, header=header)
-        written = {path.name: file for path, file in zip(tables, files, strict=True)}
-        record_file.write(this_process(record.parent, written, made_from, split).as_json())
+    """Write texts, as UTF-8 with LF line ends, and tables, as CSV, NaN as an empty cell: all files
+    or none; to `record` how this process made them, which then lie in one folder.
+    """
+    with atomic_write(*contents, *filter(None, [record])) as files:
+        opened = dict(zip(contents, files, strict=False))
+        for path, content in contents.items():
+            if isinstance(content, str):
+                opened[path].write(content.encode())
+            else:
+                write_csv_to(opened[path], content, header=header)
+        if record:
+            files[-1].write(this_process(record.parent, opened, made_from, split).as_json())
 
 
 def write_csv_to(file: BinaryIO, columns: Table, *, header: bool = True) -> None:
-    """Write columns as CSV to an open binary file; as `write_csv`."""
+    """Write columns, arrays by name or a table, as CSV to an open binary file; as `write`."""
     table = pd.DataFrame(columns)
     if header:
         table.head(0).to_csv(file, index=False, lineterminator="\n")

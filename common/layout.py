@@ -44,18 +44,15 @@ TEMPLATE_TASK_1_2 = "submission_task_1_2.csv"
 TEMPLATE_TASK_3 = "submission_task_3.csv"
 
 # The records of files that the kit makes from others, which say from what (`common.made`).
-STAMP_OF_FILE = {
-    TRAIN_TASK_1_2: "split_task_1_2.json",
-    VALID_TASK_1_2: "split_task_1_2.json",
-    LOCAL_TEMPLATE_TASK_1_2: "split_task_1_2.json",
-    TRAIN_TASK_3: "split_task_3.json",
-    VALID_TASK_3: "split_task_3.json",
-    TRAIN_TASK_4: "split_task_4.json",
-    VALID_TASK_4: "split_task_4.json",
-    TEMPLATE_TASK_1_2: "template_task_1_2.json",
-    TEMPLATE_TASK_3: "template_task_3.json",
-    FOLDS: "folds.json",
+_FILES_OF_STAMP = {
+    "split_task_1_2.json": (TRAIN_TASK_1_2, VALID_TASK_1_2, LOCAL_TEMPLATE_TASK_1_2),
+    "split_task_3.json": (TRAIN_TASK_3, VALID_TASK_3),
+    "split_task_4.json": (TRAIN_TASK_4, VALID_TASK_4),
+    "template_task_1_2.json": (TEMPLATE_TASK_1_2,),
+    "template_task_3.json": (TEMPLATE_TASK_3,),
+    "folds.json": (FOLDS,),
 }
+STAMP_OF_FILE = {name: stamp for stamp, names in _FILES_OF_STAMP.items() for name in names}
 
 # Names of what the evaluations and the scoreboard write to TEST_OUTPUT_DIR.
 RESULTS_NAME = "results.jsonl"
@@ -84,14 +81,9 @@ def is_data(path: Path) -> bool:
     )
 
 
-def submission_name(task: int) -> str:
-    """Name of the submission of a task: on disk by default, and always inside the zip."""
-    return f"submission_task_{task}.csv"
-
-
-def local_submission_name(task: int) -> str:
-    """Name of the submission for the local split, in TEST_OUTPUT_DIR."""
-    return f"test_submission_task_{task}.csv"
+def submission_name(task: int, *, local: bool = False) -> str:
+    """Name of a submission: on disk by default, and always inside the zip; or for a local split."""
+    return f"{'test_' if local else ''}submission_task_{task}.csv"
 
 
 def answers_name(task: int, phase: str) -> str:
@@ -112,19 +104,19 @@ def submission_path(task: int, phase: str) -> Path:
     """Return where the submission lies; for the local split the newer, beside the split or not."""
     if phase in PHASES:
         return SUBMISSION_DIR / submission_name(task)
-    places = [folder / local_submission_name(task) for folder in (TEST_OUTPUT_DIR, TEST_INPUT_DIR)]
+    name = submission_name(task, local=True)
+    places = TEST_OUTPUT_DIR / name, TEST_INPUT_DIR / name
     return max(places, key=lambda path: path.stat().st_mtime if path.is_file() else 0)
 
 
 def where_to_get(path: Path) -> str:
     """Say which command makes or fetches a missing file, as the end of an error message."""
     if path.is_relative_to(RELATED_DIR):
-        challenge = f"related_challenges/{path.relative_to(RELATED_DIR).parts[0]}"
+        place = f"related_challenges/{path.relative_to(RELATED_DIR).parts[0]}"
         made_by = {
-            TRAIN_DIR.name: f"`python {challenge}/generate_sample.py` simulates the challenge's "
-            "files",
-            TEST_INPUT_DIR.name: f"`python {challenge}/local_data_split.py` makes it",
-            TEST_OUTPUT_DIR.name: f"every sample model in {challenge} makes one",
+            TRAIN_DIR.name: f"`python {place}/generate_sample.py` simulates the challenge's files",
+            TEST_INPUT_DIR.name: f"`python {place}/local_data_split.py` makes it",
+            TEST_OUTPUT_DIR.name: f"every sample model in {place} makes one",
         }
         return made_by.get(path.parent.name, "")
     stamp = STAMP_OF_FILE.get(path.name, "")
@@ -135,12 +127,9 @@ def where_to_get(path: Path) -> str:
             return f"`python task_{split[1]}/local_data_split.py` makes it"
         if stamp.startswith("template"):
             return "`python -m tools.templates` builds it from the files in data/"
-    for task in (1, 2, 3):
-        model = f"python task_{task}/sample_model_{'entropy' if task == 3 else 'majority'}.py"
-        if path.name == local_submission_name(task):
-            return f"`{model} --local` makes one"
-        if path.stem == Path(submission_name(task)).stem:
-            return f"`{model}` makes one"
+    if made := re.fullmatch(r"(test_)?submission_task_([123])", path.stem):
+        model = f"task_{made[2]}/sample_model_{'entropy' if made[2] == '3' else 'majority'}.py"
+        return f"`python {model}{' --local' if made[1] else ''}` makes one"
     if path.name == RESULTS_NAME:
         return "`python task_1/local_evaluation.py` and those of the other tasks append to it"
     if path.parent in (TRAIN_DIR, METADATA_DIR, TEST_DIR) and _OFFICIAL.fullmatch(path.name):

@@ -144,7 +144,7 @@ def show_path(path: Path) -> str:
 
 def this_process(
     folder: Path,
-    files: Mapping[str, BinaryIO] | None = None,
+    files: Mapping[Path, BinaryIO] | None = None,
     made_from: Sequence[Path] | None = None,
     split: str = "",
 ) -> Made:
@@ -163,7 +163,7 @@ def this_process(
         code=source_code.fingerprint(path) if path.is_file() else "",
         split=split,
         simulated=is_simulated(*learned),
-        files={name: fingerprint(Path(file.name)) for name, file in (files or {}).items()},
+        files={path.name: fingerprint(Path(file.name)) for path, file in (files or {}).items()},
         made_from={_as_seen_from(folder, path): learned[path] for path in learned},
     )
 
@@ -308,9 +308,8 @@ def simulated_files(data_dir: Path, only: Path | None = None) -> list[Path]:
     # While the simulation replaces its files, some are still the former ones.
     named = [file for kind in ("files", "replaced") for file in marker.get(kind, {}).items()]
     known = [(data_dir / name, content) for name, content in named]
-    return sorted(
-        {path for path, content in known if only in (None, path) and matches(path, content)}
-    )
+    found = {path for path, content in known if only in (None, path) and matches(path, content)}
+    return sorted(found)
 
 
 def is_simulated(*paths: Path) -> bool:

@@ -16,19 +16,11 @@ from common.answers import find_rows, require_distinct
 from common.arrays import IntArray
 from common.errors import InputError, quote
 from common.lazy import pd
-from common.schema import Column
+from common.schema import CIRCUMSTANCES, Column
 
 import numpy as np
 import numpy.typing as npt
 
-_CIRCUMSTANCES = (
-    schema.DATE_ANSWERED,
-    schema.CONFIDENCE,
-    schema.GROUP_ID,
-    schema.QUIZ_ID,
-    schema.SCHEME_ID,
-)
-_OF_STUDENTS = (schema.GENDER, schema.DATE_OF_BIRTH, schema.PREMIUM_PUPIL)
 # Who was younger than four or older than twenty at the end of 2018 has given a wrong date of birth,
 # as teachers do who try a quiz: 2.6 % of the official dates, which reach from 1756 to 9999.
 _FIRST_BIRTH, _LAST_BIRTH = "1998-01-01", "2014-12-31"
@@ -67,14 +59,14 @@ def read_circumstances(
         n rows: DateAnswered (to the minute, no time zone is stated), Confidence (0 to 100, float32,
         NaN where the student stated none), GroupId, QuizId and SchemeOfWorkId (int32).
     """
-    return _read_described(path, schema.ANSWER_ID_OR_EMPTY, answer_id, _CIRCUMSTANCES, columns)
+    return _read_described(path, schema.ANSWER_ID_OR_EMPTY, answer_id, CIRCUMSTANCES, columns)
 
 
 def read_student_metadata(path: Path, student_id: IntArray) -> pd.DataFrame:
     """Read a row for each student, (n,): Gender (0 unspecified, 1 female, 2 male, 3 other, int8),
     DateOfBirth (first of a month; missing if nonsense), PremiumPupil (1 entitled, 0 not, int8).
     """
-    students = _read_described(path, schema.USER_ID, student_id, _OF_STUDENTS)
+    students = _read_described(path, schema.USER_ID, student_id, schema.STUDENT_COLUMNS)
     birth = students["DateOfBirth"].dt.normalize()
     students["DateOfBirth"] = birth.where(birth.between(_FIRST_BIRTH, _LAST_BIRTH))
     return students
@@ -120,9 +112,8 @@ def read_question_subjects(
         place = find_rows(tree["SubjectId"].to_numpy(), subject.to_numpy())
         for unknown in np.flatnonzero(place < 0)[:1]:
             row, number = int(subject.index[unknown]), subject.iloc[unknown]
-            raise _refuse(
-                path, "SubjectId", row, number, "which is not in the tree of subjects", "holds"
-            )
+            told = "which is not in the tree of subjects"
+            raise _refuse(path, "SubjectId", row, number, told, "holds")
         subject[:] = place
     asked = pd.DataFrame({"row": np.arange(len(rows)), "listed": rows})
     listed = subject.rename_axis("listed").reset_index()

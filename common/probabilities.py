@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from common import io, made, schema
@@ -22,10 +23,7 @@ import numpy as np
 
 _NAMES = {1: ["ProbabilityCorrect"], 2: [f"ProbabilityOption{o}" for o in schema.OPTIONS]}
 _NAMES[4] = _NAMES[1]
-_COLUMNS = {
-    task: [Column(name, schema.FLOAT32, 0, 1, whole=False) for name in names]
-    for task, names in _NAMES.items()
-}
+_column = partial(Column, dtype=schema.FLOAT32, low=0, high=1, whole=False)
 # How far the probabilities of a row may sum to something else than 1; float32 adds up to 1e-7.
 _SUM_TOLERANCE = 1e-3
 # Of what pandas keeps beside a table: the record of how the file was made.
@@ -85,8 +83,8 @@ def write_probabilities(
             "pair"
         )
     value = value.reshape(len(keys), len(names))
-    for column, values in zip(_COLUMNS[task], value.T, strict=True):
-        io.require_valid(path, column, values, first_row=1, verb="would be")
+    for name, values in zip(names, value.T, strict=True):
+        io.require_valid(path, _column(name), values, verb="would be")
     _require_sum(path, names, value)
     table = keys.assign(**dict(zip(names, value.T, strict=True)))
     table.attrs = {_ORIGIN: made.this_process(path.parent).as_json().decode()}
@@ -115,7 +113,7 @@ def read_probabilities(path: Path, task: int | None = None) -> Probabilities:
                 "has written with --probabilities"
             )
         task = told[0]
-    columns = [schema.USER_ID, schema.QUESTION_ID, *_COLUMNS[task]]
+    columns = [schema.USER_ID, schema.QUESTION_ID, *map(_column, _NAMES[task])]
     for column in columns:
         if list(table).count(column.name) != 1:
             found = ", ".join(map(quote, list(table)[:10])) or "none"
@@ -154,7 +152,7 @@ def _read_column(path: Path, cells: pd.Series, column: Column) -> Array:
         raise InputError(f"{path}: column '{column.name}' holds {cells.dtype}, expected {expected}")
     with np.errstate(over="ignore"):
         values = cells.to_numpy() if column.whole else cells.to_numpy(column.dtype)
-    io.require_valid(path, column, values, first_row=1)
+    io.require_valid(path, column, values)
     return values.astype(column.dtype)
 
 

@@ -37,11 +37,6 @@ class Column:
     is_boolean: bool = False
 
     @property
-    def has_gaps(self) -> bool:
-        """Whether it holds numbers of which some may be missing."""
-        return self.may_be_empty and self.dtype not in (TEXT, DATE)
-
-    @property
     def expected(self) -> str:
         """The valid values in words, for messages."""
         if self.dtype == TEXT:
@@ -54,11 +49,8 @@ class Column:
     @property
     def missing(self) -> Any:
         """What stands for a value that is not there: -1, NaN, NaT or an empty text."""
-        if self.dtype == TEXT:
-            return ""
-        if self.dtype == DATE:
-            return np.datetime64("NaT")
-        return UNREADABLE if self.dtype in (INT8, INT32) else np.nan
+        gaps = {INT8: UNREADABLE, INT32: UNREADABLE, TEXT: "", DATE: np.datetime64("NaT")}
+        return gaps.get(self.dtype, np.nan)
 
     def parse(self, cell: str) -> Any:
         """Return the value that the text of a cell stands for; None if it is not valid."""
@@ -68,20 +60,17 @@ class Column:
         if not text:
             return self.missing if self.may_be_empty else None
         if self.dtype == DATE:
-            return _parse_date(text)
+            is_date = _DATE.fullmatch(text)
+            try:
+                # Without the fraction of a second, which not all of Python's versions read.
+                return np.datetime64(datetime.fromisoformat(text[:19])) if is_date else None
+            except ValueError:
+                return None
         if self.is_boolean:
             text = {"true": "1", "false": "0"}.get(text.lower(), text)
         number = float(text) if _NUMBER.fullmatch(text) else np.nan
         is_valid = self.low <= number <= self.high and (not self.whole or number.is_integer())
         return number if is_valid else None
-
-
-def _parse_date(text: str) -> np.datetime64 | None:
-    try:
-        # Without the fraction of a second, which not all of Python's versions read.
-        return np.datetime64(datetime.fromisoformat(text[:19])) if _DATE.fullmatch(text) else None
-    except ValueError:
-        return None
 
 
 # Question ids index arrays directly, so they are bounded; the largest official one is 27,612.
@@ -112,14 +101,9 @@ def expert_judgement(name: str) -> Column:
 IS_TARGET = "IsTarget"
 
 
-def is_target(name: str = IS_TARGET) -> Column:
-    """Column that marks the answers to be predicted, ``IsTarget`` or ``IsTarget_0`` and so on."""
-    return Column(name, INT8, 0, 1)
-
-
-def is_target_name(name: str) -> bool:
-    """Return whether a column has the name of a mask: IsTarget, or IsTarget_0 and so on."""
-    return re.fullmatch(IS_TARGET + r"(_\d+)?", name) is not None
+def is_target(name: str = IS_TARGET) -> Column | None:
+    """Column that marks what to predict, ``IsTarget`` or ``IsTarget_0`` and so on, or None."""
+    return Column(name, INT8, 0, 1) if re.fullmatch(IS_TARGET + r"(_\d+)?", name) else None
 
 
 SUBJECT_LIST = Column("SubjectId", TEXT)
@@ -136,3 +120,5 @@ CONFIDENCE = Column("Confidence", FLOAT32, 0, 100, may_be_empty=True, whole=Fals
 GROUP_ID = Column("GroupId", high=_ID_MAX, may_be_empty=True)
 QUIZ_ID = Column("QuizId", high=_ID_MAX, may_be_empty=True)
 SCHEME_ID = Column("SchemeOfWorkId", high=_ID_MAX, may_be_empty=True)
+STUDENT_COLUMNS = (GENDER, DATE_OF_BIRTH, PREMIUM_PUPIL)
+CIRCUMSTANCES = (DATE_ANSWERED, CONFIDENCE, GROUP_ID, QUIZ_ID, SCHEME_ID)

@@ -44,7 +44,7 @@ def place_simulated(
         marker = {"simulated": True, **facts, "files": files}
         # Written before anything changes: whenever the run is killed, all files are known.
         place = data_dir / layout.SIMULATED_MARKER_NAME
-        io.write_text(place, json.dumps({**marker, "replaced": replaced}, indent=2) + "\n")
+        io.write({place: json.dumps({**marker, "replaced": replaced}, indent=2) + "\n"})
         for path in new:
             target = data_dir / path.relative_to(partial)
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -52,6 +52,6 @@ def place_simulated(
             former.pop(target, None)
         for path in former:
             path.unlink(missing_ok=True)
-        io.write_text(place, json.dumps(marker, indent=2) + "\n")
+        io.write({place: json.dumps(marker, indent=2) + "\n"})
     finally:
         shutil.rmtree(partial, ignore_errors=True)

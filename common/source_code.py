@@ -24,20 +24,14 @@ def files_of(*scripts: Path) -> list[Path]:
         path = waiting.pop()
         if path not in found:
             found.add(path)
-            waiting += _read(path)[1]
+            waiting += _imports_of(path, path.read_bytes())
     return sorted(found)
 
 
-def _read(path: Path) -> tuple[bytes, list[Path]]:
-    """Return the content of a file, and the files that it imports from beside it or the kit."""
-    status = path.stat()
-    return _read_once(path, status.st_mtime_ns, status.st_size)
-
-
 @cache  # The quickstart asks for many scripts, which share most of what they import.
-def _read_once(path: Path, _mtime: int, _size: int) -> tuple[bytes, list[Path]]:
-    content = path.read_bytes()
-    files: dict[Path, None] = {}
+def _imports_of(path: Path, content: bytes) -> set[Path]:
+    """Return the files that a file of this content imports from beside it or the kit."""
+    files: set[Path] = set()
     code = content.decode(errors="replace").replace("\\\n", " ")
     for dots, module, inside, modules in _IMPORT.findall(code):
         listed = re.sub("#.*", "", inside or modules).strip("() \t\n").split(",")
@@ -46,8 +40,8 @@ def _read_once(path: Path, _mtime: int, _size: int) -> tuple[bytes, list[Path]]:
         names = [module, *(f"{module}.{name}".strip(".") for name in names)] if inside else names
         folders = [path.parents[len(dots) - 1]] if dots else [path.parent, layout.ROOT]
         for folder in folders:
-            files |= {file: None for name in names if name for file in _modules(folder, name)}
-    return content, list(files)
+            files |= {file for name in names if name for file in _modules(folder, name)}
+    return files
 
 
 @cache
@@ -61,7 +55,7 @@ def _modules(folder: Path, name: str) -> list[Path]:
 
 def fingerprint(*scripts: Path) -> str:
     """Return 12 hexadecimal digits that change with the code of scripts and of their imports."""
-    return fingerprint_contents((path.name, _read(path)[0]) for path in files_of(*scripts))
+    return fingerprint_contents((path.name, path.read_bytes()) for path in files_of(*scripts))
 
 
 def fingerprint_contents(files: Iterable[tuple[str, bytes]]) -> str:

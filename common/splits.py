@@ -48,7 +48,7 @@ def run(
         if path.resolve() == train.resolve():
             raise InputError(f"{path}: is the file to be split, expected another --output_dir")
     record = options.output_dir / layout.STAMP_OF_FILE[next(iter(parts))]
-    io.write_recorded(tables, record, [train])
+    io.write(tables, record=record, made_from=[train])
     print(f"written: {', '.join(map(cli.show, tables))}")
 
 

@@ -82,7 +82,7 @@ def write_predictions(template: pd.DataFrame, task: int, value: Array, path: Pat
     if name in table:
         # An unknown id becomes an empty cell.
         table[name] = table[name].astype("Int32").mask(table[name] < 0)
-    _write(table, schema.PREDICTED_COLUMN[task], value, path, layout.submission_name(task))
+    _write(table, schema.PREDICTED_COLUMN[task], value, path, task)
 
 
 def rank_by_quality(question: IntArray, quality: Array) -> IntArray:
@@ -94,9 +94,7 @@ def rank_by_quality(question: IntArray, quality: Array) -> IntArray:
         )
     # lexsort puts NaN after every number.
     order = np.lexsort((question, -np.asarray(quality, np.float64)))
-    ranking = np.empty(len(order), np.int64)
-    ranking[order] = np.arange(1, len(order) + 1)
-    return ranking
+    return np.argsort(order) + 1
 
 
 def write_ranking(question: IntArray, quality: Array, path: Path) -> None:
@@ -117,8 +115,7 @@ def write_ranking(question: IntArray, quality: Array, path: Path) -> None:
         If there is not one quality for each question.
     """
     ranking = rank_by_quality(question, quality)
-    table = pd.DataFrame({"QuestionId": question})
-    _write(table, schema.RANKING, ranking, path, layout.submission_name(3))
+    _write(pd.DataFrame({"QuestionId": question}), schema.RANKING, ranking, path, task=3)
 
 
 def files_of(path: Path) -> list[Path]:
@@ -132,7 +129,7 @@ def files_of(path: Path) -> list[Path]:
     return [path, *beside]
 
 
-def _write(table: pd.DataFrame, column: Column, value: Array, path: Path, zip_member: str) -> None:
+def _write(table: pd.DataFrame, column: Column, value: Array, path: Path, task: int) -> None:
     # A list or a tensor will do as well.
     value = np.asarray(value)
     if value.shape != (len(table),):
@@ -151,8 +148,8 @@ def _write(table: pd.DataFrame, column: Column, value: Array, path: Path, zip_me
     with io.atomic_write(*paths) as (csv_file, zip_file, record):
         io.write_csv_to(csv_file, table)
         csv_file.flush()
-        zips.write_zip_to(zip_file, {zip_member: Path(csv_file.name)})
-        files = {paths[0].name: csv_file, paths[1].name: zip_file}
+        zips.write_zip_to(zip_file, {layout.submission_name(task): Path(csv_file.name)})
+        files = dict(zip(paths, (csv_file, zip_file), strict=False))
         record.write(made.this_process(path.parent, files).as_json())
 
 

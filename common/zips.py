@@ -33,18 +33,15 @@ def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
                     fault = "is packed by another method than deflate, or with a password"
                     raise InputError(f"{path}: {printable(member.filename)} {fault}")
             yield archive
-    except InputError:
-        raise
-    except (RuntimeError, NotImplementedError) as error:
+    except RuntimeError as error:
         raise InputError(f"{path}: cannot be unpacked ({error})") from None
     except (
         zipfile.BadZipFile, zlib.error, struct.error, EOFError, ValueError, IndexError,
-        OverflowError, MemoryError,
+        OverflowError, MemoryError, OSError,
     ) as error:  # fmt: skip
-        raise InputError(f"{path}: is a damaged zip file ({error})") from None
-    except OSError as error:
-        # A seek to before the file's start, as a zip may ask for.
-        if error.errno != errno.EINVAL:
+        # Of the system's errors, a seek to before the file's start, as a zip may ask for.
+        is_damage = getattr(error, "errno", errno.EINVAL) == errno.EINVAL
+        if isinstance(error, InputError) or not is_damage:
             raise
         raise InputError(f"{path}: is a damaged zip file ({error})") from None
 
@@ -80,10 +77,8 @@ def unpack(path: Path, folder: Path, max_size: int) -> None:
         size = sum(member.file_size for member in members)
         if size > max_size:
             raise InputError(f"{path}: unpacks to {size:,} bytes, expected at most {max_size:,}")
-        if len(members) > _MAX_MEMBERS:
-            raise InputError(
-                f"{path}: holds {len(members):,} files, expected at most {_MAX_MEMBERS:,}"
-            )
+        if (n := len(members)) > _MAX_MEMBERS:
+            raise InputError(f"{path}: holds {n:,} files, expected at most {_MAX_MEMBERS:,}")
         for member in members:
             # As the zip states it: Python has made some names harmless already.
             name = member.orig_filename.replace("\\", "/")

@@ -69,7 +69,7 @@ def write_for_platform(
             folder = base / "reference_data" / f"task_{task}_{phase}"
             starts = f"{plan.days[phase][0]} 00:00:00"
             settings = {"task": task, "phase": phase, "mode": mode, "starts": starts}
-            io.write_text(folder / "settings.json", json.dumps(settings) + "\n")
+            io.write({folder / "settings.json": json.dumps(settings) + "\n"})
             if task == 4:
                 # The students lie with the ingestion program; what it says is signed with a key.
                 program = base / "ingestion_program" / phase
@@ -79,7 +79,7 @@ def write_for_platform(
                     _copy(data_dir / students, program / students)
                 key = secrets.token_hex(32) + "\n"
                 for place in (program, folder):
-                    io.write_text(place / _TEST / KEY_NAME, key)
+                    io.write({place / _TEST / KEY_NAME: key})
             elif mode == "received" or task == 3:
                 _copy(templates / TEMPLATES[task], folder / _TEMPLATES / TEMPLATES[task])
             if mode != "received":
@@ -114,7 +114,7 @@ def _write_answers(data_dir: Path, folder: Path, task: int, phase: str) -> None:
     if marker is not None and made.is_simulated(data_dir / name):
         told = {"best_expected_accuracy": marker.get("best_expected_accuracy")}
         told["files"] = {name: made.fingerprint(folder / name)}
-        io.write_text(folder / layout.SIMULATED_MARKER_NAME, json.dumps(told, indent=1) + "\n")
+        io.write({folder / layout.SIMULATED_MARKER_NAME: json.dumps(told, indent=1) + "\n"})
     for other in layout.PHASES if task in (1, 2) else ():
         path = data_dir / _TEST / layout.answers_name(task, other)
         pairs = read_pair_values(io.file_source(path), schema.PREDICTED_COLUMN[task])
@@ -128,7 +128,7 @@ def _write_answers(data_dir: Path, folder: Path, task: int, phase: str) -> None:
             facts_file.write_facts(folder / "facts.npz", facts)
         else:
             # A submission holds the rows of both phases: of the other one the pairs alone.
-            io.write_csv(folder / _TEST / path.name, pairs[["QuestionId", "UserId"]])
+            io.write({folder / _TEST / path.name: pairs[["QuestionId", "UserId"]]})
 
 
 # ---- For participants --------------------------------------------------------------------------
@@ -152,7 +152,7 @@ def write_for_participants(data_dir: Path, templates: Path, bundle: Path, plan: 
         for name in filter(lambda name: name.endswith(".md"), list(kit)):
             text = _without_links(kit[name], there)
             kit[name] = Path(temporary, name)
-            io.write_text(kit[name], text)
+            io.write({kit[name]: text})
         zips.write_zip_to(data_file, dict(sorted(members.items())))
         zips.write_zip_to(kit_file, kit)
 

@@ -175,7 +175,7 @@ def publish(site: Path, bundle: Bundle, phase: str, folder: Path) -> None:
     for title, path in bundle.pages.items():
         text = Html(to_html(path.read_text(encoding="utf-8")))
         facts = {"title": bundle.title, "tab": f"{bundle.title}: {title}", "links": links}
-        io.write_text(site / f"{path.stem}.html", pages.render("site.html", text=text, **facts))
+        io.write({site / f"{path.stem}.html": pages.render("site.html", text=text, **facts)})
     shutil.copyfile(site / f"{next(iter(bundle.pages.values())).stem}.html", site / "index.html")
 
 

@@ -73,7 +73,7 @@ def main() -> None:
                 folder, lists = (place / competition.ORGANISER_DIR for place in (private, data_dir))
                 if marker := made.simulated_files(data_dir) and made.read_marker(data_dir):
                     known = {"best_expected_accuracy": marker["best_expected_accuracy"]}
-                    io.write_text(folder / "best_possible.json", json.dumps(known, indent=1) + "\n")
+                    io.write({folder / "best_possible.json": json.dumps(known, indent=1) + "\n"})
                 if lists.is_dir():
                     shutil.copytree(lists, folder, dirs_exist_ok=True)
                 steps.update()

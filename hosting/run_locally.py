@@ -154,7 +154,7 @@ def _score_one(bundle: Bundle, phase: Phase, tasks: list[Task], options: argpars
         if result.details:
             name = re.sub(r"\W+", "_", task.name.lower()).strip("_")
             page = (options.output_dir or DEFAULT_DIR) / f"detailed_results_{name}.html"
-            io.write_text(page, result.details)
+            io.write({page: result.details})
             print(f"  written: {cli.show(page)}")
         if result.fault:
             cli.print_fault(f"{cli.show(path)}: {printable(task.name)}: {result.fault}")
@@ -247,7 +247,7 @@ def _score_all(
             page = ""
             if result.details:
                 page = f"{DETAILS_DIR}/{key[0][:16]}_{digest[:8]}_{task.index}.html"
-                io.write_text(folder / page, result.details)
+                io.write({folder / page: result.details})
             known[key] = {
                 "bundle": digest, "submission": key[0], "task": task.index,
                 "scores": result.scores, "fault": result.fault, "details": page,
@@ -275,8 +275,8 @@ def _read_records(folder: Path, bundle: str) -> Records:
     known = {}
     for line in lines:
         # A run that was stopped may have left a line cut off.
-        with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):
-            record = io.parse_json(line.decode())
+        with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            record = json.loads(line.decode())
             is_scored = record["bundle"] == bundle and not record["fault"]
             are_numbers = all(isinstance(score, float) for score in record["scores"].values())
             if is_scored and are_numbers and (folder / record["details"]).exists():

@@ -79,7 +79,8 @@ def split_into_folds(
     """Write the folds of examples, of which those of a group stay together; `what` names them."""
     fold = splits.assign_folds(group, options.folds, options.seed)
     path = options.output_dir / layout.FOLDS
-    io.write_recorded({path: {"id": ids, "fold": fold}}, made.record_path(path), made_from)
+    table = {"id": ids, "fold": fold}
+    io.write({path: table}, record=made.record_path(path), made_from=made_from)
     print(f"written: {cli.show(path)} ({len(ids):,} {what}, {options.folds} folds)")
 
 
@@ -113,7 +114,7 @@ def write_submission(options: argparse.Namespace, columns: Any, *, header: bool 
     """Write columns, a DataFrame or a mapping, as a submission, and beside it how it was made."""
     path, folds_file = options.output_dir / options.output_file, _folds_path(options)
     split = "" if folds_file is None else folds.describe_folds(folds_file)
-    io.write_recorded({path: columns}, path.with_suffix(".json"), split=split, header=header)
+    io.write({path: columns}, record=path.with_suffix(".json"), split=split, header=header)
     print(f"written: {cli.show(path)} ({len(columns[next(iter(columns))]):,} rows)")
 
 

@@ -44,7 +44,7 @@ def main() -> None:
     p.add_argument("--missing", choices=ranking.MISSING, default="ignored", help="default ignored")
     cli.add_folder(p, "--input_dir", "data/test_data, of the local split data/test_input")
     cli.add_folder(p, "--submission_dir", "submissions, of the local split data/test_output")
-    names = layout.submission_name(TASK), layout.local_submission_name(TASK)
+    names = layout.submission_name(TASK), layout.submission_name(TASK, local=True)
     told = f"CSV or zip (default {names[0]}, of the local split {names[1]})"
     p.add_argument("--submit_data", metavar="FILE", help=told)
     cli.add_template_flags(p, layout.TEMPLATE_TASK_3)
@@ -141,7 +141,7 @@ def rank_by_other_half(submitted: Path, by: made.Made, template: Path) -> pd.Ser
     with tempfile.TemporaryDirectory(prefix="other_half_") as folder:
         command = [script, *flags, "--local=second", "--output_dir", folder]
         script_runs.run_script(command, "the other half of the students")
-        return read_ranking(Path(folder) / layout.local_submission_name(TASK), template)
+        return read_ranking(Path(folder) / layout.submission_name(TASK, local=True), template)
 
 
 def correlate(ranks: pd.DataFrame) -> dict[str, tuple[float, float, float]]:

@@ -7,6 +7,7 @@ the model's prior: a training student's logits have the mean `intercept` and the
 The posterior of a student gives the same two moments after every answer.
 """
 
+import argparse
 import importlib.util
 import sys
 import zipfile
@@ -52,6 +53,14 @@ class Bank:
         prior = posterior.covariance[bank, bank].mean(dtype=np.float64)
         variance = np.maximum(prior - (known**2).sum(axis=1), 0)
         return (mean - self.mean) / self.deviation, np.sqrt(variance) / self.deviation
+
+
+def share(text: str) -> float:
+    """Read a share between 0 and 1, both exclusive, from the command line."""
+    value = float(text)
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")
+    return value
 
 
 def load_module(path: Path, name: str) -> ModuleType:

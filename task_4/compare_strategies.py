@@ -26,7 +26,7 @@ from common.evaluation.record import LOCAL
 
 import numpy as np
 import pandas as pd
-from ability import Bank
+from ability import Bank, share
 from strategy_games import OWN, Games, calibrate, compare, find_strategies, play, score
 from tqdm import tqdm
 
@@ -120,7 +120,7 @@ def main() -> None:
         facts=[(name, ", ".join(map(cli.show, paths))) for name, paths in files.items()]
         + [*facts.items()],
     )
-    io.write_text(page_path, page)
+    io.write({page_path: page})
     for name, value in facts.items():
         print(textwrap.fill(f"{name}: {value}", 80, subsequent_indent="  "))
     if simulated:
@@ -142,7 +142,7 @@ def parse() -> argparse.Namespace:
     limit = "share of students asked one question"
     p.add_argument("--max_exposure", type=_share, metavar="SHARE", default=1.0, help=limit)
     stop = "end a test at this standard error of the overall ability (STRATEGIES.md)"
-    p.add_argument("--stop_at_error", type=cli.share, metavar="S", default=0.0, help=stop)
+    p.add_argument("--stop_at_error", type=share, metavar="S", default=0.0, help=stop)
     # No protocol lets targets be asked.
     rules = p.add_mutually_exclusive_group()
     rule = "play by the other rule as well"
@@ -161,7 +161,7 @@ def parse() -> argparse.Namespace:
 
 
 def _share(text: str) -> float:
-    return 1.0 if float(text) == 1 else cli.share(text)
+    return 1.0 if float(text) == 1 else share(text)
 
 
 # ---- Whom to examine ---------------------------------------------------------------------------

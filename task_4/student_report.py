@@ -24,7 +24,7 @@ from common.arrays import FloatArray, IntArray
 from common.errors import InputError
 
 import numpy as np
-from ability import Bank, Course, ask, load_bank
+from ability import Bank, Course, ask, load_bank, share
 
 # All intervals hold the truth with this probability, if the model is right.
 _COVERAGE = 0.9
@@ -90,7 +90,7 @@ def parse() -> argparse.Namespace:
     p.add_argument("--mask", help="column with the hidden answers (default: the file's first)")
     cli.add_number(p, "--questions", N_ROUNDS, "how many are asked at most")
     stop = "end before that once the ability's standard error is at most S, as 0.35"
-    p.add_argument("--stop_at_error", type=cli.share, metavar="S", default=0.0, help=stop)
+    p.add_argument("--stop_at_error", type=share, metavar="S", default=0.0, help=stop)
     cli.add_folder(p, "--package", layout.ROOT / "task_4" / "item_response")
     cli.add_folder(p, "--output_dir", layout.TEST_OUTPUT_DIR / "student_report")
     return p.parse_args()

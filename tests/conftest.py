@@ -192,9 +192,9 @@ def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
 
 @pytest.fixture(params=["pandas", "pyarrow"])
 def each_reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run a test twice: files are read as small ones, and as large ones, by pyarrow."""
-    if request.param == "pyarrow":
-        monkeypatch.setattr(io, "LARGE", -1)
+    """Run a test twice: files are read by pyarrow, and as where it is not installed."""
+    if request.param == "pandas":
+        monkeypatch.setattr(io, "_by_pyarrow", io._by_pandas)
 
 
 def blocks(page: Path, language: str) -> list[str]:

@@ -67,7 +67,7 @@ def main() -> None:
 
 def is_local(path: Path) -> bool:
     """Return whether a submission is for the local split, judging by its name."""
-    return path.stem in {Path(layout.local_submission_name(task)).stem for task in (1, 2, 3)}
+    return path.stem in {Path(layout.submission_name(task, local=True)).stem for task in (1, 2, 3)}
 
 
 def check_pairs(options: argparse.Namespace, task: int, faults: list[str]) -> list[str]:

@@ -169,7 +169,7 @@ def predict_fold(script: Path, flags: Sequence[str], fold: Fold, task: int) -> R
     path, reference = fold.folder / layout.submission_name(task), fold.folder / "held_out.csv"
     if not path.is_file():
         raise InputError(f"{script}: has not written {path.name} on {fold.title}")
-    io.write_csv(reference, fold.table[fold.held_out])
+    io.write({reference: fold.table[fold.held_out]})
     predicted, _ = score_pairs(path, reference, task)
     took = made.read(path) or Made(str(script), {}, float("nan"))
     return predicted, replace(took, code=source_code.fingerprint(script))
@@ -180,8 +180,8 @@ def play_fold(package: Path, flags: Sequence[str], fold: Fold, rules: Rules, lim
     copy, data = fold.folder / package.name, fold.folder / "data" / layout.TRAIN_DIR.name
     copy_package(package, copy)
     train, reference_path = data / script_runs.TRAIN, data / "students.csv"
-    io.write_csv(train, fold.table[~fold.held_out].drop(columns=schema.IS_TARGET))
-    io.write_csv(reference_path, fold.table[fold.held_out])
+    io.write({train: fold.table[~fold.held_out].drop(columns=schema.IS_TARGET)})
+    io.write({reference_path: fold.table[fold.held_out]})
     metadata = data.parent / layout.METADATA_DIR.name
     if fold.metadata is not None:
         try:

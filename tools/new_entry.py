@@ -22,7 +22,7 @@ from common import cli, layout
 from common.adaptive.weights import copy_package
 from common.errors import InputError
 from common.evaluation.record import title_of
-from common.io import is_there, write_text
+from common.io import is_there, write
 from tools.quickstart import commands_in_header
 
 PREFIX = "sample_model_"
@@ -103,7 +103,7 @@ def copy_model(folder: Path, model: str, name: str) -> Path:
             raise InputError(f"{cli.show(path)}: exists already, expected another NAME")
     if folder.name != "task_4":
         text = rename(source.read_text(encoding="utf-8"), source.stem, name)
-        write_text(target, retitle(text, folder.name, name, source.name))
+        write({target: retitle(text, folder.name, name, source.name)})
         return target
     partial = folder / f".{name}.partial"
     shutil.rmtree(partial, ignore_errors=True)
@@ -112,7 +112,7 @@ def copy_model(folder: Path, model: str, name: str) -> Path:
         text = rename(path.read_text(encoding="utf-8"), f"task_4/{model}", f"task_4/{name}")
         if path.name == "train_model.py":
             text = retitle(text, folder.name, name, f"task_4/{model}")
-        write_text(path, text)
+        write({path: text})
     partial.replace(target)
     return target
 

@@ -9,6 +9,7 @@ drawn: loss (on the answers learned from), held_out_loss, held_out_accuracy (of 
 answers out), and whatever else a model of your own logs. Writes a page beside the first log.
 """
 
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard
@@ -43,7 +44,7 @@ def main() -> None:
     runs = [run for path in options.logs for run in read_runs(path)]
     lines = [describe(run) for run in runs]
     page = pages.render("log.html", title="Fits", tab="", lines=lines, charts=draw(runs))
-    io.write_text(output, page)
+    io.write({output: page})
     print("\n".join(lines))
     print(f"written: {cli.show(output)}")
 
@@ -57,9 +58,9 @@ def read_runs(path: Path) -> list[Run]:
         if not line.strip():
             continue
         try:
-            event = io.parse_json(line)
+            event = json.loads(line)
             kind = event["event"]
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, RecursionError):
             raise InputError(
                 f"{path}: row {number} is {quote(line)}, expected a line of a log, as --log writes"
             ) from None

@@ -1,5 +1,6 @@
 """Read the record of all scores, to which every evaluation appends."""
 
+import json
 import re
 import shlex
 import sys
@@ -9,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, get_args
 
-from common import cli, io, layout, made
+from common import cli, layout, made
 from common.evaluation.record import LOCAL
 
 CROSS_VALIDATION = "cross-validation"
@@ -69,10 +70,10 @@ def read_results(path: Path) -> list[Result]:
     # Only line ends: a name may hold other characters at which `splitlines` would cut.
     for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):
         try:
-            found = io.parse_json(line)
+            found = json.loads(line)
             result = Result(**(found if "options" in found else _of_former_version(found)))
             _require_valid(result)
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
             unreadable += bool(line.strip())
         else:
             results.append(result)

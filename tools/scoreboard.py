@@ -94,7 +94,7 @@ def main() -> None:
     cli.require_outputs([page], [path])
     tables = make_tables(read_results(path))
     print(as_text(tables))
-    io.write_text(page, as_page(tables))
+    io.write({page: as_page(tables)})
     print(f"written: {cli.show(page)}")
 
 

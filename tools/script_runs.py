@@ -114,8 +114,8 @@ def run_on_fold(script: Path, flags: Sequence[str], fold: Fold) -> Path:
     _, table, held_out, metadata, folder = fold
     template = folder / TEMPLATE
     names = [name for name in splits.PAIR_COLUMNS if name in table]
-    io.write_csv(folder / TRAIN, table[~held_out])
-    io.write_csv(template, table.loc[held_out, names])
+    io.write({folder / TRAIN: table[~held_out]})
+    io.write({template: table.loc[held_out, names]})
     places: list[object] = ["--input_dir", folder, "--train_data", TRAIN]
     places += ["--submission_template_dir", folder, "--submission_template_file", TEMPLATE]
     places += ["--output_dir", folder]

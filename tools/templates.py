@@ -55,7 +55,7 @@ def build_template(name: str, data_dir: Path, template_dir: Path) -> None:
     with io.atomic_write(path.with_name(layout.STAMP_OF_FILE[name]), path) as (record, file):
         io.write_csv_to(file, rows)
         # Also where data/generate_sample.py builds them; the same data give the same bytes.
-        own = made.this_process(template_dir, {name: file}, sources)
+        own = made.this_process(template_dir, {path: file}, sources)
         template = Made("tools/templates.py", {}, 0.0, simulated=own.simulated)
         record.write(replace(template, files=own.files, made_from=own.made_from).as_json())
 

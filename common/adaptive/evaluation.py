@@ -152,7 +152,7 @@ def play_all(
                 if setting.rules.unobserved == -1 and _NEEDS_0.search(str(fault)):
                     message += "; an entry written for 0 as unobserved needs --unobserved 0"
                 if output_path is not None and entry.output:
-                    io.write_text(output_path, entry.output)
+                    io.write({output_path: entry.output})
                     message += f"; what it printed is in {cli.show(output_path)}"
                 raise InputError(message) from None
     return games, entry
@@ -228,7 +228,7 @@ def evaluate(doc: str | None, package: Path | None = None) -> None:
         training = made.parse(entry_files.read_entry_file(played, TRAINING) or b"")
         code = entry_files.fingerprint_code(played, training.code if training else "")
     if entry.output:
-        io.write_text(output_path, entry.output)
+        io.write({output_path: entry.output})
 
     asked, targets = list_asked(reference, games), list_targets(reference, games)
     figures = figures_of(setting, reference, targets, entry, curves, seconds, training)
@@ -259,7 +259,7 @@ def evaluate(doc: str | None, package: Path | None = None) -> None:
     if 0 < options.show_sequences < len(reference.student):
         rest = f"and so on, of all {len(reference.student):,} students"
         lines.append(f"{rest}: {cli.show(asked_path)}")
-    io.write_csv(asked_path, asked)
+    io.write({asked_path: asked})
     written = [asked_path, *([output_path] if entry.output else [])]
     shown["template"] = "games.html"
     score_files.publish(options.output_dir, evaluation, lines, written, **shown)

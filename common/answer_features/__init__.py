@@ -13,7 +13,7 @@ distribution than those of the template: a model that learned from them would tr
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from common.answer_features.groups import GROUPS, NEEDS, fit_model
+from common.answer_features.groups import GROUPS, NEEDS, fit_model, look_near
 from common.answer_features.known import Columns, Known, cut
 from common.answer_features.pairs import SUBJECT_LEVELS, Pairs, read_pairs
 from common.arrays import IntArray
@@ -123,11 +123,11 @@ def table(pairs: Pairs, known: Known, asked: IntArray, groups: Sequence[str]) ->
         found = GROUPS[name](pairs, known, asked)
         return {key: np.asarray(column, np.float32) for key, column in found.items()}
 
+    if {"context", "habits"} & {*groups}:
+        known.near = look_near(pairs, known, asked)
     # What takes most memory comes while there are few columns: the model, then the last groups.
     in_order = [*groups[:1], *reversed(groups[1:])]
     found = dict(zip(in_order, in_threads(tell, in_order), strict=True))
-    columns: Columns = {}
-    for name in groups:
-        columns |= found[name]
+    columns = {key: column for name in groups for key, column in found[name].items()}
     # Put together only where it is used, a block of rows at a time: it may be the largest array.
     return pd.DataFrame(columns, copy=False)

@@ -4,14 +4,14 @@ They return columns by name, one value for each row asked for, NaN where there i
 to be predicted all is known but the outcomes, also order and confidence.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from common import item_response
 from common.answer_features.known import Columns, Known, shrunk_mean
-from common.answer_features.nearest import nearest_answers
+from common.answer_features.nearest import visit_nearest
 from common.answer_features.pairs import MINUTES, SUBJECT_LEVELS, Pairs
 from common.arrays import Array, FloatArray, IntArray
-from common.item_response.blocks import N_THREADS, ItemResponseModel, in_threads, sort_answers
+from common.item_response.blocks import ItemResponseModel
 from common.item_response.options import N_OPTIONS
 from common.item_response.prediction import explain
 
@@ -42,36 +42,27 @@ def model(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     fitted = fit_model(pairs, known)
     student, question = (pairs.numbers[name][asked] for name in ("student", "question"))
     own = student, question, pairs.context[asked]
-    parts = explain(fitted, *own)
-    columns = {f"model_{name}": part for name, part in parts.items()}
+    columns = {f"model_{name}": part for name, part in explain(fitted, *own).items()}
     return {"model": _logit(item_response.predict(fitted, *own))} | columns
 
 
 def fit_model(pairs: Pairs, known: Known) -> ItemResponseModel:
     """Fit what `model` predicts with, or return it where that is done."""
     if known.model is None:
+        answers = known.student, known.question, known.is_correct
+        own = pairs.context[known.rows]
+        n_steps = None if known.start is None else _STEPS_FROM_START
         known.model = item_response.fit(
-            known.student,
-            known.question,
-            known.is_correct,
-            guessing=_GUESSING,
-            n_steps=None if known.start is None else _STEPS_FROM_START,
-            context=pairs.context[known.rows],
-            start=known.start,
+            *answers, guessing=_GUESSING, n_steps=n_steps, context=own, start=known.start
         )
     return known.model
 
 
 def options(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     """Log probability of each outcome, the right option's first; takes far longer than `model`."""
-    fitted = item_response.fit_options(
-        known.student,
-        known.question,
-        known.option,
-        known.correct_option,
-        guessing=_GUESSING,
-        context=pairs.context[known.rows],
-    )
+    answers = known.student, known.question, known.option, known.correct_option
+    own = pairs.context[known.rows]
+    fitted = item_response.fit_options(*answers, guessing=_GUESSING, context=own)
     student, question = (pairs.numbers[name][asked] for name in ("student", "question"))
     p = item_response.predict_options(fitted, student, question, pairs.context[asked])
     return _by_outcome("model", np.log(np.maximum(p, _MIN_PROBABILITY)), known, question)
@@ -96,22 +87,16 @@ def distractors(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     is_wrong = np.flatnonzero(outcome > 0)
     columns["distractor"] = np.zeros(len(asked))
     if len(is_wrong):
-        fitted = item_response.fit(
-            known.student[is_wrong],
-            known.question[is_wrong],
-            outcome[is_wrong] == 1,
-            n_dimensions=1,
-            n_steps=_STEPS_OF_DISTRACTORS,
-        )
+        wrong = known.student[is_wrong], known.question[is_wrong], outcome[is_wrong] == 1
+        fitted = item_response.fit(*wrong, n_dimensions=1, n_steps=_STEPS_OF_DISTRACTORS)
         columns["distractor"] = _logit(item_response.predict(fitted, student, question))
     return columns
 
 
 def context(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     """Means of residuals on the most similar questions, by powers of similarity; how similar."""
-    near = _near(pairs, known, asked)
     names = [f"{kind}_{power}" for power, _ in _DECAYS for kind in ("near", "nearness")]
-    return {name: near[name] for name in names}
+    return {name: known.near[name] for name in names}
 
 
 def habits(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
@@ -123,10 +108,9 @@ def habits(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     columns = _numbered("place", np.argsort(known.outcome_of_option, axis=1)[question])
     habit = _habits_in(("student",), pairs, known, asked)
     columns |= _by_outcome("habit", habit, known, question)
-    near = _near(pairs, known, asked)
     for power, _ in _DECAYS:
-        columns |= _numbered(f"habit_{power}", near[f"habit_{power}"])
-    return columns | _numbered("near_option", near["near_option"])
+        columns |= _numbered(f"habit_{power}", known.near[f"habit_{power}"])
+    return columns | _numbered("near_option", known.near["near_option"])
 
 
 # ---- From the metadata of questions and students ---------------------------------------------
@@ -266,82 +250,66 @@ def rates_of(
     columns: Columns = {}
     for key in keys:
         name = "_".join(key)
-        (found,) = _means_in(key, pairs, known, asked, [known.residual])
+        found = _mean_in(key, pairs, known, asked, known.residual)
         columns[f"{name}_rate"], columns[f"{name}_count"] = found
     return columns
 
 
 def _habits_in(key: tuple[str, ...], pairs: Pairs, known: Known, asked: IntArray) -> FloatArray:
     """Return how much each place is preferred in what the key names, shape (asked, options)."""
-    excess = (
-        (known.option == place + 1) - known.option_share[known.question, place]
-        for place in range(N_OPTIONS)
-    )
-    return np.column_stack([mean for mean, _ in _means_in(key, pairs, known, asked, excess)])
+    preferred = []
+    for place in range(N_OPTIONS):
+        excess = (known.option == place + 1) - known.option_share[known.question, place]
+        preferred.append(_mean_in(key, pairs, known, asked, excess)[0])
+    return np.column_stack(preferred)
 
 
-def _means_in(
-    key: tuple[str, ...], pairs: Pairs, known: Known, asked: IntArray, values: Iterable[FloatArray]
-) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Yield means of known answers in what the key names, shrunk towards 0; and how many."""
+def _mean_in(
+    key: tuple[str, ...], pairs: Pairs, known: Known, asked: IntArray, value: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return means of known answers in what the key names, shrunk towards 0; and how many."""
     number = pairs.number(*key)
     n_groups, group, own = int(number.max(initial=-1)) + 1, number[known.rows], number[asked]
     # Unless it is kept, it is large.
     del number
-    for value in values:
-        mean, count = shrunk_mean(group, value, n_groups)
-        yield _look_up(mean, own), _look_up(count, own)
+    mean, count = shrunk_mean(group, value, n_groups)
+    return _look_up(mean, own), _look_up(count, own)
 
 
-def _near(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
+def look_near(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     """Return what `context` and `habits` tell of the known answers near to each row asked for."""
-    with known.looking:
-        if known.near is None or known.near[0] is not asked:
-            known.near = asked, _look_near(pairs, known, asked)
-        return known.near[1]
-
-
-def _look_near(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     student, question = (pairs.numbers[name][asked] for name in ("student", "question"))
     n_places = N_OPTIONS if len(known.option) else 0
-    found: Columns = {
-        "near_option": np.full((len(asked), bool(n_places) * _N_OPTIONS_SHOWN), np.nan, np.float32)
-    }
+    shape = len(asked), _N_OPTIONS_SHOWN if n_places else 0
+    found: Columns = {"near_option": np.full(shape, np.nan, np.float32)}
     for power, _ in _DECAYS:
         found[f"near_{power}"], found[f"nearness_{power}"] = np.zeros((2, len(asked)), np.float32)
         found[f"habit_{power}"] = np.zeros((len(asked), n_places), np.float32)
-    answers, similar = (known.student, known.question), (pairs.neighbours, pairs.similarity)
-    in_order = sort_answers(known.student, [], pairs.n_students)[:2]
-    option_numbers = np.arange(1, n_places + 1)
 
-    def look(own: IntArray) -> None:
-        asked_here = student[own], question[own]
-        blocks = nearest_answers(answers, in_order, asked_here, *similar, _N_NEAREST)
-        for place, nearest, similarity in blocks:
-            rows = own[place]
-            residual = np.where(nearest >= 0, known.residual[nearest], 0)
+    def look(rows: IntArray, nearest: IntArray, similarity: FloatArray) -> None:
+        residual = np.where(nearest >= 0, known.residual[nearest], 0)
+        if n_places:
+            excess = known.option[nearest][:, :, None] == np.arange(1, n_places + 1)
+            excess = excess - known.option_share[known.question[nearest]]
+            excess = np.where((nearest >= 0)[:, :, None], excess, 0)
+            places = np.argsort(known.outcome_of_option[question[rows]], axis=1)
+        for power, shrinkage in _DECAYS:
+            weight = similarity**power
+            total = weight.sum(axis=1)
+            found[f"near_{power}"][rows] = (weight * residual).sum(axis=1) / (total + shrinkage)
+            found[f"nearness_{power}"][rows] = total
             if n_places:
-                excess = known.option[nearest][:, :, None] == option_numbers
-                excess = excess - known.option_share[known.question[nearest]]
-                excess = np.where((nearest >= 0)[:, :, None], excess, 0)
-                places = np.argsort(known.outcome_of_option[question[rows]], axis=1)
-            for power, shrinkage in _DECAYS:
-                weight = similarity**power
-                total = weight.sum(axis=1)
-                found[f"near_{power}"][rows] = (weight * residual).sum(axis=1) / (total + shrinkage)
-                found[f"nearness_{power}"][rows] = total
-                if n_places:
-                    preferred = (weight[:, None] @ excess)[:, 0] / (total + shrinkage)[:, None]
-                    found[f"habit_{power}"][rows] = np.take_along_axis(preferred, places, 1)
-            if n_places:
-                shown = nearest[:, :_N_OPTIONS_SHOWN]
-                option = known.option[shown] - 1
-                outcome = np.take_along_axis(known.outcome_of_option[question[rows]], option, 1)
-                told = np.where(shown >= 0, outcome, np.nan)
-                found["near_option"][rows, : shown.shape[1]] = told
+                preferred = (weight[:, None] @ excess)[:, 0] / (total + shrinkage)[:, None]
+                found[f"habit_{power}"][rows] = np.take_along_axis(preferred, places, 1)
+        if n_places:
+            shown = nearest[:, :_N_OPTIONS_SHOWN]
+            option = known.option[shown] - 1
+            outcome = np.take_along_axis(known.outcome_of_option[question[rows]], option, 1)
+            found["near_option"][rows, : shown.shape[1]] = np.where(shown >= 0, outcome, np.nan)
 
-    by_student = np.argsort(student, kind="stable")
-    list(in_threads(look, np.array_split(by_student, N_THREADS)))
+    answers, asked_here = (known.student, known.question), (student, question)
+    similar = pairs.neighbours, pairs.similarity
+    visit_nearest(answers, asked_here, pairs.n_students, *similar, _N_NEAREST, look)
     return found
 
 

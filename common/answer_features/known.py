@@ -1,7 +1,5 @@
 """The outcomes that features may use, and what follows from them at once."""
 
-from threading import Lock
-
 from common.answer_features.pairs import Pairs
 from common.arrays import Array, BoolArray, FloatArray, IntArray
 from common.item_response.blocks import ItemResponseModel
@@ -49,9 +47,8 @@ class Known:
         # `is_correct` minus what the two let expect.
         expected = self.question_rate[question] + self.student_rate[student]
         self.residual = right - np.clip(expected, _MIN_EXPECTED, 1 - _MIN_EXPECTED)
-        # What is near to the rows asked for, found once for all groups, also those at work at once.
-        self.near: tuple[IntArray, Columns] | None = None
-        self.looking = Lock()
+        # What `look_near` has found for the rows asked for.
+        self.near: Columns = {}
         # Options chosen and right, from 1; by question, (questions, `N_OPTIONS`), smoothed share,
         # and outcome, 0 right, 1 the most popular wrong one, …; all empty if not told.
         self.option: IntArray = np.empty(0, np.int8)

@@ -1,9 +1,9 @@
 """Which questions belong together, and a student's answers to those nearest to a question."""
 
-from collections.abc import Iterator
+from collections.abc import Callable
 
 from common.arrays import FloatArray, IntArray
-from common.item_response.blocks import in_threads
+from common.item_response.blocks import N_THREADS, in_threads, sort_answers
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -51,40 +51,43 @@ def similar_questions(
     return neighbours, similarity
 
 
-def nearest_answers(
+def visit_nearest(
     known: tuple[IntArray, IntArray],
-    by_student: tuple[IntArray, IntArray],
     asked: tuple[IntArray, IntArray],
+    n_students: int,
     neighbours: IntArray,
     similarity: FloatArray,
     n_nearest: int,
-) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
-    """Yield, block by block, places in `asked`, and for each at most `n_nearest` places in `known`
-    of the student's answers to other, the most similar questions first, int32, -1 where there are
-    no more, with similarities, 0 there; both hold students and questions, `by_student` what
-    `sort_answers` returns of `known`.
+    visit: Callable[[IntArray, IntArray, FloatArray], None],
+) -> None:
+    """Call, in threads, `visit` with places in `asked`, and for each at most `n_nearest` places in
+    `known` of the student's answers to other, the most similar questions first, int32, -1 where
+    there are no more, with similarities, 0 there; both hold students and questions.
     """
     n_questions, k = neighbours.shape
-    in_order, start = by_student
-    n_students = len(start) - 1
+    in_order, start, _ = sort_answers(known[0], [], n_students)
     rows_in_order = np.argsort(asked[0], kind="stable")
     asked_student = asked[0][rows_in_order]
-    step, n_rows = max(1, _MAX_CELLS // n_questions), max(1, _MAX_CELLS // (8 * max(k, 1)))
-    place = np.full((min(step, n_students), n_questions), -1, np.int32)
-    for first in range(0, n_students, step):
-        rows = rows_in_order[slice(*np.searchsorted(asked_student, [first, first + step]))]
-        if not len(rows):
-            continue
-        answers = in_order[start[first] : start[min(first + step, n_students)]]
-        cells = known[0][answers] - first, known[1][answers]
-        place[cells] = answers
-        for begin in range(0, len(rows), n_rows):
-            part = rows[begin : begin + n_rows]
-            question = asked[1][part]
-            candidates = place[(asked[0][part] - first)[:, None], neighbours[question]]
-            # Those that are there, in their order.
-            order = np.argsort(candidates < 0, axis=1, kind="stable")[:, :n_nearest]
-            nearest = np.take_along_axis(candidates, order, 1)
-            near = np.take_along_axis(similarity[question], order, 1)
-            yield part, nearest, np.where(nearest >= 0, near, np.float32(0))
-        place[cells] = -1
+    step = max(1, min(_MAX_CELLS // n_questions, -(-n_students // N_THREADS)))
+    n_rows = max(1, _MAX_CELLS // (8 * max(k, 1)))
+
+    def work(firsts: IntArray) -> None:
+        place = np.full((step, n_questions), -1, np.int32)
+        for first in firsts.tolist():
+            end = min(first + step, n_students)
+            answers = in_order[start[first] : start[end]]
+            cells = known[0][answers] - first, known[1][answers]
+            place[cells] = answers
+            rows = rows_in_order[slice(*np.searchsorted(asked_student, [first, end]))]
+            for begin in range(0, len(rows), n_rows):
+                part = rows[begin : begin + n_rows]
+                question = asked[1][part]
+                candidates = place[(asked[0][part] - first)[:, None], neighbours[question]]
+                # Those that are there, in their order.
+                order = np.argsort(candidates < 0, axis=1, kind="stable")[:, :n_nearest]
+                nearest = np.take_along_axis(candidates, order, 1)
+                near = np.take_along_axis(similarity[question], order, 1)
+                visit(part, nearest, np.where(nearest >= 0, near, np.float32(0)))
+            place[cells] = -1
+
+    list(in_threads(work, np.array_split(np.arange(0, n_students, step), N_THREADS)))

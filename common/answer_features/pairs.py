@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from common import layout, metadata
 from common.answer_context import contexts_of_pairs
 from common.answer_features.nearest import similar_questions
-from common.answers import number_ids
+from common.answers import number_ids, small_keys
 from common.arrays import FloatArray, IntArray
 
 import numpy as np
@@ -47,13 +46,7 @@ class Pairs:
         if names not in self._numbers:
             first, second = (self.numbers[name] for name in names)
             is_known = (first >= 0) & (second >= 0)
-            width = int(second.max(initial=0)) + 1
-            is_small = (int(first.max(initial=0)) + 1) * width <= 1 << 32
-            # In half the memory, if that is enough.
-            dtype: type[np.integer[Any]] = np.uint32 if is_small else np.int64
-            both: IntArray = first[is_known].astype(dtype)
-            np.multiply(both, dtype(width), out=both)
-            np.add(both, second[is_known].astype(dtype), out=both)
+            both = small_keys(first[is_known], second[is_known])
             highest = int(both.max(initial=0))
             if highest >= len(self):
                 both = number_ids(both)[1] if highest < 4 * len(both) else pd.factorize(both)[0]
@@ -118,12 +111,9 @@ def read_pairs(answers: pd.DataFrame, template: pd.DataFrame, folder: Path | Non
     if path and "AnswerId" in answers and "AnswerId" in template:
         circumstances = metadata.read_circumstances(path, join("AnswerId"))
         day = pd.factorize(circumstances["DateAnswered"].dt.normalize())[0]
-        numbers |= {
-            "group": circumstances["GroupId"].to_numpy(),
-            "quiz": circumstances["QuizId"].to_numpy(),
-            "scheme": circumstances["SchemeOfWorkId"].to_numpy(),
-            "day": day.astype(np.int32),
-        }
+        names = {"group": "GroupId", "quiz": "QuizId", "scheme": "SchemeOfWorkId"}
+        numbers |= {name: circumstances[column].to_numpy() for name, column in names.items()}
+        numbers["day"] = day.astype(np.int32)
     n_students, n_questions = len(student_ids), len(question_ids)
     similar = similar_questions(student, question, n_students, n_questions)
     context = contexts_of_pairs(student, question, len(answers), circumstances)

@@ -27,7 +27,7 @@ def evaluate(doc: str | None, task: int) -> None:
     told = f"the true answers (default {layout.VALID_TASK_1_2})"
     p.add_argument("--ref_data", metavar="FILE", help=told)
     cli.add_folder(p, "--submission_dir", "data/test_output")
-    told = f"CSV or zip (default {layout.local_submission_name(task)})"
+    told = f"CSV or zip (default {layout.submission_name(task, local=True)})"
     p.add_argument("--submit_data", metavar="FILE", help=told)
     cli.add_folder(p, "--output_dir", layout.TEST_OUTPUT_DIR)
     told = "score submissions/ against the released answers in data/test_data instead"

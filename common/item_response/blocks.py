@@ -181,9 +181,8 @@ def run_step(observations: Observations, state: ItemResponseModel) -> ItemRespon
     n_stages = len(state.prior.mean)
     stage = np.repeat(np.arange(n_stages), len(sums) // n_stages)
     parts = np.array_split(np.arange(len(stage)), _N_ITEM_PARTS)
-    items = model.join(
-        in_threads(lambda own: model.update_items(sums[own], state.prior, stage[own]), parts)
-    )
+    new = in_threads(lambda own: model.update_items(sums[own], state.prior, stage[own]), parts)
+    items = model.join(new)
     # The last column is Σ w.
     prior = model.estimate_prior(items, stage, sums[:, -1] > 0, state.prior)
     items = Gaussians(items.mean.astype(np.float32), items.covariance.astype(np.float32))
@@ -208,12 +207,9 @@ def standardise(state: ItemResponseModel) -> ItemResponseModel:
     for own in state.effects:
         # In place, for they may be the largest arrays.
         own[:, 2:] = own[:, 2:] @ inverse.T.astype(np.float32)
-    return replace(
-        state,
-        students=state.students.transform(inverse, -inverse @ centre),
-        items=state.items.transform(matrix),
-        prior=state.prior.transform(matrix),
-    )
+    students = state.students.transform(inverse, -inverse @ centre)
+    items, prior = state.items.transform(matrix), state.prior.transform(matrix)
+    return replace(state, students=students, items=items, prior=prior)
 
 
 def pass_over_answers(
@@ -240,26 +236,25 @@ def pass_over_answers(
         kappa, weight = values = np.empty((2, len(part.item)), np.float32)
         pairs = old, of_items, number_rows(part.start), part.item
         for block, m, v in _logit_blocks(*pairs, at_leaves, leaf):
-            slope, curvature = model.expected_slope_and_curvature(
-                m, v, part.is_right[block], state.guessing[part.item[block]]
-            )
+            right, guessing = part.is_right[block], state.guessing[part.item[block]]
+            slope, curvature = model.expected_slope_and_curvature(m, v, right, guessing)
             kappa[block], weight[block] = slope + curvature * m, curvature
         values *= part.is_used
         if part.levels:
             kappa -= weight * fixed[leaf]
         weights, kappas = part.matrix(weight, part.start), part.matrix(kappa, part.start)
         sums = model.weigh(kappas, weights, of_items)
+        if part.levels:
+            at_leaf = part.matrix(weight, leaves.start), part.matrix(kappa, leaves.start)
+            of_leaf = [np.asarray(matrix.sum(axis=1)) for matrix in at_leaf]
+            gathered = np.concatenate([*of_leaf, at_leaf[0] @ of_items[:, :d]], axis=1)
+            steps, taken = context.eliminate(part.levels, gathered, state.variance, len(old))
+            sums -= taken
+        new = model.update_students(sums)
+        students.mean[chunk], students.covariance[chunk] = new.mean, new.covariance
         if not part.levels:
-            new = model.update_students(sums)
-            students.mean[chunk], students.covariance[chunk] = new.mean, new.covariance
             return [model.weigh(kappas.T, weights.T, model.moments_with_one(new))]
 
-        at_leaf = part.matrix(weight, leaves.start), part.matrix(kappa, leaves.start)
-        of_leaf = [np.asarray(matrix.sum(axis=1)) for matrix in at_leaf]
-        gathered = np.concatenate([*of_leaf, at_leaf[0] @ of_items[:, :d]], axis=1)
-        steps, taken = context.eliminate(part.levels, gathered, state.variance, len(old))
-        new = model.update_students(sums - taken)
-        students.mean[chunk], students.covariance[chunk] = new.mean, new.covariance
         found, of_variance, left = context.restore(part.levels, steps, new, state.variance)
         for whole, place, own in zip(effects, nodes, found, strict=True):
             whole[place] = own

@@ -136,9 +136,8 @@ def restore(
         own = (pull - pull_above)[:, :k]
         own_variance = np.einsum("ni,nij,nj->n", own, covariance, own, optimize=True)
         own_variance += (1 - gain) ** 2 * noise_above + step.noise
-        sums[depth] = _sum_squares(
-            _stage(level, variance), mean - mean_above, own_variance, variance[depth]
-        )
+        stage = _stage(level, variance)
+        sums[depth] = _sum_squares(stage, mean - mean_above, own_variance, variance[depth])
     left = step.linear - np.einsum("ni,ni->n", step.pull, t[student])
     return effects, sums, gain * left / step.noise - step.weight * mean_above
 

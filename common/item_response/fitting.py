@@ -93,13 +93,13 @@ def fit(
         raise InputError(f"n_dimensions is {n_dimensions}, expected at least 1")
     if not 0 <= guessing <= 0.9:
         raise InputError(f"guessing is {guessing}, expected 0 to 0.9")
-    require_answers(question)
+    if not len(question):
+        raise InputError("there are no answers to learn from")
     if context is None:
         context = np.zeros((len(student), 0), np.int32)
     outcome = n_stages - np.asarray(is_correct)
-    (student_ids, of_student), (question_ids, of_question) = blocks.in_threads(
-        number_ids, [student, question]
-    )
+    both = blocks.in_threads(number_ids, [student, question])
+    (student_ids, of_student), (question_ids, of_question) = both
     n_students, n_questions = len(student_ids), len(question_ids) + 1
     rng = np.random.default_rng(seed)
     in_order = rng.permutation(n_students)
@@ -133,15 +133,16 @@ def fit(
         leaves[:, 1] = len(levels) * START_VARIANCE
     else:
         # Their places there; who or what is not known there comes last.
-        place = find_ids(start.student_ids, student_ids)
+        place, known = find_ids(start.student_ids, student_ids), start.question_ids
         students = start.students.take(place)
-        items = start.items.take(_find_or_last(start.question_ids, question_ids))
+        items = start.items.take(np.append(find_ids(known, question_ids), len(known)))
         prior, variance, shared = start.prior, start.variance, start.shared
         if levels:
             # The first answer of a leaf tells whose it is.
             row = order[levels[-1].start[:-1]]
-            leaves = find_effects(start, place[of_student[row]], context[row], with_shared=False)
-            label = _find_or_last(start.context_ids[-1], context_ids[-1])
+            leaves, _ = find_effects(start, place[of_student[row]], context[row])
+            known = start.context_ids[-1]
+            label = np.append(find_ids(known, context_ids[-1]), len(known))
             shared = shared._replace(mean=shared.mean[label], variance=shared.variance[label])
     guess = np.where(np.arange(n_stages * n_questions) < n_questions, guessing, 0)
     state = ItemResponseModel(
@@ -202,17 +203,6 @@ def fit(
     return replace(state, students=model.join([state.students, nobody]))
 
 
-def require_answers(answers: IntArray) -> None:
-    """Raise `InputError` if there are none."""
-    if len(answers) == 0:
-        raise InputError("there are no answers to learn from")
-
-
-def _find_or_last(ids: IntArray, wanted: IntArray) -> IntArray:
-    """Return places of ids, and at the end that of an unknown one."""
-    return np.append(find_ids(ids, wanted), len(ids))
-
-
 def _score(probability: FloatArray, outcome: IntArray) -> tuple[float, float]:
     chosen = probability[np.arange(len(outcome)), outcome]
     loss = -np.log(np.maximum(chosen, 1e-7)).mean()
@@ -235,13 +225,8 @@ def _find_start(
     n_first = np.searchsorted(np.cumsum(n_answers[order]), _MAX_START_ANSWERS) + 1
     is_first[order[:n_first]] = True
     rows = np.repeat(is_first, n_answers)
-    first = Observations(
-        np.append(0, np.cumsum(n_answers[is_first])),
-        observations.item[rows],
-        observations.is_right[rows],
-        observations.is_used[rows],
-        n_items,
-    )
+    columns = observations.item[rows], observations.is_right[rows], observations.is_used[rows]
+    first = Observations(np.append(0, np.cumsum(n_answers[is_first])), *columns, n_items)
     stage = np.repeat(np.arange(n_stages), n_items // n_stages)
     prior = Gaussians(np.zeros((n_stages, 2)), np.tile(np.diag([0.3, 1.0]), (n_stages, 1, 1)))
     # Whether an answer is right depends on the ability; which distractor is chosen, rather not.

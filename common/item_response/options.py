@@ -27,7 +27,7 @@ from common.arrays import FloatArray, IntArray
 from common.item_response import blocks
 from common.item_response.blocks import ItemResponseModel, Observations
 from common.item_response.context import Level, accelerate, eliminate, restore
-from common.item_response.fitting import fit, require_answers
+from common.item_response.fitting import fit
 from common.item_response.model import standard_normal
 from common.item_response.prediction import break_stick, predict_stages
 
@@ -79,7 +79,6 @@ def fit_options(
     settings
         As in `fit`, which also lists the errors; but for `start`.
     """
-    require_answers(question)
     question_ids, number = number_ids(question)
     outcome_of_option = order_options(number, option, correct_option, len(question_ids))
     n_stages = N_OPTIONS - 1
@@ -122,9 +121,8 @@ def predict_options(
         outcome = model.outcome_of_option.take(number[block], axis=0, mode="clip")
         result[block] = np.take_along_axis(result[block], outcome, axis=1)
     result[number == len(model.outcome_of_option)] = model.option_shares
-    if model.habits is None:
+    if model.habits is None or context is None:
         return result
-    assert context is not None
     return with_habits(model.habits, student, _context_of_habits(context), result)
 
 

@@ -58,9 +58,9 @@ def predict_stages(
         students = model.students.take(slice(first, own.max(initial=0) + 1))
         for stage in range(n_stages):
             of_stage, effects = slice(stage * n_items, (stage + 1) * n_items), None
-            if model.levels:
-                assert context is not None
-                effects = find_effects(model, own, context[pairs], stage)
+            if model.levels and context is not None:
+                effects, shared = find_effects(model, own, context[pairs], stage)
+                effects[:, :2] += shared
             items, guessing = model.items.take(of_stage), model.guessing[of_stage]
             moments = blocks.logit_moments(students, items, own - first, asked, effects)
             knows = expected_probability(*moments)
@@ -78,11 +78,13 @@ def explain(
     """Return what the predictions of `predict` consist of, by name, shape (pairs,) each."""
     place, item = find_ids(model.student_ids, student), find_ids(model.question_ids, question)
     mean, variance = blocks.logit_moments(model.students, model.items, place, item)
-    effects = own = np.zeros((len(place), 2), np.float32)
+    own: FloatArray = np.zeros((len(place), 2), np.float32)
+    shared = own
     if model.levels:
-        # Copies, or all their covariances would stay in memory.
-        effects = find_effects(model, place, context)[:, :2].copy()
-        own = find_effects(model, place, context, with_shared=False)[:, :2].copy()
+        found, shared = find_effects(model, place, context)
+        # A copy, or all covariances would stay in memory.
+        own = found[:, :2].copy()
+    effects = own + shared
     return {
         "mean": mean,
         "variance": variance,
@@ -104,26 +106,19 @@ def break_stick(passing: FloatArray) -> FloatArray:
 
 
 def find_effects(
-    model: ItemResponseModel,
-    student: IntArray,
-    context: IntArray,
-    stage: int = 0,
-    *,
-    with_shared: bool = True,
-) -> FloatArray:
-    """Return total effects of pairs, (pairs, 2 + k), at their last node that has answers."""
+    model: ItemResponseModel, student: IntArray, context: IntArray, stage: int = 0
+) -> tuple[FloatArray, FloatArray]:
+    """Return total effects of pairs, (pairs, 2 + k), at their last node that has answers; and what
+    students share in the last level's context, mean and variance, (pairs, 2).
+    """
     n_stages = len(model.prior.mean)
     found = np.zeros((len(student), 2 + model.students.mean.shape[1]), np.float32)
-    labels = [
-        find_ids(ids, context[:, depth]) * np.int32(n_stages) + np.int32(stage)
-        for depth, ids in enumerate(model.context_ids)
-    ]
+    places = [find_ids(ids, context[:, depth]) for depth, ids in enumerate(model.context_ids)]
+    labels = [place * np.int32(n_stages) + np.int32(stage) for place in places]
     nodes = blocks.find_nodes(model.levels, student, labels)
     for node, own, prior in zip(nodes, model.effects, model.variance, strict=True):
         is_there = node >= 0
         found[is_there] = own[node[is_there]]
         found[~is_there, 1] += np.float32(prior[stage])
-    if with_shared:
-        found[:, 0] += model.shared.mean[labels[-1]]
-        found[:, 1] += model.shared.variance[labels[-1]]
-    return found
+    shared = [values[labels[-1]] for values in (model.shared.mean, model.shared.variance)]
+    return found, np.stack(shared, axis=1)

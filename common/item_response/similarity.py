@@ -79,12 +79,10 @@ def _find_similarity(vectors: FloatArray) -> Any:
         if n > _MAX_NEIGHBOURS:
             least = np.partition(product, n - _MAX_NEIGHBOURS, axis=1)[:, n - _MAX_NEIGHBOURS]
             product[product < least[:, None]] = 0
-        row, col = np.nonzero(product >= _MIN_SIMILARITY)
-        kept = row + begin != col
-        row, col = row[kept], col[kept]
-        parts.append((product[row, col].astype(np.float64), row + begin, col))
-    value, row, col = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    matrix = scipy.sparse.csr_matrix((value, (row, col)), (n, n))
+        product[product < _MIN_SIMILARITY] = 0
+        np.fill_diagonal(product[:, begin:], 0)
+        parts.append(scipy.sparse.csr_matrix(product.astype(np.float64)))
+    matrix = scipy.sparse.vstack(parts).tocsr()
     # What one of two finds near, the other may not: and rounding differs.
     return matrix.maximum(matrix.T)
 

@@ -36,7 +36,7 @@ def write(folder: Path, record: dict[str, Any], submission: str, program: Path) 
     """Write what became of a submission, named by its digest, signed with the key of a program."""
     content = json.dumps({**record, "submission": submission})
     signed = {"record": content, "signature": _sign(content, program)}
-    io.write_text(folder / NAME, json.dumps(signed) + "\n")
+    io.write({folder / NAME: json.dumps(signed) + "\n"})
 
 
 def _sign(content: str, program: Path) -> str:

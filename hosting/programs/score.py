@@ -66,7 +66,7 @@ def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
     scores = judged[0] if judged else {"received": 1.0}
     if mode == "hidden":
         scores = {f"private_{name}": value for name, value in scores.items()}
-    io.write_text(output_dir / SCORES_NAME, json.dumps(scores) + "\n")
+    io.write({output_dir / SCORES_NAME: json.dumps(scores) + "\n"})
     if judged is None or mode == "hidden":
         print(_RECEIVED)
         _write_page(output_dir, task, "Received.", _RECEIVED)
@@ -91,7 +91,7 @@ def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
 def _write_page(output_dir: Path, task: int, what: str, text: str) -> None:
     body = pages.Html(f'<p class="what">{what}</p><p>{escape(text)}</p>')
     page = pages.render("base.html", title=TASK_TITLES[task], body=body)
-    io.write_text(output_dir / PAGE_NAME, page)
+    io.write({output_dir / PAGE_NAME: page})
 
 
 def _find_submission(task: int) -> Path:

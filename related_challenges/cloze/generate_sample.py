@@ -70,8 +70,8 @@ def write_sample(folder: Path, seed: int) -> None:
         if number >= N_TRAIN:
             del record["answer"]
         lines.append(json.dumps(record) + "\n")
-    io.write_text(folder / queries.TRAIN, "".join(lines[:N_TRAIN]))
-    io.write_text(folder / queries.TEST, "".join(lines[N_TRAIN:]))
+    io.write({folder / queries.TRAIN: "".join(lines[:N_TRAIN])})
+    io.write({folder / queries.TEST: "".join(lines[N_TRAIN:])})
 
 
 if __name__ == "__main__":

@@ -53,9 +53,16 @@ def read_queries(path: Path, *, answers: bool) -> pd.DataFrame:
     return pd.DataFrame(queries).drop(columns="line")
 
 
+def _parse_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("nests too deeply") from None
+
+
 def _read_query(where: str, line: str, answers: bool) -> dict[str, Any]:
     try:
-        record = io.parse_json(line)
+        record = _parse_json(line)
     except ValueError as error:
         raise InputError(f"{where} is not JSON ({error}); is the file cut off?") from None
     if not isinstance(record, dict):
@@ -131,7 +138,7 @@ def read_guesses(
     allowed = max(candidates, N_GUESSES)
 
     def parse(text: str) -> list[str]:
-        guesses: list[str] = io.parse_json(text)
+        guesses: list[str] = _parse_json(text)
         if not _are_texts(guesses):
             raise ValueError
         if len(guesses) > allowed:

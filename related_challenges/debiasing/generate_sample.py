@@ -59,7 +59,7 @@ def write_sample(folder: Path, seed: int) -> None:
             (clicks.TEST_CLICKS, rest),
             (clicks.QUERY_TIMES, asked[["user_id", "time"]]),
         ):
-            io.write_csv(folder / name.format(phase), table, header=False)
+            io.write({folder / name.format(phase): table}, header=False)
 
 
 if __name__ == "__main__":

@@ -44,10 +44,10 @@ def write_sample(folder: Path, seed: int) -> None:
         question = f"Which of these, if any, is the {' '.join(prompt)}?"
         rows.append((str(number), question, *options, exam.LABELS[right]))
     questions = pd.DataFrame(rows, columns=["id", "prompt", *exam.LABELS, "answer"])
-    io.write_csv(folder / exam.TRAIN, questions)
-    io.write_csv(folder / exam.TEST, questions.drop(columns="answer"))
+    io.write({folder / exam.TRAIN: questions})
+    io.write({folder / exam.TEST: questions.drop(columns="answer")})
     prediction = " ".join(exam.LABELS[: exam.N_GUESSES])
-    io.write_csv(folder / exam.SAMPLE, questions[["id"]].assign(prediction=prediction))
+    io.write({folder / exam.SAMPLE: questions[["id"]].assign(prediction=prediction)})
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ def write_sample(train: Path, test: Path, seed: int) -> None:
                 n_students += n_answers
                 facts = {"name": name, "domain": domain, "subject": subject, "answers": answers}
                 facts |= {"ideas": " and ".join(own), "reversed_ideas": " because ".join(own[::-1])}
-                io.write_text(place / f"{domain}-{number}.xml", QUESTION.format(**facts))
+                io.write({place / f"{domain}-{number}.xml": QUESTION.format(**facts)})
 
 
 def write_answer(rng: np.random.Generator, label: str, own: list[str], other: list[str]) -> str:

@@ -50,7 +50,7 @@ def main() -> None:
         before, _, after = page.partition(f'aria-label="Tasks 1/2: {heading}"')
         start = before.rpartition('<svg class="chart" ')[2]
         chart = f'class="chart" {start}aria-label=""{after.partition("</svg>")[0]}</svg>'
-        io.write_text(options.output_dir / f"{name}.svg", frame(chart, f"Simulated data: {title}"))
+        io.write({options.output_dir / f"{name}.svg": frame(chart, f"Simulated data: {title}")})
 
 
 def frame(chart: str, title: str) -> str:

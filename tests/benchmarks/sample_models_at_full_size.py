@@ -45,7 +45,7 @@ def main() -> None:
             if percent < 100:
                 table = table[table["UserId"] % 100 < percent]
                 train = Path(folder) / layout.TRAIN_TASK_1_2
-                io.write_csv(train, table)
+                io.write({train: table})
             n_answers = len(table)
             del table
             runs: dict[Path, list[tuple[float, Cost]]] = {script: [] for script in scripts}

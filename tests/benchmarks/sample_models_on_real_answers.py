@@ -128,9 +128,9 @@ def score(
                 "CorrectAnswer": train["CorrectAnswer"].to_numpy(),
                 "AnswerValue": train["AnswerValue"].to_numpy(),
             }
-        io.write_csv(folder / TRAIN, columns)
+        io.write({folder / TRAIN: columns})
         pairs = {"QuestionId": test["QuestionId"].to_numpy(), "UserId": test["UserId"].to_numpy()}
-        io.write_csv(folder / TEMPLATE, pairs)
+        io.write({folder / TEMPLATE: pairs})
         here = ["--input_dir", folder, "--train_data", TRAIN]
         here += ["--submission_template_dir", folder, "--submission_template_file", TEMPLATE]
         for script in scripts:

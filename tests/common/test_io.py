@@ -5,16 +5,15 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 from common import layout, schema
 from common.errors import InputError
-from common.io import atomic_write, file_source, read_table, write_csv_to, write_text
+from common.io import atomic_write, file_source, read_table, write, write_csv_to
 
 import pytest
 from conftest import Write
-from run_scripts import ROOT
+from run_scripts import ROOT, wait_for
 
 READERS = pytest.mark.usefixtures("each_reader")
 COLUMNS = (schema.QUESTION_ID, schema.IS_CORRECT)
@@ -190,10 +189,7 @@ def test_a_write_that_is_ended_keeps_the_previous_file(tmp_path: Path, end: str)
         env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     if not is_full:
-        deadline = time.monotonic() + 30
-        while not any(entry.stat().st_size for entry in tmp_path.glob(".*.partial")):
-            assert time.monotonic() < deadline, "the write never started"
-            time.sleep(0.02)
+        assert wait_for(lambda: any(e.stat().st_size for e in tmp_path.glob(".*.partial")))
         process.send_signal(getattr(signal, end))
     said = process.communicate(timeout=30)[1]
     assert path.read_text() == "previous"
@@ -201,5 +197,5 @@ def test_a_write_that_is_ended_keeps_the_previous_file(tmp_path: Path, end: str)
         assert (process.returncode, said) == (2, f"error: {path}: File too large\n")
     if end == "SIGKILL":
         # What was half-written goes with the next write.
-        write_text(path, "next")
+        write({path: "next"})
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.csv"]

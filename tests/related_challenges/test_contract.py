@@ -243,7 +243,8 @@ def test_folds_are_described_as_they_were_made(
     monkeypatch.setattr("sys.argv", ["split.py", *flags.split()])
     source = write("train.txt", "x")
     path, record = source.with_name("folds.csv"), source.with_name("folds.json")
-    io.write_recorded({path: {"id": ["01", "1", "b,c"], "fold": [2, 0, 1]}}, record, [source])
+    table = {"id": ["01", "1", "b,c"], "fold": [2, 0, 1]}
+    io.write({path: table}, record=record, made_from=[source])
     assert folds.describe_folds(path) == "3 folds --by_question --seed 1"
     assert folds.read_folds(path, ["b,c", "01", "1"]).tolist() == [1, 2, 0]
     source.write_text("y")

@@ -13,8 +13,7 @@ from common.adaptive.answered_mask import count_together
 from common.answer_features import GROUPS, Known, Pairs, read_pairs, table, tables
 from common.answer_features.groups import rates_of
 from common.answer_features.known import cut
-from common.answer_features.nearest import nearest_answers, similar_questions
-from common.item_response.blocks import sort_answers
+from common.answer_features.nearest import similar_questions, visit_nearest
 
 import numpy as np
 import pandas as pd
@@ -311,10 +310,11 @@ def test_nearest_answers_are_those_to_the_most_similar_questions(seed: int) -> N
     pairs = rng.permutation(np.argwhere(mask).astype(np.int32)).T
     known, asked = np.array_split(pairs, 2, axis=1)
     place = {pair: i for i, pair in enumerate(zip(*known.tolist(), strict=True))}
-    by_student = sort_answers(known[0], [], 20)[:2]
+    parts: list[Any] = []
     with patch.multiple(NEAREST, _N_NEIGHBOURS=n_neighbours, _MAX_CELLS=max_cells, _BLOCK=4):
         neighbours, similarity = similar = similar_questions(*pairs, 20, n_questions)
-        parts = nearest_answers(tuple(known), by_student, tuple(asked), *similar, n_nearest)
+        both = tuple(known), tuple(asked)
+        visit_nearest(*both, 20, *similar, n_nearest, lambda *part: parts.append(part))
         rows, *found = (np.concatenate(column) for column in zip(*parts, strict=True))
     k = min(n_neighbours, n_questions - 1)
     cosine = count_together(mask.astype("f"))[1]

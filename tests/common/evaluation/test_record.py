@@ -35,7 +35,7 @@ def submission(tmp_path: Path) -> Path:
 
 def record_of(submission: Path, split: str = "") -> bytes:
     with submission.open("rb") as file:
-        return made.this_process(submission.parent, {submission.name: file}, split=split).as_json()
+        return made.this_process(submission.parent, {submission: file}, split=split).as_json()
 
 
 def score(submission: Path, task: int | str = 1, **changes: Any) -> Result:
