@@ -71,8 +71,7 @@ def score_probabilities(
     if predicted is not None:
         own = probability[np.arange(len(predicted)), predicted]
         n_other = int((own < probability.max(axis=1)).sum())
-    p = np.asarray(probability, np.float64)
-    p = p / p.sum(axis=1, keepdims=True)
+    p = probability / probability.sum(axis=1, keepdims=True, dtype=np.float64)
     if n_categories == 2:
         believed, happened = p[:, 1], truth == 1
     else:
@@ -80,9 +79,8 @@ def score_probabilities(
     both_happened = n_categories == 2 and 0 < happened.sum() < len(happened)
     place = np.minimum((believed * _N_BINS).astype(np.int64), _N_BINS - 1)
     counts = np.bincount(place, minlength=_N_BINS)
-    with np.errstate(invalid="ignore"):
-        mean = np.bincount(place, believed, _N_BINS) / counts
-        share = np.bincount(place, happened, _N_BINS) / counts
+    filled = np.where(counts, counts, np.nan)
+    mean, share = (np.bincount(place, own, _N_BINS) / filled for own in (believed, happened))
     bins = {"accuracy": share, "majority": mean, "share": counts / len(p), "n_answers": counts}
     return ProbabilityScores(
         log_loss=float(log_loss(truth, p, labels=range(n_categories))),
@@ -129,9 +127,8 @@ _N_DRAWS = 10_000
 def expert_concordance(judgements: pd.DataFrame) -> FloatArray:
     """Share of the pairs that two experts judged on which they agree, shape (experts, experts)."""
     left, right = ((judgements == side).to_numpy(np.int64) for side in (1, 2))
-    with np.errstate(invalid="ignore"):
-        both = left.T @ left + right.T @ right
-        concordance = both / ((left + right).T @ (left + right))
+    n = (left + right).T @ (left + right)
+    concordance = (left.T @ left + right.T @ right) / np.where(n, n, np.nan)
     np.fill_diagonal(concordance, np.nan)
     return np.asarray(concordance)
 
@@ -141,8 +138,8 @@ def bootstrap_agreement(agrees: pd.DataFrame) -> FloatArray:
     n_pairs = len(agrees)
     rng = np.random.default_rng(0)
     drawn = rng.multinomial(n_pairs, np.full(n_pairs, 1 / n_pairs), size=_N_DRAWS)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(drawn @ agrees.fillna(0).to_numpy() / (drawn @ agrees.notna().to_numpy()))
+    n_judged = drawn @ agrees.notna().to_numpy()
+    return np.asarray(drawn @ agrees.fillna(0).to_numpy() / np.where(n_judged, n_judged, np.nan))
 
 
 def random_best_agreement(judgements: pd.DataFrame) -> FloatArray:

@@ -68,7 +68,7 @@ def now() -> str:
 
 
 def append_line(path: Path, record: dict[str, Any]) -> None:
-    """Append a line of JSON that neither a kill nor another writer splits, also after a cut one."""
+    """Append a line of JSON by one write, which no other writer splits, also after a cut one."""
     # JSON has no NaN and infinities, which Python writes nevertheless.
     plain = json.loads(json.dumps(record, default=_plain), parse_constant=lambda name: None)
     line = json.dumps(plain, ensure_ascii=False) + "\n"

@@ -10,7 +10,7 @@ from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 
-from common import io
+from common import io, made
 from common.answers import number_ids, pair_keys
 from common.arrays import Array, BoolArray
 from common.errors import InputError
@@ -83,26 +83,21 @@ def write(folder: Path, outcomes: Outcomes) -> str:
         right=np.packbits(outcomes.right),
         distinct=np.array(outcomes.distinct),
     )
-    name = _name(content.getvalue())
+    name = sha256(content.getvalue()).hexdigest()[:16]
     with io.atomic_write(folder / f"{name}.npz") as (file,):
         file.write(content.getvalue())
     return name
 
 
-def _name(content: bytes) -> str:
-    return sha256(content).hexdigest()[:16]
-
-
 def read(path: Path) -> Outcomes:
     """Read outcomes; `InputError` if the file is missing or not what its name says."""
     io.require_file(path)
-    content = path.read_bytes()
-    if _name(content) != path.stem:
+    if made.digest(path)[:16] != path.stem:
         raise InputError(
             f"{path}: is damaged or holds other outcomes than those of its name, expected outcomes "
             "that an evaluation has kept"
         )
-    with np.load(BytesIO(content), allow_pickle=False) as file:
+    with np.load(path, allow_pickle=False) as file:
         counts = file["counts"].astype(np.int64)
         right = np.unpackbits(file["right"], count=int(counts.sum())).astype(bool)
         return Outcomes(str(file["answers"]), counts, right, bool(file["distinct"]))
