@@ -123,11 +123,14 @@ def table(pairs: Pairs, known: Known, asked: IntArray, groups: Sequence[str]) ->
         found = GROUPS[name](pairs, known, asked)
         return {key: np.asarray(column, np.float32) for key, column in found.items()}
 
-    if {"context", "habits"} & {*groups}:
-        known.near = look_near(pairs, known, asked)
+    near = [name for name in groups if name in ("context", "habits")]
+    others = [name for name in groups if name not in near]
     # What takes most memory comes while there are few columns: the model, then the last groups.
-    in_order = [*groups[:1], *reversed(groups[1:])]
+    in_order = [*others[:1], *reversed(others[1:])]
     found = dict(zip(in_order, in_threads(tell, in_order), strict=True))
+    if near:
+        known.near = look_near(pairs, known, asked)
+        found |= {name: tell(name) for name in near}
     columns = {key: column for name in groups for key, column in found[name].items()}
     # Put together only where it is used, a block of rows at a time: it may be the largest array.
     return pd.DataFrame(columns, copy=False)
