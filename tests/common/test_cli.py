@@ -113,7 +113,7 @@ def test_no_command_writes_over_what_it_reads_or_scores_on(
 
 
 # A byte that is not UTF-8, and what would make a terminal write in red.
-ODD = os.fsdecode(b"a\xff\x1b[31mb")
+ODD = os.fsdecode(b"a\xff\x1b[31mb\xe2\x80\xa8")
 ODD_COMMANDS = [
     "task_1/local_evaluation.py --submission_dir {tmp} --submit_data {odd}.csv --output_dir {out}",
     "-m tools.scoreboard --results {out}/results.jsonl",
@@ -129,5 +129,5 @@ def test_odd_names_are_shown_and_never_sent_to_the_terminal(
     for command in ODD_COMMANDS:
         words = [word.format(tmp=tmp_path, odd=ODD, out=tmp_path / ODD) for word in command.split()]
         printed = succeeds(words, kit=scored_kit, cwd=scored_kit)
-        assert r"a\udcff\x1b[31mb" in printed and printed.replace("\n", "").isprintable()
+        assert r"a\udcff\x1b[31mb\u2028" in printed and printed.replace("\n", "").isprintable()
     assert r"a\udcff" in (tmp_path / ODD / "scoreboard.html").read_text(encoding="utf-8")

@@ -83,7 +83,7 @@ def test_a_marker_never_reaches_outside_its_folder(write: Write) -> None:
     known = made.fingerprint(outside)
     files, replaced = {"../outside.csv": known}, {str(outside): known}
     markers = [{"files": files}, {"files": {}, "replaced": replaced}]
-    for number, marker in enumerate([*map(json.dumps, markers), "{half"]):
+    for number, marker in enumerate([*map(json.dumps, markers), "{half", "[" * 100_000]):
         data = write(f"{number}/{layout.SIMULATED_MARKER_NAME}", marker).parent
         assert made.simulated_files(data) == []
         succeeds([GENERATOR, "--output_dir", data])

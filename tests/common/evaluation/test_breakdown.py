@@ -1,12 +1,7 @@
 """Accuracy in groups of answers: intervals that hold, and nothing shown of single answers."""
 
-from common.evaluation.breakdown import (
-    FEW,
-    break_down,
-    clustered_intervals,
-    most_lost,
-    student_quantile,
-)
+from common.evaluation import breakdown
+from common.evaluation.breakdown import FEW, break_down, clustered_intervals, most_lost
 
 import numpy as np
 import pandas as pd
@@ -16,7 +11,7 @@ from scipy.special import stdtrit
 
 def test_quantiles_of_student_are_those_of_scipy() -> None:
     freedom = np.r_[np.arange(1, 500), 1000, 20_000, 120_000]
-    assert student_quantile(freedom) == pytest.approx(stdtrit(freedom, 0.975), rel=1e-10)
+    assert breakdown.student_quantile(freedom) == pytest.approx(stdtrit(freedom, 0.975), rel=1e-10)
 
 
 def test_intervals_grow_with_what_answers_of_a_student_have_in_common() -> None:
@@ -59,3 +54,14 @@ def test_of_few_answers_only_their_number_is_shown(n: int) -> None:
     assert [table.name.tolist() for table in lost if table is not None] == (
         [[4711], ["Hard"]] if n == FEW else [[], []]
     )
+
+
+def test_rare_subjects_go_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those with most answers are named; a question counts in these, or once in the others."""
+    monkeypatch.setattr(breakdown, "_N_SUBJECTS", 2)
+    question = np.repeat([1, 2, 3, 4], [40, 30, 20, 5])
+    pairs = pd.DataFrame({"QuestionId": question, "student_code": 0, "right": True})
+    subjects = pd.DataFrame({"QuestionId": [1, 2, 3, 3, 4, 4], "Name": [*"bacdda"], "Level": 1})
+    subjects["SubjectId"] = subjects.Name.map(ord)
+    ((_, _, groups),) = break_down(pairs, subjects)
+    assert [*groups.n_answers.items()] == [("b", 40), ("a", 35), ("other subjects", 20)]

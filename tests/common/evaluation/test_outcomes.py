@@ -76,7 +76,8 @@ def test_judgements_count_where_there_are_any() -> None:
 
 
 def test_what_is_written_is_read_once_whole_and_under_its_name(tmp_path: Path) -> None:
-    for answers in (example(0, 1), example(1), example(1)):
+    # Of one student with more answers than a byte can count, too.
+    for answers in (example(0, 2000).assign(UserId=7), example(1), example(1)):
         kept = outcomes.of_predictions(answers)
         path = tmp_path / f"{outcomes.write(tmp_path, kept)}.npz"
         assert same(outcomes.read(path), kept)

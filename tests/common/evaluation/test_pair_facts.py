@@ -55,8 +55,8 @@ FILES = {
 50,"[1, 3]"
 """,
     "metadata/student_metadata_task_1_2.csv": """UserId,Gender,DateOfBirth,PremiumPupil
-5,1,2006-09-01 00:00:00.000,1.0
-6,2,2006-10-01 00:00:00.000,
+5,1,2001-09-01 00:00:00.000,1.0
+6,2,2001-10-01 00:00:00.000,
 8,0,,0.0
 """,
     "metadata/subject_metadata.csv": """SubjectId,Name,ParentId,Level
@@ -148,10 +148,10 @@ def test_subjects_and_students_are_joined(folder: Path) -> None:
         ("By subject, one level further down", {"Adding": (2, 3, 1 / 3), "Solving": (1, 1, 0)}),
         ("Gender", {"female": (1, 2, 0.5), "male": (1, 1, 0), "not listed": (1, 1, 1)}),
         ("Pupil premium", {"entitled": (1, 2, 0.5), "not known": (2, 2, 0.5)}),
-        # Born in September 2006: thirteen on the day; in October: not yet.
+        # Born in September 2001: eighteen on the day; in October: not yet.
         (
             "Age in years on 2019-09-01",
-            {"12": (1, 1, 0), "13": (1, 2, 0.5), "not known": (1, 1, 1)},
+            {"17": (1, 1, 0), "from 18": (1, 2, 0.5), "not known": (1, 1, 1)},
         ),
     ]  # fmt: skip
     # Half of all answers are wrong, and of those to question 20, with which nothing is lost; of the
