@@ -68,7 +68,6 @@ FAULTS = [
     ("--metadata_dir no\x1bne", r"no\x1bne: not found, expected a folder of metadata"),
     ("--output_file mine.zip", "mine.zip: is the name of the CSV, expected one that ends"),
     ("--output_dir . --output_file a.csv --probabilities a.csv", "expected another name"),
-    ("--output_dir data/test_input --output_file train_task_1_2.csv", "is of the data that models"),
     ("--output_dir link --output_file train_task_1_2.csv", "is of the data that models learn"),
     ("--probabilities submission_templates/submission_task_1_2.csv", "is of the data that mod"),
     ("--input_dir elsewhere --output_dir . --output_file hard.csv", "hard.csv: is read, or"),

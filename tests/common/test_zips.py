@@ -59,11 +59,10 @@ def test_a_bomb_takes_no_more_memory_than_the_limit(
 
 
 def test_zip_must_hold_only_the_submission(tmp_path: Path) -> None:
-    cases: list[tuple[dict[str, bytes], str]] = [
+    for members, expected in (
         ({NAME: b"x", "b.csv": b"y"}, f"holds 2 files ({NAME}, b.csv), expected only {NAME}"),
         ({"\x1b[2J.txt": b"x"}, r"holds \x1b[2J.txt, expected"),
-    ]
-    for members, expected in cases:
+    ):
         with pytest.raises(InputError, match=re.escape(expected)):
             zip_source(write_zip(tmp_path / "a.zip", members), NAME, LIMIT)
     (tmp_path / "a.zip").write_bytes(ROWS)

@@ -69,17 +69,15 @@ def test_all_metadata_or_what_is_there_of_them(split_kit: Path, tmp_path: Path, 
     for name in ("question_metadata_task_1_2.csv", "student_metadata_task_1_2.csv"):
         shutil.copy(metadata / name, tmp_path)
     flags = ["--metadata_dir", tmp_path, "--features", "rates", "students", "subjects"]
-    _, groups = predict(tmp_path, task, *flags, **files)
-    assert groups == "rates, students, subjects"
+    assert predict(tmp_path, task, *flags, **files)[1] == "rates, students, subjects"
     # Of right and wrong alone, task 1. Without AnswerId the answer metadata tell nothing.
     if task == 1:
         files["train"] = train[["QuestionId", "UserId", "IsCorrect"]]
         assert predict(tmp_path, 1, **files)[1] == "model, rates, context"
-        found = predict(tmp_path, 1, "--metadata_dir", metadata, **files)[1]
-        assert found == "model, rates, subjects, context, students"
+        flags, groups = ["--metadata_dir", metadata], "model, rates, subjects, context, students"
+        assert predict(tmp_path, 1, *flags, **files)[1] == groups
         files["train"] = train[["QuestionId", "UserId", "AnswerId", "IsCorrect"]]
-        found = predict(tmp_path, 1, "--metadata_dir", metadata, **files)[1]
-        assert found == f"model, rates, subjects, context, students, {OF_ANSWERS}"
+        assert predict(tmp_path, 1, *flags, **files)[1] == f"{groups}, {OF_ANSWERS}"
         command = [*planted.command(SCRIPT.format(1), tmp_path, **files), "--features", "habits"]
         assert "'habits' need AnswerValue and CorrectAnswer of the training ans" in fails(command)
 

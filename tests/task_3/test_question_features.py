@@ -108,17 +108,17 @@ def test_slopes_of_the_two_parameter_model_are_recovered() -> None:
 
 
 def test_distractors_of_a_worked_example() -> None:
-    # 40 students, ability rising. Question 0: weak ones choose 2, able ones 1, one of them 4, less
+    # 40 students, able ones last. Question 0: weak ones choose 2, able ones 1, one of them 4, less
     # than 5 %. Question 1: the key is wrong, able students choose 3. The others set the rest score.
     weak, able = [2, 1, *[2] * 6], [1, 3, *[1] * 6]
     options = [*[weak] * 20, *[able] * 19, [4, *able[1:]]]
-    rows = [(s, q, option) for s, row in enumerate(options) for q, option in enumerate(row)]
+    rows = [(39 - s, q, option) for s, row in enumerate(options) for q, option in enumerate(row)]
     data = qf.number_answers(make_answers(rows), np.arange(8))
     assert qf.working_distractors(data)[:2].tolist() == [1, 1]
     worst = qf.worst_distractor(data)
     assert worst[0] < -0.8 < 0.8 < worst[1]
-    # Quarters of the students, the weakest first.
-    quarters = [[0, 10, 0, 0], [0, 10, 0, 0], [10, 0, 0, 0], [9, 0, 0, 1]]
+    # Quarters of the students, the weakest first, whatever their ids.
+    quarters = [[0, 10, 0, 0], [0, 10, 0, 0], [9, 0, 0, 1], [10, 0, 0, 0]]
     assert qf.option_counts_by_ability(data, question=0).tolist() == quarters
     assert not qf.option_counts_by_ability(data, question=99).any()
     # Where all answer alike, there is neither correlation nor distractor.
@@ -150,6 +150,11 @@ def test_shrinking_brings_values_closer_to_the_truth() -> None:
     raw = qf.correct_rate(data)
     value = qf.shrink(qf.FEATURES["correct_rate"], data)
     assert np.mean((value - truth) ** 2) < 0.8 * np.mean((raw - truth) ** 2)
+    # The more answers, the more weight, by the variances of the beta distribution and of answers.
+    expected = truth.var() / (truth.var() + np.mean(truth * (1 - truth)) / n)
+    far = np.abs(raw - truth.mean()) > 0.1
+    weight = ((value - truth.mean()) / (raw - truth.mean()))[far]
+    assert weight == pytest.approx(expected[far], abs=0.15)
     assert np.array_equal(value, qf.shrink(qf.FEATURES["correct_rate"], data))
 
 

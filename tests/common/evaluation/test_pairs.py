@@ -10,12 +10,10 @@ import pandas as pd
 import pytest
 from conftest import Write, fails, succeeds
 from page_reading import Page, read_page
+from planted_answers import COLUMN, KEYS, TASKS
 from sklearn.metrics import log_loss, roc_auc_score
 
-KEYS = ["UserId", "QuestionId"]
-COLUMN = {1: "IsCorrect", 2: "AnswerValue"}
 NAMES = {1: ["ProbabilityCorrect"], 2: [f"ProbabilityOption{k}" for k in (1, 2, 3, 4)]}
-TASKS = pytest.mark.parametrize("task", [1, 2])
 
 
 @pytest.fixture(scope="module")

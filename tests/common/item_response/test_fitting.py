@@ -2,6 +2,7 @@
 
 import math
 from typing import Any
+from unittest.mock import patch
 
 from common import item_response
 from common.errors import InputError
@@ -351,6 +352,10 @@ def test_a_fit_goes_on_from_a_model_of_some_of_the_answers(has_contexts: bool) -
     )
     assert on < whole + 1e-3
     assert on < new - 1e-3
+    # Control-C in the first step leaves nothing.
+    stop = patch.object(fitting.blocks, "run_step", side_effect=KeyboardInterrupt)
+    with stop, pytest.raises(KeyboardInterrupt):
+        fit(TRAIN, of_train, start=start)
 
 
 @KINDS

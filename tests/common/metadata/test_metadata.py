@@ -67,6 +67,9 @@ def test_columns_that_are_not_there_are_not_known_but_those_named_must_be(write:
     path = write("metadata.csv", "AnswerId,QuizId,GroupId\n5,8,none\n")
     found = metadata.read_circumstances(path, ids(5), columns=[schema.QUIZ_ID])
     assert (found["QuizId"].tolist(), found["GroupId"].tolist()) == ([8], [-1])
+    # A link that leads nowhere is a fault, which the reader reports.
+    path.with_name("link.csv").symlink_to("nowhere")
+    assert metadata.find(path.parent, "link.csv") and not metadata.find(path.parent, "no.csv")
 
 
 NUMBERS = st.integers(0, 40) | st.integers(2**31 - 40, 2**31 - 1)
