@@ -36,6 +36,8 @@ def test_contradictions_and_repeats(write: Write) -> None:
     assert "(2 such rows)" in str(raised.value)
     # To predict right or wrong, the options are not even read.
     assert len(read_answers(path, options=False)) == 3
+    with pytest.raises(InputError, match="column 'CorrectAnswer' is missing"):
+        read_answers(write("half.csv", "QuestionId,UserId,IsCorrect,AnswerValue\n5,9,1,2\n"))
     path = write("b.csv", HEADER + "5,9,100,1,2,2\n5,8,101,0,2,4\n5,9,102,0,2,4\n")
     with pytest.raises(InputError, match="row 4 repeats row 2: UserId 9 and QuestionId 5"):
         read_answers(path)

@@ -45,7 +45,8 @@ def test_dots_lie_on_one_scale_beside_their_names_and_figures(limits: Any) -> No
     places, heights = chart.places([*shown, "a < b & $x_1$: 0.750"])
     x = on_scale([0.5, 1, 0, 0.125, 0.75], places)
     assert x(1) - x(0) > 100
-    ticks = [text for text in chart.texts if text.text in ("0.25", "0.50", "0.75")]
+    ticks = [text for text in chart.texts if re.fullmatch(r"\d\.\d\d?", text.text)]
+    assert 2 < len(ticks) < 6
     assert [t.middle[0] for t in ticks] == pytest.approx([x(float(t.text)) for t in ticks], abs=0.1)
     # Rows from top to bottom, each with its figure.
     assert list(heights[:4]) == sorted(heights[:4])
@@ -133,9 +134,8 @@ def test_curves_are_told_apart_by_colour_marker_and_dashes() -> None:
     # In the legend, which is drawn last, a line and its marker; the ninth has the first's colour.
     legend = re.findall(r'stroke: ([^;]*).*\n<path d="M \S+ \S+ (m [^"]*)"', svg)[-10:]
     assert legend[9] == legend[0] and len({*legend}) == 9
-    assert [colour for colour, _ in legend] == [
-        re.findall(r"stroke: ([^;]*)", style)[0] for style in styles
-    ]
+    colours = [re.findall(r"stroke: ([^;]*)", style)[0] for style in styles]
+    assert [colour for colour, _ in legend] == colours
     # At the last step the later curves are higher up.
     y = on_scale(range(10), [chart.shapes[name][-1, 1] for name in names])
     assert y(9) < y(0)

@@ -136,7 +136,6 @@ FAULTS = {
     ],
     STUDENTS: [
         ("4,4,,\n", "column 'Gender': row 2 is '4', expected a whole number from 0 to 3"),
-        ("4,1,2006-13-01,\n", "column 'DateOfBirth': row 2 is '2006-13-01', expected a date such"),
     ],
     TREE: [
         ("3,Maths,NULL,0\n9,Shape,4,1\n", "'ParentId': row 3 is 4, which is no SubjectId of this"),
