@@ -128,7 +128,7 @@ FAULTS = {
     ANSWERS: [
         ("5.0,,101,1,1,\n", "column 'Confidence': row 2 is '101', expected a number from 0 to 100"),
         ("5,,,1,16777217,\n", "column 'QuizId': row 2 is '16777217', expected .* to 16777215"),
-        ("5,,,1,1,\n6,2020-02-30,,1,1,\n", f"'DateAnswered': row 3 is '2020-02-30', {DATE}"),
+        ("5,,,1,1,\n6,29/02/2020,,1,1,\n", f"'DateAnswered': row 3 is '29/02/2020', {DATE}"),
         ("5,2020-01-01 24:00,,1,1,\n", f"row 2 is '2020-01-01 24:00', {DATE}"),
         ("7,,,1,1,\n,,,2,2,\n\n7.0,,,2,2,\n,,,2,2,\n", "'AnswerId': row 5 repeats 7 of row 2, exp"),
         ("6.0,,,1,1,\n", "'AnswerId': holds none of the 2 asked for; the file belongs to other"),
