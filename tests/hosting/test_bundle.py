@@ -36,6 +36,8 @@ def test_a_bundle_is_a_zip_of_what_the_folder_holds(tmp_path: Path) -> None:
     path = Path(shutil.make_archive(str(tmp_path / "bundle"), "zip", tmp_path / "more"))
     fault = fault_of(path, tmp_path / "b")
     assert f"holds no {YAML} at the top level, it lies in bundle/{YAML}" in fault
+    path = write_zip(tmp_path / "bundle.zip", {"good": "x", "good/a": "y"})
+    assert "good/a cannot be unpacked" in fault_of(path, tmp_path / "d")
     (folder / "pages/terms.md").unlink()
     assert fault_of(folder, tmp_path / "c") == f"/{YAML}: file pages/terms.md is not in the bundle"
     for text, expected in (

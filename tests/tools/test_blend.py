@@ -37,8 +37,7 @@ def kit(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("slow", "failing"):
         forge(kit, kit / f"{name}.parquet", script=f"task_1/{name}.py")
     (kit / "task_1/failing.py").write_text("raise ValueError('changed')\n")
-    learned = {"data/train_data/train_task_1_2.csv": "0" * 64}
-    forge(kit, kit / "all.parquet", made_from=learned)
+    forge(kit, kit / "all.parquet", made_from={"data/train_data/train_task_1_2.csv": "0" * 64})
     table = pd.read_parquet(kit / FILES[0])
     table.attrs.clear()
     table.to_parquet(kit / "other.parquet")
@@ -86,7 +85,7 @@ def test_a_blend_of_two_scripts(kit: Path, task: int) -> None:
 def test_given_weights_run_nothing(kit: Path) -> None:
     own = read_probabilities(kit / FILES[1], 1).value
     for weights in (["0", "1"], ["0", "2.5"]):
-        words = [*BLEND, *FILES, "--local", "--weights", *weights]
+        words = [*BLEND, "failing.parquet", FILES[1], "--local", "--weights", *weights]
         assert "held out" not in succeeds(words, kit=kit, cwd=kit)
         written = kit / "data/test_output/test_submission_task_1.parquet"
         blended = read_probabilities(written, 1).value
@@ -136,6 +135,7 @@ OVERWRITTEN = r".parquet: is read, or written with something else, expected anot
         (f"{BOTH} --local --weights 1", "1 weights for 2 files, expected as many"),
         (f"{BOTH} --local --weights 0 0", "--weights 0 0: expected numbers from 0 to 1,"),
         (f"{BOTH} --local --weights nan 1", "--weights nan 1: expected numbers from 0 "),
+        (f"{BOTH} --local --weights 1e308 1", r"--weights 1e\+308 1: expected numbers from 0"),
         (f"{BOTH} --local --input_dir data/train_data", "expected the same training answe"),
         (f"failing.parquet {FILES[1]} --local", "task_1/failing.py: ended with exit code 1 on"),
         # It learned from all answers, also those that are predicted: its weight would be learned

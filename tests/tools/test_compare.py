@@ -81,6 +81,7 @@ def test_task_3_draws_pairs_and_says_that_they_are_few(compare: Says) -> None:
         ("1 3", "1 is of task 1 and 3 of task 2, expected two scores of one task"),
         ("2 4", r"2 was scored on .* answers of .* \(local split, .*two different test sets"),
         ("1 0", "0: data/test_output/results.jsonl has 7 scores, expected a number up to"),
+        ("1 8", "8: data/test_output/results.jsonl has 7 scores"),
         ("1 2 --phase public", "1: is of phase local, expected one of phase public"),
         ("majority 2", r"'majority' may be any of these: \d \(majority, task 1\), \d \(maj"),
         ("nothing 2", "'nothing': is no file and no model in"),
@@ -98,16 +99,17 @@ def test_what_cannot_be_compared(scored_kit: Path, words: str, expected: str) ->
 
 def test_outcomes_that_are_not_there(tmp_path: Path) -> None:
     related = replace(RESULT, task="student_response", phase="", metric_name="macro F1")
-    half = outcomes.write(tmp_path / "outcomes", kept([0, 1], [1, 2]))
-    swapped = replace(RESULT, model="swapped", outcomes=half)
+    # The score is the mean of the parts: two of two, and one of four.
+    parts = kept([1, 1, 1, 0, 0, 0], [1] * 6, [0, 0, 1, 1, 1, 1])
+    other = replace(RESULT, model="other", outcomes=outcomes.write(tmp_path / "outcomes", parts))
     gone = replace(RESULT, model="gone", outcomes="0" * 16)
-    path = write_record(tmp_path / "results.jsonl", RESULT, related, gone, swapped)
+    path = write_record(tmp_path / "results.jsonl", RESULT, related, gone, other)
     for word, expected in (
         # Of this name are a score of task 1 and one of a related challenge.
         ("majority", "local split.*, expected a later score: score it again"),
         ("2", "is scored in Student response, expected scores of"),
         ("gone", ".npz: file not found"),
-        ("swapped", r"\.npz: its outcomes score 0\.5000, and the line of .*jsonl .* 0\.6000: they"),
+        ("other", r"\.npz: its outcomes score 0\.6250, and the line of .*jsonl .* 0\.6000: they"),
     ):
         assert re.search(expected, fails([*COMPARE, word, word, "--results", path]))
 

@@ -69,6 +69,7 @@ def test_every_sample_model_can_be_copied(script: Path, tmp_path: Path) -> None:
     task, folder = script.parent.relative_to(layout.ROOT).as_posix(), tmp_path / script.parent.name
     folder.mkdir()
     shutil.copy(script, folder)
+    (folder / "local_data_split.py").touch()
     model = script.stem.removeprefix("sample_model_")
     name = f"my_{model}"
     copy = new_entry.copy_model(folder, model, name)
@@ -77,6 +78,8 @@ def test_every_sample_model_can_be_copied(script: Path, tmp_path: Path) -> None:
     listed = "\n".join(command for command, _ in new_entry.commands(task, copy))
     for called in (f"python {task}/{name}.py", f"python {task}/local_evaluation.py"):
         assert f"\n{called}" in f"\n{listed}"
+    is_related = task in new_entry.find_challenges()
+    assert listed.count("local_data_split.py") == is_related and "[" not in listed
     marks = ("---- The model: replace this block by your own. -", "---- End of the model. -")
     begin, end = (text[: text.index(mark)].count("\n") + 1 for mark in marks)
     promised = re.findall(r"`(\w+)`", text.splitlines()[begin].partition("Out")[2])
@@ -85,7 +88,6 @@ def test_every_sample_model_can_be_copied(script: Path, tmp_path: Path) -> None:
     inside = {node.id for node in stored if begin < node.lineno < end}
     outside = {node.id for node in stored if not begin < node.lineno < end}
     needed = {node.id for node in names if node.lineno > end} & inside - outside
-    is_related = task in new_entry.find_challenges()
     assert is_related or (needed and needed <= set(promised))
 
 

@@ -59,7 +59,7 @@ def test_runs_are_told_and_drawn(tmp_path: Path) -> None:
     ("text", "expected"),
     [
         ('{"event": "start"}\n', "holds no steps, expected the log of a fit"),
-        ('{"event": "step", "step": 1, "loss": NaN}\n', "holds no steps"),
+        ('{"event": "step", "step": 1, "loss": NaN, "own": -Infinity}\n', "holds no steps"),
         ('{"event": "start"}\nnonsense\n', "row 2 is 'nonsense', expected a line of a log"),
         ("[1]\n", r"row 1 is '\[1\]', expected a line of a log"),
         ('{"loss": 1}\n', "row 1 is"),

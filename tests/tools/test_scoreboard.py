@@ -167,3 +167,5 @@ def test_the_page_shows_every_score_once_in_a_table_and_a_chart() -> None:
     assert chart.key == f"{best} {line} {published}"
     grey = "Grey: random rankings reach 0.59 on average with their best expert; at most 1 in 20"
     assert pairs.key == f"{grey} exceeds 0.72."
+    text = text_of(replace(RESULT, model="word " * 40))
+    assert text.count("word") == 40 and max(map(len, text.splitlines())) <= 80

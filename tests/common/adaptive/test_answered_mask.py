@@ -20,7 +20,7 @@ def test_completion_against_hiding_answers() -> None:
     assert answered_mask.complete(patterns.T @ patterns) == pytest.approx(expected, abs=2e-3)
 
 
-def test_regression_of_what_the_mask_tells() -> None:
+def test_what_masks_tell_of_students_and_of_questions() -> None:
     rng = np.random.default_rng(3)
     mask = (rng.random((40, 6)) < 0.5).astype(np.float32)
     mask[:, 0] = 1
@@ -29,3 +29,5 @@ def test_regression_of_what_the_mask_tells() -> None:
     relative = mask / np.sqrt(mask.sum(axis=1, keepdims=True))
     assert_allclose(mean, relative.mean(axis=0), rtol=1e-6)
     assert_allclose(weights, Ridge(12).fit(relative, latent).coef_.T, atol=1e-5)
+    _, similarity = answered_mask.count_together(np.array([[1, 1, 0], [1, 0, 0]], np.float32))
+    assert_allclose(similarity, [[1, 0.5**0.5, 0], [0.5**0.5, 1, 0], [0, 0, 0]], rtol=1e-6)

@@ -92,8 +92,7 @@ def test_an_entry_sees_only_what_is_revealed(targets_queryable: bool, unobserved
             allowed & ~asked,
         )
         for given, array in zip(arrays, expected, strict=False):
-            assert given.dtype == np.int64
-            assert np.array_equal(given, array)
+            assert given.dtype == np.int64 and np.array_equal(given, array)
     assert (asked & targets).any() == targets_queryable
 
 
@@ -132,11 +131,13 @@ def with_one(value: float) -> First:
         (First(lambda _: (STUDENTS.is_correct < 0).argmax(1)), "which the student has not"),
         (First(predict=lambda data: None), "predict: returned nothing, expected an array of"),
         (with_one(0.7), r"student 3 \(UserId 109\): predicted 0.7 for QuestionId 15 \(1 such targ"),
+        (with_one(2), "predicted 2.0 for QuestionId 15"),
         (with_one(np.nan), "predicted nan for QuestionId 15 .* expected 0 or 1"),
         (First(predict=lambda data: [1] * 40), r"returned shape \(40,\), expected an .* \(7, 40"),
         (First(), "--probabilities asks for: class Submission has no method predict_prob"),
         (First(believe=1.01), r"predicted 1\.01 for QuestionId 1\d .* a number from 0 to 1"),
         (First(believe=np.nan), "predicted nan for QuestionId"),
+        (First(believe=-1), "predicted -1 for QuestionId"),
         (First(believe=np.full((7, 40), "half")), "values, expected numbers"),
     ],
 )
@@ -148,6 +149,7 @@ def test_what_breaks_a_rule(entry: Any, fault: str) -> None:
 def test_random_choice_keeps_the_rules() -> None:
     students = make_students(300)
     chosen = game.choose_at_random(students, MASK, seed=3)
+    assert np.array_equal(chosen, game.choose_at_random(students, MASK, seed=3))
     state = game.GameState(students, MASK, Rules())
     for number in range(N_ROUNDS):
         state.reveal(state.check_selection(chosen[:, number]))
@@ -202,8 +204,7 @@ def test_most_popular_answer_on_the_real_students(real_data: Path) -> None:
     statistics = pd.read_csv(folder / "train_task_3_4_question_stats.csv")
     path = folder / "test_data" / "test_public_task_4_more_splits.csv"
     students = game.read_reference(path, count_questions(None, folder / "metadata"))
-    assert students.is_correct.shape == (615, 948)
-    assert len(students.targets) == 10
+    assert (students.is_correct.shape, len(students.targets)) == ((615, 948), 10)
     mostly_correct = statistics.set_index("QuestionId").MajorityCorrect.reindex(range(948))
     entry = LocalEntry(First(predict=lambda data: np.tile(mostly_correct, (len(data), 1))))
     played = [game.play(entry, students, mask) for mask in students.targets]
