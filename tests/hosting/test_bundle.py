@@ -44,6 +44,7 @@ def test_a_bundle_is_a_zip_of_what_the_folder_holds(tmp_path: Path) -> None:
         ("title: [a\n", "expected what hosting/make_bundle.py writes (ParserError: "),
         ("a: !!python/object/apply:os.getcwd []", "(ConstructorError: "),
         ("title: x", "(KeyError: 'tasks')"),
+        ("start: 2026-02-30", "(ValueError: day is out of range"),
     ):
         (folder / YAML).write_text(text)
         assert expected in fault_of(folder, tmp_path / "c")

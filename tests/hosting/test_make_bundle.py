@@ -272,6 +272,7 @@ def test_the_platform_takes_it_and_shows_no_answers(secret: Path, tmp_path: Path
     columns = [(column.key, column.sorting, column.precision) for column in bundle.columns]
     assert columns == [("score", "desc", 4), ("standard_error", "asc", 4)]
     described = yaml.safe_load((secret / "competition.yaml").read_text())
+    assert described["enable_detailed_results"] is True and "contact_email" not in described
     # Its rule for the best one would look at all tasks together.
     assert described["leaderboards"][0]["submission_rule"] == "Force_Latest_Multiple"
     for flag in ("make_programs_available", "make_input_data_available",

@@ -184,6 +184,8 @@ def grid(n_students: int, n_questions: int) -> list[Row]:
         (ROWS, [1, 3], "task 3 needs experts' judgements"),
         (grid(50, 9), [1], "own.csv: holds 450 answers of 50 students to 9 questions, expected"),
         ([(q, s, key, key) for q, s, _, key in ROWS], [2], "own.csv: every answer is right"),
+        ([(q, s, key % 4 + 1, key) for q, s, _, key in ROWS], [1], "every answer is wrong"),
+        (grid(19, 30), [4], "own.csv: holds 19 students, 19 of them with 12 or more answers"),
         (grid(30, 11), [4], "own.csv: holds 30 students, 0 of them with 12 or more answers"),
         (grid(20, 12), [1, 4], "own.csv: holds 192 answers of 16 students to 12 questions "
          "beside the students examined in task 4, expected at least 200, 10 and 10"),

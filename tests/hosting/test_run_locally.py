@@ -75,12 +75,13 @@ score(0.1 + 0.2, standard_error=1, extra=[1])
 @pytest.mark.parametrize(
     ("source", "beside", "expected"),
     [
-        ("pass", "", worker.NO_SCORES),
+        ("(written / 'scores.json').write_text('{}')", "", worker.NO_SCORES),
         ("sys.exit('error: row 3 is missing')", "", "row 3 is missing"),
         ("raise ValueError('at ' + str(given))", "", "ValueError: at /app/input"),
         ("fail", "", "the entry failed"),
         # The platform would run the submission itself.
         ("score(1)", "metadata.yaml", "holds metadata.yaml, which the platform takes for that of"),
+        ("score(1)", "metadata", "holds metadata, which the platform takes for that of a program"),
     ],
 )
 def test_without_valid_scores_a_submission_fails(
@@ -154,9 +155,7 @@ def test_one_submission_is_scored_on_its_tasks(folder: Path, tmp_path: Path) -> 
         ("{b} --submissions {b}/pages", "pages: holds no submission, expected TEAM.zip"),
     ],
 )
-def test_what_cannot_be_done_is_said_in_one_line(
-    folder: Path, tmp_path: Path, flags: str, expected: str
-) -> None:
+def test_faults_are_one_line(folder: Path, tmp_path: Path, flags: str, expected: str) -> None:
     path = toy_bundle.write_zip(tmp_path / "a.zip", {FIRST: "score(1)"})
     given = flags.format(b=folder, z=path, d=tmp_path).split()
     assert expected in fails([SCRIPT, *given, "--output_dir", tmp_path / "out"])
