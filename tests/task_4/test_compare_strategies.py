@@ -97,14 +97,13 @@ def test_it_repeats_and_flags_have_an_effect(compare: Compare) -> None:
 
 def test_a_new_function_shows_up(compare: Compare, split_kit: Path, tmp_path: Path) -> None:
     own = Path(shutil.copytree(split_kit, tmp_path / "kit"))
+    new = 'def first_column(posterior, askable, hidden):\n    """The first question of all."""\n'
     with (own / "task_4/strategies.py").open("a", encoding="utf-8") as file:
-        file.write(
-            "\n\ndef first_column(posterior, askable, hidden):\n"
-            '    """The first question of all."""\n    return askable.argmax(axis=1)\n'
-        )
-    flags = ["--questions", 3, "--masks", 1, "--strategies", "first_column", "random"]
+        file.write(f"\n\n{new}    return askable.argmax(axis=1)\n")
+        file.write("\n\ndef untold(known, askable, hidden):\n    return askable.argmax(axis=1)\n")
+    flags = ["--questions", 3, "--masks", 1, "--strategies", "first_column", "random", "untold"]
     printed, page = compare(*flags, kit=own)
-    assert figures(page, "Accuracy").shape == (2, 2)
+    assert figures(page, "Accuracy").shape == (3, 2)
     assert page.tables[-2].row("first_column")[1] == "The first question of all."
     # There is nothing to compare with the kit's own strategy.
     assert "ahead" not in printed
@@ -113,19 +112,17 @@ def test_a_new_function_shows_up(compare: Compare, split_kit: Path, tmp_path: Pa
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--questions", 500], r"valid_task_4.csv: UserId \d+ has \d+ answers that may be asked"),
+        ("--questions 500", r"valid_task_4.csv: UserId \d+ has \d+ answers that may be asked"),
         (
-            ["--input_dir", "data/train_data", "--train_data", "train_task_3_4.csv"],
+            "--input_dir data/train_data --train_data train_task_3_4.csv",
             r"train_task_3_4.csv: holds UserId \d+ of .*valid_task_4.csv \(40 such students\)",
         ),
         # Where no page can be written, no game is played.
-        (["--questions", 500, "--output_dir", "data/README.md"], r"README.md: is no folder"),
+        ("--questions 500 --output_dir data/README.md", r"README.md: is no folder"),
     ],
 )
-def test_errors_in_one_line(
-    split_kit: Path, tmp_path: Path, flags: list[object], message: str
-) -> None:
-    found = fails([SCRIPT, "--output_dir", tmp_path, *flags], kit=split_kit, cwd=split_kit)
+def test_errors_in_one_line(split_kit: Path, tmp_path: Path, flags: str, message: str) -> None:
+    found = fails([SCRIPT, "--output_dir", tmp_path, *flags.split()], kit=split_kit, cwd=split_kit)
     assert re.search(message, found), found
     assert not list(tmp_path.iterdir())
 
@@ -145,8 +142,7 @@ def test_real_and_simulated_answers_are_not_mixed(
     for protocol, authors, n in (("bobcat", "Ghosh", 3), ("ncat", "Zhuang", 8)):
         printed, page = compare(*short, "--protocol", protocol)
         assert "in 5 splits" in printed
-        assert f"{protocol.upper()}'s protocol" in page.text
-        assert "Published" not in page.text
+        assert f"{protocol.upper()}'s protocol" in page.text and "Published" not in page.text
         _, page = compare(*short, *train, *test, "--masks", 1, "--protocol", protocol)
         assert "simulated answers" not in page.text
         published = page.table(f"Published ({authors}")
