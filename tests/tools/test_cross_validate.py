@@ -85,6 +85,7 @@ def test_scripts_and_packages_on_every_fold(
         scores = list(line.parts.values())
         assert line.score == pytest.approx(statistics.fmean(scores))
         assert f"score {line.score:.4f} ± {statistics.stdev(scores):.4f}" in printed
+        assert all(f"{part}: {score:.4f}\n" in printed for part, score in line.parts.items())
     assert list(lines[0].parts) == [f"fold {k}" for k in range(1, 6)]
     assert list(lines[2].parts) == [f"repeat {r}, fold {k}" for r in (1, 2) for k in (1, 2)]
     # Each repeat deals again.

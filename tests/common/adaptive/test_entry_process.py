@@ -94,16 +94,14 @@ def test_no_path_tells_where_the_answers_are(
     assert str(setting.reference.parent) not in played.output
 
 
-def test_what_an_entry_finds_in_its_folder(setting: Setting, tmp_path: Path) -> None:
+def test_what_an_entry_finds_in_its_folder(setting: Setting, write: Write) -> None:
     """Its own files and those of the challenge, which replace its own; all fresh for every mask."""
     package = setting.submission
-    (package / "train_task_3_4.csv").write_text("the full training file")
-    (package / "weights").mkdir()
-    (package / "weights/model_task_4_a.txt").write_text("weights")
+    write("package/train_task_3_4.csv", "the full training file")
+    write("package/weights/model_task_4_a.txt", "weights")
     (package / "model_task_4_b.txt").symlink_to("weights/model_task_4_a.txt")
-    (setting.metadata_dir / "subject_metadata.csv").write_text("subjects")
-    train = tmp_path / "train_task_4.csv"
-    train.write_text("the local training file")
+    write("subject_metadata.csv", "subjects")
+    train = write("train_task_4.csv", "the local training file")
     look = """
 from pathlib import Path
 assert Path('weights/model_task_4_a.txt').read_text() == 'weights'
