@@ -83,7 +83,7 @@ def test_what_a_stranger_gets_is_said_in_one_line_each() -> None:
         "open: 2 of these should not be; keep private answers off this server",
     ]
     with serving(CLOSED) as url:
-        assert succeeds([SCRIPT, f"{url}?secret_key=x"]) == "the competition: refused (404)\n"
+        assert succeeds([SCRIPT, f"{url}?secret_key=x#pages"]) == "the competition: refused (404)\n"
         said = succeeds([SCRIPT, url]).splitlines()
     assert said[1:3] == [
         "Public: Task 1, public: the scoring program: refused (404)",

@@ -77,8 +77,7 @@ class Platform:
 
 def test_a_bundle_for_each_task_and_its_own_columns(bundles: Path) -> None:
     names = sorted(path.name for path in bundles.glob("*.zip"))
-    parts = ("", "_private")
-    assert names == [f"bundle_task_{task}{part}.zip" for task in (1, 2, 3, 4) for part in parts]
+    assert names == [f"bundle_task_{n}{part}.zip" for n in "1234" for part in ("", "_private")]
     for task in (1, 2, 3, 4):
         bundle = bundles / f"bundle_task_{task}"
         described = yaml.safe_load((bundle / "competition.yaml").read_text())
@@ -93,6 +92,7 @@ def test_a_bundle_for_each_task_and_its_own_columns(bundles: Path) -> None:
         assert "\nQuestions: a@b.org\n" in page and f"**Task {task}" in page
     said = (bundles / "said.txt").read_text()
     assert "MB, the private answers: keep it, upload it nowhere" in said
+    assert said.count("warning: ") == said.count("last day, 2020-03-31, is past: nobody can") == 1
 
 
 @pytest.mark.parametrize("task", [1, 2, 3, 4])
