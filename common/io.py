@@ -1,7 +1,7 @@
 """Reading and writing: CSV files as pandas DataFrames, typed and checked; atomic files.
 
-A file that `pandas.read_csv` refuses, or with a value out of range, is read again row by row, to
-say where (the header is row 1), or to read what is valid but unusually written.
+A file that pyarrow or `pandas.read_csv` refuses, or with a value out of range, is read again row by
+row, to say where (the header is row 1), or to read what is valid but unusually written.
 """
 
 from __future__ import annotations
@@ -248,9 +248,9 @@ def _read_quickly(
     source: Source, header: Sequence[str], wanted: Mapping[int, Column]
 ) -> Iterator[_Part]:
     """Yield the wanted columns by their places, in parts; raise an error if anything is unusual."""
-    # Numbers of which some may be missing come as floats at first.
     types = {place: column.dtype for place, column in wanted.items()}
     numbers = {place for place, dtype in types.items() if dtype not in (TEXT, DATE)}
+    # Those of which some may be missing come as floats at first.
     types |= {place: FLOAT64 for place in numbers if wanted[place].may_be_empty}
     with source.open() as file:
         if not source.column_names and b"\r" in file.readline().rstrip(b"\r\n"):
@@ -329,7 +329,9 @@ def _check(cells: pd.Series, column: Column) -> pd.Series | Array:
 def require_valid(
     name: object, column: Column, values: Array, first_row: int = 1, verb: str = "is"
 ) -> None:
-    """Raise `InputError` if a column may not hold some numbers of a file; NaN is an empty cell."""
+    """Raise `InputError` if a column may not hold some numbers of a file, of which the first stands
+    in row `first_row`; NaN is an empty cell.
+    """
     valid = (values >= column.low) & (values <= column.high)
     if values.dtype.kind == "f":
         if column.whole:
