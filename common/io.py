@@ -266,11 +266,12 @@ def _read_quickly(
 
 def _by_pandas(block: bytes, n_columns: int, types: Mapping[int, str]) -> pd.DataFrame:
     """Return columns of these types of whole lines, named by their places: a name may be empty."""
-    text = np.frombuffer(block.rstrip(b"\n") + b"\n", np.uint8)
+    lines = block.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    text = np.frombuffer(lines.rstrip(b"\n") + b"\n", np.uint8)
     marks = text[(text == ord(",")) | (text == ord("\n"))]
     # Rows that are too short pandas fills, and it cuts off those that are too long.
     if (np.diff(np.flatnonzero(marks == ord("\n")), prepend=-1) != n_columns).any():
-        raise ValueError("rows of another length, or other line ends")
+        raise ValueError("rows of another length")
     # Read into fewer bits, pandas 2 would cut off what does not fit.
     read_as = {TEXT: "str", DATE: "object", INT8: "int64", INT32: "int64"}
     return pd.read_csv(

@@ -56,6 +56,7 @@ def test_tolerates_how_a_file_is_written(write: Write, content: str) -> None:
         (TOP + "7,\n8,1\n", "column 'IsCorrect': row 2 is empty"),
         # As many commas in all as there should be, and none of them before what is read.
         (TOP[:-1] + ",A\n7,1\n8,0,a,b\n", "row 2 has 2 columns, expected 3: '7,1' (2"),
+        (TOP[:-1] + ",A\n7,1\r8,1\n9,1,a\n", "row 2 has 2 columns, expected 3: '7,1' (2"),
         (TOP + "7,5\n" * 9, "row 4 is '5' and 6 more rows, expected"),
         (b"QuestionId,IsCorrect\n7,\xff\n", "column 'IsCorrect': row 2 is not UTF-8 text"),
         (TOP + "7,1\n0x7,1\n", "column 'QuestionId': row 3 is '0x7', expected"),
