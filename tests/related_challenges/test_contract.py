@@ -88,6 +88,7 @@ WRONG: dict[str, list[tuple[str, str]]] = {
         (QUERY.replace('"0"', "1"), "line 1: 'qid' is 1, expected text"),
         (QUERY.replace("MASK", "x"), "line 1: 'query' holds no [MASK]: '[x]'"),
         (QUERY.replace('["x"]', "[]"), "line 1: 'answer' is [], expected a list"),
+        (QUERY.replace('["x"]', '"y"'), "line 1: 'answer' is 'y', expected a list"),
         (f"{QUERY}\n\n{QUERY}", "line 3 repeats qid '0' of line 1"),
         (QUERY.replace("]", r"]\ud800", 1), "line 1: 'query' holds half a char"),
         (QUERY.replace("}", ', "domain": ["a"]}'), "line 1: 'domain' is ['a'], expected text"),
@@ -129,6 +130,10 @@ def test_seeds_give_samples_and_folds(challenge: str, challenge_kit: Kits, tmp_p
         if flags:
             own = ["--input_dir", data / "train_data", "--output_dir", out, *flags, *seeded]
             succeeds([f"{folder}/local_data_split.py", *own])
+            # Folds of other files are refused: all that these were made from are known.
+            made_from = vars(made.read(out / "folds.csv"))["made_from"]
+            paths = [*data.glob("train_data/*.xml"), *data.glob("train_data/*train*")]
+            assert {Path(name).name for name in made_from} == {path.name for path in paths}
             former_folds = (data / "test_input/folds.csv").read_bytes()
             assert ((out / "folds.csv").read_bytes() == former_folds) == is_same
 

@@ -213,6 +213,8 @@ def test_an_evaluation_by_hand(write: Write, tmp_path: Path) -> None:
     }  # fmt: skip
     page = page_in(tmp_path)
     assert page.table("Micro").rows == [[name, *[f"{f1:.4f}"] * 3] for name, f1 in same.items()]
+    assert page.table("Micro").rows == [[name, *table_in(printed)[name]] for name in same]
+    assert page.table("Numbers of answers").columns[1:3] == ["truly correct", "truly contradictory"]
     assert page.table("Numbers of answers").rows == [
         ["predicted correct", "1", "1", "0"],
         ["predicted contradictory", "1", "0", "1"],
