@@ -65,7 +65,7 @@ class Case:
 
     def __init__(self, files: Files, content: bytes, folder: Path, patch: pytest.MonkeyPatch):
         self.files, self.content, self.folder, self.patch = files, content, folder, patch
-        self.served, self.url = content, ""
+        self.served, self.url, self.timeout = content, "", 60.0
         # Each request takes the next entry of these two, if there is one left.
         self.statuses: list[int] = []
         self.cut_after: list[int] = []
@@ -79,6 +79,7 @@ class Case:
         argv = [SCRIPT, "--output_dir", self.folder, "--url", self.url, *arguments]
         self.patch.setattr(download, "SIZE", len(self.content))
         self.patch.setattr(download, "SHA256", sha256(self.content).hexdigest())
+        self.patch.setattr(download, "TIMEOUT_SECONDS", self.timeout)
         self.patch.setattr(sys, "argv", [str(argument) for argument in argv])
         download.main()
 
@@ -139,6 +140,7 @@ ARRIVES: dict[str, tuple[Callable[[bytes], bytes], dict[str, Any], list[str]]] =
     "cut off": (lambda _: b"", {"cut_after": [1000, 5000, 0, 20_000]},
                 ["", "bytes=1000-", "bytes=6000-", "bytes=6000-", "bytes=26000-"]),
     "left rotten": (lambda _: b"x" * 7000, {}, ["bytes=7000-", ""]),
+    "left too long": (lambda all: all + b"x", {}, [""]),
     "left rotten and whole": (lambda all: b"x" * len(all), {}, [""]),
     "server without ranges": (lambda all: all[:2000], {"ranges": False, "cut_after": [9000]},
                               ["bytes=2000-", "bytes=9000-"]),
@@ -165,11 +167,12 @@ REFUSED = [
     (0, {"served": b"<html>Please log in</html>"}, "URL: has 26 bytes, expected SIZE", 1, 0),
     (0, {"rots": True}, r"URL: .* is not the official archive \(SHA-256 differs\)", 1, None),
     (7000, {"wrong_place": True}, "expected bytes from 7000", 5, 7000),
+    (0, {"timeout": 0}, "URL: .*; 0 of .* bytes are there", 0, 0),
     (0, {"url": "http://127.0.0.1:9/data.zip"}, "URL: .*refused; 0 of .* bytes are there", 0, 0),
     (7000, {"served": b"<html>Please log in</html>", "states_length": False, "ranges": False},
      "URL: sends other bytes than those that are there, which are kept", 1, 7000),
     *((7000, {"url": url}, "--url URL: expected an address that begins", 0, 7000)
-      for url in ("http://[::1", "http://a b/", "http://\u00e9.org/a", "file://localhost/a")),
+      for url in ("http://", "http://[::1", "http://a:b", "http://a b", "http://\u00e9", "file://a")),
     (0, {"url": "http://a..b/"}, "URL: has no host that could exist", 0, 0),
 ]  # fmt: skip
 
