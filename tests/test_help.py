@@ -20,8 +20,7 @@ def test_help(script: str) -> None:
     done = run_script([script, "--help"], environment={"COLUMNS": "100"})
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
-    assert len(lines) <= 42
-    assert max(map(len, lines)) <= 100
+    assert len(lines) <= 42 and max(map(len, lines)) <= 100
     module = script.removesuffix(".py").replace("/", ".")
     examples = (f"python {script}", f"python3 {script}", f"python -m {module}")
     assert any(example in done.stdout for example in examples)
