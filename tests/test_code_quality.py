@@ -27,9 +27,8 @@ def test_common_imports_no_task_and_no_task_another() -> None:
 
 def test_every_library_that_is_imported_is_declared() -> None:
     """An installed package finds what it imports: pyproject.toml reads requirements.txt."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    dynamic = project["tool"]["setuptools"]["dynamic"]
-    assert dynamic["dependencies"] == {"file": ["requirements.txt"]}
+    tools = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+    assert tools["setuptools"]["dynamic"]["dependencies"] == {"file": ["requirements.txt"]}
     text = (ROOT / "requirements.txt").read_text(encoding="utf-8")
     declared = {*re.findall(r"^([a-z0-9-]+)==[\d.]+$", text, re.MULTILINE)}
     # Only names and versions: setuptools takes no options of pip.

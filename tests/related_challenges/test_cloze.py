@@ -85,6 +85,7 @@ def test_scores_by_kind_are_means_of_their_queries(write: Write) -> None:
     for name in ("Answered in full", "Answered in part", "Without a guess"):
         assert page.tables[0].row(name)[1] == "25.0%"
     assert last_record(folder)["score"] == scores_in(folder)["score"] == pytest.approx(5 / 12)
+    assert last_record(folder)["parts"]["domain: b"] == 0.5
     assert "score 0.2500" in succeeds(evaluation("cloze", folder, "--candidates", "1"))
     assert last_record(folder)["rules"] == "first guess"
     # Under the challenge's own name; what is normalised away no longer tells answers apart.
