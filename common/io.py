@@ -330,9 +330,7 @@ def _check(cells: pd.Series, column: Column) -> pd.Series | Array:
 def require_valid(
     name: object, column: Column, values: Array, first_row: int = 1, verb: str = "is"
 ) -> None:
-    """Raise `InputError` if a column may not hold some numbers of a file, of which the first stands
-    in row `first_row`; NaN is an empty cell.
-    """
+    """Raise `InputError` if a column may not hold a number, row `first_row` first; NaN is empty."""
     valid = (values >= column.low) & (values <= column.high)
     if values.dtype.kind == "f":
         if column.whole:

@@ -191,9 +191,8 @@ def find_pairs(
     name: str, found: pd.DataFrame, wanted: pd.DataFrame, wanted_in: Path, report: Report = stop
 ) -> tuple[IntArray, BoolArray]:
     """Return rows of wanted pairs, -1 if missing, which is reported; and which rows are extra."""
-    keys, wanted_keys = (
-        answers.pair_keys(pairs["UserId"], pairs["QuestionId"]) for pairs in (found, wanted)
-    )
+    keys = answers.pair_keys(found["UserId"], found["QuestionId"])
+    wanted_keys = answers.pair_keys(wanted["UserId"], wanted["QuestionId"])
     # Mostly both files have one order: no need to sort them.
     same_order = np.array_equal(keys, wanted_keys)
     rows = np.arange(len(keys)) if same_order else answers.find_rows(keys, wanted_keys)
