@@ -68,7 +68,7 @@ def wrap(text: str, width: float, *, bold: bool = False) -> list[str]:
 # ---- Scales --------------------------------------------------------------------------------------
 
 
-def limits_of(values: Sequence[float], margin: float) -> Point:
+def _limits_of(values: Sequence[float], margin: float) -> Point:
     """Return ends of a scale for values, with a part of their range as a margin."""
     low, high = min(values), max(values)
     if low == high:
@@ -129,7 +129,7 @@ _MARKS = {
 MARKS = ("o", *_MARKS)
 
 
-def mark_path(mark: str, x: float, y: float, radius: float) -> str:
+def _mark_path(mark: str, x: float, y: float, radius: float) -> str:
     """Return a mark around a point as a path that begins there: one of `MARKS`."""
     r, d, start = f"{radius:g}", f"{2 * radius:g}", f"M {_number(x)} {_number(y)}"
     if mark == "o":
@@ -314,7 +314,7 @@ def dot_chart(
         values = [chance, *(number for dot in dots for number in (dot.value, dot.mark))]
         matter = [dot for dot in dots if not dot.share < _SHARE_THAT_COUNTS]
         values += [end for dot in matter for ends in (dot.interval, dot.band) for end in ends]
-        limits = limits_of([value for value in values if not isnan(value)] or [0, 1], 0.1)
+        limits = _limits_of([value for value in values if not isnan(value)] or [0, 1], 0.1)
 
     def write(number: float) -> str:
         return "–" if isnan(number) else f"{number:.{digits}f}".replace("-", "−")
@@ -348,10 +348,10 @@ def dot_chart(
             ends = [(axes.x(min(max(end, limits[0]), limits[1])), y) for end in dot.interval]
             drawing.line(ends, stroke(colour, 1.6, "; stroke-linecap: round"))
         if not isnan(dot.mark):
-            diamond = mark_path("D", axes.x(dot.mark), y, _RADIUS)
+            diamond = _mark_path("D", axes.x(dot.mark), y, _RADIUS)
             drawing.path(diamond, stroke(TEXT, 1), f"{dot.label}: {write(dot.mark)}")
         if not isnan(dot.value):
-            circle = mark_path("o", axes.x(dot.value), y, _RADIUS)
+            circle = _mark_path("o", axes.x(dot.value), y, _RADIUS)
             drawing.path(circle, f"fill: {colour}", f"{dot.label}: {number}")
         drawing.text(axes.right + _BESIDE, y, number)
         if bars:
@@ -443,8 +443,8 @@ def curve_chart(curves: Sequence[Curve], *, label: str, axis: str, value_axis: s
     names = [wrap(curve.name, WIDTH - 60) for curve in curves]
     below = sum(LINE_HEIGHT * len(name) + 5 for name in names)
     drawing = Drawing(240 + below)
-    x_limits = limits_of([step for curve in curves for step in curve.steps], 0)
-    y_limits = limits_of([value for curve in curves for value in curve.values], 0.05)
+    x_limits = _limits_of([step for curve in curves for step in curve.steps], 0)
+    y_limits = _limits_of([value for curve in curves for value in curve.values], 0.05)
     scale, room = ticks(*y_limits, 6), {"beside": text_width("0"), "below": below}
     axes = upright_axes(drawing, x_limits, y_limits, scale, title=value_axis, axis=axis, **room)
     axes.name_x(ticks(*x_limits, 8, integer=True), axis)
@@ -455,7 +455,7 @@ def curve_chart(curves: Sequence[Curve], *, label: str, axis: str, value_axis: s
         drawing.line(points, stroke(_COLOURS[hue], 1.4 if curve.number else 2.2, dashes), tooltip)
         if len(curve.values) <= _MAX_MARKED:
             mark = MARKS[(hue + turn) % len(MARKS)]
-            marks = " ".join(mark_path(mark, *point, 2.75) for point in marked)
+            marks = " ".join(_mark_path(mark, *point, 2.75) for point in marked)
             drawing.path(marks, f"fill: {_COLOURS[hue]}")
 
     # The first curves lie above the others.

@@ -230,7 +230,7 @@ def evaluate(doc: str | None, package: Path | None = None) -> None:
     if entry.output:
         io.write({output_path: entry.output})
 
-    asked, targets = list_asked(reference, games), list_targets(reference, games)
+    asked, targets = _list_asked(reference, games), list_targets(reference, games)
     figures = figures_of(setting, reference, targets, entry, curves, seconds, training)
     known = {"training": training, "code": code, "outcomes": outcomes.of_predictions(targets)}
     evaluation, shown = describe(setting, figures, options.phase, asked, **known)
@@ -284,7 +284,7 @@ def _parse(doc: str | None, package: Path | None) -> argparse.Namespace:
     return p.parse_args()
 
 
-def list_asked(reference: Reference, games: Mapping[str, Game]) -> pd.DataFrame:
+def _list_asked(reference: Reference, games: Mapping[str, Game]) -> pd.DataFrame:
     """Return every selection: Mask, UserId, Round (from 1), QuestionId and IsCorrect, in order."""
     chosen = np.stack([game.chosen for game in games.values()])
     part, row, number = np.indices(chosen.shape).reshape(3, -1)
