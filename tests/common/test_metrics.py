@@ -24,7 +24,7 @@ def test_random_rankings_agree_with_half_and_their_best_expert_with_more() -> No
 
 def test_the_standard_error_is_that_of_students() -> None:
     """Two, who are 0.5 off the mean: the root of 2 / 1 times 0.5 ** 2 + 0.5 ** 2, over 2."""
-    assert metrics.clustered_standard_error(np.array([1, 0]), np.array([0, 1])) == 0.5
+    assert metrics.clustered_standard_error(np.array([1, 0]), np.array([0, 2])) == 0.5
 
 
 def test_binomial_interval_as_scipy() -> None:
