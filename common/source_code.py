@@ -16,16 +16,16 @@ _IMPORT = re.compile(
 )
 
 
-def files_of(*scripts: Path) -> list[Path]:
-    """Return scripts and all files of the kit that they import, by their code alone, sorted."""
-    found: set[Path] = set()
+def files_of(*scripts: Path) -> dict[Path, bytes]:
+    """Return scripts and all files of the kit that they import, sorted, with their contents."""
+    found: dict[Path, bytes] = {}
     waiting = [script.resolve() for script in scripts]
     while waiting:
         path = waiting.pop()
         if path not in found:
-            found.add(path)
-            waiting += _imports_of(path, path.read_bytes())
-    return sorted(found)
+            found[path] = path.read_bytes()
+            waiting += _imports_of(path, found[path])
+    return dict(sorted(found.items()))
 
 
 @cache  # The quickstart asks for many scripts, which share most of what they import.
@@ -55,7 +55,7 @@ def _modules(folder: Path, name: str) -> list[Path]:
 
 def fingerprint(*scripts: Path) -> str:
     """Return 12 hexadecimal digits that change with the code of scripts and of their imports."""
-    return fingerprint_contents((path.name, path.read_bytes()) for path in files_of(*scripts))
+    return fingerprint_contents((path.name, code) for path, code in files_of(*scripts).items())
 
 
 def fingerprint_contents(files: Iterable[tuple[str, bytes]]) -> str:

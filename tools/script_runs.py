@@ -87,7 +87,7 @@ def repeatable(
     options.pop("local", None)
     flags = made.flags_of(options)
     # What it and its imports from the kit declare, by their code.
-    code = "".join(path.read_text("utf-8", "replace") for path in source_code.files_of(script))
+    code = b"".join(source_code.files_of(script).values()).decode("utf-8", "replace")
     declared = re.findall(r"""["'](--[a-z_]+)["']""", code)
     own = {f"--{name}" for name in options} & {*declared}
     for word in flags:
