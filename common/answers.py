@@ -59,7 +59,7 @@ def read_answers(
     if options or (options is None and any(column.name in header for column in option_columns)):
         columns += option_columns
     if masks:
-        targets = [column for column in map(schema.is_target, header) if column]
+        targets = [column for column in map(schema.target_column, header) if column]
         if not targets:
             raise InputError(
                 f"{source.name}: column '{schema.IS_TARGET}' is missing (or several, numbered: "

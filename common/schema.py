@@ -101,7 +101,7 @@ def expert_judgement(name: str) -> Column:
 IS_TARGET = "IsTarget"
 
 
-def is_target(name: str = IS_TARGET) -> Column | None:
+def target_column(name: str = IS_TARGET) -> Column | None:
     """Column that marks what to predict, ``IsTarget`` or ``IsTarget_0`` and so on, or None."""
     return Column(name, INT8, 0, 1) if re.fullmatch(IS_TARGET + r"(_\d+)?", name) else None
 

@@ -102,7 +102,7 @@ COLUMNS = {
     **{name: Column(name, TEXT) for name in ("id", "ret", "label", "answer")},
     "prediction": Column("prediction", TEXT, may_be_empty=True),
     **{name: Column(name, TEXT) for name in ("prompt", *"ABCDE")},
-    "is_target": schema.is_target(),
+    "is_target": schema.target_column(),
     "fold": Column("fold", high=9_999),
     "user": Column("user_id", high=9_999_999),
     "item": Column("item_id", high=9_999_999),

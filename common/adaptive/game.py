@@ -66,7 +66,7 @@ class Reference:
 def read_reference(path: Path, n_questions: int = 0) -> Reference:
     """Read students and masks (IsTarget, or IsTarget_0, …) of at least `n_questions` questions."""
     answers = read_answers(path, masks=True)
-    masks = {f"{name}": answers[name] for name in answers if schema.is_target(f"{name}")}
+    masks = {f"{name}": answers[name] for name in answers if schema.target_column(f"{name}")}
     for name, values in masks.items():
         if not values.any():
             raise InputError(f"{path}: column '{name}': is 0 in every row, expected targets")
