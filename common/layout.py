@@ -127,7 +127,7 @@ def where_to_get(path: Path) -> str:
             return f"`python task_{split[1]}/local_data_split.py` makes it"
         if stamp.startswith("template"):
             return "`python -m tools.templates` builds it from the files in data/"
-    if made := re.fullmatch(r"(test_)?submission_task_([123])", path.stem):
+    if made := re.fullmatch(r"(test_)?submission_task_([123])\.(csv|zip)", path.name):
         model = f"task_{made[2]}/sample_model_{'entropy' if made[2] == '3' else 'majority'}.py"
         return f"`python {model}{' --local' if made[1] else ''}` makes one"
     if path.name == RESULTS_NAME:
