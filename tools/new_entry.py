@@ -23,7 +23,7 @@ from common.adaptive.weights import copy_package
 from common.errors import InputError
 from common.evaluation.record import title_of
 from common.io import is_there, write
-from tools.quickstart import commands_in_header
+from tools import script_flags
 
 PREFIX = "sample_model_"
 # Devices, whatever the ending.
@@ -141,26 +141,51 @@ def retitle(text: str, task: str, name: str, source: str) -> str:
 
 
 def commands(task: str, entry: Path) -> list[tuple[str, str]]:
-    """Return the commands of an entry's header, and one that checks its file, with purposes."""
-    purposes = {
-        "local_data_split.py": "split the data, once",
-        entry.name: "predict",
-        "local_evaluation.py": "score that",
-    }
-    found = commands_in_header(entry / "train_model.py" if entry.is_dir() else entry)
-    written = layout.SUBMISSION_DIR / f"submission_{task}.zip"
-    if task not in MODELS:
-        data = entry.with_name(layout.DATA_DIR.name)
-        written = data / layout.TEST_OUTPUT_DIR.name / "submission.csv"
-        split = entry.with_name("local_data_split.py")
-        if split.exists() and all(Path(words[0]).name != split.name for words, _ in found):
-            found.insert(0, ([cli.show(split)], ""))
-    listed = [
-        (shlex.join(["python", *words]), purpose or purposes.get(Path(words[0]).name, ""))
-        for words, purpose in found
+    """Return the commands that predict, score and check an entry, each with its purpose."""
+    if task == "task_4":
+        steps = package_commands(entry)
+        submission = layout.SUBMISSION_DIR / "submission_task_4.zip"
+    else:
+        steps = script_commands(task, entry)
+        submission = layout.SUBMISSION_DIR / f"submission_{task}.zip"
+        if task not in MODELS:
+            output_dir = entry.parent / layout.DATA_DIR.name / layout.TEST_OUTPUT_DIR.name
+            submission = output_dir / "submission.csv"
+    check = ["-m", "tools.check_submission", cli.show(submission)]
+    steps.append((check, "check the file"))
+    return [(shlex.join(["python", *words]), purpose) for words, purpose in steps]
+
+
+def script_commands(task: str, entry: Path) -> list[tuple[list[str], str]]:
+    """Return the commands of an entry that is a single script."""
+    script = cli.show(entry)
+    flags = script_flags.flags_of(entry.parent)
+    predict = [script, *flags.predict]
+    score = [cli.show(entry.with_name("local_evaluation.py")), *flags.score]
+    if task in ("task_1", "task_2"):
+        return [
+            (predict, "predict the local split"),
+            (score, "score that"),
+            ([script], "predict the official template"),
+        ]
+    steps = [(predict, "predict"), (score, "score that")]
+    split = entry.with_name("local_data_split.py")
+    if task not in MODELS and split.exists():
+        steps.insert(0, ([cli.show(split)], "split the data, once"))
+    return steps
+
+
+def package_commands(entry: Path) -> list[tuple[list[str], str]]:
+    """Return the commands of an entry of task 4, which is a folder."""
+    train = cli.show(entry / "train_model.py")
+    evaluation = cli.show(entry / "local_evaluation.py")
+    flags = script_flags.flags_of(entry.parent)
+    return [
+        ([train, *flags.predict], "learn from the local split"),
+        ([evaluation, *flags.score], "score that"),
+        ([train], "learn from all training students"),
+        (["task_4/package.py", cli.show(entry)], "write the zip to upload"),
     ]
-    check = f"python -m tools.check_submission {cli.show(written)}"
-    return [*listed, (check, "check the file")]
 
 
 if __name__ == "__main__":
