@@ -141,51 +141,56 @@ def retitle(text: str, task: str, name: str, source: str) -> str:
 
 
 def commands(task: str, entry: Path) -> list[tuple[str, str]]:
-    """Return the commands that predict, score and check an entry, each with its purpose."""
+    """Return the commands that predict, score and check an entry, each with its purpose.
+
+    `task` is the folder as seen from the kit's: "task_1", "related_challenges/cloze".
+    """
     if task == "task_4":
-        steps = package_commands(entry)
-        submission = layout.SUBMISSION_DIR / "submission_task_4.zip"
+        steps = package_commands(f"{task}/{entry.name}")
+    elif task in ("task_1", "task_2"):
+        steps = prediction_commands(task, f"{task}/{entry.name}")
     else:
-        steps = script_commands(task, entry)
-        submission = layout.SUBMISSION_DIR / f"submission_{task}.zip"
-        if task not in MODELS:
-            output_dir = entry.parent / layout.DATA_DIR.name / layout.TEST_OUTPUT_DIR.name
-            submission = output_dir / "submission.csv"
-    check = ["-m", "tools.check_submission", cli.show(submission)]
-    steps.append((check, "check the file"))
+        steps = other_commands(task, entry)
+    if task in MODELS:
+        submission = f"{layout.SUBMISSION_DIR.name}/submission_{task}.zip"
+    else:
+        submission = f"{task}/{layout.DATA_DIR.name}/{layout.TEST_OUTPUT_DIR.name}/submission.csv"
+    steps.append((["-m", "tools.check_submission", submission], "check the file"))
     return [(shlex.join(["python", *words]), purpose) for words, purpose in steps]
 
 
-def script_commands(task: str, entry: Path) -> list[tuple[list[str], str]]:
-    """Return the commands of an entry that is a single script."""
-    script = cli.show(entry)
-    flags = script_flags.flags_of(entry.parent)
-    predict = [script, *flags.predict]
-    score = [cli.show(entry.with_name("local_evaluation.py")), *flags.score]
-    if task in ("task_1", "task_2"):
-        return [
-            (predict, "predict the local split"),
-            (score, "score that"),
-            ([script], "predict the official template"),
-        ]
-    steps = [(predict, "predict"), (score, "score that")]
-    split = entry.with_name("local_data_split.py")
-    if task not in MODELS and split.exists():
-        steps.insert(0, ([cli.show(split)], "split the data, once"))
-    return steps
-
-
-def package_commands(entry: Path) -> list[tuple[list[str], str]]:
-    """Return the commands of an entry of task 4, which is a folder."""
-    train = cli.show(entry / "train_model.py")
-    evaluation = cli.show(entry / "local_evaluation.py")
-    flags = script_flags.flags_of(entry.parent)
+def prediction_commands(task: str, script: str) -> list[tuple[list[str], str]]:
+    """Return the commands of a script of task 1 or 2."""
+    flags = script_flags.flags_of(Path(task))
     return [
-        ([train, *flags.predict], "learn from the local split"),
-        ([evaluation, *flags.score], "score that"),
-        ([train], "learn from all training students"),
-        (["task_4/package.py", cli.show(entry)], "write the zip to upload"),
+        ([script, *flags.predict], "predict the local split"),
+        ([f"{task}/local_evaluation.py", *flags.score], "score that"),
+        ([script], "predict the official template"),
     ]
+
+
+def package_commands(package: str) -> list[tuple[list[str], str]]:
+    """Return the commands of an entry of task 4, which is a folder."""
+    flags = script_flags.flags_of(Path("task_4"))
+    return [
+        ([f"{package}/train_model.py", *flags.predict], "learn from the local split"),
+        ([f"{package}/local_evaluation.py", *flags.score], "score that"),
+        ([f"{package}/train_model.py"], "learn from all training students"),
+        (["task_4/package.py", package], "write the zip to upload"),
+    ]
+
+
+def other_commands(task: str, entry: Path) -> list[tuple[list[str], str]]:
+    """Return the commands of a script of task 3 or of a related challenge."""
+    flags = script_flags.flags_of(Path(task))
+    steps = [
+        ([f"{task}/{entry.name}", *flags.predict], "predict"),
+        ([f"{task}/local_evaluation.py", *flags.score], "score that"),
+    ]
+    # Task 3 is scored by experts, without a split.
+    if task not in MODELS and entry.with_name("local_data_split.py").exists():
+        steps.insert(0, ([f"{task}/local_data_split.py"], "split the data, once"))
+    return steps
 
 
 if __name__ == "__main__":
