@@ -140,18 +140,19 @@ def describe_system() -> str:
 
 
 def describe_linear_algebra() -> str:
-    """Return the library of linear algebra that numpy uses, and the kernel chosen for this
-    processor.
+    """Return the library of linear algebra that numpy uses, with its version and kernel.
+
+    The kernel is the code that the library has chosen for this processor.
     """
     try:
         import numpy as np
     except ImportError:
-        return "numpy is not installed"
+        return "numpy cannot be imported"
     try:
         from threadpoolctl import threadpool_info
     except ImportError:
         libraries = []
-        unknown = "kernel unknown: threadpoolctl is not installed"
+        unknown = "kernel unknown: threadpoolctl cannot be imported"
     else:
         libraries = [library for library in threadpool_info() if library["user_api"] == "blas"]
         unknown = "kernel not told"

@@ -129,10 +129,10 @@ def test_linear_algebra_without_the_packages(monkeypatch: pytest.MonkeyPatch) ->
     # None in place of a module lets its import fail.
     monkeypatch.setitem(sys.modules, "threadpoolctl", None)
     assert machine.describe_linear_algebra().endswith(
-        "kernel unknown: threadpoolctl is not installed"
+        "kernel unknown: threadpoolctl cannot be imported"
     )
     monkeypatch.setitem(sys.modules, "numpy", None)
-    assert machine.describe_linear_algebra() == "numpy is not installed"
+    assert machine.describe_linear_algebra() == "numpy cannot be imported"
 
 
 def test_variables_that_set_threads_and_kernel() -> None:

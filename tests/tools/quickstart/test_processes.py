@@ -1,5 +1,6 @@
 """Child processes of the quickstart: what they print, why they fail, and how they are ended."""
 
+import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,6 +11,8 @@ import pytest
 from run_scripts import wait_for
 
 SLEEP = "import pathlib, sys, time; pathlib.Path(sys.argv[1]).touch(); time.sleep(100)"
+# Ends well when it is told to end, as a training does that keeps what it has learned so far.
+END_WELL = "import signal, sys; signal.signal(signal.SIGTERM, lambda *_: sys.exit(0)); "
 
 
 def test_exit_code_and_both_outputs_are_returned() -> None:
@@ -33,6 +36,17 @@ def test_stop_ends_a_child_of_another_thread_and_refuses_new_ones(tmp_path: Path
             future.result(20)
     with pytest.raises(StoppedError):
         children.run([sys.executable, "-c", ""])
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no program on Windows is told to end")
+def test_a_stopped_child_that_ends_well_is_not_finished(tmp_path: Path) -> None:
+    children, begun = Children(), tmp_path / "begun"
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(children.run, [sys.executable, "-c", END_WELL + SLEEP, str(begun)])
+        assert wait_for(begun.exists)
+        children.stop()
+        with pytest.raises(StoppedError):
+            future.result(20)
 
 
 def test_a_failure_shows_the_last_lines() -> None:
