@@ -26,9 +26,9 @@ def main():
             % (sys.version_info[:2] + OLDEST + (newer_python(),))
         )
         return 2
-    from tools import quickstart
+    from tools.quickstart import command_line
 
-    return quickstart.main(__doc__)
+    return command_line.main(__doc__)
 
 
 def newer_python():

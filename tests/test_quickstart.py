@@ -286,6 +286,8 @@ def test_what_fails_fails_the_test_command_and_the_rest_still_runs(tmp_path: Pat
     one_worker = {"PYTEST_XDIST_AUTO_NUM_WORKERS": "1"}
     done = run(["quickstart.py", "--test"], kit=kit, environment=one_worker)
     assert (done.returncode, done.stderr) == (1, "failed: tests, ruff and mypy\n")
+    # The first lines say on which machine this is.
+    assert re.match(r"kit: .*\nprocessor: .*\nlinear algebra: .*\n", done.stdout)
     assert "1 failed" in done.stdout and done.stdout.endswith("one line is too long\n")
 
 

@@ -23,7 +23,7 @@ from common.adaptive.weights import copy_package
 from common.errors import InputError
 from common.evaluation.record import title_of
 from common.io import is_there, write
-from tools.quickstart import commands_in_header
+from tools import script_flags
 
 PREFIX = "sample_model_"
 # Devices, whatever the ending.
@@ -141,26 +141,56 @@ def retitle(text: str, task: str, name: str, source: str) -> str:
 
 
 def commands(task: str, entry: Path) -> list[tuple[str, str]]:
-    """Return the commands of an entry's header, and one that checks its file, with purposes."""
-    purposes = {
-        "local_data_split.py": "split the data, once",
-        entry.name: "predict",
-        "local_evaluation.py": "score that",
-    }
-    found = commands_in_header(entry / "train_model.py" if entry.is_dir() else entry)
-    written = layout.SUBMISSION_DIR / f"submission_{task}.zip"
-    if task not in MODELS:
-        data = entry.with_name(layout.DATA_DIR.name)
-        written = data / layout.TEST_OUTPUT_DIR.name / "submission.csv"
-        split = entry.with_name("local_data_split.py")
-        if split.exists() and all(Path(words[0]).name != split.name for words, _ in found):
-            found.insert(0, ([cli.show(split)], ""))
-    listed = [
-        (shlex.join(["python", *words]), purpose or purposes.get(Path(words[0]).name, ""))
-        for words, purpose in found
+    """Return the commands that predict, score and check an entry, each with its purpose.
+
+    `task` is the folder as seen from the kit's: "task_1", "related_challenges/cloze".
+    """
+    if task == "task_4":
+        steps = package_commands(f"{task}/{entry.name}")
+    elif task in ("task_1", "task_2"):
+        steps = prediction_commands(task, f"{task}/{entry.name}")
+    else:
+        steps = other_commands(task, entry)
+    if task in MODELS:
+        submission = f"{layout.SUBMISSION_DIR.name}/submission_{task}.zip"
+    else:
+        submission = f"{task}/{layout.DATA_DIR.name}/{layout.TEST_OUTPUT_DIR.name}/submission.csv"
+    steps.append((["-m", "tools.check_submission", submission], "check the file"))
+    return [(shlex.join(["python", *words]), purpose) for words, purpose in steps]
+
+
+def prediction_commands(task: str, script: str) -> list[tuple[list[str], str]]:
+    """Return the commands of a script of task 1 or 2."""
+    flags = script_flags.flags_of(Path(task))
+    return [
+        ([script, *flags.predict], "predict the local split"),
+        ([f"{task}/local_evaluation.py", *flags.score], "score that"),
+        ([script], "predict the official template"),
     ]
-    check = f"python -m tools.check_submission {cli.show(written)}"
-    return [*listed, (check, "check the file")]
+
+
+def package_commands(package: str) -> list[tuple[list[str], str]]:
+    """Return the commands of an entry of task 4, which is a folder."""
+    flags = script_flags.flags_of(Path("task_4"))
+    return [
+        ([f"{package}/train_model.py", *flags.predict], "learn from the local split"),
+        ([f"{package}/local_evaluation.py", *flags.score], "score that"),
+        ([f"{package}/train_model.py"], "learn from all training students"),
+        (["task_4/package.py", package], "write the zip to upload"),
+    ]
+
+
+def other_commands(task: str, entry: Path) -> list[tuple[list[str], str]]:
+    """Return the commands of a script of task 3 or of a related challenge."""
+    flags = script_flags.flags_of(Path(task))
+    steps = [
+        ([f"{task}/{entry.name}", *flags.predict], "predict"),
+        ([f"{task}/local_evaluation.py", *flags.score], "score that"),
+    ]
+    # Task 3 is scored by experts, without a split.
+    if task not in MODELS and entry.with_name("local_data_split.py").exists():
+        steps.insert(0, ([f"{task}/local_data_split.py"], "split the data, once"))
+    return steps
 
 
 if __name__ == "__main__":

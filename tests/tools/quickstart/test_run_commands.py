@@ -1,0 +1,43 @@
+"""Several commands in one process: each runs as if it were alone, until one fails."""
+
+from pathlib import Path
+
+from tools.quickstart import run_commands
+
+import pytest
+from run_scripts import Done, run_process
+
+SHOW_ITSELF = "import os, sys, beside; print(sys.argv[1:], beside.NAME, __name__, os.getpid())\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "script.py").write_text(SHOW_ITSELF.replace("beside", f"{name}_module"))
+        (tmp_path / name / f"{name}_module.py").write_text(f"NAME = '{name}'\n")
+    (tmp_path / "fails.py").write_text("import sys\nsys.exit(7)\n")
+    (tmp_path / "exits.py").write_text("import sys\nsys.exit()\n")
+    return tmp_path
+
+
+def run(folder: Path, *commands: str) -> Done:
+    return run_process([run_commands.__file__, *commands], cwd=folder)
+
+
+def test_each_script_has_its_flags_and_its_modules(folder: Path) -> None:
+    done = run(folder, "first/script.py --flag 'two words'", "second/script.py")
+    assert (done.returncode, done.stderr) == (0, "")
+    started, first, started_too, second = done.stdout.splitlines()
+    assert started == "$ python first/script.py --flag 'two words'"
+    assert first.startswith("['--flag', 'two words'] first __main__ ")
+    assert started_too == "$ python second/script.py"
+    assert second.startswith("[] second __main__ ")
+    # The same process, so that a library is imported once.
+    assert first.split()[-1] == second.split()[-1]
+
+
+def test_the_first_command_that_fails_is_the_last(folder: Path) -> None:
+    done = run(folder, "exits.py", "fails.py", "first/script.py")
+    assert done.returncode == 7
+    assert done.stdout == "$ python exits.py\n$ python fails.py\n"

@@ -1,0 +1,110 @@
+"""In which order steps run, how many at a time, and what is told of them."""
+
+import os
+import threading
+import time
+from pathlib import Path
+
+from tools.quickstart import side_by_side
+from tools.quickstart.processes import CommandError
+from tools.quickstart.steps import LOCAL_SPLIT, Step
+
+import pytest
+from run_scripts import wait_for
+
+
+def step(name: str, title: str = "task 1") -> Step:
+    """Return a step that reads no data."""
+    return Step(title, name, (), Path(), data=())
+
+
+class Recorder:
+    """Takes the place of `run_step`: notes which steps began, and lets each wait for its turn."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, n_cores: int) -> None:
+        self.begun: list[str] = []
+        self.may_end: dict[str, threading.Event] = {}
+        self.most_at_a_time = 0
+        self._n_running = 0
+        self._lock = threading.Lock()
+        monkeypatch.setattr(os, "cpu_count", lambda: n_cores)
+        monkeypatch.setattr(side_by_side, "run_step", self.run_step)
+
+    def run_step(self, python: str, step: Step, children: object) -> str:
+        with self._lock:
+            self.begun.append(step.name)
+            self._n_running += 1
+            self.most_at_a_time = max(self.most_at_a_time, self._n_running)
+        if step.name in self.may_end:
+            assert self.may_end[step.name].wait(20)
+        else:
+            time.sleep(0.01)
+        with self._lock:
+            self._n_running -= 1
+        if step.name.startswith("broken"):
+            raise CommandError(f"{step.name} has failed")
+        return "1.0 s"
+
+
+def test_one_worker_takes_the_quick_steps_the_other_the_slow_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    recorder = Recorder(monkeypatch, n_cores=2)
+    recorder.may_end = {"pytorch": threading.Event()}
+    names = ["pytorch", "majority", "item_response", "gradient_boosting", "entropy"]
+    steps = [step(name) for name in names]
+    thread = threading.Thread(target=side_by_side.run_side_by_side, args=("python", steps))
+    thread.start()
+    # While the slowest runs, the other worker takes the rest, the quickest first.
+    others = ["majority", "entropy", "item_response", "gradient_boosting"]
+    assert wait_for(lambda: [name for name in recorder.begun if name != "pytorch"] == others)
+    assert "pytorch" in recorder.begun[:2]
+    recorder.may_end["pytorch"].set()
+    thread.join(20)
+    assert not thread.is_alive()
+
+
+def test_splits_end_before_the_first_model_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    recorder = Recorder(monkeypatch, n_cores=4)
+    side_by_side.run_side_by_side("python", [step("majority"), step(LOCAL_SPLIT)])
+    assert recorder.begun == [LOCAL_SPLIT, "majority"]
+
+
+@pytest.mark.parametrize("n_cores", [1, 2, 3])
+def test_no_more_steps_run_than_there_are_cores(
+    n_cores: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorder = Recorder(monkeypatch, n_cores)
+    steps = [step(str(number)) for number in range(12)]
+    assert side_by_side.run_side_by_side("python", steps) == []
+    assert sorted(recorder.begun, key=int) == [step.name for step in steps]
+    assert recorder.most_at_a_time <= n_cores
+
+
+def test_on_large_data_one_step_runs_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    steps = [Step("task 1", "majority", (), Path(), data=(tmp_path,))]
+    (tmp_path / "train.csv").write_bytes(bytes(1000))
+    assert side_by_side.count_workers(steps) == 4
+    monkeypatch.setattr(side_by_side, "LARGE_DATA", 999)
+    assert side_by_side.count_workers(steps) == 1
+
+
+def test_results_and_failures_are_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A failure stops no other step; failures are returned in the order of the steps."""
+    Recorder(monkeypatch, n_cores=1)
+    steps = [step("broken_slow"), step("majority"), step("broken_2", "task 2")]
+    monkeypatch.setattr(side_by_side, "SLOW", ("broken_slow",))
+    assert side_by_side.run_side_by_side("python", steps) == [
+        "failed: task 1, broken_slow: broken_slow has failed",
+        "failed: task 2, broken_2: broken_2 has failed",
+    ]
+    assert capsys.readouterr().out.splitlines() == [
+        "[1/3] task 1  majority: 1.0 s",
+        "[2/3] task 2  broken_2: failed",
+        "[3/3] task 1  broken_slow: failed",
+    ]

@@ -1,0 +1,200 @@
+"""Say on which machine the kit runs: the lines that a report of a bug needs.
+
+    python -m tools.machine
+
+Scores may differ in their last digits between processors, since the linear algebra rounds
+differently. `python3 quickstart.py --test` prints these lines first.
+"""
+
+import argparse
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+# Importing `common` sets the number of threads: import it before numpy.
+from common.layout import ROOT
+from tools import pinned
+
+# Environment variables that change the numbers of threads, or the kernel of OpenBLAS.
+VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_CORETYPE",
+)
+LIBRARY_TITLES = {"openblas": "OpenBLAS", "mkl": "MKL", "blis": "BLIS", "flexiblas": "FlexiBLAS"}
+
+
+def main() -> None:
+    """Print what the machine is, one fact a line."""
+    raw_text = argparse.RawDescriptionHelpFormatter
+    argparse.ArgumentParser(
+        prog="python -m tools.machine", description=__doc__, formatter_class=raw_text
+    ).parse_args()
+    for title, text in describe_machine().items():
+        print(f"{title + ':':<16}{text}")
+
+
+def describe_machine() -> dict[str, str]:
+    """Return the facts about this machine by their titles."""
+    return {
+        "kit": describe_kit(ROOT),
+        "processor": f"{find_processor()}, {platform.machine()}, {describe_cores()}",
+        "linear algebra": describe_linear_algebra(),
+        "threads": describe_variables(os.environ),
+        "Python": f"{platform.python_version()} ({platform.python_implementation()})",
+        "system": describe_system(),
+        "packages": describe_packages(ROOT),
+    }
+
+
+def output_of(command: Sequence[str]) -> str | None:
+    """Return what a command prints, without the line end; None if it is missing or fails."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    except OSError:
+        return None
+    return None if done.returncode else done.stdout.strip()
+
+
+def describe_kit(root: Path) -> str:
+    """Return the revision of the kit, if its folder is a git repository."""
+    revision = None
+    # Without this check, git would name the revision of a repository around the kit.
+    if (root / ".git").exists():
+        revision = output_of(["git", "-C", str(root), "describe", "--always", "--dirty"])
+    return revision or "revision unknown: not a git repository, or git is missing"
+
+
+# ---- Processor and system --------------------------------------------------------------------
+
+
+def find_processor() -> str:
+    """Return the name of the processor, as its maker sells it where the system tells that."""
+    name: str | None = None
+    if sys.platform == "linux":
+        name = read_cpuinfo(Path("/proc/cpuinfo"))
+    elif sys.platform == "darwin":
+        name = output_of(["sysctl", "-n", "machdep.cpu.brand_string"])
+    elif sys.platform == "win32":
+        name = read_windows_registry()
+    return name or platform.processor() or "unknown processor"
+
+
+def read_cpuinfo(path: Path) -> str | None:
+    """Return the name of the first processor in Linux's /proc/cpuinfo; None without one.
+
+    ARM processors have numbers there instead of a name.
+    """
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    facts: dict[str, str] = {}
+    for line in text.splitlines():
+        key, _, value = line.partition(":")
+        facts.setdefault(key.strip(), value.strip())
+    if "model name" in facts:
+        return facts["model name"]
+    if "CPU implementer" in facts:
+        return f"implementer {facts['CPU implementer']} part {facts.get('CPU part', 'unknown')}"
+    return None
+
+
+def read_windows_registry() -> str | None:
+    """Return the name of the first processor in the registry of Windows; None without one."""
+    import winreg
+
+    registry: Any = winreg  # Its functions have types on Windows only.
+    place = r"HARDWARE\DESCRIPTION\System\CentralProcessor\0"
+    try:
+        with registry.OpenKey(registry.HKEY_LOCAL_MACHINE, place) as key:
+            return str(registry.QueryValueEx(key, "ProcessorNameString")[0]).strip()
+    except OSError:
+        return None
+
+
+def describe_cores() -> str:
+    """Return how many logical cores there are, and how many this process may use."""
+    n_cores = os.cpu_count() or 1
+    n_usable = n_cores
+    if sys.platform == "linux":
+        n_usable = len(os.sched_getaffinity(0))
+    return f"{n_usable} of {n_cores} logical cores usable"
+
+
+def describe_system() -> str:
+    """Return the operating system with its version."""
+    kernel = platform.platform()
+    try:
+        return f"{platform.freedesktop_os_release()['PRETTY_NAME']}, {kernel}"
+    except (OSError, KeyError):  # Only Linux has this name, and not everywhere.
+        return kernel
+
+
+# ---- Linear algebra, threads, packages ---------------------------------------------------------
+
+
+def describe_linear_algebra() -> str:
+    """Return the library of linear algebra that numpy uses, with its version and kernel.
+
+    The kernel is the code that the library has chosen for this processor.
+    """
+    try:
+        import numpy as np
+    except ImportError:
+        return "numpy cannot be imported"
+    try:
+        from threadpoolctl import threadpool_info
+    except ImportError:
+        libraries = []
+        unknown = "kernel unknown: threadpoolctl cannot be imported"
+    else:
+        libraries = [library for library in threadpool_info() if library["user_api"] == "blas"]
+        unknown = "kernel not told"
+    if libraries:
+        return "; ".join(describe_library(library) for library in libraries)
+    # Such as Apple's Accelerate, which threadpoolctl does not know.
+    build: Any = np.show_config(mode="dicts")
+    built_with = build.get("Build Dependencies", {}).get("blas", {}).get("name", "unknown library")
+    return f"{built_with}, {unknown}"
+
+
+def describe_library(library: Mapping[str, Any]) -> str:
+    """Return name, version, kernel and threads of a library that threadpoolctl describes."""
+    name = library["internal_api"]
+    n_threads = library["num_threads"]
+    threads = "1 thread" if n_threads == 1 else f"{n_threads} threads"
+    title = LIBRARY_TITLES.get(name, name)
+    version = library["version"] or "of unknown version"
+    # Only OpenBLAS and BLIS name their kernel.
+    kernel = library.get("architecture") or "not told"
+    return f"{title} {version}, kernel {kernel}, {threads}"
+
+
+def describe_variables(environment: Mapping[str, str]) -> str:
+    """Return the environment variables that are set and change threads or kernel."""
+    settings = [f"{name}={environment[name]}" for name in VARIABLES if name in environment]
+    if "OMP_NUM_THREADS" not in environment:
+        settings.append("OMP_NUM_THREADS is not set")
+    return ", ".join(settings)
+
+
+def describe_packages(root: Path) -> str:
+    """Return the packages that differ from the pinned ones.
+
+    Packages of requirements-dev.txt count only where they are installed.
+    """
+    differences = pinned.find_differences(pinned.read_pins(root / "requirements.txt"))
+    for difference in pinned.find_differences(pinned.read_pins(root / "requirements-dev.txt")):
+        if difference.installed is not None:
+            differences.append(difference)
+    return ", ".join(difference.describe() for difference in differences) or "all as pinned"
+
+
+if __name__ == "__main__":
+    main()

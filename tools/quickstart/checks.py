@@ -1,0 +1,36 @@
+"""What --test runs: the static checks and the tests, on a machine that is described first."""
+
+import subprocess
+import sys
+import tempfile
+
+from common.layout import ROOT
+
+MACHINE = ("-m", "tools.machine")
+STATIC_CHECKS = ("tests/static_checks.py",)
+TESTS = ("-m", "pytest", "-q", "-n", "auto", "--dist", "worksteal", "--durations=10")
+
+
+def run_checks(python: str) -> int:
+    """Describe the machine, then check the code while the tests run; return the exit code.
+
+    The tests run whatever the checks find, and the other way round.
+    """
+    subprocess.call([python, *MACHINE], cwd=ROOT)
+    print("running ruff and mypy, and the tests", flush=True)
+    with tempfile.TemporaryFile() as output:
+        static_checks = subprocess.Popen(
+            [python, *STATIC_CHECKS], cwd=ROOT, stdout=output, stderr=output
+        )
+        tests_code = subprocess.call([python, *TESTS], cwd=ROOT)
+        static_checks_code = static_checks.wait()
+        output.seek(0)
+        print(output.read().decode(errors="replace"), end="", flush=True)
+    failed = []
+    if tests_code:
+        failed.append("tests")
+    if static_checks_code:
+        failed.append("ruff and mypy")
+    if failed:
+        print(f"failed: {', '.join(failed)}", file=sys.stderr)
+    return 1 if failed else 0

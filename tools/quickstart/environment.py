@@ -1,0 +1,54 @@
+"""Finds a Python with all that the kit needs, or makes one in the folder .venv."""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from common.layout import ROOT
+from tools.quickstart.processes import CommandError, run_python, succeeds
+
+VENV = ROOT / ".venv"
+CHECK_SCRIPT = Path(__file__).with_name("check_environment.py")
+
+
+def set_up(*, for_tests: bool) -> str:
+    """Return a Python that has everything, installing it into .venv if need be."""
+    pin_files = ["requirements.txt"]
+    if for_tests:
+        pin_files.append("requirements-dev.txt")
+    if has_everything(sys.executable, pin_files):
+        return sys.executable
+    python = str(VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
+    if not has_everything(python, pin_files):
+        print(f"installing {' and '.join(pin_files)} into .venv (once; a few minutes)", flush=True)
+        install(python, for_tests=for_tests)
+        if not has_everything(python, pin_files):
+            raise CommandError(
+                f"the environment in {VENV} is broken: remove this folder, run again"
+            )
+    return python
+
+
+def has_everything(python: str, pin_files: Sequence[str]) -> bool:
+    """Return whether a Python has the packages pinned in these files, and this kit itself."""
+    # With -P, Python finds `common` and `tools` only where they are installed.
+    return succeeds([python, "-P", str(CHECK_SCRIPT), str(ROOT), *pin_files])
+
+
+def install(python: str, *, for_tests: bool) -> None:
+    """Install the kit and the packages it needs into .venv, whose Python is `python`."""
+    # Where pip is missing, making the environment was interrupted: start over.
+    if not succeeds([python, "-m", "pip", "--version"]):
+        run_python(sys.executable, "-m", "venv", "--clear", str(VENV))
+    words = ["-m", "pip", "install"]
+    # Python compiles each module when it is first imported. Compiling all of PyTorch at once would
+    # take half a minute.
+    if not sys.dont_write_bytecode:
+        words.append("--no-compile")
+    words += ["--editable", ".[dev]" if for_tests else "."]
+    run_python(python, *words, shown=sys.stdout.isatty())
+    if for_tests:
+        # The tests start many processes, which do not write compiled modules: compile them now,
+        # also those that an earlier run installed.
+        succeeds([python, "-m", "compileall", "-q", "-j", "0", str(VENV)])

@@ -1,0 +1,51 @@
+"""Which steps are finished: each leaves a file with a fingerprint of what it ran on."""
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+
+from common import layout, source_code
+from common.layout import ROOT
+from tools.quickstart.steps import OUTPUT_DIR, Step
+
+DATA_SUFFIXES = (".csv", ".txt", ".xml")
+
+
+def mark_path(step: Step) -> Path:
+    """Return where the fingerprint of a finished step lies."""
+    return step.output_dir / f"quickstart_{step.title.replace(' ', '_')}.txt"
+
+
+def is_finished(step: Step, fingerprint: str) -> bool:
+    """Return whether a step has run to its end with this fingerprint."""
+    path = mark_path(step)
+    return path.exists() and path.read_bytes() == fingerprint.encode()
+
+
+def forget_models() -> None:
+    """Remove the marks of all finished models, so that all of them run again."""
+    related = layout.RELATED_DIR.glob(f"*/data/{OUTPUT_DIR.name}/*/quickstart_*.txt")
+    for path in [*OUTPUT_DIR.glob("*/quickstart_*.txt"), *related]:
+        path.unlink()
+
+
+def fingerprint_of(step: Step) -> str:
+    """Return a text that changes with the commands, the code they run, or the data they read."""
+    scripts = [ROOT / command[0] for command in step.commands]
+    if step.package:
+        # The copy of the package does not exist before the first run: read the package itself.
+        evaluation = scripts[-1]
+        scripts = [*step.package.rglob("*.py"), evaluation]
+    digest = hashlib.sha256(f"{step.commands} {source_code.fingerprint(*scripts)}".encode())
+    for path in data_files(step.data):
+        status = path.stat()
+        digest.update(f"{path.name} {status.st_size} {status.st_mtime_ns}".encode())
+    return digest.hexdigest()
+
+
+def data_files(folders: Iterable[Path]) -> list[Path]:
+    """Return the data files in some folders and below, in a fixed order."""
+    files = []
+    for folder in folders:
+        files += [path for path in sorted(folder.rglob("*")) if path.suffix in DATA_SUFFIXES]
+    return files

@@ -1,0 +1,50 @@
+"""Makes sure that there are data: simulated ones where no others lie, and current templates."""
+
+from pathlib import Path
+
+from common import layout, made
+from common.errors import InputError
+from tools.quickstart.processes import run_python
+from tools.quickstart.steps import show
+
+
+def prepare_task_data(python: str, size: str | None) -> None:
+    """Simulate data where there are none; build missing templates; say which data they are."""
+    is_empty = not any(layout.TRAIN_DIR.glob("*.csv"))
+    is_simulated = not is_empty and bool(made.simulated_files(layout.DATA_DIR))
+    is_other_size = is_simulated and size is not None and size != simulated_size()
+    if is_empty or is_other_size:
+        print(f"simulating {size or 'small'} data in {show(layout.DATA_DIR)}/", flush=True)
+        run_python(python, "data/generate_sample.py", "--size", size or "small")
+        is_simulated = True
+    if layout.METADATA_DIR.exists() and not has_current_templates():
+        print("building the submission templates", flush=True)
+        run_python(python, "-m", "tools.templates")
+    kind = f"simulated, {simulated_size()}" if is_simulated else "as found"
+    print(f"data: {show(layout.DATA_DIR)}/ ({kind})", flush=True)
+
+
+def simulated_size() -> str:
+    """Return the size of the simulated data, by its name on the command line."""
+    marker = made.read_marker(layout.DATA_DIR) or {}
+    return str(marker.get("size", "of unknown size"))
+
+
+def has_current_templates() -> bool:
+    """Return whether the submission templates are there, and were made from the present data."""
+    template = layout.TEMPLATE_DIR / layout.TEMPLATE_TASK_3
+    if not template.is_file():
+        return False
+    try:
+        made.require_current([template])
+    except InputError:
+        return False
+    return True
+
+
+def prepare_related_data(python: str, folder: Path) -> None:
+    """Simulate the training data of a related challenge where there are none."""
+    train_dir = folder / layout.DATA_DIR.name / layout.TRAIN_DIR.name
+    if not any(path.is_file() for path in train_dir.rglob("*")):
+        print(f"simulating data in {show(train_dir)}/", flush=True)
+        run_python(python, show(folder / "generate_sample.py"))

@@ -1,0 +1,101 @@
+"""Runs commands as child processes, which end when the quickstart is interrupted."""
+
+import subprocess
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import IO
+
+from common.layout import ROOT
+
+# How many of the last lines that a failed command printed are shown.
+N_LINES_SHOWN = 12
+
+
+class CommandError(Exception):
+    """A command has failed; the message says which and why."""
+
+
+class StoppedError(Exception):
+    """The quickstart is ending, so a command was ended or not started."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """Exit code of a process that has ended, and what it printed to stdout and stderr."""
+
+    code: int
+    printed: str
+
+
+class Children:
+    """The child processes that run now. Threads may start them; `stop` ends them all."""
+
+    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
+        """`environment` holds the children's environment variables; None: those of this process."""
+        self._environment = environment
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._is_stopped = False
+        self._lock = threading.Lock()
+
+    def run(self, command: Sequence[str], *, shown: bool = False) -> Ended:
+        """Run a command to its end; its output is returned, or `shown` where this process prints.
+
+        Raises `StoppedError` if `stop` was called before or meanwhile.
+        """
+        with tempfile.TemporaryFile() as output:
+            process = self._start(command, None if shown else output)
+            try:
+                process.wait()
+            except KeyboardInterrupt:
+                process.terminate()
+                process.wait()
+                raise
+            finally:
+                with self._lock:
+                    self._running.remove(process)
+            if self._is_stopped:
+                raise StoppedError
+            output.seek(0)
+            printed = output.read().decode(errors="replace")
+        return Ended(process.returncode, printed)
+
+    def _start(self, command: Sequence[str], output: IO[bytes] | None) -> subprocess.Popen[bytes]:
+        # With the lock, no process starts after `stop` has ended all that run.
+        with self._lock:
+            if self._is_stopped:
+                raise StoppedError
+            process = subprocess.Popen(
+                command, cwd=ROOT, env=self._environment, stdout=output, stderr=output
+            )
+            self._running.add(process)
+            return process
+
+    def stop(self) -> None:
+        """End all children, and start no others."""
+        with self._lock:
+            self._is_stopped = True
+            for process in self._running:
+                process.terminate()
+
+
+def run_python(python: str, *words: str, shown: bool = False) -> None:
+    """Run Python with some arguments to its end; raise `CommandError` if it fails."""
+    ended = Children().run([python, *words], shown=shown)
+    if ended.code:
+        raise failure(" ".join(["python", *words]), ended.code, ended.printed)
+
+
+def failure(command: str, code: int, printed: str) -> CommandError:
+    """Return the error that names a failed command, and ends with the last lines it printed."""
+    last_lines = printed.strip().splitlines()[-N_LINES_SHOWN:]
+    return CommandError("\n  ".join([f"`{command}` ended with exit code {code}", *last_lines]))
+
+
+def succeeds(command: Sequence[str]) -> bool:
+    """Return whether a command exists and ends with exit code 0; it shows nothing."""
+    try:
+        return subprocess.run(command, capture_output=True).returncode == 0
+    except OSError:
+        return False

@@ -1,0 +1,78 @@
+"""Runs one step: a local split, or a sample model from training to its score."""
+
+import re
+import shlex
+import shutil
+import time
+from pathlib import Path
+
+from common.adaptive.weights import TRAINED_STUDENTS, WEIGHTS, copy_package, read_origin
+from tools.quickstart import finished, run_commands
+from tools.quickstart.processes import Children, failure
+from tools.quickstart.steps import PACKAGES_DIR, Step
+
+# How an evaluation begins the line with its result.
+SCORE = re.compile(r"^score [\d.]+", re.MULTILINE)
+
+
+def run_step(python: str, step: Step, children: Children) -> str:
+    """Run a step unless it is finished; return its score and time, to be shown."""
+    fingerprint = finished.fingerprint_of(step)
+    if finished.is_finished(step, fingerprint):
+        return "done already"
+    mark = finished.mark_path(step)
+    mark.unlink(missing_ok=True)
+    started = time.perf_counter()
+    if step.package:
+        copy = PACKAGES_DIR / step.name
+        shutil.rmtree(copy, ignore_errors=True)
+        copy_package(step.package, copy)
+        printed = run_in_one_process(python, step, children)
+        leave_weights(copy, step.package)
+    else:
+        printed = run_in_one_process(python, step, children)
+    mark.write_bytes(fingerprint.encode())
+    seconds = time.perf_counter() - started
+    score = SCORE.search(printed)
+    return f"{score[0]}, {seconds:.1f} s" if score else f"{seconds:.1f} s"
+
+
+def run_in_one_process(python: str, step: Step, children: Children) -> str:
+    """Run a step's commands; return what they printed, or raise `CommandError`."""
+    commands = [shlex.join(command) for command in step.commands]
+    ended = children.run([python, run_commands.__file__, *commands])
+    if ended.code:
+        # The last command that began is the one that failed.
+        _, _, last = f"\n{ended.printed}".rpartition(f"\n{run_commands.PROMPT}")
+        command, _, printed = last.partition("\n")
+        raise failure(f"python {command}", ended.code, printed)
+    return ended.printed
+
+
+def leave_weights(copy: Path, package: Path) -> None:
+    """Put the weights of a trained copy into its package.
+
+    Weights that were trained without --local, or in an unknown way, stay.
+    """
+    old_weights = list(package.glob(f"{WEIGHTS}*"))
+    origin = read_origin(package)
+    if old_weights and (origin is None or "local" not in origin.options):
+        return
+    for path in old_weights:
+        remove(path)
+    new_weights = sorted(copy.glob(f"{WEIGHTS}*"))
+    # The list of training students comes first: weights without it must never lie there.
+    new_weights.sort(key=lambda path: path.name != TRAINED_STUDENTS)
+    for path in new_weights:
+        if path.is_dir():
+            shutil.copytree(path, package / path.name)
+        else:
+            shutil.copyfile(path, package / path.name)
+
+
+def remove(path: Path) -> None:
+    """Remove a file, or a folder with all that it holds."""
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink()

@@ -1,0 +1,125 @@
+"""Runs steps side by side, and shows on a terminal which of them run."""
+
+import os
+import shutil
+import sys
+import time
+from collections import deque
+from collections.abc import Collection, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+
+from tools.quickstart.finished import data_files
+from tools.quickstart.processes import Children, CommandError
+from tools.quickstart.run_step import run_step
+from tools.quickstart.steps import LOCAL_SPLIT, Step
+
+# Models that take longest on the simulated data, the slowest last. Only one that imports PyTorch
+# starts early, so that the others find the compiled modules of PyTorch.
+SLOW = ("item_response", "partial_vae", "similarity_boosting", "gradient_boosting", "pytorch")
+# With more bytes of data in all, one step runs at a time: it needs the memory for itself.
+LARGE_DATA = 100e6
+# How often the line of running steps is updated.
+SECONDS_BETWEEN_UPDATES = 0.2
+
+
+@dataclass(frozen=True)
+class Running:
+    """A step that runs now."""
+
+    step: Step
+    # By `time.perf_counter`.
+    started: float
+
+
+@dataclass
+class Progress:
+    """Prints every step that ends, and keeps why steps failed."""
+
+    n_steps: int
+    n_ended: int = 0
+    failures: dict[Step, str] = field(default_factory=dict)
+
+    def report(self, step: Step, future: Future[str]) -> None:
+        """Print the result of a step that has ended."""
+        try:
+            result = future.result()
+        except CommandError as error:
+            result = "failed"
+            self.failures[step] = f"failed: {step.title}, {step.name}: {error}"
+        self.n_ended += 1
+        show_line("")
+        counter = f"[{self.n_ended}/{self.n_steps}]"
+        print(f"{counter} {step.title}  {step.name}: {result}", flush=True)
+
+
+def run_side_by_side(python: str, steps: Sequence[Step]) -> list[str]:
+    """Run the local splits, then the models; return why steps failed, in the order of the steps."""
+    n_workers = count_workers(steps)
+    n_threads = max(1, (os.cpu_count() or 1) // n_workers)
+    children = Children({"OMP_NUM_THREADS": str(n_threads), **os.environ})
+    splits = [step for step in steps if step.name == LOCAL_SPLIT]
+    models = [step for step in steps if step.name != LOCAL_SPLIT]
+    # A sort keeps the order of equals: the quick models stay as they are.
+    models.sort(key=lambda step: SLOW.index(step.name) if step.name in SLOW else -1)
+    progress = Progress(len(steps))
+    with ThreadPoolExecutor(n_workers) as pool:
+        try:
+            for group in (splits, models):
+                run_group(python, group, n_workers, pool, children, progress)
+        finally:
+            # After Control-C or an error, the pool would wait for children that still run.
+            children.stop()
+            show_line("")
+    return [progress.failures[step] for step in steps if step in progress.failures]
+
+
+def count_workers(steps: Sequence[Step]) -> int:
+    """Return how many steps run at a time."""
+    folders = {folder for step in steps for folder in step.data}
+    n_bytes = sum(path.stat().st_size for path in data_files(folders))
+    return 1 if n_bytes > LARGE_DATA else os.cpu_count() or 1
+
+
+def run_group(
+    python: str,
+    steps: Sequence[Step],
+    n_workers: int,
+    pool: ThreadPoolExecutor,
+    children: Children,
+    progress: Progress,
+) -> None:
+    """Run steps, which are sorted from quick to slow, until all have ended.
+
+    One worker takes the quickest step that waits, so that scores appear soon. The other workers
+    take the slowest, so that none of these is left for the end.
+    """
+    waiting = deque(steps)
+    running: dict[Future[str], Running] = {}
+    quick: Future[str] | None = None
+    while waiting or running:
+        while waiting and len(running) < n_workers:
+            takes_quickest = quick not in running
+            step = waiting.popleft() if takes_quickest else waiting.pop()
+            future = pool.submit(run_step, python, step, children)
+            running[future] = Running(step, time.perf_counter())
+            if takes_quickest:
+                quick = future
+        show_running(running.values())
+        ended, _ = wait(running, SECONDS_BETWEEN_UPDATES, return_when=FIRST_COMPLETED)
+        for future in ended:
+            progress.report(running.pop(future).step, future)
+
+
+def show_running(running: Collection[Running]) -> None:
+    """Show on a terminal the steps that run, each with its seconds so far."""
+    now = time.perf_counter()
+    names = [f"{r.step.title}  {r.step.name} {now - r.started:.0f} s" for r in running]
+    show_line(f"running: {', '.join(names)}")
+
+
+def show_line(text: str) -> None:
+    """Show a text in the last line of a terminal, in place of what stood there."""
+    if sys.stdout.isatty():
+        columns = shutil.get_terminal_size().columns - 1
+        print(f"\r{' ' * columns}\r{text[:columns]}", end="", flush=True)

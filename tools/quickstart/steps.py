@@ -1,0 +1,127 @@
+"""Which steps there are: local splits and sample models, found by their file names."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from common import layout
+from common.layout import ROOT
+from tools import script_flags
+
+OUTPUT_DIR = layout.TEST_OUTPUT_DIR
+# Copies of task 4's packages, in which the weights of the local split are trained.
+PACKAGES_DIR = OUTPUT_DIR / "packages"
+LOCAL_SPLIT = "local split"
+TASK_DATA = (layout.TRAIN_DIR, layout.METADATA_DIR, layout.TEMPLATE_DIR)
+
+# A Python script, as seen from the kit's folder, and its flags.
+Command = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A local split, or a sample model from training to its score."""
+
+    # "task 1", or the name of a related challenge.
+    title: str
+    # The model's name, or LOCAL_SPLIT.
+    name: str
+    # Run one after the other.
+    commands: tuple[Command, ...]
+    # Folder of the score files; for a local split, of the split.
+    output_dir: Path
+    # Folders of the files that the commands read.
+    data: tuple[Path, ...] = TASK_DATA
+    # Folder of an entry of task 4; None for other models.
+    package: Path | None = None
+
+
+def find_task_steps() -> list[Step]:
+    """Return the steps of all tasks whose training file is there; name those left out."""
+    steps: list[Step] = []
+    if has_training_file(layout.TRAIN_TASK_1_2, "tasks 1 and 2"):
+        steps += split_first("task_1", [*find_task_models(1), *find_task_models(2)])
+    if has_training_file(layout.TRAIN_TASK_3_4, "tasks 3 and 4"):
+        # Task 3 is scored by experts, without a split.
+        steps += find_task_models(3)
+        steps += split_first("task_4", [*find_task_models(4), *find_packages()])
+    return steps
+
+
+def has_training_file(name: str, tasks: str) -> bool:
+    """Return whether a training file is there; if not, say which tasks are left out."""
+    path = layout.TRAIN_DIR / name
+    if not path.exists():
+        print(f"left out: {tasks}: {show(path)} is missing")
+        return False
+    return True
+
+
+def split_first(folder: str, models: list[Step]) -> list[Step]:
+    """Return the local split of a task's folder and the models that need it; nothing without."""
+    if not models:
+        return []
+    command = (f"{folder}/local_data_split.py",)
+    title = folder.replace("_", " ")
+    return [Step(title, LOCAL_SPLIT, (command,), layout.TEST_INPUT_DIR), *models]
+
+
+def find_task_models(task: int) -> list[Step]:
+    """Return every sample model of a task that is a single script."""
+    return find_scripts(ROOT / f"task_{task}", f"task {task}", OUTPUT_DIR, TASK_DATA)
+
+
+def find_packages() -> list[Step]:
+    """Return every entry of task 4 that is a package with a script for training."""
+    steps = []
+    for script in sorted((ROOT / "task_4").glob("*/train_model.py")):
+        package = script.parent
+        # A copy of the package is trained: the package may hold weights of all students.
+        copy = PACKAGES_DIR / package.name
+        output_dir = OUTPUT_DIR / package.name
+        flags = script_flags.flags_of(package.parent)
+        train = (show(copy / script.name), *flags.predict)
+        score = (
+            *(show(package / "local_evaluation.py"), *flags.score),
+            *("--submission", show(copy)),
+            *("--output_dir", show(output_dir)),
+        )
+        step = Step("task 4", package.name, (train, score), output_dir, package=package)
+        steps.append(step)
+    return steps
+
+
+def find_related_steps(folder: Path) -> list[Step]:
+    """Return the local split, where there is one, and the models of a related challenge."""
+    data_dir = folder / layout.DATA_DIR.name
+    train_dir = data_dir / layout.TRAIN_DIR.name
+    split_dir = data_dir / layout.TEST_INPUT_DIR.name
+    steps = []
+    split = folder / "local_data_split.py"
+    if split.exists():
+        steps.append(Step(folder.name, LOCAL_SPLIT, ((show(split),),), split_dir, (train_dir,)))
+    output_dir = data_dir / OUTPUT_DIR.name
+    return steps + find_scripts(folder, folder.name, output_dir, (train_dir, split_dir))
+
+
+def find_scripts(
+    folder: Path, title: str, output_parent: Path, data: tuple[Path, ...]
+) -> list[Step]:
+    """Return every sample model of a folder; each writes into a folder of its own name."""
+    steps = []
+    flags = script_flags.flags_of(folder)
+    for script in sorted(folder.glob("sample_model_*.py")):
+        name = script.stem.removeprefix("sample_model_")
+        output_dir = output_parent / name
+        predict = (show(script), *flags.predict, "--output_dir", show(output_dir))
+        score = (
+            *(show(folder / "local_evaluation.py"), *flags.score),
+            *("--submission_dir", show(output_dir)),
+            *("--output_dir", show(output_dir)),
+        )
+        steps.append(Step(title, name, (predict, score), output_dir, data))
+    return steps
+
+
+def show(path: Path) -> str:
+    """Return a path as seen from the kit's folder, with forward slashes."""
+    return path.relative_to(ROOT).as_posix()
