@@ -27,6 +27,7 @@ TESTS_OF_FILES = (
     "tests/test_plain_clone.py",
     "tests/test_readmes.py",
     "tests/tools/test_new_entry.py",
+    "tests/tools/test_script_flags.py",
 )
 
 
