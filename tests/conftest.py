@@ -9,6 +9,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from importlib.util import cache_from_source
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from common import io
 import pandas as pd
 import pytest
 from hypothesis import settings
+from kit_files import find_kit_files, glob_kit
 from run_scripts import ROOT, Done, run_process, run_script
 
 # The same examples in every run; `pytest --hypothesis-profile exploring` looks for new ones. An
@@ -84,13 +86,14 @@ def fails(arguments: Sequence[object], **options: Any) -> str:
 
 
 def copy_kit(destination: Path) -> Path:
-    """Copy the kit's own files, and their compiled code; not data, caches and environments."""
-    ignored = shutil.ignore_patterns(
-        ".git", ".venv", ".*_cache", ".hypothesis", "*.pyc.*", "*.egg-info", "train_data",
-        "metadata", "test_data", "test_input", "test_output", "images", "SIMULATED.json",
-        "submissions", "submission_*.csv", "model_task_4*", "*.zip",
-    )  # fmt: skip
-    shutil.copytree(ROOT, destination, ignore=ignored)
+    """Copy the kit's own files, and their compiled code; nothing that a user has added."""
+    for path in find_kit_files():
+        # Only Python files have compiled code, which spares the copy to compile them again.
+        for source in (path, Path(cache_from_source(str(path)))):
+            if source.is_file():
+                target = destination / source.relative_to(ROOT)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(source, target)
     return destination
 
 
@@ -145,7 +148,7 @@ def tiny_kit(simulated_kit: Path, tmp_path: Path) -> Path:
 
 def scripts(*places: str) -> list[Path]:
     """Return the files of the kit that run as scripts, where these patterns find them."""
-    paths = [path for place in places for path in sorted(ROOT.glob(f"{place}.py"))]
+    paths = [path for place in places for path in glob_kit(f"{place}.py")]
     begins = '__name__ == "__main__"'
     return [path for path in paths if begins in path.read_text(encoding="utf-8")]
 
@@ -210,12 +213,11 @@ def commands(page: Path) -> list[list[str]]:
 
 
 # All pages of the documentation, as seen from the kit's folder.
-PAGES = sorted(
+PAGES = [
     path.relative_to(ROOT)
-    for pattern in ("*.md", "*/*.md", "*/*/*.md")
-    for path in ROOT.glob(pattern)
-    if not any(part.startswith(".") for part in path.relative_to(ROOT).parts)
-)
+    for path in find_kit_files()
+    if path.suffix == ".md" and ".github" not in path.parts
+]
 
 
 def run_as_on(page: Path, arguments: Sequence[str], kit: Path) -> Done:

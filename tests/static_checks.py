@@ -11,7 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from kit_files import ROOT, find_kit_files
+
 # Scripts and the modules beside them: mypy reads each folder by itself, since two folders may have
 # files of the same name. What related challenges share it reads with each of them.
 SCRIPT_FOLDERS = (
@@ -21,11 +22,15 @@ SCRIPT_FOLDERS = (
 
 def main() -> int:
     """Run every check; return the exit code."""
-    codes = [run("ruff", "check", "."), run("ruff", "format", "--check", ".")]
+    # Files that a user has added are not checked.
+    code = [path for path in find_kit_files() if path.suffix in (".py", ".ipynb", ".toml")]
+    names = [str(path.relative_to(ROOT)) for path in code]
+    codes = [run("ruff", "check", *names)]
+    codes.append(run("ruff", "format", "--check", *(n for n in names if not n.endswith(".toml"))))
     codes.append(run("mypy", "common", "tools", "quickstart.py", "tests/static_checks.py"))
     config = str(ROOT / "pyproject.toml")
     for folder in sorted(path for pattern in SCRIPT_FOLDERS for path in ROOT.glob(pattern)):
-        if names := sorted(path.name for path in folder.glob("*.py")):
+        if names := [path.name for path in code if path.parent == folder and path.suffix == ".py"]:
             codes.append(run("mypy", "--config-file", config, *names, folder=folder))
     return 1 if any(codes) else 0
 

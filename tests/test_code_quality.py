@@ -7,18 +7,21 @@ import tomllib
 
 from common import requirements
 
+import pytest
 from conftest import ROOT, imported, scripts
+from kit_files import glob_kit
 
+pytestmark = pytest.mark.files
 TASKS = ("task_1", "task_2", "task_3", "task_4")
 CHALLENGES = {"cloze", "debiasing", "science_exam", "student_response"}
 
 
 def test_common_imports_no_task_and_no_task_another() -> None:
     """Nor does common name a related challenge: any of these folders may be deleted."""
-    for path in [*ROOT.glob("common/**/*.py"), *ROOT.glob("task_*/**/*.py")]:
+    for path in [*glob_kit("common/**/*.py"), *glob_kit("task_*/**/*.py")]:
         names = {name.split(".")[0] for name in imported(path)}
         assert not names & {*TASKS, *CHALLENGES, "related_challenges"}, path
-    for path in ROOT.glob("common/**/*.py"):
+    for path in glob_kit("common/**/*.py"):
         # Folders without this file would be left out of an installed package.
         assert (path.parent / "__init__.py").exists(), path.parent
         nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
@@ -34,7 +37,7 @@ def test_every_library_that_is_imported_is_declared() -> None:
     # Only names and versions: setuptools takes no options of pip.
     assert len(declared) == len(re.findall("^[^#\n]", text, re.MULTILINE))
     places = ("common", "tools", "data", "hosting", *TASKS)
-    code = [path for place in places for path in ROOT.glob(f"{place}/**/*.py")]
+    code = [path for place in places for path in glob_kit(f"{place}/**/*.py")]
     beside = {path.stem for path in code}
     libraries = {name.split(".")[0] for path in code for name in imported(path)}
     libraries -= {*sys.stdlib_module_names, "common", "tools", "programs", *beside}

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, copy_kit, keep_only, run, succeeds
 from run_scripts import LIBRARIES, ends, run_process, wait_for
+from sample_blocks import needs_blocks
 from terminal import run_on_terminal
 
 SPLITS = [("1", "local split"), ("4", "local split")]
@@ -55,6 +56,7 @@ def scores(kit: Path) -> dict[tuple[str, str], float]:
 
 
 @pytest.mark.slow
+@needs_blocks(*(file for file, _, _ in LONG_FITS))
 def test_everything_is_scored_and_a_second_run_only_shows_it(tmp_path: Path) -> None:
     """In a fresh clone, with all models."""
     kit = copy_kit(tmp_path / "a kit")

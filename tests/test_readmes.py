@@ -20,6 +20,7 @@ def test_commands_run(page: Path, tiny_kit: Path) -> None:
         assert done.returncode == 0, f"{arguments}\n{done.stdout}{done.stderr}"
 
 
+@pytest.mark.files
 @pytest.mark.parametrize("page", [*PAGES, Path("walkthrough.ipynb")], ids=str)
 def test_links_lead_somewhere(page: Path) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
@@ -27,6 +28,7 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert (ROOT / page.parent / target).exists(), target
 
 
+@pytest.mark.files
 def test_scores_are_those_of_the_pages_of_measurements() -> None:
     """A score that ends a row of a table in a README is on a page of measurements too."""
     pages = (ROOT / "tests/benchmarks").glob("*.md")

@@ -8,6 +8,7 @@ import nbformat
 import pytest
 from conftest import ROOT, copy_kit
 from nbclient import NotebookClient
+from sample_blocks import needs_blocks
 
 STORED = nbformat.read(ROOT / "walkthrough.ipynb", as_version=4)
 NUMBER = re.compile(r"-?\d[\d,]*\.?\d*")
@@ -21,6 +22,7 @@ def texts(notebook: nbformat.NotebookNode) -> list[str]:
 
 
 @pytest.mark.slow
+@needs_blocks("task_1/sample_model_majority.py")
 def test_it_shows_what_it_showed_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kit = copy_kit(tmp_path / "kit")
     # The scripts that it runs are the copy's too.

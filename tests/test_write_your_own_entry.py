@@ -16,8 +16,19 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import ROOT, blocks, commands, run_as_on, succeeds
+from run_scripts import run_process
+from sample_blocks import needs_blocks
 
 GUIDE = ROOT / "WRITE_YOUR_OWN_ENTRY.md"
+# They hold the tests that are marked `files`; to collect all others takes longer than to run these.
+TESTS_OF_FILES = (
+    "tests/test_code_quality.py",
+    "tests/test_kit_files.py",
+    "tests/test_plain_clone.py",
+    "tests/test_readmes.py",
+    "tests/tools/test_new_entry.py",
+    "tests/tools/test_script_flags.py",
+)
 
 
 def apply(diff: str, text: str) -> str:
@@ -32,12 +43,14 @@ def apply(diff: str, text: str) -> str:
 
 
 @pytest.mark.slow
+@needs_blocks("task_1/sample_model_majority.py")
 def test_the_guide_leads_from_scored_samples_to_checked_zips(
     scored_kit: Path, tmp_path: Path
 ) -> None:
     """One test, since all of it follows from one walk."""
     # As after the quickstart, which has a test of its own.
-    kit, printed = Path(shutil.copytree(scored_kit, tmp_path / "kit")), {}
+    kit = Path(shutil.copytree(scored_kit, tmp_path / "Käthes kit"))
+    printed = {}
     for command, *arguments in commands(GUIDE):
         assert command == "python"
         done = run_as_on(GUIDE.relative_to(ROOT), arguments, kit)
@@ -66,7 +79,29 @@ def test_the_guide_leads_from_scored_samples_to_checked_zips(
             assert len(named) >= 3
             assert set(named) <= set(printed), command
 
+    # No test of files minds what the walk and the user leave there.
+    leave_own_files(kit)
+    command = ["-m", "pytest", "-q", "-m", "files", *TESTS_OF_FILES]
+    done = run_process(command, kit=kit, cwd=kit, timeout=250)
+    assert done.returncode == 0, done.stdout
 
+
+def leave_own_files(kit: Path) -> None:
+    """Add what users add to a clone, and edit the marked block of a sample model."""
+    for folder in (".", "data", "task_1", "task_4", "related_challenges/cloze", "experiments"):
+        (kit / folder).mkdir(exist_ok=True)
+        (kit / folder / "my_code.py").write_text("import os,task_2.a,no_such_library\n")
+        page = "[none](no_such_page.md)\n\n```bash\npython no_such_script.py\n```\n"
+        (kit / folder / "MY_NOTES.md").write_text(page)
+    (kit / "data/mine.csv").write_text("a,b\n")
+    (kit / "my_walkthrough.ipynb").write_text("{}")
+    (kit / "submissions/old.csv").write_text("a,b\n")
+    sample = kit / "task_1/sample_model_majority.py"
+    text = apply(blocks(GUIDE, "diff")[0], sample.read_text(encoding="utf-8"))
+    sample.write_text(text, encoding="utf-8")
+
+
+@needs_blocks("task_1/sample_model_majority.py")
 def test_the_feature_of_the_guide_helps_and_does_not_leak(tiny_kit: Path) -> None:
     """An outcome counts for other answers of its student and quiz, never for its own part."""
     _, flags, prediction = blocks(GUIDE, "diff")

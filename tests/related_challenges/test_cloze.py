@@ -11,6 +11,7 @@ from common.errors import InputError
 import pytest
 from conftest import Write, fails, succeeds
 from question_files import Kits, evaluation, last_record, page_in, scores_in
+from sample_blocks import needs_blocks
 
 queries = import_module("queries")
 
@@ -102,6 +103,7 @@ def test_scores_by_kind_are_means_of_their_queries(write: Write) -> None:
     assert "score 1.0000" in out and "domain" not in out + page_in(folder).text
 
 
+@needs_blocks(f"{FOLDER}/sample_model_mix.py")
 def test_as_many_candidates_are_written_as_asked(challenge_kit: Kits, tmp_path: Path) -> None:
     kit = challenge_kit("cloze")
     lines = (kit / FOLDER / "data/train_data" / TEST).read_text().splitlines()
@@ -130,6 +132,7 @@ def test_models_do_not_see_the_answers_they_predict(write: Write) -> None:
         assert scores_in(folder)["score"] == 0
 
 
+@needs_blocks(f"{FOLDER}/sample_model_frequent.py")
 def test_real_queries(real_data: Path, tmp_path: Path) -> None:
     given = ["--input_dir", real_data / "related/cloze"]
     name = "KCT_train_public.reconstructed.txt"

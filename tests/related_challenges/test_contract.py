@@ -10,6 +10,7 @@ from related_challenges import folds
 import pytest
 from conftest import Write, fails, run, succeeds
 from question_files import SPLITS, Kits, last_record, page_in, question_file
+from sample_blocks import needs_blocks
 
 # The metric in the record, a row of the page, what the check says of the first model's submission.
 CHALLENGES = {
@@ -153,7 +154,16 @@ def test_a_missing_file_is_named(challenge: str, write: Write) -> None:
 
 
 @pytest.mark.parametrize(
-    ("challenge", "model"), [(name, model) for name, models in SCORES.items() for model in models]
+    ("challenge", "model"),
+    [
+        pytest.param(
+            challenge,
+            model,
+            marks=needs_blocks(f"related_challenges/{challenge}/sample_model_{model}.py"),
+        )
+        for challenge, models in SCORES.items()
+        for model in models
+    ],
 )
 def test_every_model_predicts_what_is_asked(
     challenge: str, model: str, challenge_kit: Kits, tmp_path: Path

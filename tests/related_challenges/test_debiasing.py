@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from conftest import Write, fails, succeeds
 from question_files import Kits, evaluation, last_record, page_in, scores_in
+from sample_blocks import needs_blocks
 
 boosting = import_module("sample_model_gradient_boosting")
 candidates = import_module("candidates")
@@ -204,6 +205,7 @@ def test_rare_items_of_a_phase_are_not_told_apart_by_their_clicks() -> None:
     np.testing.assert_array_equal(candidates.count_clicks(phase), np.maximum(inside, 4) + before)
 
 
+@needs_blocks(f"{FOLDER}/sample_model_popularity.py", f"{FOLDER}/sample_model_gradient_boosting.py")
 def test_models_need_items_and_clicks(write: Write) -> None:
     for model, n_users, message in (
         ("popularity", 1, "items that a user has not clicked, expected at least 50"),
@@ -234,6 +236,9 @@ def scores_on_the_latest(data: Path, phase: int, folder: Path, *models: str) -> 
     return found
 
 
+@needs_blocks(
+    f"{FOLDER}/sample_model_item_cf_time.py", f"{FOLDER}/sample_model_gradient_boosting.py"
+)
 def test_boosting_beats_its_candidates(challenge_kit: Kits, tmp_path: Path) -> None:
     data = challenge_kit("debiasing") / FOLDER / "data/train_data"
     found = scores_on_the_latest(data, 8, tmp_path, "item_cf_time", "gradient_boosting")
@@ -241,6 +246,7 @@ def test_boosting_beats_its_candidates(challenge_kit: Kits, tmp_path: Path) -> N
         assert scores == pytest.approx(expected, abs=0.03)
 
 
+@needs_blocks(f"{FOLDER}/sample_model_item_cf_time.py")
 def test_real_clicks(real_data: Path, tmp_path: Path) -> None:
     data = real_data / "related/debiasing"
     (found,) = scores_on_the_latest(data, 1, tmp_path, "item_cf_time")

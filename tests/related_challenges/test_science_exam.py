@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from conftest import Write, run, succeeds
 from question_files import Kits, evaluation, last_record, page_in, scores_in
+from sample_blocks import needs_blocks
 
 exam = import_module("exam")
 
@@ -75,6 +76,7 @@ def lines(challenge_kit: Kits) -> list[str]:
     return path.read_text().splitlines()[1:]
 
 
+@needs_blocks(f"{FOLDER}/sample_model_ranker.py", f"{FOLDER}/sample_model_ensemble.py")
 @pytest.mark.parametrize("model", ["ranker", "ensemble"])
 def test_no_model_has_seen_what_it_predicts(model: str, lines: list[str], tmp_path: Path) -> None:
     """One question stands in the file fifty times: its prediction rests on the others' answers."""
@@ -86,6 +88,7 @@ def test_no_model_has_seen_what_it_predicts(model: str, lines: list[str], tmp_pa
     assert found[0] == found[1] != found[2]
 
 
+@needs_blocks(f"{FOLDER}/sample_model_ranker.py", f"{FOLDER}/sample_model_ensemble.py")
 def test_a_seed_of_folds_and_each_member_have_an_effect(lines: list[str], tmp_path: Path) -> None:
     first, others = lines[:24], lines[24:48]
     of_seeds = [predict(tmp_path, "ranker", first, first, "--seed", seed) for seed in (0, 1)]

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from conftest import Write, fails, run, succeeds
 from question_files import Kits, evaluation, last_record, page_in, question_file
+from sample_blocks import needs_blocks
 
 alignment = import_module("alignment")
 responses = import_module("responses")
@@ -259,6 +260,7 @@ def test_label_distribution(write: Write, tmp_path: Path) -> None:
     assert {name: " ".join(rows[name]) for name in expected} == expected
 
 
+@needs_blocks(f"{FOLDER}/sample_model_similarity_boosting.py")
 def test_test_sets_are_predicted_and_scored(challenge_kit: Kits, tmp_path: Path) -> None:
     kit = challenge_kit("student_response")
     data = kit / FOLDER / "data"
@@ -293,7 +295,11 @@ def test_test_sets_are_predicted_and_scored(challenge_kit: Kits, tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    "name", ["lexical_similarity", "word_svm", "similarity_boosting", "majority"]
+    "name",
+    [
+        pytest.param(name, marks=needs_blocks(f"{FOLDER}/sample_model_{name}.py"))
+        for name in ("lexical_similarity", "word_svm", "similarity_boosting", "majority")
+    ],
 )
 def test_few_answers_to_learn_from(name: str, write: Write, tmp_path: Path) -> None:
     """Five of the most frequent label suffice, beside one of another, which may be asked for."""
@@ -322,6 +328,7 @@ def test_few_answers_to_learn_from(name: str, write: Write, tmp_path: Path) -> N
     assert (tmp_path / "submission.csv").read_text() == "id,label\nt.1,incorrect\n"
 
 
+@needs_blocks(f"{FOLDER}/sample_model_majority.py")
 def test_real_answers(real_data: Path, tmp_path: Path) -> None:
     related = real_data / "related/student_response"
     beetle, sciences = related / "beetle_5way/train/Core", related / "sciEntsBank_3way/train"

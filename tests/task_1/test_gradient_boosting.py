@@ -10,9 +10,11 @@ import planted_answers as planted
 import pytest
 from conftest import fails, run
 from planted_answers import COLUMN, TASKS, accuracy, plant_quizzes, split
+from sample_blocks import needs_blocks
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 SCRIPT = "task_{}/sample_model_gradient_boosting.py"
+pytestmark = needs_blocks(SCRIPT.format(1), SCRIPT.format(2))
 OF_ANSWERS = "quiz, order, classes, time, confidence"
 TRAIN, TEST = split(plant_quizzes(6, 0.7), 7_000)
 

@@ -8,8 +8,10 @@ import numpy as np
 import pandas as pd
 import planted_answers as planted
 from planted_answers import CONTEXTS, KEYS, TASKS, accuracy, predict, split
+from sample_blocks import needs_blocks
 
 SCRIPT = "task_{}/sample_model_item_response.py"
+pytestmark = needs_blocks(SCRIPT.format(1), SCRIPT.format(2))
 GUESSING: list[object] = ["--guessing", 0.1]
 QUIZ = CONTEXTS[:1]
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 from planted_answers import TASKS, TRAIN, accuracy, command, predict, read_prediction
 from run_scripts import ROOT, run_process
+from sample_blocks import needs_blocks
 
 SCRIPT = "task_{}/sample_model_partial_vae.py"
 # Both optimisers, one after the other; what each one imports.
@@ -37,6 +38,7 @@ def test_the_optimiser_is_pytorchs_without_its_compiler() -> None:
     assert (done.stdout, done.stderr) == ("True [False, True]\n", "")
 
 
+@needs_blocks(SCRIPT.format(1))
 def test_torchrun_with_two_processes_predicts_what_one_predicts(tmp_path: Path) -> None:
     """Only one of the processes may predict."""
     script = SCRIPT.format(1)
@@ -52,6 +54,7 @@ def test_torchrun_with_two_processes_predicts_what_one_predicts(tmp_path: Path) 
     assert np.mean(together == alone) > 0.9
 
 
+@needs_blocks(SCRIPT.format(1), SCRIPT.format(2))
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
 @TASKS
 def test_cuda_predicts_what_the_processor_predicts(tmp_path: Path, task: int) -> None:

@@ -10,13 +10,16 @@ import pandas as pd
 import planted_answers as planted
 import pytest
 from conftest import fails, succeeds
+from kit_files import glob_kit
 from planted_answers import COLUMN, KEYS, TASKS, TEST, TRAIN, accuracy, predict
 from run_scripts import ROOT
+from sample_blocks import each_script, needs_blocks
 from terminal import run_on_terminal
 
 
 def find_scripts(tasks: str) -> list[str]:
-    return sorted(str(p.relative_to(ROOT)) for p in ROOT.glob(f"task_[{tasks}]/sample_model_*.py"))
+    paths = glob_kit(f"task_[{tasks}]/sample_model_*.py")
+    return [str(path.relative_to(ROOT)) for path in paths]
 
 
 def short_name(script: str) -> str:
@@ -53,7 +56,7 @@ BY_STUDENT = TRAIN.groupby("UserId").IsCorrect.mean()
 ABLEST, WEAKEST = (int(student) for student in (BY_STUDENT.idxmax(), BY_STUDENT.idxmin()))
 
 
-@pytest.fixture(scope="module", params=SCRIPTS)
+@pytest.fixture(scope="module", params=each_script(SCRIPTS))
 def fit(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Fit:
     script = request.param
     questions = [*TRAIN.QuestionId.unique(), planted.UNKNOWN_QUESTION]
@@ -155,7 +158,7 @@ def test_same_seed_same_bytes_another_seed_a_similar_model(fit: Fit, tmp_path: P
     assert 0.85 < np.mean(predicted[1] == predicted[2]) < 1
 
 
-@pytest.mark.parametrize("script", SCRIPTS)
+@pytest.mark.parametrize("script", each_script(SCRIPTS))
 def test_random_answers_are_predicted_at_chance(script: str, tmp_path: Path) -> None:
     """Nobody can know more than that option 3 is chosen most, and most answers are wrong."""
     rng, task = np.random.default_rng(0), int(script[5])
@@ -170,7 +173,7 @@ def test_random_answers_are_predicted_at_chance(script: str, tmp_path: Path) -> 
     assert chance - 0.06 < accuracy(task, predicted, test) < chance + 0.02
 
 
-@pytest.mark.parametrize("script", OF_FEW)
+@pytest.mark.parametrize("script", each_script(OF_FEW))
 def test_a_handful_of_answers_is_enough(script: str, tmp_path: Path) -> None:
     """One answer, ten to one question, 300 right or wrong ones: nothing else can be predicted."""
     task, some, flags = int(script[5]), TRAIN[:300], SHORT.get(short_name(script), [])
@@ -205,6 +208,7 @@ REFUSED = {
 }
 
 
+@needs_blocks(*LEARNED)
 @TASKS
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_cannot_be_is_said_in_one_line(
@@ -232,7 +236,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 """
 
 
-@pytest.mark.parametrize("script", STEPWISE)
+@pytest.mark.parametrize("script", each_script(STEPWISE))
 def test_control_c_predicts_with_what_was_learned(script: str, tmp_path: Path) -> None:
     """In a terminal, which shows a bar; the script sends itself SIGINT in the midst of its fit."""
     log = tmp_path / "fit.jsonl"
@@ -251,7 +255,7 @@ def test_control_c_predicts_with_what_was_learned(script: str, tmp_path: Path) -
     assert accuracy(task, prediction) > planted.majority_accuracy(task) + 0.01
 
 
-@pytest.mark.parametrize("script", RANKINGS)
+@pytest.mark.parametrize("script", each_script(RANKINGS))
 def test_rankings(script: str, simulated_kit: Path, tmp_path: Path) -> None:
     """Every question gets one rank, those that nobody answered the last, by QuestionId."""
     template = pd.read_csv(simulated_kit / "submission_templates/submission_task_3.csv")

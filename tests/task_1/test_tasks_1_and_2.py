@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from conftest import answers_frame, copy_kit, fails, succeeds
 from planted_answers import COLUMN, KEYS, TASKS
+from sample_blocks import needs_blocks
 
 
 def read_score(folder: Path, task: int, end: str = "") -> float:
@@ -57,6 +58,7 @@ def test_official_template_and_phases(simulated_kit: Path, tmp_path: Path, task:
         assert said in check(evaluation("private", path.name), kit=simulated_kit)
 
 
+MAJORITY = ("task_1/sample_model_majority.py", "task_2/sample_model_majority.py")
 OWN_TRAIN = "--input_dir mine --train_data answers.csv"
 OWN_TEMPLATE = "--submission_template_dir mine --submission_template_file pairs.csv"
 OWN_FILES = {
@@ -67,6 +69,7 @@ OWN_FILES = {
 }
 
 
+@needs_blocks(*MAJORITY)
 @TASKS
 def test_everything_may_lie_elsewhere_under_other_names(tmp_path: Path, task: int) -> None:
     """Of a tied question most are what most of all answers are, or the smaller option."""
@@ -94,6 +97,7 @@ def test_everything_may_lie_elsewhere_under_other_names(tmp_path: Path, task: in
     assert read_score(out, task) == 0.875
 
 
+@needs_blocks(*MAJORITY)
 @TASKS
 @pytest.mark.parametrize("folder", ["eedi_tasks_3_4", "eedi_tasks_1_2_sample"])
 def test_real_answers(real_data: Path, tmp_path: Path, task: int, folder: str) -> None:

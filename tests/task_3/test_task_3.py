@@ -15,6 +15,7 @@ import scipy.stats
 from conftest import Write, answers_frame, fails, succeeds
 from page_reading import read_page
 from run_scripts import ROOT
+from sample_blocks import needs_blocks
 
 Rank = Callable[..., pd.Series]
 EXPERTS = ["T1_ALR", "T2_CL", "T3_GF", "T4_MQ", "T5_NS"]
@@ -37,6 +38,11 @@ def rank(simulated_kit: Path, tmp_path: Path) -> Rank:
     return rank_by
 
 
+@needs_blocks(
+    "task_3/sample_model_entropy.py",
+    "task_3/sample_model_confidence.py",
+    "task_3/sample_model_rank_average.py",
+)
 def test_entropy_confidence_and_rank_average_rank_as_they_say(
     simulated_kit: Path, rank: Rank, answers: pd.DataFrame
 ) -> None:
@@ -65,6 +71,7 @@ def test_entropy_confidence_and_rank_average_rank_as_they_say(
     assert [q for q in fewest_first if q in known] == [q for q in listed.QuestionId if q in known]
 
 
+@needs_blocks("task_3/sample_model_partial_vae.py")
 def test_partial_vae_finds_the_questions_that_tell_something(rank: Rank, tmp_path: Path) -> None:
     # Six questions depend on ability, six are answered at random; half correctly in both.
     rng = np.random.default_rng(0)
@@ -78,6 +85,7 @@ def test_partial_vae_finds_the_questions_that_tell_something(rank: Rank, tmp_pat
     assert sorted(ranking[:6]) == list(range(1, 7))
 
 
+@needs_blocks("task_3/sample_model_confidence.py", "task_3/sample_model_rank_average.py")
 def test_metadata_must_be_there_and_of_the_same_answers(
     simulated_kit: Path, rank: Rank, tmp_path: Path, answers: pd.DataFrame
 ) -> None:
@@ -230,6 +238,7 @@ def test_the_evaluation_agrees_with_plain_counts(
     assert {"correct_rate, high", "worst_distractor, low"} <= {row[0] for row in rows}
 
 
+@needs_blocks("task_3/sample_model_random.py", "task_3/sample_model_rank_average.py")
 def test_rankings_by_two_halves_agree_as_they_say(
     tiny_kit: Path, rank: Rank, answers: pd.DataFrame
 ) -> None:
@@ -292,6 +301,7 @@ def test_rankings_by_two_halves_agree_as_they_say(
     assert not list(out.glob("scores*"))
 
 
+@needs_blocks("task_3/sample_model_entropy.py", "task_3/sample_model_rank_average.py")
 def test_real_answers_reproduce_the_table(
     real_data: Path, simulated_kit: Path, tmp_path: Path
 ) -> None:

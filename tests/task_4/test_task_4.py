@@ -21,6 +21,7 @@ from ability import load_module
 from conftest import Write, fails, run, succeeds
 from page_reading import Page, read_page
 from run_scripts import ROOT
+from sample_blocks import needs_blocks
 from task_4_models import load_package
 
 Evaluate = Callable[..., tuple[str, float, Page]]
@@ -34,7 +35,10 @@ PACKAGES = {
 }
 CODE = {"local_evaluation.py", "model.py", "submission_model_task_4.py", "train_model.py"}
 RECORDS = {"model_task_4_students.npy", "model_task_4_training.json"}
-every_package = pytest.mark.parametrize("name", PACKAGES)
+every_package = pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=needs_blocks(f"task_4/{name}/train_model.py")) for name in PACKAGES],
+)
 
 
 def published_score(entry: Any, answers: pd.DataFrame, n_questions: int) -> float:
@@ -391,6 +395,7 @@ def test_training(kit: Path, tmp_path: Path, name: str) -> None:
     assert re.search(f"second.csv: .*{known}", message)
 
 
+@needs_blocks("task_4/item_response/train_model.py", "task_4/pytorch/train_model.py")
 @pytest.mark.usefixtures("scores")
 @pytest.mark.parametrize("targets_queryable", [False, True])
 @pytest.mark.parametrize("name", ["item_response", "pytorch"])

@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 from conftest import Says, fails, succeeds
 from recorded import RESULT, write_record
+from sample_blocks import needs_blocks
 
 COMPARE = ["-m", "tools.compare"]
 
@@ -25,6 +26,7 @@ def compare(scored_kit: Path) -> Says:
     return lambda words="": succeeds([*COMPARE, *words.split()], kit=scored_kit, cwd=scored_kit)
 
 
+@needs_blocks("task_1/sample_model_majority.py", "task_1/sample_model_matrix_factorization.py")
 def test_all_ways_to_name_a_score_say_the_same(compare: Says) -> None:
     ways = [
         "1 2",

@@ -12,7 +12,9 @@ from tools import new_entry
 
 import pytest
 from conftest import copy_kit, run, succeeds
+from kit_files import glob_kit
 
+pytestmark = pytest.mark.files
 SCRIPT = '"""Task 1: something simple.\n\nScores:  0.6,\n         0.7\nWrites:  a file\n"""\n'
 COPY = '''"""Task 1, my_idea: say here in one line what it does.
 
@@ -23,8 +25,8 @@ Writes:  a file
 """
 '''
 SCRIPTS = [
-    *sorted(layout.ROOT.glob("task_[123]/sample_model_*.py")),
-    *sorted(layout.RELATED_DIR.glob("*/sample_model_*.py")),
+    *glob_kit("task_[123]/sample_model_*.py"),
+    *glob_kit("related_challenges/*/sample_model_*.py"),
 ]
 
 

@@ -4,16 +4,17 @@ import ast
 import re
 from pathlib import Path
 
-from common import layout
 from tools import script_flags
 
 import pytest
 from conftest import ROOT
+from kit_files import glob_kit
 
+pytestmark = pytest.mark.files
 SAMPLES = [
-    *sorted(ROOT.glob("task_[123]/sample_model_*.py")),
-    *sorted(ROOT.glob("task_4/*/train_model.py")),
-    *sorted(layout.RELATED_DIR.glob("*/sample_model_*.py")),
+    *glob_kit("task_[123]/sample_model_*.py"),
+    *glob_kit("task_4/*/train_model.py"),
+    *glob_kit("related_challenges/*/sample_model_*.py"),
 ]
 
 

@@ -11,6 +11,7 @@ import pytest
 from conftest import Write, fails, succeeds
 from page_reading import Page, read_page
 from planted_answers import COLUMN, KEYS, TASKS
+from sample_blocks import needs_blocks
 from sklearn.metrics import log_loss, roc_auc_score
 
 NAMES = {1: ["ProbabilityCorrect"], 2: [f"ProbabilityOption{k}" for k in (1, 2, 3, 4)]}
@@ -35,6 +36,7 @@ def page_in(folder: Path, name: str) -> Page:
     return read_page((folder / f"scores_{name}.html").read_text())
 
 
+@needs_blocks(*(f"task_{task}/sample_model_majority.py" for task in (1, 2)))
 @TASKS
 def test_the_page_explains_the_score(predicted: Path, tmp_path: Path, task: int) -> None:
     kit, probabilities = predicted, predicted / f"p{task}.parquet"

@@ -1,0 +1,130 @@
+"""Which files belong to the kit: tests of files read these, and no file that a user adds.
+
+In `common/`, `hosting/`, `tests/` and `tools/` every file belongs to the kit. Elsewhere entries,
+data and notes lie beside the kit's files, so that these are named here. Git is not asked: a clone
+may have come as a zip, and in a fork git knows the user's entries too. Whoever adds a file to the
+kit adds its name; `tests/test_kit_files.py` fails if one that the kit uses is missing.
+"""
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+# Every file in these folders, and in the folders inside them.
+WHOLE_FOLDERS = (".ci", ".github", "common", "data/pictures", "hosting", "tests", "tools")
+# Patterns of names, for each folder that may hold files of a user too.
+NAMES = {
+    ".": (
+        ".gitignore",
+        ".pre-commit-config.yaml",
+        "CHANGELOG.md",
+        "CITATION.cff",
+        "CONTRIBUTING.md",
+        "LICENSE",
+        "README.md",
+        "WRITE_YOUR_OWN_ENTRY.md",
+        "pyproject.toml",
+        "quickstart.py",
+        "requirements*.txt",
+        "walkthrough.ipynb",
+    ),
+    "data": (
+        "README.md",
+        "SIMULATION.md",
+        "common.py",
+        "download.py",
+        "explore.py",
+        "explore_charts.py",
+        "generate_sample.py",
+        "simulation.py",
+        "subject_tree.py",
+    ),
+    "submission_templates": ("README.md", "submission_model_task_4.py"),
+    "task_1": ("README.md", "common.py", "local_*.py", "sample_model_*.py"),
+    "task_2": ("README.md", "common.py", "local_*.py", "sample_model_*.py"),
+    "task_3": (
+        "README.md",
+        "common.py",
+        "compare_features.py",
+        "local_*.py",
+        "question_features.py",
+        "question_report.py",
+        "sample_model_*.py",
+    ),
+    "task_4": (
+        "ISOLATION.md",
+        "README.md",
+        "STRATEGIES.md",
+        "ability.py",
+        "common.py",
+        "compare_strategies.py",
+        "local_*.py",
+        "package.py",
+        "published.csv",
+        "strategies.py",
+        "strategy_games.py",
+        "student_report.py",
+    ),
+    "task_4/item_response": ("*.py",),
+    "task_4/numpy": ("*.py",),
+    "task_4/pytorch": ("*.py",),
+    "related_challenges": ("README.md", "challenge.py", "folds.py"),
+    "related_challenges/cloze": (
+        "README.md",
+        "check_submission.py",
+        "common.py",
+        "evaluate.py",
+        "generate_sample.py",
+        "local_*.py",
+        "queries.py",
+        "sample_model_*.py",
+    ),
+    "related_challenges/debiasing": (
+        "README.md",
+        "candidates.py",
+        "check_submission.py",
+        "clicks.py",
+        "common.py",
+        "generate_sample.py",
+        "local_*.py",
+        "recommend.py",
+        "sample_model_*.py",
+    ),
+    "related_challenges/science_exam": (
+        "README.md",
+        "check_submission.py",
+        "common.py",
+        "exam.py",
+        "generate_sample.py",
+        "local_*.py",
+        "sample_model_*.py",
+    ),
+    "related_challenges/student_response": (
+        "README.md",
+        "alignment.py",
+        "check_submission.py",
+        "common.py",
+        "generate_sample.py",
+        "label_distribution.py",
+        "local_*.py",
+        "published.csv",
+        "responses.py",
+        "sample_model_*.py",
+        "similarity.py",
+    ),
+}
+# Python and its tools leave these anywhere.
+_CACHES = {"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"}
+
+
+def find_kit_files(root: Path = ROOT) -> list[Path]:
+    """Return all files of a kit that belong to it, in order."""
+    found = {path for folder in WHOLE_FOLDERS for path in (root / folder).rglob("*")}
+    for folder, names in NAMES.items():
+        for name in names:
+            found.update((root / folder).glob(name))
+    return sorted(path for path in found if path.is_file() and not _CACHES & {*path.parts})
+
+
+def glob_kit(pattern: str, root: Path = ROOT) -> list[Path]:
+    """Return the files that a pattern such as `task_*/*.md` finds and that belong to the kit."""
+    return sorted({*root.glob(pattern)}.intersection(find_kit_files(root)))

@@ -1,0 +1,69 @@
+"""Which sample models still hold the kit's own model between their marks.
+
+    python tests/sample_blocks.py
+
+records the marked block of every sample model in tests/sample_blocks.json. Run it after changing a
+sample model of the kit. A user may replace any block: the tests that state what the kit's model in
+that block does are then skipped, with this reason, and all others run.
+"""
+
+import functools
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+from kit_files import ROOT, glob_kit
+
+RECORD = Path(__file__).with_suffix(".json")
+BEGIN = "---- The model: replace this block by your own. -"
+END = "---- End of the model. -"
+PATTERNS = (
+    "task_[123]/sample_model_*.py",
+    "task_4/*/train_model.py",
+    "related_challenges/*/sample_model_*.py",
+)
+
+
+def main() -> None:
+    """Record the blocks as they are."""
+    RECORD.write_text(format_record(), encoding="utf-8")
+
+
+def format_record() -> str:
+    """Return what the record holds where no block was edited."""
+    return json.dumps(read_blocks(), indent=1) + "\n"
+
+
+def read_blocks() -> dict[str, str]:
+    """Return a fingerprint of the marked block of each sample model, by the script's path."""
+    blocks = {}
+    for path in (path for pattern in PATTERNS for path in glob_kit(pattern)):
+        block = path.read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0]
+        script = path.relative_to(ROOT).as_posix()
+        blocks[script] = hashlib.sha256(block.encode()).hexdigest()[:16]
+    return blocks
+
+
+@functools.cache
+def find_edited() -> frozenset[str]:
+    """Return the sample models whose block is not the recorded one; a new script has none yet."""
+    recorded = json.loads(RECORD.read_text(encoding="utf-8"))
+    blocks = read_blocks()
+    return frozenset(name for name in blocks if blocks[name] != recorded.get(name, blocks[name]))
+
+
+def needs_blocks(*scripts: str) -> pytest.MarkDecorator:
+    """Skip a test that states what the models of these scripts do, if one was replaced."""
+    edited = sorted(find_edited().intersection(scripts))
+    reason = f"the marked block was edited, and this test is about the kit's: {', '.join(edited)}"
+    return pytest.mark.skipif(bool(edited), reason=reason)
+
+
+def each_script(scripts: list[str]) -> list[object]:
+    """Return these scripts as parameters of a test that is about the kit's own models."""
+    return [pytest.param(script, id=script, marks=needs_blocks(script)) for script in scripts]
+
+
+if __name__ == "__main__":
+    main()
