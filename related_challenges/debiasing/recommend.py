@@ -136,7 +136,24 @@ def best_items(phase: Phase, scores: csr_array) -> IntArray:
         block = scores[rows].toarray()
         block = np.where(block > 0, block, popularity)
         block[seen[rows].nonzero()] = -np.inf
-        top = np.argpartition(-block, clicks.N_RECOMMENDED - 1)[:, : clicks.N_RECOMMENDED]
-        order = np.argsort(-np.take_along_axis(block, top, axis=1), axis=1, kind="stable")
-        best.append(phase.item_ids[np.take_along_axis(top, order, axis=1)])
+        best.append(phase.item_ids[largest_columns(block, clicks.N_RECOMMENDED)])
     return np.concatenate(best)
+
+
+def largest_columns(values: FloatArray, n: int) -> IntArray:
+    """Return the columns of the n largest values of each row, largest first, shape (rows, n).
+
+    Processors round sums differently in their last digits, and partition equal values differently.
+    Neither may change a ranking: values are compared in single precision, and equal ones come in
+    the order of their columns.
+    """
+    rounded = values.astype(np.float32)
+    nth_largest = np.partition(rounded, -n, axis=1)[:, [-n]]
+    is_larger = rounded > nth_largest
+    is_equal = rounded == nth_largest
+    n_missing = n - is_larger.sum(axis=1, keepdims=True)
+    is_chosen = is_larger | (is_equal & (np.cumsum(is_equal, axis=1) <= n_missing))
+    columns = np.nonzero(is_chosen)[1].reshape(len(values), n)
+    chosen = np.take_along_axis(rounded, columns, axis=1)
+    order = np.argsort(-chosen, axis=1, kind="stable")
+    return np.asarray(np.take_along_axis(columns, order, axis=1))

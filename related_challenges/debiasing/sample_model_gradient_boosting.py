@@ -116,7 +116,7 @@ def describe(
     n_item_clicks = candidates.count_clicks(phase)
     popularity = np.log(n_item_clicks)
     taste = np.bincount(phase.user, popularity[phase.item], phase.n_users)[user] / n_clicks[user]
-    near_latest = np.einsum("cd,cd->c", vectors[phase.item[latest]], vectors[item])
+    near_latest = candidates.cosines(vectors[phase.item[latest]], vectors[item])
     before, after, n_near = candidates.clicks_around(phase, item, query, NEAR)
 
     features = {

@@ -13,6 +13,7 @@ medians are printed. Linux and macOS only.
 
 import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from common import cli, layout, reading, schema, writing
@@ -56,7 +57,9 @@ def main() -> None:
             print_row(script, n_answers, found)
 
 
-def measure(script: Path, train: Path, data_dir: Path, percent: int) -> tuple[float, Cost]:
+def measure(
+    script: Path, train: Path, data_dir: Path, percent: int, flags: Sequence[str] = ()
+) -> tuple[float, Cost]:
     """Run a sample model; return its accuracy on the students chosen, and what it cost."""
     task = int(script.resolve().parent.name.removeprefix("task_"))
     metadata = metadata_flags(script, data_dir / layout.METADATA_DIR.name)
@@ -65,7 +68,7 @@ def measure(script: Path, train: Path, data_dir: Path, percent: int) -> tuple[fl
             [
                 *(script, "--input_dir", train.parent, "--train_data", train.name, *metadata),
                 *("--submission_template_dir", data_dir / layout.TEMPLATE_DIR.name),
-                *("--output_dir", folder),
+                *("--output_dir", folder, *flags),
             ]
         )
         source = reading.file_source(Path(folder) / layout.submission_name(task))
