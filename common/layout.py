@@ -43,7 +43,7 @@ FOLDS = "folds.csv"
 TEMPLATE_TASK_1_2 = "submission_task_1_2.csv"
 TEMPLATE_TASK_3 = "submission_task_3.csv"
 
-# The records of files that the kit makes from others, which say from what (`common.made`).
+# The records of files that the kit makes from others, which say from what (`common.provenance`).
 _FILES_OF_STAMP = {
     "split_task_1_2.json": (TRAIN_TASK_1_2, VALID_TASK_1_2, LOCAL_TEMPLATE_TASK_1_2),
     "split_task_3.json": (TRAIN_TASK_3, VALID_TASK_3),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from common import cli, io, layout
+from common import cli, layout, writing
 from common.answers import read_answers
 from common.arrays import BoolArray, IntArray
 from common.errors import InputError
@@ -32,7 +32,7 @@ def run(
     """Split the answers that the flags name by `split`, which returns parts by file; record it."""
     p = cli.parser(doc)
     cli.add_folder(p, "--input_dir", layout.TRAIN_DIR)
-    cli.add_file(p, "--train_data", train_name)
+    cli.add_file_name(p, "--train_data", train_name)
     cli.add_folder(p, "--output_dir", layout.TEST_INPUT_DIR)
     cli.add_number(p, "--seed", 0, "seed of the split")
     options = p.parse_args()
@@ -48,7 +48,7 @@ def run(
         if path.resolve() == train.resolve():
             raise InputError(f"{path}: is the file to be split, expected another --output_dir")
     record = options.output_dir / layout.STAMP_OF_FILE[next(iter(parts))]
-    io.write(tables, record=record, made_from=[train])
+    writing.write_files(tables, record=record, made_from=[train])
     print(f"written: {', '.join(map(cli.show, tables))}")
 
 

@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from common import cli, io, layout, made, run_log, zips
+from common import cli, fingerprints, layout, run_log, writing, zips
 from common.errors import InputError
 from tools.templates import build_template
 
@@ -192,7 +192,7 @@ def blocks(url: str, start: int) -> Iterator[tuple[bytes, int]]:
 
 def is_official(path: Path) -> bool:
     """Return whether a file is the official archive, by size and checksum."""
-    return path.stat().st_size == SIZE and made.digest(path) == SHA256
+    return path.stat().st_size == SIZE and fingerprints.digest(path) == SHA256
 
 
 # ---- Unpacking -------------------------------------------------------------------------------
@@ -218,7 +218,7 @@ def plan(
         inner = name.parts[1:] if name.parts[0] == layout.DATA_DIR.name else name.parts
         if len(inner) > 1 and inner[0] in folders and not member.is_dir():
             files[data_dir.joinpath(*inner)] = member
-    simulated = made.simulated_files(data_dir)
+    simulated = fingerprints.simulated_files(data_dir)
     for file, member in files.items():
         if file.exists() and file not in simulated and not is_same(file, member):
             raise InputError(
@@ -251,7 +251,7 @@ def remove_simulated(data_dir: Path, template_dir: Path) -> None:
         for name, stamp in layout.STAMP_OF_FILE.items()
         for each in (name, stamp)
     ]
-    for file in [*derived, *made.simulated_files(data_dir)]:
+    for file in [*derived, *fingerprints.simulated_files(data_dir)]:
         file.unlink(missing_ok=True)
     # Last, so that the next run continues here if this one is killed.
     marker.unlink()
@@ -266,7 +266,7 @@ def unpack(archive: zipfile.ZipFile, files: Mapping[Path, zipfile.ZipInfo], data
     with tqdm(total=n_bytes, desc="unpacking", **IN_BYTES) as bar:
         for file, member in todo.items():
             # Reading checks the CRC-32.
-            with archive.open(member) as source, io.atomic_write(file) as (target,):
+            with archive.open(member) as source, writing.atomic_write(file) as (target,):
                 while block := source.read(BLOCK):
                     target.write(block)
                     bar.update(len(block))

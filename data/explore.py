@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from common import charts, cli, io, layout, made, metadata, pages, schema
+from common import charts, cli, layout, metadata, pages, provenance, reading, schema, writing
 from common.answers import read_answers
 from common.charts import Dot, Panel
 from common.errors import InputError
@@ -91,7 +91,7 @@ def main() -> None:
                 compact=compact,
             )
         bar.update()
-    io.write(texts)
+    writing.write_files(texts)
     for path in texts:
         print(f"written: {cli.show(path)}")
 
@@ -102,10 +102,10 @@ def find_part(folder: Path, tasks: str) -> dict[str, Any] | None:
     """
     ending = f"task_{tasks.replace('/', '_')}.csv"
     train = folder / layout.TRAIN_DIR.name / f"train_{ending}"
-    if not io.is_there(train):
+    if not reading.is_there(train):
         return None
-    io.require_file(train)
-    simulated = made.is_simulated(train)
+    reading.require_file(train)
+    simulated = provenance.is_simulated(train)
     paths: dict[str, Path] = {"train": train}
     absent, foreign = [], []
     for kind in ("question", "student", "answer", "subject"):
@@ -113,7 +113,7 @@ def find_part(folder: Path, tasks: str) -> dict[str, Any] | None:
         path = metadata.find(folder / layout.METADATA_DIR.name, name)
         if path is None:
             absent.append(name)
-        elif made.is_simulated(path) != simulated:
+        elif provenance.is_simulated(path) != simulated:
             foreign.append(name)
         else:
             paths[kind] = path
@@ -236,8 +236,8 @@ def read_students(path: Path, students: pd.DataFrame, missing: list[Any]) -> pd.
     is_missing = found.isna() | (found == -1)
     # The reader leaves dates out that are nonsense.
     stated = np.zeros(len(students), bool)
-    if schema.DATE_OF_BIRTH.name in io.read_header(io.file_source(path)):
-        raw = io.read_table(path, [schema.USER_ID, schema.DATE_OF_BIRTH])
+    if schema.DATE_OF_BIRTH.name in reading.read_header(reading.file_source(path)):
+        raw = reading.read_table(path, [schema.USER_ID, schema.DATE_OF_BIRTH])
         stated = np.isin(student_id, raw["UserId"][raw["DateOfBirth"].notna()])
     is_missing.insert(1, "Gender unspecified", found["Gender"] == 0)
     is_missing.insert(3, "DateOfBirth is nonsense", stated & is_missing["DateOfBirth"])

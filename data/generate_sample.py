@@ -17,7 +17,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from common import cli, io, layout, simulated
+from common import cli, layout, simulated, writing
 from common.arrays import Array
 from common.errors import InputError
 from tools.templates import build_templates
@@ -217,7 +217,7 @@ def write_table(path: Path, tables: Iterable[pd.DataFrame]) -> None:
                     numbers = pa.array(column).cast(pa.string())
                     cells = pa_compute.binary_join_element_wise(numbers, ".0", "")
                     table = table.assign(**{str(name): pd.arrays.ArrowExtensionArray(cells)})
-            io.write_csv_to(file, table, header=not file.tell())
+            writing.write_csv_to(file, table, header=not file.tell())
 
 
 def chunks(n_rows: int) -> Iterator[slice]:

@@ -16,7 +16,17 @@ from collections.abc import Collection, Iterable, Sequence
 from importlib.metadata import files
 from pathlib import Path
 
-from common import io, layout, made, pages, schema, source_code, zips
+from common import (
+    fingerprints,
+    layout,
+    pages,
+    provenance,
+    reading,
+    schema,
+    source_code,
+    writing,
+    zips,
+)
 from common.evaluation.pair_facts import read_facts
 from common.submission import read_pair_values
 
@@ -69,7 +79,7 @@ def write_for_platform(
             folder = base / "reference_data" / f"task_{task}_{phase}"
             starts = f"{plan.days[phase][0]} 00:00:00"
             settings = {"task": task, "phase": phase, "mode": mode, "starts": starts}
-            io.write({folder / "settings.json": json.dumps(settings) + "\n"})
+            writing.write_files({folder / "settings.json": json.dumps(settings) + "\n"})
             if task == 4:
                 # The students lie with the ingestion program; what it says is signed with a key.
                 program = base / "ingestion_program" / phase
@@ -79,7 +89,7 @@ def write_for_platform(
                     _copy(data_dir / students, program / students)
                 key = secrets.token_hex(32) + "\n"
                 for place in (program, folder):
-                    io.write({place / _TEST / KEY_NAME: key})
+                    writing.write_files({place / _TEST / KEY_NAME: key})
             elif mode == "received" or task == 3:
                 _copy(templates / TEMPLATES[task], folder / _TEMPLATES / TEMPLATES[task])
             if mode != "received":
@@ -110,14 +120,16 @@ def _write_answers(data_dir: Path, folder: Path, task: int, phase: str) -> None:
     name = f"{_TEST}/{layout.answers_path(task, phase).name}"
     _copy(data_dir / name, folder / name)
     # Answers marked as simulated: the page says so, and names the best possible score.
-    marker = made.read_marker(data_dir)
-    if marker is not None and made.is_simulated(data_dir / name):
+    marker = fingerprints.read_marker(data_dir)
+    if marker is not None and provenance.is_simulated(data_dir / name):
         told = {"best_expected_accuracy": marker.get("best_expected_accuracy")}
-        told["files"] = {name: made.fingerprint(folder / name)}
-        io.write({folder / layout.SIMULATED_MARKER_NAME: json.dumps(told, indent=1) + "\n"})
+        told["files"] = {name: fingerprints.fingerprint(folder / name)}
+        writing.write_files(
+            {folder / layout.SIMULATED_MARKER_NAME: json.dumps(told, indent=1) + "\n"}
+        )
     for other in layout.PHASES if task in (1, 2) else ():
         path = data_dir / _TEST / layout.answers_name(task, other)
-        pairs = read_pair_values(io.file_source(path), schema.PREDICTED_COLUMN[task])
+        pairs = read_pair_values(reading.file_source(path), schema.PREDICTED_COLUMN[task])
         if other == phase:
             train = data_dir / _TRAIN / layout.TRAIN_TASK_1_2
             known = {"reference": path, "train": train, "folder": data_dir / _METADATA}
@@ -128,7 +140,7 @@ def _write_answers(data_dir: Path, folder: Path, task: int, phase: str) -> None:
             facts_file.write_facts(folder / "facts.npz", facts)
         else:
             # A submission holds the rows of both phases: of the other one the pairs alone.
-            io.write({folder / _TEST / path.name: pairs[["QuestionId", "UserId"]]})
+            writing.write_files({folder / _TEST / path.name: pairs[["QuestionId", "UserId"]]})
 
 
 # ---- For participants --------------------------------------------------------------------------
@@ -147,12 +159,12 @@ def write_for_participants(data_dir: Path, templates: Path, bundle: Path, plan: 
     there = {place for path in kit.values() for place in (path, *path.parents)}
     with (
         tempfile.TemporaryDirectory() as temporary,
-        io.atomic_write(bundle / PUBLIC_DATA, bundle / STARTING_KIT) as (data_file, kit_file),
+        writing.atomic_write(bundle / PUBLIC_DATA, bundle / STARTING_KIT) as (data_file, kit_file),
     ):
         for name in filter(lambda name: name.endswith(".md"), list(kit)):
             text = _without_links(kit[name], there)
             kit[name] = Path(temporary, name)
-            io.write({kit[name]: text})
+            writing.write_files({kit[name]: text})
         zips.write_zip_to(data_file, dict(sorted(members.items())))
         zips.write_zip_to(kit_file, kit)
 
@@ -171,7 +183,7 @@ def find_public(data_dir: Path, tasks: Iterable[int]) -> list[str]:
     names = []
     for group in sorted({_GROUPS[task] for task in tasks}):
         names.append(f"{_TRAIN}/train_task_{group}.csv")
-        io.require_file(data_dir / names[-1])
+        reading.require_file(data_dir / names[-1])
         kinds = ("question", "student", "answer")
         names += [f"{_METADATA}/{kind}_metadata_task_{group}.csv" for kind in kinds]
     names.append(f"{_METADATA}/{layout.SUBJECT_METADATA}")
@@ -207,7 +219,7 @@ def describe_public(data_dir: Path, tasks: Sequence[int]) -> PublicFiles:
     for name in find_public(data_dir, tasks):
         described[name] = None
         if name.startswith(_TRAIN):
-            answers = io.read_table(data_dir / name, [schema.USER_ID, schema.QUESTION_ID])
+            answers = reading.read_table(data_dir / name, [schema.USER_ID, schema.QUESTION_ID])
             n_students, n_questions = answers["UserId"].nunique(), answers["QuestionId"].nunique()
             described[name] = len(answers), n_students, n_questions
     return described

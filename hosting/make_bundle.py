@@ -27,7 +27,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
-from common import cli, io, layout, made, zips
+from common import cli, fingerprints, layout, reading, writing, zips
 from common.errors import InputError, quote
 from tools.templates import build_templates
 
@@ -71,13 +71,17 @@ def main() -> None:
                 write_for_participants(data_dir, templates, bundle, part)
                 competition.write(bundle, part, describe_public(data_dir, part.tasks))
                 folder, lists = (place / competition.ORGANISER_DIR for place in (private, data_dir))
-                if marker := made.simulated_files(data_dir) and made.read_marker(data_dir):
+                if marker := fingerprints.simulated_files(data_dir) and fingerprints.read_marker(
+                    data_dir
+                ):
                     known = {"best_expected_accuracy": marker["best_expected_accuracy"]}
-                    io.write({folder / "best_possible.json": json.dumps(known, indent=1) + "\n"})
+                    writing.write_files(
+                        {folder / "best_possible.json": json.dumps(known, indent=1) + "\n"}
+                    )
                 if lists.is_dir():
                     shutil.copytree(lists, folder, dirs_exist_ok=True)
                 steps.update()
-            with io.atomic_write(*names) as files:
+            with writing.atomic_write(*names) as files:
                 for file, name in zip(files, names, strict=True):
                     folder = base / name.stem
                     inside = sorted(filter(Path.is_file, folder.rglob("*")))
@@ -213,12 +217,12 @@ def _get_data(
     if options.official:
         for task in tasks:
             for path in _released_answers(options.official, task):
-                io.require_file(path)
+                reading.require_file(path)
         note = (
             f"{cli.show(options.official)} holds simulated answers, not the official ones that the "
             "pages describe: this bundle is for trying only"
         )
-        return options.official, [note] if made.simulated_files(options.official) else []
+        return options.official, [note] if fingerprints.simulated_files(options.official) else []
     # A text becomes as many random bits as it is worth; without one, they are drawn.
     bits = secrets.token_bytes(32)
     if options.seed is not None:

@@ -27,7 +27,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from common import cli, io, layout, made, run_log, zips
+from common import cli, fingerprints, layout, reading, run_log, writing, zips
 from common.adaptive.entry_files import ENTRY_FILE
 from common.errors import InputError, printable
 from common.lazy import pd
@@ -57,7 +57,7 @@ def main() -> None:
     path: Path = options.bundle
     private = options.private or path.with_name(f"{path.name.removesuffix('.zip')}_private.zip")
     if options.private:
-        io.require_file(private)
+        reading.require_file(private)
     held = private if private.is_file() else None
     with tempfile.TemporaryDirectory(prefix="bundle_", ignore_cleanup_errors=True) as folder:
         bundle = read_bundle(path, Path(folder), held)
@@ -66,7 +66,7 @@ def main() -> None:
         if options.submission:
             n_failed = _score_one(bundle, *phases[0], options)
         elif options.submissions:
-            digest = made.digest(path) + (made.digest(held) if held else "")
+            digest = fingerprints.digest(path) + (fingerprints.digest(held) if held else "")
             n_failed = _score_folder(bundle, digest, phases, options)
         else:
             print(bundle.title)
@@ -154,7 +154,7 @@ def _score_one(bundle: Bundle, phase: Phase, tasks: list[Task], options: argpars
         if result.details:
             name = re.sub(r"\W+", "_", task.name.lower()).strip("_")
             page = (options.output_dir or DEFAULT_DIR) / f"detailed_results_{name}.html"
-            io.write({page: result.details})
+            writing.write_files({page: result.details})
             print(f"  written: {cli.show(page)}")
         if result.fault:
             cli.print_fault(f"{cli.show(path)}: {printable(task.name)}: {result.fault}")
@@ -238,7 +238,7 @@ def _score_all(
         print(f"note: {n_left_out} earlier submissions are left out: {taken}")
     n_reused = 0
     for run in tqdm(chosen.to_dict("records"), desc="Submissions", disable=None):
-        key = made.digest(run["path"]), run["task"]
+        key = fingerprints.digest(run["path"]), run["task"]
         if key in known:
             n_reused += 1
         else:
@@ -247,7 +247,7 @@ def _score_all(
             page = ""
             if result.details:
                 page = f"{DETAILS_DIR}/{key[0][:16]}_{digest[:8]}_{task.index}.html"
-                io.write({folder / page: result.details})
+                writing.write_files({folder / page: result.details})
             known[key] = {
                 "bundle": digest, "submission": key[0], "task": task.index,
                 "scores": result.scores, "fault": result.fault, "details": page,

@@ -6,7 +6,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from common import cli, io, layout, made, simulated, splits
+from common import cli, layout, provenance, reading, simulated, splits, writing
 from common.answers import match_ids
 from common.arrays import IntArray
 from common.errors import InputError, Report, quote
@@ -34,7 +34,7 @@ def parser(doc: str | None, script: str, **places: str) -> argparse.ArgumentPars
         if flag.endswith("_dir"):
             cli.add_folder(p, f"--{flag}", data_dir(script, default))
         else:
-            cli.add_file(p, f"--{flag}", default)
+            cli.add_file_name(p, f"--{flag}", default)
     return p
 
 
@@ -64,7 +64,7 @@ def fold_parser(
 ) -> argparse.ArgumentParser:
     """Make the parser of a `local_data_split.py` that divides examples into folds."""
     p = parser(doc, script, input_dir=TRAIN, output_dir=TEST_INPUT, **files)
-    cli.add_number(p, "--folds", n_folds, kind=int)
+    cli.add_number(p, "--folds", n_folds, parse=int)
     cli.add_number(p, "--seed", 0)
     return p
 
@@ -80,7 +80,7 @@ def split_into_folds(
     fold = splits.assign_folds(group, options.folds, options.seed)
     path = options.output_dir / layout.FOLDS
     table = {"id": ids, "fold": fold}
-    io.write({path: table}, record=made.record_path(path), made_from=made_from)
+    writing.write_files({path: table}, record=provenance.record_path(path), made_from=made_from)
     print(f"written: {cli.show(path)} ({len(ids):,} {what}, {options.folds} folds)")
 
 
@@ -114,7 +114,9 @@ def write_submission(options: argparse.Namespace, columns: Any, *, header: bool 
     """Write columns, a DataFrame or a mapping, as a submission, and beside it how it was made."""
     path, folds_file = options.output_dir / options.output_file, _folds_path(options)
     split = "" if folds_file is None else folds.describe_folds(folds_file)
-    io.write({path: columns}, record=path.with_suffix(".json"), split=split, header=header)
+    writing.write_files(
+        {path: columns}, record=path.with_suffix(".json"), split=split, header=header
+    )
     print(f"written: {cli.show(path)} ({len(columns[next(iter(columns))]):,} rows)")
 
 
@@ -179,8 +181,8 @@ def read_predictions(
 ) -> list[Any]:
     """Return what `parse` makes of a column, by order of ids; report cells for which it raises."""
     columns = folds.ID, Column(column, TEXT, may_be_empty=may_be_empty)
-    source = io.file_source(path)
-    data = io.read_table(source, columns, report=report)
+    source = reading.file_source(path)
+    data = reading.read_table(source, columns, report=report)
     rows = match_ids(source, folds.ID.name, data["id"].to_numpy(object), ids, expected_in, report)
     values: list[Any] = []
     faults = {}
@@ -196,13 +198,13 @@ def read_predictions(
 
 
 def report_cells(
-    source: io.Source, column: str, faults: Mapping[Any, str], expected: str, report: Report
+    source: reading.Source, column: str, faults: Mapping[Any, str], expected: str, report: Report
 ) -> None:
     """Report the wrong cells of a column in one line: what is wrong, by their place from 0."""
     number = source.row_number
-    shown = [f"row {number(at)} {fault}" for at, fault in islice(faults.items(), io.SHOWN)]
+    shown = [f"row {number(at)} {fault}" for at, fault in islice(faults.items(), reading.SHOWN)]
     if faults:
-        io.report_cells(source, column, shown, len(faults), expected, report)
+        reading.report_cells(source, column, shown, len(faults), expected, report)
 
 
 def run_check(

@@ -17,7 +17,7 @@ Scores:  0.7287 ± 0.0021 on real answers, where the majority model scores 0.630
 Control-C ends the fit early and predicts with what it has learned so far.
 """
 
-from common import cli, item_response, run_log, submission
+from common import cli, item_response, run_log, sample_models, submission
 from common.answer_context import find_contexts
 from common.answers import read_answers
 from common.probabilities import write_probabilities
@@ -29,8 +29,8 @@ TASK = 1
 
 def main() -> None:
     """Load, model, predict, write."""
-    parser = cli.sample_model_parser(__doc__, TASK)
-    cli.add_metadata_flag(parser)
+    parser = sample_models.parser(__doc__, TASK)
+    sample_models.add_metadata_flag(parser)
     run_log.add_log_flag(parser)
     told = "number of abilities; time grows with its square"
     cli.add_number(parser, "--dimensions", item_response.DEFAULT_DIMENSIONS, told, int, "K")
@@ -38,7 +38,7 @@ def main() -> None:
     cli.add_number(parser, "--guessing", 0.2, told, float, "P")
     cli.add_number(parser, "--seed", 0, "seed of the random start")
     options = parser.parse_args()
-    paths = cli.sample_model_paths(options, TASK)
+    paths = sample_models.paths(options, TASK)
     template = submission.read_template(paths.template)
     answers = read_answers(paths.train, options=False, ids=True)
     context, context_to_predict = find_contexts(answers, template, paths.metadata)

@@ -19,7 +19,7 @@ counts in the step of the other, so that too many dimensions do no harm (variati
 Control-C ends the fit early and predicts with what it has learned so far.
 """
 
-from common import cli, progress, run_log, submission
+from common import cli, progress, run_log, sample_models, submission
 from common.answers import find_ids, number_ids, read_answers
 from common.arrays import FloatArray, IntArray
 from common.errors import InputError
@@ -72,7 +72,7 @@ def ridge_step(
 
 def main() -> None:
     """Load, model, predict, write."""
-    parser = cli.sample_model_parser(__doc__, TASK)
+    parser = sample_models.parser(__doc__, TASK)
     run_log.add_log_flag(parser)
     cli.add_number(parser, "--dimensions", 8, "length of the vectors", int, "K")
     cli.add_number(parser, "--iterations", 20, "passes of the fit", int)
@@ -80,7 +80,7 @@ def main() -> None:
     options = parser.parse_args()
     if min(options.dimensions, options.iterations) < 1:
         raise InputError("--dimensions and --iterations must be at least 1")
-    paths = cli.sample_model_paths(options, TASK)
+    paths = sample_models.paths(options, TASK)
     template = submission.read_template(paths.template)
     answers = read_answers(paths.train, options=False)
 

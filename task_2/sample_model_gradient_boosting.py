@@ -15,7 +15,7 @@ A, B, C or D: is the answer right? If not, is it the most popular wrong one? If 
 Features of options are in the same order.
 """
 
-from common import answer_features, cli, progress, run_log, submission
+from common import answer_features, cli, progress, run_log, sample_models, submission
 from common.answers import read_answers
 from common.errors import InputError
 from common.probabilities import write_probabilities
@@ -50,14 +50,14 @@ BLOCK = 100_000
 
 def main() -> None:
     """Load, model, predict, write."""
-    parser = cli.sample_model_parser(__doc__, TASK)
-    cli.add_metadata_flag(parser)
+    parser = sample_models.parser(__doc__, TASK)
+    sample_models.add_metadata_flag(parser)
     run_log.add_log_flag(parser)
     default = "those there, without options"
-    cli.add_names(parser, "--features", "some of", answer_features.GROUPS, default)
+    cli.add_optional_names(parser, "--features", "some of", answer_features.GROUPS, default)
     cli.add_number(parser, "--seed", 0, "of what is held out and of the trees")
     options = parser.parse_args()
-    paths = cli.sample_model_paths(options, TASK)
+    paths = sample_models.paths(options, TASK)
     template = submission.read_template(paths.template)
     answers = read_answers(paths.train, options=True, ids=True)
     n_wrong, n_right = np.bincount(answers["IsCorrect"], minlength=2)

@@ -16,7 +16,7 @@ Scores:  0.5768 ± 0.0020 on real answers, where the majority model scores 0.553
 Control-C ends the fit early and predicts with what it has learned so far.
 """
 
-from common import cli, item_response, progress, run_log, schema, submission
+from common import cli, item_response, progress, run_log, sample_models, schema, submission
 from common.answer_context import find_contexts
 from common.answers import read_answers
 from common.probabilities import write_probabilities
@@ -26,8 +26,8 @@ TASK = 2
 
 def main() -> None:
     """Load, model, predict, write."""
-    parser = cli.sample_model_parser(__doc__, TASK)
-    cli.add_metadata_flag(parser)
+    parser = sample_models.parser(__doc__, TASK)
+    sample_models.add_metadata_flag(parser)
     run_log.add_log_flag(parser)
     told = "number of abilities; time grows with its square"
     cli.add_number(parser, "--dimensions", item_response.DEFAULT_DIMENSIONS, told, int, "K")
@@ -35,7 +35,7 @@ def main() -> None:
     cli.add_number(parser, "--guessing", 0.2, told, float, "P")
     cli.add_number(parser, "--seed", 0, "seed of the random start")
     options = parser.parse_args()
-    paths = cli.sample_model_paths(options, TASK)
+    paths = sample_models.paths(options, TASK)
     template = submission.read_template(paths.template)
     answers = read_answers(paths.train, options=True, ids=True)
     context, context_to_predict = find_contexts(answers, template, paths.metadata)

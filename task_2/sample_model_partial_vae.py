@@ -17,7 +17,7 @@ import argparse
 import atexit
 import os
 
-from common import cli, progress, run_log, submission
+from common import cli, progress, run_log, sample_models, submission
 from common.adam import Adam
 from common.answers import find_ids, number_ids, read_answers
 from common.errors import InputError
@@ -128,7 +128,7 @@ def train(network: nn.Module, answer: Tensor, count: Tensor, options: argparse.N
 
 def main() -> None:
     """Load, train, predict, write."""
-    parser = cli.sample_model_parser(__doc__, TASK)
+    parser = sample_models.parser(__doc__, TASK)
     run_log.add_log_flag(parser)
     flag = parser.add_argument
     flag("--dimensions", type=int, default=8, metavar="K", help="length of z (default 8)")
@@ -142,7 +142,7 @@ def main() -> None:
             raise InputError(f"--{name} is {value}, expected more than 0")
     if options.device == "cuda" and not torch.cuda.is_available():
         raise InputError("--device is cuda, but PyTorch finds no CUDA device")
-    paths = cli.sample_model_paths(options, TASK)
+    paths = sample_models.paths(options, TASK)
     template = submission.read_template(paths.template)
     answers = read_answers(paths.train, options=True)
 

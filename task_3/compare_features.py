@@ -30,7 +30,7 @@ def main() -> None:
     cli.add_folder(p, "--input_dir", layout.TRAIN_DIR)
     cli.add_folder(p, "--metadata_dir", layout.METADATA_DIR)
     cli.add_folder(p, "--test_dir", layout.TEST_DIR)
-    cli.add_file(p, "--train_data", layout.TRAIN_TASK_3_4)
+    cli.add_file_name(p, "--train_data", layout.TRAIN_TASK_3_4)
     told = "rankings to add"
     p.add_argument("--rankings", type=Path, nargs="+", metavar="FILE", default=[], help=told)
     cli.add_template_flags(p, layout.TEMPLATE_TASK_3)

@@ -23,7 +23,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from common import cli, io, layout, made, schema, source_code
+from common import cli, fingerprints, layout, provenance, reading, schema, source_code
 from common.errors import InputError
 from common.evaluation import ranking, score_files
 from common.evaluation.record import LOCAL, Evaluation
@@ -42,8 +42,10 @@ def main() -> None:
     p.add_argument("--phase", choices=layout.PHASES, help="which official pairs")
     p.add_argument("--ref_data", metavar="FILE", help="the judgements (default those of the phase)")
     p.add_argument("--missing", choices=ranking.MISSING, default="ignored", help="default ignored")
-    cli.add_folder(p, "--input_dir", "data/test_data, of the local split data/test_input")
-    cli.add_folder(p, "--submission_dir", "submissions, of the local split data/test_output")
+    cli.add_optional_folder(p, "--input_dir", "data/test_data, of the local split data/test_input")
+    cli.add_optional_folder(
+        p, "--submission_dir", "submissions, of the local split data/test_output"
+    )
     names = layout.submission_name(TASK), layout.submission_name(TASK, local=True)
     told = f"CSV or zip (default {names[0]}, of the local split {names[1]})"
     p.add_argument("--submit_data", metavar="FILE", help=told)
@@ -84,7 +86,7 @@ def evaluate_halves(options: argparse.Namespace, submitted: Path, template: Path
     """Compare a ranking by one half of the students with the same model's by the other."""
     score_files.remove_scores(options.output_dir, TASK, LOCAL, (submitted, template))
     first = read_ranking(submitted, template)
-    by = made.read(submitted)
+    by = provenance.read(submitted)
     if by is None or "local" not in by.options or "train_data" in by.options:
         raise InputError(
             f"{submitted}: no record beside it says that a sample model made it with --local, "
@@ -92,11 +94,11 @@ def evaluate_halves(options: argparse.Namespace, submitted: Path, template: Path
         )
     folder = options.input_dir or Path(by.options.get("input_dir", layout.TEST_INPUT_DIR))
     halves = [folder / layout.TRAIN_TASK_3, folder / layout.VALID_TASK_3]
-    made.require_current(halves)
+    provenance.require_current(halves)
     learned = [by.made_from[path] for path in by.made_from if Path(path).name == halves[0].name]
-    if learned and not made.matches(halves[0], learned[0]):
+    if learned and not fingerprints.matches(halves[0], learned[0]):
         raise InputError(f"{submitted}: was made from another split, `{by.command}` makes it again")
-    answered = [io.read_table(half, [schema.QUESTION_ID])["QuestionId"] for half in halves]
+    answered = [reading.read_table(half, [schema.QUESTION_ID])["QuestionId"] for half in halves]
     second = rank_by_other_half(submitted, by, template)
 
     both = np.intersect1d(answered[0], answered[1])
@@ -125,7 +127,7 @@ def evaluate_halves(options: argparse.Namespace, submitted: Path, template: Path
     score_files.publish(options.output_dir, evaluation, lines, figures=kendall)
 
 
-def rank_by_other_half(submitted: Path, by: made.Made, template: Path) -> pd.Series:
+def rank_by_other_half(submitted: Path, by: provenance.Provenance, template: Path) -> pd.Series:
     """Run the script that made a ranking by one half of the students on the other half."""
     from tools import script_runs
 

@@ -11,7 +11,7 @@ Writes:  data/test_output/question_report/question_21.html …, and ranking.html
 
 from pathlib import Path
 
-from common import charts, cli, io, layout, made, metadata, pages
+from common import charts, cli, layout, metadata, pages, provenance, reading, writing
 from common.arrays import IntArray
 from common.errors import InputError
 from common.pages import Html
@@ -41,12 +41,12 @@ def main() -> None:
     cli.add_folder(p, "--images_dir", layout.DATA_DIR / "images")
     cli.add_folder(p, "--submission_dir", layout.SUBMISSION_DIR)
     cli.add_folder(p, "--output_dir", layout.TEST_OUTPUT_DIR / "question_report")
-    cli.add_file(p, "--train_data", layout.TRAIN_TASK_3_4)
-    cli.add_file(p, "--submit_data", layout.submission_name(TASK), "the ranking, CSV or zip")
+    cli.add_file_name(p, "--train_data", layout.TRAIN_TASK_3_4)
+    cli.add_file_name(p, "--submit_data", layout.submission_name(TASK), "the ranking, CSV or zip")
     cli.add_template_flags(p, layout.TEMPLATE_TASK_3)
     options = p.parse_args()
     train = options.input_dir / options.train_data
-    io.require_file(train)
+    reading.require_file(train)
     template = cli.template_path(options, layout.TEMPLATE_DIR, layout.TEMPLATE_TASK_3)
     submitted = options.submission_dir / options.submit_data
     ranking = read_ranking(submitted, template)
@@ -66,7 +66,7 @@ def main() -> None:
     of_options = describe_options(data)
 
     shared = {
-        "simulated": made.is_simulated(train),
+        "simulated": provenance.is_simulated(train),
         "few": FEW_ANSWERS,
         "decimal": decimal,
         "options": of_options,
@@ -103,7 +103,7 @@ def main() -> None:
             features=[list_feature(name, score.loc[number]) for name, score in scores.items()],
             **shared,
         )
-    io.write(written)
+    writing.write_files(written)
     more = f" and {len(written) - 1} more pages beside it" if len(written) > 1 else ""
     print(f"written: {cli.show(next(iter(written)))}{more}")
 

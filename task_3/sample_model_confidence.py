@@ -10,7 +10,7 @@ Run:     python task_3/sample_model_confidence.py
 Writes:  submissions/submission_task_3.csv and the zip to upload
 """
 
-from common import cli, submission
+from common import cli, sample_models, submission
 
 import numpy as np
 from question_features import FEATURES, read_for_features, shrink
@@ -20,10 +20,10 @@ TASK = 3
 
 def main() -> None:
     """Load, model, predict, write."""
-    parser = cli.sample_model_parser(__doc__, TASK)
-    cli.add_metadata_flag(parser)
+    parser = sample_models.parser(__doc__, TASK)
+    sample_models.add_metadata_flag(parser)
     options = parser.parse_args()
-    paths = cli.sample_model_paths(options, TASK)
+    paths = sample_models.paths(options, TASK)
     question = submission.read_ranking_template(paths.template)
     data = read_for_features(["mean_confidence"], paths.train, question, paths.metadata)
 

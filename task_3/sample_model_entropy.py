@@ -8,7 +8,7 @@ Writes:  submissions/submission_task_3.csv and the zip to upload
 Scores:  0.68 by the best of five experts on 25 real pairs, 0.62 on average
 """
 
-from common import cli, submission
+from common import cli, sample_models, submission
 from common.answers import read_answers
 
 import numpy as np
@@ -18,8 +18,8 @@ TASK = 3
 
 def main() -> None:
     """Load, model, predict, write."""
-    options = cli.sample_model_parser(__doc__, TASK).parse_args()
-    paths = cli.sample_model_paths(options, TASK)
+    options = sample_models.parser(__doc__, TASK).parse_args()
+    paths = sample_models.paths(options, TASK)
     question = submission.read_ranking_template(paths.template)
     answers = read_answers(paths.train, options=True)
 

@@ -21,7 +21,7 @@ Scores:  0.67 by the best of five experts on 25 real pairs, 0.51 on average: no 
 Control-C ends the training and ranks by what has been learned so far.
 """
 
-from common import cli, progress, schema, submission
+from common import cli, progress, sample_models, schema, submission
 from common.adam import Adam
 from common.answers import read_answers
 
@@ -81,11 +81,11 @@ class PartialVAE(nn.Module):
 
 def main() -> None:
     """Load, model, predict, write."""
-    parser = cli.sample_model_parser(__doc__, TASK)
+    parser = sample_models.parser(__doc__, TASK)
     cli.add_number(parser, "--dimensions", 8, "length of z", metavar="K")
     cli.add_number(parser, "--seed", 0, "another seed, another random start")
     options = parser.parse_args()
-    paths = cli.sample_model_paths(options, TASK)
+    paths = sample_models.paths(options, TASK)
     question = submission.read_ranking_template(paths.template)
     answers = read_answers(paths.train, options=True)
 

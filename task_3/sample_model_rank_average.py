@@ -10,7 +10,7 @@ Writes:  submissions/submission_task_3.csv and the zip to upload
 Scores:  0.80 by the best of five experts on 25 real pairs, 0.65 on average
 """
 
-from common import cli, submission
+from common import cli, sample_models, submission
 
 import numpy as np
 import pandas as pd
@@ -22,11 +22,11 @@ CHOSEN = ("option_entropy", "correct_entropy", "mean_absolute_residual")
 
 def main() -> None:
     """Load, model, predict, write."""
-    parser = cli.sample_model_parser(__doc__, TASK)
-    cli.add_metadata_flag(parser)
+    parser = sample_models.parser(__doc__, TASK)
+    sample_models.add_metadata_flag(parser)
     cli.add_names(parser, "--features", "some of", FEATURES, CHOSEN)
     options = parser.parse_args()
-    paths = cli.sample_model_paths(options, TASK)
+    paths = sample_models.paths(options, TASK)
     question = submission.read_ranking_template(paths.template)
     data = read_for_features(options.features, paths.train, question, paths.metadata)
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from common import charts, cli, io, layout, made, pages
+from common import charts, cli, layout, pages, provenance, reading, writing
 from common.adaptive import training
 from common.adaptive.game import Reference, Rules, make_reference, read_reference
 from common.answers import read_students
@@ -71,7 +71,7 @@ def main() -> None:
     """Play, print, write the page."""
     options = parse()
     page_path = options.output_dir / OUTPUT_NAME
-    io.require_place(page_path)
+    writing.require_writable(page_path)
     strategies = find_strategies()
     if options.strategies:
         strategies = {name: strategies[name] for name in strategies if name in options.strategies}
@@ -120,7 +120,7 @@ def main() -> None:
         facts=[(name, ", ".join(map(cli.show, paths))) for name, paths in files.items()]
         + [*facts.items()],
     )
-    io.write({page_path: page})
+    writing.write_files({page_path: page})
     for name, value in facts.items():
         print(textwrap.fill(f"{name}: {value}", 80, subsequent_indent="  "))
     if simulated:
@@ -150,12 +150,12 @@ def parse() -> argparse.Namespace:
     protocol = "split all students as a paper does"
     rules.add_argument("--protocol", choices=tuple(PROTOCOLS), help=protocol)
     folders = "data/test_input, of a phase data/train_data: the training files"
-    cli.add_folder(p, "--input_dir", folders)
+    cli.add_optional_folder(p, "--input_dir", folders)
     files = f"default {layout.TRAIN_TASK_4}, of a phase {layout.TRAIN_TASK_3_4}"
     p.add_argument("--train_data", metavar="FILE", help=files)
     training.add_more_train_data_flag(p)
     folders = "data/test_input, of a phase data/test_data: the students examined"
-    cli.add_folder(p, "--ref_dir", folders)
+    cli.add_optional_folder(p, "--ref_dir", folders)
     cli.add_folder(p, "--output_dir", layout.TEST_OUTPUT_DIR)
     return p.parse_args()
 
@@ -174,9 +174,9 @@ def find_files(options: argparse.Namespace) -> tuple[list[Path], Path, bool]:
     reference = layout.answers_path(4, options.phase)
     reference = (options.ref_dir or reference.parent) / reference.name
     for path in (*train, reference):
-        io.require_file(path)
-    made.require_current([reference])
-    simulated = {made.is_simulated(path): path for path in (*train, reference)}
+        reading.require_file(path)
+    provenance.require_current([reference])
+    simulated = {provenance.is_simulated(path): path for path in (*train, reference)}
     if len(simulated) == 2:
         raise InputError(
             f"{simulated[True]}: is simulated, and {simulated[False]} is not, expected answers of "

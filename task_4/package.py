@@ -15,7 +15,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from common import cli, io, layout, zips
+from common import cli, layout, writing, zips
 from common.adaptive import entry_files, evaluation, training, weights
 from common.errors import printable
 
@@ -32,12 +32,12 @@ def main() -> None:
     files = entry_files.collect(options.package)
     with tempfile.TemporaryDirectory() as folder:
         draft = Path(folder) / output.name
-        with io.atomic_write(draft) as (file,):
+        with writing.atomic_write(draft) as (file,):
             zips.write_zip_to(file, files)
         (train,), metadata_dir = training.training_paths(options)
         how = evaluation.rules_and_limits(options)
         evaluation.dry_run(evaluation.Setting(draft, train, train, metadata_dir, *how))
-        with io.atomic_write(output) as (file,):
+        with writing.atomic_write(output) as (file,):
             file.write(draft.read_bytes())
     print(f"dry run: the ten rounds ran in an empty folder that held {', '.join(sorted(files))}")
     print(f"written: {cli.show(output)} ({output.stat().st_size:,} bytes)")

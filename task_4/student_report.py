@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
-from common import charts, cli, io, layout, made, metadata, pages
+from common import charts, cli, layout, metadata, pages, provenance, writing
 from common.adaptive import entry_files, evaluation, weights
 from common.adaptive.game import N_ROUNDS, GameState, Reference, Rules
 from common.arrays import FloatArray, IntArray
@@ -63,7 +63,7 @@ def main() -> None:
         ("Test", length),
         ("Weights trained by", trained_by),
     ]
-    simulated = made.is_simulated(setting.reference)
+    simulated = provenance.is_simulated(setting.reference)
     subjects = find_subjects(setting.metadata_dir, bank.n_questions)
     columns = np.arange(reference.is_correct.shape[1])
     names = metadata.name_subjects(setting.metadata_dir, columns)
@@ -78,7 +78,7 @@ def main() -> None:
             f"{last.ability:+z.2f} ± {last.error:.2f} (standard error), {last.share:.0%} of the "
             "bank expected right"
         )
-    io.write(written)
+    writing.write_files(written)
     print(*lines, f"written: {', '.join(map(cli.show, written))}", sep="\n")
 
 

@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from common import cli, layout, made, schema, source_code, submission
+from common import cli, fingerprints, layout, sample_models, schema, source_code, submission
 from common.answers import read_answers
 from common.arrays import FloatArray, IntArray
 from common.errors import InputError
@@ -41,11 +41,11 @@ def main() -> None:
     told = "one for each file, at least 0"
     p.add_argument("--weights", nargs="+", type=float, metavar="W", help=told)
     p.add_argument("--local", action="store_true", help="of the local split, as in sample models")
-    p.set_defaults(metadata_dir="", probabilities=None)
-    cli.add_folder(p, "--input_dir", "data/train_data")
-    cli.add_file(p, "--train_data", layout.TRAIN_TASK_1_2)
+    p.set_defaults(probabilities=None)
+    cli.add_optional_folder(p, "--input_dir", "data/train_data")
+    cli.add_file_name(p, "--train_data", layout.TRAIN_TASK_1_2)
     cli.add_template_flags(p, layout.TEMPLATE_TASK_1_2)
-    cli.add_folder(p, "--output_dir", "as a sample model's")
+    cli.add_optional_folder(p, "--output_dir", "as a sample model's")
     p.add_argument("--output_file", metavar="FILE", help="default as a sample model's")
     options = p.parse_args()
 
@@ -58,7 +58,7 @@ def main() -> None:
             raise InputError(
                 f"{file.path}: is of task {file.task}, and {files[0].path} of task {task}"
             )
-    paths = cli.sample_model_paths(options, task)
+    paths = sample_models.paths(options, task)
     beside = paths.output.with_suffix(".parquet")
     cli.require_outputs([paths.output, beside], options.files)
     template = submission.read_template(paths.template)
@@ -109,7 +109,7 @@ def repeatable(file: Probabilities, train: Path) -> tuple[Path, list[str]]:
         )
     script, flags = script_runs.repeatable(by, task, file.path, or_else)
     # Other training answers might hold what the blend predicts.
-    if made.fingerprint(train) not in by.made_from.values():
+    if fingerprints.fingerprint(train) not in by.made_from.values():
         learned = [cli.show(file.path.parent / name) for name in by.made_from]
         raise InputError(
             f"{file.path}: was learned from {(learned or ['unknown answers'])[0]}, and the blend's "

@@ -21,7 +21,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from common import cli, io, layout, schema, submission
+from common import cli, layout, reading, schema, submission
 from common.adaptive import entry_files, evaluation
 from common.adaptive.entry_files import ENTRY_FILE, unpack
 from common.adaptive.entry_runner import KIT
@@ -43,7 +43,7 @@ def main() -> None:
     told = "related challenge, such as cloze (default: taken from the file's folder)"
     p.add_argument("--challenge", choices=challenges, metavar="NAME", help=told)
     cli.add_template_flags(p, "that of the task")
-    cli.add_folder(p, "--input_dir", "data/train_data")
+    cli.add_optional_folder(p, "--input_dir", "data/train_data")
     told = "answers to compare with (default those of the task)"
     p.add_argument("--train_data", metavar="FILE", help=told)
     evaluation.add_flags(p)
@@ -86,7 +86,7 @@ def check_pairs(options: argparse.Namespace, task: int, faults: list[str]) -> li
     train = (options.input_dir or train_dir) / (options.train_data or layout.TRAIN_TASK_1_2)
     columns = {"predicted   ": predictions[column.name].to_numpy()}
     if train.is_file():
-        columns[cli.show(train)] = io.read_table(train, [column])[column.name].to_numpy()
+        columns[cli.show(train)] = reading.read_table(train, [column])[column.name].to_numpy()
     lines.append(f"{column.name:14}{''.join(columns)}")
     names = {0: " wrong", 1: " right"} if task == 1 else {}
     for value in range(column.low, column.high + 1):
@@ -127,7 +127,7 @@ def check_entry(options: argparse.Namespace, _task: int, faults: list[str]) -> l
     with tempfile.TemporaryDirectory() as temporary:
         folder = entry if entry.is_dir() else Path(temporary) / "entry"
         if folder == entry:
-            io.require_file(entry / ENTRY_FILE)
+            reading.require_file(entry / ENTRY_FILE)
         else:
             unpack(entry, folder)
         modules = check_code(folder, entry, faults)

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from common import cli, io, layout, made
+from common import cli, layout, provenance, reading
 from common.arrays import Array, FloatArray
 from common.errors import InputError, quote
 from common.evaluation import outcomes, ranking, record
@@ -55,7 +55,7 @@ def main() -> None:
     options = p.parse_args()
     path, phase, words = options.results, options.phase, options.scored
     if not words:
-        io.require_file(path)
+        reading.require_file(path)
     elif len(words) != 2:
         raise InputError(f"{len(words)} scores to compare, expected two, A and B")
     results = read_results(path) if path.is_file() else []
@@ -160,7 +160,7 @@ def score_submission(path: Path, task: int, phase: str | None) -> Scored:
         raise InputError(f"{path}: is a submission, expected another --phase than {phase}")
     phase = layout.PHASES[0] if task == 3 and phase in (None, LOCAL) else phase or LOCAL
     reference = layout.answers_path(task, phase)
-    made.require_current([reference])
+    provenance.require_current([reference])
     if task == 3:
         template = layout.TEMPLATE_DIR / layout.TEMPLATE_TASK_3
         kept = ranking.judge(path, reference, template, phase)[0].outcomes
@@ -168,7 +168,7 @@ def score_submission(path: Path, task: int, phase: str | None) -> Scored:
     else:
         pairs, _ = score_pairs(path, reference, task, phase=None if phase == LOCAL else phase)
         kept = outcomes.of_predictions(pairs)
-    where = describe_test(phase, "", made.is_simulated(reference))
+    where = describe_test(phase, "", provenance.is_simulated(reference))
     test = phase, "", record.fingerprint_of(reference)
     return Scored(cli.show(path), task, where, lambda: kept, test)
 

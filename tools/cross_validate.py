@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from common import cli, io, layout, made, schema, source_code
+from common import cli, layout, provenance, reading, sample_models, schema, source_code, writing
 from common.adaptive import evaluation
 from common.adaptive.entry_files import fingerprint_code
 from common.adaptive.entry_process import Limits
@@ -34,7 +34,7 @@ from common.arrays import BoolArray
 from common.errors import InputError, quote
 from common.evaluation import outcomes, record
 from common.evaluation.pairs import score_pairs
-from common.made import Made
+from common.provenance import Provenance
 from common.splits import assign_folds, hold_out_answers
 from tools import script_runs
 from tools.results import CROSS_VALIDATION
@@ -48,10 +48,10 @@ from tqdm import tqdm
 # Of the answers of a student held out (task 4), the share to be predicted, as in the local split.
 _TARGETS = 0.2
 # Flags that would show an entry other answers than those of its folds, or leave files behind.
-_PLACES = [f"--{name}" for name in (*made.PLACES, "local")]
+_PLACES = [f"--{name}" for name in (*provenance.PLACES, "local")]
 
 # What a run predicted, as UserId, QuestionId, truth and predicted, and how.
-Ran = tuple[pd.DataFrame, Made]
+Ran = tuple[pd.DataFrame, Provenance]
 
 
 def main() -> None:
@@ -62,7 +62,7 @@ def main() -> None:
     rules, limits = evaluation.rules_and_limits(options)
     script = entry.resolve()
     if task == 4:
-        io.require_file(entry / "train_model.py")
+        reading.require_file(entry / "train_model.py")
         script /= "train_model.py"
     elif (rules, limits) != (Rules(), Limits()):
         raise InputError(f"{entry}: is of task {task}, expected no flags of task 4")
@@ -70,11 +70,11 @@ def main() -> None:
     cli.require_outputs([path])
     name = layout.TRAIN_TASK_3_4 if task == 4 else layout.TRAIN_TASK_1_2
     train = options.input_dir / (options.train_data or name)
-    made.require_current([train])
+    provenance.require_current([train])
     table = read_answers(train, options=True if task == 2 else None, ids=True)
     metadata = script_runs.metadata_of(train, options.metadata_dir)
     tables: list[pd.DataFrame] = []
-    runs: list[Made] = []
+    runs: list[Provenance] = []
     parts: dict[str, float] = {}
     n_runs = options.repeats * options.folds
     with tqdm(total=n_runs, desc="Folds", unit="fold", disable=None) as progress:
@@ -106,9 +106,9 @@ def main() -> None:
         phase=CROSS_VALIDATION,
         rules=f"{rules}, {how}" if task == 4 else how,
         parts=parts,
-        training=Made(
+        training=Provenance(
             script=cli.show(script),
-            options=made.options_of(flags),
+            options=provenance.options_of(flags),
             seconds=statistics.fmean(run.seconds for run in runs),
             memory=max((run.memory for run in runs if run.memory is not None), default=None),
             code=runs[0].code,
@@ -132,7 +132,7 @@ def _parse(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     p.add_argument("--train_data", metavar="FILE", help="default that of the task")
     cli.add_folder(p, "--output_dir", layout.TEST_OUTPUT_DIR)
     evaluation.add_flags(p)
-    cli.add_metadata_flag(p)
+    sample_models.add_metadata_flag(p)
     place = words.index("--") if "--" in words else len(words)
     flags = list(words[place + 1 :])
     for word in flags:
@@ -169,9 +169,9 @@ def predict_fold(script: Path, flags: Sequence[str], fold: Fold, task: int) -> R
     path, reference = fold.folder / layout.submission_name(task), fold.folder / "held_out.csv"
     if not path.is_file():
         raise InputError(f"{script}: has not written {path.name} on {fold.title}")
-    io.write({reference: fold.table[fold.held_out]})
+    writing.write_files({reference: fold.table[fold.held_out]})
     predicted, _ = score_pairs(path, reference, task)
-    took = made.read(path) or Made(str(script), {}, float("nan"))
+    took = provenance.read(path) or Provenance(str(script), {}, float("nan"))
     return predicted, replace(took, code=source_code.fingerprint(script))
 
 
@@ -180,8 +180,8 @@ def play_fold(package: Path, flags: Sequence[str], fold: Fold, rules: Rules, lim
     copy, data = fold.folder / package.name, fold.folder / "data" / layout.TRAIN_DIR.name
     copy_package(package, copy)
     train, reference_path = data / script_runs.TRAIN, data / "students.csv"
-    io.write({train: fold.table[~fold.held_out].drop(columns=schema.IS_TARGET)})
-    io.write({reference_path: fold.table[fold.held_out]})
+    writing.write_files({train: fold.table[~fold.held_out].drop(columns=schema.IS_TARGET)})
+    writing.write_files({reference_path: fold.table[fold.held_out]})
     metadata = data.parent / layout.METADATA_DIR.name
     if fold.metadata is not None:
         try:
@@ -197,7 +197,7 @@ def play_fold(package: Path, flags: Sequence[str], fold: Fold, rules: Rules, lim
     games, _ = evaluation.play_all(setting, reference)
     predicted = evaluation.list_targets(reference, games)
     seconds = time.perf_counter() - started
-    took = read_origin(copy) or Made(str(trainer), {}, seconds)
+    took = read_origin(copy) or Provenance(str(trainer), {}, seconds)
     code = fingerprint_code(copy, source_code.fingerprint(trainer))
     return predicted, replace(took, seconds=seconds, code=code)
 

@@ -22,7 +22,8 @@ from common import cli, layout
 from common.adaptive.weights import copy_package
 from common.errors import InputError
 from common.evaluation.record import title_of
-from common.io import is_there, write
+from common.reading import is_there
+from common.writing import write_files
 from tools import script_flags
 
 PREFIX = "sample_model_"
@@ -103,7 +104,7 @@ def copy_model(folder: Path, model: str, name: str) -> Path:
             raise InputError(f"{cli.show(path)}: exists already, expected another NAME")
     if folder.name != "task_4":
         text = rename(source.read_text(encoding="utf-8"), source.stem, name)
-        write({target: retitle(text, folder.name, name, source.name)})
+        write_files({target: retitle(text, folder.name, name, source.name)})
         return target
     partial = folder / f".{name}.partial"
     shutil.rmtree(partial, ignore_errors=True)
@@ -112,7 +113,7 @@ def copy_model(folder: Path, model: str, name: str) -> Path:
         text = rename(path.read_text(encoding="utf-8"), f"task_4/{model}", f"task_4/{name}")
         if path.name == "train_model.py":
             text = retitle(text, folder.name, name, f"task_4/{model}")
-        write({path: text})
+        write_files({path: text})
     partial.replace(target)
     return target
 

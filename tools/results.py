@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, get_args
 
-from common import cli, layout, made
+from common import cli, layout, provenance
 from common.evaluation.record import LOCAL
 
 CROSS_VALIDATION = "cross-validation"
@@ -51,8 +51,8 @@ class Result:
     @property
     def name(self) -> str:
         """The model's name and the options that change what it computes."""
-        kept = made.settings(self.options)
-        words = made.flags_of({name: kept[name] for name in kept if name not in _PLUMBING})
+        kept = provenance.settings(self.options)
+        words = provenance.flags_of({name: kept[name] for name in kept if name not in _PLUMBING})
         # What a blend is made of goes by its name, wherever the file lies.
         short = [Path(word).stem if word.endswith(".parquet") else word for word in words]
         return " ".join([self.model, *short])
@@ -90,7 +90,7 @@ def _of_former_version(line: dict[str, Any]) -> dict[str, Any]:
     if script == "-m":
         script, words = f"{words[1].replace('.', '/')}.py", words[1:]
     kept = {name: value for name, value in line.items() if name != "made_by"}
-    return {**kept, "script": script, "options": made.options_of(words[1:])}
+    return {**kept, "script": script, "options": provenance.options_of(words[1:])}
 
 
 def _require_valid(result: Result) -> None:
@@ -106,7 +106,7 @@ def _require_valid(result: Result) -> None:
         # Exactly, as to Python a truth value is a number too.
         all(type(value) in kinds[name] for name, value in values.items())
         and all(type(value) in (int, float, type(None)) for value in parts)
-        and all(isinstance(text, str) for text in made.flags_of(result.options))
+        and all(isinstance(text, str) for text in provenance.flags_of(result.options))
         and all(abs(number) < _MAX_NUMBER for number in numbers)
         and (is_challenge if isinstance(result.task, str) else is_task and result.task >= 0)
         and min(result.seed or 0, result.memory or 0) >= 0

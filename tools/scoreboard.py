@@ -15,7 +15,7 @@ from itertools import groupby
 from math import nan
 from typing import NamedTuple
 
-from common import charts, cli, io, layout, pages
+from common import charts, cli, layout, pages, reading, writing
 from common.evaluation.record import TASK_TITLES, title_of
 from tools.results import CROSS_VALIDATION, PHASES, Result, name_of_phase, read_results
 
@@ -89,12 +89,12 @@ def main() -> None:
     p = cli.parser(__doc__)
     cli.add_file(p, "--results", layout.TEST_OUTPUT_DIR / layout.RESULTS_NAME)
     path = p.parse_args().results
-    io.require_file(path)
+    reading.require_file(path)
     page = path.with_name(layout.SCOREBOARD_NAME)
     cli.require_outputs([page], [path])
     tables = make_tables(read_results(path))
     print(as_text(tables))
-    io.write({page: as_page(tables)})
+    writing.write_files({page: as_page(tables)})
     print(f"written: {cli.show(page)}")
 
 

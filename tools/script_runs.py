@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from common import cli, io, layout, made, source_code, splits
+from common import cli, layout, provenance, sample_models, source_code, splits, writing
 from common.arrays import BoolArray
 from common.errors import InputError, printable, quote
 from common.lazy import pd
@@ -70,7 +70,12 @@ def run_script(command: Sequence[object], what: str, shown: Path | None = None) 
 
 
 def repeatable(
-    by: made.Made, task: int, path: Path, or_else: str = "", *, keep: Collection[str] = ()
+    by: provenance.Provenance,
+    task: int,
+    path: Path,
+    or_else: str = "",
+    *,
+    keep: Collection[str] = (),
 ) -> tuple[Path, list[str]]:
     """Return the script that made a file, and its flags but for the places; since the file may come
     from anywhere, `InputError` unless it is of the task in this kit, and declares the flags.
@@ -83,9 +88,9 @@ def repeatable(
             f"{path}: was made by {by.script}, which cannot be repeated, expected a script in "
             f"{folder.name}/ of this kit{or_else}"
         )
-    options = made.settings(by.options, keep=("metadata_dir", *keep))
+    options = provenance.settings(by.options, keep=("metadata_dir", *keep))
     options.pop("local", None)
-    flags = made.flags_of(options)
+    flags = provenance.flags_of(options)
     # What it and its imports from the kit declare, by their code.
     code = b"".join(source_code.files_of(script).values()).decode("utf-8", "replace")
     declared = re.findall(r"""["'](--[a-z_]+)["']""", code)
@@ -114,8 +119,8 @@ def run_on_fold(script: Path, flags: Sequence[str], fold: Fold) -> Path:
     _, table, held_out, metadata, folder = fold
     template = folder / TEMPLATE
     names = [name for name in splits.PAIR_COLUMNS if name in table]
-    io.write({folder / TRAIN: table[~held_out]})
-    io.write({template: table.loc[held_out, names]})
+    writing.write_files({folder / TRAIN: table[~held_out]})
+    writing.write_files({template: table.loc[held_out, names]})
     places: list[object] = ["--input_dir", folder, "--train_data", TRAIN]
     places += ["--submission_template_dir", folder, "--submission_template_file", TEMPLATE]
     places += ["--output_dir", folder]
@@ -133,5 +138,5 @@ def reads_metadata(script: Path) -> bool:
 
 def metadata_of(train: Path, named: Path | None = None) -> Path | None:
     """Return the folder of the metadata that belong to training answers; None if not known."""
-    folder = cli.metadata_of(train.parent, named)
+    folder = sample_models.metadata_folder(train.parent, named)
     return folder if folder is not None and folder.is_dir() else None

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from common import io, schema, zips
+from common import reading, schema, zips
 from common.errors import InputError, quote
 
 _COLUMNS = {task: column.name for task, column in schema.PREDICTED_COLUMN.items()}
@@ -14,7 +14,7 @@ def task_of(path: Path) -> int:
     """Return the task of a script, by its folder, or of a submission, by its name, or content."""
     if path.is_dir():
         return 4
-    io.require_file(path)
+    reading.require_file(path)
     kind = path.suffix.lower()
     if kind == ".py":
         folder = path.resolve().parent.name
@@ -36,7 +36,7 @@ def task_of(path: Path) -> int:
             )
     if named:
         return int(named[1])
-    header = io.read_header(io.file_source(path))
+    header = reading.read_header(reading.file_source(path))
     tasks = [task for task, name in _COLUMNS.items() if name in header]
     if len(tasks) != 1:
         raise InputError(

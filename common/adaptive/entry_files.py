@@ -11,7 +11,7 @@ from common.adaptive import entry_runner
 from common.adaptive.weights import TRAINED_STUDENTS, WEIGHTS
 from common.arrays import IntArray
 from common.errors import InputError, printable
-from common.io import is_there, require_file
+from common.reading import is_there, require_file
 
 import numpy as np
 

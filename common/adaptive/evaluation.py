@@ -13,7 +13,18 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from common import charts, cli, io, layout, made, metadata, metrics, probabilities, schema
+from common import (
+    charts,
+    cli,
+    layout,
+    metadata,
+    metrics,
+    probabilities,
+    provenance,
+    reading,
+    schema,
+    writing,
+)
 from common.adaptive import entry_files, game
 from common.adaptive.entry_process import EntryProcess, Limits
 from common.adaptive.game import N_ROUNDS, EntryError, Game, Reference, Rules
@@ -25,7 +36,7 @@ from common.errors import InputError
 from common.evaluation import outcomes, score_files
 from common.evaluation.record import LOCAL, Evaluation
 from common.lazy import pd
-from common.made import Made
+from common.provenance import Provenance
 
 import numpy as np
 from tqdm import tqdm
@@ -62,7 +73,7 @@ def add_data_flags(p: argparse.ArgumentParser) -> None:
     phases = (LOCAL, *layout.PHASES)
     told = "public, private: the released students in data/test_data (default local)"
     p.add_argument("--phase", choices=phases, default=LOCAL, help=told)
-    cli.add_folder(p, "--input_dir", "data/test_input")
+    cli.add_optional_folder(p, "--input_dir", "data/test_input")
     students = f"students and masks (default {layout.VALID_TASK_4})"
     p.add_argument("--ref_data", metavar="FILE", help=students)
 
@@ -76,7 +87,7 @@ def examined(options: argparse.Namespace) -> tuple[Path, Path | None, Path]:
         # Never the full training file: it holds the hidden answers of the local split.
         train = input_dir / layout.TRAIN_TASK_4
     reference = input_dir / (options.ref_data or reference.name)
-    given = train if io.is_there(train) else None
+    given = train if reading.is_there(train) else None
     return reference, given, input_dir.parent / layout.METADATA_DIR.name
 
 
@@ -109,11 +120,11 @@ def rules_and_limits(options: argparse.Namespace) -> tuple[Rules, Limits]:
 
 def read_students(setting: Setting) -> Reference:
     """Read the students to be examined; none may be in the training file, or known to the model."""
-    made.require_current([setting.reference, *([setting.train] if setting.train else [])])
+    provenance.require_current([setting.reference, *([setting.train] if setting.train else [])])
     n_questions = count_questions(setting.train, setting.metadata_dir)
     reference = game.read_reference(setting.reference, n_questions)
     if setting.train is not None:
-        given = io.read_table(setting.train, [schema.USER_ID])["UserId"].to_numpy()
+        given = reading.read_table(setting.train, [schema.USER_ID])["UserId"].to_numpy()
         reference.require_others(given, f"{setting.train}: holds", "are both of one split?")
     if (trained := entry_files.read_trained_students(setting.submission)) is not None:
         holder = f"{setting.submission}: its model is trained on"
@@ -152,7 +163,7 @@ def play_all(
                 if setting.rules.unobserved == -1 and _NEEDS_0.search(str(fault)):
                     message += "; an entry written for 0 as unobserved needs --unobserved 0"
                 if output_path is not None and entry.output:
-                    io.write({output_path: entry.output})
+                    writing.write_files({output_path: entry.output})
                     message += f"; what it printed is in {cli.show(output_path)}"
                 raise InputError(message) from None
     return games, entry
@@ -225,10 +236,10 @@ def evaluate(doc: str | None, package: Path | None = None) -> None:
         curves: FloatArray | str = "not asked for"
         if not options.skip_curve:
             curves = measure_curves(how, reference, games)
-        training = made.parse(entry_files.read_entry_file(played, TRAINING) or b"")
+        training = provenance.parse(entry_files.read_entry_file(played, TRAINING) or b"")
         code = entry_files.fingerprint_code(played, training.code if training else "")
     if entry.output:
-        io.write({output_path: entry.output})
+        writing.write_files({output_path: entry.output})
 
     asked, targets = _list_asked(reference, games), list_targets(reference, games)
     figures = figures_of(setting, reference, targets, entry, curves, seconds, training)
@@ -259,7 +270,7 @@ def evaluate(doc: str | None, package: Path | None = None) -> None:
     if 0 < options.show_sequences < len(reference.student):
         rest = f"and so on, of all {len(reference.student):,} students"
         lines.append(f"{rest}: {cli.show(asked_path)}")
-    io.write({asked_path: asked})
+    writing.write_files({asked_path: asked})
     written = [asked_path, *([output_path] if entry.output else [])]
     shown["template"] = "games.html"
     score_files.publish(options.output_dir, evaluation, lines, written, **shown)
@@ -311,7 +322,7 @@ def figures_of(
     entry: EntryProcess,
     curves: FloatArray | str,
     seconds: float,
-    training: Made | None,
+    training: Provenance | None,
 ) -> dict[str, Any]:
     """Return what the page tells of games that have been played, in types that JSON has."""
     truth, predicted = targets["truth"].to_numpy(), targets["predicted"].to_numpy()

@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from common import cli, io, layout, made, metadata, schema
+from common import cli, layout, metadata, provenance, reading, schema
 from common.answers import find_rows, number_ids, pair_keys
 from common.arrays import Array, IntArray
 from common.errors import InputError
@@ -59,18 +59,18 @@ def read_facts(
             left_out.append({"what": what, "why": str(fault), "is_fault": is_fault})
 
     def require(path: Path) -> Path:
-        if not io.is_there(path):
+        if not reading.is_there(path):
             raise FileNotFoundError(f"{cli.show(path)} is not there")
         return path
 
     with part("The majority, and accuracy by what is known of question and student"):
-        made.require_current([require(train)])
+        provenance.require_current([require(train)])
         columns = [schema.USER_ID, schema.QUESTION_ID, schema.IS_CORRECT]
         columns += [schema.CORRECT_ANSWER, schema.ANSWER_VALUE] if task == 2 else []
-        has_ids = schema.ANSWER_ID.name in io.read_header(io.file_source(train))
-        if has_ids and io.is_there(folder / layout.ANSWER_METADATA_TASK_1_2):
+        has_ids = schema.ANSWER_ID.name in reading.read_header(reading.file_source(train))
+        if has_ids and reading.is_there(folder / layout.ANSWER_METADATA_TASK_1_2):
             columns.append(schema.ANSWER_ID)
-        answers = io.read_table(train, columns)
+        answers = reading.read_table(train, columns)
         row = find_rows(student_ids, answers["UserId"]) + 1
         n_of_student = np.bincount(row, minlength=len(student_ids) + 1)[1:]
         for title, of_question in _count_by_question(answers, question_ids, task).items():
@@ -82,9 +82,9 @@ def read_facts(
         if answers is None:
             raise FileNotFoundError("the training answers are not known")
         name = schema.ANSWER_ID.name
-        if name not in answers or name not in io.read_header(io.file_source(reference)):
+        if name not in answers or name not in reading.read_header(reading.file_source(reference)):
             raise FileNotFoundError(f"training and true answers do not both have a column {name}")
-        own = io.read_table(reference, [schema.ANSWER_ID_OR_EMPTY])[name]
+        own = reading.read_table(reference, [schema.ANSWER_ID_OR_EMPTY])[name]
         answer_id = np.concatenate([answers.pop(name), own])
         told = metadata.read_circumstances(path, answer_id, columns=[schema.QUIZ_ID])
         known, quiz = np.split(told["QuizId"].to_numpy(), [len(answer_id) - len(own)])

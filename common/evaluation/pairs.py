@@ -7,7 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from common import charts, cli, io, layout, made, metrics, schema, submission
+from common import (
+    charts,
+    cli,
+    fingerprints,
+    layout,
+    metrics,
+    provenance,
+    reading,
+    schema,
+    submission,
+)
 from common.answers import pair_keys, require_distinct_pairs
 from common.errors import InputError
 from common.evaluation import breakdown, outcomes, record, score_files
@@ -23,10 +33,10 @@ import numpy as np
 def evaluate(doc: str | None, task: int) -> None:
     """Run the `local_evaluation.py` of task 1 or 2, whose docstring is the help."""
     p = cli.parser(doc)
-    cli.add_folder(p, "--input_dir", "data/test_input")
+    cli.add_optional_folder(p, "--input_dir", "data/test_input")
     told = f"the true answers (default {layout.VALID_TASK_1_2})"
     p.add_argument("--ref_data", metavar="FILE", help=told)
-    cli.add_folder(p, "--submission_dir", "data/test_output")
+    cli.add_optional_folder(p, "--submission_dir", "data/test_output")
     told = f"CSV or zip (default {layout.submission_name(task, local=True)})"
     p.add_argument("--submit_data", metavar="FILE", help=told)
     cli.add_folder(p, "--output_dir", layout.TEST_OUTPUT_DIR)
@@ -38,7 +48,7 @@ def evaluate(doc: str | None, task: int) -> None:
     options = p.parse_args()
     local, upload = (layout.submission_path(task, name) for name in (record.LOCAL, "public"))
     places = (options.input_dir, options.ref_data, options.submission_dir, options.submit_data)
-    if not (options.phase or any(places) or io.is_there(local)) and upload.is_file():
+    if not (options.phase or any(places) or reading.is_there(local)) and upload.is_file():
         # A sample model has been run as in the challenge's guide, without --local.
         options.phase = "public"
         print(f"{cli.show(local)}: not there; scored: {cli.show(upload)}, --phase public")
@@ -51,7 +61,7 @@ def evaluate(doc: str | None, task: int) -> None:
 
     inputs = (reference, submitted, options.probabilities)
     score_files.remove_scores(options.output_dir, task, phase, inputs)
-    made.require_current([reference])
+    provenance.require_current([reference])
     started = time.perf_counter()
     pairs, outside = score_pairs(submitted, reference, task, phase=options.phase)
     beliefs = None
@@ -81,7 +91,7 @@ def evaluate(doc: str | None, task: int) -> None:
 
 def _name_entry(submission: Path) -> list[tuple[str, str]]:
     """Say how a submission was made, for the top of the page."""
-    origin = made.read(submission)
+    origin = provenance.read(submission)
     if origin is None:
         unknown = "not known: no record of the command that made it lies beside the submission"
         return [("Entry", unknown)]
@@ -89,7 +99,7 @@ def _name_entry(submission: Path) -> list[tuple[str, str]]:
     memory = "not known" if origin.memory is None else f"{origin.memory / 1e9:.2f} GB"
     return [
         ("Entry", origin.model),
-        ("Made by", origin.command),
+        ("Provenance by", origin.command),
         ("Seed", seed),
         ("Fit and predict", f"{origin.seconds:,.1f} s, memory {memory}"),
     ]
@@ -106,7 +116,7 @@ def score_pairs(
     """
     column = schema.PREDICTED_COLUMN[task]
     source = submission.submission_source(submission_path, task, reference_path)
-    reference = submission.read_pair_values(io.file_source(reference_path), column)
+    reference = submission.read_pair_values(reading.file_source(reference_path), column)
     found = submission.read_pair_values(source, column)
     rows, extra = submission.find_pairs(source.name, found, reference, reference_path)
     pairs = reference.rename(columns={column.name: "truth"})
@@ -120,8 +130,8 @@ def score_pairs(
     (other_phase,) = (name for name in layout.PHASES if name != phase)
     other_path = reference_path.with_name(layout.answers_name(task, other_phase))
     if n_extra or other_path.is_file():
-        other_source = io.file_source(other_path)
-        other = io.read_table(other_source, (schema.USER_ID, schema.QUESTION_ID))
+        other_source = reading.file_source(other_path)
+        other = reading.read_table(other_source, (schema.USER_ID, schema.QUESTION_ID))
         require_distinct_pairs(other_source, other)
         keys, wanted = (pair_keys(part["UserId"], part["QuestionId"]) for part in (found, other))
         unknown = extra & ~pd.Series(keys).isin(wanted).to_numpy()
@@ -212,7 +222,7 @@ def explain(
 
 def _find_best_possible(data_dir: Path, task: int) -> float | None:
     """Return the accuracy that no model exceeds on average, by the simulation's record."""
-    marker, what = made.read_marker(data_dir), {1: "right_or_wrong", 2: "option"}[task]
+    marker, what = fingerprints.read_marker(data_dir), {1: "right_or_wrong", 2: "option"}[task]
     try:
         best = (marker or {})["best_expected_accuracy"]["1_2"][what]
     except (KeyError, TypeError):

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from common import charts, io, metrics, schema, submission
+from common import charts, metrics, reading, schema, submission
 from common.errors import InputError
 from common.evaluation import outcomes
 from common.evaluation.record import Evaluation
@@ -82,10 +82,10 @@ def judge(
 def read_judgements(path: Path, missing: str = "ignored") -> pd.DataFrame:
     """Read left, right, and a column for each expert, as `common.metrics` counts them."""
     sides = [schema.LEFT, schema.RIGHT]
-    header = io.read_header(io.file_source(path))
+    header = reading.read_header(reading.file_source(path))
     others = [name for name in header if name not in [side.name for side in sides]]
     experts = [name for name in others if not _ROW_NUMBERS.fullmatch(name)]
-    data = io.read_table(path, [*sides, *map(schema.expert_judgement, experts)])
+    data = reading.read_table(path, [*sides, *map(schema.expert_judgement, experts)])
     judgements = data.set_index([side.name for side in sides]).astype(np.float64)
     if judgements.isna().to_numpy().all():
         raise InputError(

@@ -7,10 +7,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from common import layout, made, run_log
+from common import fingerprints, layout, provenance, run_log
 from common.evaluation import outcomes
 from common.evaluation.outcomes import Outcomes
-from common.made import Made, show_path
+from common.provenance import Provenance, show_path
 
 LOCAL = "local"
 TASK_TITLES = {
@@ -47,7 +47,7 @@ class Evaluation:
     # Files that the true answers were made from, if the reference itself does not show it.
     rests_on: Sequence[Path] = ()
     # How an entry's weights (task 4) or a cross-validation's submissions were made, and their code.
-    training: Made | None = None
+    training: Provenance | None = None
     code: str = ""
     outcomes: Outcomes | None = None
     # Short name of the metric of a related challenge, "token F1", or of another than the task's.
@@ -56,7 +56,7 @@ class Evaluation:
     @cached_property
     def simulated(self) -> bool:
         """Whether the true answers are simulated, or were made from simulated files."""
-        return made.is_simulated(self.reference, *self.rests_on)
+        return provenance.is_simulated(self.reference, *self.rests_on)
 
 
 def title_of(task: int | str) -> str:
@@ -69,8 +69,8 @@ def title_of(task: int | str) -> str:
 def append_result(output_dir: Path, evaluation: Evaluation) -> None:
     """Append a score to the record of a folder, and keep its outcomes beside it."""
     submission, seconds, kept = evaluation.submission, evaluation.seconds, evaluation.outcomes
-    origin = evaluation.training or made.read(submission)
-    by = origin or Made(script="", options={}, seconds=0)
+    origin = evaluation.training or provenance.read(submission)
+    by = origin or Provenance(script="", options={}, seconds=0)
     named = submission.resolve().name if submission.is_dir() else show_path(submission)
     path = results_path(output_dir)
     line = {
@@ -88,7 +88,7 @@ def append_result(output_dir: Path, evaluation: Evaluation) -> None:
         "seed": by.seed,
         "script": by.script,
         "options": by.options,
-        "command": made.this_command(),
+        "command": provenance.this_command(),
         "submission": show_path(submission),
         "revision": _revision(origin),
         # Scores can be compared only where it is the same.
@@ -108,7 +108,7 @@ def append_result(output_dir: Path, evaluation: Evaluation) -> None:
 
 def fingerprint_of(reference: Path) -> str:
     """Return the fingerprint of true answers, a file or a folder of files."""
-    return made.digest(reference)[:12]
+    return fingerprints.digest(reference)[:12]
 
 
 def results_path(output_dir: Path) -> Path:
@@ -119,7 +119,7 @@ def results_path(output_dir: Path) -> Path:
     return (layout.TEST_OUTPUT_DIR if is_inside else output_dir) / layout.RESULTS_NAME
 
 
-def _revision(origin: Made | None) -> str | None:
+def _revision(origin: Provenance | None) -> str | None:
     """Return what git calls the kit, "…-dirty" if changed; None where it knows nothing of it."""
     if not (layout.ROOT / ".git").exists():
         return None

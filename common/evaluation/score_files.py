@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from common import charts, cli, io, metrics, pages
+from common import charts, cli, metrics, pages, writing
 from common.arrays import Array
 from common.evaluation import record
 from common.evaluation.record import LOCAL, Evaluation
@@ -59,7 +59,7 @@ def write_scores(
     paths = score_paths(output_dir, evaluation.task, evaluation.phase)
     told = {"score": evaluation.score, **(figures or {})}
     text = "".join(f"{figure}:{value!r}\n" for figure, value in told.items())
-    io.write(dict(zip(paths, (text, page), strict=True)))
+    writing.write_files(dict(zip(paths, (text, page), strict=True)))
     return paths
 
 

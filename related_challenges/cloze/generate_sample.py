@@ -13,7 +13,7 @@ say where the university lies. What a profession works with is common sense.
 import json
 from pathlib import Path
 
-from common import cli, io
+from common import cli, writing
 from related_challenges import challenge
 
 import numpy as np
@@ -70,8 +70,8 @@ def write_sample(folder: Path, seed: int) -> None:
         if number >= N_TRAIN:
             del record["answer"]
         lines.append(json.dumps(record) + "\n")
-    io.write({folder / queries.TRAIN: "".join(lines[:N_TRAIN])})
-    io.write({folder / queries.TEST: "".join(lines[N_TRAIN:])})
+    writing.write_files({folder / queries.TRAIN: "".join(lines[:N_TRAIN])})
+    writing.write_files({folder / queries.TEST: "".join(lines[N_TRAIN:])})
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from heapq import nlargest
 from pathlib import Path
 from typing import Any
 
-from common import cli, io
+from common import cli, reading
 from common.errors import MAX_SHOWN, InputError, Report, printable, quote, stop
 from related_challenges import challenge, folds
 
@@ -32,7 +32,7 @@ def read_queries(path: Path, *, answers: bool) -> pd.DataFrame:
     """Read a file of queries, a JSON object a line: id, text with a `MASK`, answers, if wanted, any
     of which is right, domain, and reasoning, ``yes``, ``no`` or the file's text; empty if unknown.
     """
-    io.require_file(path)
+    reading.require_file(path)
     try:
         # Only line ends: a text may hold other characters at which `splitlines` would cut.
         lines = path.read_text(encoding="utf-8-sig").split("\n")
@@ -132,7 +132,7 @@ def read_guesses(
     path: Path, ids: Sequence[str], report: Report = stop, *, candidates: int = N_GUESSES
 ) -> list[list[str]]:
     """Read and check a submission: the answers guessed for each of the ids, in their order."""
-    with io.file_source(path).open() as file:
+    with reading.file_source(path).open() as file:
         if file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8:
             raise InputError(f"{path}: begins with a byte order mark, expected UTF-8 without one")
     allowed = max(candidates, N_GUESSES)

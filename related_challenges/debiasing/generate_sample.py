@@ -12,7 +12,7 @@ rows are not in order of time.
 
 from pathlib import Path
 
-from common import cli, io
+from common import cli, writing
 from related_challenges import challenge
 
 import clicks
@@ -59,7 +59,7 @@ def write_sample(folder: Path, seed: int) -> None:
             (clicks.TEST_CLICKS, rest),
             (clicks.QUERY_TIMES, asked[["user_id", "time"]]),
         ):
-            io.write({folder / name.format(phase): table}, header=False)
+            writing.write_files({folder / name.format(phase): table}, header=False)
 
 
 if __name__ == "__main__":

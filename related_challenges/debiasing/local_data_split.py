@@ -12,7 +12,7 @@ The degree of an item is how often it was clicked in the files of all phases up 
 answer; the masked clicks do not count.
 """
 
-from common import cli, io
+from common import cli, writing
 from common.errors import InputError
 from related_challenges import challenge
 
@@ -37,7 +37,7 @@ def main() -> None:
         tables[clicks.QUERY_TIMES.format(phase)] = answer[["user_id", "time"]]
         tables[clicks.TRUE_CLICKS.format(phase)] = answer
     tables[clicks.ANSWERS] = clicks.count_degrees(parts)
-    io.write({target / name: table for name, table in tables.items()}, header=False)
+    writing.write_files({target / name: table for name, table in tables.items()}, header=False)
     path = target / clicks.ANSWERS
     print(f"written: {cli.show(path)} and the test files of {len(parts)} phases beside it")
 

@@ -13,7 +13,7 @@ organisers gave everybody 1 for each of the phases before: --official_sum adds t
 
 from pathlib import Path
 
-from common import cli, io, layout, made, pages
+from common import cli, layout, pages, provenance, reading
 from common.errors import InputError
 from related_challenges import challenge
 
@@ -66,7 +66,7 @@ def main() -> None:
         metric_name="NDCG@50 full, sum over the phases",
         metric=f"NDCG@50 over all test users, {how}",
         score=float(totals[0]),
-        reference=reference if io.is_there(reference) else reference.parent,
+        reference=reference if reading.is_there(reference) else reference.parent,
         facts=[
             ("Users scored", f"{len(answers):,}"),
             ("Users of rare items (half)", f"{clicks.is_rare(answers).sum():,}"),
@@ -85,9 +85,9 @@ def main() -> None:
 
 def require_hidden_answers(submission: Path, folder: Path, phase: int) -> None:
     """Refuse what a model here made of files that still hold the answers of a local split."""
-    is_split = io.is_there(folder / clicks.TEST_CLICKS.format(phase))
-    is_split = is_split and not io.is_there(folder / clicks.TRAIN_CLICKS.format(phase))
-    origin = made.read(submission) if is_split else None
+    is_split = reading.is_there(folder / clicks.TEST_CLICKS.format(phase))
+    is_split = is_split and not reading.is_there(folder / clicks.TRAIN_CLICKS.format(phase))
+    origin = provenance.read(submission) if is_split else None
     if origin is None or {"local", "test_dir"} & {*origin.options}:
         return
     # A script elsewhere, or a notebook, may read the split without a flag.

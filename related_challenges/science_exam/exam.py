@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from common import cli, io, splits
+from common import cli, reading, splits
 from common.answers import require_distinct
 from common.arrays import BoolArray, FloatArray
 from common.errors import InputError, Report, quote, stop
@@ -27,8 +27,8 @@ RANDOM_SCORE = sum(1 / place for place in range(1, N_GUESSES + 1)) / len(LABELS)
 def read_questions(path: Path, *, answers: bool) -> pd.DataFrame:
     """Read and check a file of questions: the columns id, prompt, A to E and, if wanted, answer."""
     names = ("id", "prompt", *LABELS, *(["answer"] if answers else []))
-    source = io.file_source(path)
-    questions = io.read_table(source, [Column(name, TEXT) for name in names])
+    source = reading.file_source(path)
+    questions = reading.read_table(source, [Column(name, TEXT) for name in names])
     require_distinct(source, "id", questions["id"].to_numpy(object))
     if answers:
         wrong = questions["answer"][~questions["answer"].isin(LABELS)]

@@ -10,7 +10,7 @@ care: it is longer on average than the wrong ones, which repeat more of the ques
 
 from pathlib import Path
 
-from common import cli, io
+from common import cli, writing
 from related_challenges import challenge
 
 import exam
@@ -44,10 +44,10 @@ def write_sample(folder: Path, seed: int) -> None:
         question = f"Which of these, if any, is the {' '.join(prompt)}?"
         rows.append((str(number), question, *options, exam.LABELS[right]))
     questions = pd.DataFrame(rows, columns=["id", "prompt", *exam.LABELS, "answer"])
-    io.write({folder / exam.TRAIN: questions})
-    io.write({folder / exam.TEST: questions.drop(columns="answer")})
+    writing.write_files({folder / exam.TRAIN: questions})
+    writing.write_files({folder / exam.TEST: questions.drop(columns="answer")})
     prediction = " ".join(exam.LABELS[: exam.N_GUESSES])
-    io.write({folder / exam.SAMPLE: questions[["id"]].assign(prediction=prediction)})
+    writing.write_files({folder / exam.SAMPLE: questions[["id"]].assign(prediction=prediction)})
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ one outside the domain is a stock phrase. Words are dropped and misspelt at rand
 
 from pathlib import Path
 
-from common import cli, io, layout
+from common import cli, layout, writing
 from related_challenges import challenge
 
 import numpy as np
@@ -67,7 +67,7 @@ def write_sample(train: Path, test: Path, seed: int) -> None:
                 n_students += n_answers
                 facts = {"name": name, "domain": domain, "subject": subject, "answers": answers}
                 facts |= {"ideas": " and ".join(own), "reversed_ideas": " because ".join(own[::-1])}
-                io.write({place / f"{domain}-{number}.xml": QUESTION.format(**facts)})
+                writing.write_files({place / f"{domain}-{number}.xml": QUESTION.format(**facts)})
 
 
 def write_answer(rng: np.random.Generator, label: str, own: list[str], other: list[str]) -> str:

@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from common import cli, io, item_response, layout, schema
+from common import cli, item_response, layout, reading, schema
 from common.answers import read_answers
 
 import numpy as np
@@ -44,7 +44,7 @@ def save_arrays(data_dir: Path, path: Path) -> None:
     arrays = {name: train[column].to_numpy() for name, column in COLUMNS.items()}
     for task, column in schema.PREDICTED_COLUMN.items():
         file = data_dir / "test_data" / layout.answers_name(task, "public")
-        test = io.read_table(file, [schema.USER_ID, schema.QUESTION_ID, column])
+        test = reading.read_table(file, [schema.USER_ID, schema.QUESTION_ID, column])
         arrays["test_student"], arrays["test_question"] = test["UserId"], test["QuestionId"]
         arrays["test_is_correct" if task == 1 else "test_option"] = test[column.name]
     np.savez(path, **arrays)

@@ -15,7 +15,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from common import cli, io, layout, schema
+from common import cli, layout, reading, schema, writing
 from common.answers import read_answers
 from common.submission import find_pairs, read_pair_values
 
@@ -45,7 +45,7 @@ def main() -> None:
             if percent < 100:
                 table = table[table["UserId"] % 100 < percent]
                 train = Path(folder) / layout.TRAIN_TASK_1_2
-                io.write({train: table})
+                writing.write_files({train: table})
             n_answers = len(table)
             del table
             runs: dict[Path, list[tuple[float, Cost]]] = {script: [] for script in scripts}
@@ -68,11 +68,11 @@ def measure(script: Path, train: Path, data_dir: Path, percent: int) -> tuple[fl
                 *("--output_dir", folder),
             ]
         )
-        source = io.file_source(Path(folder) / layout.submission_name(task))
+        source = reading.file_source(Path(folder) / layout.submission_name(task))
         column = schema.PREDICTED_COLUMN[task]
         predicted = read_pair_values(source, column)
     answers = data_dir / layout.TEST_DIR.name / layout.answers_name(task, PHASE)
-    truth = read_pair_values(io.file_source(answers), column)
+    truth = read_pair_values(reading.file_source(answers), column)
     rows, _ = find_pairs(source.name, predicted, truth, answers)
     is_right = predicted[column.name].to_numpy()[rows] == truth[column.name]
     return float(is_right[truth["UserId"] % 100 < percent].mean()), cost

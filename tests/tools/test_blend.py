@@ -119,7 +119,7 @@ def test_only_scripts_of_this_kit_are_run_again(kit: Path, tmp_path: Path) -> No
 
 
 BOTH = " ".join(FILES)
-OVERWRITTEN = r".parquet: is read, or written with something else, expected another name"
+OVERWRITTEN = r".parquet: is an input or another output too and would be overwritten"
 
 
 @pytest.mark.parametrize(

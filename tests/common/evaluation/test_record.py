@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from common import layout, made
+from common import layout, provenance
 from common.evaluation import record
 from common.evaluation.record import Evaluation
 from tools.results import Result, read_results
@@ -35,7 +35,7 @@ def submission(tmp_path: Path) -> Path:
 
 def record_of(submission: Path, split: str = "") -> bytes:
     with submission.open("rb") as file:
-        return made.this_process(submission.parent, {submission: file}, split=split).as_json()
+        return provenance.this_process(submission.parent, {submission: file}, split=split).as_json()
 
 
 def score(submission: Path, task: int | str = 1, **changes: Any) -> Result:
@@ -156,7 +156,7 @@ def test_what_a_notebook_makes_is_called_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "ipykernel", sys)
-    origin = made.this_process(tmp_path)
+    origin = provenance.this_process(tmp_path)
     told = (origin.script, origin.command, origin.model, origin.code)
     assert told == ("notebook", "python notebook", "notebook", "")
 
