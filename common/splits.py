@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable, Sequence
 
 from common import cli, layout, writing
@@ -26,16 +27,23 @@ def hold_out_answers(n_answers: int, share: float, seed: int | Sequence[int]) ->
     return held_out
 
 
+def parser(doc: str | None, train_name: str) -> argparse.ArgumentParser:
+    """Return the parser of a `local_data_split.py`, with the default name of the training file."""
+    parser = cli.parser(doc)
+    cli.add_folder(parser, "--input_dir", layout.TRAIN_DIR)
+    cli.add_file_name(parser, "--train_data", train_name)
+    cli.add_folder(parser, "--output_dir", layout.TEST_INPUT_DIR)
+    cli.add_number(parser, "--seed", 0, "seed of the split")
+    return parser
+
+
 def run(
-    doc: str | None, train_name: str, split: Callable[[pd.DataFrame, int], dict[str, pd.DataFrame]]
+    options: argparse.Namespace, split: Callable[[pd.DataFrame, int], dict[str, pd.DataFrame]]
 ) -> None:
-    """Split the answers that the flags name by `split`, which returns parts by file; record it."""
-    p = cli.parser(doc)
-    cli.add_folder(p, "--input_dir", layout.TRAIN_DIR)
-    cli.add_file_name(p, "--train_data", train_name)
-    cli.add_folder(p, "--output_dir", layout.TEST_INPUT_DIR)
-    cli.add_number(p, "--seed", 0, "seed of the split")
-    options = p.parse_args()
+    """Split the answers that the flags name, and record how.
+
+    `split` gets the answers and the seed. It returns the parts by file name.
+    """
     train = options.input_dir / options.train_data
     parts = split(read_answers(train, ids=True), options.seed)
     if any(part.empty for part in parts.values()):

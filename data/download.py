@@ -9,6 +9,7 @@ unpacked before size and checksum match the official archive. Simulated data in 
 removed, other files are never overwritten. Licence: CC BY-NC-ND 4.0.
 """
 
+import argparse
 import http.client
 import re
 import shutil
@@ -53,15 +54,22 @@ TIMEOUT_SECONDS = 60.0
 PAUSES = (1.0, 3.0, 10.0, 30.0)
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = cli.parser(__doc__)
+    parser.add_argument(
+        "--archive", type=Path, metavar="FILE", help="do not fetch, use this archive"
+    )
+    parser.add_argument("--url", default=URL, help="a mirror of the archive")
+    cli.add_names(parser, "--parts", "some of", PARTS, DEFAULT_PARTS)
+    cli.add_folder(parser, "--output_dir", layout.DATA_DIR)
+    run_log.add_log_flag(parser)
+    return parser
+
+
 def main() -> None:
     """Fetch, check, unpack, build the templates."""
-    p = cli.parser(__doc__)
-    p.add_argument("--archive", type=Path, metavar="FILE", help="do not fetch, use this archive")
-    p.add_argument("--url", default=URL, help="a mirror of the archive")
-    cli.add_names(p, "--parts", "some of", PARTS, DEFAULT_PARTS)
-    cli.add_folder(p, "--output_dir", layout.DATA_DIR)
-    run_log.add_log_flag(p)
-    options = p.parse_args()
+    options = build_parser().parse_args()
     data_dir: Path = options.output_dir
     is_default = data_dir.resolve() == layout.DATA_DIR
     template_dir = layout.TEMPLATE_DIR if is_default else data_dir / layout.TEMPLATE_DIR.name

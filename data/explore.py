@@ -13,6 +13,7 @@ Writes:  data/test_output/explore.html. Real and simulated answers never share a
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -54,12 +55,17 @@ MOST_UNIT_BINS, N_BINS = 30, 24
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = cli.parser(__doc__)
+    cli.add_folder(parser, "--data_dir", layout.DATA_DIR, "a folder laid out like data/")
+    cli.add_folder(parser, "--output_dir", layout.TEST_OUTPUT_DIR)
+    return parser
+
+
 def main() -> None:
     """Read what is there, count it, write the pages."""
-    p = cli.parser(__doc__)
-    cli.add_folder(p, "--data_dir", layout.DATA_DIR, "a folder laid out like data/")
-    cli.add_folder(p, "--output_dir", layout.TEST_OUTPUT_DIR)
-    options = p.parse_args()
+    options = build_parser().parse_args()
     if not options.data_dir.is_dir():
         raise InputError(f"{options.data_dir}: not found, expected a folder laid out like data/")
     parts = [part for tasks in TASKS if (part := find_part(options.data_dir, tasks))]

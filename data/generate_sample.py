@@ -11,6 +11,7 @@ The same size and seed give the same bytes. Real files are never overwritten.
 With `--output_dir`, the tree goes there and the templates to its folder submission_templates.
 """
 
+import argparse
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import chain
@@ -431,16 +432,21 @@ def generate(output_dir: Path, size: str, seed: int, n_questions: int | None = N
     return templates
 
 
-def main() -> None:
-    """Read the command line and write the files."""
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
     parser = cli.parser(__doc__)
     parser.add_argument("--size", choices=[*SIZES], default="small", help="default: small")
     cli.add_number(parser, "--seed", 0)
-    told = "questions of tasks 3 and 4, such as the official 948 (default: by size)"
+    help_text = "questions of tasks 3 and 4, such as the official 948 (default: by size)"
     kind = cli.whole_number(80, 5000)
-    parser.add_argument("--questions", type=kind, metavar="N", help=told)
+    parser.add_argument("--questions", type=kind, metavar="N", help=help_text)
     cli.add_folder(parser, "--output_dir", layout.DATA_DIR)
-    options = parser.parse_args()
+    return parser
+
+
+def main() -> None:
+    """Read the command line and write the files."""
+    options = build_parser().parse_args()
     templates = generate(options.output_dir, options.size, options.seed, options.questions)
     print(
         f"simulated data ({options.size}) in {cli.show(options.output_dir)}, "

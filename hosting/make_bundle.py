@@ -45,7 +45,7 @@ _WEEKS = 12
 
 def main() -> None:
     """Make the bundles that the flags describe."""
-    options = _parse()
+    options = build_parser().parse_args()
     plan = _plan(options)
     # Together if they were asked for by number, else each for itself.
     output: Path = options.output
@@ -106,12 +106,13 @@ def main() -> None:
     print(f"next: python hosting/run_locally.py {cli.show(names[0])} SUBMISSION.zip")
 
 
-def _parse() -> argparse.Namespace:
-    p = cli.parser(__doc__)
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = cli.parser(__doc__)
     least, days = own_answers.MIN_ANSWERS_OF_EACH, competition.FINAL_DAYS
     tasks = "in one bundle (default: a bundle for each that is there; with --answers 1 2 4)"
-    p.add_argument("--tasks", type=int, nargs="+", choices=(1, 2, 3, 4), help=tasks)
-    source = p.add_mutually_exclusive_group()
+    parser.add_argument("--tasks", type=int, nargs="+", choices=(1, 2, 3, 4), help=tasks)
+    source = parser.add_mutually_exclusive_group()
     official = "the official files, laid out like data/: their answers are public"
     source.add_argument("--official", type=Path, metavar="DIR", help=official)
     own = "CSV of your own with QuestionId, UserId, AnswerValue, CorrectAnswer"
@@ -120,21 +121,23 @@ def _parse() -> argparse.Namespace:
     source.add_argument("--size", choices=("tiny", "small", "full"), help=size)
     few = "with --answers: leave out questions and students with fewer answers (default "
     few += f"{least}, 0 for none)"
-    p.add_argument("--min_answers", type=cli.seed, metavar="N", help=few)
+    parser.add_argument("--min_answers", type=cli.seed, metavar="N", help=few)
     seed = f"a text of {_MIN_SEED} characters or more, which makes the same competition again "
     seed += "(default: drawn, and forgotten)"
-    p.add_argument("--seed", metavar="SECRET", help=seed)
-    p.add_argument("--title", default=competition.TITLE, help=f"default: {competition.TITLE}")
-    p.add_argument("--contact", metavar="ADDRESS", default="", help="e-mail of the organisers")
+    parser.add_argument("--seed", metavar="SECRET", help=seed)
+    parser.add_argument("--title", default=competition.TITLE, help=f"default: {competition.TITLE}")
+    parser.add_argument("--contact", metavar="ADDRESS", default="", help="e-mail of the organisers")
     first = "first day, 2027-01-31 (default: today)"
-    p.add_argument("--start", type=_day, metavar="DATE", help=first)
+    parser.add_argument("--start", type=_day, metavar="DATE", help=first)
     last = f"last day (default: {_WEEKS} weeks later)"
-    p.add_argument("--end", type=_day, metavar="DATE", help=last)
-    cli.add_number(p, "--final_days", days, "length of the private phase at the end")
+    parser.add_argument("--end", type=_day, metavar="DATE", help=last)
+    cli.add_number(parser, "--final_days", days, "length of the private phase at the end")
     server = "upload the private answers too, and let the server score the private phase"
-    p.add_argument("--private_on_server", action="store_true", help=server)
-    p.add_argument("--output", type=Path, metavar="FILE", required=True, help="the bundle, a zip")
-    return p.parse_args()
+    parser.add_argument("--private_on_server", action="store_true", help=server)
+    parser.add_argument(
+        "--output", type=Path, metavar="FILE", required=True, help="the bundle, a zip"
+    )
+    return parser
 
 
 def _day(text: str) -> date:

@@ -49,7 +49,7 @@ _SUBMITTED = ("submitted", "file", "team", "path", "size")
 
 def main() -> None:
     """Read the bundle, then score one submission or a folder of them, or say what it holds."""
-    options = _parse()
+    options = build_parser().parse_args()
     if options.submission and options.submissions:
         raise InputError("expected either a submission or --submissions DIR, not both")
     if not options.submissions and (options.watch or options.site or options.phase == BOTH):
@@ -79,24 +79,29 @@ def main() -> None:
         sys.exit(2)
 
 
-def _parse() -> argparse.Namespace:
-    p = cli.parser(__doc__)
-    p.add_argument("bundle", type=Path, metavar="BUNDLE", help="zip, or folder that it unpacks to")
-    p.add_argument("submission", type=Path, metavar="SUBMISSION.zip", nargs="?", help="score this")
-    p.add_argument("--submissions", type=Path, metavar="DIR", help="score all of a folder")
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = cli.parser(__doc__)
+    parser.add_argument(
+        "bundle", type=Path, metavar="BUNDLE", help="zip, or folder that it unpacks to"
+    )
+    parser.add_argument(
+        "submission", type=Path, metavar="SUBMISSION.zip", nargs="?", help="score this"
+    )
+    parser.add_argument("--submissions", type=Path, metavar="DIR", help="score all of a folder")
     about_phase = "public (default), private, or both: the private one in a folder of its own"
-    p.add_argument("--phase", metavar="NAME", default=layout.PHASES[0], help=about_phase)
+    parser.add_argument("--phase", metavar="NAME", default=layout.PHASES[0], help=about_phase)
     about_private = "private part of the bundle (default: BUNDLE_private.zip beside it)"
-    p.add_argument("--private", type=Path, metavar="FILE", help=about_private)
+    parser.add_argument("--private", type=Path, metavar="FILE", help=about_private)
     about_tasks = "default: those that the submission holds a file of"
-    p.add_argument("--tasks", type=cli.count, nargs="+", metavar="N", help=about_tasks)
+    parser.add_argument("--tasks", type=cli.count, nargs="+", metavar="N", help=about_tasks)
     about_dir = "default data/test_output/leaderboard, of the private phase …/leaderboard_private"
-    p.add_argument("--output_dir", type=Path, metavar="DIR", help=about_dir)
+    parser.add_argument("--output_dir", type=Path, metavar="DIR", help=about_dir)
     about_watch = "look for new submissions again and again, until Control-C"
-    p.add_argument("--watch", type=cli.count, metavar="SECONDS", help=about_watch)
+    parser.add_argument("--watch", type=cli.count, metavar="SECONDS", help=about_watch)
     about_site = "publish leaderboards (of both phases the public), pages and files in a folder"
-    p.add_argument("--site", type=Path, metavar="DIR", help=about_site)
-    return p.parse_args()
+    parser.add_argument("--site", type=Path, metavar="DIR", help=about_site)
+    return parser
 
 
 def _find_phases(

@@ -41,14 +41,21 @@ def parser(doc: str | None, script: str, **places: str) -> argparse.ArgumentPars
 # ---- Samples and splits ----------------------------------------------------------------------
 
 
-def run_generator(
-    doc: str | None, script: str, write_sample: Callable[..., None], *folders: str
-) -> None:
-    """Write a simulated sample, marked as such; `write_sample` is given the folders and a seed."""
-    folders = folders or (TRAIN,)
+def generator_parser(doc: str | None, script: str) -> argparse.ArgumentParser:
+    """Return the parser of a `generate_sample.py`."""
     p = parser(doc, script, output_dir="")
     cli.add_number(p, "--seed", 0)
-    options = p.parse_args()
+    return p
+
+
+def run_generator(
+    options: argparse.Namespace, write_sample: Callable[..., None], *folders: str
+) -> None:
+    """Write simulated files and the marker that says so.
+
+    `write_sample` is called with the folders, by default the one of training data, and the seed.
+    """
+    folders = folders or (TRAIN,)
 
     def write(folder: Path) -> dict[str, Any]:
         write_sample(*(folder / name for name in folders), options.seed)
@@ -131,12 +138,12 @@ def evaluation_parser(
     return parser(doc, script, **places, submit_data=SUBMISSION, **files)
 
 
-def evaluation_flags(p: argparse.ArgumentParser) -> argparse.Namespace:
-    """Read the flags, and take older scores away; add the paths `submission` and `reference`."""
+def read_evaluation_flags(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    """Parse the flags, add the paths `submission` and `reference`, and remove older scores."""
     # Models import this module too, and need no pages.
     from common.evaluation import score_files
 
-    options = p.parse_args()
+    options = parser.parse_args()
     options.submission = options.submission_dir / options.submit_data
     options.reference = options.input_dir / vars(options).get("ref_data", "")
     inputs = options.submission, options.reference
@@ -207,16 +214,15 @@ def report_cells(
         reading.report_cells(source, column, shown, len(faults), expected, report)
 
 
-def run_check(
-    doc: str | None,
-    script: str,
-    check: Callable[[argparse.Namespace, Report], list[str]],
-    add_flags: Callable[[argparse.ArgumentParser], None] = lambda p: None,
-    **files: str,
-) -> None:
-    """Run a `check_submission.py` as `cli.run_check`; `check` reports each fault."""
+def check_parser(doc: str | None, script: str, **files: str) -> argparse.ArgumentParser:
+    """Return the parser of a `check_submission.py`; `files` are flags and their defaults."""
     p = parser(doc, script, input_dir=TRAIN, **files)
     p.add_argument("file", type=Path, metavar="FILE", help="the submission")
-    add_flags(p)
-    options = p.parse_args()
+    return p
+
+
+def run_check(
+    options: argparse.Namespace, check: Callable[[argparse.Namespace, Report], list[str]]
+) -> None:
+    """Run a `check_submission.py` as `cli.run_check`; `check` reports each fault."""
     cli.run_check(options.file, options.challenge, lambda faults: check(options, faults.append))

@@ -6,6 +6,8 @@ Run:     python task_1/sample_model_majority.py --local     predict the local sp
 Writes:  submission_task_1.csv and the zip to upload
 """
 
+import argparse
+
 from common import cli, sample_models, submission
 from common.answers import read_answers
 from common.probabilities import write_probabilities
@@ -16,9 +18,14 @@ import pandas as pd
 TASK = 1
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    return sample_models.parser(__doc__, TASK)
+
+
 def main() -> None:
     """Load, model, predict, write."""
-    options = sample_models.parser(__doc__, TASK).parse_args()
+    options = build_parser().parse_args()
     paths = sample_models.paths(options, TASK)
     template = submission.read_template(paths.template)
     answers = read_answers(paths.train, options=False)

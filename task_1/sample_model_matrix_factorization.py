@@ -19,6 +19,8 @@ counts in the step of the other, so that too many dimensions do no harm (variati
 Control-C ends the fit early and predicts with what it has learned so far.
 """
 
+import argparse
+
 from common import cli, progress, run_log, sample_models, submission
 from common.answers import find_ids, number_ids, read_answers
 from common.arrays import FloatArray, IntArray
@@ -70,14 +72,19 @@ def ridge_step(
     return coefficients[:, :, 0].astype(np.float32), covariances.astype(np.float32)
 
 
-def main() -> None:
-    """Load, model, predict, write."""
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
     parser = sample_models.parser(__doc__, TASK)
     run_log.add_log_flag(parser)
     cli.add_number(parser, "--dimensions", 8, "length of the vectors", int, "K")
     cli.add_number(parser, "--iterations", 20, "passes of the fit", int)
     cli.add_number(parser, "--seed", 0, "of the random start")
-    options = parser.parse_args()
+    return parser
+
+
+def main() -> None:
+    """Load, model, predict, write."""
+    options = build_parser().parse_args()
     if min(options.dimensions, options.iterations) < 1:
         raise InputError("--dimensions and --iterations must be at least 1")
     paths = sample_models.paths(options, TASK)

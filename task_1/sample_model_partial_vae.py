@@ -127,8 +127,8 @@ def train(network: nn.Module, answer: Tensor, count: Tensor, options: argparse.N
                 raise InputError(f"the loss is {loss:f}, expected a smaller --learning_rate")
 
 
-def main() -> None:
-    """Load, train, predict, write."""
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
     parser = sample_models.parser(__doc__, TASK)
     run_log.add_log_flag(parser)
     flag = parser.add_argument
@@ -137,7 +137,12 @@ def main() -> None:
     flag("--learning_rate", type=float, default=0.02, metavar="RATE", help="default 0.02")
     flag("--seed", type=cli.seed, default=0, metavar="N", help="of the random start (default 0)")
     flag("--device", choices=["cpu", "cuda"], default="cpu", help="default cpu")
-    options = parser.parse_args()
+    return parser
+
+
+def main() -> None:
+    """Load, train, predict, write."""
+    options = build_parser().parse_args()
     for name in ("dimensions", "steps", "learning_rate"):
         if (value := getattr(options, name)) is not None and not value > 0:
             raise InputError(f"--{name} is {value}, expected more than 0")

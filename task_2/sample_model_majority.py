@@ -6,6 +6,8 @@ Run:     python task_2/sample_model_majority.py --local     predict the local sp
 Writes:  submission_task_2.csv and the zip to upload
 """
 
+import argparse
+
 from common import cli, sample_models, schema, submission
 from common.answers import read_answers
 from common.probabilities import write_probabilities
@@ -15,9 +17,14 @@ import pandas as pd
 TASK = 2
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    return sample_models.parser(__doc__, TASK)
+
+
 def main() -> None:
     """Load, model, predict, write."""
-    options = sample_models.parser(__doc__, TASK).parse_args()
+    options = build_parser().parse_args()
     paths = sample_models.paths(options, TASK)
     template = submission.read_template(paths.template)
     answers = read_answers(paths.train, options=True)

@@ -36,22 +36,33 @@ TASK = 3
 _Z = 1.96  # of a normal distribution, for 95 % intervals
 
 
-def main() -> None:
-    """Score the ranking that the flags name."""
-    p = cli.parser(__doc__)
-    p.add_argument("--phase", choices=layout.PHASES, help="which official pairs")
-    p.add_argument("--ref_data", metavar="FILE", help="the judgements (default those of the phase)")
-    p.add_argument("--missing", choices=ranking.MISSING, default="ignored", help="default ignored")
-    cli.add_optional_folder(p, "--input_dir", "data/test_data, of the local split data/test_input")
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = cli.parser(__doc__)
+    parser.add_argument("--phase", choices=layout.PHASES, help="which official pairs")
+    parser.add_argument(
+        "--ref_data", metavar="FILE", help="the judgements (default those of the phase)"
+    )
+    parser.add_argument(
+        "--missing", choices=ranking.MISSING, default="ignored", help="default ignored"
+    )
     cli.add_optional_folder(
-        p, "--submission_dir", "submissions, of the local split data/test_output"
+        parser, "--input_dir", "data/test_data, of the local split data/test_input"
+    )
+    cli.add_optional_folder(
+        parser, "--submission_dir", "submissions, of the local split data/test_output"
     )
     names = layout.submission_name(TASK), layout.submission_name(TASK, local=True)
-    told = f"CSV or zip (default {names[0]}, of the local split {names[1]})"
-    p.add_argument("--submit_data", metavar="FILE", help=told)
-    cli.add_template_flags(p, layout.TEMPLATE_TASK_3)
-    cli.add_folder(p, "--output_dir", layout.TEST_OUTPUT_DIR)
-    options = p.parse_args()
+    help_text = f"CSV or zip (default {names[0]}, of the local split {names[1]})"
+    parser.add_argument("--submit_data", metavar="FILE", help=help_text)
+    cli.add_template_flags(parser, layout.TEMPLATE_TASK_3)
+    cli.add_folder(parser, "--output_dir", layout.TEST_OUTPUT_DIR)
+    return parser
+
+
+def main() -> None:
+    """Score the ranking that the flags name."""
+    options = build_parser().parse_args()
     is_local = not options.phase and not options.ref_data
     options.phase = LOCAL if is_local else options.phase or layout.PHASES[0]
     default = layout.submission_path(TASK, options.phase)
@@ -138,7 +149,7 @@ def rank_by_other_half(submitted: Path, by: provenance.Provenance, template: Pat
             f"{submitted}: was made by other code than now lies in {cli.show(script)}, "
             f"`{by.command}` makes it again"
         )
-    if '"--seed"' in script.read_text(encoding="utf-8"):
+    if "--seed" in script_runs.declared_flags(script):
         flags += ["--seed", str((by.seed or 0) + 1)]
     with tempfile.TemporaryDirectory(prefix="other_half_") as folder:
         command = [script, *flags, "--local=second", "--output_dir", folder]

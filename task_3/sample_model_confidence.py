@@ -10,6 +10,8 @@ Run:     python task_3/sample_model_confidence.py
 Writes:  submissions/submission_task_3.csv and the zip to upload
 """
 
+import argparse
+
 from common import cli, sample_models, submission
 
 import numpy as np
@@ -18,11 +20,16 @@ from question_features import FEATURES, read_for_features, shrink
 TASK = 3
 
 
-def main() -> None:
-    """Load, model, predict, write."""
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
     parser = sample_models.parser(__doc__, TASK)
     sample_models.add_metadata_flag(parser)
-    options = parser.parse_args()
+    return parser
+
+
+def main() -> None:
+    """Load, model, predict, write."""
+    options = build_parser().parse_args()
     paths = sample_models.paths(options, TASK)
     question = submission.read_ranking_template(paths.template)
     data = read_for_features(["mean_confidence"], paths.train, question, paths.metadata)

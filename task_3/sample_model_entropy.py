@@ -8,6 +8,8 @@ Writes:  submissions/submission_task_3.csv and the zip to upload
 Scores:  0.68 by the best of five experts on 25 real pairs, 0.62 on average
 """
 
+import argparse
+
 from common import cli, sample_models, submission
 from common.answers import read_answers
 
@@ -16,9 +18,14 @@ import numpy as np
 TASK = 3
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    return sample_models.parser(__doc__, TASK)
+
+
 def main() -> None:
     """Load, model, predict, write."""
-    options = sample_models.parser(__doc__, TASK).parse_args()
+    options = build_parser().parse_args()
     paths = sample_models.paths(options, TASK)
     question = submission.read_ranking_template(paths.template)
     answers = read_answers(paths.train, options=True)

@@ -10,6 +10,8 @@ Writes:  submissions/submission_task_3.csv and the zip to upload
 Scores:  0.80 by the best of five experts on 25 real pairs, 0.65 on average
 """
 
+import argparse
+
 from common import cli, sample_models, submission
 
 import numpy as np
@@ -20,12 +22,17 @@ TASK = 3
 CHOSEN = ("option_entropy", "correct_entropy", "mean_absolute_residual")
 
 
-def main() -> None:
-    """Load, model, predict, write."""
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
     parser = sample_models.parser(__doc__, TASK)
     sample_models.add_metadata_flag(parser)
     cli.add_names(parser, "--features", "some of", FEATURES, CHOSEN)
-    options = parser.parse_args()
+    return parser
+
+
+def main() -> None:
+    """Load, model, predict, write."""
+    options = build_parser().parse_args()
     paths = sample_models.paths(options, TASK)
     question = submission.read_ranking_template(paths.template)
     data = read_for_features(options.features, paths.train, question, paths.metadata)

@@ -69,7 +69,7 @@ PROTOCOLS = {
 
 def main() -> None:
     """Play, print, write the page."""
-    options = parse()
+    options = build_parser().parse_args()
     page_path = options.output_dir / OUTPUT_NAME
     writing.require_writable(page_path)
     strategies = find_strategies()
@@ -128,36 +128,40 @@ def main() -> None:
     print(f"written: {cli.show(page_path)}")
 
 
-def parse() -> argparse.Namespace:
-    """Read the flags."""
-    p = cli.parser(__doc__)
-    p.usage = "%(prog)s [flags]"
-    cli.add_number(p, "--questions", 20, "length of a test")
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = cli.parser(__doc__)
+    parser.usage = "%(prog)s [flags]"
+    cli.add_number(parser, "--questions", 20, "length of a test")
     phases = (LOCAL, *layout.PHASES)
-    p.add_argument("--phase", choices=phases, default=LOCAL, help="whom to examine (default local)")
+    parser.add_argument(
+        "--phase", choices=phases, default=LOCAL, help="whom to examine (default local)"
+    )
     few = "use the first masks only; of a protocol, splits"
-    p.add_argument("--masks", type=cli.count, metavar="N", help=few)
+    parser.add_argument("--masks", type=cli.count, metavar="N", help=few)
     known = tuple(find_strategies())
-    p.add_argument("--strategies", nargs="+", choices=known, metavar="NAME", help="play only these")
+    parser.add_argument(
+        "--strategies", nargs="+", choices=known, metavar="NAME", help="play only these"
+    )
     limit = "share of students asked one question"
-    p.add_argument("--max_exposure", type=_share, metavar="SHARE", default=1.0, help=limit)
+    parser.add_argument("--max_exposure", type=_share, metavar="SHARE", default=1.0, help=limit)
     stop = "end a test at this standard error of the overall ability (STRATEGIES.md)"
-    p.add_argument("--stop_at_error", type=share, metavar="S", default=0.0, help=stop)
+    parser.add_argument("--stop_at_error", type=share, metavar="S", default=0.0, help=stop)
     # No protocol lets targets be asked.
-    rules = p.add_mutually_exclusive_group()
+    rules = parser.add_mutually_exclusive_group()
     rule = "play by the other rule as well"
     rules.add_argument("--targets_queryable", action="store_true", help=rule)
     protocol = "split all students as a paper does"
     rules.add_argument("--protocol", choices=tuple(PROTOCOLS), help=protocol)
     folders = "data/test_input, of a phase data/train_data: the training files"
-    cli.add_optional_folder(p, "--input_dir", folders)
+    cli.add_optional_folder(parser, "--input_dir", folders)
     files = f"default {layout.TRAIN_TASK_4}, of a phase {layout.TRAIN_TASK_3_4}"
-    p.add_argument("--train_data", metavar="FILE", help=files)
-    training.add_more_train_data_flag(p)
+    parser.add_argument("--train_data", metavar="FILE", help=files)
+    training.add_more_train_data_flag(parser)
     folders = "data/test_input, of a phase data/test_data: the students examined"
-    cli.add_optional_folder(p, "--ref_dir", folders)
-    cli.add_folder(p, "--output_dir", layout.TEST_OUTPUT_DIR)
-    return p.parse_args()
+    cli.add_optional_folder(parser, "--ref_dir", folders)
+    cli.add_folder(parser, "--output_dir", layout.TEST_OUTPUT_DIR)
+    return parser
 
 
 def _share(text: str) -> float:

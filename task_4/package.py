@@ -10,6 +10,7 @@ no score, since the model may know them. A model trained with --local, which kno
 could, or saved by a name that does not begin with model_task_4_, is packed with a warning.
 """
 
+import argparse
 import sys
 import tempfile
 from dataclasses import replace
@@ -20,14 +21,21 @@ from common.adaptive import entry_files, evaluation, training, weights
 from common.errors import printable
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = training.training_parser(__doc__, several=False)
+    parser.add_argument("package", type=Path, help="folder of the package, such as task_4/numpy")
+    cli.add_folder(parser, "--output_dir", layout.SUBMISSION_DIR)
+    parser.add_argument(
+        "--output_file", default="submission_task_4.zip", help="default %(default)s"
+    )
+    evaluation.add_flags(parser)
+    return parser
+
+
 def main() -> None:
     """Collect, dry-run, write."""
-    p = training.training_parser(__doc__, several=False)
-    p.add_argument("package", type=Path, help="folder of the package, such as task_4/numpy")
-    cli.add_folder(p, "--output_dir", layout.SUBMISSION_DIR)
-    p.add_argument("--output_file", default="submission_task_4.zip", help="default %(default)s")
-    evaluation.add_flags(p)
-    options = p.parse_args()
+    options = build_parser().parse_args()
     output = options.output_dir / options.output_file
     files = entry_files.collect(options.package)
     with tempfile.TemporaryDirectory() as folder:

@@ -12,6 +12,7 @@ With --weights nothing is run. Writes the submission, its zip and the blend's ow
 beside them, which `python task_1/local_evaluation.py` scores as any other's.
 """
 
+import argparse
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,20 +35,29 @@ _SMALLEST = 1e-6
 _LARGEST = 1_000_000
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = cli.parser(__doc__)
+    parser.add_argument(
+        "files", nargs="+", type=Path, metavar="FILE", help="probabilities to blend"
+    )
+    help_text = "one for each file, at least 0"
+    parser.add_argument("--weights", nargs="+", type=float, metavar="W", help=help_text)
+    parser.add_argument(
+        "--local", action="store_true", help="of the local split, as in sample models"
+    )
+    parser.set_defaults(probabilities=None)
+    cli.add_optional_folder(parser, "--input_dir", "data/train_data")
+    cli.add_file_name(parser, "--train_data", layout.TRAIN_TASK_1_2)
+    cli.add_template_flags(parser, layout.TEMPLATE_TASK_1_2)
+    cli.add_optional_folder(parser, "--output_dir", "as a sample model's")
+    parser.add_argument("--output_file", metavar="FILE", help="default as a sample model's")
+    return parser
+
+
 def main() -> None:
     """Read the command line, learn the weights, blend, write."""
-    p = cli.parser(__doc__)
-    p.add_argument("files", nargs="+", type=Path, metavar="FILE", help="probabilities to blend")
-    told = "one for each file, at least 0"
-    p.add_argument("--weights", nargs="+", type=float, metavar="W", help=told)
-    p.add_argument("--local", action="store_true", help="of the local split, as in sample models")
-    p.set_defaults(probabilities=None)
-    cli.add_optional_folder(p, "--input_dir", "data/train_data")
-    cli.add_file_name(p, "--train_data", layout.TRAIN_TASK_1_2)
-    cli.add_template_flags(p, layout.TEMPLATE_TASK_1_2)
-    cli.add_optional_folder(p, "--output_dir", "as a sample model's")
-    p.add_argument("--output_file", metavar="FILE", help="default as a sample model's")
-    options = p.parse_args()
+    options = build_parser().parse_args()
 
     files = [read_probabilities(path) for path in options.files]
     task = files[0].task

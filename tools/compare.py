@@ -14,6 +14,7 @@ predicted the same answers. The interval comes from drawing the students again, 
 answers of one student are not independent. It knows nothing of other seeds or training answers.
 """
 
+import argparse
 import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -46,13 +47,18 @@ class Scored(NamedTuple):
     test: tuple[str, ...] = ()
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = cli.parser(__doc__)
+    parser.add_argument("scored", nargs="*", metavar="A B", help="what to compare")
+    parser.add_argument("--phase", choices=PHASES, help="only scores of this phase")
+    cli.add_file(parser, "--results", layout.TEST_OUTPUT_DIR / layout.RESULTS_NAME)
+    return parser
+
+
 def main() -> None:
     """Read the command line, compare, print."""
-    p = cli.parser(__doc__)
-    p.add_argument("scored", nargs="*", metavar="A B", help="what to compare")
-    p.add_argument("--phase", choices=PHASES, help="only scores of this phase")
-    cli.add_file(p, "--results", layout.TEST_OUTPUT_DIR / layout.RESULTS_NAME)
-    options = p.parse_args()
+    options = build_parser().parse_args()
     path, phase, words = options.results, options.phase, options.scored
     if not words:
         reading.require_file(path)

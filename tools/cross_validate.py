@@ -121,18 +121,23 @@ def main() -> None:
     print(f"recorded in {cli.show(path)}")
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = cli.parser(__doc__)
+    parser.add_argument("entry", type=Path, metavar="ENTRY", help="a script, or a folder of task 4")
+    cli.add_number(parser, "--folds", 5)
+    cli.add_number(parser, "--repeats", 1, "deal N times")
+    cli.add_number(parser, "--seed", 0, "of the folds")
+    cli.add_folder(parser, "--input_dir", layout.TRAIN_DIR)
+    parser.add_argument("--train_data", metavar="FILE", help="default that of the task")
+    cli.add_folder(parser, "--output_dir", layout.TEST_OUTPUT_DIR)
+    evaluation.add_flags(parser)
+    sample_models.add_metadata_flag(parser)
+    return parser
+
+
 def _parse(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     """Return the options, and the flags after ``--``, which are the entry's own."""
-    p = cli.parser(__doc__)
-    p.add_argument("entry", type=Path, metavar="ENTRY", help="a script, or a folder of task 4")
-    cli.add_number(p, "--folds", 5)
-    cli.add_number(p, "--repeats", 1, "deal N times")
-    cli.add_number(p, "--seed", 0, "of the folds")
-    cli.add_folder(p, "--input_dir", layout.TRAIN_DIR)
-    p.add_argument("--train_data", metavar="FILE", help="default that of the task")
-    cli.add_folder(p, "--output_dir", layout.TEST_OUTPUT_DIR)
-    evaluation.add_flags(p)
-    sample_models.add_metadata_flag(p)
     place = words.index("--") if "--" in words else len(words)
     flags = list(words[place + 1 :])
     for word in flags:
@@ -143,7 +148,7 @@ def _parse(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
                 f"{quote(word)} after --: says where the entry reads or writes, which each fold "
                 "does, expected other flags of the entry"
             )
-    return p.parse_args(words[:place]), flags
+    return build_parser().parse_args(words[:place]), flags
 
 
 def deal(

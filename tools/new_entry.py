@@ -32,22 +32,27 @@ _ON_WINDOWS = re.compile("con|prn|aux|nul|com[0-9]|lpt[0-9]")
 MODELS = {"task_1": "majority", "task_2": "majority", "task_3": "entropy", "task_4": "numpy"}
 
 
-def main() -> None:
-    """Copy the sample model that the command line names."""
-    p = cli.parser(__doc__)
-    p.add_argument(
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = cli.parser(__doc__)
+    parser.add_argument(
         "task",
         type=lambda text: text.rstrip("/\\"),
         choices=(*MODELS, *find_challenges()),
         metavar="TASK",
         help=f"{', '.join(MODELS)}, or the folder of a related challenge",
     )
-    told = "name of your entry, such as my_idea"
-    p.add_argument("name", type=entry_name, metavar="NAME", help=told)
-    told = "sample model to start from (default majority, entropy in task 3, numpy in task 4, "
-    told += "the shortest one of a related challenge)"
-    p.add_argument("--from", dest="model", metavar="MODEL", help=told)
-    options = p.parse_args()
+    help_text = "name of your entry, such as my_idea"
+    parser.add_argument("name", type=entry_name, metavar="NAME", help=help_text)
+    help_text = "sample model to start from (default majority, entropy in task 3, numpy in task 4, "
+    help_text += "the shortest one of a related challenge)"
+    parser.add_argument("--from", dest="model", metavar="MODEL", help=help_text)
+    return parser
+
+
+def main() -> None:
+    """Copy the sample model that the command line names."""
+    options = build_parser().parse_args()
     model = options.model or MODELS.get(options.task) or shortest_model(options.task)
     entry = copy_model(layout.ROOT / options.task, model, options.name)
     print(f"written: {cli.show(entry)}; replace the block that is marked in it, then")

@@ -9,6 +9,7 @@ drawn: loss (on the answers learned from), held_out_loss, held_out_accuracy (of 
 answers out), and whatever else a model of your own logs. Writes a page beside the first log.
 """
 
+import argparse
 import json
 from collections import Counter
 from pathlib import Path
@@ -32,13 +33,18 @@ class Run(NamedTuple):
     events: list[str]
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = cli.parser(__doc__)
+    parser.add_argument("logs", nargs="+", type=Path, metavar="LOG", help="what --log wrote")
+    help_text = "the page (default: the first log's, .html)"
+    parser.add_argument("--output", type=Path, metavar="FILE", help=help_text)
+    return parser
+
+
 def main() -> None:
     """Read the logs, write the page."""
-    p = cli.parser(__doc__)
-    p.add_argument("logs", nargs="+", type=Path, metavar="LOG", help="what --log wrote")
-    told = "the page (default: the first log's, .html)"
-    p.add_argument("--output", type=Path, metavar="FILE", help=told)
-    options = p.parse_args()
+    options = build_parser().parse_args()
     output = options.output or options.logs[0].with_suffix(".html")
     cli.require_outputs([output], options.logs)
     runs = [run for path in options.logs for run in read_runs(path)]

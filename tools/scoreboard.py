@@ -8,6 +8,7 @@ beside it. Only scores on the same answers, by the same rules, are compared. Pub
 2020 are shown beside real answers of the same phase, marked as such, and in their own table.
 """
 
+import argparse
 import statistics
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -84,11 +85,16 @@ class Table(NamedTuple):
         return f"{self.title}: {self.kind}, {'simulated' if self.simulated else 'real'} answers"
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = cli.parser(__doc__)
+    cli.add_file(parser, "--results", layout.TEST_OUTPUT_DIR / layout.RESULTS_NAME)
+    return parser
+
+
 def main() -> None:
     """Read the record, print the tables, write the page."""
-    p = cli.parser(__doc__)
-    cli.add_file(p, "--results", layout.TEST_OUTPUT_DIR / layout.RESULTS_NAME)
-    path = p.parse_args().results
+    path = build_parser().parse_args().results
     reading.require_file(path)
     page = path.with_name(layout.SCOREBOARD_NAME)
     cli.require_outputs([page], [path])

@@ -7,6 +7,7 @@ the public and the private test of tasks 1 and 2 together; `submission_task_3.cs
 question of tasks 3 and 4 with an empty rank. It works alike for official and simulated files.
 """
 
+import argparse
 from dataclasses import replace
 from pathlib import Path
 
@@ -62,12 +63,17 @@ def build_template(name: str, data_dir: Path, template_dir: Path) -> None:
         record.write(replace(template, files=own.files, made_from=own.made_from).as_json())
 
 
-def main() -> None:
-    """Read the command line and build the templates."""
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
     parser = cli.parser(__doc__)
     cli.add_folder(parser, "--input_dir", layout.DATA_DIR)
     cli.add_folder(parser, "--output_dir", layout.TEMPLATE_DIR)
-    options = parser.parse_args()
+    return parser
+
+
+def main() -> None:
+    """Read the command line and build the templates."""
+    options = build_parser().parse_args()
     left_out = build_templates(options.input_dir, options.output_dir)
     print(f"templates in {cli.show(options.output_dir)}")
     for text in left_out:

@@ -210,9 +210,8 @@ def measure_curves(
 # ---- The evaluation ------------------------------------------------------------------------------
 
 
-def evaluate(doc: str | None, package: Path | None = None) -> None:
-    """Run the `local_evaluation.py` of a package, or one whose first argument is the submission."""
-    options = _parse(doc, package)
+def evaluate(options: argparse.Namespace, package: Path | None = None) -> None:
+    """Play and score the entry that the flags name; `package` is the folder of the script."""
     setting = Setting(options.submission, *examined(options), *rules_and_limits(options))
     inputs = [setting.submission, setting.reference, setting.train]
     text_path, _ = score_files.score_paths(options.output_dir, 4, options.phase)
@@ -276,7 +275,8 @@ def evaluate(doc: str | None, package: Path | None = None) -> None:
     score_files.publish(options.output_dir, evaluation, lines, written, **shown)
 
 
-def _parse(doc: str | None, package: Path | None) -> argparse.Namespace:
+def build_parser(doc: str | None, package: Path | None = None) -> argparse.ArgumentParser:
+    """Return the parser of a `local_evaluation.py`: of a package's, or of one for any entry."""
     p = cli.parser(doc)
     if package is None:
         p.add_argument("submission", type=Path, metavar="SUBMISSION", help="folder or zip")
@@ -292,7 +292,7 @@ def _parse(doc: str | None, package: Path | None) -> argparse.Namespace:
     p.add_argument("--skip_curve", action="store_true", help=skips)
     shows = "print what the first N students were asked, in order; 0: none"
     cli.add_number(p, "--show_sequences", _N_SHOWN, shows, cli.seed)
-    return p.parse_args()
+    return p
 
 
 def _list_asked(reference: Reference, games: Mapping[str, Game]) -> pd.DataFrame:

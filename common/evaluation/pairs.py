@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -30,8 +31,8 @@ from common.probabilities import read_probabilities
 import numpy as np
 
 
-def evaluate(doc: str | None, task: int) -> None:
-    """Run the `local_evaluation.py` of task 1 or 2, whose docstring is the help."""
+def build_parser(doc: str | None, task: int) -> argparse.ArgumentParser:
+    """Return the parser of task 1 or 2's `local_evaluation.py`, whose docstring is the help."""
     p = cli.parser(doc)
     cli.add_optional_folder(p, "--input_dir", "data/test_input")
     told = f"the true answers (default {layout.VALID_TASK_1_2})"
@@ -45,7 +46,11 @@ def evaluate(doc: str | None, task: int) -> None:
     told = "what a sample model wrote with its flag of that name: adds log loss, Brier score and "
     told += "calibration" + ", and AUC" * (task == 1)
     p.add_argument("--probabilities", type=Path, metavar="FILE", help=told)
-    options = p.parse_args()
+    return p
+
+
+def evaluate(options: argparse.Namespace, task: int) -> None:
+    """Score the submission that the flags of task 1 or 2 name."""
     local, upload = (layout.submission_path(task, name) for name in (record.LOCAL, "public"))
     places = (options.input_dir, options.ref_data, options.submission_dir, options.submit_data)
     if not (options.phase or any(places) or reading.is_there(local)) and upload.is_file():

@@ -37,6 +37,19 @@ def check(options: argparse.Namespace, report: Report) -> list[str]:
     ]
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = challenge.check_parser(
+        __doc__, __file__, train_data=queries.TRAIN, test_data=queries.TEST
+    )
+    queries.add_candidates(parser)
+    return parser
+
+
+def main() -> None:
+    """Check the submission."""
+    challenge.run_check(build_parser().parse_args(), check)
+
+
 if __name__ == "__main__":
-    files = {"train_data": queries.TRAIN, "test_data": queries.TEST}
-    cli.run(lambda: challenge.run_check(__doc__, __file__, check, queries.add_candidates, **files))
+    cli.run(main)

@@ -10,6 +10,7 @@ countries and universities. In which country a person studied counts as reasonin
 say where the university lies. What a profession works with is common sense.
 """
 
+import argparse
 import json
 from pathlib import Path
 
@@ -74,5 +75,15 @@ def write_sample(folder: Path, seed: int) -> None:
     writing.write_files({folder / queries.TEST: "".join(lines[N_TRAIN:])})
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    return challenge.generator_parser(__doc__, __file__)
+
+
+def main() -> None:
+    """Simulate the files."""
+    challenge.run_generator(build_parser().parse_args(), write_sample)
+
+
 if __name__ == "__main__":
-    cli.run(lambda: challenge.run_generator(__doc__, __file__, write_sample))
+    cli.run(main)

@@ -95,24 +95,29 @@ def _are_texts(value: object) -> bool:
 
 
 def add_candidates(
-    p: argparse.ArgumentParser, what: str = "guesses allowed, at least five"
+    parser: argparse.ArgumentParser, what: str = "guesses allowed, at least five"
 ) -> None:
     """Add the flag that says how many guesses at a query count, or are allowed if above five."""
-    cli.add_number(p, "--candidates", N_GUESSES, what, metavar="K")
+    cli.add_number(parser, "--candidates", N_GUESSES, what, metavar="K")
+
+
+def model_parser(doc: str | None) -> argparse.ArgumentParser:
+    """Return the parser of a sample model."""
+    parser = challenge.model_parser(doc, __file__, train_data=TRAIN, test_data=TEST)
+    add_candidates(parser, "guesses at each query")
+    return parser
 
 
 def run_model(
-    doc: str | None, weigh: Callable[[pd.DataFrame, pd.DataFrame], Sequence[Mapping[str, float]]]
+    options: argparse.Namespace,
+    weigh: Callable[[pd.DataFrame, pd.DataFrame], Sequence[Mapping[str, float]]],
 ) -> None:
-    """Read the flags of a sample model, and write as many guesses at each query as these allow.
+    """Write the guesses of a sample model at each query, as many as the flags allow.
 
-    `weigh` is given the queries to learn from and those to predict, without their answers: the test
-    file once, or every fold after the others. It returns the weights of answers, for every query
-    to predict; the largest are guessed, of equal ones the earlier.
+    `weigh` gets the queries to learn from and those to predict, without their answers. It is called
+    once for the test file, or once for each fold. It returns the weights of answers for every query
+    to predict. The largest weights are the guesses; of equal weights the first.
     """
-    p = challenge.model_parser(doc, __file__, train_data=TRAIN, test_data=TEST)
-    add_candidates(p, "guesses at each query")
-    options = p.parse_args()
     train = read_queries(options.input_dir / options.train_data, answers=True)
     fold = challenge.read_folds(options, train["id"].tolist())
     if fold is None:

@@ -12,6 +12,8 @@ The degree of an item is how often it was clicked in the files of all phases up 
 answer; the masked clicks do not count.
 """
 
+import argparse
+
 from common import cli, writing
 from common.errors import InputError
 from related_challenges import challenge
@@ -20,10 +22,15 @@ import clicks
 import pandas as pd
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    places = {"input_dir": challenge.TRAIN, "output_dir": challenge.TEST_INPUT}
+    return challenge.parser(__doc__, __file__, **places)
+
+
 def main() -> None:
     """Split the files that the flags name."""
-    places = {"input_dir": challenge.TRAIN, "output_dir": challenge.TEST_INPUT}
-    options = challenge.parser(__doc__, __file__, **places).parse_args()
+    options = build_parser().parse_args()
     source, target = options.input_dir, options.output_dir
     if target.resolve() == source.resolve():
         raise InputError(f"{target}: holds the files to be split")

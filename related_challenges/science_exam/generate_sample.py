@@ -8,6 +8,7 @@ The texts are made of invented words. As in the real exam, the right option is w
 care: it is longer on average than the wrong ones, which repeat more of the question's words.
 """
 
+import argparse
 from pathlib import Path
 
 from common import cli, writing
@@ -50,5 +51,15 @@ def write_sample(folder: Path, seed: int) -> None:
     writing.write_files({folder / exam.SAMPLE: questions[["id"]].assign(prediction=prediction)})
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    return challenge.generator_parser(__doc__, __file__)
+
+
+def main() -> None:
+    """Simulate the files."""
+    challenge.run_generator(build_parser().parse_args(), write_sample)
+
+
 if __name__ == "__main__":
-    cli.run(lambda: challenge.run_generator(__doc__, __file__, write_sample))
+    cli.run(main)

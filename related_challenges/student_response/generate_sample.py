@@ -11,6 +11,7 @@ some, a contradictory one puts "not" before one, an irrelevant one has ideas of 
 one outside the domain is a stock phrase. Words are dropped and misspelt at random.
 """
 
+import argparse
 from pathlib import Path
 
 from common import cli, layout, writing
@@ -85,6 +86,17 @@ def write_answer(rng: np.random.Generator, label: str, own: list[str], other: li
     return " ".join(word[:-1] if rng.random() < 0.1 else word for word in kept)
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    return challenge.generator_parser(__doc__, __file__)
+
+
+def main() -> None:
+    """Simulate the files."""
+    challenge.run_generator(
+        build_parser().parse_args(), write_sample, challenge.TRAIN, layout.TEST_DIR.name
+    )
+
+
 if __name__ == "__main__":
-    folders = (challenge.TRAIN, layout.TEST_DIR.name)
-    cli.run(lambda: challenge.run_generator(__doc__, __file__, write_sample, *folders))
+    cli.run(main)

@@ -86,9 +86,14 @@ def test_an_entry_of_task_4_tells_how_it_was_trained(split_kit: Path, tmp_path: 
     """Command, seed and code; the same for a folder and its zip, and not after an edit."""
     kit = Path(shutil.copytree(split_kit, tmp_path / "kit"))
     trainer, model = kit / "task_4/numpy/train_model.py", kit / "task_4/numpy/model.py"
-    parse, parser = "options = training.", "p = training.training_parser(__doc__)"
-    with_seed = f"{parser}\n    p.add_argument('--seed')\n    options = p.parse_args()  # "
-    trainer.write_text(trainer.read_text().replace(parse, with_seed))
+    returned = "    return training.training_parser(__doc__)\n"
+    with_seed = """
+    parser = training.training_parser(__doc__)
+    parser.add_argument("--seed")
+    return parser
+"""
+    assert returned in trainer.read_text()
+    trainer.write_text(trainer.read_text().replace(returned, with_seed))
     succeeds([trainer, "--local", "--seed", 5], kit=kit)
     assert run(["task_4/package.py", kit / "task_4/numpy"], kit=kit).returncode == 0
     for words in ([], ["--submission", kit / "submissions/submission_task_4.zip"], []):
