@@ -10,10 +10,10 @@ from typing import Any
 from common import reading, schema
 from common.arrays import Array, IntArray
 from common.errors import InputError, Report, printable, quote, stop
-from common.lazy import pd
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 # Ids up to here, or up to four times the number of answers, are numbered by a lookup table.
 _SMALL_TABLE = 10_000_000

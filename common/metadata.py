@@ -15,11 +15,11 @@ from common import layout, reading, schema
 from common.answers import find_rows, require_distinct
 from common.arrays import IntArray
 from common.errors import InputError, quote
-from common.lazy import pd
 from common.schema import CIRCUMSTANCES, Column
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 # Who was younger than four or older than twenty at the end of 2018 has given a wrong date of birth,
 # as teachers do who try a quiz: 2.6 % of the official dates, which reach from 1756 to 9999.

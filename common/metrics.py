@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from common.arrays import Array, FloatArray, IntArray
-from common.lazy import pd
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 
 def accuracy(truth: Array, prediction: Array) -> float:

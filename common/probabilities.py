@@ -15,11 +15,11 @@ from common import provenance, reading, schema, writing
 from common.answers import find_repeats, pair_keys
 from common.arrays import Array, FloatArray
 from common.errors import InputError, quote
-from common.lazy import pd
 from common.schema import Column
 from common.submission import find_pairs
 
 import numpy as np
+import pandas as pd
 
 _NAMES = {1: ["ProbabilityCorrect"], 2: [f"ProbabilityOption{o}" for o in schema.OPTIONS]}
 _NAMES[4] = _NAMES[1]

@@ -28,10 +28,10 @@ from typing import Any, BinaryIO, TypeAlias
 from common.arrays import Array
 from common.errors import InputError, Report, printable, quote, stop
 from common.layout import ROOT, where_to_get
-from common.lazy import pd
 from common.schema import DATE, FLOAT64, INT8, INT32, TEXT, Column
 
 import numpy as np
+import pandas as pd
 
 # Some rows of the columns that are read, by the column's position in the file.
 _Part: TypeAlias = "Mapping[int, pd.Series | Array | list[Any]]"

@@ -9,10 +9,10 @@ from common import cli, layout, writing
 from common.answers import read_answers
 from common.arrays import BoolArray, IntArray
 from common.errors import InputError
-from common.lazy import pd
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 PAIR_COLUMNS = ("QuestionId", "UserId", "AnswerId")
 # Of the answers of tasks 1 and 2.

@@ -11,11 +11,11 @@ from pathlib import Path
 from common import answers, layout, provenance, reading, schema, writing, zips
 from common.arrays import Array, BoolArray, IntArray
 from common.errors import InputError, Report, quote, stop
-from common.lazy import pd
 from common.schema import Column
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 # A zip may unpack to so many bytes, or so many times the list of what to predict; else a bomb.
 _MAX_UNPACKED, _MAX_RATIO = 128 << 20, 20

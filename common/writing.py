@@ -13,8 +13,9 @@ from typing import Any, BinaryIO, TypeAlias
 
 from common import provenance
 from common.errors import InputError
-from common.lazy import pd
 from common.reading import is_there
+
+import pandas as pd
 
 # Columns of equal length by name, or a DataFrame.
 Table: TypeAlias = "Mapping[str, Any] | pd.DataFrame"

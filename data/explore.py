@@ -23,10 +23,10 @@ from common import charts, cli, layout, metadata, pages, provenance, reading, sc
 from common.answers import read_answers
 from common.charts import Dot, Panel
 from common.errors import InputError
-from common.lazy import pd
 from common.schema import OPTIONS
 
 import numpy as np
+import pandas as pd
 from explore_charts import column_chart, compact, heat_map
 from tqdm import tqdm
 

@@ -17,9 +17,9 @@ from typing import Any
 
 from common import charts, cli, pages, writing
 from common.errors import printable
-from common.lazy import pd
 from common.pages import Html
 
+import pandas as pd
 from bundle import Bundle, Task
 from competition import PUBLIC_DATA, STARTING_KIT
 

@@ -30,9 +30,9 @@ from typing import Any
 from common import cli, fingerprints, layout, reading, run_log, writing, zips
 from common.adaptive.entry_files import ENTRY_FILE
 from common.errors import InputError, printable
-from common.lazy import pd
 
 import leaderboard
+import pandas as pd
 from bundle import Bundle, Phase, Task, read_bundle, score
 from tqdm import tqdm
 

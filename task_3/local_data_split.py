@@ -14,7 +14,8 @@ from __future__ import annotations
 import argparse
 
 from common import cli, layout, splits
-from common.lazy import pd
+
+import pandas as pd
 
 
 def halve_students(answers: pd.DataFrame, seed: int) -> dict[str, pd.DataFrame]:

@@ -14,9 +14,9 @@ from __future__ import annotations
 import argparse
 
 from common import cli, layout, schema, splits
-from common.lazy import pd
 
 import numpy as np
+import pandas as pd
 
 # Of the students, and of the answers of those held out.
 HELD_OUT = 0.2

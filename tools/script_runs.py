@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 from common import cli, layout, provenance, sample_models, splits, writing
 from common.arrays import BoolArray
 from common.errors import InputError, printable, quote
-from common.lazy import pd
+
+import pandas as pd
 
 # How much of the end of what a program prints is read.
 _TAIL = 1 << 16

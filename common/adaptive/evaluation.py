@@ -35,10 +35,10 @@ from common.arrays import FloatArray
 from common.errors import InputError
 from common.evaluation import outcomes, score_files
 from common.evaluation.record import LOCAL, Evaluation
-from common.lazy import pd
 from common.provenance import Provenance
 
 import numpy as np
+import pandas as pd
 from tqdm import tqdm
 
 N_DRY_RUN_STUDENTS = 30

@@ -19,9 +19,9 @@ from common.adaptive.weights import TRAINED_STUDENTS, TRAINING, copy_package, re
 from common.answers import read_students
 from common.arrays import IntArray
 from common.errors import InputError
-from common.lazy import pd
 
 import numpy as np
+import pandas as pd
 
 
 def training_parser(doc: str | None, *, several: bool = True) -> argparse.ArgumentParser:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from common.arrays import Array, FloatArray
 from common.evaluation.pair_facts import QUIZ
-from common.lazy import pd
 
 import numpy as np
+import pandas as pd
 
 # Title, how to read it, and a row for each group, as of `accuracy_by`.
 Part = tuple[str, str, "pd.DataFrame"]

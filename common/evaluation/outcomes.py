@@ -14,10 +14,10 @@ from common import fingerprints, reading, writing
 from common.answers import number_ids, pair_keys
 from common.arrays import Array, BoolArray
 from common.errors import InputError
-from common.lazy import pd
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from common import cli, layout, metadata, provenance, reading, schema
 from common.answers import find_rows, number_ids, pair_keys
 from common.arrays import Array, IntArray
 from common.errors import InputError
-from common.lazy import pd
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 # Amid the challenge's answers (2018 to 2020); in English schools it divides the school years.
 _AGE_ON = np.datetime64("2019-09-01")

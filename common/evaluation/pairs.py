@@ -24,11 +24,11 @@ from common.errors import InputError
 from common.evaluation import breakdown, outcomes, record, score_files
 from common.evaluation.pair_facts import OF_STUDENTS, PairFacts, read_facts
 from common.evaluation.record import Evaluation
-from common.lazy import pd
 from common.metrics import ProbabilityScores
 from common.probabilities import read_probabilities
 
 import numpy as np
+import pandas as pd
 
 
 def build_parser(doc: str | None, task: int) -> argparse.ArgumentParser:

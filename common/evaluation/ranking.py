@@ -10,9 +10,9 @@ from common import charts, metrics, reading, schema, submission
 from common.errors import InputError
 from common.evaluation import outcomes
 from common.evaluation.record import Evaluation
-from common.lazy import pd
 
 import numpy as np
+import pandas as pd
 
 # How a judgement that an expert left empty may count, and what the page says of that.
 MISSING = {"ignored": "which do not count", "disagrees": "which count as disagreement"}
