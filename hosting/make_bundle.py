@@ -26,6 +26,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from types import ModuleType
 
 from common import cli, fingerprints, layout, reading, writing, zips
 from common.errors import InputError, quote
@@ -236,11 +237,18 @@ def _get_data(
         least = own_answers.MIN_ANSWERS_OF_EACH if least is None else least
         notes = own_answers.make_data_folder(options.answers, data_dir, tasks, rng, least)
         return data_dir, notes
-    # The generator lies in data/, beside the modules that it needs.
-    sys.path.append(str(layout.ROOT / "data"))
-    generator = importlib.import_module("generate_sample")
-    generator.generate(data_dir, options.size or "small", seed)
+    _import_generator().generate(data_dir, options.size or "small", seed)
     return data_dir, []
+
+
+def _import_generator() -> ModuleType:
+    """Import data/generate_sample.py.
+
+    Its flag --seed would show the secret seed to all users of this machine.
+    """
+    # The generator imports modules that are beside it.
+    sys.path.append(str(layout.ROOT / "data"))
+    return importlib.import_module("generate_sample")
 
 
 if __name__ == "__main__":

@@ -13,8 +13,8 @@ import argparse
 import textwrap
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from common import charts, cli, layout, pages, provenance, reading, writing
@@ -41,10 +41,24 @@ _MEASURES = {"Accuracy": "accuracy", "AUC": "auc", "Log loss": "log_loss"}
 
 Case = tuple[Bank, Reference, str]  # with the name of a mask
 
-# How papers split students and answers; published.csv holds what they publish. Of `n_parts` equal
-# parts of the shuffled students `n_test` are examined and `n_unused`, which validate there, left
-# out; of a student examined, `target_share` of the answers are to be predicted.
-Protocol = SimpleNamespace
+
+@dataclass(frozen=True)
+class Protocol:
+    """How a paper splits students and answers; published.csv holds the paper's results."""
+
+    # In words, for the page.
+    title: str
+    # The shuffled students are divided into so many equal parts.
+    n_parts: int
+    # Parts whose students are examined.
+    n_test: int
+    # Parts that are left out, because the paper validates on them.
+    n_unused: int
+    # Share of an examined student's answers that are to be predicted.
+    target_share: float
+    source: str
+
+
 PROTOCOLS = {
     "bobcat": Protocol(
         title="BOBCAT's protocol: students 60/20/20, of an examined student's answers 80 % may be "
@@ -110,7 +124,7 @@ def main() -> None:
         title="Task 4: which question to ask next",
         simulated=simulated,
         results=results,
-        # Beside simulated answers stands nothing that was published of a protocol.
+        # Never show published scores beside simulated answers.
         protocol=None if simulated else PROTOCOLS.get(options.protocol),
         published=published.to_numpy(),
         sentences=[
