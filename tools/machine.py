@@ -29,12 +29,17 @@ VARIABLES = (
 LIBRARY_TITLES = {"openblas": "OpenBLAS", "mkl": "MKL", "blis": "BLIS", "flexiblas": "FlexiBLAS"}
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    raw_text = argparse.RawDescriptionHelpFormatter
+    return argparse.ArgumentParser(
+        prog="python -m tools.machine", description=__doc__, formatter_class=raw_text
+    )
+
+
 def main() -> None:
     """Print what the machine is, one fact a line."""
-    raw_text = argparse.RawDescriptionHelpFormatter
-    argparse.ArgumentParser(
-        prog="python -m tools.machine", description=__doc__, formatter_class=raw_text
-    ).parse_args()
+    build_parser().parse_args()
     for title, text in describe_machine().items():
         print(f"{title + ':':<16}{text}")
 
