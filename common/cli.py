@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, NoReturn, TextIO, cast
 
 from common import io, layout, made, submission
 from common.errors import InputError, one_line, printable
+from common.tasks import TASKS, Form
 
 
 def run(main: Callable[[], None]) -> NoReturn:
@@ -218,10 +219,6 @@ seed, count = whole_number(0), whole_number(1)
 
 # ---- Sample models of the tasks 1 to 3 -------------------------------------------------------
 
-# Names of the training file and the template.
-_FILES = dict.fromkeys((1, 2), (layout.TRAIN_TASK_1_2, layout.TEMPLATE_TASK_1_2))
-_FILES[3] = layout.TRAIN_TASK_3_4, layout.TEMPLATE_TASK_3
-
 
 class _SampleModelPaths(NamedTuple):
     """Where a sample model reads and writes."""
@@ -248,21 +245,21 @@ def sample_model_parser(
     reads_answers
         Whether the model learns from the training answers.
     """
-    train, template = _FILES[task]
+    about = TASKS[task]
     p = parser(doc)
     p.usage = "%(prog)s [flags]"
     # A model without a flag for the metadata wants none: "".
     p.set_defaults(input_dir=None, train_data=None, metadata_dir="", probabilities=None, local=None)
     if reads_answers:
         add_folder(p, "--input_dir", "data/train_data")
-        add_file(p, "--train_data", train)
-    add_template_flags(p, template)
+        add_file(p, "--train_data", about.data.train)
+    add_template_flags(p, str(about.template))
     add_folder(p, "--output_dir", "submissions")
-    help_ = f"default {layout.submission_name(task)}; the zip is written beside it"
+    help_ = f"default {about.submission}; the zip is written beside it"
     p.add_argument("--output_file", metavar="FILE", help=help_)
-    written = f"data/test_output and {layout.submission_name(task, local=True)}"
-    if task == 3:
-        halves = f"{layout.TRAIN_TASK_3} (second: {layout.VALID_TASK_3})"
+    written = f"data/test_output and {about.local_submission}"
+    if about.form is Form.RANKING:
+        halves = f"{about.local_train} (second: {about.local_answers})"
         help_ = (
             "rank by one half of the students (local_data_split.py), the first by default; "
             f"defaults become data/test_input, {halves}, {written}"
@@ -274,7 +271,7 @@ def sample_model_parser(
         p.add_argument("--probabilities", type=Path, metavar="FILE", help=help_)
         help_ = (
             "use the local split: defaults become data/test_input, "
-            f"{layout.LOCAL_TEMPLATE_TASK_1_2}, {written}"
+            f"{about.local_template}, {written}"
         )
         p.add_argument("--local", action="store_true", help=help_)
     return p
@@ -289,17 +286,22 @@ def sample_model_paths(options: argparse.Namespace, task: int) -> _SampleModelPa
         If a file to be read, or a folder that was named, is missing, or a file cannot be written
         where it is to go; this is reported before any work starts.
     """
-    train, template = _FILES[task]
-    train = options.train_data or train
-    input_dir, template_dir = layout.TRAIN_DIR, layout.TEMPLATE_DIR
-    output_dir, output = layout.SUBMISSION_DIR, layout.submission_name(task)
+    about = TASKS[task]
+    train = options.train_data or about.data.train
+    input_dir = layout.TRAIN_DIR
+    template_dir = layout.TEMPLATE_DIR
+    template = str(about.template)
+    output_dir = layout.SUBMISSION_DIR
+    output = about.submission
     if options.local:
         input_dir = layout.TEST_INPUT_DIR
-        output_dir, output = layout.TEST_OUTPUT_DIR, layout.submission_name(task, local=True)
-        if task != 3:
-            template_dir, template = layout.TEST_INPUT_DIR, layout.LOCAL_TEMPLATE_TASK_1_2
-        elif train == layout.TRAIN_TASK_3_4:
-            train = layout.TRAIN_TASK_3 if options.local == "first" else layout.VALID_TASK_3
+        output_dir = layout.TEST_OUTPUT_DIR
+        output = about.local_submission
+        if about.local_template is not None:
+            template_dir = layout.TEST_INPUT_DIR
+            template = about.local_template
+        elif train == about.data.train:
+            train = about.local_train if options.local == "first" else about.local_answers
     train_dir = options.input_dir or input_dir
     paths = _SampleModelPaths(
         train=train_dir / train,

@@ -84,8 +84,6 @@ ANSWER_COLUMNS = (QUESTION_ID, USER_ID, ANSWER_ID, IS_CORRECT, CORRECT_ANSWER, A
 
 OPTIONS = (1, 2, 3, 4)
 
-PREDICTED_COLUMN = {1: IS_CORRECT, 2: ANSWER_VALUE}
-
 # Task 3: a ranking of all questions, 1 the best; experts' columns may have any name.
 RANKING = Column("ranking", low=1)
 LEFT = Column("left")

@@ -14,6 +14,7 @@ from pathlib import Path
 from common import cli, layout, metrics, submission
 from common.evaluation.ranking import agreement, compare_with_experts, read_judgements
 from common.submission import read_ranking
+from common.tasks import TASK_3
 
 import numpy as np
 import pandas as pd
@@ -35,7 +36,7 @@ def main() -> None:
     p.add_argument("--rankings", type=Path, nargs="+", metavar="FILE", default=[], help=told)
     cli.add_template_flags(p, layout.TEMPLATE_TASK_3)
     options = p.parse_args()
-    judgements = read_judgements(options.test_dir / layout.answers_name(3, options.phase))
+    judgements = read_judgements(options.test_dir / TASK_3.answers_name(options.phase))
     template = cli.template_path(options, layout.TEMPLATE_DIR, layout.TEMPLATE_TASK_3)
     question = submission.read_ranking_template(template)
     names = features.available_features(options.metadata_dir)

@@ -36,10 +36,11 @@ from common.evaluation import outcomes, record
 from common.evaluation.pairs import score_pairs
 from common.made import Made
 from common.splits import assign_folds, hold_out_answers
+from common.tasks import Form, Task
 from tools import script_runs
 from tools.results import CROSS_VALIDATION
 from tools.script_runs import Fold
-from tools.tasks import task_of
+from tools.which_task import task_of
 
 import numpy as np
 import pandas as pd
@@ -61,17 +62,17 @@ def main() -> None:
     task = task_of(entry)
     rules, limits = evaluation.rules_and_limits(options)
     script = entry.resolve()
-    if task == 4:
+    is_entry = task.form is Form.ENTRY
+    if is_entry:
         io.require_file(entry / "train_model.py")
         script /= "train_model.py"
     elif (rules, limits) != (Rules(), Limits()):
-        raise InputError(f"{entry}: is of task {task}, expected no flags of task 4")
+        raise InputError(f"{entry}: is of task {task.number}, expected no flags of task 4")
     path = record.results_path(options.output_dir)
     cli.require_outputs([path])
-    name = layout.TRAIN_TASK_3_4 if task == 4 else layout.TRAIN_TASK_1_2
-    train = options.input_dir / (options.train_data or name)
+    train = options.input_dir / (options.train_data or task.data.train)
     made.require_current([train])
-    table = read_answers(train, options=True if task == 2 else None, ids=True)
+    table = read_answers(train, options=True if task.needs_options else None, ids=True)
     metadata = script_runs.metadata_of(train, options.metadata_dir)
     tables: list[pd.DataFrame] = []
     runs: list[Made] = []
@@ -82,7 +83,7 @@ def main() -> None:
             with tempfile.TemporaryDirectory(prefix="cross_validate_") as temporary:
                 fold = Fold(title, answers, held_out, metadata, Path(temporary))
                 try:
-                    if task == 4:
+                    if is_entry:
                         predicted, run = play_fold(script.parent, flags, fold, rules, limits)
                     else:
                         predicted, run = predict_fold(entry, flags, fold, task)
@@ -98,13 +99,13 @@ def main() -> None:
     if options.metadata_dir:
         how += f", metadata of {cli.show(options.metadata_dir)}"
     scored = record.Evaluation(
-        task=task,
+        task=task.number,
         metric="Accuracy: mean over the folds",
         score=statistics.fmean(parts.values()),
         submission=entry,
         reference=train,
         phase=CROSS_VALIDATION,
-        rules=f"{rules}, {how}" if task == 4 else how,
+        rules=f"{rules}, {how}" if is_entry else how,
         parts=parts,
         training=Made(
             script=cli.show(script),
@@ -147,14 +148,17 @@ def _parse(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
 
 
 def deal(
-    table: pd.DataFrame, task: int, options: argparse.Namespace
+    table: pd.DataFrame, task: Task, options: argparse.Namespace
 ) -> Iterator[tuple[str, pd.DataFrame, BoolArray]]:
     """Deal the answers into folds, in task 4 by student: title, answers, which are held out."""
-    group = pd.factorize(table["UserId"], sort=True)[0] if task == 4 else np.arange(len(table))
+    is_entry = task.form is Form.ENTRY
+    group = np.arange(len(table))
+    if is_entry:
+        group = pd.factorize(table["UserId"], sort=True)[0]
     for repeat in range(options.repeats):
         seeds = [options.seed, repeat]
         number = assign_folds(group, options.folds, seeds)
-        if task == 4:
+        if is_entry:
             # A different stream of random numbers from the one that dealt the students.
             targets = hold_out_answers(len(table), _TARGETS, [*seeds, 1])
             table = table.assign(**{schema.IS_TARGET: targets.astype(np.int8)})
@@ -163,14 +167,14 @@ def deal(
             yield title, table, number == k
 
 
-def predict_fold(script: Path, flags: Sequence[str], fold: Fold, task: int) -> Ran:
+def predict_fold(script: Path, flags: Sequence[str], fold: Fold, task: Task) -> Ran:
     """Let a script of task 1 or 2 learn from the other folds and predict this one."""
     script_runs.run_on_fold(script, flags, fold)
-    path, reference = fold.folder / layout.submission_name(task), fold.folder / "held_out.csv"
+    path, reference = fold.folder / task.submission, fold.folder / "held_out.csv"
     if not path.is_file():
         raise InputError(f"{script}: has not written {path.name} on {fold.title}")
     io.write({reference: fold.table[fold.held_out]})
-    predicted, _ = score_pairs(path, reference, task)
+    predicted, _ = score_pairs(path, reference, task.number)
     took = made.read(path) or Made(str(script), {}, float("nan"))
     return predicted, replace(took, code=source_code.fingerprint(script))
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from common import cli, layout, made
-from common.evaluation.record import LOCAL
+from common.tasks import LOCAL, TASKS
 
 CROSS_VALIDATION = "cross-validation"
 PHASES = (LOCAL, CROSS_VALIDATION, *layout.PHASES)
@@ -102,6 +102,7 @@ def _require_valid(result: Result) -> None:
     numbers = [value for value in [*values.values(), *parts] if isinstance(value, int | float)]
     is_task = result.phase in PHASES and result.score <= 1
     is_challenge = result.phase == "" and re.fullmatch(r"[a-z][a-z0-9_]*", f"{result.task}")
+    lowest_score = TASKS[result.task].lowest_score if result.task in TASKS else 0
     is_valid = (
         # Exactly, as to Python a truth value is a number too.
         all(type(value) in kinds[name] for name, value in values.items())
@@ -110,7 +111,7 @@ def _require_valid(result: Result) -> None:
         and all(abs(number) < _MAX_NUMBER for number in numbers)
         and (is_challenge if isinstance(result.task, str) else is_task and result.task >= 0)
         and min(result.seed or 0, result.memory or 0) >= 0
-        and result.score >= (-1 if result.task == 3 else 0)
+        and result.score >= lowest_score
         and all(re.fullmatch("[0-9a-f]*", values[name]) for name in ("data", "code", "outcomes"))
     )
     if not is_valid:

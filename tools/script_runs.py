@@ -17,6 +17,7 @@ from common import cli, io, layout, made, source_code, splits
 from common.arrays import BoolArray
 from common.errors import InputError, printable, quote
 from common.lazy import pd
+from common.tasks import Task
 
 # How much of the end of what a program prints is read.
 _TAIL = 1 << 16
@@ -70,12 +71,12 @@ def run_script(command: Sequence[object], what: str, shown: Path | None = None) 
 
 
 def repeatable(
-    by: made.Made, task: int, path: Path, or_else: str = "", *, keep: Collection[str] = ()
+    by: made.Made, task: Task, path: Path, or_else: str = "", *, keep: Collection[str] = ()
 ) -> tuple[Path, list[str]]:
     """Return the script that made a file, and its flags but for the places; since the file may come
     from anywhere, `InputError` unless it is of the task in this kit, and declares the flags.
     """
-    folder = layout.ROOT / f"task_{task}"
+    folder = task.folder
     script = Path(os.path.realpath(layout.ROOT / by.script))
     is_entry = script.parent == folder and script.suffix == ".py" and script.is_file()
     if not is_entry or script.name.startswith("local_"):

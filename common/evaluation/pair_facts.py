@@ -13,6 +13,7 @@ from common.answers import find_rows, number_ids, pair_keys
 from common.arrays import Array, IntArray
 from common.errors import InputError
 from common.lazy import pd
+from common.tasks import TASKS
 
 import numpy as np
 import numpy.typing as npt
@@ -66,7 +67,8 @@ def read_facts(
     with part("The majority, and accuracy by what is known of question and student"):
         made.require_current([require(train)])
         columns = [schema.USER_ID, schema.QUESTION_ID, schema.IS_CORRECT]
-        columns += [schema.CORRECT_ANSWER, schema.ANSWER_VALUE] if task == 2 else []
+        if TASKS[task].needs_options:
+            columns += [schema.CORRECT_ANSWER, schema.ANSWER_VALUE]
         has_ids = schema.ANSWER_ID.name in io.read_header(io.file_source(train))
         if has_ids and io.is_there(folder / layout.ANSWER_METADATA_TASK_1_2):
             columns.append(schema.ANSWER_ID)
@@ -134,11 +136,12 @@ def _count_by_question(answers: pd.DataFrame, question_ids: IntArray, task: int)
 
     rights = count("IsCorrect", 0, 1)
     n = rights.sum(axis=1)
-    column = schema.PREDICTED_COLUMN[task]
-    values = rights if task == 1 else count(column.name, column.low, column.high)
+    column = TASKS[task].column
+    values = count(column.name, column.low, column.high)
     overall = np.bincount(answers[column.name] - column.low, minlength=values.shape[1])
     # As the majority models do it: of a question without answers, or (task 1) a tie, most of all.
-    undecided = n == 0 if task == 2 else values[:, 0] == values[:, 1]
+    is_tied = values[:, 0] == values[:, 1]
+    undecided = is_tied if column is schema.IS_CORRECT else n == 0
     majority = column.low + np.where(undecided[:, None], overall, values).argmax(axis=1)
     share_right = rights[:, 1] / np.where(n, n, np.nan)
     tenths = [f"{10 * k} to {10 * k + 10} %" for k in range(10)]
@@ -147,7 +150,7 @@ def _count_by_question(answers: pd.DataFrame, question_ids: IntArray, task: int)
         "By difficulty of the question": _cut(share_right, [k / 10 for k in range(10)], tenths),
         "By number of known answers to the question": _by_count(n),
     }
-    if task == 2:
+    if TASKS[task].needs_options:
         corrects = count("CorrectAnswer", 1, 4)
         option = np.where(n > 0, 1 + corrects.argmax(axis=1), 0)
         names = [f"option {option}" for option in schema.OPTIONS]

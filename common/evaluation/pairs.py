@@ -10,40 +10,42 @@ from typing import Any
 from common import charts, cli, io, layout, made, metrics, schema, submission
 from common.answers import pair_keys, require_distinct_pairs
 from common.errors import InputError
-from common.evaluation import breakdown, outcomes, record, score_files
+from common.evaluation import breakdown, outcomes, score_files
 from common.evaluation.pair_facts import OF_STUDENTS, PairFacts, read_facts
 from common.evaluation.record import Evaluation
 from common.lazy import pd
 from common.metrics import ProbabilityScores
 from common.probabilities import read_probabilities
+from common.tasks import LOCAL, TASKS
 
 import numpy as np
 
 
 def evaluate(doc: str | None, task: int) -> None:
     """Run the `local_evaluation.py` of task 1 or 2, whose docstring is the help."""
+    about = TASKS[task]
     p = cli.parser(doc)
     cli.add_folder(p, "--input_dir", "data/test_input")
-    told = f"the true answers (default {layout.VALID_TASK_1_2})"
+    told = f"the true answers (default {about.local_answers})"
     p.add_argument("--ref_data", metavar="FILE", help=told)
     cli.add_folder(p, "--submission_dir", "data/test_output")
-    told = f"CSV or zip (default {layout.submission_name(task, local=True)})"
+    told = f"CSV or zip (default {about.local_submission})"
     p.add_argument("--submit_data", metavar="FILE", help=told)
     cli.add_folder(p, "--output_dir", layout.TEST_OUTPUT_DIR)
     told = "score submissions/ against the released answers in data/test_data instead"
     p.add_argument("--phase", choices=layout.PHASES, help=told)
     told = "what a sample model wrote with its flag of that name: adds log loss, Brier score and "
-    told += "calibration" + ", and AUC" * (task == 1)
+    told += "calibration, and AUC" if len(about.values) == 2 else "calibration"
     p.add_argument("--probabilities", type=Path, metavar="FILE", help=told)
     options = p.parse_args()
-    local, upload = (layout.submission_path(task, name) for name in (record.LOCAL, "public"))
+    local, upload = (about.submission_path(name) for name in (LOCAL, "public"))
     places = (options.input_dir, options.ref_data, options.submission_dir, options.submit_data)
     if not (options.phase or any(places) or io.is_there(local)) and upload.is_file():
         # A sample model has been run as in the challenge's guide, without --local.
         options.phase = "public"
         print(f"{cli.show(local)}: not there; scored: {cli.show(upload)}, --phase public")
-    phase = options.phase or record.LOCAL
-    reference, submitted = layout.answers_path(task, phase), layout.submission_path(task, phase)
+    phase = options.phase or LOCAL
+    reference, submitted = about.answers_path(phase), about.submission_path(phase)
     input_dir = options.input_dir or reference.parent
     reference = input_dir / (options.ref_data or reference.name)
     submission_dir = options.submission_dir or submitted.parent
@@ -57,11 +59,11 @@ def evaluate(doc: str | None, task: int) -> None:
     beliefs = None
     if options.probabilities is not None:
         probability = read_probabilities(options.probabilities, task).at(pairs, reference)
-        values = (pairs[["truth", "predicted"]] - schema.PREDICTED_COLUMN[task].low).to_numpy()
+        values = (pairs[["truth", "predicted"]] - about.column.low).to_numpy()
         beliefs = metrics.score_probabilities(values[:, 0], probability, values[:, 1])
     # The answers that belong to a local split lie beside it, those of a phase as in the challenge.
     train_dir = input_dir.parent / layout.TRAIN_DIR.name if options.phase else input_dir
-    train, folder = train_dir / layout.TRAIN_TASK_1_2, input_dir.parent / layout.METADATA_DIR.name
+    train, folder = train_dir / about.data.train, input_dir.parent / layout.METADATA_DIR.name
     facts = read_facts(pairs, task, reference=reference, train=train, folder=folder)
     evaluation, page = explain(pairs, task, facts, submitted, reference, phase, outside, beliefs)
     seconds = time.perf_counter() - started
@@ -104,7 +106,7 @@ def score_pairs(
     """Check a submission, CSV or zip; return UserId, QuestionId, truth and predicted of every pair,
     in the reference's order, and in words which rows, of a phase the other's, are not scored.
     """
-    column = schema.PREDICTED_COLUMN[task]
+    column = TASKS[task].column
     source = submission.submission_source(submission_path, task, reference_path)
     reference = submission.read_pair_values(io.file_source(reference_path), column)
     found = submission.read_pair_values(source, column)
@@ -118,7 +120,7 @@ def score_pairs(
     n_extra = int(extra.sum())
     outside = f"{n_extra:,} rows of the other phase ignored"
     (other_phase,) = (name for name in layout.PHASES if name != phase)
-    other_path = reference_path.with_name(layout.answers_name(task, other_phase))
+    other_path = reference_path.with_name(TASKS[task].answers_name(other_phase))
     if n_extra or other_path.is_file():
         other_source = io.file_source(other_path)
         other = io.read_table(other_source, (schema.USER_ID, schema.QUESTION_ID))
@@ -151,8 +153,9 @@ def explain(
 ) -> tuple[Evaluation, dict[str, Any]]:
     """Return the evaluation of `score_pairs` and what pairs.html shows, None where not known."""
     truth, predicted = pairs["truth"].to_numpy(), pairs["predicted"].to_numpy()
-    labels = ("wrong", "right") if task == 1 else tuple(f"option {o}" for o in schema.OPTIONS)
-    counts = metrics.confusion_matrix(truth, predicted, (0, 1) if task == 1 else schema.OPTIONS)
+    about = TASKS[task]
+    labels = about.value_names
+    counts = metrics.confusion_matrix(truth, predicted, about.values)
 
     pairs = pairs.join(facts.pairs).assign(right=truth == predicted)
     if "majority" in pairs:
@@ -169,7 +172,7 @@ def explain(
         )
     evaluation = Evaluation(
         task=task,
-        metric="Accuracy: the share of pairs predicted correctly",
+        metric=about.metric_sentence,
         score=metrics.accuracy(truth, predicted),
         submission=submission_path,
         reference=reference_path,
@@ -187,7 +190,6 @@ def explain(
     dots = [charts.Dot(name, v, accent=False) for name, v in compared.items() if v is not None]
     own = charts.Dot("this entry", evaluation.score, (total["low"], total["high"]))
     label = "The score and what to compare it with"
-    happens = "answered correctly" if task == 1 else "chosen"
     by_question, by_subject = breakdown.most_lost(pairs, facts.subjects)
     page = {
         "error": error,
@@ -195,7 +197,7 @@ def explain(
         "majority": compared["majority"],
         "has_best": best is not None,
         "confusion": score_files.confusion_table(counts, labels),
-        "calibration": score_files.calibration(beliefs, happens) if beliefs else "",
+        "calibration": score_files.calibration(beliefs, about.event) if beliefs else "",
         "breakdowns": [
             (title, note, charts.share_chart(groups, label=title))
             for title, note, groups in breakdown.break_down(pairs, facts.subjects)
@@ -212,9 +214,10 @@ def explain(
 
 def _find_best_possible(data_dir: Path, task: int) -> float | None:
     """Return the accuracy that no model exceeds on average, by the simulation's record."""
-    marker, what = made.read_marker(data_dir), {1: "right_or_wrong", 2: "option"}[task]
+    about = TASKS[task]
+    marker = made.read_marker(data_dir)
     try:
-        best = (marker or {})["best_expected_accuracy"]["1_2"][what]
+        best = (marker or {})["best_expected_accuracy"][about.data.tasks][about.best_possible_key]
     except (KeyError, TypeError):
         return None
     return float(best) if isinstance(best, float) and 0 <= best <= 1 else None

@@ -11,6 +11,7 @@ from common.errors import InputError
 from common.evaluation import outcomes
 from common.evaluation.record import Evaluation
 from common.lazy import pd
+from common.tasks import TASK_3
 
 import numpy as np
 
@@ -49,8 +50,8 @@ def judge(
     )
     empty = f"{(~judgements.isin([1, 2])).to_numpy().sum()} of {judgements.size}"
     evaluation = Evaluation(
-        task=3,
-        metric="Share of pairs on which the ranking agrees with its best expert",
+        task=TASK_3.number,
+        metric=TASK_3.metric_sentence,
         score=float(figures["share"]["best"]),
         submission=submission_path,
         reference=reference_path,

@@ -11,14 +11,7 @@ from common import layout, made, run_log
 from common.evaluation import outcomes
 from common.evaluation.outcomes import Outcomes
 from common.made import Made, show_path
-
-LOCAL = "local"
-TASK_TITLES = {
-    1: "Task 1: right or wrong",
-    2: "Task 2: the option chosen",
-    3: "Task 3: question quality",
-    4: "Task 4: ten questions for each student",
-}
+from common.tasks import TASK_4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,13 +52,6 @@ class Evaluation:
         return made.is_simulated(self.reference, *self.rests_on)
 
 
-def title_of(task: int | str) -> str:
-    """Return the name of a task or of a related challenge, for people."""
-    if isinstance(task, str):
-        return task.replace("_", " ").capitalize()
-    return TASK_TITLES.get(task, f"Task {task}")
-
-
 def append_result(output_dir: Path, evaluation: Evaluation) -> None:
     """Append a score to the record of a folder, and keep its outcomes beside it."""
     submission, seconds, kept = evaluation.submission, evaluation.seconds, evaluation.outcomes
@@ -80,7 +66,7 @@ def append_result(output_dir: Path, evaluation: Evaluation) -> None:
         "phase": evaluation.phase,
         "rules": ", ".join(filter(None, (evaluation.rules, by.split))),
         # A script names its model; the folder or zip of an entry of task 4 does so itself.
-        "model": origin.model if origin and evaluation.task != 4 else named,
+        "model": origin.model if origin and evaluation.task != TASK_4.number else named,
         "score": evaluation.score,
         "parts": evaluation.parts,
         "seconds": origin.seconds if origin and seconds is None else seconds,

@@ -7,8 +7,9 @@ from typing import Any
 from common import charts, cli, io, metrics, pages
 from common.arrays import Array
 from common.evaluation import record
-from common.evaluation.record import LOCAL, Evaluation
+from common.evaluation.record import Evaluation
 from common.metrics import ProbabilityScores
+from common.tasks import LOCAL, title_of
 
 
 def score_paths(output_dir: Path, task: int | str, phase: str) -> list[Path]:
@@ -45,7 +46,7 @@ def write_scores(
     ]
     if evaluation.phase:
         facts.append(("Phase", "local split" if evaluation.phase == LOCAL else evaluation.phase))
-    title = evaluation.title or record.title_of(evaluation.task)
+    title = evaluation.title or title_of(evaluation.task)
     page = pages.render(
         template,
         title=title,

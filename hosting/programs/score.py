@@ -22,10 +22,9 @@ from typing import Any
 
 from common import io, layout, metrics, pages, submission
 from common.adaptive import evaluation as adaptive_evaluation
-from common.adaptive.entry_files import ENTRY_FILE
 from common.errors import InputError
 from common.evaluation import pairs, ranking, score_files
-from common.evaluation.record import TASK_TITLES
+from common.tasks import TASKS, Form, Task
 
 import facts_file
 import numpy as np
@@ -46,7 +45,9 @@ Judged = tuple[dict[str, float], str, Callable[[], tuple[Any, ...]]] | None
 def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
     """Score a submission by what `reference_dir` holds; return 0, or 2 if it is not valid."""
     settings = json.loads((reference_dir / "settings.json").read_text(encoding="utf-8"))
-    task, phase, mode = int(settings["task"]), str(settings["phase"]), settings["mode"]
+    task = TASKS[settings["task"]]
+    phase = str(settings["phase"])
+    mode = settings["mode"]
     # So that messages name the files as they lie in the zip.
     os.chdir(submission_dir)
     output_dir.mkdir(parents=True, exist_ok=True)
@@ -55,9 +56,10 @@ def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
         is_early = datetime.now(UTC).isoformat(sep=" ") < settings["starts"]
         if is_early and not os.environ.get("RUN_LOCALLY"):
             raise InputError(f"this phase begins on {settings['starts']} UTC: not scored before")
-        judge = {3: _judge_ranking, 4: _judge_games}.get(task, _judge_pairs)
-        answers = reference_dir / layout.TEST_DIR.name / layout.answers_name(task, phase)
-        judged = judge(reference_dir, task, phase, None if mode == "received" else answers)
+        answers = reference_dir / layout.TEST_DIR.name / task.answers_name(phase)
+        judged = _JUDGES[task.form](
+            reference_dir, task, phase, None if mode == "received" else answers
+        )
     except InputError as fault:
         text = str(fault).replace(f"{reference_dir}{os.sep}", "")
         print(f"error: {text}", file=sys.stderr)
@@ -72,7 +74,7 @@ def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
         _write_page(output_dir, task, "Received.", _RECEIVED)
         return 0
     beside = f" ± {scores['standard_error']:.4f}" if "standard_error" in scores else ""
-    told = f"score {scores['score']:.4f}{beside} (task {task}, {phase})"
+    told = f"score {scores['score']:.4f}{beside} (task {task.number}, {phase})"
     print(told)
     _, template, explain = judged
     try:
@@ -88,15 +90,15 @@ def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
     return 0
 
 
-def _write_page(output_dir: Path, task: int, what: str, text: str) -> None:
+def _write_page(output_dir: Path, task: Task, what: str, text: str) -> None:
     body = pages.Html(f'<p class="what">{what}</p><p>{escape(text)}</p>')
-    page = pages.render("base.html", title=TASK_TITLES[task], body=body)
+    page = pages.render("base.html", title=task.title, body=body)
     io.write({output_dir / PAGE_NAME: page})
 
 
-def _find_submission(task: int) -> Path:
+def _find_submission(task: Task) -> Path:
     """Return the CSV of a task in the current folder; other tasks may have theirs beside it."""
-    path = Path(layout.submission_name(task))
+    path = Path(task.submission)
     if not path.is_file():
         others = (entry for entry in Path().iterdir() if entry.name != played.STATUS_NAME)
         found = sorted(entry.name + "/" * entry.is_dir() for entry in others)
@@ -115,25 +117,25 @@ def _with_error(value: float, error: float) -> dict[str, float]:
     return {"score": value, **known}
 
 
-def _judge_pairs(reference_dir: Path, task: int, phase: str, answers: Path | None) -> Judged:
+def _judge_pairs(reference_dir: Path, task: Task, phase: str, answers: Path | None) -> Judged:
     """Score tasks 1 and 2."""
     path = _find_submission(task)
     if answers is None:
-        template = reference_dir / layout.TEMPLATE_DIR.name / layout.TEMPLATE_TASK_1_2
-        submission.read_predictions(path, task, template)
+        template = reference_dir / layout.TEMPLATE_DIR.name / str(task.template)
+        submission.read_predictions(path, task.number, template)
         return None
-    scored, outside = pairs.score_pairs(path, answers, task, phase=phase)
+    scored, outside = pairs.score_pairs(path, answers, task.number, phase=phase)
     facts = facts_file.read_facts(reference_dir / "facts.npz")
     right = (scored["truth"] == scored["predicted"]).to_numpy()
     error = metrics.clustered_standard_error(right, facts.pairs["student_code"].to_numpy())
-    explain = partial(pairs.explain, scored, task, facts, path, answers, phase, outside)
+    explain = partial(pairs.explain, scored, task.number, facts, path, answers, phase, outside)
     return _with_error(float(right.mean()), error), "pairs.html", explain
 
 
-def _judge_ranking(reference_dir: Path, task: int, phase: str, answers: Path | None) -> Judged:
+def _judge_ranking(reference_dir: Path, task: Task, phase: str, answers: Path | None) -> Judged:
     """Score task 3."""
     path = _find_submission(task)
-    template = reference_dir / layout.TEMPLATE_DIR.name / layout.TEMPLATE_TASK_3
+    template = reference_dir / layout.TEMPLATE_DIR.name / str(task.template)
     ranked = submission.read_ranking(path, template)
     if answers is None:
         return None
@@ -145,18 +147,24 @@ def _judge_ranking(reference_dir: Path, task: int, phase: str, answers: Path | N
     return _with_error(best, error), "ranking.html", explain
 
 
-def _judge_games(reference_dir: Path, task: int, phase: str, answers: Path | None) -> Judged:
+def _judge_games(reference_dir: Path, task: Task, phase: str, answers: Path | None) -> Judged:
     """Score task 4: what the ingestion program has played."""
     record = played.read(Path(), reference_dir)
     if answers is None:
         return None
     accuracies = list(record["masks"].values())
     scores = _with_error(float(np.array(accuracies).mean()), record["standard_error"])
-    setting = adaptive_evaluation.Setting(Path(ENTRY_FILE), answers, None, reference_dir)
+    setting = adaptive_evaluation.Setting(Path(task.submission), answers, None, reference_dir)
     explain = partial(adaptive_evaluation.describe, setting, record, phase=phase)
     masks = {f"mask_{number}": value for number, value in enumerate(accuracies)}
     return scores | masks, "games.html", explain
 
+
+_JUDGES = {
+    Form.PREDICTIONS: _judge_pairs,
+    Form.RANKING: _judge_ranking,
+    Form.ENTRY: _judge_games,
+}
 
 if __name__ == "__main__":
     given, written = (Path(argument).resolve() for argument in sys.argv[1:3])

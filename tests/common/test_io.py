@@ -10,6 +10,7 @@ from pathlib import Path
 from common import layout, schema
 from common.errors import InputError
 from common.io import atomic_write, file_source, read_table, write, write_csv_to
+from common.missing_files import where_to_get
 
 import pytest
 from conftest import Write
@@ -110,8 +111,8 @@ HINTS = {
 
 @pytest.mark.parametrize(("path", "hint"), HINTS.items())
 def test_missing_files_name_the_command_that_makes_them(path: Path, hint: str) -> None:
-    assert hint in layout.where_to_get(path)
-    assert bool(layout.where_to_get(path)) == bool(hint)
+    assert hint in where_to_get(path)
+    assert bool(where_to_get(path)) == bool(hint)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such files")

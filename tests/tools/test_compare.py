@@ -9,6 +9,7 @@ from typing import Any
 from common import metrics
 from common.evaluation import outcomes
 from common.evaluation.outcomes import Outcomes
+from common.tasks import TASK_1, TASK_4
 from tools.compare import describe
 
 import numpy as np
@@ -127,14 +128,14 @@ def test_mcnemar_by_hand() -> None:
     """Only A is right on 1 answer, only B on 5: p = 2 (1 + 6) / 2^6."""
     a = kept([1, 0, 0, 0, 0, 0, 1, 0], [1] * 8)
     b = kept([0, 1, 1, 1, 1, 1, 1, 0], [1] * 8)
-    verdict, mcnemar = describe(1, a, b)
+    verdict, mcnemar = describe(TASK_1, a, b)
     assert "p = 0.2188; only A is right on 1 answers, only B on 5" in mcnemar
-    assert "p = 1.0000" in describe(1, a, a)[1]
+    assert "p = 1.0000" in describe(TASK_1, a, a)[1]
     # One student tells nothing about students.
     assert verdict.startswith("no difference can be told: B - A = 0.5000 (no interval: a single")
     # Answers that count twice get no test.
     twice = kept([1, 0], [1, 1], [0, 1], [1, 1])
-    assert "no test by McNemar" in describe(4, twice, twice)[1]
+    assert "no test by McNemar" in describe(TASK_4, twice, twice)[1]
 
 
 def test_the_interval_said_covers_a_known_difference_as_often_as_it_says() -> None:
@@ -147,7 +148,7 @@ def test_the_interval_said_covers_a_known_difference_as_often_as_it_says() -> No
         own = rng.normal(0.03, 0.15, 150)[student]
         chance = rng.random(len(student))
         a, b = kept(chance < 0.6, student), kept(chance < np.clip(0.6 + own, 0, 1), student)
-        said = re.search(r"interval (\S+) to ([^)]+)\)", describe(1, a, b)[0])
+        said = re.search(r"interval (\S+) to ([^)]+)\)", describe(TASK_1, a, b)[0])
         assert said
         low, high = map(float, said.groups())
         covered += low <= 0.03 <= high

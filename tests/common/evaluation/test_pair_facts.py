@@ -3,11 +3,11 @@
 import re
 from pathlib import Path
 
-from common import schema
 from common.evaluation.breakdown import accuracy_by, break_down, most_lost
 from common.evaluation.pair_facts import OF_STUDENTS, QUIZ, PairFacts, read_facts
 from common.io import file_source
 from common.submission import read_pair_values
+from common.tasks import TASKS
 
 import pandas as pd
 import pytest
@@ -78,7 +78,7 @@ def folder(write: Write, tmp_path: Path) -> Path:
 
 def read(folder: Path, task: int) -> PairFacts:
     reference, train = folder / "data/valid.csv", folder / "data/train.csv"
-    pairs = read_pair_values(file_source(reference), schema.PREDICTED_COLUMN[task])
+    pairs = read_pair_values(file_source(reference), TASKS[task].column)
     return read_facts(pairs, task, reference=reference, train=train, folder=folder / "metadata")
 
 
