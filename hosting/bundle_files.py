@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from importlib.metadata import files
 from pathlib import Path
 
@@ -121,12 +122,15 @@ def _write_answers(data_dir: Path, folder: Path, task: Task, phase: str) -> None
         pairs = read_pair_values(io.file_source(path), task.column)
         if other == phase:
             train = data_dir / _TRAIN / task.data.train
-            known = {"reference": path, "train": train, "folder": data_dir / _METADATA}
-            facts = read_facts(pairs, task.number, **known)
+            facts = read_facts(
+                pairs, task, reference=path, train=train, folder=data_dir / _METADATA
+            )
             # Participants see what is left out and why, and not where it would lie.
-            for part in facts.left_out:
-                part["why"] = part["why"].replace(f"{data_dir}{os.sep}", "")
-            facts_file.write_facts(folder / "facts.npz", facts)
+            left_out = [
+                replace(part, why=part.why.replace(f"{data_dir}{os.sep}", ""))
+                for part in facts.left_out
+            ]
+            facts_file.write_facts(folder / "facts.npz", replace(facts, left_out=left_out))
         else:
             # A submission holds the rows of both phases: of the other one the pairs alone.
             io.write({folder / _TEST / path.name: pairs[["QuestionId", "UserId"]]})

@@ -12,11 +12,12 @@ incomplete or wrong gets a message, never a score.
 
 from common import cli
 from common.evaluation import pairs
+from common.tasks import TASK_1
 
 
 def main() -> None:
     """Score the submission that the flags name."""
-    pairs.evaluate(__doc__, task=1)
+    pairs.evaluate(__doc__, TASK_1)
 
 
 if __name__ == "__main__":

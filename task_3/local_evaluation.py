@@ -27,6 +27,7 @@ from common import cli, io, layout, made, schema, source_code
 from common.errors import InputError
 from common.evaluation import ranking, score_files
 from common.evaluation.record import Evaluation
+from common.metrics import Score
 from common.submission import read_ranking
 from common.tasks import LOCAL, TASK_3
 
@@ -65,7 +66,8 @@ def evaluate_by_experts(options: argparse.Namespace, submitted: Path, template: 
     reference = (options.input_dir or official.parent) / (options.ref_data or official.name)
     inputs = submitted, reference, template
     score_files.remove_scores(options.output_dir, TASK_3.number, options.phase, inputs)
-    evaluation, page = ranking.judge(*inputs, options.phase, missing=options.missing)
+    matched = ranking.match(submitted, reference, template, options.phase, options.missing)
+    evaluation, page = ranking.explain(matched, ranking.score(matched))
     lines = []
     figures = page["agreement"].reindex([*page["experts"], "mean", "best"])
     width = max(20, *map(len, page["experts"]))
@@ -75,7 +77,7 @@ def evaluate_by_experts(options: argparse.Namespace, submitted: Path, template: 
         among = f"; experts among themselves {others:.2f}" if others == others else ""
         lines.append(f"{expert:{width}} {known}{pairs}{among}")
     luck = dict(evaluation.facts)[ranking.LUCK]
-    lines.append(f"score {evaluation.score:.4f} (best expert); {luck}")
+    lines.append(f"score {evaluation.score.value:.4f} (best expert); {luck}")
     score_files.publish(options.output_dir, evaluation, lines, template="ranking.html", **page)
 
 
@@ -107,7 +109,7 @@ def evaluate_halves(options: argparse.Namespace, submitted: Path, template: Path
     evaluation = Evaluation(
         task=TASK_3.number,
         metric="Spearman's rank correlation of the model's rankings by two halves of the students",
-        score=figures["Spearman"][0],
+        score=Score(figures["Spearman"][0], n=len(ranks)),
         submission=submitted,
         reference=halves[1],
         phase=LOCAL,
@@ -118,8 +120,8 @@ def evaluate_halves(options: argparse.Namespace, submitted: Path, template: Path
     kendall = {"kendall": figures["Kendall"][0]}
     lines = [f"{measure:8} {text}" for measure, text in words.items()]
     lines.append(
-        f"score {evaluation.score:.4f} (Spearman; {len(ranks):,} questions that both halves of the "
-        "students answered)"
+        f"score {evaluation.score.value:.4f} (Spearman; {len(ranks):,} questions that both halves "
+        "of the students answered)"
     )
     score_files.publish(options.output_dir, evaluation, lines, figures=kendall)
 

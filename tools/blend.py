@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from common import cli, layout, made, source_code, submission
+from common import cli, layout, made, metrics, source_code, submission
 from common.answers import read_answers
 from common.arrays import FloatArray, IntArray
 from common.errors import InputError
@@ -199,8 +199,8 @@ def describe(paths: Sequence[Path], weights: FloatArray, logs: FloatArray, truth
     shown = [*(f"{weight:6.3f}" for weight in weights), ""]
     for name, weight, p in zip(names, shown, [*np.exp(logs), blended], strict=True):
         loss = -np.log(p[np.arange(len(truth)), truth], dtype=np.float64).mean()
-        right = np.mean(p.argmax(axis=1) == truth)
-        lines.append(f"{name:{width}}  {weight:6}  {loss:8.4f}  {right:8.4f}")
+        accuracy = metrics.accuracy(truth, p.argmax(axis=1)).value
+        lines.append(f"{name:{width}}  {weight:6}  {loss:8.4f}  {accuracy:8.4f}")
     return "\n".join(lines)
 
 

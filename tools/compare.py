@@ -19,14 +19,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from common import cli, io, layout, made
-from common.arrays import Array, FloatArray
+from common import cli, io, layout, made, metrics
+from common.arrays import FloatArray
 from common.errors import InputError, quote
-from common.evaluation import outcomes, ranking, record
+from common.evaluation import outcomes, pairs, ranking, record
 from common.evaluation.outcomes import Outcomes
-from common.evaluation.pairs import score_pairs
+from common.evaluation.record import Result
 from common.tasks import LOCAL, TASK_3, TASKS, Form, Task, title_of
-from tools.results import CROSS_VALIDATION, PHASES, Result, name_of_phase, read_results
+from tools.results import CROSS_VALIDATION, PHASES, name_of_phase, read_results
 from tools.which_task import task_of
 
 import numpy as np
@@ -165,13 +165,9 @@ def score_submission(path: Path, task: Task, phase: str | None) -> Scored:
     made.require_current([reference])
     if task is TASK_3:
         template = layout.TEMPLATE_DIR / str(task.template)
-        kept = ranking.judge(path, reference, template, phase)[0].outcomes
-        assert kept is not None
+        kept = ranking.match(path, reference, template, phase).outcomes
     else:
-        pairs, _ = score_pairs(
-            path, reference, task.number, phase=None if phase == LOCAL else phase
-        )
-        kept = outcomes.of_predictions(pairs)
+        kept = outcomes.of_predictions(pairs.match(task, path, reference, phase).pairs)
     where = describe_test(phase, "", made.is_simulated(reference))
     test = phase, "", record.fingerprint_of(reference)
     return Scored(cli.show(path), task, where, lambda: kept, test)
@@ -216,13 +212,8 @@ def size_of(task: Task, kept: Outcomes) -> str:
 
 def score_of(task: Task, kept: Outcomes) -> float:
     """Return the score that outcomes give, as the evaluation computes it."""
-    return float(combine(task, kept.count_right().sum(axis=1), kept.counts.sum(axis=1)))
-
-
-def combine(task: Task, n_right: Array, n: Array) -> FloatArray:
-    """Return the score from counts of parts, (…, parts); one without answers does not count."""
-    shares = n_right / np.where(n, n, np.nan)
-    return np.asarray((np.nanmax if task.scores_best_part else np.nanmean)(shares, axis=-1))
+    shares = metrics.share_right(kept.count_right().sum(axis=1), kept.counts.sum(axis=1))
+    return float(metrics.combine_parts(shares, takes_best=task.scores_best_part))
 
 
 def describe(task: Task, a: Outcomes, b: Outcomes) -> list[str]:
@@ -261,7 +252,13 @@ def bootstrap_difference(task: Task, a: Outcomes, b: Outcomes) -> FloatArray:
         drawn = rng.integers(n_units, size=n_units, dtype=np.int32)
         sums.append(np.bincount(drawn, minlength=n_units) @ columns)
     right_a, right_b, n = np.split(np.array(sums), 3, axis=1)
-    return combine(task, right_b, n) - combine(task, right_a, n)
+    scores_a = metrics.combine_parts(
+        metrics.share_right(right_a, n), takes_best=task.scores_best_part
+    )
+    scores_b = metrics.combine_parts(
+        metrics.share_right(right_b, n), takes_best=task.scores_best_part
+    )
+    return scores_b - scores_a
 
 
 def describe_mcnemar(a: Outcomes, b: Outcomes) -> str:

@@ -16,8 +16,9 @@ from math import nan
 from typing import NamedTuple
 
 from common import charts, cli, io, layout, pages
+from common.evaluation.record import Result
 from common.tasks import TASKS, title_of
-from tools.results import CROSS_VALIDATION, PHASES, Result, name_of_phase, read_results
+from tools.results import CROSS_VALIDATION, PHASES, name_of_phase, read_results
 
 REPORT = "challenge report, PMLR 133 (2021)"
 ARRAYS = "computed from the organisers' published arrays"

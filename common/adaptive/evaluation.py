@@ -26,6 +26,7 @@ from common.evaluation import outcomes, score_files
 from common.evaluation.record import Evaluation
 from common.lazy import pd
 from common.made import Made
+from common.metrics import Score
 from common.tasks import LOCAL, TASK_4
 
 import numpy as np
@@ -235,7 +236,7 @@ def evaluate(doc: str | None, package: Path | None = None) -> None:
     around, masks = "", "one mask"
     if len(games) > 1:
         around, masks = f" ± {_deviation(figures)}", f"mean of {len(games)} masks"
-    lines = [f"score {evaluation.score:.4f}{around} ({masks}, {setting.rules})"]
+    lines = [f"score {evaluation.score.value:.4f}{around} ({masks}, {setting.rules})"]
     if path := options.probabilities:
         p_right = targets["PRight"].to_numpy(float)
         probabilities.write_probabilities(targets, TASK_4.number, p_right, path)
@@ -313,9 +314,12 @@ def figures_of(
 ) -> dict[str, Any]:
     """Return what the page tells of games that have been played, in types that JSON has."""
     truth, predicted = targets["truth"].to_numpy(), targets["predicted"].to_numpy()
-    is_right = targets.assign(is_right=truth == predicted).groupby("Mask", sort=False)["is_right"]
+    by_mask = targets.groupby("Mask", sort=False)
     figures: dict[str, Any] = {
-        "masks": is_right.mean().to_dict(),
+        "masks": {
+            mask: metrics.accuracy(rows["truth"].to_numpy(), rows["predicted"].to_numpy()).value
+            for mask, rows in by_mask
+        },
         "confusion": metrics.confusion_matrix(truth, predicted, (0, 1)).tolist(),
         "curves": curves if isinstance(curves, str) else curves.mean(axis=0).tolist(),
         "seconds": seconds,
@@ -341,6 +345,13 @@ def figures_of(
     return {**figures, "facts": facts}
 
 
+def score_of(figures: Mapping[str, Any]) -> Score:
+    """Return the mean accuracy over the masks, with the standard error where it was computed."""
+    accuracies = [*figures["masks"].values()]
+    mean = metrics.combine_parts(accuracies, takes_best=TASK_4.scores_best_part)
+    return Score(float(mean), figures.get("standard_error"), int(np.sum(figures["confusion"])))
+
+
 def _deviation(figures: Mapping[str, Any]) -> str:
     return f"{np.std([*figures['masks'].values()], ddof=1):.4f}"
 
@@ -357,7 +368,7 @@ def describe(
     evaluation = Evaluation(
         task=TASK_4.number,
         metric=TASK_4.metric_sentence,
-        score=float(np.mean([*accuracies.values()])),
+        score=score_of(figures),
         submission=setting.submission,
         reference=setting.reference,
         phase=phase,
@@ -371,7 +382,9 @@ def describe(
     if len(accuracies) > 1:
         dots = [charts.Dot(mask, accuracy) for mask, accuracy in accuracies.items()]
         label, axis = "Accuracy with each mask", "accuracy, mean dashed"
-        masks = charts.dot_chart(dots, label=label, digits=4, chance=evaluation.score, axis=axis)
+        masks = charts.dot_chart(
+            dots, label=label, digits=4, chance=evaluation.score.value, axis=axis
+        )
     names = ["entry's choice", "random choice"]
     if not isinstance(curves, str):
         label, axis = "Accuracy after each question", "questions asked"

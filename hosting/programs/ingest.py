@@ -96,11 +96,12 @@ def _play(program_dir: Path, input_dir: Path, submission_dir: Path) -> dict[str,
     # What it says that it has changed could be any text.
     entry.changed.clear()
     targets = evaluation.list_targets(reference, games)
-    right = (targets["truth"] == targets["predicted"]).to_numpy()
-    error = metrics.clustered_standard_error(right, number_ids(targets["UserId"].to_numpy())[1])
+    _, student = number_ids(targets["UserId"].to_numpy())
+    truth = targets["truth"].to_numpy()
+    of_all_targets = metrics.accuracy(truth, targets["predicted"].to_numpy(), student)
     return {
         **evaluation.figures_of(setting, reference, targets, entry, curves, seconds, training),
-        "standard_error": error,
+        "standard_error": of_all_targets.error,
     }
 
 

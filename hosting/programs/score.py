@@ -13,7 +13,8 @@ scores.json holds: the submission is only checked, or its score is for the organ
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from html import escape
@@ -24,10 +25,11 @@ from common import io, layout, metrics, pages, submission
 from common.adaptive import evaluation as adaptive_evaluation
 from common.errors import InputError
 from common.evaluation import pairs, ranking, score_files
+from common.evaluation.record import Evaluation
+from common.metrics import Score
 from common.tasks import TASKS, Form, Task
 
 import facts_file
-import numpy as np
 import played
 
 SCORES_NAME, PAGE_NAME = "scores.json", "detailed_results.html"
@@ -37,9 +39,27 @@ _RECEIVED = (
     "Received, and complete. The scores of this phase are published by the organisers after its "
     "end."
 )
-# The score by the leaderboard's columns, the page's template, and a function that returns first an
-# evaluation, last what the page shows; None where a submission is only checked, without answers.
-Judged = tuple[dict[str, float], str, Callable[[], tuple[Any, ...]]] | None
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The score of a submission, and how to explain it."""
+
+    score: Score
+    # Template of the page.
+    template: str
+    # Returns the evaluation and what the page shows; may need libraries that are missing.
+    explain: Callable[[], tuple[Evaluation, dict[str, Any]]]
+    # Further columns of the leaderboard, by key.
+    columns: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def all_columns(self) -> dict[str, float]:
+        """What scores.json holds, by the leaderboard's columns."""
+        columns = {"score": self.score.value}
+        if self.score.error is not None:
+            columns["standard_error"] = round(self.score.error, _ERROR_DIGITS)
+        return {**columns, **self.columns}
 
 
 def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
@@ -56,16 +76,16 @@ def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
         is_early = datetime.now(UTC).isoformat(sep=" ") < settings["starts"]
         if is_early and not os.environ.get("RUN_LOCALLY"):
             raise InputError(f"this phase begins on {settings['starts']} UTC: not scored before")
-        answers = reference_dir / layout.TEST_DIR.name / task.answers_name(phase)
-        judged = _JUDGES[task.form](
-            reference_dir, task, phase, None if mode == "received" else answers
-        )
+        answers = None
+        if mode != "received":
+            answers = reference_dir / layout.TEST_DIR.name / task.answers_name(phase)
+        judged = _JUDGES[task.form](reference_dir, task, phase, answers)
     except InputError as fault:
         text = str(fault).replace(f"{reference_dir}{os.sep}", "")
         print(f"error: {text}", file=sys.stderr)
         _write_page(output_dir, task, "Not scored.", text)
         return 2
-    scores = judged[0] if judged else {"received": 1.0}
+    scores = judged.all_columns if judged else {"received": 1.0}
     if mode == "hidden":
         scores = {f"private_{name}": value for name, value in scores.items()}
     io.write({output_dir / SCORES_NAME: json.dumps(scores) + "\n"})
@@ -73,17 +93,15 @@ def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
         print(_RECEIVED)
         _write_page(output_dir, task, "Received.", _RECEIVED)
         return 0
-    beside = f" ± {scores['standard_error']:.4f}" if "standard_error" in scores else ""
-    told = f"score {scores['score']:.4f}{beside} (task {task.number}, {phase})"
+    around = "" if judged.score.error is None else f" ± {judged.score.error:.4f}"
+    told = f"score {judged.score.value:.4f}{around} (task {task.number}, {phase})"
     print(told)
-    _, template, explain = judged
     try:
-        evaluation, *_, shown = explain()
+        evaluation, shown = judged.explain()
     except ImportError as missing:
         _write_page(output_dir, task, told, f"No charts and tables here: {missing}.")
         return 0
-    shown["error"] = scores.get("standard_error")
-    written = score_files.write_scores(output_dir, evaluation, template=template, **shown)
+    written = score_files.write_scores(output_dir, evaluation, template=judged.template, **shown)
     text_path, page_path = written
     text_path.unlink()
     page_path.replace(output_dir / PAGE_NAME)
@@ -111,53 +129,50 @@ def _find_submission(task: Task) -> Path:
     return path
 
 
-def _with_error(value: float, error: float) -> dict[str, float]:
-    """Return a score and its standard error, which may not be known, NaN."""
-    known = {} if np.isnan(error) else {"standard_error": round(error, _ERROR_DIGITS)}
-    return {"score": value, **known}
-
-
-def _judge_pairs(reference_dir: Path, task: Task, phase: str, answers: Path | None) -> Judged:
+def _judge_pairs(
+    reference_dir: Path, task: Task, phase: str, answers: Path | None
+) -> Judged | None:
     """Score tasks 1 and 2."""
     path = _find_submission(task)
     if answers is None:
         template = reference_dir / layout.TEMPLATE_DIR.name / str(task.template)
         submission.read_predictions(path, task.number, template)
         return None
-    scored, outside = pairs.score_pairs(path, answers, task.number, phase=phase)
+    matched = pairs.match(task, path, answers, phase)
+    found = pairs.score(matched)
     facts = facts_file.read_facts(reference_dir / "facts.npz")
-    right = (scored["truth"] == scored["predicted"]).to_numpy()
-    error = metrics.clustered_standard_error(right, facts.pairs["student_code"].to_numpy())
-    explain = partial(pairs.explain, scored, task.number, facts, path, answers, phase, outside)
-    return _with_error(float(right.mean()), error), "pairs.html", explain
+    return Judged(found, "pairs.html", lambda: pairs.explain(matched, found, facts))
 
 
-def _judge_ranking(reference_dir: Path, task: Task, phase: str, answers: Path | None) -> Judged:
+def _judge_ranking(
+    reference_dir: Path, task: Task, phase: str, answers: Path | None
+) -> Judged | None:
     """Score task 3."""
     path = _find_submission(task)
     template = reference_dir / layout.TEMPLATE_DIR.name / str(task.template)
-    ranked = submission.read_ranking(path, template)
     if answers is None:
+        submission.read_ranking(path, template)
         return None
-    judged = ranking.read_judgements(answers)
-    best = float(ranking.agreement(judged, ranked).mean().max())
-    # Of a share of pairs: equal scores have equal ones.
-    error = float((best * (1 - best) / len(judged)) ** 0.5)
-    explain = partial(ranking.judge, path, answers, template, phase, with_answers=False)
-    return _with_error(best, error), "ranking.html", explain
+    matched = ranking.match(path, answers, template, phase)
+    found = ranking.score(matched)
+    # The leaderboard orders equal scores by their errors: here equal scores have equal errors.
+    error = metrics.binomial_standard_error(found.value, len(matched.judgements))
+    found = replace(found, error=error)
+    explain = partial(ranking.explain, matched, found, with_answers=False)
+    return Judged(found, "ranking.html", explain)
 
 
-def _judge_games(reference_dir: Path, task: Task, phase: str, answers: Path | None) -> Judged:
+def _judge_games(
+    reference_dir: Path, task: Task, phase: str, answers: Path | None
+) -> Judged | None:
     """Score task 4: what the ingestion program has played."""
     record = played.read(Path(), reference_dir)
     if answers is None:
         return None
-    accuracies = list(record["masks"].values())
-    scores = _with_error(float(np.array(accuracies).mean()), record["standard_error"])
     setting = adaptive_evaluation.Setting(Path(task.submission), answers, None, reference_dir)
+    masks = {f"mask_{index}": value for index, value in enumerate(record["masks"].values())}
     explain = partial(adaptive_evaluation.describe, setting, record, phase=phase)
-    masks = {f"mask_{number}": value for number, value in enumerate(accuracies)}
-    return scores | masks, "games.html", explain
+    return Judged(adaptive_evaluation.score_of(record), "games.html", explain, masks)
 
 
 _JUDGES = {

@@ -164,7 +164,7 @@ def read_figures(folder: Path, task: int, test: pd.DataFrame) -> Figures:
     p = read_probabilities(folder / PROBABILITIES, task).value
     scores = metrics.score_probabilities(truth - column.low, p)
     return [
-        metrics.accuracy(truth, predicted),
+        metrics.accuracy(truth, predicted).value,
         scores.log_loss,
         float("nan") if scores.auc is None else scores.auc,
         scores.calibration_error,

@@ -9,6 +9,7 @@ from typing import Any
 from common import metrics
 from common.evaluation import outcomes
 from common.evaluation.outcomes import Outcomes
+from common.evaluation.record import Result
 from common.tasks import TASK_1, TASK_4
 from tools.compare import describe
 
@@ -122,6 +123,34 @@ def kept(right: Any, student: Any, part: Any = None, question: Any = None) -> Ou
     answers = {"UserId": student, "QuestionId": questions, "truth": 1, "predicted": right}
     table = pd.DataFrame({**answers, "part": 0 if part is None else part})
     return outcomes.of_predictions(table.astype(np.int32))
+
+
+def test_of_several_scores_of_an_entry_the_latest_counts(tmp_path: Path) -> None:
+    """Of those on one test: the latest scores of A and B on the same answers are compared."""
+
+    def scored(model: str, right: list[int], day: int, first_question: int = 0) -> Result:
+        questions = range(first_question, first_question + len(right))
+        outcome = kept(right, [1, 1, 2, 2], question=questions)
+        return replace(
+            RESULT,
+            model=model,
+            score=sum(right) / len(right),
+            time=f"2026-01-0{day}T10:00:00+00:00",
+            data=f"{first_question:012}",
+            outcomes=outcomes.write(tmp_path / "outcomes", outcome),
+        )
+
+    path = write_record(
+        tmp_path / "results.jsonl",
+        scored("idea", [0, 0, 0, 0], day=1),
+        scored("other", [1, 0, 0, 0], day=2),
+        scored("idea", [1, 1, 0, 0], day=3),
+        scored("other", [1, 1, 1, 0], day=4),
+        # On other answers, which the other entry has never seen.
+        scored("idea", [1, 1, 1, 1], day=5, first_question=10),
+    )
+    said = succeeds([*COMPARE, "idea", "other", "--results", path])
+    assert said.startswith("A  0.5000  idea\nB  0.7500  other\n")
 
 
 def test_mcnemar_by_hand() -> None:
