@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from common import metrics
 from common.arrays import Array, FloatArray
 from common.evaluation.groupings import OF_ANSWERS, Grouping
+from common.evaluation.student_quantile import student_quantile
 from common.lazy import pd
 
 import numpy as np
@@ -133,9 +134,6 @@ def clustered_intervals(n_right: Array, n_answers: Array) -> tuple[FloatArray, F
     low, high : array, shape (groups,)
         0 and 1 for a single student; NaN without students.
     """
-    # SciPy takes a tenth of a second to import.
-    from scipy.special import stdtrit
-
     n = n_answers.sum(axis=1)
     n_students = (n_answers > 0).sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -145,7 +143,7 @@ def clustered_intervals(n_right: Array, n_answers: Array) -> tuple[FloatArray, F
         effective = np.minimum(share * (1 - share) / variance, n)
         # If all answers are right or all wrong, only the students are known to be independent.
         effective = np.where((share > 0) & (share < 1), effective, n_students)
-        t = stdtrit(np.maximum(n_students - 1, 1), 0.975)
+        t = student_quantile(np.maximum(n_students - 1, 1))
         middle = (share + t**2 / (2 * effective)) / (1 + t**2 / effective)
         spread = np.sqrt(share * (1 - share) / effective + (t / (2 * effective)) ** 2)
         half_width = t * spread / (1 + t**2 / effective)

@@ -202,5 +202,4 @@ def test_the_programs_need_numpy_and_pandas_alone(
         assert result.scores and result.output == ()
         page = read_page(result.details)
         lacks = "No charts and tables here: No module named 'scipy'" in page.text
-        # Intervals of tasks 1, 2 and 3 need SciPy.
-        assert (lacks, bool(page.tables)) == (task != 4, task == 4)
+        assert (lacks, bool(page.tables)) == (task == 3, task != 3)
