@@ -1,4 +1,7 @@
-"""Adam as PyTorch's own, which an entry may use as well, without waiting for its compiler."""
+"""PyTorch's Adam without `torch.compile`, whose import takes longer than a small model's training.
+
+The first step of `torch.optim.Adam` imports `torch._dynamo`: as long again as importing PyTorch.
+"""
 
 import inspect
 
@@ -6,8 +9,10 @@ import torch
 
 
 class Adam(torch.optim.Adam):
-    """PyTorch's own steps, not wrapped so that they can be compiled."""
+    """`torch.optim.Adam` with the same arguments and steps, but not for `torch.compile`."""
 
+    # PyTorch wraps these methods in functions that import its compiler; `unwrap` undoes that.
     add_param_group = inspect.unwrap(torch.optim.Adam.add_param_group)
     zero_grad = inspect.unwrap(torch.optim.Adam.zero_grad)
+    # `step` needs its other wrapper, which does not track gradients.
     step = torch.no_grad()(inspect.unwrap(torch.optim.Adam.step))

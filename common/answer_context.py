@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from common import io, layout, metadata, schema
+from common import layout, metadata, reading, schema
 from common.answers import number_ids, small_keys
 from common.arrays import IntArray
 from common.item_response.similarity import cluster_questions
@@ -45,7 +45,7 @@ def find_contexts(
     path = metadata.find(metadata_dir, layout.ANSWER_METADATA_TASK_1_2)
     circumstances = None
     if path is not None and "AnswerId" in answers and "AnswerId" in template:
-        header = io.read_header(io.file_source(path))
+        header = reading.read_header(reading.file_source(path))
         columns = [column for column in (schema.GROUP_ID, schema.QUIZ_ID) if column.name in header]
         answer_id = np.concatenate([answers["AnswerId"], template["AnswerId"]])
         circumstances = metadata.read_circumstances(path, answer_id, columns=columns)

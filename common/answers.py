@@ -7,13 +7,13 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from common import io, schema
+from common import reading, schema
 from common.arrays import Array, IntArray
 from common.errors import InputError, Report, printable, quote, stop
-from common.lazy import pd
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 # Ids up to here, or up to four times the number of answers, are numbered by a lookup table.
 _SMALL_TABLE = 10_000_000
@@ -50,8 +50,8 @@ def read_answers(
         If a value is wrong, a (student, question) pair appears twice, or IsCorrect contradicts
         the options.
     """
-    source = io.file_source(path)
-    header = io.read_header(source)
+    source = reading.file_source(path)
+    header = reading.read_header(source)
     columns = [schema.QUESTION_ID, schema.USER_ID, schema.IS_CORRECT]
     if ids and schema.ANSWER_ID.name in header:
         columns.insert(2, schema.ANSWER_ID)
@@ -66,7 +66,7 @@ def read_answers(
                 f"'{schema.IS_TARGET}_0' and so on), found: {printable(', '.join(header), 300)}"
             )
         columns += targets
-    answers = io.read_table(source, columns)
+    answers = reading.read_table(source, columns)
     require_distinct_pairs(source, answers)
     if "AnswerValue" in answers:
         is_right = answers["AnswerValue"] == answers["CorrectAnswer"]
@@ -175,7 +175,7 @@ def find_repeats(keys: IntArray) -> npt.NDArray[np.int64]:
 
 
 def require_distinct_pairs(
-    source: io.Source, pairs: pd.DataFrame, report: Report = stop
+    source: reading.Source, pairs: pd.DataFrame, report: Report = stop
 ) -> npt.NDArray[np.int64]:
     """Report if a pair of UserId and QuestionId appears twice in a file; return the later rows."""
     student, question = pairs["UserId"].to_numpy(), pairs["QuestionId"].to_numpy()
@@ -197,7 +197,9 @@ def require_distinct_pairs(
     return repeats
 
 
-def require_distinct(source: io.Source, column: str, ids: Array, report: Report = stop) -> None:
+def require_distinct(
+    source: reading.Source, column: str, ids: Array, report: Report = stop
+) -> None:
     """Report if an id, a text or a number, appears twice; what could not be read does not count."""
     is_text = ids.dtype == object
     rows = find_repeats(np.where(ids == "", -1, pd.factorize(ids)[0]) if is_text else ids)
@@ -212,7 +214,7 @@ def require_distinct(source: io.Source, column: str, ids: Array, report: Report 
 
 
 def match_ids(
-    source: io.Source,
+    source: reading.Source,
     column: str,
     found: Array,
     expected: Sequence[Any],
@@ -234,7 +236,7 @@ def match_ids(
     missing = places.index[places < 0]
     # If no id could be read at all, that has been reported already.
     if len(missing) and len(rows):
-        shown = ", ".join(map(_show, missing[: io.SHOWN]))
+        shown = ", ".join(map(_show, missing[: reading.SHOWN]))
         report(
             f"{source.name}: {len(missing)} of {len(expected)} {column}s are missing, first "
             f"{shown}, expected every {column} of {expected_in}"

@@ -12,8 +12,9 @@ from itertools import accumulate, pairwise, takewhile
 from math import ceil, cos, floor, isnan, log10, nan, pi, sin
 from typing import NamedTuple
 
-from common.lazy import pd
 from common.pages import Html
+
+import pandas as pd
 
 TEXT, ACCENT, LINE = "currentColor", "rgb(var(--accent))", "var(--line)"
 SOFT = "color-mix(in srgb, currentColor 70%, Canvas)"

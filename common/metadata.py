@@ -11,15 +11,15 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from common import io, layout, schema
+from common import layout, reading, schema
 from common.answers import find_rows, require_distinct
 from common.arrays import IntArray
 from common.errors import InputError, quote
-from common.lazy import pd
 from common.schema import CIRCUMSTANCES, Column
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 # Who was younger than four or older than twenty at the end of 2018 has given a wrong date of birth,
 # as teachers do who try a quiz: 2.6 % of the official dates, which reach from 1756 to 9999.
@@ -33,7 +33,7 @@ _NO_PARENT = ("NULL", "")
 
 def find(folder: Path | None, name: str) -> Path | None:
     """Return the path of a file of metadata; None where it, or the folder, is not there."""
-    return None if folder is None or not io.is_there(folder / name) else folder / name
+    return None if folder is None or not reading.is_there(folder / name) else folder / name
 
 
 def read_circumstances(
@@ -149,11 +149,11 @@ def _read_described(
     needed: Sequence[Column] | None = None,
 ) -> pd.DataFrame:
     """Return a row for each wanted id; without `needed`, those columns are read that are there."""
-    source = io.file_source(path)
+    source = reading.file_source(path)
     if needed is None:
-        header = io.read_header(source)
+        header = reading.read_header(source)
         needed = [column for column in known if column.name in header]
-        io.require_columns(source, header, () if needed else known)
+        reading.require_columns(source, header, () if needed else known)
     data = _read_whole(path, [id_column, *needed])
     rows = _find_described(path, id_column, data.pop(id_column.name).to_numpy(), wanted)
     found = {}
@@ -170,8 +170,8 @@ def _read_described(
 
 def _read_whole(path: Path, columns: Sequence[Column]) -> pd.DataFrame:
     """Read columns of a file that a line end ends, first the ids: -1 if unknown, else each once."""
-    source = io.file_source(path)
-    data = io.read_table(source, columns)
+    source = reading.file_source(path)
+    data = reading.read_table(source, columns)
     # As official ones do: cut off in its last cell, a file would look complete.
     with source.open() as file:
         file.seek(-1, 2)
@@ -185,7 +185,7 @@ def _read_whole(path: Path, columns: Sequence[Column]) -> pd.DataFrame:
 def _refuse(
     path: Path, column: str, row: int, found: object, expected: str, verb: str = "is"
 ) -> InputError:
-    number = io.file_source(path).row_number(int(row))
+    number = reading.file_source(path).row_number(int(row))
     return InputError(f"{path}: column '{column}': row {number} {verb} {found}, {expected}")
 
 

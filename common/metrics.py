@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from common.arrays import Array, BoolArray, FloatArray, IntArray
-from common.lazy import pd
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 
 @dataclass(frozen=True)

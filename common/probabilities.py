@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from common import io, made, schema
+from common import provenance, reading, schema, writing
 from common.answers import find_repeats, pair_keys
 from common.arrays import Array, FloatArray
 from common.errors import InputError, quote
-from common.lazy import pd
 from common.schema import Column
 from common.submission import find_pairs
 from common.tasks import TASKS, Form
 
 import numpy as np
+import pandas as pd
 
 _column = partial(Column, dtype=schema.FLOAT32, low=0, high=1, whole=False)
 # How far the probabilities of a row may sum to something else than 1; float32 adds up to 1e-7.
@@ -39,7 +39,7 @@ class Probabilities:
     # Shape (rows, categories): P(wrong) and P(right), or that of options 1 to 4.
     value: FloatArray
     # The command that made the file; None where it does not say.
-    origin: made.Made | None
+    origin: provenance.Provenance | None
 
     def at(self, wanted: pd.DataFrame, wanted_in: Path) -> FloatArray:
         """Return the probabilities of the pairs of a file; `InputError` if one is missing."""
@@ -83,11 +83,11 @@ def write_probabilities(
         )
     value = value.reshape(len(keys), len(names))
     for name, values in zip(names, value.T, strict=True):
-        io.require_valid(path, _column(name), values, verb="would be")
+        reading.require_valid(path, _column(name), values, verb="would be")
     _require_sum(path, names, value)
     table = keys.assign(**dict(zip(names, value.T, strict=True)))
-    table.attrs = {_ORIGIN: made.this_process(path.parent).as_json().decode()}
-    with io.atomic_write(path) as (file,):
+    table.attrs = {_ORIGIN: provenance.this_process(path.parent).as_json().decode()}
+    with writing.atomic_write(path) as (file,):
         table.to_parquet(
             file, engine="pyarrow", compression="zstd", index=False, write_page_checksum=True
         )
@@ -95,7 +95,7 @@ def write_probabilities(
 
 def read_probabilities(path: Path, task: int | None = None) -> Probabilities:
     """Read and check probabilities of task 1 or 2, by default of that which its columns tell."""
-    io.require_file(path)
+    reading.require_file(path)
     try:
         table = pd.read_parquet(path, engine="pyarrow", page_checksum_verification=True)
     except Exception:  # Of a damaged file the reader raises whatever its parts do.
@@ -141,7 +141,7 @@ def read_probabilities(path: Path, task: int | None = None) -> Probabilities:
         )
     if len(names) == 1:
         value = np.column_stack([1 - value, value])
-    origin = made.parse(table.attrs.get(_ORIGIN, ""))
+    origin = provenance.parse(table.attrs.get(_ORIGIN, ""))
     pairs = pd.DataFrame({"UserId": student, "QuestionId": question})
     return Probabilities(path, task, pairs, value, origin)
 
@@ -158,7 +158,7 @@ def _read_column(path: Path, cells: pd.Series, column: Column) -> Array:
         raise InputError(f"{path}: column '{column.name}' holds {cells.dtype}, expected {expected}")
     with np.errstate(over="ignore"):
         values = cells.to_numpy() if column.whole else cells.to_numpy(column.dtype)
-    io.require_valid(path, column, values)
+    reading.require_valid(path, column, values)
     return values.astype(column.dtype)
 
 

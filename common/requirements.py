@@ -1,4 +1,7 @@
-"""What every script does before it imports a library, by the `common.py` beside it."""
+"""On import: limit the threads of libraries, make `tools` importable, name a missing package.
+
+The `common.py` beside every script imports this module before any library.
+"""
 
 import os
 import sys
@@ -6,41 +9,61 @@ from pathlib import Path
 from types import TracebackType
 
 _KIT = Path(__file__).resolve().parents[1]
-_LIST = _KIT / "requirements.txt"
+_PINNED_VERSIONS = _KIT / "requirements.txt"
 # Packages whose modules have another name.
 _PACKAGES = {
-    "PIL": "pillow", "dateutil": "python-dateutil", "sklearn": "scikit-learn", "yaml": "pyyaml",
-}  # fmt: skip
+    "PIL": "pillow",
+    "sklearn": "scikit-learn",
+    "yaml": "pyyaml",
+}
 
 
-def _name_what_is_missing(
+def _limit_threads() -> None:
+    """Set how threads of libraries that are still to be imported behave."""
+    # Busy-waiting threads slow a shared machine down; threads that sleep at once slow trees down.
+    # These settings spin briefly, then sleep.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+    # BLAS rounds differently with another number of threads. The engines have their own threads.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+def _make_tools_importable() -> None:
+    """Make `tools` importable too, after the script's own folder."""
+    if str(_KIT) not in sys.path:
+        sys.path.insert(1, str(_KIT))
+
+
+def _name_missing_package(
     kind: type[BaseException], error: BaseException, traceback: TracebackType | None
 ) -> None:
-    """Report an error that nobody caught: as one line, exit code 2, if a package is not there."""
-    module = (error.name or "").split(".")[0] if isinstance(error, ModuleNotFoundError) else ""
-    package = _PACKAGES.get(module, module)
-    lines = _LIST.read_text(encoding="utf-8").splitlines() if _LIST.is_file() else []
-    pins = [line for line in lines if package and line.startswith(f"{package}==")]
-    if not pins:
+    """Report an uncaught error: in one line, with exit code 2, if a required package is missing."""
+    pin = _pin_of(error.name) if isinstance(error, ModuleNotFoundError) else None
+    if pin is None:
         sys.__excepthook__(kind, error, traceback)
         return
     print(
-        f"error: this Python has no {package}: `{sys.executable} -m pip install {pins[0]}` installs"
-        f" it; `python3 quickstart.py` makes .venv, an environment with all that the kit needs: "
-        "activate that",
+        f"error: this Python has no {pin.partition('==')[0]}: `{sys.executable} -m pip install "
+        f"{pin}` installs it; `python3 quickstart.py` makes .venv, an environment with all that "
+        "the kit needs: activate that",
         file=sys.stderr,
     )
     raise SystemExit(2)
 
 
-# For libraries still to be imported: threads that wait awake make a fit beside other work several
-# times slower; where they sleep at once, trees take twice as long; GNU's can sleep soon.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-os.environ.setdefault("GOMP_SPINCOUNT", "10000")
-# BLAS rounds otherwise with each number of threads, and engines have threads of their own.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-if str(_KIT) not in sys.path:
-    # Of a script that has found only `common`; behind the folder of the script.
-    sys.path.insert(1, str(_KIT))
+def _pin_of(module: str | None) -> str | None:
+    """Return the line of requirements.txt for the package of a module; None if there is none."""
+    if not module or not _PINNED_VERSIONS.is_file():
+        return None
+    name = module.split(".")[0]
+    package = _PACKAGES.get(name, name)
+    for line in _PINNED_VERSIONS.read_text(encoding="utf-8").splitlines():
+        if line.startswith(f"{package}=="):
+            return line
+    return None
+
+
+_limit_threads()
+_make_tools_importable()
 if sys.excepthook is sys.__excepthook__:
-    sys.excepthook = _name_what_is_missing
+    sys.excepthook = _name_missing_package

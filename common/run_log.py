@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from common import made
+from common import provenance
 from common.errors import InputError
 
 LogEvent = Callable[..., None]
@@ -58,7 +58,7 @@ def open_log(path: Path | None) -> LogEvent:
         seconds = round(time.perf_counter() - started, 3)
         append_line(path, {"event": event, "time": now(), "seconds": seconds, **values})
 
-    log_event("start", command=sys.argv, options=made.options_of(sys.argv[1:]))
+    log_event("start", command=sys.argv, options=provenance.options_of(sys.argv[1:]))
     return log_event
 
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from common import io, layout
+from common import layout, writing
 from common.errors import InputError
-from common.made import fingerprint, simulated_files
+from common.fingerprints import fingerprint, simulated_files
 
 
 def place_simulated(
@@ -17,7 +17,7 @@ def place_simulated(
     """Put simulated files in place of former ones, all or none; `write_tree` writes them below a
     folder and returns what else the marker says; other files there are an `InputError`.
     """
-    partial = io.partial_beside(data_dir / "simulation")
+    partial = writing.partial_beside(data_dir / "simulation")
     # Left by a process of the same number, as in a container that was stopped.
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
@@ -44,7 +44,7 @@ def place_simulated(
         marker = {"simulated": True, **facts, "files": files}
         # Written before anything changes: whenever the run is killed, all files are known.
         place = data_dir / layout.SIMULATED_MARKER_NAME
-        io.write({place: json.dumps({**marker, "replaced": replaced}, indent=2) + "\n"})
+        writing.write_files({place: json.dumps({**marker, "replaced": replaced}, indent=2) + "\n"})
         for path in new:
             target = data_dir / path.relative_to(partial)
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -52,6 +52,6 @@ def place_simulated(
             former.pop(target, None)
         for path in former:
             path.unlink(missing_ok=True)
-        io.write({place: json.dumps(marker, indent=2) + "\n"})
+        writing.write_files({place: json.dumps(marker, indent=2) + "\n"})
     finally:
         shutil.rmtree(partial, ignore_errors=True)

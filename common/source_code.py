@@ -1,56 +1,78 @@
-"""Which files of the kit a script consists of, and a fingerprint of their contents."""
+"""Find the files of the kit that a script imports, and fingerprint their contents."""
 
-import re
-from collections.abc import Iterable
+import ast
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
 from common import layout
 
-# Parsing all code would take seconds. What a docstring shows as an example counts as well.
-_IMPORT = re.compile(
-    r"(?:^|[:;])[ \t]*(?:from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n;]+)"
-    r"|import[ \t]+([^\n;]+))",
-    re.MULTILINE,
-)
+# The fields of a statement that hold further statements.
+_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 
 
 def files_of(*scripts: Path) -> dict[Path, bytes]:
-    """Return scripts and all files of the kit that they import, sorted, with their contents."""
-    found: dict[Path, bytes] = {}
+    """Return the contents of scripts and of all kit files that they import, sorted by path."""
+    contents: dict[Path, bytes] = {}
     waiting = [script.resolve() for script in scripts]
     while waiting:
         path = waiting.pop()
-        if path not in found:
-            found[path] = path.read_bytes()
-            waiting += _imports_of(path, found[path])
-    return dict(sorted(found.items()))
+        if path not in contents:
+            contents[path] = path.read_bytes()
+            waiting += _imports_of(path, contents[path])
+    return dict(sorted(contents.items()))
 
 
-@cache  # The quickstart asks for many scripts, which share most of what they import.
+# The quickstart asks for many scripts, which share most of their imports.
+@cache
 def _imports_of(path: Path, content: bytes) -> set[Path]:
-    """Return the files that a file of this content imports from beside it or the kit."""
+    """Return the files that a file of this content imports, from its own folder or from the kit.
+
+    A file that is not valid Python imports nothing.
+    """
+    try:
+        tree = ast.parse(content)
+    except (SyntaxError, ValueError):
+        return set()
     files: set[Path] = set()
-    code = content.decode(errors="replace").replace("\\\n", " ")
-    for dots, module, inside, modules in _IMPORT.findall(code):
-        listed = re.sub("#.*", "", inside or modules).strip("() \t\n").split(",")
-        names = [words.split()[0] for words in listed if words.split()]
-        # What is imported from a package may be a module of it.
-        names = [module, *(f"{module}.{name}".strip(".") for name in names)] if inside else names
-        folders = [path.parents[len(dots) - 1]] if dots else [path.parent, layout.ROOT]
+    for statement in _statements(tree.body):
+        if isinstance(statement, ast.Import):
+            names = [alias.name for alias in statement.names]
+            folders = [path.parent, layout.ROOT]
+        elif isinstance(statement, ast.ImportFrom):
+            module = statement.module or ""
+            # What is imported from a package may be a module of the package.
+            names = [f"{module}.{alias.name}".strip(".") for alias in statement.names]
+            names.append(module)
+            # A leading dot means the file's own package, each further dot the package around it.
+            level = statement.level
+            folders = [path.parents[level - 1]] if level else [path.parent, layout.ROOT]
+        else:
+            continue
         for folder in folders:
-            files |= {file for name in names if name for file in _modules(folder, name)}
+            for name in filter(None, names):
+                files.update(_modules(folder, name))
     return files
+
+
+def _statements(block: Sequence[ast.AST]) -> Iterator[ast.AST]:
+    """Yield all statements of a block, also nested ones, without looking into expressions."""
+    for statement in block:
+        yield statement
+        for field in _BLOCKS:
+            yield from _statements(getattr(statement, field, ()))
 
 
 @cache
 def _modules(folder: Path, name: str) -> list[Path]:
-    """Return the file of a module, and those of the packages around it, where they exist."""
-    parts = name.split(".")
-    places = [folder.joinpath(*parts[:n]) for n in range(1, len(parts) + 1)]
-    inside = [(place.with_name(f"{place.name}.py"), place / "__init__.py") for place in places]
-    return [file.resolve() for files in inside for file in files if file.is_file()]
+    """Return the existing files of a module and of the packages around it."""
+    files: list[Path] = []
+    place = folder
+    for part in name.split("."):
+        place = place / part
+        files += [place.with_name(f"{part}.py"), place / "__init__.py"]
+    return [file.resolve() for file in files if file.is_file()]
 
 
 def fingerprint(*scripts: Path) -> str:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable, Sequence
 
-from common import cli, io, layout
+from common import cli, layout, writing
 from common.answers import read_answers
 from common.arrays import BoolArray, IntArray
 from common.errors import InputError
-from common.lazy import pd
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 PAIR_COLUMNS = ("QuestionId", "UserId", "AnswerId")
 # Of the answers of tasks 1 and 2.
@@ -26,16 +27,23 @@ def hold_out_answers(n_answers: int, share: float, seed: int | Sequence[int]) ->
     return held_out
 
 
+def parser(doc: str | None, train_name: str) -> argparse.ArgumentParser:
+    """Return the parser of a `local_data_split.py`, with the default name of the training file."""
+    parser = cli.parser(doc)
+    cli.add_folder(parser, "--input_dir", layout.TRAIN_DIR)
+    cli.add_file_name(parser, "--train_data", train_name)
+    cli.add_folder(parser, "--output_dir", layout.TEST_INPUT_DIR)
+    cli.add_number(parser, "--seed", 0, "seed of the split")
+    return parser
+
+
 def run(
-    doc: str | None, train_name: str, split: Callable[[pd.DataFrame, int], dict[str, pd.DataFrame]]
+    options: argparse.Namespace, split: Callable[[pd.DataFrame, int], dict[str, pd.DataFrame]]
 ) -> None:
-    """Split the answers that the flags name by `split`, which returns parts by file; record it."""
-    p = cli.parser(doc)
-    cli.add_folder(p, "--input_dir", layout.TRAIN_DIR)
-    cli.add_file(p, "--train_data", train_name)
-    cli.add_folder(p, "--output_dir", layout.TEST_INPUT_DIR)
-    cli.add_number(p, "--seed", 0, "seed of the split")
-    options = p.parse_args()
+    """Split the answers that the flags name, and record how.
+
+    `split` gets the answers and the seed. It returns the parts by file name.
+    """
     train = options.input_dir / options.train_data
     parts = split(read_answers(train, ids=True), options.seed)
     if any(part.empty for part in parts.values()):
@@ -48,7 +56,7 @@ def run(
         if path.resolve() == train.resolve():
             raise InputError(f"{path}: is the file to be split, expected another --output_dir")
     record = options.output_dir / layout.STAMP_OF_FILE[next(iter(parts))]
-    io.write(tables, record=record, made_from=[train])
+    writing.write_files(tables, record=record, made_from=[train])
     print(f"written: {', '.join(map(cli.show, tables))}")
 
 

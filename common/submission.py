@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from common import answers, io, made, schema, zips
+from common import answers, provenance, reading, schema, writing, zips
 from common.arrays import Array, BoolArray, IntArray
 from common.errors import InputError, Report, quote, stop
-from common.lazy import pd
 from common.schema import Column
 from common.tasks import TASKS
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 # A zip may unpack to so many bytes, or so many times the list of what to predict; else a bomb.
 _MAX_UNPACKED, _MAX_RATIO = 128 << 20, 20
@@ -40,21 +40,21 @@ def read_template(path: Path) -> pd.DataFrame:
         If it is missing, has no UserId or QuestionId, names a pair twice, has an AnswerId that is
         none, or was built from other data than now lie there.
     """
-    made.require_current([path])
-    source = io.file_source(path)
+    provenance.require_current([path])
+    source = reading.file_source(path)
     columns = [schema.USER_ID, schema.QUESTION_ID]
-    if schema.ANSWER_ID.name in io.read_header(source):
+    if schema.ANSWER_ID.name in reading.read_header(source):
         columns.append(schema.ANSWER_ID_OR_EMPTY)
-    template = io.read_table(source, columns, keep_others=True)
+    template = reading.read_table(source, columns, keep_others=True)
     answers.require_distinct_pairs(source, template)
     return template
 
 
 def read_ranking_template(path: Path) -> IntArray:
     """Read the QuestionIds that a ranking of task 3 must hold, in the template's order, int32."""
-    made.require_current([path])
-    source = io.file_source(path)
-    question = io.read_table(source, [schema.QUESTION_ID])["QuestionId"].to_numpy()
+    provenance.require_current([path])
+    source = reading.file_source(path)
+    question = reading.read_table(source, [schema.QUESTION_ID])["QuestionId"].to_numpy()
     answers.require_distinct(source, "QuestionId", question)
     return question
 
@@ -143,25 +143,27 @@ def _write(table: pd.DataFrame, column: Column, value: Array, path: Path, task: 
             f"{path}: predictions are of type {value.dtype}, the first is {quote(str(value[0]))}, "
             f"expected {column.expected}"
         )
-    io.require_valid(path, column, value, first_row=2, verb="would be")
+    reading.require_valid(path, column, value, first_row=2, verb="would be")
     table[column.name] = value.astype(column.dtype)
     paths = files_of(path)
-    with io.atomic_write(*paths) as (csv_file, zip_file, record):
-        io.write_csv_to(csv_file, table)
+    with writing.atomic_write(*paths) as (csv_file, zip_file, record):
+        writing.write_csv_to(csv_file, table)
         csv_file.flush()
         zips.write_zip_to(zip_file, {TASKS[task].submission: Path(csv_file.name)})
         files = dict(zip(paths, (csv_file, zip_file), strict=False))
-        record.write(made.this_process(path.parent, files).as_json())
+        record.write(provenance.this_process(path.parent, files).as_json())
 
 
 # ---- What checks a submission --------------------------------------------------------------------
 
 
-def submission_source(path: Path, task: int, listed_in: Path, report: Report = stop) -> io.Source:
+def submission_source(
+    path: Path, task: int, listed_in: Path, report: Report = stop
+) -> reading.Source:
     """Open a submission, a CSV or a zip, which must hold it alone and under the task's name."""
     if path.suffix.lower() != ".zip":
-        return io.file_source(path)
-    io.require_file(listed_in)
+        return reading.file_source(path)
+    reading.require_file(listed_in)
     max_size = max(_MAX_UNPACKED, _MAX_RATIO * listed_in.stat().st_size)
     return zips.zip_source(path, TASKS[task].submission, max_size, report)
 
@@ -177,9 +179,9 @@ def read_predictions(path: Path, task: int, template: Path, report: Report = sto
     return found
 
 
-def read_pair_values(source: io.Source, column: Column, report: Report = stop) -> pd.DataFrame:
+def read_pair_values(source: reading.Source, column: Column, report: Report = stop) -> pd.DataFrame:
     """Read predictions, or the answers to score them with; both ids are -1 in a row reported."""
-    pairs = io.read_table(source, (schema.USER_ID, schema.QUESTION_ID, column), report=report)
+    pairs = reading.read_table(source, (schema.USER_ID, schema.QUESTION_ID, column), report=report)
     ids = [schema.USER_ID.name, schema.QUESTION_ID.name]
     if report is not stop:
         pairs.loc[(pairs[ids] == schema.UNREADABLE).any(axis=1), ids] = schema.UNREADABLE
@@ -210,7 +212,7 @@ def find_pairs(
 
 
 def name_extra(
-    source: io.Source, found: pd.DataFrame, extra: BoolArray, wanted_in: str | Path
+    source: reading.Source, found: pd.DataFrame, extra: BoolArray, wanted_in: str | Path
 ) -> str:
     """Describe how many rows of a submission were not asked for, and name the first."""
     rows = np.flatnonzero(extra)
@@ -221,7 +223,7 @@ def name_extra(
 
 
 def _name_pairs(pairs: pd.DataFrame, rows: npt.NDArray[np.int64]) -> str:
-    first = pairs.iloc[rows[: io.SHOWN]]
+    first = pairs.iloc[rows[: reading.SHOWN]]
     shown = zip(first["UserId"], first["QuestionId"], strict=True)
     return "; ".join(f"UserId {student} and QuestionId {question}" for student, question in shown)
 
@@ -231,7 +233,7 @@ def read_ranking(path: Path, template: Path, report: Report = stop) -> pd.Series
     expected = read_ranking_template(template)
     source = submission_source(path, 3, template, report)
     columns = (schema.QUESTION_ID, schema.RANKING)
-    question, ranking = io.read_table(source, columns, report=report).to_numpy().T
+    question, ranking = reading.read_table(source, columns, report=report).to_numpy().T
     answers.match_ids(source, "QuestionId", question, expected.tolist(), "the template", report)
     ranks = np.arange(1, len(expected) + 1)
     outside = np.flatnonzero(~np.isin(ranking, [schema.UNREADABLE, *ranks]))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from common.errors import InputError, Report, printable, stop
-from common.io import SHOWN, Source, require_file
+from common.reading import SHOWN, Source, require_file
 
 _MAX_MEMBERS = 100_000
 # What a name inside a zip may be that no file system takes, or none takes beside another.

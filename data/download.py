@@ -9,6 +9,7 @@ unpacked before size and checksum match the official archive. Simulated data in 
 removed, other files are never overwritten. Licence: CC BY-NC-ND 4.0.
 """
 
+import argparse
 import http.client
 import re
 import shutil
@@ -23,7 +24,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from common import cli, io, layout, made, run_log, zips
+from common import cli, fingerprints, layout, run_log, writing, zips
 from common.errors import InputError
 from tools.templates import build_template
 
@@ -53,15 +54,22 @@ TIMEOUT_SECONDS = 60.0
 PAUSES = (1.0, 3.0, 10.0, 30.0)
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = cli.parser(__doc__)
+    parser.add_argument(
+        "--archive", type=Path, metavar="FILE", help="do not fetch, use this archive"
+    )
+    parser.add_argument("--url", default=URL, help="a mirror of the archive")
+    cli.add_names(parser, "--parts", "some of", PARTS, DEFAULT_PARTS)
+    cli.add_folder(parser, "--output_dir", layout.DATA_DIR)
+    run_log.add_log_flag(parser)
+    return parser
+
+
 def main() -> None:
     """Fetch, check, unpack, build the templates."""
-    p = cli.parser(__doc__)
-    p.add_argument("--archive", type=Path, metavar="FILE", help="do not fetch, use this archive")
-    p.add_argument("--url", default=URL, help="a mirror of the archive")
-    cli.add_names(p, "--parts", "some of", PARTS, DEFAULT_PARTS)
-    cli.add_folder(p, "--output_dir", layout.DATA_DIR)
-    run_log.add_log_flag(p)
-    options = p.parse_args()
+    options = build_parser().parse_args()
     data_dir: Path = options.output_dir
     is_default = data_dir.resolve() == layout.DATA_DIR
     template_dir = layout.TEMPLATE_DIR if is_default else data_dir / layout.TEMPLATE_DIR.name
@@ -192,7 +200,7 @@ def blocks(url: str, start: int) -> Iterator[tuple[bytes, int]]:
 
 def is_official(path: Path) -> bool:
     """Return whether a file is the official archive, by size and checksum."""
-    return path.stat().st_size == SIZE and made.digest(path) == SHA256
+    return path.stat().st_size == SIZE and fingerprints.digest(path) == SHA256
 
 
 # ---- Unpacking -------------------------------------------------------------------------------
@@ -218,7 +226,7 @@ def plan(
         inner = name.parts[1:] if name.parts[0] == layout.DATA_DIR.name else name.parts
         if len(inner) > 1 and inner[0] in folders and not member.is_dir():
             files[data_dir.joinpath(*inner)] = member
-    simulated = made.simulated_files(data_dir)
+    simulated = fingerprints.simulated_files(data_dir)
     for file, member in files.items():
         if file.exists() and file not in simulated and not is_same(file, member):
             raise InputError(
@@ -251,7 +259,7 @@ def remove_simulated(data_dir: Path, template_dir: Path) -> None:
         for name, stamp in layout.STAMP_OF_FILE.items()
         for each in (name, stamp)
     ]
-    for file in [*derived, *made.simulated_files(data_dir)]:
+    for file in [*derived, *fingerprints.simulated_files(data_dir)]:
         file.unlink(missing_ok=True)
     # Last, so that the next run continues here if this one is killed.
     marker.unlink()
@@ -266,7 +274,7 @@ def unpack(archive: zipfile.ZipFile, files: Mapping[Path, zipfile.ZipInfo], data
     with tqdm(total=n_bytes, desc="unpacking", **IN_BYTES) as bar:
         for file, member in todo.items():
             # Reading checks the CRC-32.
-            with archive.open(member) as source, io.atomic_write(file) as (target,):
+            with archive.open(member) as source, writing.atomic_write(file) as (target,):
                 while block := source.read(BLOCK):
                     target.write(block)
                     bar.update(len(block))

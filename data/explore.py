@@ -13,19 +13,20 @@ Writes:  data/test_output/explore.html. Real and simulated answers never share a
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from common import charts, cli, io, layout, made, metadata, pages, schema
+from common import charts, cli, layout, metadata, pages, provenance, reading, schema, writing
 from common.answers import read_answers
 from common.charts import Dot, Panel
 from common.errors import InputError
-from common.lazy import pd
 from common.schema import OPTIONS
 
 import numpy as np
+import pandas as pd
 from explore_charts import column_chart, compact, heat_map
 from tqdm import tqdm
 
@@ -54,12 +55,17 @@ MOST_UNIT_BINS, N_BINS = 30, 24
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = cli.parser(__doc__)
+    cli.add_folder(parser, "--data_dir", layout.DATA_DIR, "a folder laid out like data/")
+    cli.add_folder(parser, "--output_dir", layout.TEST_OUTPUT_DIR)
+    return parser
+
+
 def main() -> None:
     """Read what is there, count it, write the pages."""
-    p = cli.parser(__doc__)
-    cli.add_folder(p, "--data_dir", layout.DATA_DIR, "a folder laid out like data/")
-    cli.add_folder(p, "--output_dir", layout.TEST_OUTPUT_DIR)
-    options = p.parse_args()
+    options = build_parser().parse_args()
     if not options.data_dir.is_dir():
         raise InputError(f"{options.data_dir}: not found, expected a folder laid out like data/")
     parts = [part for tasks in TASKS if (part := find_part(options.data_dir, tasks))]
@@ -91,7 +97,7 @@ def main() -> None:
                 compact=compact,
             )
         bar.update()
-    io.write(texts)
+    writing.write_files(texts)
     for path in texts:
         print(f"written: {cli.show(path)}")
 
@@ -102,10 +108,10 @@ def find_part(folder: Path, tasks: str) -> dict[str, Any] | None:
     """
     ending = f"task_{tasks.replace('/', '_')}.csv"
     train = folder / layout.TRAIN_DIR.name / f"train_{ending}"
-    if not io.is_there(train):
+    if not reading.is_there(train):
         return None
-    io.require_file(train)
-    simulated = made.is_simulated(train)
+    reading.require_file(train)
+    simulated = provenance.is_simulated(train)
     paths: dict[str, Path] = {"train": train}
     absent, foreign = [], []
     for kind in ("question", "student", "answer", "subject"):
@@ -113,7 +119,7 @@ def find_part(folder: Path, tasks: str) -> dict[str, Any] | None:
         path = metadata.find(folder / layout.METADATA_DIR.name, name)
         if path is None:
             absent.append(name)
-        elif made.is_simulated(path) != simulated:
+        elif provenance.is_simulated(path) != simulated:
             foreign.append(name)
         else:
             paths[kind] = path
@@ -236,8 +242,8 @@ def read_students(path: Path, students: pd.DataFrame, missing: list[Any]) -> pd.
     is_missing = found.isna() | (found == -1)
     # The reader leaves dates out that are nonsense.
     stated = np.zeros(len(students), bool)
-    if schema.DATE_OF_BIRTH.name in io.read_header(io.file_source(path)):
-        raw = io.read_table(path, [schema.USER_ID, schema.DATE_OF_BIRTH])
+    if schema.DATE_OF_BIRTH.name in reading.read_header(reading.file_source(path)):
+        raw = reading.read_table(path, [schema.USER_ID, schema.DATE_OF_BIRTH])
         stated = np.isin(student_id, raw["UserId"][raw["DateOfBirth"].notna()])
     is_missing.insert(1, "Gender unspecified", found["Gender"] == 0)
     is_missing.insert(3, "DateOfBirth is nonsense", stated & is_missing["DateOfBirth"])

@@ -11,13 +11,15 @@ The same size and seed give the same bytes. Real files are never overwritten.
 With `--output_dir`, the tree goes there and the templates to its folder submission_templates.
 """
 
+import argparse
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from common import cli, io, layout, simulated
+from common import cli, layout, simulated, writing
 from common.arrays import Array
 from common.errors import InputError
 from common.tasks import TASK_1, TASK_2, TASK_3, TASK_4
@@ -47,56 +49,92 @@ IMAGE_SIZE, IMAGE_FONT_SIZE = (240, 180), 18
 IDS = ["QuestionId", "UserId", "AnswerId"]
 OFFICIAL = [*IDS, "IsCorrect", "CorrectAnswer", "AnswerValue"]
 
-# For tasks 1/2 and tasks 3/4. Official: 15,867,850 training answers of tasks 1/2 are 80 % of all;
-# the parts of tasks 3/4 are training, public and private test, whose students have fewer answers.
-# The private count is what the highest answer ids leave.
-SIZE = ("students", "answers", "n_questions", "n_quizzes", "n_cohorts")  # the first two by part
+# The official sizes. 15,867,850 training answers of tasks 1/2 are 80 % of all.
+TASKS_1_2 = SchoolSetting(
+    students=(118_971,),
+    answers=(19_834_813,),
+    n_questions=27_613,
+    n_quizzes=17_274,
+    n_cohorts=5_921,
+    min_answers_per_question=50,
+    activity=((0, 12, 24, 36, 50, 66, 85, 108, 140, 190, 270, 450, 1500),),
+    popularity=(-4.5, -2.6, -1.3, -0.2, 0.9, 2.2, 4.2),
+    level_width=0.15,
+    easiness=0.2,
+    easiness_sd=1.5,
+    key_shares=(0.25, 0.246, 0.263, 0.241),
+    first_day="2018-09-03",
+    n_days=440,
+    n_topics=69,
+    birth_years=(2002, 2010),
+    no_birth_date=0.32,
+    no_premium=0.58,
+)
+# The parts are training, public and private test. Students of the test have fewer answers. The
+# number of private answers is what the highest answer ids leave.
+TASKS_3_4 = SchoolSetting(
+    students=(4_918, 615, 615),
+    answers=(1_382_727, 74_891, 51_299),
+    n_questions=948,
+    n_quizzes=119,
+    n_cohorts=300,
+    min_answers_per_question=5,
+    activity=(
+        (50, 70, 100, 129, 170, 262, 360, 506, 530, 553, 598, 810),
+        (50, 54, 60, 68, 80, 101, 120, 149, 190, 225, 277, 541),
+        (50, 54, 60, 68, 80, 101, 120, 149, 190, 225, 277, 541),
+    ),
+    popularity=(-6.0, -3.2, -1.2, -0.1, 0.2, 0.35, 0.45, 0.6),
+    level_width=10.0,
+    easiness=-1.0,
+    easiness_sd=1.55,
+    key_shares=(0.263, 0.272, 0.278, 0.187),
+    first_day="2020-01-06",
+    n_days=58,
+    n_topics=24,
+    birth_years=(2007, 2008),
+    no_birth_date=0.54,
+    no_premium=0.10,
+)
+# The settings of tasks 1/2 and of tasks 3/4.
 SIZES = {
     "tiny": (
-        ((240,), (16_000,), 100, 60, 12),
-        ((200, 25, 25), (12_000, 1_375, 1_350), 80, 16, 10),
-    ),
-    "small": (
-        ((4_000,), (500_000,), 1_000, 630, 160),
-        ((1_200, 150, 150), (120_000, 11_000, 9_500), 300, 60, 75),
-    ),
-    "full": (
-        ((118_971,), (19_834_813,), 27_613, 17_274, 5_921),
-        ((4_918, 615, 615), (1_382_727, 74_891, 51_299), 948, 119, 300),
-    ),
-}
-# What else the two are like. Quantiles are equally spaced in probability.
-CHARACTER = {
-    # Over all parts.
-    "min_answers_per_question": (50, 5),
-    # Of each part, quantiles of the answers per student, scaled to a total: only the shape counts.
-    "activity": (
-        ((0, 12, 24, 36, 50, 66, 85, 108, 140, 190, 270, 450, 1500),),
-        (
-            (50, 70, 100, 129, 170, 262, 360, 506, 530, 553, 598, 810),
-            *[(50, 54, 60, 68, 80, 101, 120, 149, 190, 225, 277, 541)] * 2,
+        replace(
+            TASKS_1_2,
+            students=(240,),
+            answers=(16_000,),
+            n_questions=100,
+            n_quizzes=60,
+            n_cohorts=12,
+        ),
+        replace(
+            TASKS_3_4,
+            students=(200, 25, 25),
+            answers=(12_000, 1_375, 1_350),
+            n_questions=80,
+            n_quizzes=16,
+            n_cohorts=10,
         ),
     ),
-    # Quantiles of the logarithm of a quiz's popularity.
-    "popularity": (
-        (-4.5, -2.6, -1.3, -0.2, 0.9, 2.2, 4.2),
-        (-6.0, -3.2, -1.2, -0.1, 0.2, 0.35, 0.45, 0.6),
+    "small": (
+        replace(
+            TASKS_1_2,
+            students=(4_000,),
+            answers=(500_000,),
+            n_questions=1_000,
+            n_quizzes=630,
+            n_cohorts=160,
+        ),
+        replace(
+            TASKS_3_4,
+            students=(1_200, 150, 150),
+            answers=(120_000, 11_000, 9_500),
+            n_questions=300,
+            n_quizzes=60,
+            n_cohorts=75,
+        ),
     ),
-    # How far around their own level, from 0 to 1, cohorts are set quizzes.
-    "level_width": (0.15, 10.0),
-    # Mean logit of knowing the answer, and its standard deviation over questions.
-    "easiness": (0.2, -1.0),
-    "easiness_sd": (1.5, 1.55),
-    "key_shares": ((0.25, 0.246, 0.263, 0.241), (0.263, 0.272, 0.278, 0.187)),
-    # A Monday, and the number of school days, Monday to Friday, from then to the last answer.
-    "first_day": ("2018-09-03", "2020-01-06"),
-    "n_days": (440, 58),
-    "n_topics": (69, 24),
-    # Of most of the students, first and last.
-    "birth_years": ((2002, 2010), (2007, 2008)),
-    # Shares: of the students, and of the others of whom it is not known.
-    "no_birth_date": (0.32, 0.54),
-    "no_premium": (0.58, 0.10),
+    "full": (TASKS_1_2, TASKS_3_4),
 }
 # The tables of files, by their names below the folder.
 Tables = Iterator[tuple[str, Iterable[pd.DataFrame]]]
@@ -121,16 +159,10 @@ class School(NamedTuple):
 
 def settings(size: str, n_questions: int | None = None) -> tuple[SchoolSetting, SchoolSetting]:
     """Return the settings of tasks 1/2 and 3/4; `InputError` if the answers need more questions."""
-    first, second = (
-        SchoolSetting(
-            **dict(zip(SIZE, SIZES[size][k], strict=True)),
-            **{name: both[k] for name, both in CHARACTER.items()},
-        )
-        for k in (0, 1)
-    )
+    first, second = SIZES[size]
     if n_questions is not None:
-        second.n_quizzes = max(1, round(second.n_quizzes * n_questions / second.n_questions))
-        second.n_questions = n_questions
+        n_quizzes = max(1, round(second.n_quizzes * n_questions / second.n_questions))
+        second = replace(second, n_questions=n_questions, n_quizzes=n_quizzes)
         for n, total in zip(second.students, second.answers, strict=True):
             mean = -(-total // n)
             if mean > int(n_questions * MOST_ANSWERED):
@@ -218,7 +250,7 @@ def write_table(path: Path, tables: Iterable[pd.DataFrame]) -> None:
                     numbers = pa.array(column).cast(pa.string())
                     cells = pa_compute.binary_join_element_wise(numbers, ".0", "")
                     table = table.assign(**{str(name): pd.arrays.ArrowExtensionArray(cells)})
-            io.write_csv_to(file, table, header=not file.tell())
+            writing.write_csv_to(file, table, header=not file.tell())
 
 
 def chunks(n_rows: int) -> Iterator[slice]:
@@ -432,16 +464,21 @@ def generate(output_dir: Path, size: str, seed: int, n_questions: int | None = N
     return templates
 
 
-def main() -> None:
-    """Read the command line and write the files."""
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
     parser = cli.parser(__doc__)
     parser.add_argument("--size", choices=[*SIZES], default="small", help="default: small")
     cli.add_number(parser, "--seed", 0)
-    told = "questions of tasks 3 and 4, such as the official 948 (default: by size)"
+    help_text = "questions of tasks 3 and 4, such as the official 948 (default: by size)"
     kind = cli.whole_number(80, 5000)
-    parser.add_argument("--questions", type=kind, metavar="N", help=told)
+    parser.add_argument("--questions", type=kind, metavar="N", help=help_text)
     cli.add_folder(parser, "--output_dir", layout.DATA_DIR)
-    options = parser.parse_args()
+    return parser
+
+
+def main() -> None:
+    """Read the command line and write the files."""
+    options = build_parser().parse_args()
     templates = generate(options.output_dir, options.size, options.seed, options.questions)
     print(
         f"simulated data ({options.size}) in {cli.show(options.output_dir)}, "

@@ -6,7 +6,7 @@ the multiple-choice item) and Thissen & Steinberg (1984, Psychometrika 49, eq. 5
 states kept apart.
 """
 
-from types import SimpleNamespace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from common.arrays import Array
@@ -39,8 +39,45 @@ SITTING = {"student": np.int32, "quiz": np.int32, "cohort": np.int32, "start": n
 ANSWER = {"sitting": np.int32, "student": np.int32, "question": np.int32, "slot": np.int8}
 
 Rng = np.random.Generator
-# One school's size and character, by the names in SIZES and CHARACTER of `generate_sample.py`.
-SchoolSetting = SimpleNamespace
+
+
+@dataclass(frozen=True)
+class SchoolSetting:
+    """Size and character of one school: of the students and questions of two tasks.
+
+    Quantiles are equally spaced in probability.
+    """
+
+    # Students and answers of each part: the training file, then those of the test files.
+    students: tuple[int, ...]
+    answers: tuple[int, ...]
+    n_questions: int
+    n_quizzes: int
+    n_cohorts: int
+    # Every question has at least so many answers, over all parts.
+    min_answers_per_question: int
+    # Quantiles of the answers per student, for each part. Only the shape counts: they are scaled to
+    # the part's number of answers.
+    activity: tuple[tuple[float, ...], ...]
+    # Quantiles of the logarithm of a quiz's popularity.
+    popularity: tuple[float, ...]
+    # How far around their own level, from 0 to 1, cohorts are set quizzes.
+    level_width: float
+    # Mean over questions of the logit of knowing the answer, and its standard deviation.
+    easiness: float
+    easiness_sd: float
+    # Share of the questions whose right option is the first, second, third and fourth.
+    key_shares: tuple[float, float, float, float]
+    # A Monday, and the number of school days, Monday to Friday, from then to the last answer.
+    first_day: str
+    n_days: int
+    n_topics: int
+    # First and last year of birth of most students.
+    birth_years: tuple[int, int]
+    # Share of the students whose date of birth is not known.
+    no_birth_date: float
+    # Share of the others of whom it is not known whether they are premium pupils.
+    no_premium: float
 
 
 class Incidence(NamedTuple):

@@ -16,7 +16,6 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from common import zips
@@ -30,24 +29,65 @@ METADATA_NAMES = ("metadata.yaml", "metadata")
 DETAILS_NAME = "detailed_results.html"
 NO_SCORES = "Could not find scores file, did the scoring program output it?"
 
-_MAX_BUNDLE, _MAX_SUBMISSION = 16 << 30, 4 << 30
-# How much is shown of what a program writes.
+# Unpacked sizes in bytes.
+_MAX_BUNDLE = 16 << 30
+_MAX_SUBMISSION = 4 << 30
+# Characters of a line, and lines, that are shown of what a program writes.
 _MAX_REASON = 500
 _MAX_LINES = 20
 # Programs get no more of this shell's environment: it may hold passwords, and faults are shown.
 _PASSED_ON = (
-    "PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "SYSTEMROOT", "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",
-)  # fmt: skip
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "LD_LIBRARY_PATH",
+    "SYSTEMROOT",
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+)
 
-# The keys of competition.yaml, as attributes. A task has its `number` in the challenge besides, and
-# the paths of what its programs are given, of the ingestion None where there is none.
-Task = SimpleNamespace
-Phase = SimpleNamespace
-Column = SimpleNamespace
-_FILES = ("scoring_program", "reference_data", "ingestion_program", "input_data")
-_PHASE = ("name", "start", "end", "tasks", "execution_time_limit", "max_submissions")
-_COLUMN = ("key", "title", "sorting", "precision")
+
+@dataclass(frozen=True)
+class Task:
+    """A task of competition.yaml, with the paths of what its programs are given."""
+
+    index: Any
+    name: str
+    # The task's number in the challenge, by its name; 0 if the name holds none.
+    number: int
+    scoring_program: Path
+    reference_data: Path
+    # None if submissions are scored as they are, without an ingestion program.
+    ingestion_program: Path | None
+    input_data: Path | None
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A phase of competition.yaml."""
+
+    name: str
+    # As competition.yaml writes them.
+    start: Any
+    end: Any
+    tasks: list[Task]
+    # In seconds.
+    execution_time_limit: int
+    # Of each team.
+    max_submissions: int
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the leaderboard in competition.yaml."""
+
+    key: str
+    title: str
+    # "asc" if a small value is good, otherwise "desc".
+    sorting: str
+    # Number of decimal places.
+    precision: int
 
 
 @dataclass(frozen=True)
@@ -89,23 +129,48 @@ def read_bundle(path: Path, folder: Path, private: Path | None = None) -> Bundle
 
 
 def _read(said: dict[str, Any], folder: Path) -> Bundle:
+    """Return what competition.yaml says; a file that it names must exist (FileNotFoundError)."""
+
     def find(name: str) -> Path:
         if not (folder / name).exists():
             raise FileNotFoundError(name)
         return folder / name
 
-    tasks = {}
+    def find_if_named(name: str | None) -> Path | None:
+        return find(name) if name else None
+
+    tasks: dict[Any, Task] = {}
     for about in said["tasks"]:
         number = re.search(r"\bTask (\d+)\b", about["name"])
-        files = {kind: find(about[kind]) if about.get(kind) else None for kind in _FILES[2:]}
-        files |= {kind: find(about[kind]) for kind in _FILES[:2]}
-        known = {"index": about["index"], "name": about["name"]}
-        tasks[about["index"]] = Task(**known, **files, number=int(number[1]) if number else 0)
-    phases = [Phase(**{key: about[key] for key in _PHASE}) for about in said["phases"]]
-    for phase in phases:
-        phase.tasks = [tasks[index] for index in phase.tasks]
-    columns = said["leaderboards"][0]["columns"]
-    columns = [Column(**{key: about[key] for key in _COLUMN}) for about in columns]
+        tasks[about["index"]] = Task(
+            index=about["index"],
+            name=about["name"],
+            number=int(number[1]) if number else 0,
+            scoring_program=find(about["scoring_program"]),
+            reference_data=find(about["reference_data"]),
+            ingestion_program=find_if_named(about.get("ingestion_program")),
+            input_data=find_if_named(about.get("input_data")),
+        )
+    phases = [
+        Phase(
+            name=about["name"],
+            start=about["start"],
+            end=about["end"],
+            tasks=[tasks[index] for index in about["tasks"]],
+            execution_time_limit=about["execution_time_limit"],
+            max_submissions=about["max_submissions"],
+        )
+        for about in said["phases"]
+    ]
+    columns = [
+        Column(
+            key=about["key"],
+            title=about["title"],
+            sorting=about["sorting"],
+            precision=about["precision"],
+        )
+        for about in said["leaderboards"][0]["columns"]
+    ]
     pages = {about["title"]: find(about["file"]) for about in said["pages"]}
     pages["Terms"] = find(said["terms"])
     return Bundle(folder, said["title"], tasks, phases, columns, pages)

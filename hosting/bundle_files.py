@@ -17,7 +17,17 @@ from dataclasses import replace
 from importlib.metadata import files
 from pathlib import Path
 
-from common import io, layout, made, pages, schema, source_code, zips
+from common import (
+    fingerprints,
+    layout,
+    pages,
+    provenance,
+    reading,
+    schema,
+    source_code,
+    writing,
+    zips,
+)
 from common.evaluation.pair_facts import read_facts
 from common.submission import read_pair_values
 from common.tasks import TASK_4, TASKS, Form, Task
@@ -69,7 +79,7 @@ def write_for_platform(
             folder = base / "reference_data" / f"task_{task.number}_{phase}"
             starts = f"{plan.days[phase][0]} 00:00:00"
             settings = {"task": task.number, "phase": phase, "mode": mode, "starts": starts}
-            io.write({folder / "settings.json": json.dumps(settings) + "\n"})
+            writing.write_files({folder / "settings.json": json.dumps(settings) + "\n"})
             if task.form is Form.ENTRY:
                 # The students lie with the ingestion program; what it says is signed with a key.
                 program = base / "ingestion_program" / phase
@@ -79,7 +89,7 @@ def write_for_platform(
                     _copy(data_dir / students, program / students)
                 key = secrets.token_hex(32) + "\n"
                 for place in (program, folder):
-                    io.write({place / _TEST / KEY_NAME: key})
+                    writing.write_files({place / _TEST / KEY_NAME: key})
             elif mode == "received" or task.form is Form.RANKING:
                 template = str(task.template)
                 _copy(templates / template, folder / _TEMPLATES / template)
@@ -112,14 +122,16 @@ def _write_answers(data_dir: Path, folder: Path, task: Task, phase: str) -> None
     name = f"{_TEST}/{task.answers_name(phase)}"
     _copy(data_dir / name, folder / name)
     # Answers marked as simulated: the page says so, and names the best possible score.
-    marker = made.read_marker(data_dir)
-    if marker is not None and made.is_simulated(data_dir / name):
+    marker = fingerprints.read_marker(data_dir)
+    if marker is not None and provenance.is_simulated(data_dir / name):
         told = {"best_expected_accuracy": marker.get("best_expected_accuracy")}
-        told["files"] = {name: made.fingerprint(folder / name)}
-        io.write({folder / layout.SIMULATED_MARKER_NAME: json.dumps(told, indent=1) + "\n"})
+        told["files"] = {name: fingerprints.fingerprint(folder / name)}
+        writing.write_files(
+            {folder / layout.SIMULATED_MARKER_NAME: json.dumps(told, indent=1) + "\n"}
+        )
     for other in layout.PHASES if task.form is Form.PREDICTIONS else ():
         path = data_dir / _TEST / task.answers_name(other)
-        pairs = read_pair_values(io.file_source(path), task.column)
+        pairs = read_pair_values(reading.file_source(path), task.column)
         if other == phase:
             train = data_dir / _TRAIN / task.data.train
             facts = read_facts(
@@ -133,7 +145,7 @@ def _write_answers(data_dir: Path, folder: Path, task: Task, phase: str) -> None
             facts_file.write_facts(folder / "facts.npz", replace(facts, left_out=left_out))
         else:
             # A submission holds the rows of both phases: of the other one the pairs alone.
-            io.write({folder / _TEST / path.name: pairs[["QuestionId", "UserId"]]})
+            writing.write_files({folder / _TEST / path.name: pairs[["QuestionId", "UserId"]]})
 
 
 # ---- For participants --------------------------------------------------------------------------
@@ -153,12 +165,12 @@ def write_for_participants(data_dir: Path, templates: Path, bundle: Path, plan: 
     there = {place for path in kit.values() for place in (path, *path.parents)}
     with (
         tempfile.TemporaryDirectory() as temporary,
-        io.atomic_write(bundle / PUBLIC_DATA, bundle / STARTING_KIT) as (data_file, kit_file),
+        writing.atomic_write(bundle / PUBLIC_DATA, bundle / STARTING_KIT) as (data_file, kit_file),
     ):
         for name in filter(lambda name: name.endswith(".md"), list(kit)):
             text = _without_links(kit[name], there)
             kit[name] = Path(temporary, name)
-            io.write({kit[name]: text})
+            writing.write_files({kit[name]: text})
         zips.write_zip_to(data_file, dict(sorted(members.items())))
         zips.write_zip_to(kit_file, kit)
 
@@ -178,7 +190,7 @@ def find_public(data_dir: Path, tasks: Iterable[int]) -> list[str]:
     # Two tasks may share their files.
     for data in dict.fromkeys(TASKS[number].data for number in sorted(tasks)):
         train = f"{_TRAIN}/{data.train}"
-        io.require_file(data_dir / train)
+        reading.require_file(data_dir / train)
         names += [train, *(f"{_METADATA}/{name}" for name in data.metadata)]
     names.append(f"{_METADATA}/{layout.SUBJECT_METADATA}")
     return [name for name in names if (data_dir / name).is_file()]
@@ -213,7 +225,7 @@ def describe_public(data_dir: Path, tasks: Sequence[int]) -> PublicFiles:
     for name in find_public(data_dir, tasks):
         described[name] = None
         if name.startswith(_TRAIN):
-            answers = io.read_table(data_dir / name, [schema.USER_ID, schema.QUESTION_ID])
+            answers = reading.read_table(data_dir / name, [schema.USER_ID, schema.QUESTION_ID])
             n_students, n_questions = answers["UserId"].nunique(), answers["QuestionId"].nunique()
             described[name] = len(answers), n_students, n_questions
     return described

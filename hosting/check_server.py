@@ -8,6 +8,7 @@ says of each in one line what a stranger gets. Nothing is kept of what is downlo
 The exit code is 1 if a stranger gets hidden answers, or what else should not be open.
 """
 
+import argparse
 import http.client
 import json
 import re
@@ -30,11 +31,16 @@ _FILES = {
 }
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = cli.parser(__doc__)
+    parser.add_argument("url", metavar="URL", help="address of the competition's page")
+    return parser
+
+
 def main() -> None:
     """Ask, and print what came back."""
-    p = cli.parser(__doc__)
-    p.add_argument("url", metavar="URL", help="address of the competition's page")
-    url = p.parse_args().url
+    url = build_parser().parse_args().url
     found = re.fullmatch(r"(https?://[^?#]+)/competitions/(\d+)/?(\?[^#]*)?(#.*)?", url)
     if not found:
         raise InputError(

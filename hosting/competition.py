@@ -6,7 +6,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from common import io, pages
+from common import pages, writing
 from common.tasks import TASK_4, TASKS
 
 import yaml
@@ -47,7 +47,7 @@ class Plan:
 def write(bundle: Path, plan: Plan, public: PublicFiles) -> None:
     """Write competition.yaml, the logo and the pages, which describe the public files."""
     described = describe(plan)
-    io.write({bundle / YAML_NAME: described})
+    writing.write_files({bundle / YAML_NAME: described})
     (bundle / LOGO).write_bytes((HERE / LOGO).read_bytes())
     limits = {}
     for phase in yaml.safe_load(described)["phases"]:
@@ -55,7 +55,7 @@ def write(bundle: Path, plan: Plan, public: PublicFiles) -> None:
         limits[phase["name"].lower()] = f"{a_day} a day, {in_all} in all"
     for name in PAGES:
         text = _render(f"{name}.md", plan=plan, public=public, limits=limits)
-        io.write({bundle / "pages" / f"{name}.md": text})
+        writing.write_files({bundle / "pages" / f"{name}.md": text})
 
 
 def describe(plan: Plan) -> str:

@@ -15,11 +15,11 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from common import charts, cli, io, pages
+from common import charts, cli, pages, writing
 from common.errors import printable
-from common.lazy import pd
 from common.pages import Html
 
+import pandas as pd
 from bundle import Bundle, Task
 from competition import PUBLIC_DATA, STARTING_KIT
 
@@ -58,7 +58,7 @@ def write(bundle: Bundle, phase: str, attempts: Sequence[dict[str, Any]], folder
     written = f"written {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
     page = folder / "leaderboard.html"
     text, table = as_page(bundle, phase, boards, frame, written), as_table(bundle, phase, boards)
-    io.write({page: text, page.with_suffix(".csv"): table})
+    writing.write_files({page: text, page.with_suffix(".csv"): table})
     print(f"written: {cli.show(page)}")
 
 
@@ -175,7 +175,9 @@ def publish(site: Path, bundle: Bundle, phase: str, folder: Path) -> None:
     for title, path in bundle.pages.items():
         text = Html(to_html(path.read_text(encoding="utf-8")))
         facts = {"title": bundle.title, "tab": f"{bundle.title}: {title}", "links": links}
-        io.write({site / f"{path.stem}.html": pages.render("site.html", text=text, **facts)})
+        writing.write_files(
+            {site / f"{path.stem}.html": pages.render("site.html", text=text, **facts)}
+        )
     shutil.copyfile(site / f"{next(iter(bundle.pages.values())).stem}.html", site / "index.html")
 
 

@@ -26,8 +26,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from types import ModuleType
 
-from common import cli, io, layout, made, zips
+from common import cli, fingerprints, layout, reading, writing, zips
 from common.errors import InputError, quote
 from common.tasks import TASKS
 from tools.templates import build_templates
@@ -46,7 +47,7 @@ _WEEKS = 12
 
 def main() -> None:
     """Make the bundles that the flags describe."""
-    options = _parse()
+    options = build_parser().parse_args()
     plan = _plan(options)
     # Together if they were asked for by number, else each for itself.
     output: Path = options.output
@@ -72,13 +73,17 @@ def main() -> None:
                 write_for_participants(data_dir, templates, bundle, part)
                 competition.write(bundle, part, describe_public(data_dir, part.tasks))
                 folder, lists = (place / competition.ORGANISER_DIR for place in (private, data_dir))
-                if marker := made.simulated_files(data_dir) and made.read_marker(data_dir):
+                if marker := fingerprints.simulated_files(data_dir) and fingerprints.read_marker(
+                    data_dir
+                ):
                     known = {"best_expected_accuracy": marker["best_expected_accuracy"]}
-                    io.write({folder / "best_possible.json": json.dumps(known, indent=1) + "\n"})
+                    writing.write_files(
+                        {folder / "best_possible.json": json.dumps(known, indent=1) + "\n"}
+                    )
                 if lists.is_dir():
                     shutil.copytree(lists, folder, dirs_exist_ok=True)
                 steps.update()
-            with io.atomic_write(*names) as files:
+            with writing.atomic_write(*names) as files:
                 for file, name in zip(files, names, strict=True):
                     folder = base / name.stem
                     inside = sorted(filter(Path.is_file, folder.rglob("*")))
@@ -103,12 +108,13 @@ def main() -> None:
     print(f"next: python hosting/run_locally.py {cli.show(names[0])} SUBMISSION.zip")
 
 
-def _parse() -> argparse.Namespace:
-    p = cli.parser(__doc__)
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = cli.parser(__doc__)
     least, days = own_answers.MIN_ANSWERS_OF_EACH, competition.FINAL_DAYS
     tasks = "in one bundle (default: a bundle for each that is there; with --answers 1 2 4)"
-    p.add_argument("--tasks", type=int, nargs="+", choices=tuple(TASKS), help=tasks)
-    source = p.add_mutually_exclusive_group()
+    parser.add_argument("--tasks", type=int, nargs="+", choices=tuple(TASKS), help=tasks)
+    source = parser.add_mutually_exclusive_group()
     official = "the official files, laid out like data/: their answers are public"
     source.add_argument("--official", type=Path, metavar="DIR", help=official)
     own = "CSV of your own with QuestionId, UserId, AnswerValue, CorrectAnswer"
@@ -117,21 +123,23 @@ def _parse() -> argparse.Namespace:
     source.add_argument("--size", choices=("tiny", "small", "full"), help=size)
     few = "with --answers: leave out questions and students with fewer answers (default "
     few += f"{least}, 0 for none)"
-    p.add_argument("--min_answers", type=cli.seed, metavar="N", help=few)
+    parser.add_argument("--min_answers", type=cli.seed, metavar="N", help=few)
     seed = f"a text of {_MIN_SEED} characters or more, which makes the same competition again "
     seed += "(default: drawn, and forgotten)"
-    p.add_argument("--seed", metavar="SECRET", help=seed)
-    p.add_argument("--title", default=competition.TITLE, help=f"default: {competition.TITLE}")
-    p.add_argument("--contact", metavar="ADDRESS", default="", help="e-mail of the organisers")
+    parser.add_argument("--seed", metavar="SECRET", help=seed)
+    parser.add_argument("--title", default=competition.TITLE, help=f"default: {competition.TITLE}")
+    parser.add_argument("--contact", metavar="ADDRESS", default="", help="e-mail of the organisers")
     first = "first day, 2027-01-31 (default: today)"
-    p.add_argument("--start", type=_day, metavar="DATE", help=first)
+    parser.add_argument("--start", type=_day, metavar="DATE", help=first)
     last = f"last day (default: {_WEEKS} weeks later)"
-    p.add_argument("--end", type=_day, metavar="DATE", help=last)
-    cli.add_number(p, "--final_days", days, "length of the private phase at the end")
+    parser.add_argument("--end", type=_day, metavar="DATE", help=last)
+    cli.add_number(parser, "--final_days", days, "length of the private phase at the end")
     server = "upload the private answers too, and let the server score the private phase"
-    p.add_argument("--private_on_server", action="store_true", help=server)
-    p.add_argument("--output", type=Path, metavar="FILE", required=True, help="the bundle, a zip")
-    return p.parse_args()
+    parser.add_argument("--private_on_server", action="store_true", help=server)
+    parser.add_argument(
+        "--output", type=Path, metavar="FILE", required=True, help="the bundle, a zip"
+    )
+    return parser
 
 
 def _day(text: str) -> date:
@@ -214,12 +222,12 @@ def _get_data(
     if options.official:
         for task in tasks:
             for path in _released_answers(options.official, task):
-                io.require_file(path)
+                reading.require_file(path)
         note = (
             f"{cli.show(options.official)} holds simulated answers, not the official ones that the "
             "pages describe: this bundle is for trying only"
         )
-        return options.official, [note] if made.simulated_files(options.official) else []
+        return options.official, [note] if fingerprints.simulated_files(options.official) else []
     # A text becomes as many random bits as it is worth; without one, they are drawn.
     bits = secrets.token_bytes(32)
     if options.seed is not None:
@@ -230,11 +238,18 @@ def _get_data(
         least = own_answers.MIN_ANSWERS_OF_EACH if least is None else least
         notes = own_answers.make_data_folder(options.answers, data_dir, tasks, rng, least)
         return data_dir, notes
-    # The generator lies in data/, beside the modules that it needs.
-    sys.path.append(str(layout.ROOT / "data"))
-    generator = importlib.import_module("generate_sample")
-    generator.generate(data_dir, options.size or "small", seed)
+    _import_generator().generate(data_dir, options.size or "small", seed)
     return data_dir, []
+
+
+def _import_generator() -> ModuleType:
+    """Import data/generate_sample.py.
+
+    Its flag --seed would show the secret seed to all users of this machine.
+    """
+    # The generator imports modules that are beside it.
+    sys.path.append(str(layout.ROOT / "data"))
+    return importlib.import_module("generate_sample")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from common import io, layout, schema
+from common import layout, reading, schema, writing
 from common.adaptive.game import N_ROUNDS
 from common.arrays import BoolArray, IntArray
 from common.errors import InputError, quote
@@ -77,14 +77,16 @@ def make_data_folder(
         answers = _set_answers_aside(answers, wanted, tables, notes)
     for task in sorted(tasks):
         tables[f"{layout.TRAIN_DIR.name}/{TASKS[task].data.train}"] = answers
-    io.write({folder / name: table for name, table in tables.items()})
+    writing.write_files({folder / name: table for name, table in tables.items()})
     return notes
 
 
 def _read(path: Path, min_answers: int, notes: list[str]) -> pd.DataFrame:
     """Read one answer of each student to each question, with ids as text, and IsCorrect."""
-    has_dates = schema.DATE_ANSWERED.name in io.read_header(io.file_source(path))
-    table = io.read_table(path, [*_OWN_COLUMNS, *([schema.DATE_ANSWERED] if has_dates else [])])
+    has_dates = schema.DATE_ANSWERED.name in reading.read_header(reading.file_source(path))
+    table = reading.read_table(
+        path, [*_OWN_COLUMNS, *([schema.DATE_ANSWERED] if has_dates else [])]
+    )
     for name in _IDS:
         table[name] = table[name].str.strip().str.replace(_WHOLE, r"\1", regex=True)
     others, counted = ("earlier", "latest answer") if has_dates else ("later", "first row")

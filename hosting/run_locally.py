@@ -27,12 +27,12 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from common import cli, io, layout, made, run_log, zips
+from common import cli, fingerprints, layout, reading, run_log, writing, zips
 from common.errors import InputError, printable
-from common.lazy import pd
 from common.tasks import TASKS
 
 import leaderboard
+import pandas as pd
 from bundle import Bundle, Phase, Task, read_bundle, score
 from tqdm import tqdm
 
@@ -48,7 +48,7 @@ _SUBMITTED = ("submitted", "file", "team", "path", "size")
 
 def main() -> None:
     """Read the bundle, then score one submission or a folder of them, or say what it holds."""
-    options = _parse()
+    options = build_parser().parse_args()
     if options.submission and options.submissions:
         raise InputError("expected either a submission or --submissions DIR, not both")
     if not options.submissions and (options.watch or options.site or options.phase == BOTH):
@@ -56,7 +56,7 @@ def main() -> None:
     path: Path = options.bundle
     private = options.private or path.with_name(f"{path.name.removesuffix('.zip')}_private.zip")
     if options.private:
-        io.require_file(private)
+        reading.require_file(private)
     held = private if private.is_file() else None
     with tempfile.TemporaryDirectory(prefix="bundle_", ignore_cleanup_errors=True) as folder:
         bundle = read_bundle(path, Path(folder), held)
@@ -65,7 +65,7 @@ def main() -> None:
         if options.submission:
             n_failed = _score_one(bundle, *phases[0], options)
         elif options.submissions:
-            digest = made.digest(path) + (made.digest(held) if held else "")
+            digest = fingerprints.digest(path) + (fingerprints.digest(held) if held else "")
             n_failed = _score_folder(bundle, digest, phases, options)
         else:
             print(bundle.title)
@@ -78,24 +78,29 @@ def main() -> None:
         sys.exit(2)
 
 
-def _parse() -> argparse.Namespace:
-    p = cli.parser(__doc__)
-    p.add_argument("bundle", type=Path, metavar="BUNDLE", help="zip, or folder that it unpacks to")
-    p.add_argument("submission", type=Path, metavar="SUBMISSION.zip", nargs="?", help="score this")
-    p.add_argument("--submissions", type=Path, metavar="DIR", help="score all of a folder")
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = cli.parser(__doc__)
+    parser.add_argument(
+        "bundle", type=Path, metavar="BUNDLE", help="zip, or folder that it unpacks to"
+    )
+    parser.add_argument(
+        "submission", type=Path, metavar="SUBMISSION.zip", nargs="?", help="score this"
+    )
+    parser.add_argument("--submissions", type=Path, metavar="DIR", help="score all of a folder")
     about_phase = "public (default), private, or both: the private one in a folder of its own"
-    p.add_argument("--phase", metavar="NAME", default=layout.PHASES[0], help=about_phase)
+    parser.add_argument("--phase", metavar="NAME", default=layout.PHASES[0], help=about_phase)
     about_private = "private part of the bundle (default: BUNDLE_private.zip beside it)"
-    p.add_argument("--private", type=Path, metavar="FILE", help=about_private)
+    parser.add_argument("--private", type=Path, metavar="FILE", help=about_private)
     about_tasks = "default: those that the submission holds a file of"
-    p.add_argument("--tasks", type=cli.count, nargs="+", metavar="N", help=about_tasks)
+    parser.add_argument("--tasks", type=cli.count, nargs="+", metavar="N", help=about_tasks)
     about_dir = "default data/test_output/leaderboard, of the private phase …/leaderboard_private"
-    p.add_argument("--output_dir", type=Path, metavar="DIR", help=about_dir)
+    parser.add_argument("--output_dir", type=Path, metavar="DIR", help=about_dir)
     about_watch = "look for new submissions again and again, until Control-C"
-    p.add_argument("--watch", type=cli.count, metavar="SECONDS", help=about_watch)
+    parser.add_argument("--watch", type=cli.count, metavar="SECONDS", help=about_watch)
     about_site = "publish leaderboards (of both phases the public), pages and files in a folder"
-    p.add_argument("--site", type=Path, metavar="DIR", help=about_site)
-    return p.parse_args()
+    parser.add_argument("--site", type=Path, metavar="DIR", help=about_site)
+    return parser
 
 
 def _find_phases(
@@ -155,7 +160,7 @@ def _score_one(bundle: Bundle, phase: Phase, tasks: list[Task], options: argpars
         if result.details:
             name = re.sub(r"\W+", "_", task.name.lower()).strip("_")
             page = (options.output_dir or DEFAULT_DIR) / f"detailed_results_{name}.html"
-            io.write({page: result.details})
+            writing.write_files({page: result.details})
             print(f"  written: {cli.show(page)}")
         if result.fault:
             cli.print_fault(f"{cli.show(path)}: {printable(task.name)}: {result.fault}")
@@ -239,7 +244,7 @@ def _score_all(
         print(f"note: {n_left_out} earlier submissions are left out: {taken}")
     n_reused = 0
     for run in tqdm(chosen.to_dict("records"), desc="Submissions", disable=None):
-        key = made.digest(run["path"]), run["task"]
+        key = fingerprints.digest(run["path"]), run["task"]
         if key in known:
             n_reused += 1
         else:
@@ -248,7 +253,7 @@ def _score_all(
             page = ""
             if result.details:
                 page = f"{DETAILS_DIR}/{key[0][:16]}_{digest[:8]}_{task.index}.html"
-                io.write({folder / page: result.details})
+                writing.write_files({folder / page: result.details})
             known[key] = {
                 "bundle": digest, "submission": key[0], "task": task.index,
                 "scores": result.scores, "fault": result.fault, "details": page,

@@ -6,7 +6,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from common import cli, io, layout, made, simulated, splits
+from common import cli, layout, provenance, reading, simulated, splits, writing
 from common.answers import match_ids
 from common.arrays import IntArray
 from common.errors import InputError, Report, quote
@@ -34,21 +34,28 @@ def parser(doc: str | None, script: str, **places: str) -> argparse.ArgumentPars
         if flag.endswith("_dir"):
             cli.add_folder(p, f"--{flag}", data_dir(script, default))
         else:
-            cli.add_file(p, f"--{flag}", default)
+            cli.add_file_name(p, f"--{flag}", default)
     return p
 
 
 # ---- Samples and splits ----------------------------------------------------------------------
 
 
-def run_generator(
-    doc: str | None, script: str, write_sample: Callable[..., None], *folders: str
-) -> None:
-    """Write a simulated sample, marked as such; `write_sample` is given the folders and a seed."""
-    folders = folders or (TRAIN,)
+def generator_parser(doc: str | None, script: str) -> argparse.ArgumentParser:
+    """Return the parser of a `generate_sample.py`."""
     p = parser(doc, script, output_dir="")
     cli.add_number(p, "--seed", 0)
-    options = p.parse_args()
+    return p
+
+
+def run_generator(
+    options: argparse.Namespace, write_sample: Callable[..., None], *folders: str
+) -> None:
+    """Write simulated files and the marker that says so.
+
+    `write_sample` is called with the folders, by default the one of training data, and the seed.
+    """
+    folders = folders or (TRAIN,)
 
     def write(folder: Path) -> dict[str, Any]:
         write_sample(*(folder / name for name in folders), options.seed)
@@ -64,7 +71,7 @@ def fold_parser(
 ) -> argparse.ArgumentParser:
     """Make the parser of a `local_data_split.py` that divides examples into folds."""
     p = parser(doc, script, input_dir=TRAIN, output_dir=TEST_INPUT, **files)
-    cli.add_number(p, "--folds", n_folds, kind=int)
+    cli.add_number(p, "--folds", n_folds, parse=int)
     cli.add_number(p, "--seed", 0)
     return p
 
@@ -80,7 +87,7 @@ def split_into_folds(
     fold = splits.assign_folds(group, options.folds, options.seed)
     path = options.output_dir / layout.FOLDS
     table = {"id": ids, "fold": fold}
-    io.write({path: table}, record=made.record_path(path), made_from=made_from)
+    writing.write_files({path: table}, record=provenance.record_path(path), made_from=made_from)
     print(f"written: {cli.show(path)} ({len(ids):,} {what}, {options.folds} folds)")
 
 
@@ -114,7 +121,9 @@ def write_submission(options: argparse.Namespace, columns: Any, *, header: bool 
     """Write columns, a DataFrame or a mapping, as a submission, and beside it how it was made."""
     path, folds_file = options.output_dir / options.output_file, _folds_path(options)
     split = "" if folds_file is None else folds.describe_folds(folds_file)
-    io.write({path: columns}, record=path.with_suffix(".json"), split=split, header=header)
+    writing.write_files(
+        {path: columns}, record=path.with_suffix(".json"), split=split, header=header
+    )
     print(f"written: {cli.show(path)} ({len(columns[next(iter(columns))]):,} rows)")
 
 
@@ -129,12 +138,12 @@ def evaluation_parser(
     return parser(doc, script, **places, submit_data=SUBMISSION, **files)
 
 
-def evaluation_flags(p: argparse.ArgumentParser) -> argparse.Namespace:
-    """Read the flags, and take older scores away; add the paths `submission` and `reference`."""
+def read_evaluation_flags(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    """Parse the flags, add the paths `submission` and `reference`, and remove older scores."""
     # Models import this module too, and need no pages.
     from common.evaluation import score_files
 
-    options = p.parse_args()
+    options = parser.parse_args()
     options.submission = options.submission_dir / options.submit_data
     options.reference = options.input_dir / vars(options).get("ref_data", "")
     inputs = options.submission, options.reference
@@ -181,8 +190,8 @@ def read_predictions(
 ) -> list[Any]:
     """Return what `parse` makes of a column, by order of ids; report cells for which it raises."""
     columns = folds.ID, Column(column, TEXT, may_be_empty=may_be_empty)
-    source = io.file_source(path)
-    data = io.read_table(source, columns, report=report)
+    source = reading.file_source(path)
+    data = reading.read_table(source, columns, report=report)
     rows = match_ids(source, folds.ID.name, data["id"].to_numpy(object), ids, expected_in, report)
     values: list[Any] = []
     faults = {}
@@ -198,25 +207,24 @@ def read_predictions(
 
 
 def report_cells(
-    source: io.Source, column: str, faults: Mapping[Any, str], expected: str, report: Report
+    source: reading.Source, column: str, faults: Mapping[Any, str], expected: str, report: Report
 ) -> None:
     """Report the wrong cells of a column in one line: what is wrong, by their place from 0."""
     number = source.row_number
-    shown = [f"row {number(at)} {fault}" for at, fault in islice(faults.items(), io.SHOWN)]
+    shown = [f"row {number(at)} {fault}" for at, fault in islice(faults.items(), reading.SHOWN)]
     if faults:
-        io.report_cells(source, column, shown, len(faults), expected, report)
+        reading.report_cells(source, column, shown, len(faults), expected, report)
+
+
+def check_parser(doc: str | None, script: str, **files: str) -> argparse.ArgumentParser:
+    """Return the parser of a `check_submission.py`; `files` are flags and their defaults."""
+    p = parser(doc, script, input_dir=TRAIN, **files)
+    p.add_argument("file", type=Path, metavar="FILE", help="the submission")
+    return p
 
 
 def run_check(
-    doc: str | None,
-    script: str,
-    check: Callable[[argparse.Namespace, Report], list[str]],
-    add_flags: Callable[[argparse.ArgumentParser], None] = lambda p: None,
-    **files: str,
+    options: argparse.Namespace, check: Callable[[argparse.Namespace, Report], list[str]]
 ) -> None:
     """Run a `check_submission.py` as `cli.run_check`; `check` reports each fault."""
-    p = parser(doc, script, input_dir=TRAIN, **files)
-    p.add_argument("file", type=Path, metavar="FILE", help="the submission")
-    add_flags(p)
-    options = p.parse_args()
     cli.run_check(options.file, options.challenge, lambda faults: check(options, faults.append))

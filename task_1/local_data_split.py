@@ -7,7 +7,20 @@ Writes:  data/test_input/train_task_1_2.csv            answers to learn from
          data/test_input/test_submission_task_1_2.csv  template: the pairs to predict
 """
 
+import argparse
+
 from common import cli, layout, splits
 
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    return splits.parser(__doc__, layout.TRAIN_TASK_1_2)
+
+
+def main() -> None:
+    """Split the answers."""
+    splits.run(build_parser().parse_args(), splits.split_answers)
+
+
 if __name__ == "__main__":
-    cli.run(lambda: splits.run(__doc__, layout.TRAIN_TASK_1_2, splits.split_answers))
+    cli.run(main)

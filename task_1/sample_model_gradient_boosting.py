@@ -13,7 +13,9 @@ out, their features computed from all others; then the next 10 %, ten times. Of 
 answers it is 20 %, or less, and no more than 125,000 are held out in all.
 """
 
-from common import answer_features, cli, progress, run_log, submission
+import argparse
+
+from common import answer_features, cli, progress, run_log, sample_models, submission
 from common.answers import read_answers
 from common.errors import InputError
 from common.probabilities import write_probabilities
@@ -45,16 +47,21 @@ MIN_ANSWERS = 100
 BLOCK = 100_000
 
 
-def main() -> None:
-    """Load, model, predict, write."""
-    parser = cli.sample_model_parser(__doc__, TASK)
-    cli.add_metadata_flag(parser)
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = sample_models.parser(__doc__, TASK)
+    sample_models.add_metadata_flag(parser)
     run_log.add_log_flag(parser)
     default = "those there, without options"
-    cli.add_names(parser, "--features", "some of", answer_features.GROUPS, default)
+    cli.add_optional_names(parser, "--features", "some of", answer_features.GROUPS, default)
     cli.add_number(parser, "--seed", 0, "of what is held out and of the trees")
-    options = parser.parse_args()
-    paths = cli.sample_model_paths(options, TASK)
+    return parser
+
+
+def main() -> None:
+    """Load, model, predict, write."""
+    options = build_parser().parse_args()
+    paths = sample_models.paths(options, TASK)
     template = submission.read_template(paths.template)
     answers = read_answers(paths.train, ids=True)
     n_wrong, n_right = np.bincount(answers["IsCorrect"], minlength=2)

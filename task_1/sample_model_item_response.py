@@ -17,7 +17,9 @@ Scores:  0.7287 ± 0.0021 on real answers, where the majority model scores 0.630
 Control-C ends the fit early and predicts with what it has learned so far.
 """
 
-from common import cli, item_response, run_log, submission
+import argparse
+
+from common import cli, item_response, run_log, sample_models, submission
 from common.answer_context import find_contexts
 from common.answers import read_answers
 from common.probabilities import write_probabilities
@@ -27,18 +29,23 @@ import numpy as np
 TASK = 1
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = sample_models.parser(__doc__, TASK)
+    sample_models.add_metadata_flag(parser)
+    run_log.add_log_flag(parser)
+    help_text = "number of abilities; time grows with its square"
+    cli.add_number(parser, "--dimensions", item_response.DEFAULT_DIMENSIONS, help_text, int, "K")
+    help_text = "chance to be right without knowing the answer"
+    cli.add_number(parser, "--guessing", 0.2, help_text, float, "P")
+    cli.add_number(parser, "--seed", 0, "seed of the random start")
+    return parser
+
+
 def main() -> None:
     """Load, model, predict, write."""
-    parser = cli.sample_model_parser(__doc__, TASK)
-    cli.add_metadata_flag(parser)
-    run_log.add_log_flag(parser)
-    told = "number of abilities; time grows with its square"
-    cli.add_number(parser, "--dimensions", item_response.DEFAULT_DIMENSIONS, told, int, "K")
-    told = "chance to be right without knowing the answer"
-    cli.add_number(parser, "--guessing", 0.2, told, float, "P")
-    cli.add_number(parser, "--seed", 0, "seed of the random start")
-    options = parser.parse_args()
-    paths = cli.sample_model_paths(options, TASK)
+    options = build_parser().parse_args()
+    paths = sample_models.paths(options, TASK)
     template = submission.read_template(paths.template)
     answers = read_answers(paths.train, options=False, ids=True)
     context, context_to_predict = find_contexts(answers, template, paths.metadata)

@@ -6,7 +6,9 @@ Run:     python task_1/sample_model_majority.py --local     predict the local sp
 Writes:  submission_task_1.csv and the zip to upload
 """
 
-from common import cli, submission
+import argparse
+
+from common import cli, sample_models, submission
 from common.answers import read_answers
 from common.probabilities import write_probabilities
 
@@ -16,10 +18,15 @@ import pandas as pd
 TASK = 1
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    return sample_models.parser(__doc__, TASK)
+
+
 def main() -> None:
     """Load, model, predict, write."""
-    options = cli.sample_model_parser(__doc__, TASK).parse_args()
-    paths = cli.sample_model_paths(options, TASK)
+    options = build_parser().parse_args()
+    paths = sample_models.paths(options, TASK)
     template = submission.read_template(paths.template)
     answers = read_answers(paths.train, options=False)
 

@@ -10,14 +10,21 @@ the file tells, which a sample model writes with its flag of that name. A submis
 incomplete or wrong gets a message, never a score.
 """
 
+import argparse
+
 from common import cli
 from common.evaluation import pairs
 from common.tasks import TASK_2
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    return pairs.build_parser(__doc__, TASK_2)
+
+
 def main() -> None:
     """Score the submission that the flags name."""
-    pairs.evaluate(__doc__, TASK_2)
+    pairs.evaluate(build_parser().parse_args(), TASK_2)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,9 @@ A, B, C or D: is the answer right? If not, is it the most popular wrong one? If 
 Features of options are in the same order.
 """
 
-from common import answer_features, cli, progress, run_log, submission
+import argparse
+
+from common import answer_features, cli, progress, run_log, sample_models, submission
 from common.answers import read_answers
 from common.errors import InputError
 from common.probabilities import write_probabilities
@@ -48,16 +50,21 @@ MIN_ANSWERS, MIN_OUTCOMES = 100, 20
 BLOCK = 100_000
 
 
-def main() -> None:
-    """Load, model, predict, write."""
-    parser = cli.sample_model_parser(__doc__, TASK)
-    cli.add_metadata_flag(parser)
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = sample_models.parser(__doc__, TASK)
+    sample_models.add_metadata_flag(parser)
     run_log.add_log_flag(parser)
     default = "those there, without options"
-    cli.add_names(parser, "--features", "some of", answer_features.GROUPS, default)
+    cli.add_optional_names(parser, "--features", "some of", answer_features.GROUPS, default)
     cli.add_number(parser, "--seed", 0, "of what is held out and of the trees")
-    options = parser.parse_args()
-    paths = cli.sample_model_paths(options, TASK)
+    return parser
+
+
+def main() -> None:
+    """Load, model, predict, write."""
+    options = build_parser().parse_args()
+    paths = sample_models.paths(options, TASK)
     template = submission.read_template(paths.template)
     answers = read_answers(paths.train, options=True, ids=True)
     n_wrong, n_right = np.bincount(answers["IsCorrect"], minlength=2)

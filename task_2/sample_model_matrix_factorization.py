@@ -19,7 +19,9 @@ counts in the step of the other, so that too many dimensions do no harm (variati
 Control-C ends the fit early and predicts with what it has learned so far.
 """
 
-from common import cli, progress, run_log, submission
+import argparse
+
+from common import cli, progress, run_log, sample_models, submission
 from common.answers import find_ids, number_ids, read_answers
 from common.arrays import FloatArray, IntArray
 from common.errors import InputError
@@ -70,17 +72,22 @@ def ridge_step(
     return coefficients[:, :, 0].astype(np.float32), covariances.astype(np.float32)
 
 
-def main() -> None:
-    """Load, model, predict, write."""
-    parser = cli.sample_model_parser(__doc__, TASK)
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = sample_models.parser(__doc__, TASK)
     run_log.add_log_flag(parser)
     cli.add_number(parser, "--dimensions", 8, "length of the vectors", int, "K")
     cli.add_number(parser, "--iterations", 20, "passes of the fit", int)
     cli.add_number(parser, "--seed", 0, "of the random start")
-    options = parser.parse_args()
+    return parser
+
+
+def main() -> None:
+    """Load, model, predict, write."""
+    options = build_parser().parse_args()
     if min(options.dimensions, options.iterations) < 1:
         raise InputError("--dimensions and --iterations must be at least 1")
-    paths = cli.sample_model_paths(options, TASK)
+    paths = sample_models.paths(options, TASK)
     template = submission.read_template(paths.template)
     answers = read_answers(paths.train, options=True)
 

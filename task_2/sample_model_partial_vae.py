@@ -17,7 +17,7 @@ import argparse
 import atexit
 import os
 
-from common import cli, progress, run_log, submission
+from common import cli, progress, run_log, sample_models, submission
 from common.adam import Adam
 from common.answers import find_ids, number_ids, read_answers
 from common.errors import InputError
@@ -126,9 +126,9 @@ def train(network: nn.Module, answer: Tensor, count: Tensor, options: argparse.N
                 raise InputError(f"the loss is {loss:f}, expected a smaller --learning_rate")
 
 
-def main() -> None:
-    """Load, train, predict, write."""
-    parser = cli.sample_model_parser(__doc__, TASK)
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = sample_models.parser(__doc__, TASK)
     run_log.add_log_flag(parser)
     flag = parser.add_argument
     flag("--dimensions", type=int, default=8, metavar="K", help="length of z (default 8)")
@@ -136,13 +136,18 @@ def main() -> None:
     flag("--learning_rate", type=float, default=0.02, metavar="RATE", help="default 0.02")
     flag("--seed", type=cli.seed, default=0, metavar="N", help="of the random start (default 0)")
     flag("--device", choices=["cpu", "cuda"], default="cpu", help="default cpu")
-    options = parser.parse_args()
+    return parser
+
+
+def main() -> None:
+    """Load, train, predict, write."""
+    options = build_parser().parse_args()
     for name in ("dimensions", "steps", "learning_rate"):
         if (value := getattr(options, name)) is not None and not value > 0:
             raise InputError(f"--{name} is {value}, expected more than 0")
     if options.device == "cuda" and not torch.cuda.is_available():
         raise InputError("--device is cuda, but PyTorch finds no CUDA device")
-    paths = cli.sample_model_paths(options, TASK)
+    paths = sample_models.paths(options, TASK)
     template = submission.read_template(paths.template)
     answers = read_answers(paths.train, options=True)
 

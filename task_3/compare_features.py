@@ -9,6 +9,7 @@ Run:     python task_3/compare_features.py --phase public
 Prints:  a Markdown table, like those in tests/benchmarks/task_3.md
 """
 
+import argparse
 from pathlib import Path
 
 from common import cli, layout, metrics, submission
@@ -23,19 +24,26 @@ from question_features import FEATURES
 from tqdm import tqdm
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = cli.parser(__doc__)
+    help_text = "which pairs (default public)"
+    parser.add_argument("--phase", choices=layout.PHASES, default="public", help=help_text)
+    cli.add_folder(parser, "--input_dir", layout.TRAIN_DIR)
+    cli.add_folder(parser, "--metadata_dir", layout.METADATA_DIR)
+    cli.add_folder(parser, "--test_dir", layout.TEST_DIR)
+    cli.add_file_name(parser, "--train_data", layout.TRAIN_TASK_3_4)
+    help_text = "rankings to add"
+    parser.add_argument(
+        "--rankings", type=Path, nargs="+", metavar="FILE", default=[], help=help_text
+    )
+    cli.add_template_flags(parser, layout.TEMPLATE_TASK_3)
+    return parser
+
+
 def main() -> None:
     """Rank by every feature and print how often each ranking agrees with each expert."""
-    p = cli.parser(__doc__)
-    told = "which pairs (default public)"
-    p.add_argument("--phase", choices=layout.PHASES, default="public", help=told)
-    cli.add_folder(p, "--input_dir", layout.TRAIN_DIR)
-    cli.add_folder(p, "--metadata_dir", layout.METADATA_DIR)
-    cli.add_folder(p, "--test_dir", layout.TEST_DIR)
-    cli.add_file(p, "--train_data", layout.TRAIN_TASK_3_4)
-    told = "rankings to add"
-    p.add_argument("--rankings", type=Path, nargs="+", metavar="FILE", default=[], help=told)
-    cli.add_template_flags(p, layout.TEMPLATE_TASK_3)
-    options = p.parse_args()
+    options = build_parser().parse_args()
     judgements = read_judgements(options.test_dir / TASK_3.answers_name(options.phase))
     template = cli.template_path(options, layout.TEMPLATE_DIR, layout.TEMPLATE_TASK_3)
     question = submission.read_ranking_template(template)

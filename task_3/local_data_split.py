@@ -11,8 +11,11 @@ Writes:  data/test_input/train_task_3.csv   answers of one half of the students:
 
 from __future__ import annotations
 
+import argparse
+
 from common import cli, layout, splits
-from common.lazy import pd
+
+import pandas as pd
 
 
 def halve_students(answers: pd.DataFrame, seed: int) -> dict[str, pd.DataFrame]:
@@ -21,5 +24,15 @@ def halve_students(answers: pd.DataFrame, seed: int) -> dict[str, pd.DataFrame]:
     return {layout.TRAIN_TASK_3: answers[~second], layout.VALID_TASK_3: answers[second]}
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    return splits.parser(__doc__, layout.TRAIN_TASK_3_4)
+
+
+def main() -> None:
+    """Split the answers."""
+    splits.run(build_parser().parse_args(), halve_students)
+
+
 if __name__ == "__main__":
-    cli.run(lambda: splits.run(__doc__, layout.TRAIN_TASK_3_4, halve_students))
+    cli.run(main)

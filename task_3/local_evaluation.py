@@ -23,7 +23,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from common import cli, io, layout, made, schema, source_code
+from common import cli, fingerprints, layout, provenance, reading, schema, source_code
 from common.errors import InputError
 from common.evaluation import ranking, score_files
 from common.evaluation.record import Evaluation
@@ -37,19 +37,34 @@ import pandas as pd
 _Z = 1.96  # of a normal distribution, for 95 % intervals
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = cli.parser(__doc__)
+    parser.add_argument("--phase", choices=layout.PHASES, help="which official pairs")
+    parser.add_argument(
+        "--ref_data", metavar="FILE", help="the judgements (default those of the phase)"
+    )
+    parser.add_argument(
+        "--missing", choices=ranking.MISSING, default="ignored", help="default ignored"
+    )
+    cli.add_optional_folder(
+        parser, "--input_dir", "data/test_data, of the local split data/test_input"
+    )
+    cli.add_optional_folder(
+        parser, "--submission_dir", "submissions, of the local split data/test_output"
+    )
+    help_text = (
+        f"CSV or zip (default {TASK_3.submission}, of the local split {TASK_3.local_submission})"
+    )
+    parser.add_argument("--submit_data", metavar="FILE", help=help_text)
+    cli.add_template_flags(parser, layout.TEMPLATE_TASK_3)
+    cli.add_folder(parser, "--output_dir", layout.TEST_OUTPUT_DIR)
+    return parser
+
+
 def main() -> None:
     """Score the ranking that the flags name."""
-    p = cli.parser(__doc__)
-    p.add_argument("--phase", choices=layout.PHASES, help="which official pairs")
-    p.add_argument("--ref_data", metavar="FILE", help="the judgements (default those of the phase)")
-    p.add_argument("--missing", choices=ranking.MISSING, default="ignored", help="default ignored")
-    cli.add_folder(p, "--input_dir", "data/test_data, of the local split data/test_input")
-    cli.add_folder(p, "--submission_dir", "submissions, of the local split data/test_output")
-    told = f"CSV or zip (default {TASK_3.submission}, of the local split {TASK_3.local_submission})"
-    p.add_argument("--submit_data", metavar="FILE", help=told)
-    cli.add_template_flags(p, layout.TEMPLATE_TASK_3)
-    cli.add_folder(p, "--output_dir", layout.TEST_OUTPUT_DIR)
-    options = p.parse_args()
+    options = build_parser().parse_args()
     is_local = not options.phase and not options.ref_data
     options.phase = LOCAL if is_local else options.phase or layout.PHASES[0]
     default = TASK_3.submission_path(options.phase)
@@ -85,7 +100,7 @@ def evaluate_halves(options: argparse.Namespace, submitted: Path, template: Path
     """Compare a ranking by one half of the students with the same model's by the other."""
     score_files.remove_scores(options.output_dir, TASK_3.number, LOCAL, (submitted, template))
     first = read_ranking(submitted, template)
-    by = made.read(submitted)
+    by = provenance.read(submitted)
     if by is None or "local" not in by.options or "train_data" in by.options:
         raise InputError(
             f"{submitted}: no record beside it says that a sample model made it with --local, "
@@ -93,11 +108,11 @@ def evaluate_halves(options: argparse.Namespace, submitted: Path, template: Path
         )
     folder = options.input_dir or Path(by.options.get("input_dir", layout.TEST_INPUT_DIR))
     halves = [folder / TASK_3.local_train, folder / TASK_3.local_answers]
-    made.require_current(halves)
+    provenance.require_current(halves)
     learned = [by.made_from[path] for path in by.made_from if Path(path).name == halves[0].name]
-    if learned and not made.matches(halves[0], learned[0]):
+    if learned and not fingerprints.matches(halves[0], learned[0]):
         raise InputError(f"{submitted}: was made from another split, `{by.command}` makes it again")
-    answered = [io.read_table(half, [schema.QUESTION_ID])["QuestionId"] for half in halves]
+    answered = [reading.read_table(half, [schema.QUESTION_ID])["QuestionId"] for half in halves]
     second = rank_by_other_half(submitted, by, template)
 
     both = np.intersect1d(answered[0], answered[1])
@@ -126,7 +141,7 @@ def evaluate_halves(options: argparse.Namespace, submitted: Path, template: Path
     score_files.publish(options.output_dir, evaluation, lines, figures=kendall)
 
 
-def rank_by_other_half(submitted: Path, by: made.Made, template: Path) -> pd.Series:
+def rank_by_other_half(submitted: Path, by: provenance.Provenance, template: Path) -> pd.Series:
     """Run the script that made a ranking by one half of the students on the other half."""
     from tools import script_runs
 
@@ -137,7 +152,7 @@ def rank_by_other_half(submitted: Path, by: made.Made, template: Path) -> pd.Ser
             f"{submitted}: was made by other code than now lies in {cli.show(script)}, "
             f"`{by.command}` makes it again"
         )
-    if '"--seed"' in script.read_text(encoding="utf-8"):
+    if "--seed" in script_runs.declared_flags(script):
         flags += ["--seed", str((by.seed or 0) + 1)]
     with tempfile.TemporaryDirectory(prefix="other_half_") as folder:
         command = [script, *flags, "--local=second", "--output_dir", folder]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from common import io, item_response, layout, metadata, schema
+from common import item_response, layout, metadata, reading, schema
 from common.answers import number_ids, read_answers
 from common.arrays import Array, BoolArray, FloatArray, IntArray
 from common.errors import InputError
@@ -144,7 +144,7 @@ def available_features(metadata_dir: Path) -> list[str]:
     return [
         name
         for name, feature in FEATURES.items()
-        if not feature.needs or io.is_there(metadata_dir / feature.needs)
+        if not feature.needs or reading.is_there(metadata_dir / feature.needs)
     ]
 
 

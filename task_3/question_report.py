@@ -9,9 +9,10 @@ Run:     python task_3/question_report.py --question 21 34    pages of these que
 Writes:  data/test_output/question_report/question_21.html …, and ranking.html
 """
 
+import argparse
 from pathlib import Path
 
-from common import charts, cli, io, layout, made, metadata, pages
+from common import charts, cli, layout, metadata, pages, provenance, reading, writing
 from common.arrays import IntArray
 from common.errors import InputError
 from common.pages import Html
@@ -30,23 +31,28 @@ QUARTERS = ("1", "2", "3", "4")
 FEW_ANSWERS = 20
 
 
-def main() -> None:
-    """Read answers and ranking, compute the features, write the pages."""
-    p = cli.parser(__doc__)
-    p.add_argument(
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = cli.parser(__doc__)
+    parser.add_argument(
         "--question", type=int, nargs="+", metavar="ID", help="QuestionIds (default: the ranking)"
     )
-    cli.add_folder(p, "--input_dir", layout.TRAIN_DIR)
-    cli.add_folder(p, "--metadata_dir", layout.METADATA_DIR)
-    cli.add_folder(p, "--images_dir", layout.DATA_DIR / "images")
-    cli.add_folder(p, "--submission_dir", layout.SUBMISSION_DIR)
-    cli.add_folder(p, "--output_dir", layout.TEST_OUTPUT_DIR / "question_report")
-    cli.add_file(p, "--train_data", layout.TRAIN_TASK_3_4)
-    cli.add_file(p, "--submit_data", TASK_3.submission, "the ranking, CSV or zip")
-    cli.add_template_flags(p, layout.TEMPLATE_TASK_3)
-    options = p.parse_args()
+    cli.add_folder(parser, "--input_dir", layout.TRAIN_DIR)
+    cli.add_folder(parser, "--metadata_dir", layout.METADATA_DIR)
+    cli.add_folder(parser, "--images_dir", layout.DATA_DIR / "images")
+    cli.add_folder(parser, "--submission_dir", layout.SUBMISSION_DIR)
+    cli.add_folder(parser, "--output_dir", layout.TEST_OUTPUT_DIR / "question_report")
+    cli.add_file_name(parser, "--train_data", layout.TRAIN_TASK_3_4)
+    cli.add_file_name(parser, "--submit_data", TASK_3.submission, "the ranking, CSV or zip")
+    cli.add_template_flags(parser, layout.TEMPLATE_TASK_3)
+    return parser
+
+
+def main() -> None:
+    """Read answers and ranking, compute the features, write the pages."""
+    options = build_parser().parse_args()
     train = options.input_dir / options.train_data
-    io.require_file(train)
+    reading.require_file(train)
     template = cli.template_path(options, layout.TEMPLATE_DIR, layout.TEMPLATE_TASK_3)
     submitted = options.submission_dir / options.submit_data
     ranking = read_ranking(submitted, template)
@@ -66,7 +72,7 @@ def main() -> None:
     of_options = describe_options(data)
 
     shared = {
-        "simulated": made.is_simulated(train),
+        "simulated": provenance.is_simulated(train),
         "few": FEW_ANSWERS,
         "decimal": decimal,
         "options": of_options,
@@ -103,7 +109,7 @@ def main() -> None:
             features=[list_feature(name, score.loc[number]) for name, score in scores.items()],
             **shared,
         )
-    io.write(written)
+    writing.write_files(written)
     more = f" and {len(written) - 1} more pages beside it" if len(written) > 1 else ""
     print(f"written: {cli.show(next(iter(written)))}{more}")
 

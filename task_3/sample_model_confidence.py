@@ -10,7 +10,9 @@ Run:     python task_3/sample_model_confidence.py
 Writes:  submissions/submission_task_3.csv and the zip to upload
 """
 
-from common import cli, submission
+import argparse
+
+from common import cli, sample_models, submission
 
 import numpy as np
 from question_features import FEATURES, read_for_features, shrink
@@ -18,12 +20,17 @@ from question_features import FEATURES, read_for_features, shrink
 TASK = 3
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = sample_models.parser(__doc__, TASK)
+    sample_models.add_metadata_flag(parser)
+    return parser
+
+
 def main() -> None:
     """Load, model, predict, write."""
-    parser = cli.sample_model_parser(__doc__, TASK)
-    cli.add_metadata_flag(parser)
-    options = parser.parse_args()
-    paths = cli.sample_model_paths(options, TASK)
+    options = build_parser().parse_args()
+    paths = sample_models.paths(options, TASK)
     question = submission.read_ranking_template(paths.template)
     data = read_for_features(["mean_confidence"], paths.train, question, paths.metadata)
 

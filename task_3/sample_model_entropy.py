@@ -8,7 +8,9 @@ Writes:  submissions/submission_task_3.csv and the zip to upload
 Scores:  0.68 by the best of five experts on 25 real pairs, 0.62 on average
 """
 
-from common import cli, submission
+import argparse
+
+from common import cli, sample_models, submission
 from common.answers import read_answers
 
 import numpy as np
@@ -16,10 +18,15 @@ import numpy as np
 TASK = 3
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    return sample_models.parser(__doc__, TASK)
+
+
 def main() -> None:
     """Load, model, predict, write."""
-    options = cli.sample_model_parser(__doc__, TASK).parse_args()
-    paths = cli.sample_model_paths(options, TASK)
+    options = build_parser().parse_args()
+    paths = sample_models.paths(options, TASK)
     question = submission.read_ranking_template(paths.template)
     answers = read_answers(paths.train, options=True)
 

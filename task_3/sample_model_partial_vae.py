@@ -21,7 +21,9 @@ Scores:  0.67 by the best of five experts on 25 real pairs, 0.51 on average: no 
 Control-C ends the training and ranks by what has been learned so far.
 """
 
-from common import cli, progress, schema, submission
+import argparse
+
+from common import cli, progress, sample_models, schema, submission
 from common.adam import Adam
 from common.answers import read_answers
 
@@ -79,13 +81,18 @@ class PartialVAE(nn.Module):
         return 30 * self.own_loading.square().sum() + 15 * self.own_evidence.square().sum()
 
 
-def main() -> None:
-    """Load, model, predict, write."""
-    parser = cli.sample_model_parser(__doc__, TASK)
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = sample_models.parser(__doc__, TASK)
     cli.add_number(parser, "--dimensions", 8, "length of z", metavar="K")
     cli.add_number(parser, "--seed", 0, "another seed, another random start")
-    options = parser.parse_args()
-    paths = cli.sample_model_paths(options, TASK)
+    return parser
+
+
+def main() -> None:
+    """Load, model, predict, write."""
+    options = build_parser().parse_args()
+    paths = sample_models.paths(options, TASK)
     question = submission.read_ranking_template(paths.template)
     answers = read_answers(paths.train, options=True)
 

@@ -6,19 +6,26 @@ Writes:  submissions/submission_task_3.csv and the zip to upload
 Scores:  0.56 by the best of five experts on 25 real pairs, 0.46 on average
 """
 
-from common import cli, submission
+import argparse
+
+from common import cli, sample_models, submission
 
 import numpy as np
 
 TASK = 3
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = sample_models.parser(__doc__, TASK, reads_answers=False)
+    cli.add_number(parser, "--seed", 0, "seed of the ranking")
+    return parser
+
+
 def main() -> None:
     """Load, model, predict, write."""
-    parser = cli.sample_model_parser(__doc__, TASK, reads_answers=False)
-    cli.add_number(parser, "--seed", 0, "seed of the ranking")
-    options = parser.parse_args()
-    paths = cli.sample_model_paths(options, TASK)
+    options = build_parser().parse_args()
+    paths = sample_models.paths(options, TASK)
     question = submission.read_ranking_template(paths.template)
 
     # ---- The model: replace this block by your own. -------------------------------------------

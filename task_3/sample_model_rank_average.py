@@ -10,7 +10,9 @@ Writes:  submissions/submission_task_3.csv and the zip to upload
 Scores:  0.80 by the best of five experts on 25 real pairs, 0.65 on average
 """
 
-from common import cli, submission
+import argparse
+
+from common import cli, sample_models, submission
 
 import numpy as np
 import pandas as pd
@@ -20,13 +22,18 @@ TASK = 3
 CHOSEN = ("option_entropy", "correct_entropy", "mean_absolute_residual")
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = sample_models.parser(__doc__, TASK)
+    sample_models.add_metadata_flag(parser)
+    cli.add_names(parser, "--features", "some of", FEATURES, CHOSEN)
+    return parser
+
+
 def main() -> None:
     """Load, model, predict, write."""
-    parser = cli.sample_model_parser(__doc__, TASK)
-    cli.add_metadata_flag(parser)
-    cli.add_names(parser, "--features", "some of", FEATURES, CHOSEN)
-    options = parser.parse_args()
-    paths = cli.sample_model_paths(options, TASK)
+    options = build_parser().parse_args()
+    paths = sample_models.paths(options, TASK)
     question = submission.read_ranking_template(paths.template)
     data = read_for_features(options.features, paths.train, question, paths.metadata)
 

@@ -64,11 +64,14 @@ def share(text: str) -> float:
 
 
 def load_module(path: Path, name: str) -> ModuleType:
-    """Import a file of a package of task 4, which no search path finds, under a name."""
+    """Import a file under a name, by which other files then import it too.
+
+    The folder of a package of task 4 is not on the search path.
+    """
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    # Its dataclasses look themselves up there.
+    # As an import does: dataclasses look their module up here.
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module

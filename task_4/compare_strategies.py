@@ -13,11 +13,11 @@ import argparse
 import textwrap
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
-from common import charts, cli, io, layout, made, pages
+from common import charts, cli, layout, pages, provenance, reading, writing
 from common.adaptive import training
 from common.adaptive.game import Reference, Rules, make_reference, read_reference
 from common.answers import read_students
@@ -41,10 +41,24 @@ _MEASURES = {"Accuracy": "accuracy", "AUC": "auc", "Log loss": "log_loss"}
 
 Case = tuple[Bank, Reference, str]  # with the name of a mask
 
-# How papers split students and answers; published.csv holds what they publish. Of `n_parts` equal
-# parts of the shuffled students `n_test` are examined and `n_unused`, which validate there, left
-# out; of a student examined, `target_share` of the answers are to be predicted.
-Protocol = SimpleNamespace
+
+@dataclass(frozen=True)
+class Protocol:
+    """How a paper splits students and answers; published.csv holds the paper's results."""
+
+    # In words, for the page.
+    title: str
+    # The shuffled students are divided into so many equal parts.
+    n_parts: int
+    # Parts whose students are examined.
+    n_test: int
+    # Parts that are left out, because the paper validates on them.
+    n_unused: int
+    # Share of an examined student's answers that are to be predicted.
+    target_share: float
+    source: str
+
+
 PROTOCOLS = {
     "bobcat": Protocol(
         title="BOBCAT's protocol: students 60/20/20, of an examined student's answers 80 % may be "
@@ -69,9 +83,9 @@ PROTOCOLS = {
 
 def main() -> None:
     """Play, print, write the page."""
-    options = parse()
+    options = build_parser().parse_args()
     page_path = options.output_dir / OUTPUT_NAME
-    io.require_place(page_path)
+    writing.require_writable(page_path)
     strategies = find_strategies()
     if options.strategies:
         strategies = {name: strategies[name] for name in strategies if name in options.strategies}
@@ -110,7 +124,7 @@ def main() -> None:
         title="Task 4: which question to ask next",
         simulated=simulated,
         results=results,
-        # Beside simulated answers stands nothing that was published of a protocol.
+        # Never show published scores beside simulated answers.
         protocol=None if simulated else PROTOCOLS.get(options.protocol),
         published=published.to_numpy(),
         sentences=[
@@ -120,7 +134,7 @@ def main() -> None:
         facts=[(name, ", ".join(map(cli.show, paths))) for name, paths in files.items()]
         + [*facts.items()],
     )
-    io.write({page_path: page})
+    writing.write_files({page_path: page})
     for name, value in facts.items():
         print(textwrap.fill(f"{name}: {value}", 80, subsequent_indent="  "))
     if simulated:
@@ -128,36 +142,40 @@ def main() -> None:
     print(f"written: {cli.show(page_path)}")
 
 
-def parse() -> argparse.Namespace:
-    """Read the flags."""
-    p = cli.parser(__doc__)
-    p.usage = "%(prog)s [flags]"
-    cli.add_number(p, "--questions", 20, "length of a test")
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = cli.parser(__doc__)
+    parser.usage = "%(prog)s [flags]"
+    cli.add_number(parser, "--questions", 20, "length of a test")
     phases = (LOCAL, *layout.PHASES)
-    p.add_argument("--phase", choices=phases, default=LOCAL, help="whom to examine (default local)")
+    parser.add_argument(
+        "--phase", choices=phases, default=LOCAL, help="whom to examine (default local)"
+    )
     few = "use the first masks only; of a protocol, splits"
-    p.add_argument("--masks", type=cli.count, metavar="N", help=few)
+    parser.add_argument("--masks", type=cli.count, metavar="N", help=few)
     known = tuple(find_strategies())
-    p.add_argument("--strategies", nargs="+", choices=known, metavar="NAME", help="play only these")
+    parser.add_argument(
+        "--strategies", nargs="+", choices=known, metavar="NAME", help="play only these"
+    )
     limit = "share of students asked one question"
-    p.add_argument("--max_exposure", type=_share, metavar="SHARE", default=1.0, help=limit)
+    parser.add_argument("--max_exposure", type=_share, metavar="SHARE", default=1.0, help=limit)
     stop = "end a test at this standard error of the overall ability (STRATEGIES.md)"
-    p.add_argument("--stop_at_error", type=share, metavar="S", default=0.0, help=stop)
+    parser.add_argument("--stop_at_error", type=share, metavar="S", default=0.0, help=stop)
     # No protocol lets targets be asked.
-    rules = p.add_mutually_exclusive_group()
+    rules = parser.add_mutually_exclusive_group()
     rule = "play by the other rule as well"
     rules.add_argument("--targets_queryable", action="store_true", help=rule)
     protocol = "split all students as a paper does"
     rules.add_argument("--protocol", choices=tuple(PROTOCOLS), help=protocol)
     folders = "data/test_input, of a phase data/train_data: the training files"
-    cli.add_folder(p, "--input_dir", folders)
+    cli.add_optional_folder(parser, "--input_dir", folders)
     files = f"default {layout.TRAIN_TASK_4}, of a phase {layout.TRAIN_TASK_3_4}"
-    p.add_argument("--train_data", metavar="FILE", help=files)
-    training.add_more_train_data_flag(p)
+    parser.add_argument("--train_data", metavar="FILE", help=files)
+    training.add_more_train_data_flag(parser)
     folders = "data/test_input, of a phase data/test_data: the students examined"
-    cli.add_folder(p, "--ref_dir", folders)
-    cli.add_folder(p, "--output_dir", layout.TEST_OUTPUT_DIR)
-    return p.parse_args()
+    cli.add_optional_folder(parser, "--ref_dir", folders)
+    cli.add_folder(parser, "--output_dir", layout.TEST_OUTPUT_DIR)
+    return parser
 
 
 def _share(text: str) -> float:
@@ -174,9 +192,9 @@ def find_files(options: argparse.Namespace) -> tuple[list[Path], Path, bool]:
     reference = TASK_4.answers_path(options.phase)
     reference = (options.ref_dir or reference.parent) / reference.name
     for path in (*train, reference):
-        io.require_file(path)
-    made.require_current([reference])
-    simulated = {made.is_simulated(path): path for path in (*train, reference)}
+        reading.require_file(path)
+    provenance.require_current([reference])
+    simulated = {provenance.is_simulated(path): path for path in (*train, reference)}
     if len(simulated) == 2:
         raise InputError(
             f"{simulated[True]}: is simulated, and {simulated[False]} is not, expected answers of "

@@ -11,10 +11,12 @@ Writes:  data/test_input/train_task_4.csv   answers of the students to learn fro
 
 from __future__ import annotations
 
+import argparse
+
 from common import cli, layout, schema, splits
-from common.lazy import pd
 
 import numpy as np
+import pandas as pd
 
 # Of the students, and of the answers of those held out.
 HELD_OUT = 0.2
@@ -30,5 +32,15 @@ def split_students(answers: pd.DataFrame, seed: int) -> dict[str, pd.DataFrame]:
     return {layout.TRAIN_TASK_4: answers[~held_out], layout.VALID_TASK_4: valid}
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    return splits.parser(__doc__, layout.TRAIN_TASK_3_4)
+
+
+def main() -> None:
+    """Split the answers."""
+    splits.run(build_parser().parse_args(), split_students)
+
+
 if __name__ == "__main__":
-    cli.run(lambda: splits.run(__doc__, layout.TRAIN_TASK_3_4, split_students))
+    cli.run(main)

@@ -9,8 +9,21 @@ Writes:  data/test_output/scores_task_4.txt and .html, and sequence_task_4.csv, 
 An entry that fails or breaks a rule gets a message, never a score.
 """
 
+import argparse
+
 from common import cli
 from common.adaptive import evaluation
 
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    return evaluation.build_parser(__doc__)
+
+
+def main() -> None:
+    """Play and score the entry that the flags name."""
+    evaluation.evaluate(build_parser().parse_args())
+
+
 if __name__ == "__main__":
-    cli.run(lambda: evaluation.evaluate(__doc__))
+    cli.run(main)

@@ -10,34 +10,42 @@ no score, since the model may know them. A model trained with --local, which kno
 could, or saved by a name that does not begin with model_task_4_, is packed with a warning.
 """
 
+import argparse
 import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from common import cli, io, layout, zips
+from common import cli, layout, writing, zips
 from common.adaptive import entry_files, evaluation, training, weights
 from common.errors import printable
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = training.training_parser(__doc__, several=False)
+    parser.add_argument("package", type=Path, help="folder of the package, such as task_4/numpy")
+    cli.add_folder(parser, "--output_dir", layout.SUBMISSION_DIR)
+    parser.add_argument(
+        "--output_file", default="submission_task_4.zip", help="default %(default)s"
+    )
+    evaluation.add_flags(parser)
+    return parser
+
+
 def main() -> None:
     """Collect, dry-run, write."""
-    p = training.training_parser(__doc__, several=False)
-    p.add_argument("package", type=Path, help="folder of the package, such as task_4/numpy")
-    cli.add_folder(p, "--output_dir", layout.SUBMISSION_DIR)
-    p.add_argument("--output_file", default="submission_task_4.zip", help="default %(default)s")
-    evaluation.add_flags(p)
-    options = p.parse_args()
+    options = build_parser().parse_args()
     output = options.output_dir / options.output_file
     files = entry_files.collect(options.package)
     with tempfile.TemporaryDirectory() as folder:
         draft = Path(folder) / output.name
-        with io.atomic_write(draft) as (file,):
+        with writing.atomic_write(draft) as (file,):
             zips.write_zip_to(file, files)
         (train,), metadata_dir = training.training_paths(options)
         how = evaluation.rules_and_limits(options)
         evaluation.dry_run(evaluation.Setting(draft, train, train, metadata_dir, *how))
-        with io.atomic_write(output) as (file,):
+        with writing.atomic_write(output) as (file,):
             file.write(draft.read_bytes())
     print(f"dry run: the ten rounds ran in an empty folder that held {', '.join(sorted(files))}")
     print(f"written: {cli.show(output)} ({output.stat().st_size:,} bytes)")

@@ -52,12 +52,11 @@ def find_strategies() -> dict[str, Strategy]:
 
 def calibrate(answers: pd.DataFrame, n_questions: int) -> Bank:
     """Fit the model of `item_response/`, which is one for all strategies."""
-    # In this order: train_model.py imports the model by its name.
-    package, trainer = (
-        load_module(PACKAGE / f"{name}.py", name) for name in ("model", "train_model")
-    )
+    model = load_module(PACKAGE / "model.py", "model")
+    # This file imports the model by the name `model`, under which it is now loaded.
+    trainer = load_module(PACKAGE / "train_model.py", "train_model")
     popularity = np.bincount(answers["QuestionId"], minlength=n_questions)
-    return Bank(package, trainer.fit(answers, n_questions), popularity)
+    return Bank(model, trainer.fit(answers, n_questions), popularity)
 
 
 # ---- The game ----------------------------------------------------------------------------------
@@ -195,7 +194,7 @@ def score(games: Games) -> pd.DataFrame:
                 scores = metrics.score_probabilities(game.truth, beliefs)
                 asked, n_students = game.chosen[:, :n], len(game.chosen)
                 counts = np.bincount(asked[asked >= 0])
-                rows.append({
+                row = {
                     "strategy": name,
                     "mask": mask,
                     "n": n,
@@ -206,7 +205,8 @@ def score(games: Games) -> pd.DataFrame:
                     "overlap": mean_overlap(counts, n_students),
                     "bank": (counts > 0).sum() / game.n_askable,
                     "length": counts.sum() / n_students,
-                })  # fmt: skip
+                }
+                rows.append(row)
     return pd.DataFrame(rows)
 
 

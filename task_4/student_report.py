@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
-from common import charts, cli, io, layout, made, metadata, pages
+from common import charts, cli, layout, metadata, pages, provenance, writing
 from common.adaptive import entry_files, evaluation, weights
 from common.adaptive.game import N_ROUNDS, GameState, Reference, Rules
 from common.arrays import FloatArray, IntArray
@@ -44,7 +44,7 @@ Subjects = dict[str, list[tuple[str, IntArray]]]
 
 def main() -> None:
     """Load the model, ask the questions, write the pages."""
-    options = parse()
+    options = build_parser().parse_args()
     # The model's weights must be there before anything else is done.
     entry_files.collect(options.package)
     setting = evaluation.Setting(options.package, *evaluation.examined(options))
@@ -63,7 +63,7 @@ def main() -> None:
         ("Test", length),
         ("Weights trained by", trained_by),
     ]
-    simulated = made.is_simulated(setting.reference)
+    simulated = provenance.is_simulated(setting.reference)
     subjects = find_subjects(setting.metadata_dir, bank.n_questions)
     columns = np.arange(reference.is_correct.shape[1])
     names = metadata.name_subjects(setting.metadata_dir, columns)
@@ -78,22 +78,22 @@ def main() -> None:
             f"{last.ability:+z.2f} ± {last.error:.2f} (standard error), {last.share:.0%} of the "
             "bank expected right"
         )
-    io.write(written)
+    writing.write_files(written)
     print(*lines, f"written: {', '.join(map(cli.show, written))}", sep="\n")
 
 
-def parse() -> argparse.Namespace:
-    """Read the flags."""
-    p = cli.parser(__doc__)
-    p.add_argument("--student", type=int, nargs="+", metavar="ID", default=[], help="UserIds")
-    evaluation.add_data_flags(p)
-    p.add_argument("--mask", help="column with the hidden answers (default: the file's first)")
-    cli.add_number(p, "--questions", N_ROUNDS, "how many are asked at most")
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = cli.parser(__doc__)
+    parser.add_argument("--student", type=int, nargs="+", metavar="ID", default=[], help="UserIds")
+    evaluation.add_data_flags(parser)
+    parser.add_argument("--mask", help="column with the hidden answers (default: the file's first)")
+    cli.add_number(parser, "--questions", N_ROUNDS, "how many are asked at most")
     stop = "end before that once the ability's standard error is at most S, as 0.35"
-    p.add_argument("--stop_at_error", type=share, metavar="S", default=0.0, help=stop)
-    cli.add_folder(p, "--package", layout.ROOT / "task_4" / "item_response")
-    cli.add_folder(p, "--output_dir", layout.TEST_OUTPUT_DIR / "student_report")
-    return p.parse_args()
+    parser.add_argument("--stop_at_error", type=share, metavar="S", default=0.0, help=stop)
+    cli.add_folder(parser, "--package", layout.ROOT / "task_4" / "item_response")
+    cli.add_folder(parser, "--output_dir", layout.TEST_OUTPUT_DIR / "student_report")
+    return parser
 
 
 def find_students(options: argparse.Namespace, reference: Reference, mask: str) -> list[int]:

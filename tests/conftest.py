@@ -13,7 +13,7 @@ from importlib.util import cache_from_source
 from pathlib import Path
 from typing import Any
 
-from common import io
+from common import reading
 
 import pandas as pd
 import pytest
@@ -197,7 +197,7 @@ def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
 def each_reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run a test twice: files are read by pyarrow, and as where it is not installed."""
     if request.param == "pandas":
-        monkeypatch.setattr(io, "_by_pyarrow", io._by_pandas)
+        monkeypatch.setattr(reading, "_by_pyarrow", reading._by_pandas)
 
 
 def blocks(page: Path, language: str) -> list[str]:

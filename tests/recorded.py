@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from common.evaluation.record import Result
-from common.made import Made
+from common.provenance import Provenance
 
 RESULT = Result(
     time="2026-01-01T10:00:00+00:00",
@@ -38,7 +38,7 @@ def seeded(model: str, seed: int | None, score: float, time: str = RESULT.time) 
 
 def made_by(result: Result) -> str:
     """Return the command that made the submission, or nothing."""
-    return Made(result.script, result.options, 0).command if result.script else ""
+    return Provenance(result.script, result.options, 0).command if result.script else ""
 
 
 def write_record(path: Path, *results: Result) -> Path:

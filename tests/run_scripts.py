@@ -22,7 +22,7 @@ from typing import Any
 from unittest import mock
 
 # Before the first script runs: its paths are moved to where the script's kit is.
-from common import made
+from common import provenance
 
 ROOT = Path(__file__).resolve().parents[1]
 # Where Python finds libraries: not the places that pytest adds for the tests.
@@ -113,7 +113,7 @@ def run_script(
         warnings.filterwarnings("ignore", category=ResourceWarning)
         # As where nobody records warnings.
         warnings.showwarning = lambda *told: sys.stderr.write(warnings.formatwarning(*told[:4]))
-        made.CHECKED.clear()
+        provenance.CHECKED.clear()
         try:
             runpy.run_path(str(script), run_name="__main__")
         except SystemExit as ended:

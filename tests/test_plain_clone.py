@@ -1,6 +1,7 @@
 """Scripts run where they lie in a plain clone: the kit is not installed, only libraries are."""
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -95,6 +96,16 @@ def test_a_package_that_is_missing_is_named(bare: Path) -> None:
     # The kit's own are found; what no list of packages names is the script's fault, shown as ever.
     done = run_in(ROOT / "task_1", ["-c", "import common, tools, no_module"], bare)
     assert done.returncode == 1 and done.stderr.endswith("Error: No module named 'no_module'\n")
+
+
+def test_a_folder_without_the_kit_says_what_to_do(tmp_path: Path, bare: Path) -> None:
+    """Scripts that were copied to a place where no kit is."""
+    for name in ("common.py", "sample_model_majority.py"):
+        shutil.copyfile(ROOT / "task_1" / name, tmp_path / name)
+    done = run_in(tmp_path, ["sample_model_majority.py"], bare)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"error: {tmp_path}: the starter kit is not found; move this folder ")
 
 
 def test_threads_that_wait_soon_sleep_and_blas_has_one(bare: Path) -> None:

@@ -12,11 +12,20 @@ With --weights nothing is run. Writes the submission, its zip and the blend's ow
 beside them, which `python task_1/local_evaluation.py` scores as any other's.
 """
 
+import argparse
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from common import cli, layout, made, metrics, source_code, submission
+from common import (
+    cli,
+    fingerprints,
+    layout,
+    metrics,
+    sample_models,
+    source_code,
+    submission,
+)
 from common.answers import read_answers
 from common.arrays import FloatArray, IntArray
 from common.errors import InputError
@@ -35,20 +44,29 @@ _SMALLEST = 1e-6
 _LARGEST = 1_000_000
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = cli.parser(__doc__)
+    parser.add_argument(
+        "files", nargs="+", type=Path, metavar="FILE", help="probabilities to blend"
+    )
+    help_text = "one for each file, at least 0"
+    parser.add_argument("--weights", nargs="+", type=float, metavar="W", help=help_text)
+    parser.add_argument(
+        "--local", action="store_true", help="of the local split, as in sample models"
+    )
+    parser.set_defaults(probabilities=None)
+    cli.add_optional_folder(parser, "--input_dir", "data/train_data")
+    cli.add_file_name(parser, "--train_data", layout.TRAIN_TASK_1_2)
+    cli.add_template_flags(parser, layout.TEMPLATE_TASK_1_2)
+    cli.add_optional_folder(parser, "--output_dir", "as a sample model's")
+    parser.add_argument("--output_file", metavar="FILE", help="default as a sample model's")
+    return parser
+
+
 def main() -> None:
     """Read the command line, learn the weights, blend, write."""
-    p = cli.parser(__doc__)
-    p.add_argument("files", nargs="+", type=Path, metavar="FILE", help="probabilities to blend")
-    told = "one for each file, at least 0"
-    p.add_argument("--weights", nargs="+", type=float, metavar="W", help=told)
-    p.add_argument("--local", action="store_true", help="of the local split, as in sample models")
-    p.set_defaults(metadata_dir="", probabilities=None)
-    cli.add_folder(p, "--input_dir", "data/train_data")
-    cli.add_file(p, "--train_data", layout.TRAIN_TASK_1_2)
-    cli.add_template_flags(p, layout.TEMPLATE_TASK_1_2)
-    cli.add_folder(p, "--output_dir", "as a sample model's")
-    p.add_argument("--output_file", metavar="FILE", help="default as a sample model's")
-    options = p.parse_args()
+    options = build_parser().parse_args()
 
     files = [read_probabilities(path) for path in options.files]
     task = files[0].task
@@ -59,7 +77,7 @@ def main() -> None:
             raise InputError(
                 f"{file.path}: is of task {file.task}, and {files[0].path} of task {task}"
             )
-    paths = cli.sample_model_paths(options, task)
+    paths = sample_models.paths(options, task)
     beside = paths.output.with_suffix(".parquet")
     cli.require_outputs([paths.output, beside], options.files)
     template = submission.read_template(paths.template)
@@ -112,7 +130,7 @@ def repeatable(file: Probabilities, train: Path) -> tuple[Path, list[str]]:
         )
     script, flags = script_runs.repeatable(by, TASKS[task], file.path, or_else)
     # Other training answers might hold what the blend predicts.
-    if made.fingerprint(train) not in by.made_from.values():
+    if fingerprints.fingerprint(train) not in by.made_from.values():
         learned = [cli.show(file.path.parent / name) for name in by.made_from]
         raise InputError(
             f"{file.path}: was learned from {(learned or ['unknown answers'])[0]}, and the blend's "

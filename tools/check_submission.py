@@ -21,7 +21,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from common import cli, io, layout, submission
+from common import cli, layout, reading, submission
 from common.adaptive import entry_files, evaluation
 from common.adaptive.entry_files import ENTRY_FILE, unpack
 from common.adaptive.entry_runner import KIT
@@ -34,24 +34,36 @@ import numpy as np
 CHECK_NAME = "check_submission.py"
 
 
+def find_challenges() -> list[str]:
+    """Return the names of the related challenges whose submissions can be checked."""
+    return sorted(path.parent.name for path in layout.RELATED_DIR.glob(f"*/{CHECK_NAME}"))
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = cli.parser(__doc__)
+    parser.add_argument("file", type=Path, metavar="FILE", help="the submission")
+    help_text = "default: by the file's name, or columns"
+    parser.add_argument("--task", type=int, choices=(1, 2, 3, 4), help=help_text)
+    help_text = "related challenge, such as cloze (default: taken from the file's folder)"
+    parser.add_argument("--challenge", choices=find_challenges(), metavar="NAME", help=help_text)
+    cli.add_template_flags(parser, "that of the task")
+    cli.add_optional_folder(parser, "--input_dir", "data/train_data")
+    help_text = "answers to compare with (default those of the task)"
+    parser.add_argument("--train_data", metavar="FILE", help=help_text)
+    evaluation.add_flags(parser)
+    return parser
+
+
 def main() -> None:
     """Check the file that the command line names."""
-    challenges = sorted(path.parent.name for path in layout.RELATED_DIR.glob(f"*/{CHECK_NAME}"))
-    p = cli.parser(__doc__)
-    p.add_argument("file", type=Path, metavar="FILE", help="the submission")
-    told = "default: by the file's name, or columns"
-    p.add_argument("--task", type=int, choices=tuple(TASKS), help=told)
-    told = "related challenge, such as cloze (default: taken from the file's folder)"
-    p.add_argument("--challenge", choices=challenges, metavar="NAME", help=told)
-    cli.add_template_flags(p, "that of the task")
-    cli.add_folder(p, "--input_dir", "data/train_data")
-    told = "answers to compare with (default those of the task)"
-    p.add_argument("--train_data", metavar="FILE", help=told)
-    evaluation.add_flags(p)
-    options, others = p.parse_known_args()
+    parser = build_parser()
+    options, others = parser.parse_known_args()
     if options.task is None and options.challenge is None:
         place = Path(os.path.realpath(options.file))
-        own = (name for name in challenges if place.is_relative_to(layout.RELATED_DIR / name))
+        own = (
+            name for name in find_challenges() if place.is_relative_to(layout.RELATED_DIR / name)
+        )
         options.challenge = next(own, None)
     if options.challenge:
         # The challenge's own script checks it, and knows its flags.
@@ -60,7 +72,7 @@ def main() -> None:
         script = layout.RELATED_DIR / options.challenge / CHECK_NAME
         sys.exit(subprocess.call([sys.executable, script, *named.parse_known_args()[1]]))
     if others:
-        p.error(f"unrecognized arguments: {' '.join(others)}")
+        parser.error(f"unrecognized arguments: {' '.join(others)}")
     task = TASKS[options.task] if options.task else task_of(options.file)
     checks = {
         Form.PREDICTIONS: check_pairs,
@@ -94,7 +106,7 @@ def check_pairs(options: argparse.Namespace, task: Task, faults: list[str]) -> l
     train = (options.input_dir or train_dir) / (options.train_data or task.data.train)
     columns = {"predicted   ": predictions[column.name].to_numpy()}
     if train.is_file():
-        columns[cli.show(train)] = io.read_table(train, [column])[column.name].to_numpy()
+        columns[cli.show(train)] = reading.read_table(train, [column])[column.name].to_numpy()
     lines.append(f"{column.name:14}{''.join(columns)}")
     for value, name in zip(task.values, task.value_names, strict=True):
         shares = [f"{np.mean(own == value):.1%}" for own in columns.values()]
@@ -134,7 +146,7 @@ def check_entry(options: argparse.Namespace, task: Task, faults: list[str]) -> l
     with tempfile.TemporaryDirectory() as temporary:
         folder = entry if entry.is_dir() else Path(temporary) / "entry"
         if folder == entry:
-            io.require_file(entry / ENTRY_FILE)
+            reading.require_file(entry / ENTRY_FILE)
         else:
             unpack(entry, folder)
         modules = check_code(folder, entry, faults)

@@ -14,12 +14,13 @@ predicted the same answers. The interval comes from drawing the students again, 
 answers of one student are not independent. It knows nothing of other seeds or training answers.
 """
 
+import argparse
 import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from common import cli, io, layout, made, metrics
+from common import cli, layout, metrics, provenance, reading
 from common.arrays import FloatArray
 from common.errors import InputError, quote
 from common.evaluation import outcomes, pairs, ranking, record
@@ -46,16 +47,21 @@ class Scored(NamedTuple):
     test: tuple[str, ...] = ()
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = cli.parser(__doc__)
+    parser.add_argument("scored", nargs="*", metavar="A B", help="what to compare")
+    parser.add_argument("--phase", choices=PHASES, help="only scores of this phase")
+    cli.add_file(parser, "--results", layout.TEST_OUTPUT_DIR / layout.RESULTS_NAME)
+    return parser
+
+
 def main() -> None:
     """Read the command line, compare, print."""
-    p = cli.parser(__doc__)
-    p.add_argument("scored", nargs="*", metavar="A B", help="what to compare")
-    p.add_argument("--phase", choices=PHASES, help="only scores of this phase")
-    cli.add_file(p, "--results", layout.TEST_OUTPUT_DIR / layout.RESULTS_NAME)
-    options = p.parse_args()
+    options = build_parser().parse_args()
     path, phase, words = options.results, options.phase, options.scored
     if not words:
-        io.require_file(path)
+        reading.require_file(path)
     elif len(words) != 2:
         raise InputError(f"{len(words)} scores to compare, expected two, A and B")
     results = read_results(path) if path.is_file() else []
@@ -162,13 +168,13 @@ def score_submission(path: Path, task: Task, phase: str | None) -> Scored:
     if task is TASK_3 and phase == LOCAL:
         phase = layout.PHASES[0]
     reference = task.answers_path(phase)
-    made.require_current([reference])
+    provenance.require_current([reference])
     if task is TASK_3:
         template = layout.TEMPLATE_DIR / str(task.template)
         kept = ranking.match(path, reference, template, phase).outcomes
     else:
         kept = outcomes.of_predictions(pairs.match(task, path, reference, phase).pairs)
-    where = describe_test(phase, "", made.is_simulated(reference))
+    where = describe_test(phase, "", provenance.is_simulated(reference))
     test = phase, "", record.fingerprint_of(reference)
     return Scored(cli.show(path), task, where, lambda: kept, test)
 

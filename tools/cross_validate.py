@@ -23,7 +23,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from common import cli, io, layout, made, metrics, schema, source_code
+from common import (
+    cli,
+    layout,
+    metrics,
+    provenance,
+    reading,
+    sample_models,
+    schema,
+    source_code,
+    writing,
+)
 from common.adaptive import evaluation
 from common.adaptive.entry_files import fingerprint_code
 from common.adaptive.entry_process import Limits
@@ -33,8 +43,8 @@ from common.answers import read_answers
 from common.arrays import BoolArray
 from common.errors import InputError, quote
 from common.evaluation import outcomes, pairs, record
-from common.made import Made
 from common.metrics import Score
+from common.provenance import Provenance
 from common.splits import assign_folds, hold_out_answers
 from common.tasks import Form, Task
 from tools import script_runs
@@ -49,7 +59,7 @@ from tqdm import tqdm
 # Of the answers of a student held out (task 4), the share to be predicted, as in the local split.
 _TARGETS = 0.2
 # Flags that would show an entry other answers than those of its folds, or leave files behind.
-_PLACES = [f"--{name}" for name in (*made.PLACES, "local")]
+_PLACES = [f"--{name}" for name in (*provenance.PLACES, "local")]
 
 
 @dataclass(frozen=True)
@@ -60,7 +70,7 @@ class FoldRun:
     title: str
     # UserId, QuestionId, truth and predicted of every answer held out.
     predicted: pd.DataFrame
-    made: Made
+    made: Provenance
 
     @property
     def accuracy(self) -> float:
@@ -77,14 +87,14 @@ def main() -> None:
     rules, limits = evaluation.rules_and_limits(options)
     script = entry.resolve()
     if task.form is Form.ENTRY:
-        io.require_file(entry / "train_model.py")
+        reading.require_file(entry / "train_model.py")
         script /= "train_model.py"
     elif (rules, limits) != (Rules(), Limits()):
         raise InputError(f"{entry}: is of task {task.number}, expected no flags of task 4")
     path = record.results_path(options.output_dir)
     cli.require_outputs([path])
     train = options.input_dir / (options.train_data or task.data.train)
-    made.require_current([train])
+    provenance.require_current([train])
     runs = run_folds(options, task, train, script, flags)
 
     repeats = f"{options.repeats} repeats, " if options.repeats > 1 else ""
@@ -103,9 +113,9 @@ def main() -> None:
         phase=CROSS_VALIDATION,
         rules=f"{rules}, {how}" if task.form is Form.ENTRY else how,
         parts=accuracy_by_fold,
-        training=Made(
+        training=Provenance(
             script=cli.show(script),
-            options=made.options_of(flags),
+            options=provenance.options_of(flags),
             seconds=statistics.fmean(run.made.seconds for run in runs),
             memory=max(memories, default=None),
             code=runs[0].made.code,
@@ -145,18 +155,23 @@ def run_folds(
     return runs
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = cli.parser(__doc__)
+    parser.add_argument("entry", type=Path, metavar="ENTRY", help="a script, or a folder of task 4")
+    cli.add_number(parser, "--folds", 5)
+    cli.add_number(parser, "--repeats", 1, "deal N times")
+    cli.add_number(parser, "--seed", 0, "of the folds")
+    cli.add_folder(parser, "--input_dir", layout.TRAIN_DIR)
+    parser.add_argument("--train_data", metavar="FILE", help="default that of the task")
+    cli.add_folder(parser, "--output_dir", layout.TEST_OUTPUT_DIR)
+    evaluation.add_flags(parser)
+    sample_models.add_metadata_flag(parser)
+    return parser
+
+
 def _parse(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     """Return the options, and the flags after ``--``, which are the entry's own."""
-    p = cli.parser(__doc__)
-    p.add_argument("entry", type=Path, metavar="ENTRY", help="a script, or a folder of task 4")
-    cli.add_number(p, "--folds", 5)
-    cli.add_number(p, "--repeats", 1, "deal N times")
-    cli.add_number(p, "--seed", 0, "of the folds")
-    cli.add_folder(p, "--input_dir", layout.TRAIN_DIR)
-    p.add_argument("--train_data", metavar="FILE", help="default that of the task")
-    cli.add_folder(p, "--output_dir", layout.TEST_OUTPUT_DIR)
-    evaluation.add_flags(p)
-    cli.add_metadata_flag(p)
     place = words.index("--") if "--" in words else len(words)
     flags = list(words[place + 1 :])
     for word in flags:
@@ -167,7 +182,7 @@ def _parse(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
                 f"{quote(word)} after --: says where the entry reads or writes, which each fold "
                 "does, expected other flags of the entry"
             )
-    return p.parse_args(words[:place]), flags
+    return build_parser().parse_args(words[:place]), flags
 
 
 def deal(
@@ -196,9 +211,9 @@ def predict_fold(script: Path, flags: Sequence[str], fold: Fold, task: Task) -> 
     path, reference = fold.folder / task.submission, fold.folder / "held_out.csv"
     if not path.is_file():
         raise InputError(f"{script}: has not written {path.name} on {fold.title}")
-    io.write({reference: fold.table[fold.held_out]})
+    writing.write_files({reference: fold.table[fold.held_out]})
     predicted = pairs.match(task, path, reference).pairs
-    took = made.read(path) or Made(str(script), {}, float("nan"))
+    took = provenance.read(path) or Provenance(str(script), {}, float("nan"))
     took = replace(took, code=source_code.fingerprint(script))
     return FoldRun(fold.title, predicted, took)
 
@@ -210,8 +225,8 @@ def play_fold(
     copy, data = fold.folder / package.name, fold.folder / "data" / layout.TRAIN_DIR.name
     copy_package(package, copy)
     train, reference_path = data / script_runs.TRAIN, data / "students.csv"
-    io.write({train: fold.table[~fold.held_out].drop(columns=schema.IS_TARGET)})
-    io.write({reference_path: fold.table[fold.held_out]})
+    writing.write_files({train: fold.table[~fold.held_out].drop(columns=schema.IS_TARGET)})
+    writing.write_files({reference_path: fold.table[fold.held_out]})
     metadata = data.parent / layout.METADATA_DIR.name
     if fold.metadata is not None:
         try:
@@ -227,7 +242,7 @@ def play_fold(
     games, _ = evaluation.play_all(setting, reference)
     predicted = evaluation.list_targets(reference, games)
     seconds = time.perf_counter() - started
-    took = read_origin(copy) or Made(str(trainer), {}, seconds)
+    took = read_origin(copy) or Provenance(str(trainer), {}, seconds)
     code = fingerprint_code(copy, source_code.fingerprint(trainer))
     return FoldRun(fold.title, predicted, replace(took, seconds=seconds, code=code))
 

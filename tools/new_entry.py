@@ -21,8 +21,9 @@ from pathlib import Path
 from common import cli, layout
 from common.adaptive.weights import copy_package
 from common.errors import InputError
-from common.io import is_there, write
+from common.reading import is_there
 from common.tasks import TASKS, title_of
+from common.writing import write_files
 from tools import script_flags
 
 PREFIX = "sample_model_"
@@ -32,22 +33,27 @@ _ON_WINDOWS = re.compile("con|prn|aux|nul|com[0-9]|lpt[0-9]")
 MODELS = {task.folder.name: task.simplest_model for task in TASKS.values()}
 
 
-def main() -> None:
-    """Copy the sample model that the command line names."""
-    p = cli.parser(__doc__)
-    p.add_argument(
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = cli.parser(__doc__)
+    parser.add_argument(
         "task",
         type=lambda text: text.rstrip("/\\"),
         choices=(*MODELS, *find_challenges()),
         metavar="TASK",
         help=f"{', '.join(MODELS)}, or the folder of a related challenge",
     )
-    told = "name of your entry, such as my_idea"
-    p.add_argument("name", type=entry_name, metavar="NAME", help=told)
-    told = "sample model to start from (default majority, entropy in task 3, numpy in task 4, "
-    told += "the shortest one of a related challenge)"
-    p.add_argument("--from", dest="model", metavar="MODEL", help=told)
-    options = p.parse_args()
+    help_text = "name of your entry, such as my_idea"
+    parser.add_argument("name", type=entry_name, metavar="NAME", help=help_text)
+    help_text = "sample model to start from (default majority, entropy in task 3, numpy in task 4, "
+    help_text += "the shortest one of a related challenge)"
+    parser.add_argument("--from", dest="model", metavar="MODEL", help=help_text)
+    return parser
+
+
+def main() -> None:
+    """Copy the sample model that the command line names."""
+    options = build_parser().parse_args()
     model = options.model or MODELS.get(options.task) or shortest_model(options.task)
     entry = copy_model(layout.ROOT / options.task, model, options.name)
     print(f"written: {cli.show(entry)}; replace the block that is marked in it, then")
@@ -104,7 +110,7 @@ def copy_model(folder: Path, model: str, name: str) -> Path:
             raise InputError(f"{cli.show(path)}: exists already, expected another NAME")
     if folder.name != "task_4":
         text = rename(source.read_text(encoding="utf-8"), source.stem, name)
-        write({target: retitle(text, folder.name, name, source.name)})
+        write_files({target: retitle(text, folder.name, name, source.name)})
         return target
     partial = folder / f".{name}.partial"
     shutil.rmtree(partial, ignore_errors=True)
@@ -113,7 +119,7 @@ def copy_model(folder: Path, model: str, name: str) -> Path:
         text = rename(path.read_text(encoding="utf-8"), f"task_4/{model}", f"task_4/{name}")
         if path.name == "train_model.py":
             text = retitle(text, folder.name, name, f"task_4/{model}")
-        write({path: text})
+        write_files({path: text})
     partial.replace(target)
     return target
 

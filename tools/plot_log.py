@@ -9,12 +9,13 @@ drawn: loss (on the answers learned from), held_out_loss, held_out_accuracy (of 
 answers out), and whatever else a model of your own logs. Writes a page beside the first log.
 """
 
+import argparse
 import json
 from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard
 
-from common import charts, cli, io, made, pages
+from common import charts, cli, pages, provenance, reading, writing
 from common.errors import InputError, quote
 
 # What is drawn in one chart, so that one can be held against the other.
@@ -32,26 +33,31 @@ class Run(NamedTuple):
     events: list[str]
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = cli.parser(__doc__)
+    parser.add_argument("logs", nargs="+", type=Path, metavar="LOG", help="what --log wrote")
+    help_text = "the page (default: the first log's, .html)"
+    parser.add_argument("--output", type=Path, metavar="FILE", help=help_text)
+    return parser
+
+
 def main() -> None:
     """Read the logs, write the page."""
-    p = cli.parser(__doc__)
-    p.add_argument("logs", nargs="+", type=Path, metavar="LOG", help="what --log wrote")
-    told = "the page (default: the first log's, .html)"
-    p.add_argument("--output", type=Path, metavar="FILE", help=told)
-    options = p.parse_args()
+    options = build_parser().parse_args()
     output = options.output or options.logs[0].with_suffix(".html")
     cli.require_outputs([output], options.logs)
     runs = [run for path in options.logs for run in read_runs(path)]
     lines = [describe(run) for run in runs]
     page = pages.render("log.html", title="Fits", tab="", lines=lines, charts=draw(runs))
-    io.write({output: page})
+    writing.write_files({output: page})
     print("\n".join(lines))
     print(f"written: {cli.show(output)}")
 
 
 def read_runs(path: Path) -> list[Run]:
     """Read the runs of a log that have steps; every line must be one of a log."""
-    io.require_file(path)
+    reading.require_file(path)
     runs: list[Run] = []
     text = path.read_text(encoding="utf-8", errors="replace")
     for number, line in enumerate(text.split("\n"), 1):
@@ -90,7 +96,7 @@ def _name_run(event: dict[str, Any], path: Path) -> str:
     if not isinstance(command, list) or not isinstance(options, dict):
         return cli.show(path)
     script = Path(str(command[0])).stem.removeprefix("sample_model_")
-    return " ".join([script, *map(str, made.flags_of(made.settings(options)))])
+    return " ".join([script, *map(str, provenance.flags_of(provenance.settings(options)))])
 
 
 def describe(run: Run) -> str:

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, get_args
 
-from common import cli, layout, made
+from common import cli, layout, provenance
 from common.evaluation.record import Result
 from common.tasks import LOCAL, TASKS
 
@@ -51,7 +51,7 @@ def _of_former_version(line: dict[str, Any]) -> dict[str, Any]:
     if script == "-m":
         script, words = f"{words[1].replace('.', '/')}.py", words[1:]
     kept = {name: value for name, value in line.items() if name != "made_by"}
-    return {**kept, "script": script, "options": made.options_of(words[1:])}
+    return {**kept, "script": script, "options": provenance.options_of(words[1:])}
 
 
 def _require_valid(result: Result) -> None:
@@ -60,7 +60,7 @@ def _require_valid(result: Result) -> None:
         _has_types(result)
         and _has_valid_numbers(result)
         and _has_valid_task(result)
-        and all(isinstance(word, str) for word in made.flags_of(result.options))
+        and all(isinstance(word, str) for word in provenance.flags_of(result.options))
         and all(
             re.fullmatch("[0-9a-f]*", digest)
             for digest in (result.data, result.code, result.outcomes)

@@ -8,6 +8,7 @@ beside it. Only scores on the same answers, by the same rules, are compared. Pub
 2020 are shown beside real answers of the same phase, marked as such, and in their own table.
 """
 
+import argparse
 import statistics
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -15,7 +16,7 @@ from itertools import groupby
 from math import nan
 from typing import NamedTuple
 
-from common import charts, cli, io, layout, pages
+from common import charts, cli, layout, pages, reading, writing
 from common.evaluation.record import Result
 from common.tasks import TASKS, title_of
 from tools.results import CROSS_VALIDATION, PHASES, name_of_phase, read_results
@@ -79,17 +80,22 @@ class Table(NamedTuple):
         return f"{self.title}: {self.kind}, {'simulated' if self.simulated else 'real'} answers"
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = cli.parser(__doc__)
+    cli.add_file(parser, "--results", layout.TEST_OUTPUT_DIR / layout.RESULTS_NAME)
+    return parser
+
+
 def main() -> None:
     """Read the record, print the tables, write the page."""
-    p = cli.parser(__doc__)
-    cli.add_file(p, "--results", layout.TEST_OUTPUT_DIR / layout.RESULTS_NAME)
-    path = p.parse_args().results
-    io.require_file(path)
+    path = build_parser().parse_args().results
+    reading.require_file(path)
     page = path.with_name(layout.SCOREBOARD_NAME)
     cli.require_outputs([page], [path])
     tables = make_tables(read_results(path))
     print(as_text(tables))
-    io.write({page: as_page(tables)})
+    writing.write_files({page: as_page(tables)})
     print(f"written: {cli.show(page)}")
 
 

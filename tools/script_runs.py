@@ -1,28 +1,33 @@
-"""Run programs of a user, such as a script on a part of the training answers, as the user would."""
+"""Run a user's scripts, such as an entry on a part of the training answers; ask for their flags."""
 
 from __future__ import annotations
 
+import ast
 import contextlib
+import json
 import os
-import re
 import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Collection, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from common import cli, io, layout, made, source_code, splits
+from common import cli, layout, provenance, sample_models, splits, writing
 from common.arrays import BoolArray
 from common.errors import InputError, printable, quote
-from common.lazy import pd
 from common.tasks import Task
+
+import pandas as pd
 
 # How much of the end of what a program prints is read.
 _TAIL = 1 << 16
 _MAX_SHOWN = 200
-TRAIN, TEMPLATE = "train.csv", "template.csv"
+TRAIN = "train.csv"
+TEMPLATE = "template.csv"
+_PRINT_FLAGS = Path(__file__).with_name("print_flags.py")
 
 
 def run_to_end(
@@ -56,12 +61,15 @@ def run_to_end(
     return code, [line for line in lines if line]
 
 
-def run_script(command: Sequence[object], what: str, shown: Path | None = None) -> None:
-    """Run a Python script; if it fails, `InputError` with its name, or `shown`, and last line."""
+def run_script(command: Sequence[object], what: str, shown: Path | None = None) -> list[str]:
+    """Run a Python script and return the last lines that it printed.
+
+    If the script fails, `InputError` names it, or `shown`, and its last line.
+    """
     words = [str(word) for word in command]
     code, lines = run_to_end([sys.executable, *words])
     if not code:
-        return
+        return lines
     last = lines[-1] if lines else "it printed nothing"
     name = cli.show((shown or Path(words[0])).resolve())
     raise InputError(
@@ -71,7 +79,12 @@ def run_script(command: Sequence[object], what: str, shown: Path | None = None) 
 
 
 def repeatable(
-    by: made.Made, task: Task, path: Path, or_else: str = "", *, keep: Collection[str] = ()
+    by: provenance.Provenance,
+    task: Task,
+    path: Path,
+    or_else: str = "",
+    *,
+    keep: Collection[str] = (),
 ) -> tuple[Path, list[str]]:
     """Return the script that made a file, and its flags but for the places; since the file may come
     from anywhere, `InputError` unless it is of the task in this kit, and declares the flags.
@@ -84,13 +97,12 @@ def repeatable(
             f"{path}: was made by {by.script}, which cannot be repeated, expected a script in "
             f"{folder.name}/ of this kit{or_else}"
         )
-    options = made.settings(by.options, keep=("metadata_dir", *keep))
+    options = provenance.settings(by.options, keep=("metadata_dir", *keep))
     options.pop("local", None)
-    flags = made.flags_of(options)
-    # What it and its imports from the kit declare, by their code.
-    code = b"".join(source_code.files_of(script).values()).decode("utf-8", "replace")
-    declared = re.findall(r"""["'](--[a-z_]+)["']""", code)
-    own = {f"--{name}" for name in options} & {*declared}
+    flags = provenance.flags_of(options)
+    if not flags:
+        return script, flags
+    own = {f"--{name}" for name in options} & declared_flags(script)
     for word in flags:
         if word.startswith("--") and (word not in own or flags.count(word) > 1):
             raise InputError(
@@ -115,8 +127,8 @@ def run_on_fold(script: Path, flags: Sequence[str], fold: Fold) -> Path:
     _, table, held_out, metadata, folder = fold
     template = folder / TEMPLATE
     names = [name for name in splits.PAIR_COLUMNS if name in table]
-    io.write({folder / TRAIN: table[~held_out]})
-    io.write({template: table.loc[held_out, names]})
+    writing.write_files({folder / TRAIN: table[~held_out]})
+    writing.write_files({template: table.loc[held_out, names]})
     places: list[object] = ["--input_dir", folder, "--train_data", TRAIN]
     places += ["--submission_template_dir", folder, "--submission_template_file", TEMPLATE]
     places += ["--output_dir", folder]
@@ -126,13 +138,46 @@ def run_on_fold(script: Path, flags: Sequence[str], fold: Fold) -> Path:
     return template
 
 
+@cache
+def declared_flags(script: Path) -> frozenset[str]:
+    """Return the flags that a script's function `build_parser` declares, but for --help.
+
+    A script without this function declares none, and a note says so.
+
+    Raises
+    ------
+    InputError
+        If the script cannot be imported, or its `build_parser` fails.
+    """
+    if not _defines_build_parser(script):
+        print(
+            f"note: {cli.show(script.resolve())} has no function build_parser(), which returns the "
+            "parser of its flags; it is run with the flags of files only",
+            flush=True,
+        )
+        return frozenset()
+    lines = run_script([_PRINT_FLAGS, script], "asking for its flags", shown=script)
+    return frozenset(json.loads(lines[-1])) - {"-h", "--help"}
+
+
+def _defines_build_parser(script: Path) -> bool:
+    """Return whether importing a script is safe: it defines `build_parser`, as the samples do."""
+    try:
+        tree = ast.parse(script.read_bytes())
+    except (SyntaxError, ValueError):
+        # Running the script tells what is wrong.
+        return False
+    return any(
+        isinstance(node, ast.FunctionDef) and node.name == "build_parser" for node in tree.body
+    )
+
+
 def reads_metadata(script: Path) -> bool:
-    """Return whether a script takes --metadata_dir, judging by its text."""
-    text = script.read_text(encoding="utf-8", errors="replace")
-    return "add_metadata_flag(" in text or "--metadata_dir" in text
+    """Return whether a script takes --metadata_dir."""
+    return "--metadata_dir" in declared_flags(script)
 
 
 def metadata_of(train: Path, named: Path | None = None) -> Path | None:
     """Return the folder of the metadata that belong to training answers; None if not known."""
-    folder = cli.metadata_of(train.parent, named)
+    folder = sample_models.metadata_folder(train.parent, named)
     return folder if folder is not None and folder.is_dir() else None

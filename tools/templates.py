@@ -7,12 +7,13 @@ the public and the private test of tasks 1 and 2 together; `submission_task_3.cs
 question of tasks 3 and 4 with an empty rank. It works alike for official and simulated files.
 """
 
+import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from common import cli, io, layout, made, schema
+from common import cli, layout, provenance, reading, schema, writing
 from common.errors import InputError
-from common.made import Made
+from common.provenance import Provenance
 from common.tasks import TASK_1
 
 # The files in data/ that each template is built from.
@@ -28,7 +29,9 @@ def build_templates(data_dir: Path, template_dir: Path) -> list[str]:
     """Build the templates whose files are there; return which others are left out, and why."""
     left_out = []
     for name, sources in _SOURCES.items():
-        missing = [data_dir / source for source in sources if not io.is_there(data_dir / source)]
+        missing = [
+            data_dir / source for source in sources if not reading.is_there(data_dir / source)
+        ]
         if missing:
             left_out.append(f"{name}, because there is no {cli.show(missing[0])}")
         else:
@@ -46,27 +49,32 @@ def build_template(name: str, data_dir: Path, template_dir: Path) -> None:
     is_ranking = name == layout.TEMPLATE_TASK_3
     columns = [schema.QUESTION_ID]
     columns += [] if is_ranking else [schema.USER_ID, schema.ANSWER_ID]
-    rows = pd.concat([io.read_table(source, columns) for source in sources])
+    rows = pd.concat([reading.read_table(source, columns) for source in sources])
     rows = rows.sort_values(columns[-1].name, kind="stable")
     if is_ranking:
         rows[schema.RANKING.name] = None
     else:
         rows.insert(0, "", range(len(rows)))
     path = template_dir / name
-    with io.atomic_write(path.with_name(layout.STAMP_OF_FILE[name]), path) as (record, file):
-        io.write_csv_to(file, rows)
+    with writing.atomic_write(path.with_name(layout.STAMP_OF_FILE[name]), path) as (record, file):
+        writing.write_csv_to(file, rows)
         # Also where data/generate_sample.py builds them; the same data give the same bytes.
-        own = made.this_process(template_dir, {path: file}, sources)
-        template = Made("tools/templates.py", {}, 0.0, simulated=own.simulated)
+        own = provenance.this_process(template_dir, {path: file}, sources)
+        template = Provenance("tools/templates.py", {}, 0.0, simulated=own.simulated)
         record.write(replace(template, files=own.files, made_from=own.made_from).as_json())
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = cli.parser(__doc__)
+    cli.add_folder(parser, "--input_dir", layout.DATA_DIR)
+    cli.add_folder(parser, "--output_dir", layout.TEMPLATE_DIR)
+    return parser
 
 
 def main() -> None:
     """Read the command line and build the templates."""
-    parser = cli.parser(__doc__)
-    cli.add_folder(parser, "--input_dir", layout.DATA_DIR)
-    cli.add_folder(parser, "--output_dir", layout.TEMPLATE_DIR)
-    options = parser.parse_args()
+    options = build_parser().parse_args()
     left_out = build_templates(options.input_dir, options.output_dir)
     print(f"templates in {cli.show(options.output_dir)}")
     for text in left_out:

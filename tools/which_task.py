@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from common import io, zips
+from common import reading, zips
 from common.errors import InputError, quote
 from common.tasks import TASK_4, TASKS, Form, Task
 
@@ -19,7 +19,7 @@ def task_of(path: Path) -> Task:
     """
     if path.is_dir():
         return TASK_4
-    io.require_file(path)
+    reading.require_file(path)
     suffix = path.suffix.lower()
     if suffix == ".py":
         return _task_of_script(path)
@@ -50,7 +50,7 @@ def _task_of_zip(path: Path) -> Task:
 
 
 def _task_of_columns(path: Path) -> Task:
-    header = io.read_header(io.file_source(path))
+    header = reading.read_header(reading.file_source(path))
     found = [task for task in _TASKS_WITH_CSV if task.column.name in header]
     if len(found) != 1:
         columns = ", ".join(task.column.name for task in _TASKS_WITH_CSV)

@@ -4,14 +4,14 @@ import os
 import shutil
 import sys
 from io import BytesIO
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from common import cli, source_code, zips
 from common.adaptive import entry_runner
 from common.adaptive.weights import TRAINED_STUDENTS, WEIGHTS
 from common.arrays import IntArray
 from common.errors import InputError, printable
-from common.io import is_there, require_file
+from common.reading import is_there, require_file
 
 import numpy as np
 
@@ -19,6 +19,8 @@ ENTRY_FILE = f"{entry_runner.MODULE}.py"
 # What an entry may unpack to, or take in its folder, in bytes, and a file that is read of it.
 _MAX_SIZE, _MAX_FILE = 8 << 30, 256 << 20
 _TRAINER = "train_model.py"
+# Lets the scripts of the folder find the kit. No entry can import `common`, so it is left out.
+_FINDS_THE_KIT = "common.py"
 # Hidden files, caches, and what macOS puts into a zip.
 _NO_PART = (".", "__pycache__", "__MACOSX")
 _SAVED_MODELS = (
@@ -39,8 +41,9 @@ def collect(package: Path) -> dict[str, Path]:
             if name.startswith(_NO_PART) or name.endswith(".partial"):
                 continue
             _require_plain(path, package)
-            if not (name == "common.py" and _finds_the_kit(name, path.read_bytes())):
-                files[path.relative_to(package).as_posix()] = path
+            name_in_zip = path.relative_to(package).as_posix()
+            if name_in_zip != _FINDS_THE_KIT:
+                files[name_in_zip] = path
     if (package / _TRAINER).is_file() and not any(map(_is_named_by_the_rule, files)):
         raise InputError(
             f"{package}: holds no weights ({WEIGHTS}…), expected those that "
@@ -66,11 +69,6 @@ def _require_plain(path: Path, package: Path) -> None:
         raise InputError(f"{path}: is not a file, expected one")
     if not str(path.relative_to(package)).isprintable():
         raise InputError(f"{path}: has a name of odd characters, expected plain text")
-
-
-def _finds_the_kit(name: str, content: bytes) -> bool:
-    """Return whether a file is the one by which scripts find the kit: never part of an entry."""
-    return PurePosixPath(name).name == "common.py" and b"common/layout.py" in content
 
 
 def _names_inside(submission: Path) -> list[str]:
@@ -127,10 +125,12 @@ def read_trained_students(submission: Path) -> IntArray | None:
 
 def fingerprint_code(submission: Path, training_code: str = "") -> str:
     """Return a fingerprint of an entry's Python files, folder or zip, and its training code."""
-    code = sorted(name for name in _names_inside(submission) if name.endswith(".py"))
-    contents = {name: read_entry_file(submission, name) or b"" for name in code}
-    own = [part for part in contents.items() if not _finds_the_kit(*part)]
-    return source_code.fingerprint_contents([*own, ("training", training_code.encode())])
+    contents = [
+        (name, read_entry_file(submission, name) or b"")
+        for name in sorted(_names_inside(submission))
+        if name.endswith(".py") and name != _FINDS_THE_KIT
+    ]
+    return source_code.fingerprint_contents([*contents, ("training", training_code.encode())])
 
 
 def warn_of_names(submission: Path) -> None:

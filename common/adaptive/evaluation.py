@@ -13,7 +13,18 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from common import charts, cli, io, layout, made, metadata, metrics, probabilities, schema
+from common import (
+    charts,
+    cli,
+    layout,
+    metadata,
+    metrics,
+    probabilities,
+    provenance,
+    reading,
+    schema,
+    writing,
+)
 from common.adaptive import entry_files, game
 from common.adaptive.entry_process import EntryProcess, Limits
 from common.adaptive.game import N_ROUNDS, EntryError, Game, Reference, Rules
@@ -24,12 +35,12 @@ from common.arrays import FloatArray
 from common.errors import InputError
 from common.evaluation import outcomes, score_files
 from common.evaluation.record import Evaluation
-from common.lazy import pd
-from common.made import Made
 from common.metrics import Score
+from common.provenance import Provenance
 from common.tasks import LOCAL, TASK_4
 
 import numpy as np
+import pandas as pd
 from tqdm import tqdm
 
 N_DRY_RUN_STUDENTS = 30
@@ -61,7 +72,7 @@ def add_data_flags(p: argparse.ArgumentParser) -> None:
     phases = (LOCAL, *layout.PHASES)
     told = "public, private: the released students in data/test_data (default local)"
     p.add_argument("--phase", choices=phases, default=LOCAL, help=told)
-    cli.add_folder(p, "--input_dir", "data/test_input")
+    cli.add_optional_folder(p, "--input_dir", "data/test_input")
     students = f"students and masks (default {TASK_4.local_answers})"
     p.add_argument("--ref_data", metavar="FILE", help=students)
 
@@ -75,7 +86,7 @@ def examined(options: argparse.Namespace) -> tuple[Path, Path | None, Path]:
         # Never the full training file: it holds the hidden answers of the local split.
         train = input_dir / TASK_4.local_train
     reference = input_dir / (options.ref_data or reference.name)
-    given = train if io.is_there(train) else None
+    given = train if reading.is_there(train) else None
     return reference, given, input_dir.parent / layout.METADATA_DIR.name
 
 
@@ -108,11 +119,11 @@ def rules_and_limits(options: argparse.Namespace) -> tuple[Rules, Limits]:
 
 def read_students(setting: Setting) -> Reference:
     """Read the students to be examined; none may be in the training file, or known to the model."""
-    made.require_current([setting.reference, *([setting.train] if setting.train else [])])
+    provenance.require_current([setting.reference, *([setting.train] if setting.train else [])])
     n_questions = count_questions(setting.train, setting.metadata_dir)
     reference = game.read_reference(setting.reference, n_questions)
     if setting.train is not None:
-        given = io.read_table(setting.train, [schema.USER_ID])["UserId"].to_numpy()
+        given = reading.read_table(setting.train, [schema.USER_ID])["UserId"].to_numpy()
         reference.require_others(given, f"{setting.train}: holds", "are both of one split?")
     if (trained := entry_files.read_trained_students(setting.submission)) is not None:
         holder = f"{setting.submission}: its model is trained on"
@@ -151,7 +162,7 @@ def play_all(
                 if setting.rules.unobserved == -1 and _NEEDS_0.search(str(fault)):
                     message += "; an entry written for 0 as unobserved needs --unobserved 0"
                 if output_path is not None and entry.output:
-                    io.write({output_path: entry.output})
+                    writing.write_files({output_path: entry.output})
                     message += f"; what it printed is in {cli.show(output_path)}"
                 raise InputError(message) from None
     return games, entry
@@ -198,9 +209,8 @@ def measure_curves(
 # ---- The evaluation ------------------------------------------------------------------------------
 
 
-def evaluate(doc: str | None, package: Path | None = None) -> None:
-    """Run the `local_evaluation.py` of a package, or one whose first argument is the submission."""
-    options = _parse(doc, package)
+def evaluate(options: argparse.Namespace, package: Path | None = None) -> None:
+    """Play and score the entry that the flags name; `package` is the folder of the script."""
     setting = Setting(options.submission, *examined(options), *rules_and_limits(options))
     inputs = [setting.submission, setting.reference, setting.train]
     text_path, _ = score_files.score_paths(options.output_dir, TASK_4.number, options.phase)
@@ -224,10 +234,10 @@ def evaluate(doc: str | None, package: Path | None = None) -> None:
         curves: FloatArray | str = "not asked for"
         if not options.skip_curve:
             curves = measure_curves(how, reference, games)
-        training = made.parse(entry_files.read_entry_file(played, TRAINING) or b"")
+        training = provenance.parse(entry_files.read_entry_file(played, TRAINING) or b"")
         code = entry_files.fingerprint_code(played, training.code if training else "")
     if entry.output:
-        io.write({output_path: entry.output})
+        writing.write_files({output_path: entry.output})
 
     asked, targets = _list_asked(reference, games), list_targets(reference, games)
     figures = figures_of(setting, reference, targets, entry, curves, seconds, training)
@@ -258,13 +268,14 @@ def evaluate(doc: str | None, package: Path | None = None) -> None:
     if 0 < options.show_sequences < len(reference.student):
         rest = f"and so on, of all {len(reference.student):,} students"
         lines.append(f"{rest}: {cli.show(asked_path)}")
-    io.write({asked_path: asked})
+    writing.write_files({asked_path: asked})
     written = [asked_path, *([output_path] if entry.output else [])]
     shown["template"] = "games.html"
     score_files.publish(options.output_dir, evaluation, lines, written, **shown)
 
 
-def _parse(doc: str | None, package: Path | None) -> argparse.Namespace:
+def build_parser(doc: str | None, package: Path | None = None) -> argparse.ArgumentParser:
+    """Return the parser of a `local_evaluation.py`: of a package's, or of one for any entry."""
     p = cli.parser(doc)
     if package is None:
         p.add_argument("submission", type=Path, metavar="SUBMISSION", help="folder or zip")
@@ -280,7 +291,7 @@ def _parse(doc: str | None, package: Path | None) -> argparse.Namespace:
     p.add_argument("--skip_curve", action="store_true", help=skips)
     shows = "print what the first N students were asked, in order; 0: none"
     cli.add_number(p, "--show_sequences", _N_SHOWN, shows, cli.seed)
-    return p.parse_args()
+    return p
 
 
 def _list_asked(reference: Reference, games: Mapping[str, Game]) -> pd.DataFrame:
@@ -310,7 +321,7 @@ def figures_of(
     entry: EntryProcess,
     curves: FloatArray | str,
     seconds: float,
-    training: Made | None,
+    training: Provenance | None,
 ) -> dict[str, Any]:
     """Return what the page tells of games that have been played, in types that JSON has."""
     truth, predicted = targets["truth"].to_numpy(), targets["predicted"].to_numpy()

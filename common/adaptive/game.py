@@ -12,9 +12,9 @@ from common.adaptive import entry_runner
 from common.answers import read_answers
 from common.arrays import Array, BoolArray, FloatArray, IntArray
 from common.errors import InputError
-from common.lazy import pd
 
 import numpy as np
+import pandas as pd
 
 N_ROUNDS = 10
 

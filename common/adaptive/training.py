@@ -13,21 +13,21 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from common import cli, io, layout, made, schema, source_code
+from common import cli, layout, provenance, reading, schema, source_code, writing
 from common.adaptive.entry_files import read_trained_students
 from common.adaptive.weights import TRAINED_STUDENTS, TRAINING, copy_package, read_origin
 from common.answers import read_students
 from common.arrays import IntArray
 from common.errors import InputError
-from common.lazy import pd
 
 import numpy as np
+import pandas as pd
 
 
 def training_parser(doc: str | None, *, several: bool = True) -> argparse.ArgumentParser:
     """Make the parser of a `train_model.py`, for one file or several, of different students."""
     p = cli.parser(doc)
-    cli.add_folder(p, "--input_dir", "data/train_data")
+    cli.add_optional_folder(p, "--input_dir", "data/train_data")
     p.add_argument("--train_data", help=f"default {layout.TRAIN_TASK_3_4}")
     local = f"use the local split: defaults become data/test_input and {layout.TRAIN_TASK_4}"
     p.add_argument("--local", action="store_true", help=local)
@@ -50,15 +50,15 @@ def training_paths(options: argparse.Namespace) -> tuple[list[Path], Path]:
     input_dir = options.input_dir or input_dir
     names = [options.train_data or train, *getattr(options, "more_train_data", ())]
     paths = [input_dir / name for name in names]
-    made.require_current(paths)
+    provenance.require_current(paths)
     return paths, input_dir.parent / layout.METADATA_DIR.name
 
 
 def count_questions(train: Path | None, metadata_dir: Path) -> int:
     """Count the columns of task 4's arrays: the largest QuestionId known, plus one, or 0."""
     paths = [metadata_dir / layout.QUESTION_METADATA_TASK_3_4, train]
-    known = [path for path in paths if path is not None and io.is_there(path)]
-    ids = [io.read_table(path, [schema.QUESTION_ID])["QuestionId"] for path in known]
+    known = [path for path in paths if path is not None and reading.is_there(path)]
+    ids = [reading.read_table(path, [schema.QUESTION_ID])["QuestionId"] for path in known]
     return max((int(column.max()) + 1 for column in ids), default=0)
 
 
@@ -79,7 +79,7 @@ def replace_weights(folder: Path, student: IntArray) -> Iterator[Path]:
     run is killed, no student that the weights may know is missing beside them.
     """
     students, before = np.unique(student), _trained_students(folder)
-    partial = io.partial_beside(folder / "weights")
+    partial = writing.partial_beside(folder / "weights")
     partial.mkdir()
     try:
         yield partial
@@ -102,9 +102,9 @@ def _trained_students(package: Path) -> IntArray | None:
 
 
 def _record_training(folder: Path, students: IntArray) -> None:
-    with io.atomic_write(folder / TRAINED_STUDENTS, folder / TRAINING) as (file, origin_file):
+    with writing.atomic_write(folder / TRAINED_STUDENTS, folder / TRAINING) as (file, origin_file):
         np.save(file, students)
-        origin_file.write(made.this_process(folder).as_json())
+        origin_file.write(provenance.this_process(folder).as_json())
 
 
 @contextmanager
@@ -112,22 +112,22 @@ def for_local_split(package: Path, reference: Path) -> Iterator[Path]:
     """Give a package; if it knows students of the local split, a copy trained with --local."""
     trainer, origin = package / "train_model.py", read_origin(package)
     known = _trained_students(package) if trainer.is_file() else None
-    examined = io.read_table(reference, [schema.USER_ID])["UserId"]
+    examined = reading.read_table(reference, [schema.USER_ID])["UserId"]
     if origin is None or known is None or not np.isin(examined, known).any():
         yield package
         return
-    options = {**made.settings(origin.options), "local": True}
-    command = replace(origin, script=made.show_path(trainer), options=options).command
+    options = {**provenance.settings(origin.options), "local": True}
+    command = replace(origin, script=provenance.show_path(trainer), options=options).command
     print(f"its weights know the local split: `{command}` trains a copy", flush=True)
     with tempfile.TemporaryDirectory(prefix="task_4_local_") as folder:
         copy = Path(folder) / package.name
         copy_package(package, copy)
-        words = [sys.executable, f"{copy / trainer.name}", *made.flags_of(options)]
+        words = [sys.executable, f"{copy / trainer.name}", *provenance.flags_of(options)]
         environment = {**os.environ, "PYTHONPATH": str(layout.ROOT)}
         if subprocess.call(words, stdout=subprocess.DEVNULL, env=environment):
             sys.exit(2)  # It has said why.
         if origin := read_origin(copy):
             code = source_code.fingerprint(trainer)
-            origin = replace(origin, script=made.show_path(trainer), code=code)
+            origin = replace(origin, script=provenance.show_path(trainer), code=code)
             (copy / TRAINING).write_bytes(origin.as_json())
         yield copy

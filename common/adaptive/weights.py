@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-from common import made
+from common import provenance
 from common.errors import printable
 
 # The challenge's rule: the names of saved models, or of their folders, begin with this.
@@ -13,13 +13,13 @@ TRAINED_STUDENTS = f"{WEIGHTS}_students.npy"
 TRAINING = f"{WEIGHTS}_training.json"
 
 
-def read_origin(package: Path) -> made.Made | None:
+def read_origin(package: Path) -> provenance.Provenance | None:
     """Return how the weights of a package's folder were trained; None if that is not recorded."""
     path = package / TRAINING
-    return made.parse(path.read_bytes()) if path.is_file() else None
+    return provenance.parse(path.read_bytes()) if path.is_file() else None
 
 
-def describe_origin(origin: made.Made | None) -> str:
+def describe_origin(origin: provenance.Provenance | None) -> str:
     """Return the command that trained weights, to be shown."""
     return printable(origin.command) if origin else "not recorded"
 

@@ -226,8 +226,19 @@ def confidence(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
 GROUPS: dict[str, Group] = {
     function.__name__: function
     for function in (
-        *(model, options, rates, distractors, subjects, context, habits, students),
-        *(quiz, order, classes, time, confidence),
+        model,
+        options,
+        rates,
+        distractors,
+        subjects,
+        context,
+        habits,
+        students,
+        quiz,
+        order,
+        classes,
+        time,
+        confidence,
     )
 }
 NEEDS = {

@@ -13,9 +13,9 @@ from common import metrics
 from common.arrays import Array, FloatArray
 from common.evaluation.groupings import OF_ANSWERS, Grouping
 from common.evaluation.student_quantile import student_quantile
-from common.lazy import pd
 
 import numpy as np
+import pandas as pd
 
 # Accuracies of fewer answers are not shown: they would tell a participant what the answers are.
 FEW = 20

@@ -11,14 +11,14 @@ from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 
-from common import io, made
+from common import fingerprints, reading, writing
 from common.answers import number_ids, pair_keys
 from common.arrays import Array, BoolArray
 from common.errors import InputError
-from common.lazy import pd
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -104,15 +104,15 @@ def write(folder: Path, outcomes: Outcomes) -> str:
         distinct=np.array(outcomes.distinct),
     )
     name = sha256(content.getvalue()).hexdigest()[:16]
-    with io.atomic_write(folder / f"{name}.npz") as (file,):
+    with writing.atomic_write(folder / f"{name}.npz") as (file,):
         file.write(content.getvalue())
     return name
 
 
 def read(path: Path) -> Outcomes:
     """Read outcomes; `InputError` if the file is missing or not what its name says."""
-    io.require_file(path)
-    if made.digest(path)[:16] != path.stem:
+    reading.require_file(path)
+    if fingerprints.digest(path)[:16] != path.stem:
         raise InputError(
             f"{path}: is damaged or holds other outcomes than those of its name, expected outcomes "
             "that an evaluation has kept"

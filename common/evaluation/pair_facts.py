@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from common import cli, io, made, metadata, schema
+from common import cli, metadata, provenance, reading, schema
 from common.answers import find_rows, number_ids, pair_keys
 from common.arrays import Array, IntArray
 from common.errors import InputError
 from common.evaluation import groupings
 from common.evaluation.groupings import AGE_DAY
 from common.layout import SUBJECT_METADATA
-from common.lazy import pd
 from common.schema import Column
 from common.tasks import Task
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 _NOT_KNOWN = "not known"
 # Numbers of answers from which a group begins; the next one ends it.
@@ -114,7 +114,7 @@ def _leaving_out(left_out: list[LeftOut], what: str) -> Iterator[None]:
 
 def _require(path: Path) -> Path:
     """Return a path; `FileNotFoundError` if nothing is there."""
-    if not io.is_there(path):
+    if not reading.is_there(path):
         raise FileNotFoundError(f"{cli.show(path)} is not there")
     return path
 
@@ -124,14 +124,14 @@ def _require(path: Path) -> Path:
 
 def _read_training_answers(task: Task, train: Path, folder: Path) -> pd.DataFrame:
     """Read the training answers, with their AnswerIds if these lead to metadata."""
-    made.require_current([_require(train)])
+    provenance.require_current([_require(train)])
     columns = [schema.USER_ID, schema.QUESTION_ID, schema.IS_CORRECT]
     if task.needs_options:
         columns += [schema.CORRECT_ANSWER, schema.ANSWER_VALUE]
-    has_ids = schema.ANSWER_ID.name in io.read_header(io.file_source(train))
-    if has_ids and io.is_there(folder / task.data.answer_metadata):
+    has_ids = schema.ANSWER_ID.name in reading.read_header(reading.file_source(train))
+    if has_ids and reading.is_there(folder / task.data.answer_metadata):
         columns.append(schema.ANSWER_ID)
-    return io.read_table(train, columns)
+    return reading.read_table(train, columns)
 
 
 def _count_by_question(
@@ -185,9 +185,9 @@ def _group_by_quiz(
     Takes AnswerId and UserId out of the training answers, to save memory.
     """
     name = schema.ANSWER_ID.name
-    if name not in answers or name not in io.read_header(io.file_source(reference)):
+    if name not in answers or name not in reading.read_header(reading.file_source(reference)):
         raise FileNotFoundError(f"training and true answers do not both have a column {name}")
-    scored_ids = io.read_table(reference, [schema.ANSWER_ID_OR_EMPTY])[name]
+    scored_ids = reading.read_table(reference, [schema.ANSWER_ID_OR_EMPTY])[name]
     answer_id = np.concatenate([answers.pop(name), scored_ids])
     circumstances = metadata.read_circumstances(path, answer_id, columns=[schema.QUIZ_ID])
     quiz_of_all = circumstances["QuizId"].to_numpy()

@@ -13,7 +13,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from common import charts, cli, io, layout, made, metrics, schema, submission
+from common import (
+    charts,
+    cli,
+    fingerprints,
+    layout,
+    metrics,
+    provenance,
+    reading,
+    schema,
+    submission,
+)
 from common.answers import number_ids, pair_keys, require_distinct_pairs
 from common.arrays import BoolArray
 from common.errors import InputError
@@ -21,12 +31,12 @@ from common.evaluation import breakdown, outcomes, score_files
 from common.evaluation.groupings import OF_STUDENTS
 from common.evaluation.pair_facts import PairFacts, read_facts
 from common.evaluation.record import Evaluation
-from common.lazy import pd
 from common.metrics import ProbabilityScores, Score
 from common.probabilities import read_probabilities
 from common.tasks import LOCAL, Task
 
 import numpy as np
+import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -54,7 +64,7 @@ def match(task: Task, submission_path: Path, reference_path: Path, phase: str = 
     local split, and for any reference of one's own, further rows are ignored.
     """
     source = submission.submission_source(submission_path, task.number, reference_path)
-    reference = submission.read_pair_values(io.file_source(reference_path), task.column)
+    reference = submission.read_pair_values(reading.file_source(reference_path), task.column)
     found = submission.read_pair_values(source, task.column)
     rows, is_extra = submission.find_pairs(source.name, found, reference, reference_path)
     pairs = reference.rename(columns={task.column.name: "truth"})
@@ -71,7 +81,7 @@ def match(task: Task, submission_path: Path, reference_path: Path, phase: str = 
 
 
 def _check_other_phase(
-    source: io.Source,
+    source: reading.Source,
     found: pd.DataFrame,
     is_extra: BoolArray,
     reference_path: Path,
@@ -82,8 +92,8 @@ def _check_other_phase(
     said = f"{n_extra:,} rows of the other phase ignored"
     if not n_extra and not other_path.is_file():
         return said
-    other_source = io.file_source(other_path)
-    other = io.read_table(other_source, (schema.USER_ID, schema.QUESTION_ID))
+    other_source = reading.file_source(other_path)
+    other = reading.read_table(other_source, (schema.USER_ID, schema.QUESTION_ID))
     require_distinct_pairs(other_source, other)
     found_keys = pair_keys(found["UserId"], found["QuestionId"])
     other_keys = pair_keys(other["UserId"], other["QuestionId"])
@@ -208,7 +218,7 @@ def _draw_comparison(
 
 def _find_best_possible(data_dir: Path, task: Task) -> float | None:
     """Return the accuracy that no model exceeds on average, by the simulation's record."""
-    marker = made.read_marker(data_dir) or {}
+    marker = fingerprints.read_marker(data_dir) or {}
     try:
         best = marker["best_expected_accuracy"][task.data.tasks][task.best_possible_key]
     except (KeyError, TypeError):
@@ -231,14 +241,13 @@ class _Files:
     metadata: Path
 
 
-def evaluate(doc: str | None, task: Task) -> None:
-    """Run the `local_evaluation.py` of task 1 or 2, whose docstring is the help."""
-    options = _parse(doc, task)
-    phase = options.phase or LOCAL
+def evaluate(options: argparse.Namespace, task: Task) -> None:
+    """Score the submission that the flags of task 1 or 2 name."""
+    phase = _choose_phase(options, task)
     files = _find_files(options, task, phase)
     inputs = (files.reference, files.submission, files.probabilities)
     score_files.remove_scores(options.output_dir, task.number, phase, inputs)
-    made.require_current([files.reference])
+    provenance.require_current([files.reference])
 
     started = time.perf_counter()
     matched = match(task, files.submission, files.reference, phase)
@@ -263,13 +272,13 @@ def evaluate(doc: str | None, task: Task) -> None:
     score_files.publish(options.output_dir, evaluation, lines, template="pairs.html", **page)
 
 
-def _parse(doc: str | None, task: Task) -> argparse.Namespace:
-    """Read the flags; without any, and without a local submission, the public phase is meant."""
+def build_parser(doc: str | None, task: Task) -> argparse.ArgumentParser:
+    """Return the parser of task 1 or 2's `local_evaluation.py`, whose docstring is the help."""
     p = cli.parser(doc)
-    cli.add_folder(p, "--input_dir", "data/test_input")
+    cli.add_optional_folder(p, "--input_dir", "data/test_input")
     help_text = f"the true answers (default {task.local_answers})"
     p.add_argument("--ref_data", metavar="FILE", help=help_text)
-    cli.add_folder(p, "--submission_dir", "data/test_output")
+    cli.add_optional_folder(p, "--submission_dir", "data/test_output")
     help_text = f"CSV or zip (default {task.local_submission})"
     p.add_argument("--submit_data", metavar="FILE", help=help_text)
     cli.add_folder(p, "--output_dir", layout.TEST_OUTPUT_DIR)
@@ -282,8 +291,15 @@ def _parse(doc: str | None, task: Task) -> argparse.Namespace:
     if len(task.values) == 2:
         help_text += ", and AUC"
     p.add_argument("--probabilities", type=Path, metavar="FILE", help=help_text)
-    options = p.parse_args()
+    return p
 
+
+def _choose_phase(options: argparse.Namespace, task: Task) -> str:
+    """Return the phase that the flags name.
+
+    Without flags and without a local submission it is the public phase: then a sample model has
+    been run as in the challenge's guide, without --local.
+    """
     names_files = (
         options.phase
         or options.input_dir
@@ -293,11 +309,10 @@ def _parse(doc: str | None, task: Task) -> argparse.Namespace:
     )
     local = task.submission_path(LOCAL)
     upload = task.submission_path("public")
-    if not names_files and not io.is_there(local) and upload.is_file():
-        # A sample model has been run as in the challenge's guide, without --local.
-        options.phase = "public"
+    if not names_files and not reading.is_there(local) and upload.is_file():
         print(f"{cli.show(local)}: not there; scored: {cli.show(upload)}, --phase public")
-    return options
+        return "public"
+    return str(options.phase or LOCAL)
 
 
 def _find_files(options: argparse.Namespace, task: Task, phase: str) -> _Files:
@@ -306,7 +321,9 @@ def _find_files(options: argparse.Namespace, task: Task, phase: str) -> _Files:
     input_dir = options.input_dir or default_reference.parent
     submission_dir = options.submission_dir or default_submission.parent
     # The training answers of a local split lie beside it, those of a phase as in the challenge.
-    train_dir = input_dir.parent / layout.TRAIN_DIR.name if options.phase else input_dir
+    train_dir = input_dir
+    if phase in layout.PHASES:
+        train_dir = input_dir.parent / layout.TRAIN_DIR.name
     return _Files(
         submission=submission_dir / (options.submit_data or default_submission.name),
         reference=input_dir / (options.ref_data or default_reference.name),
@@ -318,7 +335,7 @@ def _find_files(options: argparse.Namespace, task: Task, phase: str) -> _Files:
 
 def _describe_entry(submission_path: Path) -> list[tuple[str, str]]:
     """Say how a submission was made, for the top of the page."""
-    origin = made.read(submission_path)
+    origin = provenance.read(submission_path)
     if origin is None:
         unknown = "not known: no record of the command that made it lies beside the submission"
         return [("Entry", unknown)]
@@ -326,7 +343,7 @@ def _describe_entry(submission_path: Path) -> list[tuple[str, str]]:
     memory = "not known" if origin.memory is None else f"{origin.memory / 1e9:.2f} GB"
     return [
         ("Entry", origin.model),
-        ("Made by", origin.command),
+        ("Provenance by", origin.command),
         ("Seed", seed),
         ("Fit and predict", f"{origin.seconds:,.1f} s, memory {memory}"),
     ]

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from common import charts, io, metrics, schema, submission
+from common import charts, metrics, reading, schema, submission
 from common.errors import InputError
 from common.evaluation.outcomes import Outcomes, of_judgements
 from common.evaluation.record import Evaluation
-from common.lazy import pd
 from common.metrics import Score
 from common.tasks import TASK_3
 
 import numpy as np
+import pandas as pd
 
 # How a judgement that an expert left empty may count, and what the page says about that.
 MISSING = {"ignored": "which do not count", "disagrees": "which count as disagreement"}
@@ -85,10 +85,10 @@ def read_judgements(path: Path, missing: str = "ignored") -> pd.DataFrame:
         If a value is wrong, or there is no judgement at all.
     """
     sides = [schema.LEFT, schema.RIGHT]
-    header = io.read_header(io.file_source(path))
+    header = reading.read_header(reading.file_source(path))
     others = [name for name in header if name not in [side.name for side in sides]]
     experts = [name for name in others if not _ROW_NUMBERS.fullmatch(name)]
-    data = io.read_table(path, [*sides, *map(schema.expert_judgement, experts)])
+    data = reading.read_table(path, [*sides, *map(schema.expert_judgement, experts)])
     judgements = data.set_index([side.name for side in sides]).astype(np.float64)
     if judgements.isna().to_numpy().all():
         raise InputError(

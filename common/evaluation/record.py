@@ -7,11 +7,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from common import layout, made, run_log
+from common import fingerprints, layout, provenance, run_log
 from common.evaluation import outcomes
 from common.evaluation.outcomes import Outcomes
-from common.made import Made, show_path
 from common.metrics import Score
+from common.provenance import Provenance, show_path
 from common.tasks import TASK_4
 
 # Options that do not change what a model computes; nor do folders and files.
@@ -45,7 +45,7 @@ class Evaluation:
     # Files that the true answers were made from, if the reference itself does not show it.
     rests_on: Sequence[Path] = ()
     # How an entry's weights (task 4) or a cross-validation's submissions were made, and their code.
-    training: Made | None = None
+    training: Provenance | None = None
     code: str = ""
     outcomes: Outcomes | None = None
     # Short name of the metric, such as "token F1", if it is another than the task's.
@@ -54,7 +54,7 @@ class Evaluation:
     @cached_property
     def simulated(self) -> bool:
         """Whether the true answers are simulated, or were made from simulated files."""
-        return made.is_simulated(self.reference, *self.rests_on)
+        return provenance.is_simulated(self.reference, *self.rests_on)
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,8 @@ class Result:
     @property
     def name(self) -> str:
         """The model's name and the options that change what it computes."""
-        kept = made.settings(self.options)
-        words = made.flags_of({name: kept[name] for name in kept if name not in _PLUMBING})
+        kept = provenance.settings(self.options)
+        words = provenance.flags_of({name: kept[name] for name in kept if name not in _PLUMBING})
         # A blend is named by its files, wherever they lie.
         short = [Path(word).stem if word.endswith(".parquet") else word for word in words]
         return " ".join([self.model, *short])
@@ -116,8 +116,8 @@ def append_result(output_dir: Path, evaluation: Evaluation) -> None:
 
 def _make_result(evaluation: Evaluation, outcomes_name: str) -> Result:
     submission = evaluation.submission
-    origin = evaluation.training or made.read(submission)
-    made_by = origin or Made(script="", options={}, seconds=0)
+    origin = evaluation.training or provenance.read(submission)
+    made_by = origin or Provenance(script="", options={}, seconds=0)
     # A script names its model; the folder or zip of an entry of task 4 does so itself.
     model = submission.resolve().name if submission.is_dir() else show_path(submission)
     if origin is not None and evaluation.task != TASK_4.number:
@@ -137,7 +137,7 @@ def _make_result(evaluation: Evaluation, outcomes_name: str) -> Result:
         seed=made_by.seed,
         script=made_by.script,
         options=made_by.options,
-        command=made.this_command(),
+        command=provenance.this_command(),
         submission=show_path(submission),
         revision=_revision(origin),
         data=fingerprint_of(evaluation.reference),
@@ -151,7 +151,7 @@ def _make_result(evaluation: Evaluation, outcomes_name: str) -> Result:
 
 def fingerprint_of(reference: Path) -> str:
     """Return the fingerprint of true answers, a file or a folder of files."""
-    return made.digest(reference)[:12]
+    return fingerprints.digest(reference)[:12]
 
 
 def results_path(output_dir: Path) -> Path:
@@ -167,7 +167,7 @@ def results_path(output_dir: Path) -> Path:
     return output_dir / layout.RESULTS_NAME
 
 
-def _revision(origin: Made | None) -> str | None:
+def _revision(origin: Provenance | None) -> str | None:
     """Return what git calls the kit, "…-dirty" if changed; None where git does not know it."""
     if not (layout.ROOT / ".git").exists():
         return None

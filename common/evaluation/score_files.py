@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from common import charts, cli, io, metrics, pages
+from common import charts, cli, metrics, pages, writing
 from common.arrays import Array
 from common.evaluation import record
 from common.evaluation.record import Evaluation
@@ -63,7 +63,7 @@ def write_scores(
     all_figures = {"score": evaluation.score.value, **(figures or {})}
     text = "".join(f"{name}:{value!r}\n" for name, value in all_figures.items())
     text_path, page_path = score_paths(output_dir, evaluation.task, evaluation.phase)
-    io.write({text_path: text, page_path: page})
+    writing.write_files({text_path: text, page_path: page})
     return [text_path, page_path]
 
 

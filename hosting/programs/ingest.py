@@ -21,8 +21,8 @@ from common.adaptive.weights import TRAINING
 from common.answers import number_ids
 from common.arrays import FloatArray
 from common.errors import InputError
-from common.io import is_there
-from common.made import parse
+from common.provenance import parse
+from common.reading import is_there
 from common.tasks import TASK_4
 
 import played

@@ -14,7 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from common import io, layout, made
+from common import fingerprints, layout, writing
 from common.errors import InputError
 
 NAME, KEY_NAME = "played_task_4.json", "key.txt"
@@ -28,7 +28,7 @@ def digest_of(submission: Path) -> str:
     for path in sorted(submission.rglob("*")):
         name = path.relative_to(submission).as_posix()
         if path.is_file() and name not in (NAME, STATUS_NAME):
-            total.update(f"{name} {made.digest(path)}\n".encode())
+            total.update(f"{name} {fingerprints.digest(path)}\n".encode())
     return total.hexdigest()
 
 
@@ -36,7 +36,7 @@ def write(folder: Path, record: dict[str, Any], submission: str, program: Path) 
     """Write what became of a submission, named by its digest, signed with the key of a program."""
     content = json.dumps({**record, "submission": submission})
     signed = {"record": content, "signature": _sign(content, program)}
-    io.write({folder / NAME: json.dumps(signed) + "\n"})
+    writing.write_files({folder / NAME: json.dumps(signed) + "\n"})
 
 
 def _sign(content: str, program: Path) -> str:

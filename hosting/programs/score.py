@@ -21,7 +21,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from common import io, layout, metrics, pages, submission
+from common import layout, metrics, pages, reading, submission, writing
 from common.adaptive import evaluation as adaptive_evaluation
 from common.errors import InputError
 from common.evaluation import pairs, ranking, score_files
@@ -88,7 +88,7 @@ def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
     scores = judged.all_columns if judged else {"received": 1.0}
     if mode == "hidden":
         scores = {f"private_{name}": value for name, value in scores.items()}
-    io.write({output_dir / SCORES_NAME: json.dumps(scores) + "\n"})
+    writing.write_files({output_dir / SCORES_NAME: json.dumps(scores) + "\n"})
     if judged is None or mode == "hidden":
         print(_RECEIVED)
         _write_page(output_dir, task, "Received.", _RECEIVED)
@@ -111,7 +111,7 @@ def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
 def _write_page(output_dir: Path, task: Task, what: str, text: str) -> None:
     body = pages.Html(f'<p class="what">{what}</p><p>{escape(text)}</p>')
     page = pages.render("base.html", title=task.title, body=body)
-    io.write({output_dir / PAGE_NAME: page})
+    writing.write_files({output_dir / PAGE_NAME: page})
 
 
 def _find_submission(task: Task) -> Path:
@@ -120,8 +120,8 @@ def _find_submission(task: Task) -> Path:
     if not path.is_file():
         others = (entry for entry in Path().iterdir() if entry.name != played.STATUS_NAME)
         found = sorted(entry.name + "/" * entry.is_dir() for entry in others)
-        shown = ", ".join(found[: io.SHOWN]) or "nothing"
-        more = f" and {len(found) - io.SHOWN} more" if len(found) > io.SHOWN else ""
+        shown = ", ".join(found[: reading.SHOWN]) or "nothing"
+        more = f" and {len(found) - reading.SHOWN} more" if len(found) > reading.SHOWN else ""
         raise InputError(
             f"the zip holds no {path} at its top level, but {shown}{more}; the kit's scripts "
             "write it"

@@ -10,7 +10,7 @@ instead, as a submission made with --local does. No answers are read.
 
 import argparse
 
-from common import cli, io
+from common import cli, reading
 from common.errors import Report
 from related_challenges import challenge, folds
 
@@ -22,10 +22,10 @@ def check(options: argparse.Namespace, report: Report) -> list[str]:
     """Report the faults of a submission; return a summary of it."""
     paths = [options.input_dir / options.test_data, options.input_dir / options.train_data]
     # Where neither is there, the first is missed.
-    there = [path for path in paths if io.is_there(path)] or paths[:1]
+    there = [path for path in paths if reading.is_there(path)] or paths[:1]
     found = {path: queries.read_queries(path, answers=False)["id"].tolist() for path in there}
     # What is wrong with the ids is reported below.
-    ids = set(io.read_table(options.file, (folds.ID,), report=lambda _: None)["id"])
+    ids = set(reading.read_table(options.file, (folds.ID,), report=lambda _: None)["id"])
     # Of a tie the test file, which comes first.
     path = max(found, key=lambda path: len(ids.intersection(found[path])))
     k = options.candidates
@@ -37,6 +37,19 @@ def check(options: argparse.Namespace, report: Report) -> list[str]:
     ]
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = challenge.check_parser(
+        __doc__, __file__, train_data=queries.TRAIN, test_data=queries.TEST
+    )
+    queries.add_candidates(parser)
+    return parser
+
+
+def main() -> None:
+    """Check the submission."""
+    challenge.run_check(build_parser().parse_args(), check)
+
+
 if __name__ == "__main__":
-    files = {"train_data": queries.TRAIN, "test_data": queries.TEST}
-    cli.run(lambda: challenge.run_check(__doc__, __file__, check, queries.add_candidates, **files))
+    cli.run(main)

@@ -6,9 +6,22 @@ It takes the same flags as local_evaluation.py and writes the same files. --cand
 the description: how many guesses count.
 """
 
+import argparse
+
 from common import cli
 
 import local_evaluation
 
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    return local_evaluation.build_parser(__doc__)
+
+
+def main() -> None:
+    """Score the submission as `local_evaluation.py` does."""
+    local_evaluation.main(build_parser())
+
+
 if __name__ == "__main__":
-    cli.run(lambda: local_evaluation.main(__doc__))
+    cli.run(main)

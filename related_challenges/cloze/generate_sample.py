@@ -10,10 +10,11 @@ countries and universities. In which country a person studied counts as reasonin
 say where the university lies. What a profession works with is common sense.
 """
 
+import argparse
 import json
 from pathlib import Path
 
-from common import cli, io
+from common import cli, writing
 from related_challenges import challenge
 
 import numpy as np
@@ -70,9 +71,19 @@ def write_sample(folder: Path, seed: int) -> None:
         if number >= N_TRAIN:
             del record["answer"]
         lines.append(json.dumps(record) + "\n")
-    io.write({folder / queries.TRAIN: "".join(lines[:N_TRAIN])})
-    io.write({folder / queries.TEST: "".join(lines[N_TRAIN:])})
+    writing.write_files({folder / queries.TRAIN: "".join(lines[:N_TRAIN])})
+    writing.write_files({folder / queries.TEST: "".join(lines[N_TRAIN:])})
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    return challenge.generator_parser(__doc__, __file__)
+
+
+def main() -> None:
+    """Simulate the files."""
+    challenge.run_generator(build_parser().parse_args(), write_sample)
 
 
 if __name__ == "__main__":
-    cli.run(lambda: challenge.run_generator(__doc__, __file__, write_sample))
+    cli.run(main)

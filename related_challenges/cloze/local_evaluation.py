@@ -9,6 +9,8 @@ Where the queries say so, the score is also given by domain, and by whether reas
 With --candidates K only the first K guesses at each query count, and K may be above five.
 """
 
+import argparse
+
 from common import cli, pages
 from related_challenges import challenge
 
@@ -18,13 +20,18 @@ import queries
 HEADER = ("", "queries", "token F1", "in full")
 
 
-def main(doc: str | None = __doc__) -> None:
+def build_parser(doc: str | None = __doc__) -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = challenge.evaluation_parser(doc, __file__, ref_data=queries.TRAIN)
+    queries.add_candidates(parser, "how many guesses count")
+    help_text = "compare without punctuation and the articles a, an, the"
+    parser.add_argument("--normalise", action="store_true", help=help_text)
+    return parser
+
+
+def main(parser: argparse.ArgumentParser | None = None) -> None:
     """Score the submission that the flags name by the true answers."""
-    p = challenge.evaluation_parser(doc, __file__, ref_data=queries.TRAIN)
-    queries.add_candidates(p, "how many guesses count")
-    told = "compare without punctuation and the articles a, an, the"
-    p.add_argument("--normalise", action="store_true", help=told)
-    options = challenge.evaluation_flags(p)
+    options = challenge.read_evaluation_flags(parser or build_parser())
     k = options.candidates
     asked = queries.read_queries(options.reference, answers=True)
     guesses = queries.read_guesses(options.submission, asked["id"].tolist(), candidates=k)

@@ -11,7 +11,7 @@ from heapq import nlargest
 from pathlib import Path
 from typing import Any
 
-from common import cli, io
+from common import cli, reading
 from common.errors import MAX_SHOWN, InputError, Report, printable, quote, stop
 from related_challenges import challenge, folds
 
@@ -32,7 +32,7 @@ def read_queries(path: Path, *, answers: bool) -> pd.DataFrame:
     """Read a file of queries, a JSON object a line: id, text with a `MASK`, answers, if wanted, any
     of which is right, domain, and reasoning, ``yes``, ``no`` or the file's text; empty if unknown.
     """
-    io.require_file(path)
+    reading.require_file(path)
     try:
         # Only line ends: a text may hold other characters at which `splitlines` would cut.
         lines = path.read_text(encoding="utf-8-sig").split("\n")
@@ -95,24 +95,29 @@ def _are_texts(value: object) -> bool:
 
 
 def add_candidates(
-    p: argparse.ArgumentParser, what: str = "guesses allowed, at least five"
+    parser: argparse.ArgumentParser, what: str = "guesses allowed, at least five"
 ) -> None:
     """Add the flag that says how many guesses at a query count, or are allowed if above five."""
-    cli.add_number(p, "--candidates", N_GUESSES, what, metavar="K")
+    cli.add_number(parser, "--candidates", N_GUESSES, what, metavar="K")
+
+
+def model_parser(doc: str | None) -> argparse.ArgumentParser:
+    """Return the parser of a sample model."""
+    parser = challenge.model_parser(doc, __file__, train_data=TRAIN, test_data=TEST)
+    add_candidates(parser, "guesses at each query")
+    return parser
 
 
 def run_model(
-    doc: str | None, weigh: Callable[[pd.DataFrame, pd.DataFrame], Sequence[Mapping[str, float]]]
+    options: argparse.Namespace,
+    weigh: Callable[[pd.DataFrame, pd.DataFrame], Sequence[Mapping[str, float]]],
 ) -> None:
-    """Read the flags of a sample model, and write as many guesses at each query as these allow.
+    """Write the guesses of a sample model at each query, as many as the flags allow.
 
-    `weigh` is given the queries to learn from and those to predict, without their answers: the test
-    file once, or every fold after the others. It returns the weights of answers, for every query
-    to predict; the largest are guessed, of equal ones the earlier.
+    `weigh` gets the queries to learn from and those to predict, without their answers. It is called
+    once for the test file, or once for each fold. It returns the weights of answers for every query
+    to predict. The largest weights are the guesses; of equal weights the first.
     """
-    p = challenge.model_parser(doc, __file__, train_data=TRAIN, test_data=TEST)
-    add_candidates(p, "guesses at each query")
-    options = p.parse_args()
     train = read_queries(options.input_dir / options.train_data, answers=True)
     fold = challenge.read_folds(options, train["id"].tolist())
     if fold is None:
@@ -132,7 +137,7 @@ def read_guesses(
     path: Path, ids: Sequence[str], report: Report = stop, *, candidates: int = N_GUESSES
 ) -> list[list[str]]:
     """Read and check a submission: the answers guessed for each of the ids, in their order."""
-    with io.file_source(path).open() as file:
+    with reading.file_source(path).open() as file:
         if file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8:
             raise InputError(f"{path}: begins with a byte order mark, expected UTF-8 without one")
     allowed = max(candidates, N_GUESSES)

@@ -12,6 +12,7 @@ sums how often, as a share, it followed the last zero to five of these words; lo
 more (interpolated back-off, after Jelinek and Mercer 1980).
 """
 
+import argparse
 import re
 from collections import Counter
 
@@ -57,5 +58,15 @@ def contexts(text: str) -> list[tuple[str, ...]]:
     return [tuple(words[len(words) - n :]) for n in range(min(MAX_WORDS, len(words)) + 1)]
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    return queries.model_parser(__doc__)
+
+
+def main() -> None:
+    """Guess the answers and write them."""
+    queries.run_model(build_parser().parse_args(), weigh_by_context)
+
+
 if __name__ == "__main__":
-    cli.run(lambda: queries.run_model(__doc__, weigh_by_context))
+    cli.run(main)

@@ -8,6 +8,7 @@ Writes:  data/test_output/submission.csv
 Scores:  0.211 on the rebuilt training queries, 5 folds
 """
 
+import argparse
 from collections import Counter
 
 from common import cli
@@ -24,5 +25,15 @@ def weigh(train: pd.DataFrame, test: pd.DataFrame) -> list[Counter[str]]:
     # ---- End of the model. --------------------------------------------------------------------
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    return queries.model_parser(__doc__)
+
+
+def main() -> None:
+    """Guess the answers and write them."""
+    queries.run_model(build_parser().parse_args(), weigh)
+
+
 if __name__ == "__main__":
-    cli.run(lambda: queries.run_model(__doc__, weigh))
+    cli.run(main)

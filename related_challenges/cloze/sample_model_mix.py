@@ -10,6 +10,8 @@ Scores:  0.368 on the rebuilt training queries, 5 folds
 The weights of sample_model_back_off.py and of sample_model_nearest_queries.py, added up.
 """
 
+import argparse
+
 from common import cli
 
 import pandas as pd
@@ -30,5 +32,15 @@ def weigh(train: pd.DataFrame, test: pd.DataFrame) -> list[dict[str, float]]:
     # ---- End of the model. --------------------------------------------------------------------
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    return queries.model_parser(__doc__)
+
+
+def main() -> None:
+    """Guess the answers and write them."""
+    queries.run_model(build_parser().parse_args(), weigh)
+
+
 if __name__ == "__main__":
-    cli.run(lambda: queries.run_model(__doc__, weigh))
+    cli.run(main)

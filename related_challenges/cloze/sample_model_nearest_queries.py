@@ -11,6 +11,8 @@ The similarity of two queries is the cosine of their TF-IDF vectors of words and
 thirty most similar queries vote with its cube.
 """
 
+import argparse
+
 from common import cli
 
 import numpy as np
@@ -45,5 +47,15 @@ def weigh_by_similarity(train: pd.DataFrame, test: pd.DataFrame) -> list[dict[st
     # ---- End of the model. --------------------------------------------------------------------
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    return queries.model_parser(__doc__)
+
+
+def main() -> None:
+    """Guess the answers and write them."""
+    queries.run_model(build_parser().parse_args(), weigh_by_similarity)
+
+
 if __name__ == "__main__":
-    cli.run(lambda: queries.run_model(__doc__, weigh_by_similarity))
+    cli.run(main)

@@ -27,6 +27,8 @@ N_SIMILAR, N_CLOSE = 300, 350
 # Two clicks count as at once if about so much time, as a share of the phase, lies between them.
 AT_ONCE = 0.002
 N_DIMENSIONS = 128  # of the items' vectors
+# Cosines keep this many digits after the point: the following ones differ between processors.
+CLOSENESS_DIGITS = 6
 
 
 def mask_latest(phase: recommend.Phase, users: IntArray) -> tuple[recommend.Phase, IntArray]:
@@ -81,7 +83,7 @@ def item_vectors(similarity: csr_array, n_clicks: IntArray) -> FloatArray:
     powers = n_clicks[:, None] ** np.array([CLICKED_POWER, SCORED_POWER])
     matrix = diags_array(powers[:, 0]) @ similarity @ diags_array(powers[:, 1])
     scale = diags_array(1 / np.sqrt(np.maximum(matrix.sum(axis=1), 1e-9)))
-    matrix = csr_array(scale @ matrix @ scale).astype(np.float32)
+    matrix = csr_array(scale @ matrix @ scale)
     n_dimensions = min(N_DIMENSIONS, len(n_clicks) - 1)
     left, strength, _ = randomized_svd(matrix, n_dimensions, n_iter=3, random_state=0)
     # What belongs to no strength, or to no neighbour, is rounding error and not to be scaled up.
@@ -96,6 +98,11 @@ def unit_length(vectors: FloatArray) -> FloatArray:
     return np.asarray(vectors / np.maximum(length, 1e-9), np.float32)
 
 
+def cosines(vectors: FloatArray, others: FloatArray) -> FloatArray:
+    """Return the cosine of each pair of rows of two matrices of unit vectors, shape (rows,)."""
+    return np.round(np.einsum("rd,rd->r", vectors, others, dtype=np.float64), CLOSENESS_DIGITS)
+
+
 def find_candidates(phase: recommend.Phase) -> tuple[pd.DataFrame, pd.DataFrame, FloatArray]:
     """Return candidates of the test users, not yet clicked, by user (place among them) and item
     (number): score, the sum of similarities to the user's clicks, later ones more; rank by score,
@@ -106,20 +113,22 @@ def find_candidates(phase: recommend.Phase) -> tuple[pd.DataFrame, pd.DataFrame,
     pairs = (neighbours["item"], neighbours["neighbour"])
     similarity = csr_array((neighbours["similarity"], pairs), shape=(n_items, n_items))
     recent, vectors = recent_clicks(phase), item_vectors(similarity, count_clicks(phase))
-    profile = unit_length(recent @ vectors)
+    # Products of double precision: those of single precision differ in the digits that are kept.
+    wide_vectors = vectors.astype(np.float64)
+    profile = unit_length(recent @ wide_vectors).astype(np.float64)
     n_similar, n_close = min(N_SIMILAR, n_items), min(N_CLOSE, n_items)
     parts = []
     for begin in range(0, max(recent.shape[0], 1), recommend.BLOCK):
         block = slice(begin, begin + recommend.BLOCK)
-        score, closeness = (recent[block] @ similarity).toarray(), profile[block] @ vectors.T
+        score = (recent[block] @ similarity).toarray()
+        closeness = np.round(profile[block] @ wide_vectors.T, CLOSENESS_DIGITS)
         for values in (score, closeness):
             values[recent[block].nonzero()] = 0
-        similar = np.argpartition(-score, n_similar - 1)[:, :n_similar]
-        close = np.argpartition(-closeness, n_close - 1)[:, :n_close]
+        similar = recommend.largest_columns(score, n_similar)
+        close = recommend.largest_columns(closeness, n_close)
         row = np.arange(len(score))[:, None]
-        order = np.argsort(-score[row, similar], axis=1, kind="stable")
         rank = np.full(score.shape, N_SIMILAR, np.int32)
-        rank[row, similar[row, order]] = np.arange(n_similar)
+        rank[row, similar] = np.arange(n_similar)
         key = np.unique(np.concatenate([row * n_items + similar, row * n_items + close], axis=1))
         user, item = key // n_items, key % n_items
         best = np.maximum(score.max(axis=1), np.finfo(float).tiny)

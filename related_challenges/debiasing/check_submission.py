@@ -33,5 +33,17 @@ def check(options: argparse.Namespace, report: Report) -> list[str]:
     return summary + [f"{n_others} rows of other users are ignored"] * bool(n_others)
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = challenge.check_parser(__doc__, __file__)
+    clicks.add_phase(parser)
+    return parser
+
+
+def main() -> None:
+    """Check the submission."""
+    challenge.run_check(build_parser().parse_args(), check)
+
+
 if __name__ == "__main__":
-    cli.run(lambda: challenge.run_check(__doc__, __file__, check, clicks.add_phase))
+    cli.run(main)

@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from common import io
+from common import reading
 from common.answers import require_distinct
 from common.arrays import IntArray
 from common.errors import InputError, Report, stop
@@ -45,9 +45,9 @@ _ITEM_COLUMNS = [Column(f"item_{n}", high=_ITEM.high) for n in range(1, N_RECOMM
 
 def find_phases(folder: Path) -> list[int]:
     """Find the phases whose training clicks lie in a folder; there must be one."""
-    phases = [phase for phase in PHASES if io.is_there(folder / TRAIN_CLICKS.format(phase))]
+    phases = [phase for phase in PHASES if reading.is_there(folder / TRAIN_CLICKS.format(phase))]
     if not phases:
-        io.require_file(folder / TRAIN_CLICKS.format(0))
+        reading.require_file(folder / TRAIN_CLICKS.format(0))
     return phases
 
 
@@ -94,7 +94,11 @@ def read_answers(path: Path) -> pd.DataFrame:
     is made of `TRUE_CLICKS` beside it, and training clicks there or, of a split, in `train_data`.
     """
     folder = path.parent
-    if io.is_there(path) or path.name != ANSWERS or not any(folder.glob(TRUE_CLICKS.format("*"))):
+    if (
+        reading.is_there(path)
+        or path.name != ANSWERS
+        or not any(folder.glob(TRUE_CLICKS.format("*")))
+    ):
         return _read_answers(path, _ANSWER_COLUMNS)
     has_all = any(folder.glob(TRAIN_CLICKS.format("*")))
     train = folder if has_all else folder.parent / challenge.TRAIN
@@ -102,7 +106,7 @@ def read_answers(path: Path) -> pd.DataFrame:
     for phase in find_phases(train):
         clicks = read_clicks(train / TRAIN_CLICKS.format(phase), folder / TEST_CLICKS.format(phase))
         answer, place = clicks.head(0), folder / TRUE_CLICKS.format(phase)
-        if io.is_there(place):
+        if reading.is_there(place):
             answer = _read_answers(place, (_USER, _ITEM, _TIME), phase_id=phase)
         parts.append((phase, clicks, answer))
     return count_degrees(parts)
@@ -143,7 +147,7 @@ def select_users(
     """Return the items recommended to the users wanted, (wanted, 50); others are ignored."""
     missing = np.setdiff1d(wanted, recommended.index)
     if len(missing):
-        shown = ", ".join(map(str, missing[: io.SHOWN]))
+        shown = ", ".join(map(str, missing[: reading.SHOWN]))
         report(
             f"{path}: {len(missing)} of {len(wanted)} test users are missing, first user_id "
             f"{shown}, expected a row for each"
@@ -173,8 +177,8 @@ def score(items: IntArray, answers: pd.DataFrame) -> pd.DataFrame:
 # ---- Reading ---------------------------------------------------------------------------------
 
 
-def _source(path: Path, columns: Sequence[Column]) -> io.Source:
-    return io.file_source(path, tuple(column.name for column in columns))
+def _source(path: Path, columns: Sequence[Column]) -> reading.Source:
+    return reading.file_source(path, tuple(column.name for column in columns))
 
 
 def _read(
@@ -182,7 +186,7 @@ def _read(
 ) -> pd.DataFrame:
     """Read a file in which, if so said, each user has one row."""
     source = _source(path, columns)
-    frame = io.read_table(source, columns, report=report)
+    frame = reading.read_table(source, columns, report=report)
     if once:
         require_distinct(source, _USER.name, frame[_USER.name].to_numpy(), report)
     return frame

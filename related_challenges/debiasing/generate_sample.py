@@ -10,9 +10,10 @@ A phase shares two thirds of its time with the next one, in the real files three
 rows are not in order of time.
 """
 
+import argparse
 from pathlib import Path
 
-from common import cli, io
+from common import cli, writing
 from related_challenges import challenge
 
 import clicks
@@ -59,8 +60,18 @@ def write_sample(folder: Path, seed: int) -> None:
             (clicks.TEST_CLICKS, rest),
             (clicks.QUERY_TIMES, asked[["user_id", "time"]]),
         ):
-            io.write({folder / name.format(phase): table}, header=False)
+            writing.write_files({folder / name.format(phase): table}, header=False)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    return challenge.generator_parser(__doc__, __file__)
+
+
+def main() -> None:
+    """Simulate the files."""
+    challenge.run_generator(build_parser().parse_args(), write_sample)
 
 
 if __name__ == "__main__":
-    cli.run(lambda: challenge.run_generator(__doc__, __file__, write_sample))
+    cli.run(main)

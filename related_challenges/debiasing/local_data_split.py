@@ -12,7 +12,9 @@ The degree of an item is how often it was clicked in the files of all phases up 
 answer; the masked clicks do not count.
 """
 
-from common import cli, io
+import argparse
+
+from common import cli, writing
 from common.errors import InputError
 from related_challenges import challenge
 
@@ -20,10 +22,15 @@ import clicks
 import pandas as pd
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    places = {"input_dir": challenge.TRAIN, "output_dir": challenge.TEST_INPUT}
+    return challenge.parser(__doc__, __file__, **places)
+
+
 def main() -> None:
     """Split the files that the flags name."""
-    places = {"input_dir": challenge.TRAIN, "output_dir": challenge.TEST_INPUT}
-    options = challenge.parser(__doc__, __file__, **places).parse_args()
+    options = build_parser().parse_args()
     source, target = options.input_dir, options.output_dir
     if target.resolve() == source.resolve():
         raise InputError(f"{target}: holds the files to be split")
@@ -37,7 +44,7 @@ def main() -> None:
         tables[clicks.QUERY_TIMES.format(phase)] = answer[["user_id", "time"]]
         tables[clicks.TRUE_CLICKS.format(phase)] = answer
     tables[clicks.ANSWERS] = clicks.count_degrees(parts)
-    io.write({target / name: table for name, table in tables.items()}, header=False)
+    writing.write_files({target / name: table for name, table in tables.items()}, header=False)
     path = target / clicks.ANSWERS
     print(f"written: {cli.show(path)} and the test files of {len(parts)} phases beside it")
 

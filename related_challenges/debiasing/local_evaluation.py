@@ -11,9 +11,10 @@ ignored. --phase T scores at phase T of the challenge: phases 0 to T, from 7 on 
 organisers gave everybody 1 for each of the phases before: --official_sum adds these 7.
 """
 
+import argparse
 from pathlib import Path
 
-from common import cli, io, layout, made, pages
+from common import cli, layout, pages, provenance, reading
 from common.errors import InputError
 from related_challenges import challenge
 
@@ -23,15 +24,22 @@ import numpy as np
 NAMES_ON_LEADERBOARD = ("ndcg_50_full", "ndcg_50_half", "hitrate_50_full", "hitrate_50_half")
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = challenge.evaluation_parser(
+        __doc__, __file__, input_dir=challenge.TEST_INPUT, ref_data=clicks.ANSWERS
+    )
+    clicks.add_phase(parser)
+    help_text = "from phase 7 on, add 7 to each sum"
+    parser.add_argument("--official_sum", action="store_true", help=help_text)
+    help_text = "--phase 9 --official_sum: how the challenge ended"
+    parser.add_argument("--final_stage", action="store_true", help=help_text)
+    return parser
+
+
 def main() -> None:
     """Score the submission that the flags name by the clicks to be predicted."""
-    places = {"input_dir": challenge.TEST_INPUT, "ref_data": clicks.ANSWERS}
-    p = challenge.evaluation_parser(__doc__, __file__, **places)
-    clicks.add_phase(p)
-    p.add_argument("--official_sum", action="store_true", help="from phase 7 on, add 7 to each sum")
-    told = "--phase 9 --official_sum: how the challenge ended"
-    p.add_argument("--final_stage", action="store_true", help=told)
-    options = challenge.evaluation_flags(p)
+    options = challenge.read_evaluation_flags(build_parser())
     if options.final_stage:
         options.phase, options.official_sum = max(clicks.PHASES), True
     if options.official_sum and options.phase not in clicks.FINAL_PHASES:
@@ -66,7 +74,7 @@ def main() -> None:
         metric_name="NDCG@50 full, sum over the phases",
         metric=f"NDCG@50 over all test users, {how}",
         score=float(totals[0]),
-        reference=reference if io.is_there(reference) else reference.parent,
+        reference=reference if reading.is_there(reference) else reference.parent,
         facts=[
             ("Users scored", f"{len(answers):,}"),
             ("Users of rare items (half)", f"{clicks.is_rare(answers).sum():,}"),
@@ -85,9 +93,9 @@ def main() -> None:
 
 def require_hidden_answers(submission: Path, folder: Path, phase: int) -> None:
     """Refuse what a model here made of files that still hold the answers of a local split."""
-    is_split = io.is_there(folder / clicks.TEST_CLICKS.format(phase))
-    is_split = is_split and not io.is_there(folder / clicks.TRAIN_CLICKS.format(phase))
-    origin = made.read(submission) if is_split else None
+    is_split = reading.is_there(folder / clicks.TEST_CLICKS.format(phase))
+    is_split = is_split and not reading.is_there(folder / clicks.TRAIN_CLICKS.format(phase))
+    origin = provenance.read(submission) if is_split else None
     if origin is None or {"local", "test_dir"} & {*origin.options}:
         return
     # A script elsewhere, or a notebook, may read the split without a flag.

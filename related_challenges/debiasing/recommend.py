@@ -1,5 +1,6 @@
 """What the sample models share: the clicks of a phase as a matrix, and the best items of a user."""
 
+import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,8 @@ from tqdm import tqdm
 BLOCK = 64
 # How far back the clicks before a phase are read, in lengths of the phase.
 HISTORY = 1.0
+# Where --local looks for the test users' clicks.
+LOCAL_DIR = challenge.data_dir(__file__, challenge.TEST_INPUT)
 
 
 @dataclass(frozen=True)
@@ -43,15 +46,18 @@ class Phase:
         return csr_array((values, (self.user, self.item)), shape=(self.n_users, len(self.item_ids)))
 
 
-def run_model(doc: str | None, score_items: Callable[[Phase], csr_array]) -> None:
-    """Read the flags of a sample model, and write the `best_items` of the scores that it gives."""
-    p = challenge.model_parser(doc, __file__)
-    p.add_argument("--test_dir", type=Path, metavar="DIR", help="default: the --input_dir")
-    local_dir = challenge.data_dir(__file__, challenge.TEST_INPUT)
-    told = f"use the local split: the default of --test_dir becomes {cli.show(local_dir)}"
-    p.add_argument("--local", action="store_true", help=told)
-    options = p.parse_args()
-    test_dir = options.test_dir or (local_dir if options.local else options.input_dir)
+def model_parser(doc: str | None) -> argparse.ArgumentParser:
+    """Return the parser of a sample model."""
+    parser = challenge.model_parser(doc, __file__)
+    parser.add_argument("--test_dir", type=Path, metavar="DIR", help="default: the --input_dir")
+    help_text = f"use the local split: the default of --test_dir becomes {cli.show(LOCAL_DIR)}"
+    parser.add_argument("--local", action="store_true", help=help_text)
+    return parser
+
+
+def run_model(options: argparse.Namespace, score_items: Callable[[Phase], csr_array]) -> None:
+    """Write the `best_items` by the scores that a sample model gives in each phase."""
+    test_dir = options.test_dir or (LOCAL_DIR if options.local else options.input_dir)
     users, items = [], []
     for number in tqdm(clicks.find_phases(options.input_dir), "phases", disable=None):
         phase = read_phase(options.input_dir, test_dir, number)
@@ -130,7 +136,24 @@ def best_items(phase: Phase, scores: csr_array) -> IntArray:
         block = scores[rows].toarray()
         block = np.where(block > 0, block, popularity)
         block[seen[rows].nonzero()] = -np.inf
-        top = np.argpartition(-block, clicks.N_RECOMMENDED - 1)[:, : clicks.N_RECOMMENDED]
-        order = np.argsort(-np.take_along_axis(block, top, axis=1), axis=1, kind="stable")
-        best.append(phase.item_ids[np.take_along_axis(top, order, axis=1)])
+        best.append(phase.item_ids[largest_columns(block, clicks.N_RECOMMENDED)])
     return np.concatenate(best)
+
+
+def largest_columns(values: FloatArray, n: int) -> IntArray:
+    """Return the columns of the n largest values of each row, largest first, shape (rows, n).
+
+    Processors round sums differently in their last digits, and partition equal values differently.
+    Neither may change a ranking: values are compared in single precision, and equal ones come in
+    the order of their columns.
+    """
+    rounded = values.astype(np.float32)
+    nth_largest = np.partition(rounded, -n, axis=1)[:, [-n]]
+    is_larger = rounded > nth_largest
+    is_equal = rounded == nth_largest
+    n_missing = n - is_larger.sum(axis=1, keepdims=True)
+    is_chosen = is_larger | (is_equal & (np.cumsum(is_equal, axis=1) <= n_missing))
+    columns = np.nonzero(is_chosen)[1].reshape(len(values), n)
+    chosen = np.take_along_axis(rounded, columns, axis=1)
+    order = np.argsort(-chosen, axis=1, kind="stable")
+    return np.asarray(np.take_along_axis(columns, order, axis=1))

@@ -13,6 +13,7 @@ did, and candidates and features are made from what is left. The settings were c
 users of phase 1, whose latest clicks were masked for it.
 """
 
+import argparse
 from typing import Any
 
 from common import cli
@@ -115,7 +116,7 @@ def describe(
     n_item_clicks = candidates.count_clicks(phase)
     popularity = np.log(n_item_clicks)
     taste = np.bincount(phase.user, popularity[phase.item], phase.n_users)[user] / n_clicks[user]
-    near_latest = np.einsum("cd,cd->c", vectors[phase.item[latest]], vectors[item])
+    near_latest = candidates.cosines(vectors[phase.item[latest]], vectors[item])
     before, after, n_near = candidates.clicks_around(phase, item, query, NEAR)
 
     features = {
@@ -155,5 +156,15 @@ def describe(
     return np.stack(list(features.values()), axis=1).astype(np.float32)
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    return recommend.model_parser(__doc__)
+
+
+def main() -> None:
+    """Recommend items and write them."""
+    recommend.run_model(build_parser().parse_args(), score_items)
+
+
 if __name__ == "__main__":
-    cli.run(lambda: recommend.run_model(__doc__, score_items))
+    cli.run(main)

@@ -12,6 +12,8 @@ is divided by the root of the product of both items' numbers of clicks (Breese, 
 clicked.
 """
 
+import argparse
+
 from common import cli
 
 import numpy as np
@@ -33,5 +35,15 @@ def score_items(phase: recommend.Phase) -> csr_array:
     # ---- End of the model. --------------------------------------------------------------------
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    return recommend.model_parser(__doc__)
+
+
+def main() -> None:
+    """Recommend items and write them."""
+    recommend.run_model(build_parser().parse_args(), score_items)
+
+
 if __name__ == "__main__":
-    cli.run(lambda: recommend.run_model(__doc__, score_items))
+    cli.run(main)

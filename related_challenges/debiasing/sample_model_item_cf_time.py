@@ -12,6 +12,8 @@ popular items, so that rare ones get a chance. The settings were chosen on
 phase 1 alone.
 """
 
+import argparse
+
 from common import cli
 from common.arrays import FloatArray, IntArray
 
@@ -68,5 +70,15 @@ def recent_clicks(phase: recommend.Phase) -> csr_array:
     return phase.by_user(weight)[phase.test_user]
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    return recommend.model_parser(__doc__)
+
+
+def main() -> None:
+    """Recommend items and write them."""
+    recommend.run_model(build_parser().parse_args(), score_items)
+
+
 if __name__ == "__main__":
-    cli.run(lambda: recommend.run_model(__doc__, score_items))
+    cli.run(main)

@@ -9,6 +9,8 @@ Scores:  mean NDCG@50 full 0.0056, half 0.0000 on the real phases 1 to 3, latest
 Clicks before the phase count too, as `recommend.read_phase` reads them.
 """
 
+import argparse
+
 from common import cli
 
 import recommend
@@ -24,5 +26,15 @@ def score_items(phase: recommend.Phase) -> csr_array:
     # ---- End of the model. --------------------------------------------------------------------
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    return recommend.model_parser(__doc__)
+
+
+def main() -> None:
+    """Recommend items and write them."""
+    recommend.run_model(build_parser().parse_args(), score_items)
+
+
 if __name__ == "__main__":
-    cli.run(lambda: recommend.run_model(__doc__, score_items))
+    cli.run(main)

@@ -28,5 +28,15 @@ def check(options: argparse.Namespace, report: Report) -> list[str]:
     ]
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    return challenge.check_parser(__doc__, __file__, test_data=exam.TEST)
+
+
+def main() -> None:
+    """Check the submission."""
+    challenge.run_check(build_parser().parse_args(), check)
+
+
 if __name__ == "__main__":
-    cli.run(lambda: challenge.run_check(__doc__, __file__, check, test_data=exam.TEST))
+    cli.run(main)

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from common import cli, io, splits
+from common import cli, reading, splits
 from common.answers import require_distinct
 from common.arrays import BoolArray, FloatArray
 from common.errors import InputError, Report, quote, stop
@@ -27,8 +27,8 @@ RANDOM_SCORE = sum(1 / place for place in range(1, N_GUESSES + 1)) / len(LABELS)
 def read_questions(path: Path, *, answers: bool) -> pd.DataFrame:
     """Read and check a file of questions: the columns id, prompt, A to E and, if wanted, answer."""
     names = ("id", "prompt", *LABELS, *(["answer"] if answers else []))
-    source = io.file_source(path)
-    questions = io.read_table(source, [Column(name, TEXT) for name in names])
+    source = reading.file_source(path)
+    questions = reading.read_table(source, [Column(name, TEXT) for name in names])
     require_distinct(source, "id", questions["id"].to_numpy(object))
     if answers:
         wrong = questions["answer"][~questions["answer"].isin(LABELS)]
@@ -48,11 +48,12 @@ def shared_words(questions: pd.DataFrame) -> FloatArray:
     return np.array([[float(len(prompt & own)) for own in rest] for prompt, *rest in words.values])
 
 
-def model_parser(doc: str | None) -> argparse.ArgumentParser:
-    """Make the parser of a sample model that learns from the training questions."""
-    p = challenge.model_parser(doc, __file__, train_data=TRAIN, test_data=TEST)
-    cli.add_number(p, "--seed", 0, "of the folds without --local")
-    return p
+def model_parser(doc: str | None, *, learns: bool = True) -> argparse.ArgumentParser:
+    """Return the parser of a sample model, which may learn from the training questions."""
+    parser = challenge.model_parser(doc, __file__, train_data=TRAIN, test_data=TEST)
+    if learns:
+        cli.add_number(parser, "--seed", 0, "of the folds without --local")
+    return parser
 
 
 def read_asked(options: argparse.Namespace) -> pd.DataFrame:
@@ -61,9 +62,8 @@ def read_asked(options: argparse.Namespace) -> pd.DataFrame:
     return read_questions(options.input_dir / name, answers=False)
 
 
-def run_model(doc: str | None, score: Callable[[pd.DataFrame], FloatArray]) -> None:
-    """Read the flags of a sample model that does not learn, and write what it scores highest."""
-    options = challenge.model_parser(doc, __file__, train_data=TRAIN, test_data=TEST).parse_args()
+def run_model(options: argparse.Namespace, score: Callable[[pd.DataFrame], FloatArray]) -> None:
+    """Write the options that a sample model scores highest; the model does not learn."""
     questions = read_asked(options)
     write_predictions(options, questions, score(questions))
 

@@ -8,9 +8,10 @@ The texts are made of invented words. As in the real exam, the right option is w
 care: it is longer on average than the wrong ones, which repeat more of the question's words.
 """
 
+import argparse
 from pathlib import Path
 
-from common import cli, io
+from common import cli, writing
 from related_challenges import challenge
 
 import exam
@@ -44,11 +45,21 @@ def write_sample(folder: Path, seed: int) -> None:
         question = f"Which of these, if any, is the {' '.join(prompt)}?"
         rows.append((str(number), question, *options, exam.LABELS[right]))
     questions = pd.DataFrame(rows, columns=["id", "prompt", *exam.LABELS, "answer"])
-    io.write({folder / exam.TRAIN: questions})
-    io.write({folder / exam.TEST: questions.drop(columns="answer")})
+    writing.write_files({folder / exam.TRAIN: questions})
+    writing.write_files({folder / exam.TEST: questions.drop(columns="answer")})
     prediction = " ".join(exam.LABELS[: exam.N_GUESSES])
-    io.write({folder / exam.SAMPLE: questions[["id"]].assign(prediction=prediction)})
+    writing.write_files({folder / exam.SAMPLE: questions[["id"]].assign(prediction=prediction)})
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    return challenge.generator_parser(__doc__, __file__)
+
+
+def main() -> None:
+    """Simulate the files."""
+    challenge.run_generator(build_parser().parse_args(), write_sample)
 
 
 if __name__ == "__main__":
-    cli.run(lambda: challenge.run_generator(__doc__, __file__, write_sample))
+    cli.run(main)

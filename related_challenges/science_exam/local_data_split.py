@@ -8,16 +8,22 @@ Questions with the same prompt are in one fold. The sample models with --local p
 after learning from the others.
 """
 
+import argparse
+
 from common import cli
 from related_challenges import challenge
 
 import exam
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    return challenge.fold_parser(__doc__, __file__, exam.N_FOLDS, train_data=exam.TRAIN)
+
+
 def main() -> None:
     """Split the file that the flags name."""
-    p = challenge.fold_parser(__doc__, __file__, exam.N_FOLDS, train_data=exam.TRAIN)
-    options = p.parse_args()
+    options = build_parser().parse_args()
     path = options.input_dir / options.train_data
     questions = exam.read_questions(path, answers=True)
     group = questions["prompt"].factorize()[0]

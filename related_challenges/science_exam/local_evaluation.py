@@ -7,6 +7,7 @@ Writes:  data/test_output/scores_science_exam.txt and .html, and a line of the r
 The submission has the columns id and prediction, up to three labels separated by spaces.
 """
 
+import argparse
 import sys
 
 from common import cli
@@ -16,10 +17,14 @@ import exam
 import numpy as np
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    return challenge.evaluation_parser(__doc__, __file__, ref_data=exam.TRAIN)
+
+
 def main() -> None:
     """Score the submission that the flags name by the right answers."""
-    p = challenge.evaluation_parser(__doc__, __file__, ref_data=exam.TRAIN)
-    options = challenge.evaluation_flags(p)
+    options = challenge.read_evaluation_flags(build_parser())
     questions = exam.read_questions(options.reference, answers=True)
     predicted = exam.read_predictions(options.submission, questions)
     for told, n in exam.count_odd(predicted).items():

@@ -15,6 +15,7 @@ question is predicted by a model that has seen its answer: each fold is predicte
 on the others, questions that are not among the training ones by a model trained on all.
 """
 
+import argparse
 from collections.abc import Callable
 
 from common import cli, splits
@@ -45,11 +46,16 @@ MEMBERS = (*SCORES, "words")
 MIN_OPTIONS = 5
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = exam.model_parser(__doc__)
+    cli.add_names(parser, "--members", "what to blend, of", MEMBERS, ["length", "words"])
+    return parser
+
+
 def main() -> None:
     """Load, model, predict, write."""
-    p = exam.model_parser(__doc__)
-    cli.add_names(p, "--members", "what to blend, of", MEMBERS, ["length", "words"])
-    options = p.parse_args()
+    options = build_parser().parse_args()
     questions = exam.read_asked(options)
     train, splits = exam.read_train(options, questions)
 

@@ -14,6 +14,7 @@ are divided into folds by their prompt, each predicted by a model trained on the
 questions by a model trained on all.
 """
 
+import argparse
 from typing import Any
 
 from common import cli
@@ -28,9 +29,14 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    return exam.model_parser(__doc__)
+
+
 def main() -> None:
     """Load, model, predict, write."""
-    options = exam.model_parser(__doc__).parse_args()
+    options = build_parser().parse_args()
     questions = exam.read_asked(options)
     train, splits = exam.read_train(options, questions)
 

@@ -8,6 +8,8 @@ Writes:  data/test_output/submission.csv
 Scores:  0.30 on the 200 public questions, worse than chance (0.3667); tests/benchmarks says why
 """
 
+import argparse
+
 from common import cli
 from common.arrays import FloatArray
 
@@ -30,5 +32,15 @@ def cosine_with_question(questions: pd.DataFrame) -> FloatArray:
     # ---- End of the model. --------------------------------------------------------------------
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    return exam.model_parser(__doc__, learns=False)
+
+
+def main() -> None:
+    """Predict the answers and write them."""
+    exam.run_model(build_parser().parse_args(), cosine_with_question)
+
+
 if __name__ == "__main__":
-    cli.run(lambda: exam.run_model(__doc__, cosine_with_question))
+    cli.run(main)

@@ -8,6 +8,8 @@ Writes:  data/test_output/submission.csv
 Scores:  0.38 on the 200 public questions, hardly more than chance (0.3667)
 """
 
+import argparse
+
 from common import cli
 from common.arrays import FloatArray
 
@@ -23,5 +25,15 @@ def score(questions: pd.DataFrame) -> FloatArray:
     # ---- End of the model. --------------------------------------------------------------------
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    return exam.model_parser(__doc__, learns=False)
+
+
+def main() -> None:
+    """Predict the answers and write them."""
+    exam.run_model(build_parser().parse_args(), score)
+
+
 if __name__ == "__main__":
-    cli.run(lambda: exam.run_model(__doc__, score))
+    cli.run(main)

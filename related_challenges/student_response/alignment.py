@@ -190,9 +190,14 @@ class Matches:
         # Row by row, so that sums go from reference to reference.
         split = np.split(np.ascontiguousarray(compared), first[1:])
         others = [
-            *(by_answer.max(), [pairs.mean(axis=0) for pairs in split]),
-            *(by_answer[SMALLEST].min(), *shares[4:], *self.of_answers[:4]),
-            *(rarest(self.new), mean_rarity, *self.of_answers[4:]),
+            by_answer.max(),
+            [pairs.mean(axis=0) for pairs in split],
+            by_answer[SMALLEST].min(),
+            *shares[4:],
+            *self.of_answers[:4],
+            rarest(self.new),
+            mean_rarity,
+            *self.of_answers[4:],
         ]
         return best.join(pd.DataFrame(np.column_stack(others)))
 

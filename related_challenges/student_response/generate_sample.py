@@ -11,9 +11,10 @@ some, a contradictory one puts "not" before one, an irrelevant one has ideas of 
 one outside the domain is a stock phrase. Words are dropped and misspelt at random.
 """
 
+import argparse
 from pathlib import Path
 
-from common import cli, io, layout
+from common import cli, layout, writing
 from related_challenges import challenge
 
 import numpy as np
@@ -67,7 +68,7 @@ def write_sample(train: Path, test: Path, seed: int) -> None:
                 n_students += n_answers
                 facts = {"name": name, "domain": domain, "subject": subject, "answers": answers}
                 facts |= {"ideas": " and ".join(own), "reversed_ideas": " because ".join(own[::-1])}
-                io.write({place / f"{domain}-{number}.xml": QUESTION.format(**facts)})
+                writing.write_files({place / f"{domain}-{number}.xml": QUESTION.format(**facts)})
 
 
 def write_answer(rng: np.random.Generator, label: str, own: list[str], other: list[str]) -> str:
@@ -85,6 +86,17 @@ def write_answer(rng: np.random.Generator, label: str, own: list[str], other: li
     return " ".join(word[:-1] if rng.random() < 0.1 else word for word in kept)
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    return challenge.generator_parser(__doc__, __file__)
+
+
+def main() -> None:
+    """Simulate the files."""
+    challenge.run_generator(
+        build_parser().parse_args(), write_sample, challenge.TRAIN, layout.TEST_DIR.name
+    )
+
+
 if __name__ == "__main__":
-    folders = (challenge.TRAIN, layout.TEST_DIR.name)
-    cli.run(lambda: challenge.run_generator(__doc__, __file__, write_sample, *folders))
+    cli.run(main)

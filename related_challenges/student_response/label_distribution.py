@@ -8,6 +8,7 @@ A folder is a column: number and share of the answers with each label, and how m
 questions and modules there are. The labels are those of the folder's files.
 """
 
+import argparse
 from pathlib import Path
 
 from common import cli
@@ -18,14 +19,25 @@ import pandas as pd
 import responses
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    default = challenge.data_dir(__file__, challenge.TRAIN)
+    parser = cli.parser(__doc__)
+    parser.add_argument(
+        "--input_dir",
+        type=Path,
+        nargs="+",
+        metavar="DIR",
+        default=[default],
+        help=f"default {cli.show(default)}",
+    )
+    return parser
+
+
 def main() -> None:
     """Print the table of the folders that the flags name."""
-    default = challenge.data_dir(__file__, challenge.TRAIN)
-    p = cli.parser(__doc__)
-    told = f"default {cli.show(default)}"
-    p.add_argument("--input_dir", type=Path, nargs="+", metavar="DIR", default=[default], help=told)
     columns = {}
-    for folder in p.parse_args().input_dir:
+    for folder in build_parser().parse_args().input_dir:
         answers = responses.read_responses(folder)
         counts = answers["label"].value_counts()
         shares = {name: f"{n:,} ({n / len(answers):.1%})" for name, n in counts.items()}

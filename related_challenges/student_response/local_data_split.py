@@ -11,6 +11,8 @@ questions that it has not been trained on, as with a new exercise. With --by_dom
 a module are (SciEntsBank has 12), so that it is scored only on topics that are new to it.
 """
 
+import argparse
+
 from common import cli
 from common.errors import InputError
 from related_challenges import challenge
@@ -18,16 +20,21 @@ from related_challenges import challenge
 import responses
 
 
-def main() -> None:
-    """Split the files that the flags name."""
-    p = challenge.fold_parser(__doc__, __file__, n_folds=10)
-    together = p.add_mutually_exclusive_group()
-    for flag, told in (
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = challenge.fold_parser(__doc__, __file__, n_folds=10)
+    together = parser.add_mutually_exclusive_group()
+    for flag, help_text in (
         ("--by_question", "keep each question's answers in one fold"),
         ("--by_domain", "keep the answers of each module in one fold"),
     ):
-        together.add_argument(flag, action="store_true", help=told)
-    options = p.parse_args()
+        together.add_argument(flag, action="store_true", help=help_text)
+    return parser
+
+
+def main() -> None:
+    """Split the files that the flags name."""
+    options = build_parser().parse_args()
     answers = responses.read_responses(options.input_dir)
     name = "question" if options.by_question else "module" if options.by_domain else "id"
     if options.by_domain:

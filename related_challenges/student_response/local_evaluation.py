@@ -11,6 +11,8 @@ holds test sets (test-unseen-answers, -questions, -domains), they are scored one
 SemEval-2013 task 7, with 5, 3 and 2 labels, and the score is the mean of their macro F1.
 """
 
+import argparse
+
 from common import cli, pages
 from common.errors import InputError
 from related_challenges import challenge
@@ -18,12 +20,17 @@ from related_challenges import challenge
 import responses
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = challenge.evaluation_parser(__doc__, __file__)
+    help_text = "number of labels (default: as in the files)"
+    parser.add_argument("--ways", type=int, choices=(2, 3, 5), help=help_text)
+    return parser
+
+
 def main() -> None:
     """Score the submission that the flags name by the true labels."""
-    p = challenge.evaluation_parser(__doc__, __file__)
-    told = "number of labels (default: as in the files)"
-    p.add_argument("--ways", type=int, choices=(2, 3, 5), help=told)
-    options = challenge.evaluation_flags(p)
+    options = challenge.read_evaluation_flags(build_parser())
     folder = options.reference
     answers = responses.read_responses(folder)
     n_labels = len(responses.labels_of(answers))

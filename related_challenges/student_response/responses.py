@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
-from common import io
+from common import reading
 from common.arrays import BoolArray, IntArray
 from common.errors import MAX_SHOWN, InputError, Report, printable, quote, stop
 from related_challenges import challenge, folds
@@ -107,13 +107,13 @@ def _find_files(folder: Path) -> list[tuple[str, Path]]:
         places += [(name, folder / name / part) for name in SCENARIOS for part in ("", CORE)]
     files = [(name, path) for name, place in places for path in sorted(place.glob("*.xml"))]
     if not files:
-        io.require_file(folder / "*.xml")
+        reading.require_file(folder / "*.xml")
     return files
 
 
 def _read_elements(path: Path) -> list[dict[str, Any]]:
     """Return the elements of an XML file: known attributes, tag, place, and text at their start."""
-    io.require_file(path)
+    reading.require_file(path)
     elements: list[dict[str, Any]] = []
     parser = expat.ParserCreate()  # The standard library's trees do not tell lines.
     # Of text in small pieces, as entities make it, each would copy all that came before it.

@@ -12,6 +12,8 @@ question and with the best reference answer. How far to prune is chosen in each 
 cross-validation within its training answers alone.
 """
 
+import argparse
+
 from common import cli
 
 import numpy as np
@@ -24,9 +26,14 @@ from sklearn.tree import DecisionTreeClassifier
 PRUNING = (0.0003, 0.0005, 0.0008, 0.0012, 0.002)
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    return responses.model_parser(__doc__)
+
+
 def main() -> None:
     """Load, model, predict, write."""
-    options = responses.model_parser(__doc__).parse_args()
+    options = build_parser().parse_args()
     answers, splits = responses.read(options)
 
     # ---- The model: replace this block by your own. -------------------------------------------

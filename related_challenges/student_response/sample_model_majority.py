@@ -11,6 +11,8 @@ Scores:  accuracy 0.42, macro F1 0.12 on the BEETLE training answers, 5-way, 10 
 does, whatever is the most frequent.
 """
 
+import argparse
+
 from common import cli
 from common.errors import InputError, quote
 
@@ -18,11 +20,18 @@ import numpy as np
 import responses
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = responses.model_parser(__doc__)
+    parser.add_argument(
+        "--label", metavar="NAME", help="of every answer (default: the most frequent)"
+    )
+    return parser
+
+
 def main() -> None:
     """Load, model, predict, write."""
-    p = responses.model_parser(__doc__)
-    p.add_argument("--label", metavar="NAME", help="of every answer (default: the most frequent)")
-    options = p.parse_args()
+    options = build_parser().parse_args()
     answers, splits = responses.read(options)
     labels = responses.labels_of(answers)
     if options.label not in (None, *labels):

@@ -14,6 +14,7 @@ from. Answers to questions of the training answers get models of their own, whos
 knows the words of each question.
 """
 
+import argparse
 from typing import Any
 
 from common import cli, splits
@@ -49,9 +50,14 @@ TREES: dict[str, Any] = {
 }
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    return responses.model_parser(__doc__)
+
+
 def main() -> None:
     """Load, model, predict, write."""
-    options = responses.model_parser(__doc__).parse_args()
+    options = build_parser().parse_args()
     answers, splits = responses.read(options)
 
     # ---- The model: replace this block by your own. -------------------------------------------

@@ -13,6 +13,8 @@ word says about an answer depends on the question: with unseen questions (`--by_
 0.626 and 0.546, and the tree 0.528 and 0.435.
 """
 
+import argparse
+
 from common import cli
 
 import numpy as np
@@ -24,9 +26,14 @@ from sklearn.svm import LinearSVC
 from tqdm import tqdm
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    return responses.model_parser(__doc__)
+
+
 def main() -> None:
     """Load, model, predict, write."""
-    options = responses.model_parser(__doc__).parse_args()
+    options = build_parser().parse_args()
     answers, splits = responses.read(options)
 
     # ---- The model: replace this block by your own. -------------------------------------------

@@ -7,10 +7,24 @@ Writes:  data/test_output/scores_task_4.txt and .html, and sequence_task_4.csv: 
 An entry that fails or breaks a rule gets a message, never a score.
 """
 
+import argparse
 from pathlib import Path
 
 from common import cli
 from common.adaptive import evaluation
 
+PACKAGE = Path(__file__).parent
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    return evaluation.build_parser(__doc__, PACKAGE)
+
+
+def main() -> None:
+    """Play and score the package."""
+    evaluation.evaluate(build_parser().parse_args(), PACKAGE)
+
+
 if __name__ == "__main__":
-    cli.run(lambda: evaluation.evaluate(__doc__, Path(__file__).parent))
+    cli.run(main)

@@ -9,6 +9,7 @@ Scores:  0.7024 (0.7315 where targets may be asked) with the right and wrong ans
          training students, from two files (--more_train_data), mean of the ten public masks
 """
 
+import argparse
 from pathlib import Path
 
 from common import cli, item_response
@@ -30,9 +31,14 @@ GUESSING = 0.2
 QUIZ_VARIANCE, QUIZ_POWER = 0.8, 6
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    return training.training_parser(__doc__)
+
+
 def main() -> None:
     """Load, train, write."""
-    options = training.training_parser(__doc__).parse_args()
+    options = build_parser().parse_args()
     answers, n_questions = training.read_training(*training.training_paths(options))
 
     model = fit(answers, n_questions)

@@ -8,6 +8,7 @@ Writes:  task_4/numpy/model_task_4_most_popular.npy and model_task_4_num_answers
 Scores:  0.6365 with the official training file, mean of the ten public masks
 """
 
+import argparse
 from pathlib import Path
 
 from common import cli
@@ -18,9 +19,14 @@ from model import Model
 PACKAGE = Path(__file__).parent
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    return training.training_parser(__doc__)
+
+
 def main() -> None:
     """Load, train, write."""
-    options = training.training_parser(__doc__).parse_args()
+    options = build_parser().parse_args()
     answers, n_questions = training.read_training(*training.training_paths(options))
 
     # ---- The model: replace this block by your own. -------------------------------------------

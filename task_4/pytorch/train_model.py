@@ -15,6 +15,7 @@ about half a dozen answers are shown, and instead of the evidence lower bound th
 the others, z integrated out, is maximised.
 """
 
+import argparse
 from pathlib import Path
 
 from common import cli
@@ -45,11 +46,16 @@ MAX_SHOWN, SHARE_SHOWING_ALL = 12, 0.2
 LOADING_PRECISION = 20.0
 
 
-def main() -> None:
-    """Load, train, write."""
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
     parser = training.training_parser(__doc__)
     cli.add_number(parser, "--seed", 0, "another random start")
-    options = parser.parse_args()
+    return parser
+
+
+def main() -> None:
+    """Load, train, write."""
+    options = build_parser().parse_args()
     answers, n_questions = training.read_training(*training.training_paths(options))
 
     model = fit(answers, n_questions, options.seed)

@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from common import cli, io, item_response, layout, schema
+from common import cli, item_response, layout, reading, schema
 from common.answers import read_answers
 from common.tasks import TASK_1, TASK_2
 
@@ -46,7 +46,7 @@ def save_arrays(data_dir: Path, path: Path) -> None:
     for task in (TASK_1, TASK_2):
         column = task.column
         file = data_dir / "test_data" / task.answers_name("public")
-        test = io.read_table(file, [schema.USER_ID, schema.QUESTION_ID, column])
+        test = reading.read_table(file, [schema.USER_ID, schema.QUESTION_ID, column])
         arrays["test_student"], arrays["test_question"] = test["UserId"], test["QuestionId"]
         arrays["test_is_correct" if task is TASK_1 else "test_option"] = test[column.name]
     np.savez(path, **arrays)

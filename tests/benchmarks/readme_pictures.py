@@ -8,7 +8,7 @@ Writes:  data/pictures/difficulty.svg and confidence.svg
 
 import re
 
-from common import cli, io, layout
+from common import cli, layout, writing
 from common.charts import GREY, LINE_HEIGHT, SOFT, WIDTH, wrap
 from common.errors import InputError
 
@@ -50,7 +50,9 @@ def main() -> None:
         before, _, after = page.partition(f'aria-label="Tasks 1/2: {heading}"')
         start = before.rpartition('<svg class="chart" ')[2]
         chart = f'class="chart" {start}aria-label=""{after.partition("</svg>")[0]}</svg>'
-        io.write({options.output_dir / f"{name}.svg": frame(chart, f"Simulated data: {title}")})
+        writing.write_files(
+            {options.output_dir / f"{name}.svg": frame(chart, f"Simulated data: {title}")}
+        )
 
 
 def frame(chart: str, title: str) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 from common.errors import InputError
+from tools import script_runs
 
 
 @dataclass(frozen=True)
@@ -76,5 +77,4 @@ def load_module(path: Path) -> ModuleType:
 
 def metadata_flags(script: Path, folder: Path) -> list[str | Path]:
     """Return the flags that tell a sample model where the metadata are, if it reads any."""
-    reads_metadata = "add_metadata_flag(" in script.read_text(encoding="utf-8")
-    return ["--metadata_dir", folder] if reads_metadata else []
+    return ["--metadata_dir", folder] if script_runs.reads_metadata(script) else []

@@ -13,9 +13,10 @@ medians are printed. Linux and macOS only.
 
 import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
-from common import cli, io, layout
+from common import cli, layout, reading, writing
 from common.answers import read_answers
 from common.submission import find_pairs, read_pair_values
 from common.tasks import TASKS
@@ -46,7 +47,7 @@ def main() -> None:
             if percent < 100:
                 table = table[table["UserId"] % 100 < percent]
                 train = Path(folder) / layout.TRAIN_TASK_1_2
-                io.write({train: table})
+                writing.write_files({train: table})
             n_answers = len(table)
             del table
             runs: dict[Path, list[tuple[float, Cost]]] = {script: [] for script in scripts}
@@ -57,7 +58,9 @@ def main() -> None:
             print_row(script, n_answers, found)
 
 
-def measure(script: Path, train: Path, data_dir: Path, percent: int) -> tuple[float, Cost]:
+def measure(
+    script: Path, train: Path, data_dir: Path, percent: int, flags: Sequence[str] = ()
+) -> tuple[float, Cost]:
     """Run a sample model; return its accuracy on the students chosen, and what it cost."""
     task = int(script.resolve().parent.name.removeprefix("task_"))
     metadata = metadata_flags(script, data_dir / layout.METADATA_DIR.name)
@@ -66,14 +69,14 @@ def measure(script: Path, train: Path, data_dir: Path, percent: int) -> tuple[fl
             [
                 *(script, "--input_dir", train.parent, "--train_data", train.name, *metadata),
                 *("--submission_template_dir", data_dir / layout.TEMPLATE_DIR.name),
-                *("--output_dir", folder),
+                *("--output_dir", folder, *flags),
             ]
         )
-        source = io.file_source(Path(folder) / TASKS[task].submission)
+        source = reading.file_source(Path(folder) / TASKS[task].submission)
         column = TASKS[task].column
         predicted = read_pair_values(source, column)
     answers = data_dir / layout.TEST_DIR.name / TASKS[task].answers_name(PHASE)
-    truth = read_pair_values(io.file_source(answers), column)
+    truth = read_pair_values(reading.file_source(answers), column)
     rows, _ = find_pairs(source.name, predicted, truth, answers)
     is_right = predicted[column.name].to_numpy()[rows] == truth[column.name]
     return float(is_right[truth["UserId"] % 100 < percent].mean()), cost

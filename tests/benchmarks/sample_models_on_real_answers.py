@@ -20,7 +20,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from common import cli, io, layout, metrics, submission
+from common import cli, layout, metrics, reading, submission, writing
 from common.probabilities import read_probabilities
 from common.tasks import TASKS
 
@@ -129,9 +129,9 @@ def score(
                 "CorrectAnswer": train["CorrectAnswer"].to_numpy(),
                 "AnswerValue": train["AnswerValue"].to_numpy(),
             }
-        io.write({folder / TRAIN: columns})
+        writing.write_files({folder / TRAIN: columns})
         pairs = {"QuestionId": test["QuestionId"].to_numpy(), "UserId": test["UserId"].to_numpy()}
-        io.write({folder / TEMPLATE: pairs})
+        writing.write_files({folder / TEMPLATE: pairs})
         here = ["--input_dir", folder, "--train_data", TRAIN]
         here += ["--submission_template_dir", folder, "--submission_template_file", TEMPLATE]
         for script in scripts:
@@ -158,7 +158,7 @@ def read_figures(folder: Path, task: int, test: pd.DataFrame) -> Figures:
     """Score the submission and the probabilities in a folder."""
     truth = test["IsCorrect"].to_numpy() if task == 1 else test["AnswerValue"].to_numpy()
     assert truth is not None
-    source = io.file_source(folder / TASKS[task].submission)
+    source = reading.file_source(folder / TASKS[task].submission)
     column = TASKS[task].column
     predicted = submission.read_pair_values(source, column)[column.name].to_numpy()
     p = read_probabilities(folder / PROBABILITIES, task).value

@@ -10,13 +10,13 @@ import pytest
 from conftest import fails, succeeds
 
 MODEL = """
-from common import cli, run_log
+from common import cli, run_log, sample_models
 def main():
-    parser = cli.sample_model_parser("A model.", 1)
-    cli.add_metadata_flag(parser)
+    parser = sample_models.parser("A model.", 1)
+    sample_models.add_metadata_flag(parser)
     run_log.add_log_flag(parser)
     options = parser.parse_args()
-    paths = cli.sample_model_paths(options, 1)
+    paths = sample_models.paths(options, 1)
     run_log.open_log(options.log)
     print(paths.metadata, paths.output)
 cli.run(main)
@@ -67,15 +67,18 @@ def test_paths(kit: Path, flags: str, metadata: str | None, output: str) -> None
 FAULTS = [
     ("--metadata_dir no\x1bne", r"no\x1bne: not found, expected a folder of metadata"),
     ("--output_file mine.zip", "mine.zip: is the name of the CSV, expected one that ends"),
-    ("--output_dir . --output_file a.csv --probabilities a.csv", "expected another name"),
-    ("--output_dir link --output_file train_task_1_2.csv", "is of the data that models learn"),
-    ("--probabilities submission_templates/submission_task_1_2.csv", "is of the data that mod"),
-    ("--input_dir elsewhere --output_dir . --output_file hard.csv", "hard.csv: is read, or"),
+    ("--output_dir . --output_file a.csv --probabilities a.csv", "choose another name"),
+    ("--output_dir link --output_file train_task_1_2.csv", "is an input data file and would be"),
+    ("--probabilities submission_templates/submission_task_1_2.csv", "is an input data file and"),
+    (
+        "--input_dir elsewhere --output_dir . --output_file hard.csv",
+        "hard.csv: is an input or another",
+    ),
     ("--output_dir /proc/self --probabilities p", "/proc/self: cannot be written to ("),
     # A link to itself, which Python's versions meet at different steps.
     ("--input_dir circle --train_data a.csv", "circle"),
-    ("--log data/train_data/train_task_1_2.csv", "is of the data that models learn"),
-    ("--log elsewhere/train_task_1_2.csv --input_dir elsewhere", "is read, or"),
+    ("--log data/train_data/train_task_1_2.csv", "is an input data file and would be"),
+    ("--log elsewhere/train_task_1_2.csv --input_dir elsewhere", "is an input or another"),
     ("--log model.py", "model.py: holds something else than a log, expected another --log"),
 ]
 
@@ -86,7 +89,7 @@ def test_what_cannot_be_is_reported_before_any_work(kit: Path, flags: str, expec
 
 
 TRAIN = "data/train_data/train_task_1_2.csv"
-OF_DATA = "is of the data that models learn from or are scored on, expected another name"
+OF_DATA = "is an input data file and would be overwritten; choose another name"
 NOT_WRITTEN = [
     ("-m tools.plot_log fit.jsonl --output", TRAIN, OF_DATA),
     ("task_4/package.py task_4/numpy --output_dir data --output_file", TRAIN[5:], OF_DATA),
@@ -94,9 +97,9 @@ NOT_WRITTEN = [
      "data/test_input/valid_task_4.csv", OF_DATA),
     ("hosting/make_bundle.py --output", "/dev/null", "is a pipe or a device"),
     ("task_1/local_evaluation.py --submission_dir data/test_output --submit_data",
-     "scores_task_1.txt", "scores_task_1.txt: is read, or written with something else"),
-    ("-m tools.scoreboard --results", "{tmp}/scoreboard.html", "scoreboard.html: is read, or"),
-    ("-m tools.plot_log", "{tmp}/scoreboard.html", "scoreboard.html: is read, or"),
+     "scores_task_1.txt", "scores_task_1.txt: is an input or another output too and would be"),
+    ("-m tools.scoreboard --results", "{tmp}/scoreboard.html", "scoreboard.html: is an input or"),
+    ("-m tools.plot_log", "{tmp}/scoreboard.html", "scoreboard.html: is an input or"),
 ]  # fmt: skip
 
 

@@ -7,7 +7,7 @@ import zlib
 from pathlib import Path
 
 from common.errors import InputError
-from common.io import read_table
+from common.reading import read_table
 from common.schema import QUESTION_ID
 from common.zips import zip_source
 

@@ -22,7 +22,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from common import layout, made
+from common import fingerprints, layout
 from common.errors import InputError
 
 import download
@@ -232,7 +232,7 @@ def test_parts_of_an_archive_that_is_there(
 ) -> None:
     """All simulated data make way, and what was made of them."""
     simulated = (ANSWERS, "metadata/subject_metadata.csv", "train_data/gone.csv")
-    marked = {name: made.fingerprint(write(f"data/{name}", "old")) for name in simulated}
+    marked = {name: fingerprints.fingerprint(write(f"data/{name}", "old")) for name in simulated}
     write(f"data/{layout.SIMULATED_MARKER_NAME}", json.dumps({"files": marked}))
     (case.folder / "train_data/gone.csv").unlink()
     write(f"data/test_input/{layout.VALID_TASK_1_2}", "of these")
@@ -251,7 +251,7 @@ def test_parts_of_an_archive_that_is_there(
 def test_other_files_are_never_overwritten(case: Case, write: Write, was_simulated: bool) -> None:
     path = write(f"data/{ANSWERS}", "simulated")
     if was_simulated:
-        marked = {"files": {ANSWERS: made.fingerprint(path)}}
+        marked = {"files": {ANSWERS: fingerprints.fingerprint(path)}}
         write(f"data/{layout.SIMULATED_MARKER_NAME}", json.dumps(marked))
     path.write_bytes(b"my own")
     with pytest.raises(InputError, match=f"{ANSWERS}: is there and is not the archive's"):

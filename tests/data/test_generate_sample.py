@@ -7,7 +7,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from common import layout, made
+from common import fingerprints, layout
 from common.tasks import TASKS
 
 import generate_sample
@@ -91,7 +91,7 @@ def test_every_official_file_is_there_and_marked_as_simulated(tree: Path) -> Non
     assert (marker["size"], marker["seed"]) == ("tiny", 0)
     marked = {name for name in HEADERS if not name.startswith("submission_templates")} | PICTURES
     assert marker["files"].keys() == marked
-    assert set(made.simulated_files(tree)) == {tree / name for name in marked}
+    assert set(fingerprints.simulated_files(tree)) == {tree / name for name in marked}
     assert len({files[name] for name in PICTURES}) == 80
     with Image.open(tree / "images/0.jpg") as image:
         assert image.size == (240, 180)
@@ -224,7 +224,7 @@ def test_seed_and_number_of_questions_and_the_same_bytes_again(tree: Path, data:
     other, before = content(data), content(tree)
     assert other[TRAIN["1_2"]] != before[TRAIN["1_2"]]
     assert json.loads(other[layout.SIMULATED_MARKER_NAME])["seed"] == 5
-    assert set(made.simulated_files(data)) >= set((data / "train_data").iterdir())
+    assert set(fingerprints.simulated_files(data)) >= set((data / "train_data").iterdir())
     # The students and their answers are as many as before, and so are the questions of tasks 1/2.
     questions = [read(data, f"metadata/question_metadata_task_{group}.csv") for group in GROUPS]
     assert [sorted(each.QuestionId) for each in questions] == [[*range(100)], [*range(130)]]

@@ -224,7 +224,7 @@ def test_nothing_in_the_order_of_the_answers_tells_them(secret: Path) -> None:
 
 def test_the_starting_kit_is_this_kit(given: dict[str, bytes]) -> None:
     inside = {name.partition("/")[2] for name in given if name.startswith(competition.STARTING_KIT)}
-    assert {"README.md", "quickstart.py", "common/io.py", "common/item_response/model.py",
+    assert {"README.md", "quickstart.py", "common/reading.py", "common/item_response/model.py",
             "common/templates/base.html", "common/templates/style.css",
             "task_1/sample_model_majority.py"} <= inside  # fmt: skip
     assert not any(re.search(r"\.venv|__pycache__|train_data|\.git/", name) for name in inside)
@@ -247,7 +247,7 @@ def test_what_an_organiser_keeps_in_the_kit_stays_there(tmp_path: Path) -> None:
             "data/test_data/key.txt", "hosting/bundle.zip", "handed_in/team/model.py",
             "bundle/scoring_program/score.py", "data/metadata/a.py", "task_1/.seed.md",
             "related_challenges/cloze/data/README.md", "submission_templates/a.csv")  # fmt: skip
-    kit = ("README.md", "common/io.py", "common/item_response/model.py", "data/README.md")
+    kit = ("README.md", "common/reading.py", "common/item_response/model.py", "data/README.md")
     for name in (*kept, *kit):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("x")

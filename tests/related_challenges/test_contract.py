@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from common import io, made
+from common import fingerprints, provenance, writing
 from common.errors import InputError
 from related_challenges import folds
 
@@ -125,14 +125,14 @@ def test_seeds_give_samples_and_folds(challenge: str, challenge_kit: Kits, tmp_p
         out, seeded = tmp_path / str(seed), ["--seed", seed]
         succeeds([f"{folder}/generate_sample.py", "--output_dir", out, *seeded])
         paths = sorted(path for path in out.glob("*_data/**/*") if path.is_file())
-        assert sorted(made.simulated_files(out)) == paths != []
+        assert sorted(fingerprints.simulated_files(out)) == paths != []
         same = [path.read_bytes() == (data / path.relative_to(out)).read_bytes() for path in paths]
         assert all(same) == is_same
         if flags:
             own = ["--input_dir", data / "train_data", "--output_dir", out, *flags, *seeded]
             succeeds([f"{folder}/local_data_split.py", *own])
             # Folds of other files are refused: all that these were made from are known.
-            made_from = vars(made.read(out / "folds.csv"))["made_from"]
+            made_from = vars(provenance.read(out / "folds.csv"))["made_from"]
             paths = [*data.glob("train_data/*.xml"), *data.glob("train_data/*train*")]
             assert {Path(name).name for name in made_from} == {path.name for path in paths}
             former_folds = (data / "test_input/folds.csv").read_bytes()
@@ -259,7 +259,7 @@ def test_folds_are_described_as_they_were_made(
     source = write("train.txt", "x")
     path, record = source.with_name("folds.csv"), source.with_name("folds.json")
     table = {"id": ["01", "1", "b,c"], "fold": [2, 0, 1]}
-    io.write({path: table}, record=record, made_from=[source])
+    writing.write_files({path: table}, record=record, made_from=[source])
     assert folds.describe_folds(path) == "3 folds --by_question --seed 1"
     assert folds.read_folds(path, ["b,c", "01", "1"]).tolist() == [1, 2, 0]
     source.write_text("y")

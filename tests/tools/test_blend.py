@@ -99,6 +99,7 @@ def test_only_scripts_of_this_kit_are_run_again(kit: Path, tmp_path: Path) -> No
     outside.write_text(f"open({str(ran)!r}, 'w')\n")
     (kit / "task_1/link.py").symlink_to(outside)
     majority = "task_1/sample_model_majority.py"
+    reads_metadata = "task_1/sample_model_item_response.py"
     no_entries = (
         str(outside), f"task_1/../{os.path.relpath(outside, kit)}", "task_1/link.py", "task_1",
         "task_1/local_evaluation.py", "task_2/sample_model_majority.py", "task_1/gone.py",
@@ -107,7 +108,11 @@ def test_only_scripts_of_this_kit_are_run_again(kit: Path, tmp_path: Path) -> No
         *((name, {}, "cannot be repeated, expected a script in task_1/") for name in no_entries),
         (majority, {"own": "1"}, "was made with '--own', which is no flag of task_1/sample_mo"),
         (majority, {"files": ["--steps"]}, "was made with '--steps', which is no flag"),
-        (majority, {"metadata_dir": ["--output_dir", str(tmp_path)]}, "with '--output_dir', whi"),
+        (
+            reads_metadata,
+            {"metadata_dir": ["--output_dir", str(tmp_path)]},
+            "with '--output_dir', ",
+        ),
         ("task_1/a\0b.py", {}, "does not say which command made it"),
     ]
     forged = tmp_path / "forged.parquet"
@@ -119,7 +124,7 @@ def test_only_scripts_of_this_kit_are_run_again(kit: Path, tmp_path: Path) -> No
 
 
 BOTH = " ".join(FILES)
-OVERWRITTEN = r".parquet: is read, or written with something else, expected another name"
+OVERWRITTEN = r".parquet: is an input or another output too and would be overwritten"
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Malformed submissions: each is refused with file, row and rule, by evaluation and checker alike.
 
 The checker must name every fault, the evaluation the first of them, in the same words. Nothing is
-ever scored or written then. How a CSV is read at all is tried in test_io.py, a zip in test_zips.py.
+ever scored or written then. How a CSV is read is tested in test_reading.py, a zip in test_zips.py.
 """
 
 from collections.abc import Callable

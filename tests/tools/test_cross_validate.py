@@ -20,22 +20,32 @@ RECORD = "data/test_output/results.jsonl"
 # An entry that starts in no time, as it imports nothing of the kit: always the same prediction. It
 # knows none of the answers that it predicts.
 ENTRY = """
-import csv, json, sys
+import argparse, csv, json, sys
 from hashlib import sha256
 from pathlib import Path
-flags = dict(zip(sys.argv[1::2], sys.argv[2::2]))
-folder = Path(flags["--output_dir"])
-known, asked = ([row["UserId"] + "," + row["QuestionId"]
-                 for row in csv.DictReader((folder / flags[name]).open())]
-                for name in ("--train_data", "--submission_template_file"))
-assert known and asked and not {{*known}} & {{*asked}}
-assert (flags.get("--metadata_dir"), flags.get("--dimensions")) == ({metadata!r}, {flag!r})
-lines = ["UserId,QuestionId,{column}", *(pair + ",{value}" for pair in asked)]
-text = "\\n".join(lines).encode()
-(folder / "submission_task_{task}.csv").write_bytes(text)
-files = dict(it=dict(bytes=len(text), sha256=sha256(text).hexdigest()))
-origin = dict(script="x.py", options=dict(), seconds=3, memory=1000, files=files)
-(folder / "submission_task_{task}.json").write_text(json.dumps(origin))
+
+def build_parser():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--metadata_dir")
+    return parser
+
+def main():
+    flags = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+    folder = Path(flags["--output_dir"])
+    known, asked = ([row["UserId"] + "," + row["QuestionId"]
+                     for row in csv.DictReader((folder / flags[name]).open())]
+                    for name in ("--train_data", "--submission_template_file"))
+    assert known and asked and not {{*known}} & {{*asked}}
+    assert (flags.get("--metadata_dir"), flags.get("--dimensions")) == ({metadata!r}, {flag!r})
+    lines = ["UserId,QuestionId,{column}", *(pair + ",{value}" for pair in asked)]
+    text = "\\n".join(lines).encode()
+    (folder / "submission_task_{task}.csv").write_bytes(text)
+    files = dict(it=dict(bytes=len(text), sha256=sha256(text).hexdigest()))
+    origin = dict(script="x.py", options=dict(), seconds=3, memory=1000, files=files)
+    (folder / "submission_task_{task}.json").write_text(json.dumps(origin))
+
+if __name__ == "__main__":
+    main()
 """
 
 

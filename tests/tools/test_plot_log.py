@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from common import made
+from common import provenance
 from common.errors import InputError
 from tools import plot_log
 
@@ -15,7 +15,7 @@ PLOT = ["-m", "tools.plot_log"]
 
 
 def start(*flags: str, script: str = "task_1/sample_model_partial_vae.py") -> dict[str, object]:
-    return {"event": "start", "command": [script, *flags], "options": made.options_of(flags)}
+    return {"event": "start", "command": [script, *flags], "options": provenance.options_of(flags)}
 
 
 def step(number: int, **values: float) -> dict[str, object]:

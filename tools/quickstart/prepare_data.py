@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from common import layout, made
+from common import fingerprints, layout, provenance
 from common.errors import InputError
 from tools.quickstart.processes import run_python
 from tools.quickstart.steps import show
@@ -11,7 +11,7 @@ from tools.quickstart.steps import show
 def prepare_task_data(python: str, size: str | None) -> None:
     """Simulate data where there are none; build missing templates; say which data they are."""
     is_empty = not any(layout.TRAIN_DIR.glob("*.csv"))
-    is_simulated = not is_empty and bool(made.simulated_files(layout.DATA_DIR))
+    is_simulated = not is_empty and bool(fingerprints.simulated_files(layout.DATA_DIR))
     is_other_size = is_simulated and size is not None and size != simulated_size()
     if is_empty or is_other_size:
         print(f"simulating {size or 'small'} data in {show(layout.DATA_DIR)}/", flush=True)
@@ -26,7 +26,7 @@ def prepare_task_data(python: str, size: str | None) -> None:
 
 def simulated_size() -> str:
     """Return the size of the simulated data, by its name on the command line."""
-    marker = made.read_marker(layout.DATA_DIR) or {}
+    marker = fingerprints.read_marker(layout.DATA_DIR) or {}
     return str(marker.get("size", "of unknown size"))
 
 
@@ -36,7 +36,7 @@ def has_current_templates() -> bool:
     if not template.is_file():
         return False
     try:
-        made.require_current([template])
+        provenance.require_current([template])
     except InputError:
         return False
     return True

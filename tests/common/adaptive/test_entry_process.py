@@ -63,7 +63,9 @@ CHEATS = {
     "allocates much": ("predict", "np.ones(1 << 30)", "ran out of memory.*, expected at most 1 G"),
     "reads from the keyboard": ("update_model", "input()", "raised EOFError"),
     "prints forever": ("predict", "while True: print('x' * 1000)", "printed more than 5 MB"),
-    "imports the kit": ("__init__", "import common.io", "imports common.*, the kit's shared code"),
+    "imports the kit": (
+        "__init__", "import common.reading", "imports common.*, the kit's shared code",
+    ),
 }  # fmt: skip
 OF_LINUX = {"crashes", "allocates much"}
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from common.evaluation.breakdown import accuracy_by, break_down, most_lost
 from common.evaluation.groupings import OF_STUDENTS
 from common.evaluation.pair_facts import PairFacts, read_facts
-from common.io import file_source
+from common.reading import file_source
 from common.submission import read_pair_values
 from common.tasks import TASKS
 

@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from common import layout, made
+from common import layout, provenance
 from common.evaluation import record
 from common.evaluation.record import Evaluation, Result
 from common.metrics import Score
@@ -36,7 +36,7 @@ def submission(tmp_path: Path) -> Path:
 
 def record_of(submission: Path, split: str = "") -> bytes:
     with submission.open("rb") as file:
-        return made.this_process(submission.parent, {submission: file}, split=split).as_json()
+        return provenance.this_process(submission.parent, {submission: file}, split=split).as_json()
 
 
 def score(submission: Path, task: int | str = 1, **changes: Any) -> Result:
@@ -87,9 +87,14 @@ def test_an_entry_of_task_4_tells_how_it_was_trained(split_kit: Path, tmp_path: 
     """Command, seed and code; the same for a folder and its zip, and not after an edit."""
     kit = Path(shutil.copytree(split_kit, tmp_path / "kit"))
     trainer, model = kit / "task_4/numpy/train_model.py", kit / "task_4/numpy/model.py"
-    parse, parser = "options = training.", "p = training.training_parser(__doc__)"
-    with_seed = f"{parser}\n    p.add_argument('--seed')\n    options = p.parse_args()  # "
-    trainer.write_text(trainer.read_text().replace(parse, with_seed))
+    returned = "    return training.training_parser(__doc__)\n"
+    with_seed = """
+    parser = training.training_parser(__doc__)
+    parser.add_argument("--seed")
+    return parser
+"""
+    assert returned in trainer.read_text()
+    trainer.write_text(trainer.read_text().replace(returned, with_seed))
     succeeds([trainer, "--local", "--seed", 5], kit=kit)
     assert run(["task_4/package.py", kit / "task_4/numpy"], kit=kit).returncode == 0
     for words in ([], ["--submission", kit / "submissions/submission_task_4.zip"], []):
@@ -159,7 +164,7 @@ def test_what_a_notebook_makes_is_called_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "ipykernel", sys)
-    origin = made.this_process(tmp_path)
+    origin = provenance.this_process(tmp_path)
     told = (origin.script, origin.command, origin.model, origin.code)
     assert told == ("notebook", "python notebook", "notebook", "")
 

@@ -1,0 +1,476 @@
+"""Read CSV files as pandas DataFrames whose columns are typed and checked.
+
+A file is read in blocks by pyarrow or `pandas.read_csv`. If they refuse it, or a value is out of
+range, the file is read again row by row. This slow reader names the faulty rows (the header is row
+1), and it reads what is valid but unusually written.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import difflib
+import io
+import os
+import re
+import stat
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, BinaryIO, TypeAlias
+
+from common.arrays import Array
+from common.errors import InputError, Report, printable, quote, stop
+from common.layout import ROOT
+from common.missing_files import where_to_get
+from common.schema import DATE, FLOAT64, INT8, INT32, TEXT, Column
+
+import numpy as np
+import pandas as pd
+
+# Some rows of the columns that are read, by the column's position in the file.
+_Part: TypeAlias = "Mapping[int, pd.Series | Array | list[Any]]"
+
+# How many faulty rows a message shows.
+SHOWN = 3
+_LONGEST_HEADER = 1 << 16
+# Rows that the slow reader reads at once: few enough to leave no large holes in memory.
+_ROWS_AT_ONCE = 1 << 16
+# Bytes that the quick reader reads at once.
+_BLOCK_SIZE = 1 << 22
+# A block with one of these goes to the slow reader: pyarrow reads 0x10 as a number, and pyarrow and
+# pandas treat quotes and NUL differently.
+_AMBIGUOUS_BYTES = (b'"', b"\0", b"x", b"X")
+# Marks the end of a file that is read row by row. Half a surrogate pair is never in UTF-8 text.
+_END = "\ud800"
+# The characters that stand for bytes that are not UTF-8.
+_NOT_UTF8 = re.compile("[\udc80-\udcff]")
+csv.field_size_limit(sys.maxsize)
+
+
+# ---- The file ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Source:
+    """A CSV file, on disk or in a zip, which can be opened several times."""
+
+    # Names the file in messages.
+    name: str
+    open: Callable[[], BinaryIO]
+    # The column names of a file without a header; empty if row 1 is the header.
+    column_names: tuple[str, ...] = ()
+
+    def rows(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield the number and the cells of every row, also of the header; skip blank lines."""
+        with self.open() as file:
+            lines = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="")
+            for number, row in enumerate(csv.reader(chain(lines, [_END])), start=1):
+                if row == [_END]:
+                    return
+                if row and row[-1].endswith(_END):
+                    raise InputError(
+                        f"{self.name}: row {number} has a quotation mark that is not closed; is "
+                        "the file cut off?"
+                    )
+                if row and (len(row) > 1 or not row[0].isspace()):
+                    yield number, row
+
+    def row_number(self, index: int) -> int:
+        """Return the row number in the file of a data row, whose `index` counts from 0.
+
+        This reads the file up to that row.
+        """
+        n_rows_before = index if self.column_names else index + 1
+        rows = islice(self.rows(), n_rows_before, None)
+        return next((number for number, _ in rows), n_rows_before + 1)
+
+
+def file_source(path: Path, column_names: tuple[str, ...] = ()) -> Source:
+    """Return a CSV file on disk as a source; a file without a header needs its column names."""
+    require_file(path)
+    return Source(str(path), lambda: path.open("rb"), column_names)
+
+
+def is_there(path: Path) -> bool:
+    """Return whether a path exists, also as a broken symlink, which the reader then reports."""
+    return os.path.lexists(path)
+
+
+def require_file(path: Path) -> None:
+    """Raise `InputError` unless a file can be read; say which command makes a missing one."""
+    try:
+        mode = path.stat().st_mode
+        # Opening a named pipe would wait for a writer.
+        if stat.S_ISREG(mode):
+            path.open("rb").close()
+            return
+    except (FileNotFoundError, NotADirectoryError):
+        raise InputError(f"{path}: {_why_missing(path)}") from None
+    except OSError as error:
+        # A circle of symlinks, a name that is too long, or no permission.
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+    kind = "a folder" if stat.S_ISDIR(mode) else "a pipe or a device"
+    raise InputError(f"{path}: is {kind}, expected a file")
+
+
+def _why_missing(path: Path) -> str:
+    """Say why there is no file: a broken symlink, a mistyped folder, or a command still to run."""
+    if path.is_symlink():
+        return f"is a link to {path.readlink()}, which does not exist"
+    advice = where_to_get(path)
+    if path.parent.is_dir():
+        if not advice:
+            # Most files are CSV, but probabilities, scripts and logs are looked for too.
+            suffix = path.suffix or ".csv"
+            present = sorted(
+                entry.name for entry in path.parent.iterdir() if entry.suffix == suffix
+            )
+            advice = f"the folder holds {', '.join(present[:8]) or f'no {suffix} file'}"
+    elif not advice or not path.is_relative_to(ROOT):
+        # Probably a mistyped flag: no command makes a folder outside the kit.
+        advice = f"the folder {path.parent} does not exist"
+    return f"file not found; {advice}"
+
+
+# ---- The header ----------------------------------------------------------------------------------
+
+
+def read_header(source: Source) -> list[str]:
+    """Read the column names of a CSV source; the name of an unnamed column is empty."""
+    with source.open() as file:
+        start = file.read(_LONGEST_HEADER)
+    if len(start) == _LONGEST_HEADER and not re.search(rb"[\r\n]", start):
+        raise InputError(f"{source.name}: row 1 is longer than {len(start):,} bytes, expected CSV")
+    number, names = next(source.rows(), (0, []))
+    if not names:
+        expected = "rows" if source.column_names else "a header with column names in row 1"
+        raise InputError(f"{source.name}: is empty, expected {expected}")
+    if source.column_names:
+        return list(source.column_names)
+    _require_text(source, [], number, names)
+    if number > 1 or not any(names):
+        raise InputError(f"{source.name}: row 1 is blank, expected a header with column names")
+    line = re.split(r"[\r\n]", start.decode("utf-8-sig", "replace"))[0]
+    try:
+        # A column name is quoted as a whole or not at all. Cells may hold single quotation marks.
+        next(csv.reader([line], strict=True))
+    except csv.Error as error:
+        raise InputError(f"{source.name}: row 1 cannot be read as CSV: {error}") from None
+    duplicates = [name for name in names if name and names.count(name) > 1]
+    if duplicates:
+        raise InputError(f"{source.name}: column {quote(duplicates[0])} appears twice in row 1")
+    return names
+
+
+def require_columns(
+    source: Source, header: Sequence[str], columns: Sequence[Column], report: Report = stop
+) -> None:
+    """Report every column that a header lacks, with the closest name that it has."""
+    for column in columns:
+        if column.name not in header:
+            present = printable(", ".join(name or "(unnamed)" for name in header), 300)
+            by_lower_case = {name.strip().lower(): name for name in header}
+            close = difflib.get_close_matches(column.name.lower(), by_lower_case, 1, 0.7)
+            hint = f"; is it {quote(by_lower_case[close[0]])}?" if close else ""
+            report(f"{source.name}: column '{column.name}' is missing, found: {present}{hint}")
+
+
+# ---- The table -----------------------------------------------------------------------------------
+
+
+def read_table(
+    source: Source | Path,
+    columns: Sequence[Column],
+    *,
+    keep_others: bool = False,
+    report: Report = stop,
+) -> pd.DataFrame:
+    """Read columns of a CSV file, typed and checked.
+
+    Line ends of any system, blank lines, a byte order mark, columns in any order, whole numbers
+    written as ``1.0``, and ``True`` for 1 in a boolean column are accepted.
+
+    Parameters
+    ----------
+    source
+        The CSV file.
+    columns
+        The columns to read.
+    keep_others
+        Whether to read all further columns as well, as text.
+    report
+        Function that is called with every fault. By default the first fault raises `InputError`.
+
+    Returns
+    -------
+    DataFrame
+        A row for each data row, with the columns in the order of `columns`, or of the file if
+        `keep_others`. If `report` does not raise, a faulty cell holds `Column.missing`.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or it has no rows, or `report` raises it.
+    """
+    source = source if isinstance(source, Source) else file_source(source)
+    header = read_header(source)
+    require_columns(source, header, columns, report)
+    known = {column.name: column for column in columns}
+    as_text = {name: Column(name, TEXT, may_be_empty=True) for name in header}
+    read_as = as_text | known if keep_others else known
+    wanted = {position: read_as[name] for position, name in enumerate(header) if name in read_as}
+    # If every column is missing, the rows are checked nevertheless.
+    wanted = wanted or {0: as_text[header[0]]}
+    series: dict[int, pd.Series] = {}
+    with suppress(ValueError, OverflowError, Warning), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        series = _join(_read_quickly(source, header, wanted), wanted)
+    if not series:
+        series = _join(_read_with_care(source, header, wanted, report), wanted)
+    n_rows = max(map(len, series.values()), default=0)
+    if not n_rows:
+        raise InputError(f"{source.name}: holds a header but no rows")
+    data = {column.name: series[position] for position, column in wanted.items()}
+    for column in columns:
+        if column.name not in data:
+            data[column.name] = _join([{0: [column.missing] * n_rows}], {0: column})[0]
+    return pd.DataFrame({name: data[name] for name in read_as}, copy=False)
+
+
+def _join(parts: Iterable[_Part], wanted: Mapping[int, Column]) -> dict[int, pd.Series]:
+    """Concatenate the parts of each column.
+
+    Numbers are copied into one growing array for each column, so that no column is in memory twice.
+    """
+    texts: dict[int, list[Any]] = {}
+    numbers: dict[int, Array] = {}
+    for position, column in wanted.items():
+        if column.dtype == TEXT:
+            texts[position] = []
+        else:
+            numbers[position] = np.empty(0, column.dtype)
+    n_rows = 0
+    for part in parts:
+        start = n_rows
+        n_rows += len(next(iter(part.values())))
+        for position, values in numbers.items():
+            if n_rows > len(values):
+                values.resize(n_rows + n_rows // 8, refcheck=False)
+            values[start:n_rows] = part[position]
+        for position, cells in texts.items():
+            cells.append(pd.Series(part[position]))
+    series: dict[int, pd.Series] = {}
+    for position, cells in texts.items():
+        if cells:
+            series[position] = pd.concat(cells, ignore_index=True)
+    for position, values in numbers.items():
+        values.resize(n_rows, refcheck=False)
+        series[position] = pd.Series(values, copy=False)
+    return series
+
+
+# ---- The quick reader ----------------------------------------------------------------------------
+
+
+def _read_quickly(
+    source: Source, header: Sequence[str], wanted: Mapping[int, Column]
+) -> Iterator[_Part]:
+    """Yield the wanted columns in parts; raise ValueError or a warning if anything is unusual."""
+    types = {position: column.dtype for position, column in wanted.items()}
+    for position, dtype in types.items():
+        # A number that may be missing is read as a float first.
+        if dtype not in (TEXT, DATE) and wanted[position].may_be_empty:
+            types[position] = FLOAT64
+    with source.open() as file:
+        if not source.column_names and b"\r" in file.readline().rstrip(b"\r\n"):
+            raise ValueError("other line ends")
+        while block := file.read(_BLOCK_SIZE):
+            block += file.readline()
+            # Both readers would drop a byte order mark.
+            if block.startswith(codecs.BOM_UTF8):
+                raise ValueError("a byte order mark")
+            if any(mark in block for mark in _AMBIGUOUS_BYTES):
+                raise ValueError("bytes that the readers treat differently")
+            cells = _by_pyarrow(block, len(header), types)
+            yield {
+                position: _check(cells[str(position)], column)
+                for position, column in wanted.items()
+            }
+
+
+def _by_pandas(block: bytes, n_columns: int, types: Mapping[int, str]) -> pd.DataFrame:
+    """Parse whole lines; the result's columns are named by position, since a name may be empty."""
+    lines = block.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    text = np.frombuffer(lines.rstrip(b"\n") + b"\n", np.uint8)
+    separators = text[(text == ord(",")) | (text == ord("\n"))]
+    line_ends = np.flatnonzero(separators == ord("\n"))
+    # pandas pads short rows and truncates long ones.
+    if (np.diff(line_ends, prepend=-1) != n_columns).any():
+        raise ValueError("rows of another length")
+    # pandas 2 would truncate integers that do not fit a small dtype.
+    read_as = {TEXT: "str", DATE: "object", INT8: "int64", INT32: "int64"}
+    return pd.read_csv(
+        io.BytesIO(block),
+        names=[str(position) for position in range(n_columns)],
+        dtype={str(position): read_as.get(dtype, FLOAT64) for position, dtype in types.items()},
+        na_values={str(position): [""] for position, dtype in types.items() if dtype == FLOAT64},
+        keep_default_na=False,
+        index_col=False,
+        usecols=list(types),
+        low_memory=False,
+    )
+
+
+def _by_pyarrow(block: bytes, n_columns: int, types: Mapping[int, str]) -> pd.DataFrame:
+    """Parse whole lines five times as fast as `_by_pandas`, which is used without pyarrow."""
+    try:
+        import pyarrow as pa
+        from pyarrow import csv
+    except ImportError:
+        return _by_pandas(block, n_columns, types)
+    read_as = {TEXT: pa.string(), DATE: pa.timestamp("ms"), INT8: pa.int8(), INT32: pa.int32()}
+    convert = csv.ConvertOptions(
+        column_types={
+            str(position): read_as.get(dtype, pa.float64()) for position, dtype in types.items()
+        },
+        include_columns=[str(position) for position in types],
+        null_values=[""],
+    )
+    options = csv.ReadOptions(column_names=[str(position) for position in range(n_columns)])
+    # pyarrow gets the block, not the file: its reading threads would abort an ending process.
+    table = csv.read_csv(pa.BufferReader(block), options, convert_options=convert)
+    cells: pd.DataFrame = table.to_pandas(split_blocks=True)
+    for name in cells.select_dtypes("float"):
+        if cells[name].isna().sum() != table[name].null_count:
+            raise ValueError("the text NaN")
+    return cells
+
+
+def _check(cells: pd.Series, column: Column) -> pd.Series | Array:
+    """Return the values of a column; raise ValueError if a cell is not valid."""
+    if column.dtype == TEXT:
+        if not column.may_be_empty and (cells.str.strip() == "").any():
+            raise ValueError(column.name)
+        return cells
+    if column.dtype == DATE:
+        return cells.to_numpy() if cells.dtype.kind == "M" else _parse_dates(cells, column)
+    values = cells.to_numpy()
+    require_valid(column.name, column, values)
+    return np.where(np.isnan(values), column.missing, values) if column.may_be_empty else values
+
+
+def _parse_dates(cells: pd.Series, column: Column) -> Array:
+    """Parse each distinct text once; raise ValueError if one is no date."""
+    index, texts = pd.factorize(cells)
+    dates = [column.parse(text) for text in texts]
+    if any(date is None for date in dates):
+        raise ValueError(column.name)
+    return np.array(dates, DATE)[index]
+
+
+def require_valid(
+    name: object, column: Column, values: Array, first_row: int = 1, verb: str = "is"
+) -> None:
+    """Raise `InputError` if a number is not valid in a column; NaN stands for an empty cell.
+
+    Parameters
+    ----------
+    name
+        The file, or another name for the beginning of the message.
+    column
+        The column and its valid values.
+    values
+        Numbers, shape (n,).
+    first_row
+        Number of the row that holds ``values[0]``, for the message.
+    verb
+        Verb of the message: a value "is" in a file, or "would be" in one to write.
+
+    Raises
+    ------
+    InputError
+        With the first row that is not valid, and how many there are.
+    """
+    valid = (values >= column.low) & (values <= column.high)
+    if values.dtype.kind == "f":
+        if column.whole:
+            valid &= values == np.round(values)
+        if column.may_be_empty:
+            valid |= np.isnan(values)
+    if not valid.all():
+        row = int(valid.argmin())
+        raise InputError(
+            f"{name}: column '{column.name}': row {row + first_row} {verb} {values[row]} "
+            f"({int((~valid).sum())} such rows), expected {column.expected}"
+        )
+
+
+# ---- The slow reader -----------------------------------------------------------------------------
+
+
+def _read_with_care(
+    source: Source, header: Sequence[str], wanted: Mapping[int, Column], report: Report
+) -> Iterator[_Part]:
+    """Yield the wanted columns in parts, parsed cell by cell; then report all faulty rows."""
+    rows = source.rows()
+    if not source.column_names:
+        next(rows)
+    parse = {
+        position: lru_cache(_ROWS_AT_ONCE)(column.parse) for position, column in wanted.items()
+    }
+    first_uneven = ""
+    n_uneven = 0
+    shown: dict[int, list[str]] = {position: [] for position in wanted}
+    n_faults = Counter[int]()
+    while block := list(islice(rows, _ROWS_AT_ONCE)):
+        part: dict[int, list[Any]] = {position: [] for position in wanted}
+        for number, row in block:
+            _require_text(source, header, number, row)
+            is_even = len(row) == len(header)
+            if not is_even:
+                n_uneven += 1
+                fault = f"row {number} has {len(row)} columns, expected {len(header)}"
+                first_uneven = first_uneven or f"{fault}: {quote(','.join(row).strip())}"
+            for position, column in wanted.items():
+                value = parse[position](row[position]) if is_even else column.missing
+                if value is None:
+                    value = column.missing
+                    n_faults[position] += 1
+                    text = row[position].strip()
+                    if n_faults[position] <= SHOWN:
+                        cell = quote(text) if text else "empty"
+                        shown[position].append(f"row {number} is {cell}")
+                part[position].append(value)
+        yield part
+    if n_uneven:
+        count = f" ({n_uneven} such rows)" if n_uneven > 1 else ""
+        report(f"{source.name}: {first_uneven}{count}; is the file cut off?")
+    for position, n in sorted(n_faults.items()):
+        column = wanted[position]
+        report_cells(source, column.name, shown[position], n, column.expected, report)
+
+
+def report_cells(
+    source: Source, column: str, shown: Sequence[str], n: int, expected: str, report: Report
+) -> None:
+    """Report the `n` faulty cells of a column in one line that shows the first ones."""
+    more = f" and {n - SHOWN} more rows" if n > SHOWN else ""
+    report(f"{source.name}: column '{column}': {'; '.join(shown)}{more}, expected {expected}")
+
+
+def _require_text(source: Source, header: Sequence[str], number: int, row: Sequence[str]) -> None:
+    """Raise `InputError` if a row holds a NUL byte or bytes that are not UTF-8."""
+    text = ",".join(row)
+    if "\0" in text:
+        raise InputError(f"{source.name}: row {number} holds a NUL byte: {quote(text)}")
+    if not text.isascii() and _NOT_UTF8.search(text):
+        position = next(k for k, cell in enumerate(row) if _NOT_UTF8.search(cell))
+        column = f"column {quote(header[position])}: " if position < len(header) else ""
+        raise InputError(f"{source.name}: {column}row {number} is not UTF-8 text")

@@ -1,0 +1,147 @@
+"""The flags and paths that the sample models of the tasks 1 to 3 share."""
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+from common import cli, layout, provenance, reading, submission
+from common.errors import InputError
+from common.tasks import TASK_3, TASKS
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Where a sample model reads and writes."""
+
+    # The training answers.
+    train: Path
+    # The submission template, which says what to predict.
+    template: Path
+    # The submission's CSV; its zip is written beside it.
+    output: Path
+    # Folder of the metadata of these answers; None if there is none, or the model reads none.
+    metadata: Path | None
+    # Where to write the probability of each prediction; None if nobody asked.
+    probabilities: Path | None
+
+
+def parser(doc: str | None, task: int, *, reads_answers: bool = True) -> argparse.ArgumentParser:
+    """Return the parser of a sample model, which adds its own flags.
+
+    Parameters
+    ----------
+    doc
+        The script's docstring.
+    task
+        Number of the task: 1, 2 or 3.
+    reads_answers
+        Whether the model learns from the training answers.
+    """
+    about = TASKS[task]
+    parser = cli.parser(doc)
+    parser.usage = "%(prog)s [flags]"
+    parser.set_defaults(input_dir=None, train_data=None, probabilities=None, local=None)
+    if reads_answers:
+        cli.add_optional_folder(parser, "--input_dir", "data/train_data")
+        cli.add_file_name(parser, "--train_data", about.data.train)
+    cli.add_template_flags(parser, str(about.template))
+    cli.add_optional_folder(parser, "--output_dir", "submissions")
+    help_text = f"default {about.submission}; the zip is written beside it"
+    parser.add_argument("--output_file", metavar="FILE", help=help_text)
+    if about is TASK_3:
+        _add_halves_flag(parser)
+    else:
+        help_text = "write the probability of each prediction to FILE (Parquet) as well"
+        parser.add_argument("--probabilities", type=Path, metavar="FILE", help=help_text)
+        help_text = (
+            "use the local split: defaults become data/test_input, "
+            f"{about.local_template}, data/test_output and {about.local_submission}"
+        )
+        parser.add_argument("--local", action="store_true", help=help_text)
+    return parser
+
+
+def _add_halves_flag(parser: argparse.ArgumentParser) -> None:
+    """Add --local of task 3, which chooses one half of the students."""
+    help_text = (
+        "rank by one half of the students (local_data_split.py), the first by default; "
+        f"defaults become data/test_input, {TASK_3.local_train} (second: {TASK_3.local_answers}), "
+        f"data/test_output and {TASK_3.local_submission}"
+    )
+    halves = ("first", "second")
+    parser.add_argument("--local", nargs="?", const="first", choices=halves, help=help_text)
+
+
+def add_metadata_flag(parser: argparse.ArgumentParser) -> None:
+    """Add the flag that names the metadata, for a model that reads more than the answers."""
+    help_text = (
+        "folder of the metadata of these answers, of which any file may be missing; default "
+        "data/metadata, and none for training answers from another folder"
+    )
+    parser.add_argument("--metadata_dir", type=Path, metavar="DIR", help=help_text)
+
+
+def paths(options: argparse.Namespace, task: int) -> Paths:
+    """Return the paths that the flags of `parser` name.
+
+    Raises
+    ------
+    InputError
+        If an input file or a named folder is missing, or an output file cannot be written. This is
+        reported before any work starts.
+    """
+    about = TASKS[task]
+    train = options.train_data or about.data.train
+    template = str(about.template)
+    input_dir = layout.TRAIN_DIR
+    template_dir = layout.TEMPLATE_DIR
+    output_dir = layout.SUBMISSION_DIR
+    output_name = about.submission
+    if options.local:
+        input_dir = layout.TEST_INPUT_DIR
+        output_dir = layout.TEST_OUTPUT_DIR
+        output_name = about.local_submission
+        if about.local_template is not None:
+            template_dir = layout.TEST_INPUT_DIR
+            template = about.local_template
+        elif train == about.data.train:
+            train = about.local_train if options.local == "first" else about.local_answers
+    train_dir = options.input_dir or input_dir
+    model_paths = Paths(
+        train=train_dir / train,
+        template=cli.template_path(options, template_dir, template),
+        output=(options.output_dir or output_dir) / (options.output_file or output_name),
+        # A model without --metadata_dir reads no metadata.
+        metadata=(
+            metadata_folder(train_dir, options.metadata_dir) if "metadata_dir" in options else None
+        ),
+        probabilities=options.probabilities,
+    )
+    if options.train_data:
+        reading.require_file(model_paths.train)
+        provenance.require_current([model_paths.train])
+    reading.require_file(model_paths.template)
+    metadata_files = model_paths.metadata.glob("*_metadata*.csv") if model_paths.metadata else ()
+    cli.require_outputs(
+        [
+            *submission.files_of(model_paths.output),
+            model_paths.probabilities,
+            vars(options).get("log"),
+        ],
+        [model_paths.train, model_paths.template, *metadata_files],
+    )
+    return model_paths
+
+
+def metadata_folder(train_dir: Path, named: Path | None = None) -> Path | None:
+    """Return the named folder of metadata, or the kit's if `train_dir` is one of the kit's.
+
+    For training answers from elsewhere, None is returned. A named folder that is missing is an
+    `InputError`.
+    """
+    if named is not None:
+        if not named.is_dir():
+            raise InputError(f"{named}: not found, expected a folder of metadata")
+        return named
+    kits_folders = (layout.TRAIN_DIR.resolve(), layout.TEST_INPUT_DIR.resolve())
+    return layout.METADATA_DIR if train_dir.resolve() in kits_folders else None

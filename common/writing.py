@@ -1,0 +1,166 @@
+"""Write files completely or not at all, and check before any work that they can be written."""
+
+from __future__ import annotations
+
+import glob
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, TypeAlias
+
+from common import provenance
+from common.errors import InputError
+from common.reading import is_there
+
+import pandas as pd
+
+# Columns of equal length by name, or a DataFrame.
+Table: TypeAlias = "Mapping[str, Any] | pd.DataFrame"
+
+
+def require_writable(path: Path) -> None:
+    """Raise `InputError` unless `path` can be written: it is no folder, its parent is writable."""
+    if path.exists() and not path.is_file():
+        kind = "a folder" if path.is_dir() else "a pipe or a device"
+        raise InputError(f"{path}: is {kind}, expected the name of a file to write")
+    require_writable_folder(path.parent)
+
+
+def require_writable_folder(folder: Path) -> None:
+    """Raise `InputError` unless a file can be written in a folder, or the folder can be made."""
+    existing = next((place for place in (folder, *folder.parents) if is_there(place)), folder)
+    if not existing.is_dir():
+        raise InputError(f"{existing}: is no folder, expected one to write to")
+    try:
+        # On Linux this file has no name and leaves no trace.
+        tempfile.TemporaryFile(dir=existing).close()
+    except OSError as error:
+        raise InputError(
+            f"{existing}: cannot be written to ({error.strerror}), expected a folder to write to"
+        ) from None
+
+
+@contextmanager
+def atomic_write(*paths: Path) -> Iterator[list[BinaryIO]]:
+    """Write temporary files beside the paths; rename all at the end, or none on any failure.
+
+    Parameters
+    ----------
+    *paths
+        The files to write. Their folders are made if necessary.
+
+    Yields
+    ------
+    list of binary files
+        An open file for each path, in the same order.
+
+    Raises
+    ------
+    InputError
+        If a path cannot be written, before anything is written.
+    OSError
+        If writing fails, with the name of a file. No path has changed then.
+    """
+    for path in paths:
+        require_writable(path)
+    temporary = {path: partial_beside(path) for path in paths}
+    try:
+        with ExitStack() as stack:
+            for path in paths:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            yield [stack.enter_context(partial.open("wb")) for partial in temporary.values()]
+        for path, partial in temporary.items():
+            partial.replace(path)
+    except OSError as error:
+        # The error of a full disk names no file.
+        if error.errno is not None and error.filename is None:
+            error.filename = str(paths[0])
+        raise
+    finally:
+        for partial in temporary.values():
+            partial.unlink(missing_ok=True)
+
+
+def partial_beside(path: Path) -> Path:
+    """Return a temporary path beside `path`; remove those that killed processes have left."""
+    for leftover in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
+        process = leftover.name.split(".")[-2]
+        if process.isdecimal() and not _is_running(int(process)):
+            if leftover.is_dir():
+                shutil.rmtree(leftover, ignore_errors=True)
+            else:
+                leftover.unlink(missing_ok=True)
+    return path.with_name(f".{path.name}.{os.getpid()}.partial")
+
+
+def _is_running(process: int) -> bool:
+    """Return whether a process with this number runs; on Windows always True."""
+    try:
+        # On Windows, `os.kill` would end the process.
+        if os.name != "nt":
+            os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        pass
+    return True
+
+
+def write_files(
+    contents: Mapping[Path, str | Table],
+    *,
+    header: bool = True,
+    record: Path | None = None,
+    made_from: Sequence[Path] | None = None,
+    split: str = "",
+) -> None:
+    """Write files, all or none.
+
+    Parameters
+    ----------
+    contents
+        Texts, which are written as UTF-8 with LF line ends, and tables, which are written as CSV,
+        by path.
+    header
+        Whether a table's first row holds its column names.
+    record
+        Where to write how this process made the files, which then lie in one folder.
+    made_from
+        The files that the record names as sources. By default all that the process has checked.
+    split
+        What the record says about folds.
+    """
+    paths = list(contents) if record is None else [*contents, record]
+    with atomic_write(*paths) as files:
+        file_of = dict(zip(paths, files, strict=True))
+        for path, content in contents.items():
+            if isinstance(content, str):
+                file_of[path].write(content.encode())
+            else:
+                write_csv_to(file_of[path], content, header=header)
+        if record is not None:
+            record_file = file_of.pop(record)
+            origin = provenance.this_process(record.parent, file_of, made_from, split)
+            record_file.write(origin.as_json())
+
+
+def write_csv_to(file: BinaryIO, columns: Table, *, header: bool = True) -> None:
+    """Write a table as CSV to an open binary file; NaN is an empty cell."""
+    table = pd.DataFrame(columns)
+    if header:
+        table.head(0).to_csv(file, index=False, lineterminator="\n")
+    start = file.tell()
+    try:
+        # pyarrow is much faster, where it is installed and no text needs quotation marks.
+        import pyarrow as pa
+        from pyarrow import csv as pa_csv
+
+        options = pa_csv.WriteOptions(include_header=False, quoting_style="none")
+        pa_csv.write_csv(pa.Table.from_pandas(table, preserve_index=False), file, options)
+    except (ImportError, ValueError, NotImplementedError, TypeError):
+        file.seek(start)
+        file.truncate()
+        table.to_csv(file, index=False, header=False, lineterminator="\n")

@@ -1,0 +1,297 @@
+"""The score of every sample model with the linear algebra of other processors, and over seeds.
+
+Run:     python tests/benchmarks/any_machine.py --results any_machine.csv
+         … --samples debiasing partial_vae      only samples whose name holds one of these
+Writes:  every score into the file of results as soon as it is there; a run that was stopped goes on
+         where it ended. Prints the table of any_machine.md.
+
+Libraries choose their instructions by the processor. Environment variables let them choose those of
+an older one: OPENBLAS_CORETYPE for NumPy's and SciPy's linear algebra, NPY_DISABLE_CPU_FEATURES for
+NumPy's loops, ATEN_CPU_CAPABILITY, MKL_ENABLE_INSTRUCTIONS and ONEDNN_MAX_CPU_ISA for PyTorch. All
+samples run on small simulated data in a copy of the kit. A sample passes if the scores on all
+machines lie no further apart than the standard deviation of its score over seeds; a sample without
+a seed must score the same everywhere. Linux on x86-64 only.
+"""
+
+import csv
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from common import cli, layout
+from common.errors import InputError
+
+import numpy as np
+from tqdm import tqdm
+
+SEEDS = range(1, 6)
+THREADS = (1, 2)
+# The name of the machine as it is, on which the seeds are tried.
+THIS_MACHINE = "this machine"
+FIELDS = ("sample", "kernel", "threads", "seed", "score")
+
+
+@dataclass(frozen=True)
+class Processor:
+    """What tells libraries to compute as on an older processor.
+
+    Attributes
+    ----------
+    kernel
+        OpenBLAS's name of the processor.
+    numpy_features
+        The groups of instructions that NumPy may use beside those it always uses.
+    torch, mkl, onednn
+        The newest instructions that PyTorch, Intel's MKL and oneDNN may use.
+    """
+
+    kernel: str
+    numpy_features: frozenset[str]
+    torch: str
+    mkl: str
+    onednn: str
+
+    def environment(self) -> dict[str, str]:
+        """Return the environment variables."""
+        found = np.show_config(mode="dicts")["SIMD Extensions"]["found"]
+        disabled = [name for name in found if name not in self.numpy_features]
+        return {
+            "OPENBLAS_CORETYPE": self.kernel,
+            "NPY_DISABLE_CPU_FEATURES": " ".join(disabled),
+            "ATEN_CPU_CAPABILITY": self.torch,
+            "MKL_ENABLE_INSTRUCTIONS": self.mkl,
+            "ONEDNN_MAX_CPU_ISA": self.onednn,
+        }
+
+
+OLD = frozenset[str]()
+PROCESSORS = (
+    Processor("Prescott", OLD, "default", "SSE4_2", "SSE41"),
+    Processor("Nehalem", OLD, "default", "SSE4_2", "SSE41"),
+    Processor("Sandybridge", OLD, "default", "AVX", "AVX"),
+    Processor("Haswell", frozenset({"X86_V3"}), "avx2", "AVX2", "AVX2"),
+    Processor("SkylakeX", frozenset({"X86_V3", "X86_V4"}), "avx512", "AVX512", "AVX512_CORE"),
+)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A sample model: its name, what runs it and its evaluation in a copy of the kit."""
+
+    name: str
+    model: tuple[str, ...]
+    evaluation: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A sample model, run with one kernel, number of threads and seed; "" is the default seed."""
+
+    sample: str
+    kernel: str
+    threads: str
+    seed: str
+
+
+def main() -> None:
+    """Run what is not in the file of results yet; print the table."""
+    p = cli.parser(__doc__)
+    p.add_argument("--results", type=Path, required=True, metavar="FILE", help="CSV of all scores")
+    p.add_argument("--samples", nargs="+", default=[""], metavar="NAME", help="default: all")
+    options = p.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        kit = copy_kit(Path(folder) / "kit")
+        samples = [
+            sample
+            for sample in find_samples(kit)
+            if any(name in sample.name for name in options.samples)
+        ]
+        prepare_data(kit)
+        scores = read_scores(options.results)
+        todo = [
+            (sample, run)
+            for sample in samples
+            for run in runs_of(sample, has_seed(kit, sample))
+            if run not in scores
+        ]
+        for sample, run in tqdm(todo, "runs", disable=None):
+            scores[run] = score(kit, sample, run)
+            append_score(options.results, run, scores[run])
+    print_table([sample.name for sample in samples], scores)
+
+
+# ---- The samples -----------------------------------------------------------------------------
+
+
+def copy_kit(destination: Path) -> Path:
+    """Copy the kit without data, results, weights and environments."""
+    ignored = shutil.ignore_patterns(
+        *(".*", "__pycache__", "*.egg-info", "train_data", "metadata", "test_data", "test_input"),
+        *("test_output", "images", "submissions", "submission_*.csv", "model_task_4*", "tests"),
+        "SIMULATED.json",
+    )
+    shutil.copytree(layout.ROOT, destination, ignore=ignored)
+    return destination
+
+
+def find_samples(kit: Path) -> list[Sample]:
+    """Find the sample models of all tasks and related challenges."""
+    samples = []
+    for script in sorted(kit.glob("task_[123]/sample_model_*.py")):
+        is_ranking = script.parent.name == "task_3"
+        local = () if is_ranking else ("--local",)
+        phase = ("--phase", "public") if is_ranking else ()
+        samples.append(sample_of_script(kit, script, local, phase))
+    for script in sorted(kit.glob("task_4/*/train_model.py")):
+        package = script.parent.relative_to(kit).as_posix()
+        evaluation = f"{package}/local_evaluation.py", "--skip_curve"
+        samples.append(Sample(package, (f"{package}/train_model.py", "--local"), evaluation))
+    for script in sorted(kit.glob("related_challenges/*/sample_model_*.py")):
+        # The others are scored by folds of the training answers without any flag.
+        local = ("--local",) if "--local" in help_of(script) else ()
+        samples.append(sample_of_script(kit, script, local, ()))
+    return samples
+
+
+def sample_of_script(
+    kit: Path, script: Path, model_flags: tuple[str, ...], evaluation_flags: tuple[str, ...]
+) -> Sample:
+    """Return the sample that is a script beside its local_evaluation.py."""
+    folder = script.parent.relative_to(kit).as_posix()
+    name = f"{script.parent.name}/{script.stem.removeprefix('sample_model_')}"
+    return Sample(
+        name,
+        (f"{folder}/{script.name}", *model_flags),
+        (f"{folder}/local_evaluation.py", *evaluation_flags),
+    )
+
+
+def help_of(script: Path) -> str:
+    """Return what a script prints with --help."""
+    done = subprocess.run(
+        [sys.executable, str(script), "--help"], capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+def has_seed(kit: Path, sample: Sample) -> bool:
+    """Return whether a sample model has a flag --seed."""
+    return "--seed" in help_of(kit / sample.model[0])
+
+
+def prepare_data(kit: Path) -> None:
+    """Simulate small data for all tasks and challenges, and split them."""
+    for script in ("data/generate_sample.py", "task_1/local_data_split.py"):
+        run_in(kit, (script,), {})
+    run_in(kit, ("task_4/local_data_split.py",), {})
+    for folder in sorted(kit.glob("related_challenges/*/")):
+        for name in ("generate_sample.py", "local_data_split.py"):
+            if (folder / name).is_file():
+                run_in(kit, (f"related_challenges/{folder.name}/{name}",), {})
+
+
+# ---- The runs --------------------------------------------------------------------------------
+
+
+def runs_of(sample: Sample, is_seeded: bool) -> Iterator[Run]:
+    """Return the runs of a sample: on every machine, and with every seed on this one."""
+    for kernel in kernels_here():
+        for threads in THREADS:
+            yield Run(sample.name, kernel, str(threads), "")
+    if is_seeded:
+        for seed in SEEDS:
+            yield Run(sample.name, THIS_MACHINE, "1", str(seed))
+
+
+def kernels_here() -> list[str]:
+    """Return the kernels that this processor can run."""
+    has_avx512 = "X86_V4" in np.show_config(mode="dicts")["SIMD Extensions"]["found"]
+    return [p.kernel for p in PROCESSORS if has_avx512 or p.kernel != "SkylakeX"]
+
+
+def score(kit: Path, sample: Sample, run: Run) -> float:
+    """Run a sample model and its evaluation; return the score."""
+    environment = {"OMP_NUM_THREADS": run.threads}
+    for processor in PROCESSORS:
+        if processor.kernel == run.kernel:
+            environment |= processor.environment()
+    seed = ("--seed", run.seed) if run.seed else ()
+    with tempfile.TemporaryDirectory() as folder:
+        if sample.name.startswith("task_4/"):
+            run_in(kit, (*sample.model, *seed), environment)
+            run_in(kit, (*sample.evaluation, "--output_dir", folder), environment)
+        else:
+            run_in(kit, (*sample.model, *seed, "--output_dir", folder), environment)
+            places = ("--submission_dir", folder, "--output_dir", folder)
+            run_in(kit, (*sample.evaluation, *places), environment)
+        (path,) = Path(folder).glob("scores_*.txt")
+        first_line = path.read_text(encoding="utf-8").splitlines()[0]
+    return float(first_line.removeprefix("score:"))
+
+
+def run_in(kit: Path, command: tuple[str, ...], environment: dict[str, str]) -> None:
+    """Run a script of a copy of the kit."""
+    done = subprocess.run(
+        [sys.executable, *command],
+        cwd=kit,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]
+        raise InputError(f"{' '.join(command)}: ended with exit code {done.returncode}: {last}")
+
+
+# ---- The results -----------------------------------------------------------------------------
+
+
+def read_scores(path: Path) -> dict[Run, float]:
+    """Read the scores of earlier runs, if there are any."""
+    if not path.exists():
+        return {}
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    return {
+        Run(row["sample"], row["kernel"], row["threads"], row["seed"]): float(row["score"])
+        for row in rows
+    }
+
+
+def append_score(path: Path, run: Run, value: float) -> None:
+    """Append a score to the file of results."""
+    is_new = not path.exists()
+    with path.open("a", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        if is_new:
+            writer.writerow(FIELDS)
+        writer.writerow([run.sample, run.kernel, run.threads, run.seed, value])
+
+
+def print_table(names: list[str], scores: dict[Run, float]) -> None:
+    """Print a row for each sample; a cell holds the scores with one and with two threads."""
+    kernels = kernels_here()
+    print(f"| sample | {' | '.join(kernels)} | spread | deviation over seeds | |")
+    print("|---" * (len(kernels) + 4) + "|")
+    for name in names:
+        cells, values = [], []
+        for kernel in kernels:
+            both = [scores[Run(name, kernel, str(threads), "")] for threads in THREADS]
+            shown = [f"{value:.4f}" for value in both]
+            cells.append(shown[0] if shown[0] == shown[1] else " / ".join(shown))
+            values += both
+        of_seeds = [value for run, value in scores.items() if run.sample == name and run.seed]
+        deviation = float(np.std(of_seeds, ddof=1)) if of_seeds else 0.0
+        spread = max(values) - min(values)
+        verdict = "" if spread <= deviation else "**apart**"
+        seeds = f"{deviation:.4f}" if of_seeds else "no seed"
+        print(f"| {name} | {' | '.join(cells)} | {spread:.4f} | {seeds} | {verdict} |")
+
+
+if __name__ == "__main__":
+    cli.run(main)

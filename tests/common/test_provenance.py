@@ -1,0 +1,81 @@
+"""Files that were made from other data or of another split are refused, with the way to mend it."""
+
+import json
+from pathlib import Path
+
+from common import layout, provenance
+from common.errors import InputError
+
+import pytest
+from conftest import fails, succeeds
+from page_reading import read_page
+
+
+def drop_last_row(path: Path) -> None:
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
+
+
+def test_each_group_of_tasks_is_judged_by_its_own_files(tiny_kit: Path) -> None:
+    """Real files of tasks 3/4 beside simulated ones make no score of task 1 real, or vice versa."""
+    train = ["task_4/numpy/train_model.py", "--local"]
+    for command in ("task_1/local_data_split.py", "task_4/local_data_split.py"):
+        succeeds([command], kit=tiny_kit)
+    # Now they are answers that nobody simulated.
+    drop_last_row(tiny_kit / "data/train_data/train_task_3_4.csv")
+    line = fails(train, kit=tiny_kit)
+    assert "train_task_4.csv: was made from other data than now lie in" in line
+    assert "`python task_4/local_data_split.py` makes it again" in line
+    for command in (
+        "task_1/sample_model_majority.py --local",
+        "task_1/local_evaluation.py",
+        "task_4/local_data_split.py",
+        " ".join(train),
+        "task_4/numpy/local_evaluation.py --skip_curve",
+    ):
+        succeeds(command.split(), kit=tiny_kit)
+    folder = tiny_kit / "data/test_output"
+    pages = [read_page((folder / f"scores_task_{task}.html").read_text()) for task in (1, 4)]
+    assert ["From simulated answers" in page.text for page in pages] == [True, False]
+    lines = (folder / "results.jsonl").read_text().splitlines()
+    assert [json.loads(line)["simulated"] for line in lines] == [True, False]
+
+
+def test_a_stale_template_is_refused_and_the_command_mends_it(tiny_kit: Path) -> None:
+    submission = tiny_kit / "submissions/submission_task_1.zip"
+    model = ["task_1/sample_model_majority.py"]
+    succeeds(model, kit=tiny_kit)
+    drop_last_row(tiny_kit / "data/test_data/test_public_answers_task_1.csv")
+    for command in (model, ["-m", "tools.check_submission", submission]):
+        line = fails(command, kit=tiny_kit, cwd=tiny_kit)
+        assert "submission_task_1_2.csv: was made from other data than now lie in" in line
+        assert "`python -m tools.templates` makes it again" in line
+    succeeds(["-m", "tools.templates"], kit=tiny_kit, cwd=tiny_kit)
+    succeeds(model, kit=tiny_kit)
+    # One of the user's own needs no record.
+    template = tiny_kit / "submission_templates/submission_task_1_2.csv"
+    template.write_text("QuestionId,UserId\n0,0\n1,0\n")
+    assert "remove the .json if the file is your own" in fails(model, kit=tiny_kit)
+    (tiny_kit / "submission_templates/template_task_1_2.json").unlink()
+    succeeds(model, kit=tiny_kit)
+
+
+def test_files_of_two_splits_are_never_used_together(tiny_kit: Path) -> None:
+    """A kill between two renames leaves the training answers of one split with files of another."""
+    record = tiny_kit / "data/test_input/split_task_1_2.json"
+    succeeds(["task_1/local_data_split.py"], kit=tiny_kit)
+    former = record.read_bytes()
+    succeeds(["task_1/local_data_split.py", "--seed", 1], kit=tiny_kit)
+    record.write_bytes(former)
+    line = fails(["task_1/sample_model_majority.py", "--local"], kit=tiny_kit)
+    assert "is not the file that" in line and "of another split" in line
+    assert "`python task_1/local_data_split.py` makes it again" in line
+
+
+def test_a_damaged_record_is_reported(tmp_path: Path) -> None:
+    path = tmp_path / layout.TRAIN_TASK_4
+    path.touch()
+    former = '{"command": "python x", "files": {}, "made_from": {}, "simulated": true}'
+    for content in ("{half", "[]", "{}", "[" * 100_000, former):
+        (tmp_path / "split_task_4.json").write_text(content)
+        with pytest.raises(InputError, match=r"split_task_4\.json: is damaged"):
+            provenance.require_current([path])
