@@ -363,14 +363,24 @@ def dot_chart(
 
 
 def share_chart(
-    groups: pd.DataFrame, *, label: str, limits: Point | None = None, axis: str = "accuracy"
+    groups: pd.DataFrame,
+    *,
+    label: str,
+    limits: Point | None = None,
+    axis: str = "accuracy",
+    value: str = "accuracy",
+    mark: str = "majority",
 ) -> Html:
-    """Draw for every group a share, by default its accuracy, NaN where it rests on too little."""
-    columns = ["accuracy", "low", "high", "majority", "share", "n_answers"]
+    """Draw a value and a diamond for every group, and a bar for its share of all answers.
+
+    `value` and `mark` name the columns of the value and of the diamond; low, high, share and
+    n_answers are further columns. A column may be missing, a number may be NaN.
+    """
+    columns = [value, "low", "high", mark, "share", "n_answers"]
     rows = groups.reindex(columns=columns).astype(float).itertuples(name=None)
     dots = [
-        Dot(f"{name}", accuracy, (low, high), majority, share=share, n_answers=n_answers)
-        for name, accuracy, low, high, majority, share, n_answers in rows
+        Dot(f"{name}", number, (low, high), diamond, share=share, n_answers=n_answers)
+        for name, number, low, high, diamond, share, n_answers in rows
     ]
     return dot_chart(dots, label=label, digits=3, limits=limits, axis=axis)
 

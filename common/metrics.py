@@ -1,36 +1,101 @@
-"""The challenge's metrics, and the intervals and baselines needed to interpret them."""
+"""The challenge's metrics, and the intervals and baselines needed to interpret them.
+
+Every metric is computed by one function here, for evaluations, hosting and tools alike.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from common.arrays import Array, FloatArray, IntArray
+from common.arrays import Array, BoolArray, FloatArray, IntArray
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 
-def accuracy(truth: Array, prediction: Array) -> float:
-    """Share of predictions that equal the truth (tasks 1, 2 and 4), arrays of one shape."""
+@dataclass(frozen=True)
+class Score:
+    """The value of a metric, how sure it is, and how much it rests on."""
+
+    value: float
+    # Standard error; None where it is not known.
+    error: float | None = None
+    # Number of answers, targets or pairs of questions; None where nobody counted them.
+    n: int | None = None
+
+
+# ---- Accuracy (tasks 1, 2 and 4) -----------------------------------------------------------------
+
+
+def accuracy(truth: Array, prediction: Array, student: IntArray | None = None) -> Score:
+    """Return the share of predictions that equal the truth.
+
+    Parameters
+    ----------
+    truth, prediction : array, the same shape
+        Values of any type that can be compared.
+    student : array of int, the same shape, optional
+        Number of the student, from 0, of each answer. If given, the score has a standard error that
+        counts the answers of a student as one cluster; None for answers of one student alone.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ, or there is nothing to score.
+    """
     if truth.shape != prediction.shape:
         raise ValueError(f"truth has shape {truth.shape}, prediction {prediction.shape}")
     if truth.size == 0:
         raise ValueError("there are no predictions to score")
-    return float(np.mean(truth == prediction))
+    is_right = truth == prediction
+    value = float(share_right(np.count_nonzero(is_right), is_right.size))
+    error = None if student is None else clustered_standard_error(is_right, student)
+    if error is not None and np.isnan(error):
+        error = None
+    return Score(value, error, is_right.size)
+
+
+def share_right(n_right: npt.ArrayLike, n: npt.ArrayLike) -> FloatArray:
+    """Return shares from counts of any shape; NaN where there is nothing to count."""
+    counts = np.asarray(n)
+    return np.asarray(n_right / np.where(counts > 0, counts, np.nan))
+
+
+def combine_parts(shares: npt.ArrayLike, *, takes_best: bool) -> FloatArray:
+    """Return the score of a task from the shares of its parts.
+
+    Parameters
+    ----------
+    shares : array, shape (..., parts)
+        Accuracy with each mask (task 4) or agreement with each expert (task 3); tasks 1 and 2 have
+        one part. A part without answers is NaN and does not count.
+    takes_best
+        Whether the score is the highest share (task 3), or the mean of the shares.
+
+    Returns
+    -------
+    array, shape (...)
+    """
+    summary = np.nanmax if takes_best else np.nanmean
+    return np.asarray(summary(np.asarray(shares), axis=-1))
 
 
 def confusion_matrix(
     truth: IntArray, prediction: IntArray, categories: tuple[int, ...]
 ) -> npt.NDArray[np.int64]:
-    """Count every combination of true (row) and predicted category (column), given increasing."""
+    """Count every combination of a true category (row) and a predicted category (column).
+
+    `categories` are in increasing order and hold every value of the two arrays.
+    """
     n = len(categories)
-    cells = np.searchsorted(categories, truth) * n + np.searchsorted(categories, prediction)
-    return np.bincount(cells, minlength=n * n).reshape(n, n)
+    row = np.searchsorted(categories, truth)
+    column = np.searchsorted(categories, prediction)
+    return np.bincount(row * n + column, minlength=n * n).reshape(n, n)
 
 
 def normalise_rows(counts: npt.NDArray[np.int64]) -> FloatArray:
-    """Divide every row by its own sum; all 0 where there was nothing to count."""
+    """Divide every row by its sum; a row of zeros stays as it is."""
     totals = counts.sum(axis=1, keepdims=True)
     return np.asarray(counts / np.maximum(totals, 1))
 
@@ -44,16 +109,16 @@ class ProbabilityScores:
 
     # Mean negative logarithm (nats) of the probability of what happened; 0 is best.
     log_loss: float
-    # Mean squared distance (Brier 1950): of two categories that of one, 0 to 1; else the sum.
+    # Mean squared distance (Brier 1950): for two categories of one of them, from 0 to 1; for more
+    # categories the sum over them.
     brier: float
     # Area under the ROC curve; None for more than two categories, or if one never happened.
     auc: float | None
     # Expected calibration error (Guo et al. 2017): mean distance of the bins from the diagonal.
     calibration_error: float
-    # For `charts.share_chart`: in ten bins of equal width how often it happened and the mean
-    # probability, NaN if empty; of two categories for the second, else for the most probable.
+    # As of `calibration_bins`.
     bins: pd.DataFrame
-    # How many predictions are not the most probable value.
+    # How many predictions are not the most probable category.
     n_other: int
 
 
@@ -63,40 +128,103 @@ _N_BINS = 10
 def score_probabilities(
     truth: IntArray, probability: FloatArray, predicted: IntArray | None = None
 ) -> ProbabilityScores:
-    """Score probabilities, (answers, categories); truth and prediction are categories from 0."""
+    """Score probabilities of categories.
+
+    Parameters
+    ----------
+    truth : array of int, shape (answers,)
+        The category that happened, from 0.
+    probability : array, shape (answers, categories)
+        Every row is divided by its sum.
+    predicted : array of int, shape (answers,), optional
+        The category that was predicted, from 0: counts predictions that are not the most probable.
+    """
     # scikit-learn takes a second to import, and only this function needs it.
     from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
-    n_categories, n_other = probability.shape[1], 0
+    n_other = 0
     if predicted is not None:
-        own = probability[np.arange(len(predicted)), predicted]
-        n_other = int((own < probability.max(axis=1)).sum())
+        of_predicted = probability[np.arange(len(predicted)), predicted]
+        n_other = int((of_predicted < probability.max(axis=1)).sum())
     p = probability / probability.sum(axis=1, keepdims=True, dtype=np.float64)
+    n_categories = p.shape[1]
     if n_categories == 2:
-        believed, happened = p[:, 1], truth == 1
+        believed = p[:, 1]
+        happened = truth == 1
     else:
-        believed, happened = p.max(axis=1), truth == p.argmax(axis=1)
-    both_happened = n_categories == 2 and 0 < happened.sum() < len(happened)
-    place = np.minimum((believed * _N_BINS).astype(np.int64), _N_BINS - 1)
-    counts = np.bincount(place, minlength=_N_BINS)
-    filled = np.where(counts, counts, np.nan)
-    mean, share = (np.bincount(place, own, _N_BINS) / filled for own in (believed, happened))
-    bins = {"accuracy": share, "majority": mean, "share": counts / len(p), "n_answers": counts}
+        believed = p.max(axis=1)
+        happened = truth == p.argmax(axis=1)
+    auc = None
+    if n_categories == 2 and 0 < happened.sum() < len(happened):
+        auc = float(roc_auc_score(happened, believed))
+    bins = calibration_bins(believed, happened)
     return ProbabilityScores(
         log_loss=float(log_loss(truth, p, labels=range(n_categories))),
         brier=float(brier_score_loss(truth, p, labels=range(n_categories))),
-        auc=float(roc_auc_score(happened, believed)) if both_happened else None,
-        calibration_error=float(np.nansum(np.abs(mean - share) * counts) / len(p)),
-        bins=pd.DataFrame(bins),
+        auc=auc,
+        calibration_error=calibration_error(bins),
+        bins=bins,
         n_other=n_other,
     )
+
+
+def calibration_bins(believed: FloatArray, happened: BoolArray) -> pd.DataFrame:
+    """Group events by their probability, in ten bins of equal width.
+
+    Parameters
+    ----------
+    believed : array, shape (events,)
+        Probability of each event: of two categories of the second one, else of the most probable.
+    happened : array of bool, shape (events,)
+        Whether the event happened.
+
+    Returns
+    -------
+    DataFrame
+        A row for each bin: share_happened and mean_probability (NaN for an empty bin), share of all
+        events, and n_answers.
+    """
+    bin_index = np.minimum((believed * _N_BINS).astype(np.int64), _N_BINS - 1)
+    n = np.bincount(bin_index, minlength=_N_BINS)
+    n_or_nan = np.where(n > 0, n, np.nan)
+    return pd.DataFrame(
+        {
+            "share_happened": np.bincount(bin_index, happened, _N_BINS) / n_or_nan,
+            "mean_probability": np.bincount(bin_index, believed, _N_BINS) / n_or_nan,
+            "share": n / len(believed),
+            "n_answers": n,
+        }
+    )
+
+
+def calibration_error(bins: pd.DataFrame) -> float:
+    """Return the mean distance between probability and share, a bin counting by its answers.
+
+    Distances are absolute: bins that are too high do not make up for bins that are too low.
+    """
+    n = bins["n_answers"].to_numpy()
+    distance = (bins["mean_probability"] - bins["share_happened"]).abs().to_numpy()
+    return float(np.nansum(distance * n) / n.sum())
 
 
 # ---- Intervals -----------------------------------------------------------------------------------
 
 
 def clustered_standard_error(right: Array, cluster: IntArray) -> float:
-    """Return a share's standard error by clusters from 0 (Liang and Zeger 1986); NaN for one."""
+    """Return the standard error of a share whose answers come in clusters (Liang and Zeger 1986).
+
+    Parameters
+    ----------
+    right : array, shape (answers,)
+        What the share is the mean of: 1 for each answer that is right, 0 for the others.
+    cluster : array of int, shape (answers,)
+        Number of the cluster (the student) of each answer, from 0.
+
+    Returns
+    -------
+    float
+        NaN for a single cluster.
+    """
     deviation = np.bincount(cluster, right - np.mean(right))
     n_clusters = int((np.bincount(cluster) > 0).sum())
     if n_clusters < 2:
@@ -105,9 +233,17 @@ def clustered_standard_error(right: Array, cluster: IntArray) -> float:
     return float(np.sqrt(variance) / len(right))
 
 
+def binomial_standard_error(share: float, n: int) -> float:
+    """Return the standard error of a share of `n` independent trials."""
+    return float((share * (1 - share) / n) ** 0.5)
+
+
 def binomial_interval(successes: IntArray, n: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Exact 95 % intervals for shares (Clopper & Pearson 1934); 0 of 0 gives the whole range."""
-    # SciPy doubles the time that a script takes to start, and only this function needs it.
+    """Return exact 95 % intervals of shares (Clopper and Pearson 1934): low and high ends.
+
+    Shares of nothing, 0 of 0, get the whole range from 0 to 1.
+    """
+    # SciPy doubles the time that a script takes to start, and few functions need it.
     from scipy.special import betaincinv
 
     low = np.where(successes > 0, betaincinv(successes, n - successes + 1, 0.025), 0.0)
@@ -117,38 +253,59 @@ def binomial_interval(successes: IntArray, n: IntArray) -> tuple[FloatArray, Flo
 
 # ---- Expert judgements (task 3) ------------------------------------------------------------------
 
-# Judgements: a row for each pair of QuestionIds, its index, and a column for each expert: 1 if the
-# first is better, 2 the second, NaN where there is none, any other number for disagreement.
+# Judgements are a DataFrame with a row for each pair of QuestionIds (its index) and a column for
+# each expert: 1 if the first question is better, 2 if the second is, NaN without a judgement. Any
+# other number counts as disagreement.
 
-# Samples of the pairs, or random rankings.
+# Number of samples of the pairs, or of random rankings.
 _N_DRAWS = 10_000
 
 
+def best_agreement(agrees: pd.DataFrame) -> Score:
+    """Return the score of task 3: on what share of pairs a ranking agrees with its best expert.
+
+    `agrees` has a row for each pair and a column for each expert: 1, 0, or NaN without a judgement.
+    The best of several shares has no simple standard error: see `bootstrap_agreement`.
+    """
+    best = combine_parts(agrees.mean().to_numpy(), takes_best=True)
+    return Score(float(best), None, len(agrees))
+
+
 def expert_concordance(judgements: pd.DataFrame) -> FloatArray:
-    """Share of the pairs that two experts judged on which they agree, shape (experts, experts)."""
-    left, right = ((judgements == side).to_numpy(np.int64) for side in (1, 2))
-    n = (left + right).T @ (left + right)
-    concordance = (left.T @ left + right.T @ right) / np.where(n, n, np.nan)
+    """Return how often each two experts agree, of the pairs that both judged.
+
+    The shape is (experts, experts); the diagonal, and two experts without a common pair, are NaN.
+    """
+    prefers_left = (judgements == 1).to_numpy(np.int64)
+    prefers_right = (judgements == 2).to_numpy(np.int64)
+    is_judged = prefers_left + prefers_right
+    n_both_judged = is_judged.T @ is_judged
+    n_agree = prefers_left.T @ prefers_left + prefers_right.T @ prefers_right
+    concordance = share_right(n_agree, n_both_judged)
     np.fill_diagonal(concordance, np.nan)
-    return np.asarray(concordance)
+    return concordance
 
 
 def bootstrap_agreement(agrees: pd.DataFrame) -> FloatArray:
     """Return every expert's agreement in samples of the pairs (Efron 1979), (samples, experts)."""
     n_pairs = len(agrees)
     rng = np.random.default_rng(0)
-    drawn = rng.multinomial(n_pairs, np.full(n_pairs, 1 / n_pairs), size=_N_DRAWS)
-    n_judged = drawn @ agrees.notna().to_numpy()
-    return np.asarray(drawn @ agrees.fillna(0).to_numpy() / np.where(n_judged, n_judged, np.nan))
+    n_drawn = rng.multinomial(n_pairs, np.full(n_pairs, 1 / n_pairs), size=_N_DRAWS)
+    n_agree = n_drawn @ agrees.fillna(0).to_numpy()
+    return share_right(n_agree, n_drawn @ agrees.notna().to_numpy())
 
 
 def random_best_agreement(judgements: pd.DataFrame) -> FloatArray:
-    """Return the agreement of random rankings with their best expert: the floor of task 3."""
-    given = judgements.dropna(axis=1, how="all").to_numpy()
-    questions, place = np.unique(np.array([*judgements.index]).T, return_inverse=True)
+    """Return the agreement of random rankings with their best expert, (rankings,).
+
+    This is the floor of task 3: what a ranking reaches that knows nothing.
+    """
+    judged = judgements.dropna(axis=1, how="all").to_numpy()
+    questions, index = np.unique(np.array([*judgements.index]).T, return_inverse=True)
+    left, right = index.reshape(2, -1)
+    # A question with a smaller random key is ranked higher.
     keys = np.random.default_rng(0).random((_N_DRAWS, len(questions)))
-    left, right = place.reshape(2, -1)
-    side = np.where(keys[:, left] < keys[:, right], 1, 2)
-    judged = (~np.isnan(given)).sum(axis=0)
-    agreement = [(side == expert).sum(axis=1) for expert in given.T] / judged[:, None]
-    return np.asarray(np.max(agreement, axis=0))
+    preferred = np.where(keys[:, left] < keys[:, right], 1, 2)
+    n_judged = (~np.isnan(judged)).sum(axis=0)
+    n_agree = np.array([(preferred == expert).sum(axis=1) for expert in judged.T])
+    return combine_parts(share_right(n_agree, n_judged[:, None]).T, takes_best=True)

@@ -17,12 +17,11 @@ from common.arrays import Array, FloatArray
 from common.errors import InputError, quote
 from common.schema import Column
 from common.submission import find_pairs
+from common.tasks import TASKS, Form
 
 import numpy as np
 import pandas as pd
 
-_NAMES = {1: ["ProbabilityCorrect"], 2: [f"ProbabilityOption{o}" for o in schema.OPTIONS]}
-_NAMES[4] = _NAMES[1]
 _column = partial(Column, dtype=schema.FLOAT32, low=0, high=1, whole=False)
 # How far the probabilities of a row may sum to something else than 1; float32 adds up to 1e-7.
 _SUM_TOLERANCE = 1e-3
@@ -72,10 +71,10 @@ def write_probabilities(
     if path is None:
         return
     keys = template[["UserId", "QuestionId"]].astype(np.int32)
-    if task == 4:
+    if TASKS[task].form is Form.ENTRY:
         keys.insert(0, "Mask", template["Mask"].astype("category"))
     value = np.asarray(probability, np.float32)
-    names = _NAMES[task]
+    names = TASKS[task].probability_columns
     shape = (len(keys), len(names)) if len(names) > 1 else (len(keys),)
     if value.shape != shape:
         raise InputError(
@@ -105,15 +104,22 @@ def read_probabilities(path: Path, task: int | None = None) -> Probabilities:
             "written with --probabilities"
         ) from None
     if task is None:
-        # Those of task 4 have the column of task 1, once for each mask.
-        told = [number for number in (1, 2) if {*_NAMES[number]} <= {*table}]
-        if not told or "Mask" in table:
+        columns_there = set(table)
+        candidates = [
+            number
+            for number, candidate in TASKS.items()
+            if candidate.form is Form.PREDICTIONS
+            and columns_there.issuperset(candidate.probability_columns)
+        ]
+        # A file of task 4 has the column of task 1, once for each mask.
+        if not candidates or "Mask" in columns_there:
             raise InputError(
                 f"{path}: holds no probabilities of task 1 or 2, expected a file that a script "
                 "has written with --probabilities"
             )
-        task = told[0]
-    columns = [schema.USER_ID, schema.QUESTION_ID, *map(_column, _NAMES[task])]
+        task = candidates[0]
+    names = TASKS[task].probability_columns
+    columns = [schema.USER_ID, schema.QUESTION_ID, *map(_column, names)]
     for column in columns:
         if list(table).count(column.name) != 1:
             found = ", ".join(map(quote, list(table)[:10])) or "none"
@@ -125,7 +131,7 @@ def read_probabilities(path: Path, task: int | None = None) -> Probabilities:
         raise InputError(f"{path}: has no rows, expected a row for each pair")
     student, question, *values = (_read_column(path, table[c.name], c) for c in columns)
     value = np.column_stack(values)
-    _require_sum(path, _NAMES[task], value)
+    _require_sum(path, names, value)
     repeats = find_repeats(pair_keys(student, question))
     if len(repeats):
         row = int(repeats[0])
@@ -133,7 +139,7 @@ def read_probabilities(path: Path, task: int | None = None) -> Probabilities:
             f"{path}: row {row + 1} repeats UserId {student[row]} and QuestionId {question[row]} "
             f"({len(repeats)} such rows), expected each pair once"
         )
-    if task == 1:
+    if len(names) == 1:
         value = np.column_stack([1 - value, value])
     origin = provenance.parse(table.attrs.get(_ORIGIN, ""))
     pairs = pd.DataFrame({"UserId": student, "QuestionId": question})

@@ -27,7 +27,8 @@ from typing import Any, BinaryIO, TypeAlias
 
 from common.arrays import Array
 from common.errors import InputError, Report, printable, quote, stop
-from common.layout import ROOT, where_to_get
+from common.layout import ROOT
+from common.missing_files import where_to_get
 from common.schema import DATE, FLOAT64, INT8, INT32, TEXT, Column
 
 import numpy as np

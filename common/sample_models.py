@@ -6,17 +6,7 @@ from pathlib import Path
 
 from common import cli, layout, provenance, reading, submission
 from common.errors import InputError
-
-_TRAIN_NAME = {
-    1: layout.TRAIN_TASK_1_2,
-    2: layout.TRAIN_TASK_1_2,
-    3: layout.TRAIN_TASK_3_4,
-}
-_TEMPLATE_NAME = {
-    1: layout.TEMPLATE_TASK_1_2,
-    2: layout.TEMPLATE_TASK_1_2,
-    3: layout.TEMPLATE_TASK_3,
-}
+from common.tasks import TASK_3, TASKS
 
 
 @dataclass(frozen=True)
@@ -47,25 +37,25 @@ def parser(doc: str | None, task: int, *, reads_answers: bool = True) -> argpars
     reads_answers
         Whether the model learns from the training answers.
     """
+    about = TASKS[task]
     parser = cli.parser(doc)
     parser.usage = "%(prog)s [flags]"
     parser.set_defaults(input_dir=None, train_data=None, probabilities=None, local=None)
     if reads_answers:
         cli.add_optional_folder(parser, "--input_dir", "data/train_data")
-        cli.add_file_name(parser, "--train_data", _TRAIN_NAME[task])
-    cli.add_template_flags(parser, _TEMPLATE_NAME[task])
+        cli.add_file_name(parser, "--train_data", about.data.train)
+    cli.add_template_flags(parser, str(about.template))
     cli.add_optional_folder(parser, "--output_dir", "submissions")
-    help_text = f"default {layout.submission_name(task)}; the zip is written beside it"
+    help_text = f"default {about.submission}; the zip is written beside it"
     parser.add_argument("--output_file", metavar="FILE", help=help_text)
-    if task == 3:
+    if about is TASK_3:
         _add_halves_flag(parser)
     else:
         help_text = "write the probability of each prediction to FILE (Parquet) as well"
         parser.add_argument("--probabilities", type=Path, metavar="FILE", help=help_text)
         help_text = (
             "use the local split: defaults become data/test_input, "
-            f"{layout.LOCAL_TEMPLATE_TASK_1_2}, data/test_output and "
-            f"{layout.submission_name(task, local=True)}"
+            f"{about.local_template}, data/test_output and {about.local_submission}"
         )
         parser.add_argument("--local", action="store_true", help=help_text)
     return parser
@@ -75,8 +65,8 @@ def _add_halves_flag(parser: argparse.ArgumentParser) -> None:
     """Add --local of task 3, which chooses one half of the students."""
     help_text = (
         "rank by one half of the students (local_data_split.py), the first by default; "
-        f"defaults become data/test_input, {layout.TRAIN_TASK_3} (second: {layout.VALID_TASK_3}), "
-        f"data/test_output and {layout.submission_name(3, local=True)}"
+        f"defaults become data/test_input, {TASK_3.local_train} (second: {TASK_3.local_answers}), "
+        f"data/test_output and {TASK_3.local_submission}"
     )
     halves = ("first", "second")
     parser.add_argument("--local", nargs="?", const="first", choices=halves, help=help_text)
@@ -100,21 +90,23 @@ def paths(options: argparse.Namespace, task: int) -> Paths:
         If an input file or a named folder is missing, or an output file cannot be written. This is
         reported before any work starts.
     """
-    train = options.train_data or _TRAIN_NAME[task]
-    template = _TEMPLATE_NAME[task]
+    about = TASKS[task]
+    train = options.train_data or about.data.train
+    template = str(about.template)
     input_dir = layout.TRAIN_DIR
     template_dir = layout.TEMPLATE_DIR
     output_dir = layout.SUBMISSION_DIR
+    output_name = about.submission
     if options.local:
         input_dir = layout.TEST_INPUT_DIR
         output_dir = layout.TEST_OUTPUT_DIR
-        if task != 3:
+        output_name = about.local_submission
+        if about.local_template is not None:
             template_dir = layout.TEST_INPUT_DIR
-            template = layout.LOCAL_TEMPLATE_TASK_1_2
-        elif train == layout.TRAIN_TASK_3_4:
-            train = layout.TRAIN_TASK_3 if options.local == "first" else layout.VALID_TASK_3
+            template = about.local_template
+        elif train == about.data.train:
+            train = about.local_train if options.local == "first" else about.local_answers
     train_dir = options.input_dir or input_dir
-    output_name = layout.submission_name(task, local=bool(options.local))
     model_paths = Paths(
         train=train_dir / train,
         template=cli.template_path(options, template_dir, template),

@@ -7,9 +7,16 @@ from typing import Any
 
 import numpy as np
 
-# As in NumPy; text is read unchanged, dates with or without a time of day in minutes.
-INT8, INT32, FLOAT32, FLOAT64, TEXT = "int8", "int32", "float32", "float64", "text"
+# Types of columns. Numbers are those of NumPy.
+INT8 = "int8"
+INT32 = "int32"
+FLOAT32 = "float32"
+FLOAT64 = "float64"
+# Text is read unchanged.
+TEXT = "text"
+# Dates are read with or without a time of day, to the minute.
 DATE = "datetime64[m]"
+
 INT32_MAX = 2**31 - 1
 # Some ids index arrays directly, so they are bounded.
 _ID_MAX = 2**24 - 1
@@ -25,15 +32,16 @@ class Column:
     """A column of a CSV file and the values that it may hold."""
 
     name: str
-    # What the values are read into, one of the types above.
+    # The type that values are read into, one of those above.
     dtype: str = INT32
-    # Both inclusive.
+    # The lowest and the highest valid number.
     low: int = 0
     high: int = INT32_MAX
-    # An empty cell is read as `missing`.
+    # Whether a cell may be empty; it is read as `missing`.
     may_be_empty: bool = False
+    # Whether numbers must be whole.
     whole: bool = True
-    # Whether True and False are valid too and stand for 1 and 0, as in what pandas writes.
+    # Whether True and False, as pandas writes them, are valid too and stand for 1 and 0.
     is_boolean: bool = False
 
     @property
@@ -41,36 +49,53 @@ class Column:
         """The valid values in words, for messages."""
         if self.dtype == TEXT:
             return "text"
+        or_nothing = " or nothing" if self.may_be_empty else ""
         if self.dtype == DATE:
-            return "a date such as 2020-02-11 14:05:00.000" + self.may_be_empty * " or nothing"
-        kind = "a whole number" if self.whole else "a number"
-        return f"{kind} from {self.low} to {self.high}" + self.may_be_empty * " or nothing"
+            return f"a date such as 2020-02-11 14:05:00.000{or_nothing}"
+        number = "a whole number" if self.whole else "a number"
+        return f"{number} from {self.low} to {self.high}{or_nothing}"
 
     @property
     def missing(self) -> Any:
-        """What stands for a value that is not there: -1, NaN, NaT or an empty text."""
-        gaps = {INT8: UNREADABLE, INT32: UNREADABLE, TEXT: "", DATE: np.datetime64("NaT")}
-        return gaps.get(self.dtype, np.nan)
+        """The value of an empty cell: -1, NaN, NaT or an empty text."""
+        missing_by_type = {
+            INT8: UNREADABLE,
+            INT32: UNREADABLE,
+            TEXT: "",
+            DATE: np.datetime64("NaT"),
+        }
+        return missing_by_type.get(self.dtype, np.nan)
 
     def parse(self, cell: str) -> Any:
-        """Return the value that the text of a cell stands for; None if it is not valid."""
+        """Return the value of a cell; None if it is not valid."""
         text = cell.strip()
         if self.dtype == TEXT:
             return cell if text or self.may_be_empty else None
         if not text:
             return self.missing if self.may_be_empty else None
         if self.dtype == DATE:
-            is_date = _DATE.fullmatch(text)
-            try:
-                # Without the fraction of a second, which not all of Python's versions read.
-                return np.datetime64(datetime.fromisoformat(text[:19])) if is_date else None
-            except ValueError:
-                return None
+            return _parse_date(text)
+        return self._parse_number(text)
+
+    def _parse_number(self, text: str) -> float | None:
         if self.is_boolean:
             text = {"true": "1", "false": "0"}.get(text.lower(), text)
-        number = float(text) if _NUMBER.fullmatch(text) else np.nan
-        is_valid = self.low <= number <= self.high and (not self.whole or number.is_integer())
-        return number if is_valid else None
+        if not _NUMBER.fullmatch(text):
+            return None
+        number = float(text)
+        if self.whole and not number.is_integer():
+            return None
+        return number if self.low <= number <= self.high else None
+
+
+def _parse_date(text: str) -> np.datetime64 | None:
+    if not _DATE.fullmatch(text):
+        return None
+    try:
+        # Some versions of Python cannot read a fraction of a second.
+        return np.datetime64(datetime.fromisoformat(text[:19]))
+    except ValueError:
+        return None
 
 
 # Question ids index arrays directly, so they are bounded; the largest official one is 27,612.
@@ -84,26 +109,32 @@ ANSWER_COLUMNS = (QUESTION_ID, USER_ID, ANSWER_ID, IS_CORRECT, CORRECT_ANSWER, A
 
 OPTIONS = (1, 2, 3, 4)
 
-PREDICTED_COLUMN = {1: IS_CORRECT, 2: ANSWER_VALUE}
-
-# Task 3: a ranking of all questions, 1 the best; experts' columns may have any name.
+# Task 3: a ranking of all questions, 1 is the best. Columns of experts may have any name.
 RANKING = Column("ranking", low=1)
 LEFT = Column("left")
 RIGHT = Column("right")
 
 
 def expert_judgement(name: str) -> Column:
-    """Column of an expert's judgements: 1 the left question is better, 2 the right, or nothing."""
+    """Return the column of an expert's judgements.
+
+    A judgement is 1 if the left question is better, 2 if the right one is; it may be empty.
+    """
     return Column(name, FLOAT32, 1, 2, may_be_empty=True)
 
 
-# Task 4: target answers are 1; the files with ten masks number the columns from 0.
+# Task 4: target answers are 1, others 0. Files with ten masks number the columns from 0.
 IS_TARGET = "IsTarget"
 
 
 def target_column(name: str = IS_TARGET) -> Column | None:
-    """Column that marks what to predict, ``IsTarget`` or ``IsTarget_0`` and so on, or None."""
-    return Column(name, INT8, 0, 1) if re.fullmatch(IS_TARGET + r"(_\d+)?", name) else None
+    """Return the column that marks what to predict; None if the name is another.
+
+    The name is ``IsTarget``, or ``IsTarget_0`` and so on.
+    """
+    if not re.fullmatch(rf"{IS_TARGET}(_\d+)?", name):
+        return None
+    return Column(name, INT8, 0, 1)
 
 
 SUBJECT_LIST = Column("SubjectId", TEXT)

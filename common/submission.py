@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from common import answers, layout, provenance, reading, schema, writing, zips
+from common import answers, provenance, reading, schema, writing, zips
 from common.arrays import Array, BoolArray, IntArray
 from common.errors import InputError, Report, quote, stop
 from common.schema import Column
+from common.tasks import TASKS
 
 import numpy as np
 import numpy.typing as npt
@@ -82,7 +83,7 @@ def write_predictions(template: pd.DataFrame, task: int, value: Array, path: Pat
     if name in table:
         # An unknown id becomes an empty cell.
         table[name] = table[name].astype("Int32").mask(table[name] < 0)
-    _write(table, schema.PREDICTED_COLUMN[task], value, path, task)
+    _write(table, TASKS[task].column, value, path, task)
 
 
 def rank_by_quality(question: IntArray, quality: Array) -> IntArray:
@@ -148,7 +149,7 @@ def _write(table: pd.DataFrame, column: Column, value: Array, path: Path, task: 
     with writing.atomic_write(*paths) as (csv_file, zip_file, record):
         writing.write_csv_to(csv_file, table)
         csv_file.flush()
-        zips.write_zip_to(zip_file, {layout.submission_name(task): Path(csv_file.name)})
+        zips.write_zip_to(zip_file, {TASKS[task].submission: Path(csv_file.name)})
         files = dict(zip(paths, (csv_file, zip_file), strict=False))
         record.write(provenance.this_process(path.parent, files).as_json())
 
@@ -164,14 +165,14 @@ def submission_source(
         return reading.file_source(path)
     reading.require_file(listed_in)
     max_size = max(_MAX_UNPACKED, _MAX_RATIO * listed_in.stat().st_size)
-    return zips.zip_source(path, layout.submission_name(task), max_size, report)
+    return zips.zip_source(path, TASKS[task].submission, max_size, report)
 
 
 def read_predictions(path: Path, task: int, template: Path, report: Report = stop) -> pd.DataFrame:
     """Read a submission as `read_pair_values` does: predictions of a template, and no others."""
     source = submission_source(path, task, template, report)
     wanted = read_template(template)
-    found = read_pair_values(source, schema.PREDICTED_COLUMN[task], report)
+    found = read_pair_values(source, TASKS[task].column, report)
     _, extra = find_pairs(source.name, found, wanted, template, report)
     if extra.any():
         report(f"{source.name}: {name_extra(source, found, extra, template)}")

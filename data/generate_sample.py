@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 from common import cli, layout, simulated, writing
 from common.arrays import Array
 from common.errors import InputError
+from common.tasks import TASK_1, TASK_2, TASK_3, TASK_4
 from tools.templates import build_templates
 
 import numpy as np
@@ -264,9 +265,9 @@ def split_tasks_1_2(rng: Rng, school: School) -> Tables:
     middle = n_train + (len(order) - n_train) // 2
     files = [(f"{TRAIN}/{layout.TRAIN_TASK_1_2}", order[:n_train], OFFICIAL)]
     for phase, rows in zip(layout.PHASES, (order[n_train:middle], order[middle:]), strict=True):
-        for task, predicted in ((1, "IsCorrect"), (2, "AnswerValue")):
-            name = f"{TEST}/{layout.answers_name(task, phase)}"
-            files.append((name, rows, [*IDS, predicted]))
+        for task in (TASK_1, TASK_2):
+            name = f"{TEST}/{task.answers_name(phase)}"
+            files.append((name, rows, [*IDS, task.column.name]))
     for name, rows, columns in files:
         own = school.answers[columns]
         yield name, (own.iloc[rows[at]] for at in chunks(len(rows)))
@@ -278,8 +279,8 @@ def split_tasks_3_4(rng: Rng, school: School) -> Tables:
     masks = [f"IsTarget_{mask}" for mask in range(N_MASKS)]
     for name, part, targets in (
         (f"{TRAIN}/{layout.TRAIN_TASK_3_4}", 0, []),
-        (f"{TEST}/{layout.answers_name(4, 'public')}", 1, masks),
-        (f"{TEST}/{layout.answers_name(4, 'private')}", 2, masks),
+        (f"{TEST}/{TASK_4.answers_name('public')}", 1, masks),
+        (f"{TEST}/{TASK_4.answers_name('private')}", 2, masks),
         (f"{TEST}/test_private_task_4.csv", 2, ["IsTarget"]),
     ):
         own = answers.loc[answers["part"] == part, OFFICIAL]
@@ -379,7 +380,7 @@ def judge(rng: Rng, school: School) -> Tables:
     for name in ("Unnamed: 0", ""):
         table.insert(0, name, np.arange(N_PAIRS))
     for phase, rows in zip(layout.PHASES, np.split(order, 2), strict=True):
-        yield f"{TEST}/{layout.answers_name(3, phase)}", [table.iloc[rows]]
+        yield f"{TEST}/{TASK_3.answers_name(phase)}", [table.iloc[rows]]
 
 
 def describe(rng: Rng, school: School, subjects: pd.DataFrame, end: str) -> Tables:

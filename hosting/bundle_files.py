@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from importlib.metadata import files
 from pathlib import Path
 
@@ -29,16 +30,15 @@ from common import (
 )
 from common.evaluation.pair_facts import read_facts
 from common.submission import read_pair_values
+from common.tasks import TASK_4, TASKS, Form, Task
 
 from competition import PUBLIC_DATA, STARTING_KIT, Plan, PublicFiles
 from programs import facts_file
 from programs.played import KEY_NAME
 
 PROGRAMS = Path(__file__).resolve().parent / "programs"
-TEMPLATES = {1: layout.TEMPLATE_TASK_1_2, 2: layout.TEMPLATE_TASK_1_2, 3: layout.TEMPLATE_TASK_3}
 _TRAIN, _TEST = layout.TRAIN_DIR.name, layout.TEST_DIR.name
 _METADATA, _TEMPLATES = layout.METADATA_DIR.name, layout.TEMPLATE_DIR.name
-_GROUPS = {1: "1_2", 2: "1_2", 3: "3_4", 4: "3_4"}
 
 # The starting kit: hosting and tests are of no use to participants, and whatever else an organiser
 # keeps in the kit's folder, such as answers of students, a bundle or a seed, is not for them.
@@ -71,31 +71,33 @@ def write_for_platform(
     """Write programs and true answers into the folders of what is uploaded and of what is kept."""
     _copy_program(bundle / "scoring_program", "score.py", "scoring_metadata.yaml")
     in_bundle = "hidden" if plan.private_on_server else "received"
-    for task in plan.tasks:
+    for task in (TASKS[number] for number in plan.tasks):
         for phase, base, mode in (
             ("public", bundle, "scored"), ("private", bundle, in_bundle),
             ("private", private, "scored"),
         ):  # fmt: skip
-            folder = base / "reference_data" / f"task_{task}_{phase}"
+            folder = base / "reference_data" / f"task_{task.number}_{phase}"
             starts = f"{plan.days[phase][0]} 00:00:00"
-            settings = {"task": task, "phase": phase, "mode": mode, "starts": starts}
+            settings = {"task": task.number, "phase": phase, "mode": mode, "starts": starts}
             writing.write_files({folder / "settings.json": json.dumps(settings) + "\n"})
-            if task == 4:
+            if task.form is Form.ENTRY:
                 # The students lie with the ingestion program; what it says is signed with a key.
                 program = base / "ingestion_program" / phase
                 _copy_program(program, "ingest.py", "ingestion_metadata.yaml")
                 if mode != "received":
-                    students = f"{_TEST}/{layout.answers_name(4, phase)}"
+                    students = f"{_TEST}/{task.answers_name(phase)}"
                     _copy(data_dir / students, program / students)
                 key = secrets.token_hex(32) + "\n"
                 for place in (program, folder):
                     writing.write_files({place / _TEST / KEY_NAME: key})
-            elif mode == "received" or task == 3:
-                _copy(templates / TEMPLATES[task], folder / _TEMPLATES / TEMPLATES[task])
+            elif mode == "received" or task.form is Form.RANKING:
+                template = str(task.template)
+                _copy(templates / template, folder / _TEMPLATES / template)
             if mode != "received":
                 _write_answers(data_dir, folder, task, phase)
     # What an entry of task 4 finds in its folder, as in the challenge.
-    for name in find_public(data_dir, [4]) if 4 in plan.tasks else ():
+    number = TASK_4.number
+    for name in find_public(data_dir, [number]) if number in plan.tasks else ():
         _copy(data_dir / name, bundle / "input_data/task_4" / name)
 
 
@@ -115,9 +117,9 @@ def _copy_program(folder: Path, script: str, metadata: str) -> None:
                 _copy(Path(str(file.locate())), target)
 
 
-def _write_answers(data_dir: Path, folder: Path, task: int, phase: str) -> None:
+def _write_answers(data_dir: Path, folder: Path, task: Task, phase: str) -> None:
     """Write the true answers of a task and phase, and in tasks 1 and 2 what explains a score."""
-    name = f"{_TEST}/{layout.answers_path(task, phase).name}"
+    name = f"{_TEST}/{task.answers_name(phase)}"
     _copy(data_dir / name, folder / name)
     # Answers marked as simulated: the page says so, and names the best possible score.
     marker = fingerprints.read_marker(data_dir)
@@ -127,17 +129,20 @@ def _write_answers(data_dir: Path, folder: Path, task: int, phase: str) -> None:
         writing.write_files(
             {folder / layout.SIMULATED_MARKER_NAME: json.dumps(told, indent=1) + "\n"}
         )
-    for other in layout.PHASES if task in (1, 2) else ():
-        path = data_dir / _TEST / layout.answers_name(task, other)
-        pairs = read_pair_values(reading.file_source(path), schema.PREDICTED_COLUMN[task])
+    for other in layout.PHASES if task.form is Form.PREDICTIONS else ():
+        path = data_dir / _TEST / task.answers_name(other)
+        pairs = read_pair_values(reading.file_source(path), task.column)
         if other == phase:
-            train = data_dir / _TRAIN / layout.TRAIN_TASK_1_2
-            known = {"reference": path, "train": train, "folder": data_dir / _METADATA}
-            facts = read_facts(pairs, task, **known)
+            train = data_dir / _TRAIN / task.data.train
+            facts = read_facts(
+                pairs, task, reference=path, train=train, folder=data_dir / _METADATA
+            )
             # Participants see what is left out and why, and not where it would lie.
-            for part in facts.left_out:
-                part["why"] = part["why"].replace(f"{data_dir}{os.sep}", "")
-            facts_file.write_facts(folder / "facts.npz", facts)
+            left_out = [
+                replace(part, why=part.why.replace(f"{data_dir}{os.sep}", ""))
+                for part in facts.left_out
+            ]
+            facts_file.write_facts(folder / "facts.npz", replace(facts, left_out=left_out))
         else:
             # A submission holds the rows of both phases: of the other one the pairs alone.
             writing.write_files({folder / _TEST / path.name: pairs[["QuestionId", "UserId"]]})
@@ -153,7 +158,8 @@ def write_for_participants(data_dir: Path, templates: Path, bundle: Path, plan: 
     members = {"README.md": layout.ROOT / f"hosting/pages/public_data_{kind}.md"}
     if kind == "other":
         members |= {name: data_dir / name for name in find_public(data_dir, plan.tasks)}
-        for name in {TEMPLATES[task] for task in plan.tasks if task in TEMPLATES}:
+        names = {TASKS[number].template for number in plan.tasks}
+        for name in filter(None, names):
             members[f"{_TEMPLATES}/{name}"] = templates / name
     kit = {name: layout.ROOT / name for name in list_kit(layout.ROOT)}
     there = {place for path in kit.values() for place in (path, *path.parents)}
@@ -181,11 +187,11 @@ def _without_links(page: Path, there: Collection[Path]) -> str:
 def find_public(data_dir: Path, tasks: Iterable[int]) -> list[str]:
     """Return the names of what participants may have of a folder like `data/`; nothing else."""
     names = []
-    for group in sorted({_GROUPS[task] for task in tasks}):
-        names.append(f"{_TRAIN}/train_task_{group}.csv")
-        reading.require_file(data_dir / names[-1])
-        kinds = ("question", "student", "answer")
-        names += [f"{_METADATA}/{kind}_metadata_task_{group}.csv" for kind in kinds]
+    # Two tasks may share their files.
+    for data in dict.fromkeys(TASKS[number].data for number in sorted(tasks)):
+        train = f"{_TRAIN}/{data.train}"
+        reading.require_file(data_dir / train)
+        names += [train, *(f"{_METADATA}/{name}" for name in data.metadata)]
     names.append(f"{_METADATA}/{layout.SUBJECT_METADATA}")
     return [name for name in names if (data_dir / name).is_file()]
 

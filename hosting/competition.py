@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from common import pages, writing
-from common.evaluation.record import TASK_TITLES
+from common.tasks import TASK_4, TASKS
 
 import yaml
 
@@ -61,12 +61,11 @@ def write(bundle: Path, plan: Plan, public: PublicFiles) -> None:
 def describe(plan: Plan) -> str:
     """Return what competition.yaml says."""
     columns = [("score", "Score", "desc"), ("standard_error", "Standard error", "asc")]
-    if plan.tasks == (4,):
+    if plan.tasks == (TASK_4.number,):
         columns += [(f"mask_{k}", f"Mask {k}", "desc") for k in range(N_MASKS)]
     files = {"logo": LOGO, "public_data": PUBLIC_DATA, "starting_kit": STARTING_KIT}
-    return _render(
-        YAML_NAME, plan=plan, pages=PAGES, titles=TASK_TITLES, columns=columns, files=files
-    )
+    titles = {number: task.title for number, task in TASKS.items()}
+    return _render(YAML_NAME, plan=plan, pages=PAGES, titles=titles, columns=columns, files=files)
 
 
 def _render(name: str, **facts: Any) -> str:

@@ -30,6 +30,7 @@ from types import ModuleType
 
 from common import cli, fingerprints, layout, reading, writing, zips
 from common.errors import InputError, quote
+from common.tasks import TASKS
 from tools.templates import build_templates
 
 import competition
@@ -64,7 +65,7 @@ def main() -> None:
             data_dir, notes = _get_data(options, base, plan.tasks)
             steps.update()
             templates = base / layout.TEMPLATE_DIR.name
-            if {1, 2, 3} & set(plan.tasks):
+            if any(TASKS[number].template for number in plan.tasks):
                 build_templates(data_dir, templates)
             for path, part in plans.items():
                 bundle, private = base / path.stem, base / f"{path.stem}_private"
@@ -112,7 +113,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser = cli.parser(__doc__)
     least, days = own_answers.MIN_ANSWERS_OF_EACH, competition.FINAL_DAYS
     tasks = "in one bundle (default: a bundle for each that is there; with --answers 1 2 4)"
-    parser.add_argument("--tasks", type=int, nargs="+", choices=(1, 2, 3, 4), help=tasks)
+    parser.add_argument("--tasks", type=int, nargs="+", choices=tuple(TASKS), help=tasks)
     source = parser.add_mutually_exclusive_group()
     official = "the official files, laid out like data/: their answers are public"
     source.add_argument("--official", type=Path, metavar="DIR", help=official)
@@ -195,8 +196,8 @@ def _plan(options: argparse.Namespace) -> Plan:
 def _tasks_of(options: argparse.Namespace) -> list[int]:
     """Return the tasks that the answers allow."""
     if not options.official:
-        return [1, 2, 4] if options.answers else [1, 2, 3, 4]
-    files = {task: _released_answers(options.official, task) for task in (1, 2, 3, 4)}
+        return [1, 2, 4] if options.answers else [*TASKS]
+    files = {task: _released_answers(options.official, task) for task in TASKS}
     found = [task for task, paths in files.items() if all(path.is_file() for path in paths)]
     if not found:
         path = files[1][0]
@@ -210,7 +211,7 @@ def _tasks_of(options: argparse.Namespace) -> list[int]:
 
 def _released_answers(folder: Path, task: int) -> list[Path]:
     """Return the files of a folder like `data/` that hold the answers of both phases."""
-    names = [layout.answers_path(task, phase).name for phase in layout.PHASES]
+    names = [TASKS[task].answers_name(phase) for phase in layout.PHASES]
     return [folder / layout.TEST_DIR.name / name for name in names]
 
 

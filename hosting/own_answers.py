@@ -16,6 +16,7 @@ from common import layout, reading, schema, writing
 from common.adaptive.game import N_ROUNDS
 from common.arrays import BoolArray, IntArray
 from common.errors import InputError, quote
+from common.tasks import TASK_3, TASK_4, TASKS, Form
 
 import leaderboard
 import numpy as np
@@ -48,7 +49,7 @@ def make_data_folder(
     path: Path, folder: Path, tasks: Sequence[int], rng: np.random.Generator, min_answers: int
 ) -> list[str]:
     """Write all files made of a file of answers, or none; return notes for the organiser."""
-    if 3 in tasks:
+    if TASK_3.number in tasks:
         raise InputError(
             "task 3 needs experts' judgements of pairs of questions, which a file of answers does "
             "not hold; expected some of tasks 1, 2, 4"
@@ -68,14 +69,14 @@ def make_data_folder(
     # From here on nothing depends on the order of the file.
     columns = [column.name for column in schema.ANSWER_COLUMNS]
     answers = answers[columns].iloc[rng.permutation(len(answers))]
-    if 4 in tasks:
+    if TASK_4.number in tasks:
         answers = _set_students_aside(path, answers, rng, tables, notes)
-    if wanted := [task for task in (1, 2) if task in tasks]:
+    with_pairs = [number for number in tasks if TASKS[number].form is Form.PREDICTIONS]
+    if wanted := sorted(with_pairs):
         _require_enough(path, answers, " beside the students examined in task 4")
         answers = _set_answers_aside(answers, wanted, tables, notes)
-    for name, of_tasks in ((layout.TRAIN_TASK_1_2, {1, 2}), (layout.TRAIN_TASK_3_4, {4})):
-        if of_tasks & set(tasks):
-            tables[f"{layout.TRAIN_DIR.name}/{name}"] = answers
+    for task in sorted(tasks):
+        tables[f"{layout.TRAIN_DIR.name}/{TASKS[task].data.train}"] = answers
     writing.write_files({folder / name: table for name, table in tables.items()})
     return notes
 
@@ -163,7 +164,7 @@ def _set_students_aside(
         for mask in range(N_MASKS):
             targets = draw_targets(masked["UserId"].to_numpy(), rng)
             masked = masked.assign(**{f"{schema.IS_TARGET}_{mask}": targets.astype(np.int8)})
-        tables[f"{layout.TEST_DIR.name}/{layout.answers_name(4, phase)}"] = masked
+        tables[f"{layout.TEST_DIR.name}/{TASK_4.answers_name(phase)}"] = masked
         n_targets = masked[f"{schema.IS_TARGET}_0"].sum()
         answered = f"{n:,} students with {len(masked):,} answers"
         notes.append(f"task 4, {phase}: {answered}, {n_targets:,} of them targets of a mask")
@@ -187,8 +188,8 @@ def _set_answers_aside(
     parts = answers[n_train:middle], answers[middle:]
     for phase, hidden in zip(layout.PHASES, parts, strict=True):
         for task in tasks:
-            columns = ["QuestionId", "UserId", "AnswerId", schema.PREDICTED_COLUMN[task].name]
-            name = layout.answers_name(task, phase)
+            columns = ["QuestionId", "UserId", "AnswerId", TASKS[task].column.name]
+            name = TASKS[task].answers_name(phase)
             tables[f"{layout.TEST_DIR.name}/{name}"] = hidden[columns]
         error = f"a standard error of at least about {0.5 / np.sqrt(len(hidden)):.3f}"
         notes.append(f"{label}, {phase}: {len(hidden):,} answers; a score has {error}")

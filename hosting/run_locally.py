@@ -28,8 +28,8 @@ from pathlib import Path
 from typing import Any
 
 from common import cli, fingerprints, layout, reading, run_log, writing, zips
-from common.adaptive.entry_files import ENTRY_FILE
 from common.errors import InputError, printable
+from common.tasks import TASKS
 
 import leaderboard
 import pandas as pd
@@ -38,7 +38,6 @@ from tqdm import tqdm
 
 DEFAULT_DIR = layout.TEST_OUTPUT_DIR / "leaderboard"
 RECORDS_NAME, DETAILS_DIR = "leaderboard_results.jsonl", "details"
-FILES = {task: layout.submission_name(task) for task in (1, 2, 3)} | {4: ENTRY_FILE}
 BOTH = "both"
 # By the submission's digest and the task's index.
 Records = dict[tuple[str, int], dict[str, Any]]
@@ -136,7 +135,9 @@ def _tasks_of(tasks: Sequence[Task], submission: Path) -> list[Task]:
     """Return those tasks whose file a zip holds, or else all of them."""
     with zips.open_zip(submission) as archive:
         names = set(archive.namelist())
-    return [task for task in tasks if FILES.get(task.number) in names] or list(tasks)
+    # A bundle that was edited by hand may have other tasks, with the number 0.
+    file_of = {number: task.submission for number, task in TASKS.items()}
+    return [task for task in tasks if file_of.get(task.number) in names] or list(tasks)
 
 
 def _score_one(bundle: Bundle, phase: Phase, tasks: list[Task], options: argparse.Namespace) -> int:

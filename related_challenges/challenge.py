@@ -155,15 +155,17 @@ def write_scores(
     options: argparse.Namespace,
     lines: Sequence[str],
     *,
+    score: float,
     figures: Mapping[str, float] | None = None,
     body: str = "",
     **found: Any,
 ) -> None:
     """Print lines; write and record a score, `found` for its `Evaluation`, and a body in HTML."""
     from common.evaluation import record, score_files
+    from common.metrics import Score
 
     found = {"submission": options.submission, "reference": options.reference, **found}
-    evaluation = record.Evaluation(task=options.challenge, **found)
+    evaluation = record.Evaluation(task=options.challenge, score=Score(score), **found)
     score_files.publish(options.output_dir, evaluation, lines, figures=figures, body=body)
 
 

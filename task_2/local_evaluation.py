@@ -14,18 +14,17 @@ import argparse
 
 from common import cli
 from common.evaluation import pairs
-
-TASK = 2
+from common.tasks import TASK_2
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
-    return pairs.build_parser(__doc__, TASK)
+    return pairs.build_parser(__doc__, TASK_2)
 
 
 def main() -> None:
     """Score the submission that the flags name."""
-    pairs.evaluate(build_parser().parse_args(), TASK)
+    pairs.evaluate(build_parser().parse_args(), TASK_2)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from pathlib import Path
 from common import cli, layout, metrics, submission
 from common.evaluation.ranking import agreement, compare_with_experts, read_judgements
 from common.submission import read_ranking
+from common.tasks import TASK_3
 
 import numpy as np
 import pandas as pd
@@ -43,7 +44,7 @@ def build_parser() -> argparse.ArgumentParser:
 def main() -> None:
     """Rank by every feature and print how often each ranking agrees with each expert."""
     options = build_parser().parse_args()
-    judgements = read_judgements(options.test_dir / layout.answers_name(3, options.phase))
+    judgements = read_judgements(options.test_dir / TASK_3.answers_name(options.phase))
     template = cli.template_path(options, layout.TEMPLATE_DIR, layout.TEMPLATE_TASK_3)
     question = submission.read_ranking_template(template)
     names = features.available_features(options.metadata_dir)

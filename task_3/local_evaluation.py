@@ -26,13 +26,14 @@ from pathlib import Path
 from common import cli, fingerprints, layout, provenance, reading, schema, source_code
 from common.errors import InputError
 from common.evaluation import ranking, score_files
-from common.evaluation.record import LOCAL, Evaluation
+from common.evaluation.record import Evaluation
+from common.metrics import Score
 from common.submission import read_ranking
+from common.tasks import LOCAL, TASK_3
 
 import numpy as np
 import pandas as pd
 
-TASK = 3
 _Z = 1.96  # of a normal distribution, for 95 % intervals
 
 
@@ -52,8 +53,9 @@ def build_parser() -> argparse.ArgumentParser:
     cli.add_optional_folder(
         parser, "--submission_dir", "submissions, of the local split data/test_output"
     )
-    names = layout.submission_name(TASK), layout.submission_name(TASK, local=True)
-    help_text = f"CSV or zip (default {names[0]}, of the local split {names[1]})"
+    help_text = (
+        f"CSV or zip (default {TASK_3.submission}, of the local split {TASK_3.local_submission})"
+    )
     parser.add_argument("--submit_data", metavar="FILE", help=help_text)
     cli.add_template_flags(parser, layout.TEMPLATE_TASK_3)
     cli.add_folder(parser, "--output_dir", layout.TEST_OUTPUT_DIR)
@@ -65,7 +67,7 @@ def main() -> None:
     options = build_parser().parse_args()
     is_local = not options.phase and not options.ref_data
     options.phase = LOCAL if is_local else options.phase or layout.PHASES[0]
-    default = layout.submission_path(TASK, options.phase)
+    default = TASK_3.submission_path(options.phase)
     submission_dir = options.submission_dir or default.parent
     submitted = submission_dir / (options.submit_data or default.name)
     template = cli.template_path(options, layout.TEMPLATE_DIR, layout.TEMPLATE_TASK_3)
@@ -75,11 +77,12 @@ def main() -> None:
 
 def evaluate_by_experts(options: argparse.Namespace, submitted: Path, template: Path) -> None:
     """Score a ranking against a panel of experts."""
-    official = layout.answers_path(TASK, options.phase)
+    official = TASK_3.answers_path(options.phase)
     reference = (options.input_dir or official.parent) / (options.ref_data or official.name)
     inputs = submitted, reference, template
-    score_files.remove_scores(options.output_dir, TASK, options.phase, inputs)
-    evaluation, page = ranking.judge(*inputs, options.phase, missing=options.missing)
+    score_files.remove_scores(options.output_dir, TASK_3.number, options.phase, inputs)
+    matched = ranking.match(submitted, reference, template, options.phase, options.missing)
+    evaluation, page = ranking.explain(matched, ranking.score(matched))
     lines = []
     figures = page["agreement"].reindex([*page["experts"], "mean", "best"])
     width = max(20, *map(len, page["experts"]))
@@ -89,13 +92,13 @@ def evaluate_by_experts(options: argparse.Namespace, submitted: Path, template: 
         among = f"; experts among themselves {others:.2f}" if others == others else ""
         lines.append(f"{expert:{width}} {known}{pairs}{among}")
     luck = dict(evaluation.facts)[ranking.LUCK]
-    lines.append(f"score {evaluation.score:.4f} (best expert); {luck}")
+    lines.append(f"score {evaluation.score.value:.4f} (best expert); {luck}")
     score_files.publish(options.output_dir, evaluation, lines, template="ranking.html", **page)
 
 
 def evaluate_halves(options: argparse.Namespace, submitted: Path, template: Path) -> None:
     """Compare a ranking by one half of the students with the same model's by the other."""
-    score_files.remove_scores(options.output_dir, TASK, LOCAL, (submitted, template))
+    score_files.remove_scores(options.output_dir, TASK_3.number, LOCAL, (submitted, template))
     first = read_ranking(submitted, template)
     by = provenance.read(submitted)
     if by is None or "local" not in by.options or "train_data" in by.options:
@@ -104,7 +107,7 @@ def evaluate_halves(options: argparse.Namespace, submitted: Path, template: Path
             "which is needed to rank by the other half of the students too"
         )
     folder = options.input_dir or Path(by.options.get("input_dir", layout.TEST_INPUT_DIR))
-    halves = [folder / layout.TRAIN_TASK_3, folder / layout.VALID_TASK_3]
+    halves = [folder / TASK_3.local_train, folder / TASK_3.local_answers]
     provenance.require_current(halves)
     learned = [by.made_from[path] for path in by.made_from if Path(path).name == halves[0].name]
     if learned and not fingerprints.matches(halves[0], learned[0]):
@@ -119,9 +122,9 @@ def evaluate_halves(options: argparse.Namespace, submitted: Path, template: Path
     figures = correlate(ranks)
     words = {name: f"{r:.4f} ({low:.2f} to {high:.2f})" for name, (r, low, high) in figures.items()}
     evaluation = Evaluation(
-        task=TASK,
+        task=TASK_3.number,
         metric="Spearman's rank correlation of the model's rankings by two halves of the students",
-        score=figures["Spearman"][0],
+        score=Score(figures["Spearman"][0], n=len(ranks)),
         submission=submitted,
         reference=halves[1],
         phase=LOCAL,
@@ -132,8 +135,8 @@ def evaluate_halves(options: argparse.Namespace, submitted: Path, template: Path
     kendall = {"kendall": figures["Kendall"][0]}
     lines = [f"{measure:8} {text}" for measure, text in words.items()]
     lines.append(
-        f"score {evaluation.score:.4f} (Spearman; {len(ranks):,} questions that both halves of the "
-        "students answered)"
+        f"score {evaluation.score.value:.4f} (Spearman; {len(ranks):,} questions that both halves "
+        "of the students answered)"
     )
     score_files.publish(options.output_dir, evaluation, lines, figures=kendall)
 
@@ -143,7 +146,7 @@ def rank_by_other_half(submitted: Path, by: provenance.Provenance, template: Pat
     from tools import script_runs
 
     places = ("input_dir", "submission_template_dir", "submission_template_file")
-    script, flags = script_runs.repeatable(by, TASK, submitted, keep=places)
+    script, flags = script_runs.repeatable(by, TASK_3, submitted, keep=places)
     if source_code.fingerprint(script) != by.code:
         raise InputError(
             f"{submitted}: was made by other code than now lies in {cli.show(script)}, "
@@ -154,7 +157,7 @@ def rank_by_other_half(submitted: Path, by: provenance.Provenance, template: Pat
     with tempfile.TemporaryDirectory(prefix="other_half_") as folder:
         command = [script, *flags, "--local=second", "--output_dir", folder]
         script_runs.run_script(command, "the other half of the students")
-        return read_ranking(Path(folder) / layout.submission_name(TASK, local=True), template)
+        return read_ranking(Path(folder) / TASK_3.local_submission, template)
 
 
 def correlate(ranks: pd.DataFrame) -> dict[str, tuple[float, float, float]]:

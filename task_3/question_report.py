@@ -17,6 +17,7 @@ from common.arrays import IntArray
 from common.errors import InputError
 from common.pages import Html
 from common.submission import read_ranking
+from common.tasks import TASK_3
 
 import numpy as np
 import pandas as pd
@@ -24,7 +25,6 @@ import question_features as features
 from question_features import FEATURES, Feature, QuestionAnswers
 from tqdm import tqdm
 
-TASK = 3
 N_SHOWN = 10
 QUARTERS = ("1", "2", "3", "4")
 # A share of fewer answers is mostly chance: its standard error is above 0.1 around one half.
@@ -43,9 +43,7 @@ def build_parser() -> argparse.ArgumentParser:
     cli.add_folder(parser, "--submission_dir", layout.SUBMISSION_DIR)
     cli.add_folder(parser, "--output_dir", layout.TEST_OUTPUT_DIR / "question_report")
     cli.add_file_name(parser, "--train_data", layout.TRAIN_TASK_3_4)
-    cli.add_file_name(
-        parser, "--submit_data", layout.submission_name(TASK), "the ranking, CSV or zip"
-    )
+    cli.add_file_name(parser, "--submit_data", TASK_3.submission, "the ranking, CSV or zip")
     cli.add_template_flags(parser, layout.TEMPLATE_TASK_3)
     return parser
 

@@ -22,7 +22,7 @@ from common.adaptive import training
 from common.adaptive.game import Reference, Rules, make_reference, read_reference
 from common.answers import read_students
 from common.errors import InputError
-from common.evaluation.record import LOCAL
+from common.tasks import LOCAL, TASK_4
 
 import numpy as np
 import pandas as pd
@@ -189,7 +189,7 @@ def find_files(options: argparse.Namespace) -> tuple[list[Path], Path, bool]:
     """Return the training files, that of the students to be examined, and if they are simulated."""
     options.local = options.phase == LOCAL
     train, _ = training.training_paths(options)
-    reference = layout.answers_path(4, options.phase)
+    reference = TASK_4.answers_path(options.phase)
     reference = (options.ref_dir or reference.parent) / reference.name
     for path in (*train, reference):
         reading.require_file(path)

@@ -198,7 +198,7 @@ def score(games: Games) -> pd.DataFrame:
                     "strategy": name,
                     "mask": mask,
                     "n": n,
-                    "accuracy": metrics.accuracy(game.truth, right > 0.5),
+                    "accuracy": metrics.accuracy(game.truth, right > 0.5).value,
                     "auc": np.nan if scores.auc is None else scores.auc,
                     "log_loss": scores.log_loss,
                     "exposure": counts.max(initial=0) / n_students,

@@ -4,8 +4,8 @@ import json
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from common.evaluation.record import Result
 from common.provenance import Provenance
-from tools.results import Result
 
 RESULT = Result(
     time="2026-01-01T10:00:00+00:00",

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 
-from common import layout, schema
+from common import layout
 from common.adaptive.entry_files import ENTRY_FILE
+from common.tasks import TASKS
 
 import yaml
 from competition import Plan, describe
@@ -137,6 +138,6 @@ def submission_for(templates: Path, task: int) -> dict[str, str]:
     if task == 3:
         lines = [header, *(f"{row}{rank}" for rank, row in enumerate(rows, 1))]
     else:
-        lines = [f"{header},{schema.PREDICTED_COLUMN[task].name}"]
+        lines = [f"{header},{TASKS[task].column.name}"]
         lines += [f"{row},{place % (2 * task) + task - 1}" for place, row in enumerate(rows)]
-    return {layout.submission_name(task): "\n".join([*lines, ""])}
+    return {TASKS[task].submission: "\n".join([*lines, ""])}

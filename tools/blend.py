@@ -17,12 +17,21 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from common import cli, fingerprints, layout, sample_models, schema, source_code, submission
+from common import (
+    cli,
+    fingerprints,
+    layout,
+    metrics,
+    sample_models,
+    source_code,
+    submission,
+)
 from common.answers import read_answers
 from common.arrays import FloatArray, IntArray
 from common.errors import InputError
 from common.probabilities import Probabilities, read_probabilities, write_probabilities
 from common.splits import hold_out_answers
+from common.tasks import TASKS
 from tools import script_runs
 
 import numpy as np
@@ -87,9 +96,11 @@ def main() -> None:
     else:
         weights = check_weights(options.weights, len(files))
     blended = np.exp(log_blend(logs, weights))
-    value = blended.argmax(axis=1) + (task == 2)
+    value = blended.argmax(axis=1) + TASKS[task].column.low
     submission.write_predictions(template, task, value, paths.output)
-    write_probabilities(template, task, blended[:, 1] if task == 1 else blended, beside)
+    # Of two values, the file holds the probability of the second.
+    is_binary = len(TASKS[task].values) == 2
+    write_probabilities(template, task, blended[:, 1] if is_binary else blended, beside)
     print(
         f"written: {cli.show(paths.output)}, the zip and the probabilities beside it "
         f"({len(value):,} rows)"
@@ -117,7 +128,7 @@ def repeatable(file: Probabilities, train: Path) -> tuple[Path, list[str]]:
         raise InputError(
             f"{file.path}: does not say which command made it, expected one of task {task}{or_else}"
         )
-    script, flags = script_runs.repeatable(by, task, file.path, or_else)
+    script, flags = script_runs.repeatable(by, TASKS[task], file.path, or_else)
     # Other training answers might hold what the blend predicts.
     if fingerprints.fingerprint(train) not in by.made_from.values():
         learned = [cli.show(file.path.parent / name) for name in by.made_from]
@@ -139,11 +150,12 @@ def run_again(
     """Run every command on 80 % of the training answers; return the truth of the others, from 0,
     (answers,), and log probabilities, (commands, answers, categories).
     """
-    table = read_answers(train, options=True if task == 2 else None, ids=True)
+    table = read_answers(train, options=True if TASKS[task].needs_options else None, ids=True)
     held_out = hold_out_answers(len(table), _HELD_OUT, 0)
     if held_out.all() or not held_out.any():
         raise InputError(f"{train}: holds too few answers to hold some out, expected more")
-    truth = table.loc[held_out, schema.PREDICTED_COLUMN[task].name].to_numpy(np.int64)
+    column = TASKS[task].column
+    truth = table.loc[held_out, column.name].to_numpy(np.int64) - column.low
     logs = []
     for script, flags in tqdm(commands, "Scripts", unit="script", disable=None):
         with tempfile.TemporaryDirectory(prefix="blend_") as temporary:
@@ -154,7 +166,7 @@ def run_again(
             template = script_runs.run_on_fold(script, flags, fold)
             found = read_probabilities(path, task)
             logs.append(logarithms(found.at(submission.read_template(template), template)))
-    return truth - (task == 2), np.stack(logs)
+    return truth, np.stack(logs)
 
 
 def logarithms(probability: FloatArray) -> FloatArray:
@@ -205,8 +217,8 @@ def describe(paths: Sequence[Path], weights: FloatArray, logs: FloatArray, truth
     shown = [*(f"{weight:6.3f}" for weight in weights), ""]
     for name, weight, p in zip(names, shown, [*np.exp(logs), blended], strict=True):
         loss = -np.log(p[np.arange(len(truth)), truth], dtype=np.float64).mean()
-        right = np.mean(p.argmax(axis=1) == truth)
-        lines.append(f"{name:{width}}  {weight:6}  {loss:8.4f}  {right:8.4f}")
+        accuracy = metrics.accuracy(truth, p.argmax(axis=1)).value
+        lines.append(f"{name:{width}}  {weight:6}  {loss:8.4f}  {accuracy:8.4f}")
     return "\n".join(lines)
 
 

@@ -21,11 +21,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from common import cli, layout, reading, schema, submission
+from common import cli, layout, reading, submission
 from common.adaptive import entry_files, evaluation
 from common.adaptive.entry_files import ENTRY_FILE, unpack
 from common.adaptive.entry_runner import KIT
-from tools.tasks import task_of
+from common.tasks import TASKS, Form, Task
+from tools.which_task import task_of
 
 import numpy as np
 
@@ -72,45 +73,51 @@ def main() -> None:
         sys.exit(subprocess.call([sys.executable, script, *named.parse_known_args()[1]]))
     if others:
         parser.error(f"unrecognized arguments: {' '.join(others)}")
-    task = options.task or task_of(options.file)
-    check = {1: check_pairs, 2: check_pairs, 3: check_ranking, 4: check_entry}[task]
-    cli.run_check(options.file, f"task {task}", lambda faults: check(options, task, faults))
+    task = TASKS[options.task] if options.task else task_of(options.file)
+    checks = {
+        Form.PREDICTIONS: check_pairs,
+        Form.RANKING: check_ranking,
+        Form.ENTRY: check_entry,
+    }
+    check = checks[task.form]
+    cli.run_check(options.file, f"task {task.number}", lambda faults: check(options, task, faults))
 
 
 def is_local(path: Path) -> bool:
     """Return whether a submission is for the local split, judging by its name."""
-    return path.stem in {Path(layout.submission_name(task, local=True)).stem for task in (1, 2, 3)}
+    return path.stem in {Path(task.local_submission).stem for task in TASKS.values()}
 
 
-def check_pairs(options: argparse.Namespace, task: int, faults: list[str]) -> list[str]:
+def check_pairs(options: argparse.Namespace, task: Task, faults: list[str]) -> list[str]:
     """Check a submission of task 1 or 2; add faults, return lines that summarise a valid one."""
-    template_dir, train_dir, name = layout.TEMPLATE_DIR, layout.TRAIN_DIR, layout.TEMPLATE_TASK_1_2
+    template_dir, train_dir, name = layout.TEMPLATE_DIR, layout.TRAIN_DIR, task.template
     if is_local(options.file):
         template_dir = train_dir = layout.TEST_INPUT_DIR
-        name = layout.LOCAL_TEMPLATE_TASK_1_2
-    template_path = cli.template_path(options, template_dir, name)
-    column = schema.PREDICTED_COLUMN[task]
-    predictions = submission.read_predictions(options.file, task, template_path, faults.append)
+        name = task.local_template
+    template_path = cli.template_path(options, template_dir, str(name))
+    column = task.column
+    predictions = submission.read_predictions(
+        options.file, task.number, template_path, faults.append
+    )
     if faults:
         return []
     lines = [f"{len(predictions):,} rows: every pair of {cli.show(template_path)} once"]
     # The share of each value predicted, beside that of the training answers if they are there.
-    train = (options.input_dir or train_dir) / (options.train_data or layout.TRAIN_TASK_1_2)
+    train = (options.input_dir or train_dir) / (options.train_data or task.data.train)
     columns = {"predicted   ": predictions[column.name].to_numpy()}
     if train.is_file():
         columns[cli.show(train)] = reading.read_table(train, [column])[column.name].to_numpy()
     lines.append(f"{column.name:14}{''.join(columns)}")
-    names = {0: " wrong", 1: " right"} if task == 1 else {}
-    for value in range(column.low, column.high + 1):
+    for value, name in zip(task.values, task.value_names, strict=True):
         shares = [f"{np.mean(own == value):.1%}" for own in columns.values()]
-        label = f"{value}{names.get(value, '')}"
+        label = f"{value} {name}" if column.is_boolean else f"{value}"
         lines.append(f"{label:14}{shares[0]:>9}" + "".join(f"   {share}" for share in shares[1:]))
     return [*lines, *how_to_upload(options.file, task)]
 
 
-def check_ranking(options: argparse.Namespace, task: int, faults: list[str]) -> list[str]:
+def check_ranking(options: argparse.Namespace, task: Task, faults: list[str]) -> list[str]:
     """Check a submission of task 3, as `check_pairs`."""
-    path = cli.template_path(options, layout.TEMPLATE_DIR, layout.TEMPLATE_TASK_3)
+    path = cli.template_path(options, layout.TEMPLATE_DIR, str(task.template))
     ranking = submission.read_ranking(options.file, path, faults.append)
     if faults:
         return []
@@ -123,17 +130,17 @@ def check_ranking(options: argparse.Namespace, task: int, faults: list[str]) -> 
     ]
 
 
-def how_to_upload(path: Path, task: int) -> list[str]:
+def how_to_upload(path: Path, task: Task) -> list[str]:
     """Say what to upload if this is a CSV: the challenge takes a zip."""
     zipped = path.with_suffix(".zip")
     if path.suffix.lower() == ".zip" or is_local(path):
         return []
     if zipped.is_file():
         return [f"to upload: {cli.show(zipped)}"]
-    return [f"to upload: a zip that holds it as {layout.submission_name(task)}"]
+    return [f"to upload: a zip that holds it as {task.submission}"]
 
 
-def check_entry(options: argparse.Namespace, _task: int, faults: list[str]) -> list[str]:
+def check_entry(options: argparse.Namespace, task: Task, faults: list[str]) -> list[str]:
     """Check an entry of task 4, as `check_pairs`; if its files are valid, play the ten rounds."""
     entry: Path = options.file
     with tempfile.TemporaryDirectory() as temporary:
@@ -147,7 +154,7 @@ def check_entry(options: argparse.Namespace, _task: int, faults: list[str]) -> l
         return []
     entry_files.warn_of_names(entry)
     train_dir = options.input_dir or layout.TRAIN_DIR
-    train = train_dir / (options.train_data or layout.TRAIN_TASK_3_4)
+    train = train_dir / (options.train_data or task.data.train)
     metadata_dir = train_dir.parent / layout.METADATA_DIR.name
     how = evaluation.rules_and_limits(options)
     evaluation.dry_run(evaluation.Setting(entry, train, train, metadata_dir, *how))

@@ -20,15 +20,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from common import cli, layout, provenance, reading
-from common.arrays import Array, FloatArray
+from common import cli, layout, metrics, provenance, reading
+from common.arrays import FloatArray
 from common.errors import InputError, quote
-from common.evaluation import outcomes, ranking, record
+from common.evaluation import outcomes, pairs, ranking, record
 from common.evaluation.outcomes import Outcomes
-from common.evaluation.pairs import score_pairs
-from common.evaluation.record import LOCAL
-from tools.results import CROSS_VALIDATION, PHASES, Result, name_of_phase, read_results
-from tools.tasks import task_of
+from common.evaluation.record import Result
+from common.tasks import LOCAL, TASK_3, TASKS, Form, Task, title_of
+from tools.results import CROSS_VALIDATION, PHASES, name_of_phase, read_results
+from tools.which_task import task_of
 
 import numpy as np
 
@@ -41,7 +41,7 @@ class Scored(NamedTuple):
     """The score of a model or a file, by name, on a test, known by `test`, in words `where`."""
 
     name: str
-    task: int
+    task: Task
     where: str
     read: Callable[[], Outcomes]
     test: tuple[str, ...] = ()
@@ -95,7 +95,7 @@ def find(word: str, results: list[Result], path: Path, phase: str | None) -> lis
     place = Path(word)
     if place.exists() and place.resolve().is_relative_to(layout.RELATED_DIR):
         raise InputError(f"{word}: is of a related challenge, expected scores of the tasks 1 to 4")
-    if place.suffix.lower() in (".csv", ".zip") and (task := task_of(place)) != 4:
+    if place.suffix.lower() in (".csv", ".zip") and (task := task_of(place)).form is not Form.ENTRY:
         return [score_submission(place, task, phase)]
     of_phase = [result for result in results if phase in (None, result.phase)]
     if place.exists():
@@ -134,12 +134,12 @@ def find(word: str, results: list[Result], path: Path, phase: str | None) -> lis
 
 def as_scored(word: str, result: Result, path: Path) -> Scored:
     """Return a line of a record, whose outcomes lie beside it."""
-    if isinstance(result.task, str):
+    if isinstance(result.task, str) or result.task not in TASKS:
         raise InputError(
-            f"{result.name}: is scored in {record.title_of(result.task)}, expected scores of the "
-            "tasks 1 to 4"
+            f"{result.name}: is scored in {title_of(result.task)}, expected scores of the tasks 1 "
+            "to 4"
         )
-    task, where = result.task, describe_test(result.phase, result.rules, result.simulated)
+    task, where = TASKS[result.task], describe_test(result.phase, result.rules, result.simulated)
 
     def read() -> Outcomes:
         if not result.outcomes:
@@ -160,20 +160,20 @@ def as_scored(word: str, result: Result, path: Path) -> Scored:
     return Scored(result.name, task, where, read, (result.phase, result.rules, result.data))
 
 
-def score_submission(path: Path, task: int, phase: str | None) -> Scored:
+def score_submission(path: Path, task: Task, phase: str | None) -> Scored:
     """Score a CSV or zip, by default on the local split, or, in task 3, on the public pairs."""
     if phase == CROSS_VALIDATION:
         raise InputError(f"{path}: is a submission, expected another --phase than {phase}")
-    phase = layout.PHASES[0] if task == 3 and phase in (None, LOCAL) else phase or LOCAL
-    reference = layout.answers_path(task, phase)
+    phase = phase or LOCAL
+    if task is TASK_3 and phase == LOCAL:
+        phase = layout.PHASES[0]
+    reference = task.answers_path(phase)
     provenance.require_current([reference])
-    if task == 3:
-        template = layout.TEMPLATE_DIR / layout.TEMPLATE_TASK_3
-        kept = ranking.judge(path, reference, template, phase)[0].outcomes
-        assert kept is not None
+    if task is TASK_3:
+        template = layout.TEMPLATE_DIR / str(task.template)
+        kept = ranking.match(path, reference, template, phase).outcomes
     else:
-        pairs, _ = score_pairs(path, reference, task, phase=None if phase == LOCAL else phase)
-        kept = outcomes.of_predictions(pairs)
+        kept = outcomes.of_predictions(pairs.match(task, path, reference, phase).pairs)
     where = describe_test(phase, "", provenance.is_simulated(reference))
     test = phase, "", record.fingerprint_of(reference)
     return Scored(cli.show(path), task, where, lambda: kept, test)
@@ -189,10 +189,10 @@ def compare(words: Sequence[str], found: Sequence[list[Scored]]) -> str:
     shared = [scored for scored in found_b if (scored.task, scored.test) in latest]
     b = (shared or found_b)[-1]
     a = latest.get((b.task, b.test), found_a[-1])
-    if a.task != b.task:
+    if a.task is not b.task:
         raise InputError(
-            f"{word_a} is of task {a.task} and {word_b} of task {b.task}, expected two scores of "
-            "one task"
+            f"{word_a} is of task {a.task.number} and {word_b} of task {b.task.number}, expected "
+            "two scores of one task"
         )
     right_a, right_b = a.read(), b.read()
     if right_a.answers != right_b.answers:
@@ -204,35 +204,28 @@ def compare(words: Sequence[str], found: Sequence[list[Scored]]) -> str:
     lines = [
         f"A  {score_of(a.task, right_a):.4f}  {a.name}",
         f"B  {score_of(a.task, right_b):.4f}  {b.name}",
-        f"task {a.task}, {a.where}: {size_of(a.task, right_a)}",
+        f"task {a.task.number}, {a.where}: {size_of(a.task, right_a)}",
         *describe(a.task, right_a, right_b),
     ]
     return "\n".join(textwrap.fill(line, 80, subsequent_indent="  ") for line in lines)
 
 
-def size_of(task: int, kept: Outcomes) -> str:
+def size_of(task: Task, kept: Outcomes) -> str:
     """Say how many answers of how many students were predicted."""
     n, n_units = len(kept.right), kept.counts.shape[1]
-    if task == 3:
-        return f"{n:,} judgements of {n_units} pairs"
-    return f"{n:,} {'targets' if task == 4 else 'answers'} of {n_units:,} students"
+    return f"{n:,} {task.scored_items} of {n_units:,} {task.drawn_units}"
 
 
-def score_of(task: int, kept: Outcomes) -> float:
+def score_of(task: Task, kept: Outcomes) -> float:
     """Return the score that outcomes give, as the evaluation computes it."""
-    return float(combine(task, kept.count_right().sum(axis=1), kept.counts.sum(axis=1)))
+    shares = metrics.share_right(kept.count_right().sum(axis=1), kept.counts.sum(axis=1))
+    return float(metrics.combine_parts(shares, takes_best=task.scores_best_part))
 
 
-def combine(task: int, n_right: Array, n: Array) -> FloatArray:
-    """Return the score from counts of parts, (…, parts); one without answers does not count."""
-    shares = n_right / np.where(n, n, np.nan)
-    return np.asarray((np.nanmax if task == 3 else np.nanmean)(shares, axis=-1))
-
-
-def describe(task: int, a: Outcomes, b: Outcomes) -> list[str]:
+def describe(task: Task, a: Outcomes, b: Outcomes) -> list[str]:
     """Say in lines which one is better, and how sure that is."""
     difference = score_of(task, b) - score_of(task, a)
-    units = "pairs" if task == 3 else "students"
+    units = task.drawn_units
     none = f"no difference can be told: B - A = {difference:.4f}"
     if a.counts.shape[1] == 1:
         # Drawn again and again, it would give an interval of no width.
@@ -247,14 +240,14 @@ def describe(task: int, a: Outcomes, b: Outcomes) -> list[str]:
                 f"(95 % interval {ends[0]:.4f} to {ends[1]:.4f})"
             )
         lines = [said, f"interval: percentile bootstrap, the {units} drawn again {N_DRAWS:,} times"]
-        if task == 3:
+        if task is TASK_3:
             lines.append(
                 f"so few pairs tell only rankings apart that differ by about {(high - low) / 2:.2f}"
             )
-    return lines if task == 3 else [*lines, describe_mcnemar(a, b)]
+    return lines if task is TASK_3 else [*lines, describe_mcnemar(a, b)]
 
 
-def bootstrap_difference(task: int, a: Outcomes, b: Outcomes) -> FloatArray:
+def bootstrap_difference(task: Task, a: Outcomes, b: Outcomes) -> FloatArray:
     """Return by how much B is better if units are drawn again (Efron 1979), shape (N_DRAWS,)."""
     n_units = a.counts.shape[1]
     columns = np.concatenate([a.count_right(), b.count_right(), a.counts])
@@ -265,7 +258,13 @@ def bootstrap_difference(task: int, a: Outcomes, b: Outcomes) -> FloatArray:
         drawn = rng.integers(n_units, size=n_units, dtype=np.int32)
         sums.append(np.bincount(drawn, minlength=n_units) @ columns)
     right_a, right_b, n = np.split(np.array(sums), 3, axis=1)
-    return combine(task, right_b, n) - combine(task, right_a, n)
+    scores_a = metrics.combine_parts(
+        metrics.share_right(right_a, n), takes_best=task.scores_best_part
+    )
+    scores_b = metrics.combine_parts(
+        metrics.share_right(right_b, n), takes_best=task.scores_best_part
+    )
+    return scores_b - scores_a
 
 
 def describe_mcnemar(a: Outcomes, b: Outcomes) -> str:

@@ -20,10 +20,20 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from common import cli, layout, provenance, reading, sample_models, schema, source_code, writing
+from common import (
+    cli,
+    layout,
+    metrics,
+    provenance,
+    reading,
+    sample_models,
+    schema,
+    source_code,
+    writing,
+)
 from common.adaptive import evaluation
 from common.adaptive.entry_files import fingerprint_code
 from common.adaptive.entry_process import Limits
@@ -32,14 +42,15 @@ from common.adaptive.weights import copy_package, read_origin
 from common.answers import read_answers
 from common.arrays import BoolArray
 from common.errors import InputError, quote
-from common.evaluation import outcomes, record
-from common.evaluation.pairs import score_pairs
+from common.evaluation import outcomes, pairs, record
+from common.metrics import Score
 from common.provenance import Provenance
 from common.splits import assign_folds, hold_out_answers
+from common.tasks import Form, Task
 from tools import script_runs
 from tools.results import CROSS_VALIDATION
 from tools.script_runs import Fold
-from tools.tasks import task_of
+from tools.which_task import task_of
 
 import numpy as np
 import pandas as pd
@@ -50,8 +61,22 @@ _TARGETS = 0.2
 # Flags that would show an entry other answers than those of its folds, or leave files behind.
 _PLACES = [f"--{name}" for name in (*provenance.PLACES, "local")]
 
-# What a run predicted, as UserId, QuestionId, truth and predicted, and how.
-Ran = tuple[pd.DataFrame, Provenance]
+
+@dataclass(frozen=True)
+class FoldRun:
+    """What an entry predicted of one fold, and how."""
+
+    # "fold 1" or "repeat 1, fold 1".
+    title: str
+    # UserId, QuestionId, truth and predicted of every answer held out.
+    predicted: pd.DataFrame
+    made: Provenance
+
+    @property
+    def accuracy(self) -> float:
+        """The score of the fold."""
+        truth = self.predicted["truth"].to_numpy()
+        return metrics.accuracy(truth, self.predicted["predicted"].to_numpy()).value
 
 
 def main() -> None:
@@ -61,64 +86,73 @@ def main() -> None:
     task = task_of(entry)
     rules, limits = evaluation.rules_and_limits(options)
     script = entry.resolve()
-    if task == 4:
+    if task.form is Form.ENTRY:
         reading.require_file(entry / "train_model.py")
         script /= "train_model.py"
     elif (rules, limits) != (Rules(), Limits()):
-        raise InputError(f"{entry}: is of task {task}, expected no flags of task 4")
+        raise InputError(f"{entry}: is of task {task.number}, expected no flags of task 4")
     path = record.results_path(options.output_dir)
     cli.require_outputs([path])
-    name = layout.TRAIN_TASK_3_4 if task == 4 else layout.TRAIN_TASK_1_2
-    train = options.input_dir / (options.train_data or name)
+    train = options.input_dir / (options.train_data or task.data.train)
     provenance.require_current([train])
-    table = read_answers(train, options=True if task == 2 else None, ids=True)
+    runs = run_folds(options, task, train, script, flags)
+
+    repeats = f"{options.repeats} repeats, " if options.repeats > 1 else ""
+    how = f"{options.folds} folds, {repeats}seed {options.seed}"
+    if options.metadata_dir:
+        how += f", metadata of {cli.show(options.metadata_dir)}"
+    accuracy_by_fold = {run.title: run.accuracy for run in runs}
+    targets = pd.concat([run.predicted.assign(part=index) for index, run in enumerate(runs)])
+    memories = [run.made.memory for run in runs if run.made.memory is not None]
+    scored = record.Evaluation(
+        task=task.number,
+        metric="Accuracy: mean over the folds",
+        score=Score(statistics.fmean(accuracy_by_fold.values()), n=len(targets)),
+        submission=entry,
+        reference=train,
+        phase=CROSS_VALIDATION,
+        rules=f"{rules}, {how}" if task.form is Form.ENTRY else how,
+        parts=accuracy_by_fold,
+        training=Provenance(
+            script=cli.show(script),
+            options=provenance.options_of(flags),
+            seconds=statistics.fmean(run.made.seconds for run in runs),
+            memory=max(memories, default=None),
+            code=runs[0].made.code,
+        ),
+        outcomes=outcomes.of_predictions(targets),
+    )
+    record.append_result(options.output_dir, scored)
+    deviation = statistics.stdev(accuracy_by_fold.values())
+    print(f"score {scored.score.value:.4f} ± {deviation:.4f} (mean and standard deviation; {how})")
+    print(f"recorded in {cli.show(path)}")
+
+
+def run_folds(
+    options: argparse.Namespace, task: Task, train: Path, script: Path, flags: Sequence[str]
+) -> list[FoldRun]:
+    """Run an entry on every fold; print each score."""
+    table = read_answers(train, options=True if task.needs_options else None, ids=True)
     metadata = script_runs.metadata_of(train, options.metadata_dir)
-    tables: list[pd.DataFrame] = []
-    runs: list[Provenance] = []
-    parts: dict[str, float] = {}
+    runs = []
     n_runs = options.repeats * options.folds
     with tqdm(total=n_runs, desc="Folds", unit="fold", disable=None) as progress:
         for title, answers, held_out in deal(table, task, options):
             with tempfile.TemporaryDirectory(prefix="cross_validate_") as temporary:
                 fold = Fold(title, answers, held_out, metadata, Path(temporary))
                 try:
-                    if task == 4:
-                        predicted, run = play_fold(script.parent, flags, fold, rules, limits)
+                    if task.form is Form.ENTRY:
+                        rules, limits = evaluation.rules_and_limits(options)
+                        run = play_fold(script.parent, flags, fold, rules, limits)
                     else:
-                        predicted, run = predict_fold(entry, flags, fold, task)
+                        run = predict_fold(options.entry, flags, fold, task)
                 except InputError as fault:
-                    raise InputError(name_fold(str(fault), entry, fold)) from None
-            parts[title] = float((predicted["truth"] == predicted["predicted"]).mean())
-            tables.append(predicted.assign(part=len(runs)))
+                    message = name_fold(str(fault), options.entry, fold)
+                    raise InputError(message) from None
             runs.append(run)
-            progress.write(f"{title}: {parts[title]:.4f}", file=sys.stdout)
+            progress.write(f"{title}: {run.accuracy:.4f}", file=sys.stdout)
             progress.update()
-    repeats = f"{options.repeats} repeats, " if options.repeats > 1 else ""
-    how = f"{options.folds} folds, {repeats}seed {options.seed}"
-    if options.metadata_dir:
-        how += f", metadata of {cli.show(options.metadata_dir)}"
-    scored = record.Evaluation(
-        task=task,
-        metric="Accuracy: mean over the folds",
-        score=statistics.fmean(parts.values()),
-        submission=entry,
-        reference=train,
-        phase=CROSS_VALIDATION,
-        rules=f"{rules}, {how}" if task == 4 else how,
-        parts=parts,
-        training=Provenance(
-            script=cli.show(script),
-            options=provenance.options_of(flags),
-            seconds=statistics.fmean(run.seconds for run in runs),
-            memory=max((run.memory for run in runs if run.memory is not None), default=None),
-            code=runs[0].code,
-        ),
-        outcomes=outcomes.of_predictions(pd.concat(tables)),
-    )
-    record.append_result(options.output_dir, scored)
-    deviation = statistics.stdev(parts.values())
-    print(f"score {scored.score:.4f} ± {deviation:.4f} (mean and standard deviation; {how})")
-    print(f"recorded in {cli.show(path)}")
+    return runs
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -152,14 +186,17 @@ def _parse(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
 
 
 def deal(
-    table: pd.DataFrame, task: int, options: argparse.Namespace
+    table: pd.DataFrame, task: Task, options: argparse.Namespace
 ) -> Iterator[tuple[str, pd.DataFrame, BoolArray]]:
     """Deal the answers into folds, in task 4 by student: title, answers, which are held out."""
-    group = pd.factorize(table["UserId"], sort=True)[0] if task == 4 else np.arange(len(table))
+    is_entry = task.form is Form.ENTRY
+    group = np.arange(len(table))
+    if is_entry:
+        group = pd.factorize(table["UserId"], sort=True)[0]
     for repeat in range(options.repeats):
         seeds = [options.seed, repeat]
         number = assign_folds(group, options.folds, seeds)
-        if task == 4:
+        if is_entry:
             # A different stream of random numbers from the one that dealt the students.
             targets = hold_out_answers(len(table), _TARGETS, [*seeds, 1])
             table = table.assign(**{schema.IS_TARGET: targets.astype(np.int8)})
@@ -168,19 +205,22 @@ def deal(
             yield title, table, number == k
 
 
-def predict_fold(script: Path, flags: Sequence[str], fold: Fold, task: int) -> Ran:
+def predict_fold(script: Path, flags: Sequence[str], fold: Fold, task: Task) -> FoldRun:
     """Let a script of task 1 or 2 learn from the other folds and predict this one."""
     script_runs.run_on_fold(script, flags, fold)
-    path, reference = fold.folder / layout.submission_name(task), fold.folder / "held_out.csv"
+    path, reference = fold.folder / task.submission, fold.folder / "held_out.csv"
     if not path.is_file():
         raise InputError(f"{script}: has not written {path.name} on {fold.title}")
     writing.write_files({reference: fold.table[fold.held_out]})
-    predicted, _ = score_pairs(path, reference, task)
+    predicted = pairs.match(task, path, reference).pairs
     took = provenance.read(path) or Provenance(str(script), {}, float("nan"))
-    return predicted, replace(took, code=source_code.fingerprint(script))
+    took = replace(took, code=source_code.fingerprint(script))
+    return FoldRun(fold.title, predicted, took)
 
 
-def play_fold(package: Path, flags: Sequence[str], fold: Fold, rules: Rules, limits: Limits) -> Ran:
+def play_fold(
+    package: Path, flags: Sequence[str], fold: Fold, rules: Rules, limits: Limits
+) -> FoldRun:
     """Train a copy of a package of task 4 on the other students, and examine these with it."""
     copy, data = fold.folder / package.name, fold.folder / "data" / layout.TRAIN_DIR.name
     copy_package(package, copy)
@@ -204,7 +244,7 @@ def play_fold(package: Path, flags: Sequence[str], fold: Fold, rules: Rules, lim
     seconds = time.perf_counter() - started
     took = read_origin(copy) or Provenance(str(trainer), {}, seconds)
     code = fingerprint_code(copy, source_code.fingerprint(trainer))
-    return predicted, replace(took, seconds=seconds, code=code)
+    return FoldRun(fold.title, predicted, replace(took, seconds=seconds, code=code))
 
 
 def name_fold(fault: str, entry: Path, fold: Fold) -> str:

@@ -21,15 +21,16 @@ from pathlib import Path
 from common import cli, layout
 from common.adaptive.weights import copy_package
 from common.errors import InputError
-from common.evaluation.record import title_of
 from common.reading import is_there
+from common.tasks import TASKS, title_of
 from common.writing import write_files
 from tools import script_flags
 
 PREFIX = "sample_model_"
 # Devices, whatever the ending.
 _ON_WINDOWS = re.compile("con|prn|aux|nul|com[0-9]|lpt[0-9]")
-MODELS = {"task_1": "majority", "task_2": "majority", "task_3": "entropy", "task_4": "numpy"}
+# The sample model to start from, by the name of a task's folder.
+MODELS = {task.folder.name: task.simplest_model for task in TASKS.values()}
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -4,58 +4,19 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import datetime
 from pathlib import Path
 from typing import Any, get_args
 
 from common import cli, layout, provenance
-from common.evaluation.record import LOCAL
+from common.evaluation.record import Result
+from common.tasks import LOCAL, TASKS
 
 CROSS_VALIDATION = "cross-validation"
 PHASES = (LOCAL, CROSS_VALIDATION, *layout.PHASES)
-# Options that do not change what a model computes; nor do folders and files.
-_PLUMBING = ("local", "seed", "device", "checkpoint")
 # No number of the record is so large, though JSON may write it.
 _MAX_NUMBER = 1e12
-
-
-@dataclass(frozen=True)
-class Result:
-    """A line of the record, as `record.append_result` writes it; empty or None: not known."""
-
-    time: str
-    task: int | str
-    phase: str
-    rules: str
-    model: str
-    score: float
-    parts: Mapping[str, float | None]
-    seconds: float | None
-    # None: the script's default.
-    seed: int | None
-    script: str
-    options: dict[str, Any]
-    command: str
-    submission: str
-    revision: str | None
-    data: str
-    simulated: bool
-    # Lines of former versions lack what follows.
-    code: str = ""
-    memory: int | None = None
-    outcomes: str = ""
-    metric_name: str = ""
-
-    @property
-    def name(self) -> str:
-        """The model's name and the options that change what it computes."""
-        kept = provenance.settings(self.options)
-        words = provenance.flags_of({name: kept[name] for name in kept if name not in _PLUMBING})
-        # What a blend is made of goes by its name, wherever the file lies.
-        short = [Path(word).stem if word.endswith(".parquet") else word for word in words]
-        return " ".join([self.model, *short])
 
 
 def name_of_phase(phase: str) -> str:
@@ -95,24 +56,51 @@ def _of_former_version(line: dict[str, Any]) -> dict[str, Any]:
 
 def _require_valid(result: Result) -> None:
     """Raise `ValueError` if a line of the record, which anybody may edit, holds other values."""
-    values, parts = vars(result), [*result.parts.values()]
-    kinds = {of.name: get_args(of.type) or (of.type,) for of in fields(result)}
-    kinds |= {"parts": (dict,), "options": (dict,), "score": (int, float)}
-    kinds["seconds"] += (int,)
-    numbers = [value for value in [*values.values(), *parts] if isinstance(value, int | float)]
-    is_task = result.phase in PHASES and result.score <= 1
-    is_challenge = result.phase == "" and re.fullmatch(r"[a-z][a-z0-9_]*", f"{result.task}")
     is_valid = (
-        # Exactly, as to Python a truth value is a number too.
-        all(type(value) in kinds[name] for name, value in values.items())
-        and all(type(value) in (int, float, type(None)) for value in parts)
-        and all(isinstance(text, str) for text in provenance.flags_of(result.options))
-        and all(abs(number) < _MAX_NUMBER for number in numbers)
-        and (is_challenge if isinstance(result.task, str) else is_task and result.task >= 0)
-        and min(result.seed or 0, result.memory or 0) >= 0
-        and result.score >= (-1 if result.task == 3 else 0)
-        and all(re.fullmatch("[0-9a-f]*", values[name]) for name in ("data", "code", "outcomes"))
+        _has_types(result)
+        and _has_valid_numbers(result)
+        and _has_valid_task(result)
+        and all(isinstance(word, str) for word in provenance.flags_of(result.options))
+        and all(
+            re.fullmatch("[0-9a-f]*", digest)
+            for digest in (result.data, result.code, result.outcomes)
+        )
     )
     if not is_valid:
         raise ValueError("not a line of the record")
     datetime.fromisoformat(result.time)
+
+
+def _has_types(result: Result) -> bool:
+    """Return whether every value has exactly one of its types: a bool is no number here."""
+    types = {field.name: get_args(field.type) or (field.type,) for field in fields(result)}
+    types["parts"] = (dict,)
+    types["options"] = (dict,)
+    # JSON may write a float without decimals.
+    types["score"] = (float, int)
+    types["seconds"] = (float, int, type(None))
+    part_types = (float, int, type(None))
+    return all(type(value) in types[name] for name, value in vars(result).items()) and all(
+        type(value) in part_types for value in result.parts.values()
+    )
+
+
+def _has_valid_numbers(result: Result) -> bool:
+    """Return whether no number is absurdly large, and none is negative that cannot be."""
+    values = [*vars(result).values(), *result.parts.values()]
+    numbers = [value for value in values if isinstance(value, int | float)]
+    is_small = all(abs(number) < _MAX_NUMBER for number in numbers)
+    return is_small and (result.seed or 0) >= 0 and (result.memory or 0) >= 0
+
+
+def _has_valid_task(result: Result) -> bool:
+    """Return whether task, phase and score fit together.
+
+    A related challenge has the name of a folder, no phase, and a score that may exceed 1.
+    """
+    if isinstance(result.task, str):
+        is_name = re.fullmatch(r"[a-z][a-z0-9_]*", result.task) is not None
+        return is_name and result.phase == "" and result.score >= 0
+    # Other tasks than those of this version may have been recorded.
+    lowest = TASKS[result.task].lowest_score if result.task in TASKS else 0
+    return result.task >= 0 and result.phase in PHASES and lowest <= result.score <= 1

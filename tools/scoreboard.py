@@ -17,15 +17,10 @@ from math import nan
 from typing import NamedTuple
 
 from common import charts, cli, layout, pages, reading, writing
-from common.evaluation.record import TASK_TITLES, title_of
-from tools.results import CROSS_VALIDATION, PHASES, Result, name_of_phase, read_results
+from common.evaluation.record import Result
+from common.tasks import TASKS, title_of
+from tools.results import CROSS_VALIDATION, PHASES, name_of_phase, read_results
 
-METRICS: dict[int | str, str] = {  # a related challenge names its own
-    1: "accuracy",
-    2: "accuracy",
-    3: "agreement with the best expert",
-    4: "accuracy after ten questions",
-}
 REPORT = "challenge report, PMLR 133 (2021)"
 ARRAYS = "computed from the organisers' published arrays"
 # Task, phase, part of the rules (task 4), whose score, the score in the digits published, where.
@@ -139,7 +134,9 @@ def make_table(results: Sequence[Result]) -> Table:
             f"random rankings reach {low:.2f} on average with their best expert; at most 1 in 20 "
             f"exceeds {high:.2f}"
         )
-    metric = latest.metric_name or METRICS.get(latest.task, "score")
+    metric = latest.metric_name
+    if not metric:
+        metric = TASKS[latest.task].metric if latest.task in TASKS else "score"
     return Table(
         latest.simulated,
         title_of(latest.task),
@@ -205,7 +202,7 @@ def as_text(tables: Sequence[Table]) -> str:
 def as_page(tables: Sequence[Table]) -> str:
     """Return all tables as a page: charts, tables, the scores of 2020."""
     published = [
-        (TASK_TITLES[task], ", ".join(filter(None, (f"{phase} test", rules))), *what)
+        (TASKS[task].title, ", ".join(filter(None, (f"{phase} test", rules))), *what)
         for task, phase, rules, *what in PUBLISHED
     ]
     facts = {"tables": tables, "header": HEADER, "published": published, "draw": draw}

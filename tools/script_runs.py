@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from common import cli, layout, provenance, sample_models, splits, writing
 from common.arrays import BoolArray
 from common.errors import InputError, printable, quote
+from common.tasks import Task
 
 import pandas as pd
 
@@ -79,7 +80,7 @@ def run_script(command: Sequence[object], what: str, shown: Path | None = None) 
 
 def repeatable(
     by: provenance.Provenance,
-    task: int,
+    task: Task,
     path: Path,
     or_else: str = "",
     *,
@@ -88,7 +89,7 @@ def repeatable(
     """Return the script that made a file, and its flags but for the places; since the file may come
     from anywhere, `InputError` unless it is of the task in this kit, and declares the flags.
     """
-    folder = layout.ROOT / f"task_{task}"
+    folder = task.folder
     script = Path(os.path.realpath(layout.ROOT / by.script))
     is_entry = script.parent == folder and script.suffix == ".py" and script.is_file()
     if not is_entry or script.name.startswith("local_"):

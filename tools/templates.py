@@ -14,11 +14,12 @@ from pathlib import Path
 from common import cli, layout, provenance, reading, schema, writing
 from common.errors import InputError
 from common.provenance import Provenance
+from common.tasks import TASK_1
 
 # The files in data/ that each template is built from.
 _SOURCES = {
     layout.TEMPLATE_TASK_1_2: [
-        f"{layout.TEST_DIR.name}/{layout.answers_name(1, phase)}" for phase in layout.PHASES
+        f"{layout.TEST_DIR.name}/{TASK_1.answers_name(phase)}" for phase in layout.PHASES
     ],
     layout.TEMPLATE_TASK_3: [f"{layout.METADATA_DIR.name}/{layout.QUESTION_METADATA_TASK_3_4}"],
 }

@@ -34,8 +34,10 @@ from common.answers import read_answers
 from common.arrays import FloatArray
 from common.errors import InputError
 from common.evaluation import outcomes, score_files
-from common.evaluation.record import LOCAL, Evaluation
+from common.evaluation.record import Evaluation
+from common.metrics import Score
 from common.provenance import Provenance
+from common.tasks import LOCAL, TASK_4
 
 import numpy as np
 import pandas as pd
@@ -43,15 +45,12 @@ from tqdm import tqdm
 
 N_DRY_RUN_STUDENTS = 30
 # What an entry is given of the metadata.
-_METADATA = (
-    layout.QUESTION_METADATA_TASK_3_4, layout.STUDENT_METADATA_TASK_3_4,
-    layout.ANSWER_METADATA_TASK_3_4, layout.SUBJECT_METADATA,
-)  # fmt: skip
+_METADATA = (*TASK_4.data.metadata, layout.SUBJECT_METADATA)
 # Entries that take 0 for unobserved use what they find as an index or a count.
 _NEEDS_0 = re.compile(r"raised IndexError|raised .*\b(out of (bounds|range)|negative)\b")
 # Of how many students the questions chosen are printed, and shown on the page.
 _N_SHOWN = 3
-_OUTCOMES = np.array(["wrong", "right"])
+_OUTCOMES = np.array(TASK_4.value_names)
 
 
 # ---- What is played, and how ---------------------------------------------------------------------
@@ -74,18 +73,18 @@ def add_data_flags(p: argparse.ArgumentParser) -> None:
     told = "public, private: the released students in data/test_data (default local)"
     p.add_argument("--phase", choices=phases, default=LOCAL, help=told)
     cli.add_optional_folder(p, "--input_dir", "data/test_input")
-    students = f"students and masks (default {layout.VALID_TASK_4})"
+    students = f"students and masks (default {TASK_4.local_answers})"
     p.add_argument("--ref_data", metavar="FILE", help=students)
 
 
 def examined(options: argparse.Namespace) -> tuple[Path, Path | None, Path]:
     """Return the students' file, the training file for entries, if there, and metadata's folder."""
-    reference = layout.answers_path(4, options.phase)
+    reference = TASK_4.answers_path(options.phase)
     input_dir = options.input_dir or reference.parent
-    train = input_dir.parent / layout.TRAIN_DIR.name / layout.TRAIN_TASK_3_4
+    train = input_dir.parent / layout.TRAIN_DIR.name / TASK_4.data.train
     if options.phase == LOCAL:
         # Never the full training file: it holds the hidden answers of the local split.
-        train = input_dir / layout.TRAIN_TASK_4
+        train = input_dir / TASK_4.local_train
     reference = input_dir / (options.ref_data or reference.name)
     given = train if reading.is_there(train) else None
     return reference, given, input_dir.parent / layout.METADATA_DIR.name
@@ -139,7 +138,7 @@ def _entry_of(setting: Setting) -> EntryProcess:
     files = {name: path for name, path in files.items() if path.is_file()}
     if setting.train is not None:
         # Whatever it is called here: that of the local split, say.
-        files[layout.TRAIN_TASK_3_4] = setting.train
+        files[TASK_4.data.train] = setting.train
     return EntryProcess(setting.submission, files, setting.limits, setting.reference)
 
 
@@ -214,17 +213,17 @@ def evaluate(options: argparse.Namespace, package: Path | None = None) -> None:
     """Play and score the entry that the flags name; `package` is the folder of the script."""
     setting = Setting(options.submission, *examined(options), *rules_and_limits(options))
     inputs = [setting.submission, setting.reference, setting.train]
-    text_path, _ = score_files.score_paths(options.output_dir, 4, options.phase)
+    text_path, _ = score_files.score_paths(options.output_dir, TASK_4.number, options.phase)
     asked_path = text_path.with_name(f"sequence{text_path.stem.removeprefix('scores')}.csv")
     output_path = options.output_dir / "entry_output_task_4.txt"
     cli.require_outputs([asked_path, output_path, options.probabilities], inputs)
     inputs.append(options.probabilities)
-    score_files.remove_scores(options.output_dir, 4, options.phase, inputs)
+    score_files.remove_scores(options.output_dir, TASK_4.number, options.phase, inputs)
     for path in (asked_path, output_path):
         path.unlink(missing_ok=True)
     submission, is_own = setting.submission, options.submission == package
     # The package as it is, on the kit's own local split: its weights may be of all students.
-    trains = is_own and setting.reference == layout.answers_path(4, LOCAL)
+    trains = is_own and setting.reference == TASK_4.answers_path(LOCAL)
     local = for_local_split(submission, setting.reference) if trains else nullcontext(submission)
     with local as played:
         started, how = time.perf_counter(), setting._replace(submission=played)
@@ -247,14 +246,14 @@ def evaluate(options: argparse.Namespace, package: Path | None = None) -> None:
     around, masks = "", "one mask"
     if len(games) > 1:
         around, masks = f" ± {_deviation(figures)}", f"mean of {len(games)} masks"
-    lines = [f"score {evaluation.score:.4f}{around} ({masks}, {setting.rules})"]
+    lines = [f"score {evaluation.score.value:.4f}{around} ({masks}, {setting.rules})"]
     if path := options.probabilities:
         p_right = targets["PRight"].to_numpy(float)
-        probabilities.write_probabilities(targets, 4, p_right, path)
+        probabilities.write_probabilities(targets, TASK_4.number, p_right, path)
         believed = np.stack([1 - p_right, p_right], axis=1)
         truth, predicted = (targets[name].to_numpy() for name in ("truth", "predicted"))
         beliefs = metrics.score_probabilities(truth, believed, predicted)
-        shown["calibration"] = score_files.calibration(beliefs, "answered correctly")
+        shown["calibration"] = score_files.calibration(beliefs, TASK_4.event)
         lines += score_files.probability_lines(beliefs)
     lines += [f"note: {note}" for title, note in figures["facts"] if title == "Note"]
     if not isinstance(curves, str):
@@ -326,9 +325,12 @@ def figures_of(
 ) -> dict[str, Any]:
     """Return what the page tells of games that have been played, in types that JSON has."""
     truth, predicted = targets["truth"].to_numpy(), targets["predicted"].to_numpy()
-    is_right = targets.assign(is_right=truth == predicted).groupby("Mask", sort=False)["is_right"]
+    by_mask = targets.groupby("Mask", sort=False)
     figures: dict[str, Any] = {
-        "masks": is_right.mean().to_dict(),
+        "masks": {
+            mask: metrics.accuracy(rows["truth"].to_numpy(), rows["predicted"].to_numpy()).value
+            for mask, rows in by_mask
+        },
         "confusion": metrics.confusion_matrix(truth, predicted, (0, 1)).tolist(),
         "curves": curves if isinstance(curves, str) else curves.mean(axis=0).tolist(),
         "seconds": seconds,
@@ -354,6 +356,13 @@ def figures_of(
     return {**figures, "facts": facts}
 
 
+def score_of(figures: Mapping[str, Any]) -> Score:
+    """Return the mean accuracy over the masks, with the standard error where it was computed."""
+    accuracies = [*figures["masks"].values()]
+    mean = metrics.combine_parts(accuracies, takes_best=TASK_4.scores_best_part)
+    return Score(float(mean), figures.get("standard_error"), int(np.sum(figures["confusion"])))
+
+
 def _deviation(figures: Mapping[str, Any]) -> str:
     return f"{np.std([*figures['masks'].values()], ddof=1):.4f}"
 
@@ -368,9 +377,9 @@ def describe(
     """Return an evaluation, with what else is known, and what `games.html` shows of it."""
     accuracies, curves = figures["masks"], figures["curves"]
     evaluation = Evaluation(
-        task=4,
-        metric=f"Accuracy on the targets after {N_ROUNDS} questions, mean over the target masks",
-        score=float(np.mean([*accuracies.values()])),
+        task=TASK_4.number,
+        metric=TASK_4.metric_sentence,
+        score=score_of(figures),
         submission=setting.submission,
         reference=setting.reference,
         phase=phase,
@@ -384,7 +393,9 @@ def describe(
     if len(accuracies) > 1:
         dots = [charts.Dot(mask, accuracy) for mask, accuracy in accuracies.items()]
         label, axis = "Accuracy with each mask", "accuracy, mean dashed"
-        masks = charts.dot_chart(dots, label=label, digits=4, chance=evaluation.score, axis=axis)
+        masks = charts.dot_chart(
+            dots, label=label, digits=4, chance=evaluation.score.value, axis=axis
+        )
     names = ["entry's choice", "random choice"]
     if not isinstance(curves, str):
         label, axis = "Accuracy after each question", "questions asked"
@@ -398,7 +409,7 @@ def describe(
         "curves": curves,
         "curve_names": names,
         "asked": {} if asked is None else _choose_some(asked, setting.metadata_dir),
-        "confusion": score_files.confusion_table(confusion, ("wrong", "right")),
+        "confusion": score_files.confusion_table(confusion, TASK_4.value_names),
         "calibration": "",
     }
 

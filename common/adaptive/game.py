@@ -263,7 +263,7 @@ def replay(
     scores = []
     for state in _states(entry, reference, mask, rules, chosen):
         prediction = state.ask(entry, f"after round {len(state.chosen)}", "predict")
-        scores.append(metrics.accuracy(state.truth, prediction))
+        scores.append(metrics.accuracy(state.truth, prediction).value)
     return np.array(scores)
 
 

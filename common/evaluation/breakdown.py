@@ -1,96 +1,141 @@
 """Accuracy in groups of answers; every interval counts a student's answers as one cluster.
 
-`pairs` is the frame of `pair_facts` with right, and majority_right where the majority is known.
+`pairs` is a DataFrame with a row for each answer scored: QuestionId, the columns of
+`PairFacts.pairs`, right (whether it was predicted right), and majority_right where the majority of
+the training answers is known.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from common import metrics
 from common.arrays import Array, FloatArray
-from common.evaluation.pair_facts import QUIZ
+from common.evaluation.groupings import OF_ANSWERS, Grouping
+from common.evaluation.student_quantile import student_quantile
 
 import numpy as np
 import pandas as pd
 
-# Title, how to read it, and a row for each group, as of `accuracy_by`.
-Part = tuple[str, str, "pd.DataFrame"]
-
-# Accuracies of fewer answers are not shown: they would tell a participant what these are.
+# Accuracies of fewer answers are not shown: they would tell a participant what the answers are.
 FEW = 20
-_LEVEL = 0.95
-# Of the normal distribution, and so below that of Student's distribution for any number.
-_NORMAL_QUANTILE = 1.9599
+# Number of subjects that have a group of their own; the others share one.
 _N_SUBJECTS = 12
+# Stands for the SubjectId of the group of other subjects.
 _OTHERS = -1
+# Number of questions and subjects in the tables of what is lost.
 _N_LOST = 20
-_NOTES = {
-    "By difficulty of the question": "Share of the training answers to the question that are "
-    "right.",
-    "By subject": "A question of several subjects counts in each of them.",
-    QUIZ: "Whether training answers of the same student in the same quiz are known.",
-}
 
 
-def break_down(pairs: pd.DataFrame, subjects: pd.DataFrame | None) -> list[Part]:
-    """Group the answers in every way that the page draws."""
-    titles = [name for name in map(str, pairs) if name.startswith("By ")]
-    parts = [(name, _NOTES.get(name, ""), accuracy_by(pairs, name)) for name in titles]
-    for level, title in enumerate(("By subject", "By subject, one level further down"), 1):
-        if subjects is not None and (subjects["Level"] == level).any():
-            part = title, _NOTES.get(title, ""), _by_subject(pairs, subjects, level)
-            parts.insert(len(parts) - (QUIZ in pairs), part)
-    return parts
+@dataclass(frozen=True)
+class Breakdown:
+    """Accuracies in the groups of one grouping."""
+
+    grouping: Grouping
+    # A row for each group, as of `accuracy_by`.
+    groups: pd.DataFrame
 
 
-def _by_subject(pairs: pd.DataFrame, subjects: pd.DataFrame, level: int) -> pd.DataFrame:
-    """Group by the subjects of one level, those with most answers first."""
-    own = subjects[subjects["Level"] == level]
-    n_answers = own["QuestionId"].map(pairs["QuestionId"].value_counts())
-    size = n_answers.groupby(own["SubjectId"]).sum().sort_values(ascending=False, kind="stable")
-    most = size.index[:_N_SUBJECTS]
-    named = own[own["SubjectId"].isin(most)]
-    # Questions of which no subject is named go together.
-    others = own[~own["QuestionId"].isin(named["QuestionId"])].drop_duplicates("QuestionId")
-    own = pd.concat([named, others.assign(SubjectId=_OTHERS, Name="other subjects")])
-    groups = own["SubjectId"].astype(pd.CategoricalDtype([*most, _OTHERS]))
+def break_down(pairs: pd.DataFrame, subjects: pd.DataFrame | None) -> list[Breakdown]:
+    """Group the answers in every way that the page draws and for which the facts are known."""
+    breakdowns = []
+    for grouping in OF_ANSWERS:
+        if grouping.subject_level is None:
+            if grouping.key in pairs:
+                breakdowns.append(Breakdown(grouping, accuracy_by(pairs, grouping.key)))
+        elif subjects is not None:
+            of_level = subjects[subjects["Level"] == grouping.subject_level]
+            if len(of_level):
+                breakdowns.append(Breakdown(grouping, _accuracy_by_subject(pairs, of_level)))
+    return breakdowns
+
+
+def _accuracy_by_subject(pairs: pd.DataFrame, subjects: pd.DataFrame) -> pd.DataFrame:
+    """Group by subjects of one level, those with most answers first."""
+    n_answers = subjects["QuestionId"].map(pairs["QuestionId"].value_counts())
+    size = n_answers.groupby(subjects["SubjectId"]).sum()
+    largest = size.sort_values(ascending=False, kind="stable").index[:_N_SUBJECTS]
+    named = subjects[subjects["SubjectId"].isin(largest)]
+    # Questions without any of these subjects go together.
+    is_other = ~subjects["QuestionId"].isin(named["QuestionId"])
+    others = subjects[is_other].drop_duplicates("QuestionId")
+    grouped = pd.concat([named, others.assign(SubjectId=_OTHERS, Name="other subjects")])
+    group = grouped["SubjectId"].astype(pd.CategoricalDtype([*largest, _OTHERS]))
     columns = pairs.columns.intersection(["QuestionId", "student_code", "right", "majority_right"])
-    answers = pairs[columns].merge(own[["QuestionId"]].assign(subject=groups), on="QuestionId")
+    question_groups = grouped[["QuestionId"]].assign(subject=group)
+    answers = pairs[columns].merge(question_groups, on="QuestionId")
     table = accuracy_by(answers, "subject", n_all=len(pairs))
-    names = own.drop_duplicates("SubjectId").set_index("SubjectId")["Name"]
+    names = grouped.drop_duplicates("SubjectId").set_index("SubjectId")["Name"]
     return table.set_axis(names[table.index])
 
 
 def accuracy_by(
-    pairs: pd.DataFrame, column: str, *, n_all: int | None = None, few: int = FEW
+    pairs: pd.DataFrame, key: str, *, n_all: int | None = None, few: int = FEW
 ) -> pd.DataFrame:
-    """Return a row for each group of a categorical column that has answers: n_answers, n_students,
-    share of all, and, NaN on few answers, accuracy, low and high (its 95 % interval) and majority.
+    """Return a row for each group that has answers.
+
+    Parameters
+    ----------
+    pairs
+        The answers, as above.
+    key
+        Name of a categorical column.
+    n_all
+        Number of answers that `share` is a share of; by default that of `pairs`.
+    few
+        Groups with fewer answers show no accuracy.
+
+    Returns
+    -------
+    DataFrame
+        n_answers, n_students, accuracy, low and high (ends of its 95 % interval), majority (the
+        accuracy of the majority, where it is known) and share (of all answers). On few answers
+        accuracy, low, high and majority are NaN.
     """
-    groups, student = pairs[column].cat, pairs["student_code"].to_numpy()
-    code = groups.codes.to_numpy(np.int64)
-    shape = len(groups.categories), int(student.max()) + 1
-    cell = code * shape[1] + student
-    n, n_right = (
-        np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
-        for cells in (cell, cell[pairs["right"].to_numpy()])
-    )
-    counts = {"n_answers": n.sum(axis=1), "n_students": (n > 0).sum(axis=1)}
-    table = pd.DataFrame(counts, groups.categories.to_list())
-    table["accuracy"] = n_right.sum(axis=1) / table["n_answers"]
+    groups = pairs[key].cat
+    group = groups.codes.to_numpy(np.int64)
+    student = pairs["student_code"].to_numpy()
+    is_right = pairs["right"].to_numpy()
+    n_groups = len(groups.categories)
+    n_students = int(student.max()) + 1
+    # Counts of answers, and of right answers, by group and student.
+    cell = group * n_students + student
+    n = np.bincount(cell, minlength=n_groups * n_students).reshape(n_groups, n_students)
+    n_right = np.bincount(cell[is_right], minlength=n.size).reshape(n.shape)
+
+    table = pd.DataFrame(index=groups.categories.to_list())
+    table["n_answers"] = n.sum(axis=1)
+    table["n_students"] = (n > 0).sum(axis=1)
+    table["accuracy"] = metrics.share_right(n_right.sum(axis=1), table["n_answers"])
     table["low"], table["high"] = clustered_intervals(n_right, n)
     if "majority_right" in pairs:
-        own = code[pairs["majority_right"].to_numpy()]
-        table["majority"] = np.bincount(own, minlength=shape[0]) / table["n_answers"]
-    table.loc[table["n_answers"] < few, table.columns[2:]] = np.nan
+        group_if_right = group[pairs["majority_right"].to_numpy()]
+        n_majority_right = np.bincount(group_if_right, minlength=n_groups)
+        table["majority"] = metrics.share_right(n_majority_right, table["n_answers"])
+    figures = table.columns[2:]
+    table.loc[table["n_answers"] < few, figures] = np.nan
     table["share"] = table["n_answers"] / (n_all or len(pairs))
     return table[table["n_answers"] > 0]
 
 
 def clustered_intervals(n_right: Array, n_answers: Array) -> tuple[FloatArray, FloatArray]:
-    """Return 95 % intervals (low, high) of shares by student, from counts (groups, students):
-    Wilson's, with the effective number of answers and Student's distribution (Korn and Graubard
-    1998; Dean and Pagano 2015); 0 to 1 for one student alone, NaN for none.
+    """Return 95 % intervals of shares, whose answers come in clusters: students.
+
+    They are Wilson's intervals with the effective number of answers and Student's distribution
+    (Korn and Graubard 1998; Dean and Pagano 2015).
+
+    Parameters
+    ----------
+    n_right, n_answers : array of int, shape (groups, students)
+        Counts of right answers and of all answers.
+
+    Returns
+    -------
+    low, high : array, shape (groups,)
+        0 and 1 for a single student; NaN without students.
     """
-    n, n_students = n_answers.sum(axis=1), (n_answers > 0).sum(axis=1)
+    n = n_answers.sum(axis=1)
+    n_students = (n_answers > 0).sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = n_right.sum(axis=1) / n
         deviation = n_right - share[:, None] * n_answers
@@ -101,54 +146,54 @@ def clustered_intervals(n_right: Array, n_answers: Array) -> tuple[FloatArray, F
         t = student_quantile(np.maximum(n_students - 1, 1))
         middle = (share + t**2 / (2 * effective)) / (1 + t**2 / effective)
         spread = np.sqrt(share * (1 - share) / effective + (t / (2 * effective)) ** 2)
-        half = t * spread / (1 + t**2 / effective)
-    alone = n_students == 1
-    low = np.where(alone, 0.0, np.clip(middle - half, 0, 1))
-    high = np.where(alone, 1.0, np.clip(middle + half, 0, 1))
+        half_width = t * spread / (1 + t**2 / effective)
+    is_single = n_students == 1
+    low = np.where(is_single, 0.0, np.clip(middle - half_width, 0, 1))
+    high = np.where(is_single, 1.0, np.clip(middle + half_width, 0, 1))
     return low, high
 
 
-def student_quantile(freedom: Array) -> FloatArray:
-    """Return ± t that holds 95 % of Student's distribution, (n,); SciPy takes long to import."""
-    place, weight = np.polynomial.legendre.leggauss(20)
-    # t is √n tan(angle), where the angle has a density proportional to cos(angle) ** (n - 1).
-    n = freedom[:, None].astype(np.float64)
+@dataclass(frozen=True)
+class Losses:
+    """Where most is lost: tables with name, about, n_answers, n_wrong and lost, by falling loss.
 
-    def area(angle: FloatArray) -> FloatArray:
-        density = np.cos(angle * (1 + place) / 2) ** (n - 1)
-        return np.asarray(angle / 2 * (density @ weight)[:, None])
-
-    # Beyond nine standard deviations nothing is left.
-    wanted = _LEVEL * area(np.minimum(np.pi / 2, 9 / np.sqrt(n)))
-    angle = np.arctan(_NORMAL_QUANTILE / np.sqrt(n))
-    # Newton's method, from below, where every step stays below: eleven digits after six.
-    for _ in range(6):
-        angle += (wanted - area(angle)) / np.cos(angle) ** (n - 1)
-    return np.asarray(np.sqrt(n) * np.tan(angle))[:, 0]
-
-
-def most_lost(
-    pairs: pd.DataFrame, subjects: pd.DataFrame | None
-) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-    """Return questions, and the most specific subjects, with most wrong answers beyond the average,
-    by falling loss above 0: name, about (subjects, or the one above), n_answers, n_wrong, lost.
+    Lost are wrong predictions beyond those that the overall share of wrong ones would give.
     """
-    wrong = ~pairs["right"]
-    by_question = wrong.groupby(pairs["QuestionId"]).agg(n_answers="size", n_wrong="sum")
 
-    def rank(table: pd.DataFrame) -> pd.DataFrame:
-        table["lost"] = table["n_wrong"] - table["n_answers"] * wrong.mean()
-        ranked = table.sort_values("lost", ascending=False, kind="stable")[:_N_LOST]
-        return ranked[(ranked["lost"] > 0) & (ranked["n_answers"] >= FEW)]
+    # `about` names the subjects of the question.
+    questions: pd.DataFrame
+    # The most specific subjects of questions, `about` names the subject above; None if not known.
+    subjects: pd.DataFrame | None
 
-    questions = rank(by_question.assign(name=by_question.index, about=""))
+
+def most_lost(pairs: pd.DataFrame, subjects: pd.DataFrame | None) -> Losses:
+    """Return the questions and the subjects with which most is lost, where more than 0 is."""
+    is_wrong = ~pairs["right"]
+    share_wrong = float(is_wrong.mean())
+    by_question = is_wrong.groupby(pairs["QuestionId"]).agg(n_answers="size", n_wrong="sum")
+    questions = _rank_by_loss(by_question.assign(name=by_question.index, about=""), share_wrong)
     if subjects is None:
-        return questions, None
-    deepest = subjects.groupby("QuestionId")["Level"].transform("max")
-    own = subjects[subjects["Level"] == deepest]
-    about = own[own["QuestionId"].isin(questions.index)].groupby("QuestionId")["Name"]
-    named = about.agg(", ".join).reindex(questions.index, fill_value="")
-    columns = {"name": ("Name", "first"), "about": ("Parent", "first")}
-    columns |= {name: (name, "sum") for name in by_question}
-    by_subject = own.join(by_question, on="QuestionId").groupby("SubjectId").agg(**columns)
-    return questions.assign(about=named), rank(by_subject)
+        return Losses(questions, None)
+    deepest_level = subjects.groupby("QuestionId")["Level"].transform("max")
+    deepest = subjects[subjects["Level"] == deepest_level]
+    of_questions = deepest[deepest["QuestionId"].isin(questions.index)]
+    about = of_questions.groupby("QuestionId")["Name"].agg(", ".join)
+    questions = questions.assign(about=about.reindex(questions.index, fill_value=""))
+    by_subject = (
+        deepest.join(by_question, on="QuestionId")
+        .groupby("SubjectId")
+        .agg(
+            name=("Name", "first"),
+            about=("Parent", "first"),
+            n_answers=("n_answers", "sum"),
+            n_wrong=("n_wrong", "sum"),
+        )
+    )
+    return Losses(questions, _rank_by_loss(by_subject, share_wrong))
+
+
+def _rank_by_loss(table: pd.DataFrame, share_wrong: float) -> pd.DataFrame:
+    """Add `lost`, and keep the rows that lose most."""
+    lost = table["n_wrong"] - table["n_answers"] * share_wrong
+    ranked = table.assign(lost=lost).sort_values("lost", ascending=False, kind="stable")[:_N_LOST]
+    return ranked[(ranked["lost"] > 0) & (ranked["n_answers"] >= FEW)]

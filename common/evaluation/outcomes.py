@@ -1,6 +1,7 @@
 """Which answers were predicted right: kept with every score, so that any two can be compared later.
 
-A file, named in the record, holds no id and no answer; a fingerprint tells whose it is.
+The record of scores names the file of outcomes. The file holds no id and no answer; a fingerprint
+tells to which answers the outcomes belong.
 """
 
 from __future__ import annotations
@@ -22,50 +23,69 @@ import pandas as pd
 
 @dataclass(frozen=True)
 class Outcomes:
-    """What was predicted right, in an order that depends on the answers alone."""
+    """Which answers were predicted right, in an order that depends on the answers alone."""
 
-    # Fingerprint of pairs and true values: only where it is the same can outcomes be compared.
+    # Fingerprint of pairs and true values: only outcomes with the same one can be compared.
     answers: str
-    # Answers by part and unit, (parts, units). Units are drawn in a bootstrap: students by UserId,
-    # in task 3 pairs of questions. Parts are masks (task 4), folds, experts (task 3), or one.
+    # Number of answers, shape (parts, units). Parts are masks (task 4), folds, or experts (task 3);
+    # other scores have one part. Units are what a bootstrap draws again: students in the order of
+    # their UserIds, in task 3 pairs of questions.
     counts: npt.NDArray[np.int64]
-    # Whether each answer was predicted right, by part, unit and question, shape (answers,).
+    # Whether each answer was predicted right, shape (answers,), ordered by part, unit, question.
     right: BoolArray
-    # Whether each counts once; an answer may be a target of several masks.
+    # Whether every answer counts once; in task 4 it may be a target of several masks.
     distinct: bool
 
     def count_right(self) -> npt.NDArray[np.int64]:
-        """Count what was predicted right, as `counts`, shape (parts, units)."""
+        """Return the number of answers predicted right, shape (parts, units)."""
         cell = np.repeat(np.arange(self.counts.size), self.counts.ravel())
         return np.bincount(cell[self.right], minlength=self.counts.size).reshape(self.counts.shape)
 
 
 def of_predictions(answers: pd.DataFrame) -> Outcomes:
-    """Return outcomes of answers: UserId, QuestionId, truth, predicted and perhaps part, from 0."""
-    keys, student = pair_keys(answers["UserId"], answers["QuestionId"]), answers["UserId"]
-    truth, predicted = answers["truth"].to_numpy(), answers["predicted"].to_numpy()
+    """Return the outcomes of predictions.
+
+    Parameters
+    ----------
+    answers
+        UserId, QuestionId, truth and predicted of every answer, and part, a whole number from 0, if
+        there are several parts.
+    """
+    keys = pair_keys(answers["UserId"], answers["QuestionId"])
+    truth = answers["truth"].to_numpy()
+    predicted = answers["predicted"].to_numpy()
     part = answers["part"].to_numpy() if "part" in answers else np.zeros(len(keys), np.int8)
+    # By part, and within a part by student and question.
     order = np.argsort(keys)
     order = order[np.argsort(part[order], kind="stable")]
-    students, place = number_ids(student)
+    student_ids, student = number_ids(answers["UserId"])
     n_parts = int(part.max()) + 1
-    cell = part.astype(np.int64) * len(students) + place
-    # The keys are sorted within each part: equal neighbours there would be one pair twice.
+    cell = part.astype(np.int64) * len(student_ids) + student
+    counts = np.bincount(cell, minlength=n_parts * len(student_ids)).reshape(n_parts, -1)
+    # Within a part, no pair is there twice.
     distinct = n_parts == 1 or len(np.unique(keys)) == len(keys)
-    counts = np.bincount(cell, minlength=n_parts * len(students)).reshape(n_parts, -1)
-    of = _fingerprint(keys[order], part[order].astype(np.int32), truth[order].astype(np.int8))
-    return Outcomes(of, counts, (truth == predicted)[order], distinct)
+    fingerprint = _fingerprint(
+        keys[order], part[order].astype(np.int32), truth[order].astype(np.int8)
+    )
+    return Outcomes(fingerprint, counts, (truth == predicted)[order], distinct)
 
 
 def of_judgements(judgements: pd.DataFrame, agrees: pd.DataFrame) -> Outcomes:
-    """Return the outcomes of a ranking (task 3): whether it agrees with each judgement, or NaN."""
-    sides = np.array([*judgements.index], np.int64).T
-    judged, right = agrees.notna().to_numpy().T, agrees.to_numpy().T == 1
-    answers = _fingerprint(*sides, judgements.fillna(0).to_numpy(np.int8).T)
-    return Outcomes(answers, judged.astype(np.int64), right[judged], distinct=False)
+    """Return the outcomes of a ranking (task 3): with which judgements it agrees.
+
+    Both tables have a row for each pair and a column for each expert; `agrees` holds 1, 0, or NaN
+    without a judgement.
+    """
+    left, right = np.array([*judgements.index], np.int64).T
+    is_judged = agrees.notna().to_numpy().T
+    is_agreed = agrees.to_numpy().T == 1
+    fingerprint = _fingerprint(left, right, judgements.fillna(0).to_numpy(np.int8).T)
+    counts = is_judged.astype(np.int64)
+    return Outcomes(fingerprint, counts, is_agreed[is_judged], distinct=False)
 
 
 def _fingerprint(*arrays: Array) -> str:
+    """Return 16 hexadecimal digits that depend on types, shapes and values of arrays."""
     digest = sha256()
     for array in arrays:
         digest.update(f"{array.dtype.str} {array.shape}\n".encode())
@@ -74,7 +94,7 @@ def _fingerprint(*arrays: Array) -> str:
 
 
 def write(folder: Path, outcomes: Outcomes) -> str:
-    """Write outcomes to a folder, the same once; return the file's name without its suffix."""
+    """Write outcomes to a folder, equal ones once; return the file's name without its suffix."""
     content = BytesIO()
     np.savez_compressed(
         content,

@@ -4,169 +4,252 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
 
-from common import cli, layout, metadata, provenance, reading, schema
+from common import cli, metadata, provenance, reading, schema
 from common.answers import find_rows, number_ids, pair_keys
 from common.arrays import Array, IntArray
 from common.errors import InputError
+from common.evaluation import groupings
+from common.evaluation.groupings import AGE_DAY
+from common.layout import SUBJECT_METADATA
+from common.schema import Column
+from common.tasks import Task
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-# Amid the challenge's answers (2018 to 2020); in English schools it divides the school years.
-_AGE_ON = np.datetime64("2019-09-01")
-# Names of columns, which are titles on the page too.
-QUIZ = "By known or unknown quiz"
-OF_STUDENTS = ("Gender", "Pupil premium", f"Age in years on {_AGE_ON}")
 _NOT_KNOWN = "not known"
 # Numbers of answers from which a group begins; the next one ends it.
 _COUNTS = (0, 1, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 
 
-class PairFacts(NamedTuple):
-    """What is known about the pairs scored: `pairs`, a row for each, has student_code (0 to n - 1),
-    majority, as the majority model predicts, and facts, categories by title; `subjects`, a row for
-    each subject of each question, has QuestionId, SubjectId, Name, Level and Parent, a name; and
-    what the page leaves out, why, and whether that is_fault of a file that is there.
-    """
+@dataclass(frozen=True)
+class LeftOut:
+    """A part of the page that is left out."""
 
+    what: str
+    why: str
+    # Whether a file that is there is wrong; else a file is missing.
+    is_fault: bool
+
+
+@dataclass(frozen=True)
+class PairFacts:
+    """What is known about the pairs scored."""
+
+    # A row for each pair, in the order of the reference: student_code (0 to n - 1), majority (what
+    # the majority model predicts) and the groups of `groupings`, categorical, by their keys. Only
+    # student_code is always there.
     pairs: pd.DataFrame
+    # A row for each subject of each question: QuestionId, SubjectId, Name, Level and Parent (the
+    # name of the subject above, or ""). None if not known.
     subjects: pd.DataFrame | None
-    left_out: list[dict[str, Any]]
+    left_out: list[LeftOut]
 
 
 def read_facts(
-    pairs: pd.DataFrame, task: int, *, reference: Path, train: Path, folder: Path
+    pairs: pd.DataFrame, task: Task, *, reference: Path, train: Path, folder: Path
 ) -> PairFacts:
-    """Read what is known about pairs of UserId and QuestionId, in the order of the reference."""
+    """Read what is known about the pairs that are scored.
+
+    Parameters
+    ----------
+    pairs
+        UserId and QuestionId, in the order of the reference.
+    task
+        Task 1 or 2.
+    reference
+        The true answers.
+    train
+        The training answers; may be missing.
+    folder
+        Folder of the metadata, of which any file may be missing.
+    """
     student = pairs["UserId"].to_numpy()
     student_ids, student_code = number_ids(student)
     question_ids, question_code = number_ids(pairs["QuestionId"])
-    pairs = pd.DataFrame({"student_code": student_code})
-    subjects = answers = None
-    left_out: list[dict[str, Any]] = []
+    facts = pd.DataFrame({"student_code": student_code})
+    answers = subjects = None
+    left_out: list[LeftOut] = []
 
-    @contextmanager
-    def part(what: str) -> Iterator[None]:
-        try:
-            yield
-        except (FileNotFoundError, InputError) as fault:
-            is_fault = isinstance(fault, InputError)
-            left_out.append({"what": what, "why": str(fault), "is_fault": is_fault})
-
-    def require(path: Path) -> Path:
-        if not reading.is_there(path):
-            raise FileNotFoundError(f"{cli.show(path)} is not there")
-        return path
-
-    with part("The majority, and accuracy by what is known of question and student"):
-        provenance.require_current([require(train)])
-        columns = [schema.USER_ID, schema.QUESTION_ID, schema.IS_CORRECT]
-        columns += [schema.CORRECT_ANSWER, schema.ANSWER_VALUE] if task == 2 else []
-        has_ids = schema.ANSWER_ID.name in reading.read_header(reading.file_source(train))
-        if has_ids and reading.is_there(folder / layout.ANSWER_METADATA_TASK_1_2):
-            columns.append(schema.ANSWER_ID)
-        answers = reading.read_table(train, columns)
-        row = find_rows(student_ids, answers["UserId"]) + 1
-        n_of_student = np.bincount(row, minlength=len(student_ids) + 1)[1:]
-        for title, of_question in _count_by_question(answers, question_ids, task).items():
-            pairs[title] = of_question[question_code]
-        title = "By number of known answers of the student"
-        pairs.insert(3, title, pd.Series(_by_count(n_of_student)[student_code]))
-    with part("Accuracy by quiz"):
-        path = require(folder / layout.ANSWER_METADATA_TASK_1_2)
+    with _leaving_out(
+        left_out, "The majority, and accuracy by what is known of question and student"
+    ):
+        answers = _read_training_answers(task, train, folder)
+        of_questions = _count_by_question(answers, question_ids, task)
+        for key, by_question in of_questions.items():
+            facts[key] = by_question[question_code]
+        student_row = find_rows(student_ids, answers["UserId"])
+        # Other students, -1, are counted first and dropped.
+        n_of_student = np.bincount(student_row + 1, minlength=len(student_ids) + 1)[1:]
+        facts[groupings.ANSWERS_OF_STUDENT.key] = _by_count(n_of_student)[student_code]
+    with _leaving_out(left_out, "Accuracy by quiz"):
+        path = _require(folder / task.data.answer_metadata)
         if answers is None:
             raise FileNotFoundError("the training answers are not known")
-        name = schema.ANSWER_ID.name
-        if name not in answers or name not in reading.read_header(reading.file_source(reference)):
-            raise FileNotFoundError(f"training and true answers do not both have a column {name}")
-        own = reading.read_table(reference, [schema.ANSWER_ID_OR_EMPTY])[name]
-        answer_id = np.concatenate([answers.pop(name), own])
-        told = metadata.read_circumstances(path, answer_id, columns=[schema.QUIZ_ID])
-        known, quiz = np.split(told["QuizId"].to_numpy(), [len(answer_id) - len(own)])
-        keys = pair_keys(answers.pop("UserId")[known >= 0], known[known >= 0])
-        is_known = pd.Series(pair_keys(student, quiz)).isin(keys)
-        names = "other answers in the quiz known", "no other answer in the quiz known"
-        place = np.where(quiz < 0, -1, np.where(is_known, 0, 1))
-        pairs[QUIZ] = _named(place, *names, "quiz not known")
+        facts[groupings.QUIZ.key] = _group_by_quiz(student, answers, reference, path)
+    # The training answers are large, and no longer needed.
     answers = None
-    with part("Accuracy by subject"):
-        path = require(folder / layout.QUESTION_METADATA_TASK_1_2)
-        tree = metadata.read_subject_tree(require(folder / layout.SUBJECT_METADATA))
-        found = metadata.read_question_subjects(path, question_ids, tree)
-        # There is none above a root.
-        tree["Parent"] = tree["parent"].map(tree["Name"]).fillna("")
-        found["QuestionId"] = question_ids[found["row"]]
-        columns_of_subjects = ["QuestionId", "SubjectId", "Name", "Level", "Parent"]
-        subjects = found.join(tree, on="subject")[columns_of_subjects]
-    with part("Accuracy by gender, pupil premium and age"):
-        path = require(folder / layout.STUDENT_METADATA_TASK_1_2)
-        students = metadata.read_student_metadata(path, student_ids)
-        birth = students["DateOfBirth"].to_numpy().astype("datetime64[M]")
-        months = (_AGE_ON.astype("datetime64[M]") - birth).astype(np.int64)
-        ages = ["up to 10", *map(str, range(11, 18)), "from 18"]
-        genders = "unspecified", "female", "male", "other", "not listed"
-        grouped = (
-            _named(students["Gender"], *genders),
-            _named(students["PremiumPupil"], "not entitled", "entitled", _NOT_KNOWN),
-            _cut(np.where(np.isnat(birth), np.nan, months // 12), [0, *range(11, 19)], ages),
-        )
-        for title, groups in zip(OF_STUDENTS, grouped, strict=True):
-            pairs[title] = groups[student_code]
-    return PairFacts(pairs, subjects, left_out)
+    with _leaving_out(left_out, "Accuracy by subject"):
+        subjects = _read_subjects(question_ids, task, folder)
+    with _leaving_out(left_out, "Accuracy by gender, pupil premium and age"):
+        path = _require(folder / task.data.student_metadata)
+        for key, by_student in _group_students(student_ids, path).items():
+            facts[key] = by_student[student_code]
+    return PairFacts(facts, subjects, left_out)
 
 
-def _count_by_question(answers: pd.DataFrame, question_ids: IntArray, task: int) -> dict[str, Any]:
-    """Return for each question scored the majority of the training answers, and groups by title."""
+@contextmanager
+def _leaving_out(left_out: list[LeftOut], what: str) -> Iterator[None]:
+    """Add a part of the page to what is left out, if a file is missing or wrong."""
+    try:
+        yield
+    except (FileNotFoundError, InputError) as error:
+        left_out.append(LeftOut(what, str(error), is_fault=isinstance(error, InputError)))
+
+
+def _require(path: Path) -> Path:
+    """Return a path; `FileNotFoundError` if nothing is there."""
+    if not reading.is_there(path):
+        raise FileNotFoundError(f"{cli.show(path)} is not there")
+    return path
+
+
+# ---- Training answers ----------------------------------------------------------------------------
+
+
+def _read_training_answers(task: Task, train: Path, folder: Path) -> pd.DataFrame:
+    """Read the training answers, with their AnswerIds if these lead to metadata."""
+    provenance.require_current([_require(train)])
+    columns = [schema.USER_ID, schema.QUESTION_ID, schema.IS_CORRECT]
+    if task.needs_options:
+        columns += [schema.CORRECT_ANSWER, schema.ANSWER_VALUE]
+    has_ids = schema.ANSWER_ID.name in reading.read_header(reading.file_source(train))
+    if has_ids and reading.is_there(folder / task.data.answer_metadata):
+        columns.append(schema.ANSWER_ID)
+    return reading.read_table(train, columns)
+
+
+def _count_by_question(
+    answers: pd.DataFrame, question_ids: IntArray, task: Task
+) -> dict[str, Array]:
+    """Return for each question scored the majority of the training answers, and its groups."""
     question = find_rows(question_ids, answers["QuestionId"])
-
-    def count(name: str, low: int, high: int) -> npt.NDArray[np.int64]:
-        """Count every value for every question; shape (questions, values)."""
-        n_values = high - low + 1
-        # Those of other questions, -1, go to a row of their own, which is dropped.
-        cell = (question + 1) * np.int32(n_values) + (answers[name] - low)
-        counts = np.bincount(cell, minlength=(len(question_ids) + 1) * n_values)
-        return counts.reshape(-1, n_values)[1:]
-
-    rights = count("IsCorrect", 0, 1)
-    n = rights.sum(axis=1)
-    column = schema.PREDICTED_COLUMN[task]
-    values = rights if task == 1 else count(column.name, column.low, column.high)
-    overall = np.bincount(answers[column.name] - column.low, minlength=values.shape[1])
-    # As the majority models do it: of a question without answers, or (task 1) a tie, most of all.
-    undecided = n == 0 if task == 2 else values[:, 0] == values[:, 1]
-    majority = column.low + np.where(undecided[:, None], overall, values).argmax(axis=1)
-    share_right = rights[:, 1] / np.where(n, n, np.nan)
+    n_right = _count_values(answers, schema.IS_CORRECT, question, len(question_ids))
+    n = n_right.sum(axis=1)
+    column = task.column
+    counts = _count_values(answers, column, question, len(question_ids))
+    overall = np.bincount(answers[column.name] - column.low, minlength=counts.shape[1])
+    # The majority samples give the overall majority to unanswered questions, and in task 1 to tied
+    # ones; in task 2 the smaller of tied options.
+    is_undecided = n == 0 if task.needs_options else counts[:, 0] == counts[:, 1]
+    decisive = np.where(is_undecided[:, None], overall, counts)
+    share_right = n_right[:, 1] / np.where(n > 0, n, np.nan)
     tenths = [f"{10 * k} to {10 * k + 10} %" for k in range(10)]
     found = {
-        "majority": majority,
-        "By difficulty of the question": _cut(share_right, [k / 10 for k in range(10)], tenths),
-        "By number of known answers to the question": _by_count(n),
+        "majority": column.low + decisive.argmax(axis=1),
+        groupings.DIFFICULTY.key: _cut(share_right, [k / 10 for k in range(10)], tenths),
+        groupings.ANSWERS_TO_QUESTION.key: _by_count(n),
     }
-    if task == 2:
-        corrects = count("CorrectAnswer", 1, 4)
-        option = np.where(n > 0, 1 + corrects.argmax(axis=1), 0)
+    if task.needs_options:
+        n_key = _count_values(answers, schema.CORRECT_ANSWER, question, len(question_ids))
         names = [f"option {option}" for option in schema.OPTIONS]
-        found["By which option is right"] = _named(option, _NOT_KNOWN, *names)
+        group = np.where(n > 0, 1 + n_key.argmax(axis=1), 0)
+        found[groupings.RIGHT_OPTION.key] = _named(group, _NOT_KNOWN, *names)
     return found
 
 
+def _count_values(
+    answers: pd.DataFrame, column: Column, question: IntArray, n_questions: int
+) -> npt.NDArray[np.int64]:
+    """Count every value of a column for every question, shape (questions, values).
+
+    `question` has the index of the question of each answer, -1 for questions that do not count.
+    """
+    n_values = column.high - column.low + 1
+    # Questions that do not count go to row 0, which is dropped.
+    cell = (question + 1) * np.int32(n_values) + (answers[column.name] - column.low)
+    counts = np.bincount(cell, minlength=(n_questions + 1) * n_values)
+    return counts.reshape(-1, n_values)[1:]
+
+
+def _group_by_quiz(
+    student: IntArray, answers: pd.DataFrame, reference: Path, path: Path
+) -> pd.Categorical[str]:
+    """Group the pairs by whether training answers of the student in their quiz are known.
+
+    Takes AnswerId and UserId out of the training answers, to save memory.
+    """
+    name = schema.ANSWER_ID.name
+    if name not in answers or name not in reading.read_header(reading.file_source(reference)):
+        raise FileNotFoundError(f"training and true answers do not both have a column {name}")
+    scored_ids = reading.read_table(reference, [schema.ANSWER_ID_OR_EMPTY])[name]
+    answer_id = np.concatenate([answers.pop(name), scored_ids])
+    circumstances = metadata.read_circumstances(path, answer_id, columns=[schema.QUIZ_ID])
+    quiz_of_all = circumstances["QuizId"].to_numpy()
+    n_train = len(answer_id) - len(scored_ids)
+    train_quiz = quiz_of_all[:n_train]
+    quiz = quiz_of_all[n_train:]
+    # A quiz that is not known is -1.
+    has_quiz = train_quiz >= 0
+    known_keys = pair_keys(answers.pop("UserId")[has_quiz], train_quiz[has_quiz])
+    is_known = pd.Series(pair_keys(student, quiz)).isin(known_keys)
+    names = ("other answers in the quiz known", "no other answer in the quiz known")
+    return _named(np.where(quiz < 0, -1, np.where(is_known, 0, 1)), *names, "quiz not known")
+
+
+# ---- Metadata ------------------------------------------------------------------------------------
+
+
+def _read_subjects(question_ids: IntArray, task: Task, folder: Path) -> pd.DataFrame:
+    """Read the subjects of the questions, as in `PairFacts.subjects`."""
+    path = _require(folder / task.data.question_metadata)
+    tree = metadata.read_subject_tree(_require(folder / SUBJECT_METADATA))
+    found = metadata.read_question_subjects(path, question_ids, tree)
+    # Nothing is above a root.
+    tree["Parent"] = tree["parent"].map(tree["Name"]).fillna("")
+    found["QuestionId"] = question_ids[found["row"]]
+    columns = ["QuestionId", "SubjectId", "Name", "Level", "Parent"]
+    return found.join(tree, on="subject")[columns]
+
+
+def _group_students(student_ids: IntArray, path: Path) -> dict[str, pd.Categorical[str]]:
+    """Group the students by gender, pupil premium and age."""
+    students = metadata.read_student_metadata(path, student_ids)
+    birth_month = students["DateOfBirth"].to_numpy().astype("datetime64[M]")
+    months = (AGE_DAY.astype("datetime64[M]") - birth_month).astype(np.int64)
+    years = np.where(np.isnat(birth_month), np.nan, months // 12)
+    age_names = ["up to 10", *map(str, range(11, 18)), "from 18"]
+    genders = ("unspecified", "female", "male", "other", "not listed")
+    premiums = ("not entitled", "entitled", _NOT_KNOWN)
+    return {
+        groupings.GENDER.key: _named(students["Gender"], *genders),
+        groupings.PUPIL_PREMIUM.key: _named(students["PremiumPupil"], *premiums),
+        groupings.AGE.key: _cut(years, [0, *range(11, 19)], age_names),
+    }
+
+
+# ---- Groups --------------------------------------------------------------------------------------
+
+
 def _by_count(count: Array) -> pd.Categorical[str]:
+    """Return groups of numbers of answers."""
     between = [f"{low:,} to {high - 1:,}" for low, high in pairwise(_COUNTS[1:])]
     return _cut(count, _COUNTS, ["none", *between, f"from {_COUNTS[-1]:,}"])
 
 
 def _cut(values: Array, starts: Sequence[float], names: Sequence[str]) -> pd.Categorical[str]:
-    """Return groups of numbers by where each begins, and a last one of what is not known, NaN."""
-    place = np.searchsorted(starts, values, side="right") - 1
-    return _named(np.where(np.isnan(values), -1, place), *names, _NOT_KNOWN)
+    """Return groups of numbers by where each group starts; NaN goes to a last one, not known."""
+    index = np.searchsorted(starts, values, side="right") - 1
+    return _named(np.where(np.isnan(values), -1, index), *names, _NOT_KNOWN)
 
 
-def _named(place: npt.ArrayLike, *names: str) -> pd.Categorical[str]:
-    """Return groups by the places of their names; -1 is the last one."""
-    place = np.asarray(place)
-    return pd.Categorical.from_codes(np.where(place < 0, len(names) - 1, place), pd.Index(names))
+def _named(index: npt.ArrayLike, *names: str) -> pd.Categorical[str]:
+    """Return groups from the indices of their names; -1 stands for the last name."""
+    codes = np.asarray(index)
+    codes = np.where(codes < 0, len(names) - 1, codes)
+    return pd.Categorical.from_codes(codes, pd.Index(names))

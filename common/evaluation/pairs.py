@@ -1,10 +1,15 @@
-"""Score predictions for (student, question) pairs, in tasks 1 and 2 alike."""
+"""Tasks 1 and 2: score predictions for pairs of a student and a question.
+
+The steps are those of `common.evaluation`: `match`, `score`, `explain`, then
+`score_files.publish`; `evaluate` is the whole of a `local_evaluation.py`.
+"""
 
 from __future__ import annotations
 
 import argparse
 import time
-from dataclasses import replace
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,84 +24,318 @@ from common import (
     schema,
     submission,
 )
-from common.answers import pair_keys, require_distinct_pairs
+from common.answers import number_ids, pair_keys, require_distinct_pairs
+from common.arrays import BoolArray
 from common.errors import InputError
-from common.evaluation import breakdown, outcomes, record, score_files
-from common.evaluation.pair_facts import OF_STUDENTS, PairFacts, read_facts
+from common.evaluation import breakdown, outcomes, score_files
+from common.evaluation.groupings import OF_STUDENTS
+from common.evaluation.pair_facts import PairFacts, read_facts
 from common.evaluation.record import Evaluation
-from common.metrics import ProbabilityScores
+from common.metrics import ProbabilityScores, Score
 from common.probabilities import read_probabilities
+from common.tasks import LOCAL, Task
 
 import numpy as np
 import pandas as pd
 
 
-def build_parser(doc: str | None, task: int) -> argparse.ArgumentParser:
-    """Return the parser of task 1 or 2's `local_evaluation.py`, whose docstring is the help."""
-    p = cli.parser(doc)
-    cli.add_optional_folder(p, "--input_dir", "data/test_input")
-    told = f"the true answers (default {layout.VALID_TASK_1_2})"
-    p.add_argument("--ref_data", metavar="FILE", help=told)
-    cli.add_optional_folder(p, "--submission_dir", "data/test_output")
-    told = f"CSV or zip (default {layout.submission_name(task, local=True)})"
-    p.add_argument("--submit_data", metavar="FILE", help=told)
-    cli.add_folder(p, "--output_dir", layout.TEST_OUTPUT_DIR)
-    told = "score submissions/ against the released answers in data/test_data instead"
-    p.add_argument("--phase", choices=layout.PHASES, help=told)
-    told = "what a sample model wrote with its flag of that name: adds log loss, Brier score and "
-    told += "calibration" + ", and AUC" * (task == 1)
-    p.add_argument("--probabilities", type=Path, metavar="FILE", help=told)
-    return p
+@dataclass(frozen=True)
+class Matched:
+    """A submission brought together with the true answers."""
+
+    task: Task
+    # "local", "public" or "private".
+    phase: str
+    submission: Path
+    reference: Path
+    # UserId, QuestionId, truth and predicted of every pair, in the order of the reference.
+    pairs: pd.DataFrame
+    # Which rows of the submission are not scored, in words; "" if all are.
+    not_scored: str = ""
 
 
-def evaluate(options: argparse.Namespace, task: int) -> None:
+# ---- Match ---------------------------------------------------------------------------------------
+
+
+def match(task: Task, submission_path: Path, reference_path: Path, phase: str = LOCAL) -> Matched:
+    """Check a submission, CSV or zip, and match its predictions with the true answers.
+
+    A submission for a phase holds the rows of both phases; other further rows are refused. For the
+    local split, and for any reference of one's own, further rows are ignored.
+    """
+    source = submission.submission_source(submission_path, task.number, reference_path)
+    reference = submission.read_pair_values(reading.file_source(reference_path), task.column)
+    found = submission.read_pair_values(source, task.column)
+    rows, is_extra = submission.find_pairs(source.name, found, reference, reference_path)
+    pairs = reference.rename(columns={task.column.name: "truth"})
+    pairs["predicted"] = found[task.column.name].to_numpy()[rows]
+    not_scored = ""
+    if phase in layout.PHASES:
+        other_phase = layout.PHASES[1 - layout.PHASES.index(phase)]
+        other_path = reference_path.with_name(task.answers_name(other_phase))
+        not_scored = _check_other_phase(source, found, is_extra, reference_path, other_path)
+    elif is_extra.any():
+        extra = submission.name_extra(source, found, is_extra, reference_path)
+        not_scored = f"{extra}: ignored"
+    return Matched(task, phase, submission_path, reference_path, pairs, not_scored)
+
+
+def _check_other_phase(
+    source: reading.Source,
+    found: pd.DataFrame,
+    is_extra: BoolArray,
+    reference_path: Path,
+    other_path: Path,
+) -> str:
+    """Say in words how many rows belong to the other phase; `InputError` if some do not."""
+    n_extra = int(is_extra.sum())
+    said = f"{n_extra:,} rows of the other phase ignored"
+    if not n_extra and not other_path.is_file():
+        return said
+    other_source = reading.file_source(other_path)
+    other = reading.read_table(other_source, (schema.USER_ID, schema.QUESTION_ID))
+    require_distinct_pairs(other_source, other)
+    found_keys = pair_keys(found["UserId"], found["QuestionId"])
+    other_keys = pair_keys(other["UserId"], other["QuestionId"])
+    is_unknown = is_extra & ~pd.Series(found_keys).isin(other_keys).to_numpy()
+    if is_unknown.any():
+        either = f"{reference_path} or {other_path.name}"
+        fault = submission.name_extra(source, found, is_unknown, either)
+        raise InputError(f"{source.name}: {fault}")
+    n_missing = len(other) - n_extra
+    if n_missing:
+        said += f"; {n_missing:,} of its {len(other):,} pairs are missing, expected in an upload"
+    return said
+
+
+# ---- Score ---------------------------------------------------------------------------------------
+
+
+def score(matched: Matched) -> Score:
+    """Return the accuracy, with a standard error that counts each student as one cluster."""
+    pairs = matched.pairs
+    _, student = number_ids(pairs["UserId"])
+    return metrics.accuracy(pairs["truth"].to_numpy(), pairs["predicted"].to_numpy(), student)
+
+
+def score_beliefs(matched: Matched, path: Path) -> ProbabilityScores:
+    """Score the probabilities that a file holds for the pairs."""
+    task = matched.task
+    probability = read_probabilities(path, task.number).at(matched.pairs, matched.reference)
+    # Categories count from 0.
+    categories = matched.pairs[["truth", "predicted"]].to_numpy() - task.column.low
+    return metrics.score_probabilities(categories[:, 0], probability, categories[:, 1])
+
+
+# ---- Explain -------------------------------------------------------------------------------------
+
+
+def explain(
+    matched: Matched, score: Score, facts: PairFacts, beliefs: ProbabilityScores | None = None
+) -> tuple[Evaluation, dict[str, Any]]:
+    """Return the evaluation of a score, and what pairs.html shows, None where it is not known."""
+    task = matched.task
+    truth = matched.pairs["truth"].to_numpy()
+    predicted = matched.pairs["predicted"].to_numpy()
+    confusion = metrics.confusion_matrix(truth, predicted, task.values)
+    pairs = matched.pairs.join(facts.pairs).assign(right=truth == predicted)
+    if "majority" in pairs:
+        pairs["majority_right"] = pairs["majority"] == truth
+    pairs["all"] = pd.Categorical.from_codes(np.zeros(len(pairs), np.int8), pd.Index(["all"]))
+    (total,) = breakdown.accuracy_by(pairs, "all", few=0).to_dict("records")
+
+    share_right_by_value = np.diag(metrics.normalise_rows(confusion))
+    evaluation = Evaluation(
+        task=task.number,
+        metric=task.metric_sentence,
+        score=score,
+        submission=matched.submission,
+        reference=matched.reference,
+        phase=matched.phase,
+        parts=dict(zip(task.value_names, share_right_by_value, strict=True)),
+        facts=[
+            ("Pairs scored", f"{score.n:,}"),
+            *([("Rows not scored", matched.not_scored)] if matched.not_scored else []),
+            ("Standard error", _describe_error(score, total)),
+        ],
+        outcomes=outcomes.of_predictions(pairs),
+    )
+    best_possible = None
+    if evaluation.simulated:
+        best_possible = _find_best_possible(matched.reference.parent.parent, task)
+    majority = total.get("majority")
+    losses = breakdown.most_lost(pairs, facts.subjects)
+    page = {
+        "comparison": _draw_comparison(score, total, best_possible),
+        "majority": majority,
+        "has_best": best_possible is not None,
+        "confusion": score_files.confusion_table(confusion, task.value_names),
+        "calibration": score_files.calibration(beliefs, task.event) if beliefs else "",
+        "breakdowns": [
+            (part.grouping, charts.share_chart(part.groups, label=part.grouping.title))
+            for part in breakdown.break_down(pairs, facts.subjects)
+        ],
+        "losses": [
+            ("Questions", "QuestionId", losses.questions),
+            ("Subjects", "Subject", losses.subjects),
+        ],
+        "of_students": {
+            grouping.title: breakdown.accuracy_by(pairs, grouping.key)
+            for grouping in OF_STUDENTS
+            if grouping.key in pairs
+        },
+        "left_out": facts.left_out,
+        "few": breakdown.FEW,
+    }
+    return evaluation, page
+
+
+def _describe_error(score: Score, total: Mapping[Hashable, Any]) -> str:
+    if score.error is None:
+        return "not known: all answers are of one student"
+    return (
+        f"{score.error:.4f}, 95 % interval {total['low']:.4f} to {total['high']:.4f}: "
+        f"{total['n_students']:,} students, whose own answers are not independent"
+    )
+
+
+def _draw_comparison(
+    score: Score, total: Mapping[Hashable, Any], best_possible: float | None
+) -> str:
+    """Draw the score beside what to compare it with; nothing where nothing is known."""
+    compared = {"majority": total.get("majority"), "best possible": best_possible}
+    dots = [
+        charts.Dot(name, value, accent=False)
+        for name, value in compared.items()
+        if value is not None
+    ]
+    if not dots:
+        return ""
+    entry = charts.Dot("this entry", score.value, (total["low"], total["high"]))
+    label = "The score and what to compare it with"
+    return charts.dot_chart([entry, *dots], label=label, digits=4)
+
+
+def _find_best_possible(data_dir: Path, task: Task) -> float | None:
+    """Return the accuracy that no model exceeds on average, by the simulation's record."""
+    marker = fingerprints.read_marker(data_dir) or {}
+    try:
+        best = marker["best_expected_accuracy"][task.data.tasks][task.best_possible_key]
+    except (KeyError, TypeError):
+        return None
+    return float(best) if isinstance(best, float) and 0 <= best <= 1 else None
+
+
+# ---- The whole of a local_evaluation.py ----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Files:
+    """What an evaluation reads."""
+
+    submission: Path
+    reference: Path
+    probabilities: Path | None
+    # The training answers that belong to the reference, and the folder of the metadata.
+    train: Path
+    metadata: Path
+
+
+def evaluate(options: argparse.Namespace, task: Task) -> None:
     """Score the submission that the flags of task 1 or 2 name."""
-    local, upload = (layout.submission_path(task, name) for name in (record.LOCAL, "public"))
-    places = (options.input_dir, options.ref_data, options.submission_dir, options.submit_data)
-    if not (options.phase or any(places) or reading.is_there(local)) and upload.is_file():
-        # A sample model has been run as in the challenge's guide, without --local.
-        options.phase = "public"
-        print(f"{cli.show(local)}: not there; scored: {cli.show(upload)}, --phase public")
-    phase = options.phase or record.LOCAL
-    reference, submitted = layout.answers_path(task, phase), layout.submission_path(task, phase)
-    input_dir = options.input_dir or reference.parent
-    reference = input_dir / (options.ref_data or reference.name)
-    submission_dir = options.submission_dir or submitted.parent
-    submitted = submission_dir / (options.submit_data or submitted.name)
+    phase = _choose_phase(options, task)
+    files = _find_files(options, task, phase)
+    inputs = (files.reference, files.submission, files.probabilities)
+    score_files.remove_scores(options.output_dir, task.number, phase, inputs)
+    provenance.require_current([files.reference])
 
-    inputs = (reference, submitted, options.probabilities)
-    score_files.remove_scores(options.output_dir, task, phase, inputs)
-    provenance.require_current([reference])
     started = time.perf_counter()
-    pairs, outside = score_pairs(submitted, reference, task, phase=options.phase)
+    matched = match(task, files.submission, files.reference, phase)
+    found = score(matched)
     beliefs = None
-    if options.probabilities is not None:
-        probability = read_probabilities(options.probabilities, task).at(pairs, reference)
-        values = (pairs[["truth", "predicted"]] - schema.PREDICTED_COLUMN[task].low).to_numpy()
-        beliefs = metrics.score_probabilities(values[:, 0], probability, values[:, 1])
-    # The answers that belong to a local split lie beside it, those of a phase as in the challenge.
-    train_dir = input_dir.parent / layout.TRAIN_DIR.name if options.phase else input_dir
-    train, folder = train_dir / layout.TRAIN_TASK_1_2, input_dir.parent / layout.METADATA_DIR.name
-    facts = read_facts(pairs, task, reference=reference, train=train, folder=folder)
-    evaluation, page = explain(pairs, task, facts, submitted, reference, phase, outside, beliefs)
+    if files.probabilities is not None:
+        beliefs = score_beliefs(matched, files.probabilities)
+    facts = read_facts(
+        matched.pairs,
+        task,
+        reference=files.reference,
+        train=files.train,
+        folder=files.metadata,
+    )
+    evaluation, page = explain(matched, found, facts, beliefs)
     seconds = time.perf_counter() - started
-    shown = [*_name_entry(submitted), *evaluation.facts, ("Time", f"{seconds:.1f} s")]
-    beside = "" if page["error"] is None else f" ± {page['error']:.4f}"
-    lines = [f"score {evaluation.score:.4f}{beside} (accuracy on {len(pairs):,} pairs)"]
-    if page["majority"] is not None:
-        lines.append(f"majority {page['majority']:.4f}")
-    if beliefs is not None:
-        lines += score_files.probability_lines(beliefs)
-    faults = (part for part in facts.left_out if part["is_fault"])
-    lines += [f"left out: {part['what']}: {part['why']}" for part in faults]
-    lines += [outside] if outside else []
+
+    time_taken = ("Time", f"{seconds:.1f} s")
+    shown = [*_describe_entry(files.submission), *evaluation.facts, time_taken]
     evaluation = replace(evaluation, facts=shown)
+    lines = _lines(matched, found, page["majority"], beliefs, facts)
     score_files.publish(options.output_dir, evaluation, lines, template="pairs.html", **page)
 
 
-def _name_entry(submission: Path) -> list[tuple[str, str]]:
+def build_parser(doc: str | None, task: Task) -> argparse.ArgumentParser:
+    """Return the parser of task 1 or 2's `local_evaluation.py`, whose docstring is the help."""
+    p = cli.parser(doc)
+    cli.add_optional_folder(p, "--input_dir", "data/test_input")
+    help_text = f"the true answers (default {task.local_answers})"
+    p.add_argument("--ref_data", metavar="FILE", help=help_text)
+    cli.add_optional_folder(p, "--submission_dir", "data/test_output")
+    help_text = f"CSV or zip (default {task.local_submission})"
+    p.add_argument("--submit_data", metavar="FILE", help=help_text)
+    cli.add_folder(p, "--output_dir", layout.TEST_OUTPUT_DIR)
+    help_text = "score submissions/ against the released answers in data/test_data instead"
+    p.add_argument("--phase", choices=layout.PHASES, help=help_text)
+    help_text = (
+        "what a sample model wrote with its flag of that name: adds log loss, Brier score and "
+        "calibration"
+    )
+    if len(task.values) == 2:
+        help_text += ", and AUC"
+    p.add_argument("--probabilities", type=Path, metavar="FILE", help=help_text)
+    return p
+
+
+def _choose_phase(options: argparse.Namespace, task: Task) -> str:
+    """Return the phase that the flags name.
+
+    Without flags and without a local submission it is the public phase: then a sample model has
+    been run as in the challenge's guide, without --local.
+    """
+    names_files = (
+        options.phase
+        or options.input_dir
+        or options.ref_data
+        or options.submission_dir
+        or options.submit_data
+    )
+    local = task.submission_path(LOCAL)
+    upload = task.submission_path("public")
+    if not names_files and not reading.is_there(local) and upload.is_file():
+        print(f"{cli.show(local)}: not there; scored: {cli.show(upload)}, --phase public")
+        return "public"
+    return str(options.phase or LOCAL)
+
+
+def _find_files(options: argparse.Namespace, task: Task, phase: str) -> _Files:
+    default_reference = task.answers_path(phase)
+    default_submission = task.submission_path(phase)
+    input_dir = options.input_dir or default_reference.parent
+    submission_dir = options.submission_dir or default_submission.parent
+    # The training answers of a local split lie beside it, those of a phase as in the challenge.
+    train_dir = input_dir
+    if phase in layout.PHASES:
+        train_dir = input_dir.parent / layout.TRAIN_DIR.name
+    return _Files(
+        submission=submission_dir / (options.submit_data or default_submission.name),
+        reference=input_dir / (options.ref_data or default_reference.name),
+        probabilities=options.probabilities,
+        train=train_dir / task.data.train,
+        metadata=input_dir.parent / layout.METADATA_DIR.name,
+    )
+
+
+def _describe_entry(submission_path: Path) -> list[tuple[str, str]]:
     """Say how a submission was made, for the top of the page."""
-    origin = provenance.read(submission)
+    origin = provenance.read(submission_path)
     if origin is None:
         unknown = "not known: no record of the command that made it lies beside the submission"
         return [("Entry", unknown)]
@@ -110,126 +349,21 @@ def _name_entry(submission: Path) -> list[tuple[str, str]]:
     ]
 
 
-# ---- The score -----------------------------------------------------------------------------------
-
-
-def score_pairs(
-    submission_path: Path, reference_path: Path, task: int, *, phase: str | None = None
-) -> tuple[pd.DataFrame, str]:
-    """Check a submission, CSV or zip; return UserId, QuestionId, truth and predicted of every pair,
-    in the reference's order, and in words which rows, of a phase the other's, are not scored.
-    """
-    column = schema.PREDICTED_COLUMN[task]
-    source = submission.submission_source(submission_path, task, reference_path)
-    reference = submission.read_pair_values(reading.file_source(reference_path), column)
-    found = submission.read_pair_values(source, column)
-    rows, extra = submission.find_pairs(source.name, found, reference, reference_path)
-    pairs = reference.rename(columns={column.name: "truth"})
-    pairs["predicted"] = found[column.name].to_numpy()[rows]
-    if phase is None:
-        outside = submission.name_extra(source, found, extra, reference_path) if extra.any() else ""
-        return pairs, outside and f"{outside}: ignored"
-
-    n_extra = int(extra.sum())
-    outside = f"{n_extra:,} rows of the other phase ignored"
-    (other_phase,) = (name for name in layout.PHASES if name != phase)
-    other_path = reference_path.with_name(layout.answers_name(task, other_phase))
-    if n_extra or other_path.is_file():
-        other_source = reading.file_source(other_path)
-        other = reading.read_table(other_source, (schema.USER_ID, schema.QUESTION_ID))
-        require_distinct_pairs(other_source, other)
-        keys, wanted = (pair_keys(part["UserId"], part["QuestionId"]) for part in (found, other))
-        unknown = extra & ~pd.Series(keys).isin(wanted).to_numpy()
-        if unknown.any():
-            either = f"{reference_path} or {other_path.name}"
-            fault = submission.name_extra(source, found, unknown, either)
-            raise InputError(f"{source.name}: {fault}")
-        if n_missing := len(other) - n_extra:
-            outside += (
-                f"; {n_missing:,} of its {len(other):,} pairs are missing, expected in an upload"
-            )
-    return pairs, outside
-
-
-# ---- What explains it ----------------------------------------------------------------------------
-
-
-def explain(
-    pairs: pd.DataFrame,
-    task: int,
+def _lines(
+    matched: Matched,
+    score: Score,
+    majority: float | None,
+    beliefs: ProbabilityScores | None,
     facts: PairFacts,
-    submission_path: Path,
-    reference_path: Path,
-    phase: str,
-    outside: str,
-    beliefs: ProbabilityScores | None = None,
-) -> tuple[Evaluation, dict[str, Any]]:
-    """Return the evaluation of `score_pairs` and what pairs.html shows, None where not known."""
-    truth, predicted = pairs["truth"].to_numpy(), pairs["predicted"].to_numpy()
-    labels = ("wrong", "right") if task == 1 else tuple(f"option {o}" for o in schema.OPTIONS)
-    counts = metrics.confusion_matrix(truth, predicted, (0, 1) if task == 1 else schema.OPTIONS)
-
-    pairs = pairs.join(facts.pairs).assign(right=truth == predicted)
-    if "majority" in pairs:
-        pairs["majority_right"] = pairs["majority"] == truth
-    pairs["all"] = pd.Categorical.from_codes(np.zeros(len(pairs), np.int8), pd.Index(["all"]))
-    (total,) = breakdown.accuracy_by(pairs, "all", few=0).to_dict("records")
-    error, told = None, "not known: all answers are of one student"
-    if total["n_students"] > 1:
-        student = pairs["student_code"].to_numpy()
-        error = metrics.clustered_standard_error(truth == predicted, student)
-        told = (
-            f"{error:.4f}, 95 % interval {total['low']:.4f} to {total['high']:.4f}: "
-            f"{total['n_students']:,} students, whose own answers are not independent"
-        )
-    evaluation = Evaluation(
-        task=task,
-        metric="Accuracy: the share of pairs predicted correctly",
-        score=metrics.accuracy(truth, predicted),
-        submission=submission_path,
-        reference=reference_path,
-        phase=phase,
-        parts=dict(zip(labels, np.diag(metrics.normalise_rows(counts)), strict=True)),
-        facts=[
-            ("Pairs scored", f"{len(predicted):,}"),
-            *([("Rows not scored", outside)] if outside else []),
-            ("Standard error", told),
-        ],
-        outcomes=outcomes.of_predictions(pairs),
-    )
-    best = _find_best_possible(reference_path.parent.parent, task) if evaluation.simulated else None
-    compared = {"majority": total.get("majority"), "best possible": best}
-    dots = [charts.Dot(name, v, accent=False) for name, v in compared.items() if v is not None]
-    own = charts.Dot("this entry", evaluation.score, (total["low"], total["high"]))
-    label = "The score and what to compare it with"
-    happens = "answered correctly" if task == 1 else "chosen"
-    by_question, by_subject = breakdown.most_lost(pairs, facts.subjects)
-    page = {
-        "error": error,
-        "comparison": charts.dot_chart([own, *dots], label=label, digits=4) if dots else "",
-        "majority": compared["majority"],
-        "has_best": best is not None,
-        "confusion": score_files.confusion_table(counts, labels),
-        "calibration": score_files.calibration(beliefs, happens) if beliefs else "",
-        "breakdowns": [
-            (title, note, charts.share_chart(groups, label=title))
-            for title, note, groups in breakdown.break_down(pairs, facts.subjects)
-        ],
-        "losses": [("Questions", "QuestionId", by_question), ("Subjects", "Subject", by_subject)],
-        "of_students": {
-            title: breakdown.accuracy_by(pairs, title) for title in OF_STUDENTS if title in pairs
-        },
-        "left_out": facts.left_out,
-        "few": breakdown.FEW,
-    }
-    return evaluation, page
-
-
-def _find_best_possible(data_dir: Path, task: int) -> float | None:
-    """Return the accuracy that no model exceeds on average, by the simulation's record."""
-    marker, what = fingerprints.read_marker(data_dir), {1: "right_or_wrong", 2: "option"}[task]
-    try:
-        best = (marker or {})["best_expected_accuracy"]["1_2"][what]
-    except (KeyError, TypeError):
-        return None
-    return float(best) if isinstance(best, float) and 0 <= best <= 1 else None
+) -> list[str]:
+    """Return what is printed: the score, what to compare it with, and what is left out."""
+    around = "" if score.error is None else f" ± {score.error:.4f}"
+    lines = [f"score {score.value:.4f}{around} (accuracy on {score.n:,} pairs)"]
+    if majority is not None:
+        lines.append(f"majority {majority:.4f}")
+    if beliefs is not None:
+        lines += score_files.probability_lines(beliefs)
+    lines += [f"left out: {part.what}: {part.why}" for part in facts.left_out if part.is_fault]
+    if matched.not_scored:
+        lines.append(matched.not_scored)
+    return lines

@@ -1,86 +1,89 @@
-"""Score a ranking of questions against expert judgements of pairs of them, in task 3."""
+"""Task 3: score a ranking of questions against experts' judgements of pairs of them.
+
+The steps are those of `common.evaluation`: `match`, `score`, `explain`, then `score_files.publish`.
+"""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from common import charts, metrics, reading, schema, submission
 from common.errors import InputError
-from common.evaluation import outcomes
+from common.evaluation.outcomes import Outcomes, of_judgements
 from common.evaluation.record import Evaluation
+from common.metrics import Score
+from common.tasks import TASK_3
 
 import numpy as np
 import pandas as pd
 
-# How a judgement that an expert left empty may count, and what the page says of that.
+# How a judgement that an expert left empty may count, and what the page says about that.
 MISSING = {"ignored": "which do not count", "disagrees": "which count as disagreement"}
-# Stands for one that counts as disagreement: neither question.
+# Stands for an empty judgement that counts as disagreement: neither question is better.
 _NEITHER = 3
-# Names the fact that says what random rankings reach.
+# Title of the fact that says what random rankings reach.
 LUCK = "Read it with care"
-# Numbers of rows, also in the official files: a column without a name, and what pandas calls it.
+# Columns of row numbers, also in the official files: without a name, or named so by pandas.
 _ROW_NUMBERS = re.compile(r"(Unnamed: \d+(\.\d+)*)?")
 
 
-def judge(
+@dataclass(frozen=True)
+class Matched:
+    """A ranking brought together with experts' judgements."""
+
+    phase: str
+    submission: Path
+    reference: Path
+    # One of `MISSING`.
+    missing: str
+    # As of `read_judgements`.
+    judgements: pd.DataFrame
+    # The rank of each question, by QuestionId; 1 is the best.
+    rank: pd.Series
+    # As of `agreement`.
+    agrees: pd.DataFrame
+
+    @property
+    def outcomes(self) -> Outcomes:
+        """With which judgements the ranking agrees."""
+        return of_judgements(self.judgements, self.agrees)
+
+
+# ---- Match ---------------------------------------------------------------------------------------
+
+
+def match(
     submission_path: Path,
     reference_path: Path,
     template_path: Path,
     phase: str,
-    *,
     missing: str = "ignored",
-    with_answers: bool = True,
-) -> tuple[Evaluation, dict[str, Any]]:
-    """Check and score a ranking, CSV or zip; return the evaluation and what ranking.html shows:
-    where participants may submit again, without answers, no pairs with what experts said.
-    """
+) -> Matched:
+    """Check a ranking, CSV or zip, and compare it with every judgement."""
     judgements = read_judgements(reference_path, missing)
     rank = submission.read_ranking(submission_path, template_path)
     agrees = agreement(judgements, rank)
-    figures = compare_with_experts(judgements, agrees)
-    floor = metrics.random_best_agreement(judgements)
-    floor_mean, floor_high = float(floor.mean()), float(np.percentile(floor, 95))
-
-    luck = (
-        f"random rankings reach {floor_mean:.2f} on average as the best of {len(figures) - 2}, "
-        f"at most 1 in 20 exceeds {floor_high:.2f}"
-    )
-    empty = f"{(~judgements.isin([1, 2])).to_numpy().sum()} of {judgements.size}"
-    evaluation = Evaluation(
-        task=3,
-        metric="Share of pairs on which the ranking agrees with its best expert",
-        score=float(figures["share"]["best"]),
-        submission=submission_path,
-        reference=reference_path,
-        phase=phase,
-        parts={
-            **figures["share"].drop(["mean", "best"]),
-            "random rankings, mean": floor_mean,
-            "random rankings, 95th percentile": floor_high,
-        },
-        rules="" if missing == "ignored" else "empty judgements disagree",
-        facts=[
-            ("Pairs", f"{len(judgements)}"),
-            ("Empty judgements", f"{empty}, {MISSING[missing]}"),
-            (LUCK, luck),
-        ],
-        outcomes=outcomes.of_judgements(judgements, agrees),
-    )
-    page = {
-        "agreement": figures,
-        "chart": _draw(figures, (floor_mean, floor_high)),
-        "experts": [*judgements],
-        "concordance": metrics.expert_concordance(judgements),
-        "contested": _list_contested(judgements, agrees, rank) if with_answers else None,
-        "n_pairs": len(judgements),
-    }
-    return evaluation, page
+    return Matched(phase, submission_path, reference_path, missing, judgements, rank, agrees)
 
 
 def read_judgements(path: Path, missing: str = "ignored") -> pd.DataFrame:
-    """Read left, right, and a column for each expert, as `common.metrics` counts them."""
+    """Read experts' judgements of pairs.
+
+    Returns
+    -------
+    DataFrame
+        A row for each pair, with left and right QuestionId as its index, and a column for each
+        expert: 1 where the left question is better, 2 where the right one is, NaN where nothing is
+        said. If `missing` is "disagrees", 3 where nothing is said by an expert who judged others.
+
+    Raises
+    ------
+    InputError
+        If a value is wrong, or there is no judgement at all.
+    """
     sides = [schema.LEFT, schema.RIGHT]
     header = reading.read_header(reading.file_source(path))
     others = [name for name in header if name not in [side.name for side in sides]]
@@ -99,7 +102,7 @@ def read_judgements(path: Path, missing: str = "ignored") -> pd.DataFrame:
 
 
 def agreement(judgements: pd.DataFrame, rank: pd.Series) -> pd.DataFrame:
-    """Return whether a ranking, 1 is the best, agrees with every judgement: 1, 0, NaN."""
+    """Return whether a ranking agrees with each judgement: 1, 0, or NaN without a judgement."""
     sides = [judgements.index.get_level_values(side) for side in (0, 1)]
     for unranked in np.setdiff1d(sides, rank.index)[:1]:
         raise InputError(
@@ -111,23 +114,96 @@ def agreement(judgements: pd.DataFrame, rank: pd.Series) -> pd.DataFrame:
     return agrees.astype(float).where(judgements.notna())
 
 
-def compare_with_experts(judgements: pd.DataFrame, agrees: pd.DataFrame) -> pd.DataFrame:
-    """Return share, low and high (95 %, of mean and best by resampling pairs, that of the best
-    rather too high), n_judged, and others, the mean share on which other experts agree with this
-    one; a row for each with judgements, then ``mean`` and ``best``; NaN if not known.
+# ---- Score ---------------------------------------------------------------------------------------
+
+
+def score(matched: Matched) -> Score:
+    """Return the share of pairs on which the ranking agrees with its best expert."""
+    return metrics.best_agreement(matched.agrees)
+
+
+# ---- Explain -------------------------------------------------------------------------------------
+
+
+def explain(
+    matched: Matched, score: Score, *, with_answers: bool = True
+) -> tuple[Evaluation, dict[str, Any]]:
+    """Return the evaluation of a score, and what ranking.html shows.
+
+    Without answers, pairs are not shown with what experts said about them: on a platform, where
+    participants may submit again.
     """
-    share, n_judged = agrees.mean(), agrees.count()
+    judgements = matched.judgements
+    figures = compare_with_experts(judgements, matched.agrees)
+    floor = metrics.random_best_agreement(judgements)
+    floor_mean = float(floor.mean())
+    floor_high = float(np.percentile(floor, 95))
+    n_experts = len(figures) - 2
+    luck = (
+        f"random rankings reach {floor_mean:.2f} on average as the best of {n_experts}, "
+        f"at most 1 in 20 exceeds {floor_high:.2f}"
+    )
+    n_empty = int((~judgements.isin([1, 2])).to_numpy().sum())
+    evaluation = Evaluation(
+        task=TASK_3.number,
+        metric=TASK_3.metric_sentence,
+        score=score,
+        submission=matched.submission,
+        reference=matched.reference,
+        phase=matched.phase,
+        parts={
+            **figures["share"].drop(["mean", "best"]),
+            "random rankings, mean": floor_mean,
+            "random rankings, 95th percentile": floor_high,
+        },
+        rules="" if matched.missing == "ignored" else "empty judgements disagree",
+        facts=[
+            ("Pairs", f"{len(judgements)}"),
+            ("Empty judgements", f"{n_empty} of {judgements.size}, {MISSING[matched.missing]}"),
+            (LUCK, luck),
+        ],
+        outcomes=matched.outcomes,
+    )
+    contested = list_contested(matched) if with_answers else None
+    page = {
+        "agreement": figures,
+        "chart": _draw(figures, (floor_mean, floor_high)),
+        "experts": [*judgements],
+        "concordance": metrics.expert_concordance(judgements),
+        "contested": contested,
+        "n_pairs": len(judgements),
+    }
+    return evaluation, page
+
+
+def compare_with_experts(judgements: pd.DataFrame, agrees: pd.DataFrame) -> pd.DataFrame:
+    """Compare a ranking with each expert.
+
+    Returns
+    -------
+    DataFrame
+        A row for each expert with judgements, then ``mean`` and ``best``: share (of pairs on which
+        the ranking agrees), low and high (ends of the 95 % interval), n_judged, and others (the
+        mean share on which the other experts agree with this one). NaN where it is not known.
+        Intervals of mean and best come from resampling the pairs; that of the best is rather too
+        high.
+    """
+    share = agrees.mean()
+    n_judged = agrees.count()
     low, high = metrics.binomial_interval(agrees.sum().to_numpy(), n_judged.to_numpy())
     table = pd.DataFrame({"share": share, "low": low, "high": high, "n_judged": n_judged})
-    others = metrics.expert_concordance(judgements)
-    table["others"] = pd.DataFrame(others).mean(axis=1).to_numpy()
+    concordance = metrics.expert_concordance(judgements)
+    table["others"] = pd.DataFrame(concordance).mean(axis=1).to_numpy()
     table = table[n_judged > 0].copy()
-    # Without experts and pairs that have no judgement at all, every draw holds some.
-    drawn = metrics.bootstrap_agreement(agrees.dropna(how="all").dropna(axis=1, how="all"))
-    for name, summary in (("mean", np.nanmean), ("best", np.nanmax)):
-        low, high = np.nanpercentile(summary(drawn, axis=1), (2.5, 97.5))
-        table.loc[name, ["share", "low", "high"]] = summary(share), low, high
-    table.loc["mean", "others"] = pd.Series(others.ravel()).mean()
+    # Without experts and pairs that have no judgement at all, every sample holds some judgements.
+    judged = agrees.dropna(how="all").dropna(axis=1, how="all")
+    resampled = metrics.bootstrap_agreement(judged)
+    for name, takes_best in (("mean", False), ("best", True)):
+        value = float(metrics.combine_parts(share, takes_best=takes_best))
+        drawn = metrics.combine_parts(resampled, takes_best=takes_best)
+        low, high = np.nanpercentile(drawn, (2.5, 97.5))
+        table.loc[name, ["share", "low", "high"]] = [value, low, high]
+    table.loc["mean", "others"] = pd.Series(concordance.ravel()).mean()
     return table
 
 
@@ -138,22 +214,31 @@ def _draw(figures: pd.DataFrame, random_range: tuple[float, float]) -> str:
         for name, share, low, high, _, others in figures.itertuples(name=None)
     }
     dots["best"] = dots["best"]._replace(band=random_range)
-    label, axis = "Agreement of the ranking with each expert, with 95 % intervals", "share of pairs"
-    scale: dict[str, Any] = {"limits": (0, 1), "chance": 0.5, "axis": axis}
-    return charts.dot_chart([*dots.values()], label=label, digits=2, **scale)
+    label = "Agreement of the ranking with each expert, with 95 % intervals"
+    return charts.dot_chart(
+        [*dots.values()], label=label, digits=2, limits=(0, 1), chance=0.5, axis="share of pairs"
+    )
 
 
-def _list_contested(
-    judgements: pd.DataFrame, agrees: pd.DataFrame, rank: pd.Series
-) -> list[dict[str, Any]]:
-    """Return pairs on which experts contradict the ranking, the most contested first: rank and
-    QuestionId of either question, and by expert 1 agrees, 0 contradicts, NaN no judgement.
-    """
-    told = agrees.where(judgements != _NEITHER)
-    n_against = (told == 0).sum(axis=1).to_numpy()
-    order = np.argsort(-n_against, kind="stable")[: np.count_nonzero(n_against)]
+@dataclass(frozen=True)
+class ContestedPair:
+    """A pair on which experts contradict the ranking."""
+
+    # Rank and QuestionId of the question that is ranked better, and of the other one.
+    better: tuple[int, int]
+    worse: tuple[int, int]
+    # For each expert 1 agrees with the ranking, 0 contradicts it, NaN without a judgement.
+    agrees: list[float]
+
+
+def list_contested(matched: Matched) -> list[ContestedPair]:
+    """Return the pairs on which experts contradict the ranking, the most contested first."""
+    agrees = matched.agrees.where(matched.judgements != _NEITHER)
+    n_against = (agrees == 0).sum(axis=1).to_numpy()
+    n_contested = np.count_nonzero(n_against)
+    order = np.argsort(-n_against, kind="stable")[:n_contested]
     pairs = []
-    for questions, *said in told.iloc[order].itertuples(name=None):
-        better, worse = sorted((int(rank[question]), question) for question in questions)
-        pairs.append({"better": better, "worse": worse, "agrees": said})
+    for questions, *by_expert in agrees.iloc[order].itertuples(name=None):
+        better, worse = sorted((int(matched.rank[question]), question) for question in questions)
+        pairs.append(ContestedPair(better, worse, by_expert))
     return pairs

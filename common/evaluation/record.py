@@ -1,8 +1,8 @@
-"""The record of all scores, a line of JSON for each, of which `tools.scoreboard` makes a page."""
+"""The record of all scores: a line of JSON for each, of which `tools.scoreboard` makes a page."""
 
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -10,15 +10,12 @@ from typing import Any
 from common import fingerprints, layout, provenance, run_log
 from common.evaluation import outcomes
 from common.evaluation.outcomes import Outcomes
+from common.metrics import Score
 from common.provenance import Provenance, show_path
+from common.tasks import TASK_4
 
-LOCAL = "local"
-TASK_TITLES = {
-    1: "Task 1: right or wrong",
-    2: "Task 2: the option chosen",
-    3: "Task 3: question quality",
-    4: "Task 4: ten questions for each student",
-}
+# Options that do not change what a model computes; nor do folders and files.
+_PLUMBING = ("local", "seed", "device", "checkpoint")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,11 +24,11 @@ class Evaluation:
 
     # Number of the task, or the name of a related challenge, which has no phase.
     task: int | str
-    # By default that of the task.
+    # By default the title of the task.
     title: str = ""
     metric: str
-    # From 0 to 1; that of a related challenge is at least 0, a correlation (task 3) at least -1.
-    score: float
+    # From 0 to 1. In a related challenge at least 0; a correlation (task 3) is at least -1.
+    score: Score
     # The file or folder scored; the true answers, a file or a folder of such.
     submission: Path
     reference: Path
@@ -41,8 +38,9 @@ class Evaluation:
     # Share right of each true value (tasks 1, 2), agreement of each expert (task 3), accuracy with
     # each mask (task 4) or on each fold; of a related challenge its other measures.
     parts: Mapping[str, float] = field(default_factory=dict)
-    # How long it took to fit and predict (None: as the submission says), or to ask and predict.
+    # How long it took to fit and predict, or to ask and predict; None: as the submission says.
     seconds: float | None = None
+    # Titles and texts for the top of the page.
     facts: Sequence[tuple[str, str]] = ()
     # Files that the true answers were made from, if the reference itself does not show it.
     rests_on: Sequence[Path] = ()
@@ -50,7 +48,7 @@ class Evaluation:
     training: Provenance | None = None
     code: str = ""
     outcomes: Outcomes | None = None
-    # Short name of the metric of a related challenge, "token F1", or of another than the task's.
+    # Short name of the metric, such as "token F1", if it is another than the task's.
     metric_name: str = ""
 
     @cached_property
@@ -59,51 +57,96 @@ class Evaluation:
         return provenance.is_simulated(self.reference, *self.rests_on)
 
 
-def title_of(task: int | str) -> str:
-    """Return the name of a task or of a related challenge, for people."""
-    if isinstance(task, str):
-        return task.replace("_", " ").capitalize()
-    return TASK_TITLES.get(task, f"Task {task}")
+@dataclass(frozen=True)
+class Result:
+    """A line of the record; empty or None: not known."""
+
+    # In UTC: "2020-10-31T23:59:00+00:00".
+    time: str
+    task: int | str
+    phase: str
+    rules: str
+    # Name of the model; of an entry of task 4 that of its folder or zip.
+    model: str
+    score: float
+    parts: Mapping[str, float | None]
+    seconds: float | None
+    # What made the submission. A seed of None is the script's default.
+    seed: int | None
+    script: str
+    options: dict[str, Any]
+    # The command that scored it.
+    command: str
+    submission: str
+    # What git calls the kit.
+    revision: str | None
+    # Fingerprint of the true answers: only scores with the same one can be compared.
+    data: str
+    simulated: bool
+    # Lines of former versions lack the fields from here on.
+    # Fingerprint of the entry's code; only scores of the same code are averaged over seeds.
+    code: str = ""
+    # Peak memory in bytes until the submission was made.
+    memory: int | None = None
+    # Name of the file of what was predicted right.
+    outcomes: str = ""
+    # As in `Evaluation`.
+    metric_name: str = ""
+
+    @property
+    def name(self) -> str:
+        """The model's name and the options that change what it computes."""
+        kept = provenance.settings(self.options)
+        words = provenance.flags_of({name: kept[name] for name in kept if name not in _PLUMBING})
+        # A blend is named by its files, wherever they lie.
+        short = [Path(word).stem if word.endswith(".parquet") else word for word in words]
+        return " ".join([self.model, *short])
 
 
 def append_result(output_dir: Path, evaluation: Evaluation) -> None:
     """Append a score to the record of a folder, and keep its outcomes beside it."""
-    submission, seconds, kept = evaluation.submission, evaluation.seconds, evaluation.outcomes
-    origin = evaluation.training or provenance.read(submission)
-    by = origin or Provenance(script="", options={}, seconds=0)
-    named = submission.resolve().name if submission.is_dir() else show_path(submission)
     path = results_path(output_dir)
-    line = {
-        # In UTC: "2020-10-31T23:59:00+00:00".
-        "time": run_log.now(),
-        "task": evaluation.task,
-        "phase": evaluation.phase,
-        "rules": ", ".join(filter(None, (evaluation.rules, by.split))),
-        # A script names its model; the folder or zip of an entry of task 4 does so itself.
-        "model": origin.model if origin and evaluation.task != 4 else named,
-        "score": evaluation.score,
-        "parts": evaluation.parts,
-        "seconds": origin.seconds if origin and seconds is None else seconds,
-        # What made the submission, and the command that scored it.
-        "seed": by.seed,
-        "script": by.script,
-        "options": by.options,
-        "command": provenance.this_command(),
-        "submission": show_path(submission),
-        "revision": _revision(origin),
-        # Scores can be compared only where it is the same.
-        "data": fingerprint_of(evaluation.reference),
-        "simulated": evaluation.simulated,
-        # Of the entry in task 4; only scores of the same one are averaged over seeds.
-        "code": evaluation.code or by.code,
-        # The largest until it was made, in bytes.
-        "memory": by.memory,
-        # Name of the file of what was predicted right.
-        "outcomes": outcomes.write(path.with_name(layout.OUTCOMES_NAME), kept) if kept else "",
-        "metric_name": evaluation.metric_name,
-    }
+    outcomes_name = ""
+    if evaluation.outcomes is not None:
+        folder = path.with_name(layout.OUTCOMES_NAME)
+        outcomes_name = outcomes.write(folder, evaluation.outcomes)
     path.parent.mkdir(parents=True, exist_ok=True)
-    run_log.append_line(path, line)
+    run_log.append_line(path, asdict(_make_result(evaluation, outcomes_name)))
+
+
+def _make_result(evaluation: Evaluation, outcomes_name: str) -> Result:
+    submission = evaluation.submission
+    origin = evaluation.training or provenance.read(submission)
+    made_by = origin or Provenance(script="", options={}, seconds=0)
+    # A script names its model; the folder or zip of an entry of task 4 does so itself.
+    model = submission.resolve().name if submission.is_dir() else show_path(submission)
+    if origin is not None and evaluation.task != TASK_4.number:
+        model = origin.model
+    seconds = evaluation.seconds
+    if seconds is None and origin is not None:
+        seconds = origin.seconds
+    return Result(
+        time=run_log.now(),
+        task=evaluation.task,
+        phase=evaluation.phase,
+        rules=", ".join(filter(None, (evaluation.rules, made_by.split))),
+        model=model,
+        score=evaluation.score.value,
+        parts=dict(evaluation.parts),
+        seconds=seconds,
+        seed=made_by.seed,
+        script=made_by.script,
+        options=made_by.options,
+        command=provenance.this_command(),
+        submission=show_path(submission),
+        revision=_revision(origin),
+        data=fingerprint_of(evaluation.reference),
+        simulated=evaluation.simulated,
+        code=evaluation.code or made_by.code,
+        memory=made_by.memory,
+        outcomes=outcomes_name,
+        metric_name=evaluation.metric_name,
+    )
 
 
 def fingerprint_of(reference: Path) -> str:
@@ -112,23 +155,29 @@ def fingerprint_of(reference: Path) -> str:
 
 
 def results_path(output_dir: Path) -> Path:
-    """Return where the record lies: in data/test_output for all in there, else in the folder."""
-    folder, place = output_dir.resolve(), layout.TEST_OUTPUT_DIR.relative_to(layout.ROOT)
-    kits = [layout.ROOT, *layout.RELATED_DIR.glob("*")]
-    is_inside = any(folder.is_relative_to(kit / place) for kit in kits)
-    return (layout.TEST_OUTPUT_DIR if is_inside else output_dir) / layout.RESULTS_NAME
+    """Return where the record lies: in data/test_output for all folders there, else in the folder.
+
+    The folders of related challenges share the kit's record.
+    """
+    folder = output_dir.resolve()
+    test_output = layout.TEST_OUTPUT_DIR.relative_to(layout.ROOT)
+    roots = [layout.ROOT, *layout.RELATED_DIR.glob("*")]
+    if any(folder.is_relative_to(root / test_output) for root in roots):
+        return layout.TEST_OUTPUT_DIR / layout.RESULTS_NAME
+    return output_dir / layout.RESULTS_NAME
 
 
 def _revision(origin: Provenance | None) -> str | None:
-    """Return what git calls the kit, "…-dirty" if changed; None where it knows nothing of it."""
+    """Return what git calls the kit, "…-dirty" if changed; None where git does not know it."""
     if not (layout.ROOT / ".git").exists():
         return None
     how: dict[str, Any] = {"cwd": layout.ROOT, "stderr": subprocess.DEVNULL, "timeout": 10}
     try:
         if origin:
-            listed = ["git", "ls-files", "--error-unmatch", "--", origin.script]
-            subprocess.check_output(listed, **how)
-        described = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
-        return str(subprocess.check_output(described, text=True, **how)).strip()
+            # A script that git does not know has no revision.
+            is_known = ["git", "ls-files", "--error-unmatch", "--", origin.script]
+            subprocess.check_output(is_known, **how)
+        describe = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
+        return str(subprocess.check_output(describe, text=True, **how)).strip()
     except (OSError, subprocess.SubprocessError):
         return None

@@ -7,15 +7,17 @@ from typing import Any
 from common import charts, cli, metrics, pages, writing
 from common.arrays import Array
 from common.evaluation import record
-from common.evaluation.record import LOCAL, Evaluation
+from common.evaluation.record import Evaluation
 from common.metrics import ProbabilityScores
+from common.tasks import LOCAL, title_of
 
 
 def score_paths(output_dir: Path, task: int | str, phase: str) -> list[Path]:
     """Return where a score is written as text and as a page, locally as the organisers named it."""
     name = task if isinstance(task, str) else f"task_{task}"
-    name += "" if phase in ("", LOCAL) else f"_{phase}"
-    return [output_dir / f"scores_{name}.{suffix}" for suffix in ("txt", "html")]
+    if phase not in ("", LOCAL):
+        name += f"_{phase}"
+    return [output_dir / f"scores_{name}.txt", output_dir / f"scores_{name}.html"]
 
 
 def remove_scores(
@@ -32,35 +34,37 @@ def write_scores(
     output_dir: Path,
     evaluation: Evaluation,
     *,
-    error: float | None = None,
     figures: Mapping[str, float] | None = None,
     body: str = "",
     template: str = "score.html",
     **shown: Any,
 ) -> list[Path]:
-    """Write a score and figures as text, and as a page with a body or by a template of `shown`."""
+    """Write a score as text, with further figures, and as a page.
+
+    The page has a body in HTML, or is made by a template from what is `shown`.
+    """
     facts = [
         ("Submission", cli.show(evaluation.submission)),
         ("Scored against", cli.show(evaluation.reference)),
     ]
     if evaluation.phase:
-        facts.append(("Phase", "local split" if evaluation.phase == LOCAL else evaluation.phase))
-    title = evaluation.title or record.title_of(evaluation.task)
+        phase = "local split" if evaluation.phase == LOCAL else evaluation.phase
+        facts.append(("Phase", phase))
+    title = evaluation.title or title_of(evaluation.task)
     page = pages.render(
         template,
         title=title,
-        tab=f"{title}: {evaluation.score:.4f}",
+        tab=f"{title}: {evaluation.score.value:.4f}",
         evaluation=evaluation,
-        error=error,
         facts=[*facts, *evaluation.facts],
         body=pages.Html(body),
         **shown,
     )
-    paths = score_paths(output_dir, evaluation.task, evaluation.phase)
-    told = {"score": evaluation.score, **(figures or {})}
-    text = "".join(f"{figure}:{value!r}\n" for figure, value in told.items())
-    writing.write_files(dict(zip(paths, (text, page), strict=True)))
-    return paths
+    all_figures = {"score": evaluation.score.value, **(figures or {})}
+    text = "".join(f"{name}:{value!r}\n" for name, value in all_figures.items())
+    text_path, page_path = score_paths(output_dir, evaluation.task, evaluation.phase)
+    writing.write_files({text_path: text, page_path: page})
+    return [text_path, page_path]
 
 
 def publish(
@@ -70,7 +74,10 @@ def publish(
     also: Sequence[Path] = (),
     **page: Any,
 ) -> None:
-    """Write a score as `write_scores`, record it, and print lines and paths, `also` older ones."""
+    """Write a score as `write_scores` does, record it, print lines and the paths written.
+
+    `also` are files that have been written before.
+    """
     paths = [*write_scores(output_dir, evaluation, **page), *also]
     record.append_result(output_dir, evaluation)
     print("\n".join(lines))
@@ -82,29 +89,37 @@ def confusion_table(counts: Array, labels: Sequence[str]) -> str:
     return pages.part("confusion", counts.tolist(), metrics.normalise_rows(counts), labels)
 
 
-def calibration(scores: ProbabilityScores, happens: str) -> str:
-    """Return what probabilities tell beyond the accuracy, as HTML; `happens` says of what."""
+def calibration(scores: ProbabilityScores, event: str) -> str:
+    """Return what probabilities tell beyond the accuracy, as HTML.
+
+    `event` says what the probabilities are of, such as "answered correctly".
+    """
     names = [f"{10 * tenth} to {10 * tenth + 10} %" for tenth in scores.bins.index]
-    label, axis = "Calibration of the probabilities", f"share {happens}"
-    bins = scores.bins.set_axis(names)
-    chart = charts.share_chart(bins, label=label, limits=(0, 1), axis=axis)
-    rows = [(name[0].upper() + name[1:], text) for name, text in _name_figures(scores).items()]
+    chart = charts.share_chart(
+        scores.bins.set_axis(names),
+        label="Calibration of the probabilities",
+        limits=(0, 1),
+        axis=f"share {event}",
+        value="share_happened",
+        mark="mean_probability",
+    )
+    rows = [(name[0].upper() + name[1:], text) for name, text in _format_figures(scores).items()]
     return pages.part("calibration", rows, scores.n_other, chart)
 
 
 def probability_lines(scores: ProbabilityScores) -> list[str]:
     """Return what probabilities tell, as lines for the terminal."""
-    lines = [", ".join(f"{name} {text}" for name, text in _name_figures(scores).items())]
+    lines = [", ".join(f"{name} {text}" for name, text in _format_figures(scores).items())]
     if scores.n_other:
         lines.append(f"{scores.n_other:,} predictions are not the most probable value")
     return lines
 
 
-def _name_figures(scores: ProbabilityScores) -> dict[str, str]:
-    named = {
+def _format_figures(scores: ProbabilityScores) -> dict[str, str]:
+    figures = {
         "log loss": scores.log_loss,
         "AUC": scores.auc,
         "Brier score": scores.brier,
         "calibration error": scores.calibration_error,
     }
-    return {name: f"{value:.4f}" for name, value in named.items() if value is not None}
+    return {name: f"{value:.4f}" for name, value in figures.items() if value is not None}

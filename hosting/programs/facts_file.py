@@ -5,9 +5,10 @@ The organiser's machine reads training answers and metadata once, when it makes 
 """
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
-from common.evaluation.pair_facts import PairFacts
+from common.evaluation.pair_facts import LeftOut, PairFacts
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,8 @@ import pandas as pd
 
 def write_facts(path: Path, facts: PairFacts) -> None:
     """Write what is known as arrays, each by its name, such as ``pairs.majority``."""
-    arrays = {"left_out": np.array(json.dumps(facts.left_out))}
+    left_out = [asdict(part) for part in facts.left_out]
+    arrays = {"left_out": np.array(json.dumps(left_out))}
     for name, values in facts.pairs.items():
         is_grouped = isinstance(values.dtype, pd.CategoricalDtype)
         arrays[f"pairs.{name}"] = (values.cat.codes if is_grouped else values).to_numpy()
@@ -32,7 +34,7 @@ def read_facts(path: Path) -> PairFacts:
     """Read what `write_facts` wrote."""
     tables: dict[str, dict[str, np.ndarray]] = {"pairs": {}, "subjects": {}, "groups": {}}
     with np.load(path, allow_pickle=False) as file:
-        left_out = json.loads(str(file["left_out"]))
+        left_out = [LeftOut(**part) for part in json.loads(str(file["left_out"]))]
         for name in file.files[1:]:
             table, column = name.split(".")
             tables[table][column] = file[name]

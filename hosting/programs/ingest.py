@@ -23,6 +23,7 @@ from common.arrays import FloatArray
 from common.errors import InputError
 from common.provenance import parse
 from common.reading import is_there
+from common.tasks import TASK_4
 
 import played
 
@@ -47,7 +48,7 @@ def ingest(program_dir: Path, input_dir: Path, submission_dir: Path, output_dir:
     except InputError as fault:
         text = str(fault).replace(str(submission_dir), "the entry")
         students = program_dir / layout.TEST_DIR.name
-        if is_there(students / layout.answers_name(4, layout.PHASES[-1])):
+        if is_there(students / TASK_4.answers_name(layout.PHASES[-1])):
             text = _FAULT_OF_A_ROUND.sub(r"\1 failed; the public phase says how", text)
         text = text[:_SHOWN_FAULT]
         print(f"error: {text}", file=sys.stderr)
@@ -63,7 +64,7 @@ def _play(program_dir: Path, input_dir: Path, submission_dir: Path) -> dict[str,
                 f"the zip holds {name}, which would be run as a program of its own; expected only "
                 "what `task_4/package.py` puts in"
             )
-    train = input_dir / layout.TRAIN_DIR.name / layout.TRAIN_TASK_3_4
+    train = input_dir / layout.TRAIN_DIR.name / TASK_4.data.train
     metadata_dir = input_dir / layout.METADATA_DIR.name
     found = list((program_dir / layout.TEST_DIR.name).glob("*.csv"))
     # Played and scored as the guide of 2020 says.
@@ -95,11 +96,12 @@ def _play(program_dir: Path, input_dir: Path, submission_dir: Path) -> dict[str,
     # What it says that it has changed could be any text.
     entry.changed.clear()
     targets = evaluation.list_targets(reference, games)
-    right = (targets["truth"] == targets["predicted"]).to_numpy()
-    error = metrics.clustered_standard_error(right, number_ids(targets["UserId"].to_numpy())[1])
+    _, student = number_ids(targets["UserId"].to_numpy())
+    truth = targets["truth"].to_numpy()
+    of_all_targets = metrics.accuracy(truth, targets["predicted"].to_numpy(), student)
     return {
         **evaluation.figures_of(setting, reference, targets, entry, curves, seconds, training),
-        "standard_error": error,
+        "standard_error": of_all_targets.error,
     }
 
 

@@ -21,6 +21,7 @@ from typing import Any
 
 from common import cli, item_response, layout, reading, schema
 from common.answers import read_answers
+from common.tasks import TASK_1, TASK_2
 
 import numpy as np
 
@@ -42,11 +43,12 @@ def save_arrays(data_dir: Path, path: Path) -> None:
     """Put training answers and public test answers of tasks 1 and 2 into one file of arrays."""
     train = read_answers(data_dir / "train_data" / layout.TRAIN_TASK_1_2, options=True)
     arrays = {name: train[column].to_numpy() for name, column in COLUMNS.items()}
-    for task, column in schema.PREDICTED_COLUMN.items():
-        file = data_dir / "test_data" / layout.answers_name(task, "public")
+    for task in (TASK_1, TASK_2):
+        column = task.column
+        file = data_dir / "test_data" / task.answers_name("public")
         test = reading.read_table(file, [schema.USER_ID, schema.QUESTION_ID, column])
         arrays["test_student"], arrays["test_question"] = test["UserId"], test["QuestionId"]
-        arrays["test_is_correct" if task == 1 else "test_option"] = test[column.name]
+        arrays["test_is_correct" if task is TASK_1 else "test_option"] = test[column.name]
     np.savez(path, **arrays)
 
 

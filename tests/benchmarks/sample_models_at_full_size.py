@@ -16,9 +16,10 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from common import cli, layout, reading, schema, writing
+from common import cli, layout, reading, writing
 from common.answers import read_answers
 from common.submission import find_pairs, read_pair_values
+from common.tasks import TASKS
 
 import numpy as np
 from running import Cost, metadata_flags, run_script
@@ -71,10 +72,10 @@ def measure(
                 *("--output_dir", folder, *flags),
             ]
         )
-        source = reading.file_source(Path(folder) / layout.submission_name(task))
-        column = schema.PREDICTED_COLUMN[task]
+        source = reading.file_source(Path(folder) / TASKS[task].submission)
+        column = TASKS[task].column
         predicted = read_pair_values(source, column)
-    answers = data_dir / layout.TEST_DIR.name / layout.answers_name(task, PHASE)
+    answers = data_dir / layout.TEST_DIR.name / TASKS[task].answers_name(PHASE)
     truth = read_pair_values(reading.file_source(answers), column)
     rows, _ = find_pairs(source.name, predicted, truth, answers)
     is_right = predicted[column.name].to_numpy()[rows] == truth[column.name]

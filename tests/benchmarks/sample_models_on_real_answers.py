@@ -20,8 +20,9 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from common import cli, layout, metrics, reading, schema, submission, writing
+from common import cli, layout, metrics, reading, submission, writing
 from common.probabilities import read_probabilities
+from common.tasks import TASKS
 
 import numpy as np
 import pandas as pd
@@ -144,11 +145,11 @@ def score(
             )
         files = [folder / script.stem / PROBABILITIES for script in scripts]
         if len(files) == 1:
-            shutil.copy(folder / scripts[0].stem / layout.submission_name(task), folder)
+            shutil.copy(folder / scripts[0].stem / TASKS[task].submission, folder)
             shutil.copy(files[0], folder)
         else:
             run_script([layout.ROOT / "tools/blend.py", *files, *here, "--output_dir", folder])
-            written = (folder / layout.submission_name(task)).with_suffix(".parquet")
+            written = (folder / TASKS[task].submission).with_suffix(".parquet")
             written.rename(folder / PROBABILITIES)
         return read_figures(folder, task, test)
 
@@ -157,13 +158,13 @@ def read_figures(folder: Path, task: int, test: pd.DataFrame) -> Figures:
     """Score the submission and the probabilities in a folder."""
     truth = test["IsCorrect"].to_numpy() if task == 1 else test["AnswerValue"].to_numpy()
     assert truth is not None
-    source = reading.file_source(folder / layout.submission_name(task))
-    column = schema.PREDICTED_COLUMN[task]
+    source = reading.file_source(folder / TASKS[task].submission)
+    column = TASKS[task].column
     predicted = submission.read_pair_values(source, column)[column.name].to_numpy()
     p = read_probabilities(folder / PROBABILITIES, task).value
     scores = metrics.score_probabilities(truth - column.low, p)
     return [
-        metrics.accuracy(truth, predicted),
+        metrics.accuracy(truth, predicted).value,
         scores.log_loss,
         float("nan") if scores.auc is None else scores.auc,
         scores.calibration_error,

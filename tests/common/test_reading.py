@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from common import layout, schema
+from common import schema
 from common.errors import InputError
 from common.reading import file_source, read_table
 
@@ -91,23 +91,6 @@ def test_files_without_a_header_count_rows_from_1(write: Write) -> None:
     for content, fault in (("1,2\nx,4\n", "'user': row 2 is 'x'"), ("1\n", "row 1 has 1 columns")):
         with pytest.raises(InputError, match=fault):
             read(content)
-
-
-RELATED = layout.RELATED_DIR / "cloze/data"
-HINTS = {
-    layout.TRAIN_DIR / layout.TRAIN_TASK_1_2: "`python data/generate_sample.py` simulates",
-    Path(layout.TEMPLATE_TASK_1_2): "`python -m tools.templates` builds it",
-    RELATED / "train_data/a.csv": "`python related_challenges/cloze/generate_sample.py` sim",
-    RELATED / "test_input/a.csv": "`python related_challenges/cloze/local_data_split.py` mak",
-    # A slip in a file's name is not a missing official file.
-    layout.TRAIN_DIR / "train_task_1_2_mine.csv": "",
-}
-
-
-@pytest.mark.parametrize(("path", "hint"), HINTS.items())
-def test_missing_files_name_the_command_that_makes_them(path: Path, hint: str) -> None:
-    assert hint in layout.where_to_get(path)
-    assert bool(layout.where_to_get(path)) == bool(hint)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such files")

@@ -13,6 +13,7 @@ from itertools import product
 from pathlib import Path
 
 from common import layout
+from common.tasks import TASKS
 
 import bundle_files
 import competition
@@ -44,7 +45,7 @@ def secret(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def answers_of(bundle: Path, task: int, phase: str) -> Path:
     """Return the file of the answers that a phase of a task is scored on."""
-    name = layout.answers_path(task, phase).name
+    name = TASKS[task].answers_name(phase)
     base = bundle if phase == "public" else bundle.with_name(f"{bundle.name}_private")
     return base / f"reference_data/task_{task}_{phase}/test_data" / name
 
@@ -82,7 +83,7 @@ def test_scores_refusals_and_pages_are_those_of_the_local_evaluation(
         scores = scores_in(tmp_path / phase)
         assert set(scores) == {("right", task) for task in tasks}, done.stdout + done.stderr
         for task in tasks:
-            name = layout.submission_name(task)
+            name = TASKS[task].submission
             flags = ("--submit_data", name, "--phase", phase, "--output_dir", local)
             evaluate = [f"task_{task}/local_evaluation.py", *flags, "--submission_dir"]
             line = fails([*evaluate, tmp_path / "cut"], kit=simulated_kit)

@@ -8,6 +8,7 @@ from common import layout
 from common.adaptive.game import GameState, Rules, read_reference
 from common.answers import read_answers
 from common.errors import InputError
+from common.tasks import TASKS
 from tools.templates import build_templates
 
 import numpy as np
@@ -72,7 +73,7 @@ def test_each_answer_is_in_one_part(tasks: tuple[int, ...], tmp_path: Path) -> N
     made, notes = make(tmp_path, rows + repeated, tasks)
     assert f"left out as later attempts: {len(repeated)} rows" in notes[0]
     parts = read_parts(made)
-    expected = {layout.answers_name(task, phase) for task in tasks for phase in layout.PHASES}
+    expected = {TASKS[task].answers_name(phase) for task in tasks for phase in layout.PHASES}
     expected |= {layout.TRAIN_TASK_3_4 if task == 4 else layout.TRAIN_TASK_1_2 for task in tasks}
     assert set(parts) == expected
     # The tasks learn from the same answers; tasks 1 and 2 hide the same ones.
@@ -96,12 +97,12 @@ def test_each_answer_is_in_one_part(tasks: tuple[int, ...], tmp_path: Path) -> N
     # What the kit's own reading and the rules of task 4 require, and the proportions.
     (train, *_) = [read_answers(p, options=True, ids=True) for p in made.glob("train_data/*")]
     if 4 not in tasks:
-        n_hidden = [len(parts[layout.answers_name(tasks[0], p)]) for p in layout.PHASES]
+        n_hidden = [len(parts[TASKS[tasks[0]].answers_name(p)]) for p in layout.PHASES]
         assert len(train) == len(rows) * 4 // 5 and 0 <= n_hidden[1] - n_hidden[0] <= 1
         return
     seen = set(train["UserId"])
     for phase in layout.PHASES:
-        reference = read_reference(made / "test_data" / layout.answers_name(4, phase))
+        reference = read_reference(made / "test_data" / TASKS[4].answers_name(phase))
         assert len(reference.student) == 4 and not seen & set(reference.student.tolist())
         seen |= set(reference.student.tolist())
         assert len({targets.tobytes() for targets in reference.targets.values()}) == 10
@@ -121,10 +122,10 @@ def test_no_number_tells_the_outcome(tmp_path: Path) -> None:
     build_templates(made, made / "templates")
     template = pd.read_csv(made / "templates" / layout.TEMPLATE_TASK_1_2)
     assert list(template) == ["Unnamed: 0", "QuestionId", "UserId", "AnswerId"]
-    hidden = pd.concat(parts[layout.answers_name(1, phase)] for phase in layout.PHASES)
+    hidden = pd.concat(parts[TASKS[1].answers_name(phase)] for phase in layout.PHASES)
     in_template = template.merge(hidden[["AnswerId", "IsCorrect"]], validate="one_to_one")
     assert len(in_template) == len(template)
-    examined = parts[layout.answers_name(4, "public")]
+    examined = parts[TASKS[4].answers_name("public")]
     for part in (in_template, parts[layout.TRAIN_TASK_1_2], examined):
         for place in (np.arange(len(part)), part["AnswerId"]):
             assert abs(roc_auc_score(part["IsCorrect"], place) - 0.5) < 0.05

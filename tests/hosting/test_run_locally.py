@@ -268,6 +268,11 @@ def test_a_class_has_its_leaderboard_and_nothing_is_scored_twice(
     (records.parent / json.loads(lines[0])["details"]).unlink()
     records.write_text("\n".join(["[]", *lines[:-1], lines[-1][:30]]))
     assert "5 of them reused" in score(output=records.parent).stdout
+    # Nor is a recorded score reused that is text.
+    as_text = json.loads(lines[1])
+    as_text["scores"] = {name: str(value) for name, value in as_text["scores"].items()}
+    records.write_text("\n".join([json.dumps(as_text), *lines[2:]]))
+    assert f"{len(lines) - 2} of them reused" in score(output=records.parent).stdout
 
 
 def test_a_whole_event_from_a_folder(

@@ -11,7 +11,7 @@ from typing import Any
 from common import layout
 from common.adaptive.entry_files import ENTRY_FILE
 from common.errors import InputError
-from tools.tasks import task_of
+from tools.which_task import task_of
 
 import pytest
 from conftest import Write, run, succeeds
@@ -204,7 +204,7 @@ def test_the_name_tells_the_task_or_else_the_columns(tmp_path: Path) -> None:
         ("mine.zip", {"submission_model_task_4.py": ""}, 4),
     ]
     for name, content, task in cases:
-        assert task_of(put(tmp_path / name, content)) == task
+        assert task_of(put(tmp_path / name, content)).number == task
     for name, content, expected in (
         ("mine.csv", ANSWERS, "does not tell the task: it has the columns"),
         ("mine.zip", {"mine.csv": GOOD[1]}, r"holds 'mine.csv', expected submission_task_1\.csv"),

@@ -9,6 +9,8 @@ from typing import Any
 from common import metrics
 from common.evaluation import outcomes
 from common.evaluation.outcomes import Outcomes
+from common.evaluation.record import Result
+from common.tasks import TASK_1, TASK_4
 from tools.compare import describe
 
 import numpy as np
@@ -123,18 +125,46 @@ def kept(right: Any, student: Any, part: Any = None, question: Any = None) -> Ou
     return outcomes.of_predictions(table.astype(np.int32))
 
 
+def test_of_several_scores_of_an_entry_the_latest_counts(tmp_path: Path) -> None:
+    """Of those on one test: the latest scores of A and B on the same answers are compared."""
+
+    def scored(model: str, right: list[int], day: int, first_question: int = 0) -> Result:
+        questions = range(first_question, first_question + len(right))
+        outcome = kept(right, [1, 1, 2, 2], question=questions)
+        return replace(
+            RESULT,
+            model=model,
+            score=sum(right) / len(right),
+            time=f"2026-01-0{day}T10:00:00+00:00",
+            data=f"{first_question:012}",
+            outcomes=outcomes.write(tmp_path / "outcomes", outcome),
+        )
+
+    path = write_record(
+        tmp_path / "results.jsonl",
+        scored("idea", [0, 0, 0, 0], day=1),
+        scored("other", [1, 0, 0, 0], day=2),
+        scored("idea", [1, 1, 0, 0], day=3),
+        scored("other", [1, 1, 1, 0], day=4),
+        # On other answers, which the other entry has never seen.
+        scored("idea", [1, 1, 1, 1], day=5, first_question=10),
+    )
+    said = succeeds([*COMPARE, "idea", "other", "--results", path])
+    assert said.startswith("A  0.5000  idea\nB  0.7500  other\n")
+
+
 def test_mcnemar_by_hand() -> None:
     """Only A is right on 1 answer, only B on 5: p = 2 (1 + 6) / 2^6."""
     a = kept([1, 0, 0, 0, 0, 0, 1, 0], [1] * 8)
     b = kept([0, 1, 1, 1, 1, 1, 1, 0], [1] * 8)
-    verdict, mcnemar = describe(1, a, b)
+    verdict, mcnemar = describe(TASK_1, a, b)
     assert "p = 0.2188; only A is right on 1 answers, only B on 5" in mcnemar
-    assert "p = 1.0000" in describe(1, a, a)[1]
+    assert "p = 1.0000" in describe(TASK_1, a, a)[1]
     # One student tells nothing about students.
     assert verdict.startswith("no difference can be told: B - A = 0.5000 (no interval: a single")
     # Answers that count twice get no test.
     twice = kept([1, 0], [1, 1], [0, 1], [1, 1])
-    assert "no test by McNemar" in describe(4, twice, twice)[1]
+    assert "no test by McNemar" in describe(TASK_4, twice, twice)[1]
 
 
 def test_the_interval_said_covers_a_known_difference_as_often_as_it_says() -> None:
@@ -147,7 +177,7 @@ def test_the_interval_said_covers_a_known_difference_as_often_as_it_says() -> No
         own = rng.normal(0.03, 0.15, 150)[student]
         chance = rng.random(len(student))
         a, b = kept(chance < 0.6, student), kept(chance < np.clip(0.6 + own, 0, 1), student)
-        said = re.search(r"interval (\S+) to ([^)]+)\)", describe(1, a, b)[0])
+        said = re.search(r"interval (\S+) to ([^)]+)\)", describe(TASK_1, a, b)[0])
         assert said
         low, high = map(float, said.groups())
         covered += low <= 0.03 <= high

@@ -4,8 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from common.evaluation.record import Result
 from tools import scoreboard
-from tools.results import Result
 from tools.scoreboard import Row
 
 import pytest

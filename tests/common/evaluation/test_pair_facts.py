@@ -3,11 +3,12 @@
 import re
 from pathlib import Path
 
-from common import schema
 from common.evaluation.breakdown import accuracy_by, break_down, most_lost
-from common.evaluation.pair_facts import OF_STUDENTS, QUIZ, PairFacts, read_facts
+from common.evaluation.groupings import OF_STUDENTS
+from common.evaluation.pair_facts import PairFacts, read_facts
 from common.reading import file_source
 from common.submission import read_pair_values
+from common.tasks import TASKS
 
 import pandas as pd
 import pytest
@@ -78,8 +79,10 @@ def folder(write: Write, tmp_path: Path) -> Path:
 
 def read(folder: Path, task: int) -> PairFacts:
     reference, train = folder / "data/valid.csv", folder / "data/train.csv"
-    pairs = read_pair_values(file_source(reference), schema.PREDICTED_COLUMN[task])
-    return read_facts(pairs, task, reference=reference, train=train, folder=folder / "metadata")
+    pairs = read_pair_values(file_source(reference), TASKS[task].column)
+    return read_facts(
+        pairs, TASKS[task], reference=reference, train=train, folder=folder / "metadata"
+    )
 
 
 @pytest.mark.parametrize("task", [1, 2])
@@ -94,16 +97,18 @@ def test_training_answers_are_counted(folder: Path, task: int) -> None:
     is_known = "other answers in the quiz known"
     quizzes = ["no other answer in the quiz known", is_known, *["quiz not known"] * 2]
     by_option = ["option 2", "option 3", "option 2", "not known"]
-    assert {title: [*pairs[title]] for title in pairs if str(title).startswith("By")} == {
-        "By difficulty of the question": ["60 to 70 %", "50 to 60 %", "60 to 70 %", "not known"],
-        "By number of known answers of the student": ["5 to 9", "5 to 9", "1 to 4", "1 to 4"],
-        "By number of known answers to the question": ["5 to 9", "1 to 4", "5 to 9", "none"],
-        **({"By which option is right": by_option} if task == 2 else {}),
-        QUIZ: quizzes,
+    of_students = {grouping.key for grouping in OF_STUDENTS}
+    others = {"student_code", "majority"} | of_students
+    assert {key: [*pairs[key]] for key in pairs if key not in others} == {
+        "difficulty": ["60 to 70 %", "50 to 60 %", "60 to 70 %", "not known"],
+        "answers_of_student": ["5 to 9", "5 to 9", "1 to 4", "1 to 4"],
+        "answers_to_question": ["5 to 9", "1 to 4", "5 to 9", "none"],
+        **({"right_option": by_option} if task == 2 else {}),
+        "quiz": quizzes,
     }
     # Nothing is known of the quizzes of training answers.
     (folder / QUIZ_FILE).write_text("AnswerId,QuizId\n100,12\n101,11\n")
-    assert [*read(folder, task).pairs[QUIZ]] == [*quizzes[:1] * 2, *quizzes[2:]]
+    assert [*read(folder, task).pairs["quiz"]] == [*quizzes[:1] * 2, *quizzes[2:]]
 
 
 def test_numbers_belong_to_the_group_that_begins_there(folder: Path) -> None:
@@ -119,9 +124,9 @@ def test_numbers_belong_to_the_group_that_begins_there(folder: Path) -> None:
     (folder / "data/valid.csv").write_text("QuestionId,UserId,IsCorrect\n" + asked)
     pairs = read(folder, 1).pairs
     expected = ["1 to 4", "1 to 4", "5 to 9", "5 to 9", "10 to 19", "from 10,000"]
-    assert [*pairs["By number of known answers to the question"]] == expected
+    assert [*pairs["answers_to_question"]] == expected
     expected = ["0 to 10 %", "70 to 80 %", "90 to 100 %", "80 to 90 %", "10 to 20 %", "0 to 10 %"]
-    assert [*pairs["By difficulty of the question"]] == expected
+    assert [*pairs["difficulty"]] == expected
 
 
 def test_subjects_and_students_are_joined(folder: Path) -> None:
@@ -129,8 +134,8 @@ def test_subjects_and_students_are_joined(folder: Path) -> None:
     pairs = facts.pairs.assign(QuestionId=[20, 30, 20, 40], right=[True, False, False, True])
     # Each several times, so that they are enough to be shown.
     pairs = pd.concat([pairs] * 20, ignore_index=True)
-    parts = {title: groups for title, _, groups in break_down(pairs, facts.subjects)}
-    parts |= {title: accuracy_by(pairs, title) for title in OF_STUDENTS}
+    parts = {part.grouping.title: part.groups for part in break_down(pairs, facts.subjects)}
+    parts |= {grouping.title: accuracy_by(pairs, grouping.key) for grouping in OF_STUDENTS}
     assert [
         (title, {
             name: (n_students, n_answers / 20, accuracy)
@@ -157,8 +162,10 @@ def test_subjects_and_students_are_joined(folder: Path) -> None:
     # Half of all answers are wrong, and of those to question 20, with which nothing is lost; of the
     # subjects only the most specific of each question count.
     columns = ["name", "about", "n_answers", "n_wrong", "lost"]
-    lost = [row for table in most_lost(pairs, facts.subjects) for row in table[columns].to_numpy()]
-    assert [[*row] for row in lost] == [
+    lost = most_lost(pairs, facts.subjects)
+    assert lost.subjects is not None
+    tables = (lost.questions, lost.subjects)
+    assert [[*row] for table in tables for row in table[columns].to_numpy()] == [
         [30, "Adding, Solving", 20, 20, 10],
         ["Adding", "Number", 60, 40, 10],
         ["Solving", "Algebra", 20, 20, 10],
@@ -185,6 +192,6 @@ def test_what_cannot_be_read_is_left_out_with_the_fault(
     path = folder / name
     path.write_text(path.read_text().replace(old, new))
     left_out = read(folder, 1).left_out
-    (part,) = (part for part in left_out if part["why"] != "the training answers are not known")
-    assert re.search(expected, f"{part['what']}: {part['why']}")
-    assert part["is_fault"] == part["why"].startswith(f"{path}: ") == (expected != NO_IDS)
+    (part,) = (part for part in left_out if part.why != "the training answers are not known")
+    assert re.search(expected, f"{part.what}: {part.why}")
+    assert part.is_fault == part.why.startswith(f"{path}: ") == (expected != NO_IDS)

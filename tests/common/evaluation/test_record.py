@@ -11,8 +11,9 @@ from typing import Any
 
 from common import layout, provenance
 from common.evaluation import record
-from common.evaluation.record import Evaluation
-from tools.results import Result, read_results
+from common.evaluation.record import Evaluation, Result
+from common.metrics import Score
+from tools.results import read_results
 
 import malformed
 import pytest
@@ -40,7 +41,7 @@ def record_of(submission: Path, split: str = "") -> bytes:
 
 def score(submission: Path, task: int | str = 1, **changes: Any) -> Result:
     evaluation = Evaluation(
-        task=task, metric="accuracy", score=0.25, submission=submission,
+        task=task, metric="accuracy", score=Score(0.25), submission=submission,
         reference=submission, phase="local", parts={"right": float("nan")},
     )  # fmt: skip
     record.append_result(submission.parent, replace(evaluation, **changes))
@@ -114,7 +115,9 @@ def test_a_related_challenge_is_recorded_with_its_folds_and_files(submission: Pa
     known = []
     for content in ("1", "2"):
         (reference / "one.xml").write_text(content)
-        line = score(submission, "x", score=2.5, reference=reference, phase="", rules="3 labels")
+        line = score(
+            submission, "x", score=Score(2.5), reference=reference, phase="", rules="3 labels"
+        )
         assert (line.task, line.score, line.rules) == ("x", 2.5, "3 labels, 5 folds")
         known.append(line.data)
     assert known[0] != known[1]
@@ -200,6 +203,16 @@ def test_only_lines_with_the_right_fields_and_types_are_results(
     path.write_bytes(b"\n".join([good[0], b"[1]", b"", good[0], good[0][:40]]))
     assert read_results(path) == [RESULT] * 2
     assert capsys.readouterr().err == f"{path}: ignored 2 invalid lines\n"
+
+
+@pytest.mark.parametrize("score", ["0.6", "", True, None, [0.6]])
+def test_a_recorded_score_that_is_no_number_is_no_result(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], score: object
+) -> None:
+    line = {**asdict(RESULT), "score": score}
+    (tmp_path / NAME).write_text(json.dumps(line) + "\n")
+    assert read(tmp_path) == []
+    assert capsys.readouterr().err == f"{tmp_path / NAME}: ignored 1 invalid line\n"
 
 
 def test_a_line_of_a_former_version_is_read(tmp_path: Path) -> None:

@@ -1,0 +1,60 @@
+"""The ways in which the page of tasks 1 and 2 divides the answers scored into groups.
+
+A grouping's key names a column of `PairFacts.pairs`; its title and note are shown on the page.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+# The challenge's answers are from 2018 to 2020; in English schools this day divides school years.
+AGE_DAY = np.datetime64("2019-09-01")
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """One way to divide answers into groups."""
+
+    key: str
+    title: str
+    # How to read the groups, if the title does not tell.
+    note: str = ""
+    # Level of the subjects that are the groups, 0 is the root; None for groups of another kind.
+    subject_level: int | None = None
+
+
+DIFFICULTY = Grouping(
+    "difficulty",
+    "By difficulty of the question",
+    "Share of the training answers to the question that are right.",
+)
+ANSWERS_OF_STUDENT = Grouping("answers_of_student", "By number of known answers of the student")
+ANSWERS_TO_QUESTION = Grouping("answers_to_question", "By number of known answers to the question")
+RIGHT_OPTION = Grouping("right_option", "By which option is right")
+SUBJECT = Grouping(
+    "subject",
+    "By subject",
+    "A question of several subjects counts in each of them.",
+    subject_level=1,
+)
+SUBJECT_BELOW = Grouping("subject_below", "By subject, one level further down", subject_level=2)
+QUIZ = Grouping(
+    "quiz",
+    "By known or unknown quiz",
+    "Whether training answers of the same student in the same quiz are known.",
+)
+GENDER = Grouping("gender", "Gender")
+PUPIL_PREMIUM = Grouping("pupil_premium", "Pupil premium")
+AGE = Grouping("age", f"Age in years on {AGE_DAY}")
+
+# In the order of the page: the charts of answers, and the tables of students.
+OF_ANSWERS = (
+    DIFFICULTY,
+    ANSWERS_OF_STUDENT,
+    ANSWERS_TO_QUESTION,
+    RIGHT_OPTION,
+    SUBJECT,
+    SUBJECT_BELOW,
+    QUIZ,
+)
+OF_STUDENTS = (GENDER, PUPIL_PREMIUM, AGE)

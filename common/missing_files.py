@@ -1,0 +1,57 @@
+"""Which command makes or fetches a file that is missing."""
+
+import re
+from pathlib import Path
+
+from common import layout
+from common.tasks import TASKS
+
+# Names of official files, which the simulation uses as well.
+_OFFICIAL = re.compile(
+    r"train_task_(1_2|3_4)\.csv|(question|student|answer)_metadata_task_(1_2|3_4)\.csv"
+    r"|subject_metadata\.csv|quality_response_remapped_(public|private)\.csv"
+    r"|test_(public|private)_(answers_task_[12]|task_4_more_splits)\.csv"
+)
+# A file of these names is made by a script only in this folder; elsewhere it is another file.
+_MADE_ONLY_IN = {
+    layout.TRAIN_TASK_1_2: layout.TEST_INPUT_DIR,
+    layout.TEMPLATE_TASK_3: layout.TEMPLATE_DIR,
+}
+
+
+def where_to_get(path: Path) -> str:
+    """Say which command makes or fetches a missing file, as the end of an error message."""
+    if path.is_relative_to(layout.RELATED_DIR):
+        return _where_to_get_related(path)
+    if path.parent == _MADE_ONLY_IN.get(path.name, path.parent):
+        record = layout.STAMP_OF_FILE.get(path.name, "")
+        if split := re.fullmatch(r"split_task_(\d).*", record):
+            return f"`python task_{split[1]}/local_data_split.py` makes it"
+        if record.startswith("template"):
+            return "`python -m tools.templates` builds it from the files in data/"
+    if submission := re.fullmatch(r"(test_)?submission_task_([123])\.(csv|zip)", path.name):
+        task = TASKS[int(submission[2])]
+        flag = " --local" if submission[1] else ""
+        script = f"{task.folder.name}/sample_model_{task.simplest_model}.py"
+        return f"`python {script}{flag}` makes one"
+    if path.name == layout.RESULTS_NAME:
+        return "`python task_1/local_evaluation.py` and those of the other tasks append to it"
+    official_folders = (layout.TRAIN_DIR, layout.METADATA_DIR, layout.TEST_DIR)
+    if path.parent in official_folders and _OFFICIAL.fullmatch(path.name):
+        return (
+            "`python data/download.py` fetches the official file, "
+            "`python data/generate_sample.py` simulates one"
+        )
+    return ""
+
+
+def _where_to_get_related(path: Path) -> str:
+    """Say which command makes a file of a related challenge."""
+    challenge = f"related_challenges/{path.relative_to(layout.RELATED_DIR).parts[0]}"
+    command_by_folder = {
+        layout.TRAIN_DIR.name: f"`python {challenge}/generate_sample.py` simulates the "
+        "challenge's files",
+        layout.TEST_INPUT_DIR.name: f"`python {challenge}/local_data_split.py` makes it",
+        layout.TEST_OUTPUT_DIR.name: f"every sample model in {challenge} makes one",
+    }
+    return command_by_folder.get(path.parent.name, "")

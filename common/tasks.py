@@ -1,0 +1,238 @@
+"""The four tasks of the challenge: their files, what is predicted, and what a score measures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from common import layout, schema
+from common.schema import Column
+
+# The phase of scores on the local split; the others are `layout.PHASES`.
+LOCAL = "local"
+
+
+class Form(Enum):
+    """What a participant hands in."""
+
+    PREDICTIONS = "a prediction for each pair of a student and a question"
+    RANKING = "a ranking of all questions"
+    ENTRY = "code that asks each student ten questions, then predicts"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataFiles:
+    """Names of the official files that two tasks share."""
+
+    # As in the names of the files: "1_2" or "3_4".
+    tasks: str
+    train: str
+    question_metadata: str
+    student_metadata: str
+    answer_metadata: str
+
+    @property
+    def metadata(self) -> tuple[str, str, str]:
+        """The metadata of these tasks alone, without the subjects."""
+        return self.question_metadata, self.student_metadata, self.answer_metadata
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """One of the four tasks."""
+
+    number: int
+    # As on pages: "Task 1: right or wrong".
+    title: str
+    form: Form
+
+    # ---- What is predicted ----
+    # The column that a submission fills in; in task 4 the column that predictions are compared to.
+    column: Column
+    # Names of the values of `column`, in increasing order; none for ranks.
+    value_names: tuple[str, ...] = ()
+    # Whether training answers need CorrectAnswer and AnswerValue.
+    needs_options: bool = False
+    # Columns of a file of probabilities; none for a ranking.
+    probability_columns: tuple[str, ...] = ()
+    # What the charts of probabilities show the share of: "answered correctly".
+    event: str = ""
+    # Key of the best expected accuracy in the record of simulated data; "" where there is none.
+    best_possible_key: str = ""
+
+    # ---- How it is scored ----
+    # What a score is, in a table of scores and in a sentence.
+    metric: str
+    metric_sentence: str
+    # The score is the mean of the parts (masks, folds), or their best (experts).
+    scores_best_part: bool = False
+    # The lowest possible score: -1 for a correlation.
+    lowest_score: int = 0
+    # What is predicted right or wrong, and what is drawn again in a bootstrap.
+    scored_items: str = "answers"
+    drawn_units: str = "students"
+
+    # ---- Its files ----
+    data: DataFiles
+    # The simplest sample model: a script's name without `sample_model_`, or a package of task 4.
+    simplest_model: str
+    # What a submission fills in; None in task 4.
+    template: str | None
+    # What the uploaded zip holds, which is also its name on disk, but in task 4.
+    submission: str
+    # Released answers in data/test_data, by phase: in task 3 judgements, in task 4 ten masks.
+    released_answers: str
+    # Files of the local split, in data/test_input; only tasks 1 and 2 have a template there.
+    local_train: str
+    local_answers: str
+    local_template: str | None = None
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the task's scripts."""
+        return layout.ROOT / f"task_{self.number}"
+
+    @property
+    def values(self) -> tuple[int, ...]:
+        """The values of `column`, in increasing order; tasks 1, 2 and 4."""
+        return tuple(range(self.column.low, self.column.high + 1))
+
+    @property
+    def local_submission(self) -> str:
+        """Name of a submission for the local split; in a zip it is called `submission`."""
+        return f"test_{self.submission}"
+
+    def answers_name(self, phase: str) -> str:
+        """Return the name of the answers that a score rests on: of a phase, or the local split."""
+        if phase in layout.PHASES:
+            return self.released_answers.format(phase=phase)
+        return self.local_answers
+
+    def answers_path(self, phase: str) -> Path:
+        """Return where the answers lie that a score rests on: of a phase, or the local split."""
+        is_released = phase in layout.PHASES
+        folder = layout.TEST_DIR if is_released else layout.TEST_INPUT_DIR
+        return folder / self.answers_name(phase)
+
+    def submission_path(self, phase: str) -> Path:
+        """Return where the submission for a phase or the local split lies (tasks 1, 2 and 3).
+
+        The submission for the local split may lie in data/test_output or, as the challenge's guide
+        has it, in data/test_input; the newer of two counts.
+        """
+        if phase in layout.PHASES:
+            return layout.SUBMISSION_DIR / self.submission
+        in_output = layout.TEST_OUTPUT_DIR / self.local_submission
+        in_input = layout.TEST_INPUT_DIR / self.local_submission
+        is_newer = in_input.is_file() and (
+            not in_output.is_file() or in_input.stat().st_mtime > in_output.stat().st_mtime
+        )
+        return in_input if is_newer else in_output
+
+
+_DATA_1_2 = DataFiles(
+    tasks="1_2",
+    train=layout.TRAIN_TASK_1_2,
+    question_metadata=layout.QUESTION_METADATA_TASK_1_2,
+    student_metadata=layout.STUDENT_METADATA_TASK_1_2,
+    answer_metadata=layout.ANSWER_METADATA_TASK_1_2,
+)
+_DATA_3_4 = DataFiles(
+    tasks="3_4",
+    train=layout.TRAIN_TASK_3_4,
+    question_metadata=layout.QUESTION_METADATA_TASK_3_4,
+    student_metadata=layout.STUDENT_METADATA_TASK_3_4,
+    answer_metadata=layout.ANSWER_METADATA_TASK_3_4,
+)
+
+TASK_1 = Task(
+    number=1,
+    title="Task 1: right or wrong",
+    form=Form.PREDICTIONS,
+    column=schema.IS_CORRECT,
+    value_names=("wrong", "right"),
+    probability_columns=("ProbabilityCorrect",),
+    event="answered correctly",
+    best_possible_key="right_or_wrong",
+    metric="accuracy",
+    metric_sentence="Accuracy: the share of pairs predicted correctly",
+    data=_DATA_1_2,
+    simplest_model="majority",
+    template=layout.TEMPLATE_TASK_1_2,
+    submission="submission_task_1.csv",
+    released_answers="test_{phase}_answers_task_1.csv",
+    local_train=layout.TRAIN_TASK_1_2,
+    local_answers=layout.VALID_TASK_1_2,
+    local_template=layout.LOCAL_TEMPLATE_TASK_1_2,
+)
+TASK_2 = Task(
+    number=2,
+    title="Task 2: the option chosen",
+    form=Form.PREDICTIONS,
+    column=schema.ANSWER_VALUE,
+    value_names=tuple(f"option {option}" for option in schema.OPTIONS),
+    needs_options=True,
+    probability_columns=tuple(f"ProbabilityOption{option}" for option in schema.OPTIONS),
+    event="chosen",
+    best_possible_key="option",
+    metric="accuracy",
+    metric_sentence="Accuracy: the share of pairs predicted correctly",
+    data=_DATA_1_2,
+    simplest_model="majority",
+    template=layout.TEMPLATE_TASK_1_2,
+    submission="submission_task_2.csv",
+    released_answers="test_{phase}_answers_task_2.csv",
+    local_train=layout.TRAIN_TASK_1_2,
+    local_answers=layout.VALID_TASK_1_2,
+    local_template=layout.LOCAL_TEMPLATE_TASK_1_2,
+)
+TASK_3 = Task(
+    number=3,
+    title="Task 3: question quality",
+    form=Form.RANKING,
+    column=schema.RANKING,
+    metric="agreement with the best expert",
+    metric_sentence="Share of pairs on which the ranking agrees with its best expert",
+    scores_best_part=True,
+    # Of the local split the score is a rank correlation.
+    lowest_score=-1,
+    scored_items="judgements",
+    drawn_units="pairs",
+    data=_DATA_3_4,
+    simplest_model="entropy",
+    template=layout.TEMPLATE_TASK_3,
+    submission="submission_task_3.csv",
+    released_answers="quality_response_remapped_{phase}.csv",
+    local_train=layout.TRAIN_TASK_3,
+    local_answers=layout.VALID_TASK_3,
+)
+TASK_4 = Task(
+    number=4,
+    title="Task 4: ten questions for each student",
+    form=Form.ENTRY,
+    column=schema.IS_CORRECT,
+    value_names=("wrong", "right"),
+    probability_columns=("ProbabilityCorrect",),
+    event="answered correctly",
+    metric="accuracy after ten questions",
+    metric_sentence="Accuracy on the targets after 10 questions, mean over the target masks",
+    scored_items="targets",
+    data=_DATA_3_4,
+    simplest_model="numpy",
+    template=None,
+    submission="submission_model_task_4.py",
+    released_answers="test_{phase}_task_4_more_splits.csv",
+    local_train=layout.TRAIN_TASK_4,
+    local_answers=layout.VALID_TASK_4,
+)
+# By their numbers.
+TASKS = {task.number: task for task in (TASK_1, TASK_2, TASK_3, TASK_4)}
+
+
+def title_of(task: int | str) -> str:
+    """Return the name of a task, or of a related challenge from its folder's name, for people."""
+    if isinstance(task, str):
+        return task.replace("_", " ").capitalize()
+    # The record of scores, which anybody may edit, may name other tasks.
+    return TASKS[task].title if task in TASKS else f"Task {task}"

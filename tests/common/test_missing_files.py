@@ -1,0 +1,24 @@
+"""A missing file: which command makes it."""
+
+from pathlib import Path
+
+from common import layout
+from common.missing_files import where_to_get
+
+import pytest
+
+RELATED = layout.RELATED_DIR / "cloze/data"
+HINTS = {
+    layout.TRAIN_DIR / layout.TRAIN_TASK_1_2: "`python data/generate_sample.py` simulates",
+    Path(layout.TEMPLATE_TASK_1_2): "`python -m tools.templates` builds it",
+    RELATED / "train_data/a.csv": "`python related_challenges/cloze/generate_sample.py` sim",
+    RELATED / "test_input/a.csv": "`python related_challenges/cloze/local_data_split.py` mak",
+    # A slip in a file's name is not a missing official file.
+    layout.TRAIN_DIR / "train_task_1_2_mine.csv": "",
+}
+
+
+@pytest.mark.parametrize(("path", "hint"), HINTS.items())
+def test_missing_files_name_the_command_that_makes_them(path: Path, hint: str) -> None:
+    assert hint in where_to_get(path)
+    assert bool(where_to_get(path)) == bool(hint)

@@ -1,0 +1,62 @@
+"""Tell which task a script, a submission or a folder belongs to."""
+
+import re
+from pathlib import Path
+
+from common import reading, zips
+from common.errors import InputError, quote
+from common.tasks import TASK_4, TASKS, Form, Task
+
+# Tasks whose scripts predict pairs, and tasks whose submissions are CSV files.
+_TASKS_WITH_PREDICTIONS = [task for task in TASKS.values() if task.form is Form.PREDICTIONS]
+_TASKS_WITH_CSV = [task for task in TASKS.values() if task.form is not Form.ENTRY]
+
+
+def task_of(path: Path) -> Task:
+    """Return the task of a script (by its folder) or of a submission (by its name or content).
+
+    A folder, and a zip without a CSV file, is an entry of task 4.
+    """
+    if path.is_dir():
+        return TASK_4
+    reading.require_file(path)
+    suffix = path.suffix.lower()
+    if suffix == ".py":
+        return _task_of_script(path)
+    if named := re.search(r"task_([1234])(?!\d|_\d)", path.name):
+        return TASKS[int(named[1])]
+    return _task_of_zip(path) if suffix == ".zip" else _task_of_columns(path)
+
+
+def _task_of_script(path: Path) -> Task:
+    folder = path.resolve().parent.name
+    for task in _TASKS_WITH_PREDICTIONS:
+        if task.folder.name == folder:
+            return task
+    raise InputError(
+        f"{path}: is no script in task_1/ or task_2/, nor a folder of task 4, expected one"
+    )
+
+
+def _task_of_zip(path: Path) -> Task:
+    with zips.open_zip(path) as archive:
+        tables = [name for name in archive.namelist() if name.lower().endswith(".csv")]
+    if not tables:
+        return TASK_4
+    for task in _TASKS_WITH_CSV:
+        if task.submission == Path(tables[0]).name:
+            return task
+    raise InputError(f"{path}: holds {quote(tables[0])}, expected submission_task_1.csv to 3")
+
+
+def _task_of_columns(path: Path) -> Task:
+    header = reading.read_header(reading.file_source(path))
+    found = [task for task in _TASKS_WITH_CSV if task.column.name in header]
+    if len(found) != 1:
+        columns = ", ".join(task.column.name for task in _TASKS_WITH_CSV)
+        raise InputError(
+            f"{path}: does not tell the task: it has the columns {quote(', '.join(header))}, "
+            f"expected a submission, with exactly one of {columns}, or a name "
+            "such as submission_task_1.csv"
+        )
+    return found[0]
