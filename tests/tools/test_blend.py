@@ -20,6 +20,7 @@ import pandas as pd
 import pytest
 from conftest import fails, succeeds
 from recorded import made_by
+from run_scripts import PATIENCE
 
 BLEND = ["-m", "tools.blend"]
 FILES = ["majority.parquet", "matrix_factorization.parquet"]
@@ -187,7 +188,7 @@ for number in range(600):
         time.sleep(0.05)
     number = getattr(signal, name)
     process.send_signal(number)
-    assert process.wait(20) == 128 + number
+    assert process.wait(PATIENCE) == 128 + number
     last = sign.read_text()
     time.sleep(0.3)
     assert sign.read_text() == last and not [*temporary.iterdir()]
