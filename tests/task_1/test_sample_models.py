@@ -124,6 +124,8 @@ def test_less_learns_less(fit: Fit, tmp_path: Path) -> None:
     whole = accuracy(fit.task, fit.predicted[: len(TEST)])
     for flags in LESS.get(fit.name, []):
         less = accuracy(fit.task, predict(fit.script, tmp_path, *enough, *flags))
+        # The gains are 0.03 to 0.08. A fifth of 2,268 predictions differ, so that a gain has a
+        # standard error of √(1 / 5 / 2,268) = 0.009.
         assert whole > less + 0.015, flags
 
 
@@ -294,6 +296,7 @@ def test_control_c_predicts_with_what_was_learned(script: str, tmp_path: Path) -
     assert any("stopped early" in line and "100%" not in line for line in stays)
     assert json.loads(log.read_text().splitlines()[-1])["step"] == step
     task, prediction = int(script[5]), planted.read_prediction(script, tmp_path)
+    # The gains are 0.15 in task 1 and 0.05 in task 2, with a standard error of 0.012.
     assert accuracy(task, prediction) > planted.majority_accuracy(task) + 0.01
 
 

@@ -350,6 +350,7 @@ def play_phases(kit: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(hits), np.concatenate(students)
 
 
+@needs_blocks(*(f"task_4/{name}/train_model.py" for name in PACKAGES))
 @pytest.mark.usefixtures("scores")
 def test_they_beat_the_most_popular_answer(kit: Path) -> None:
     """On the 50 students of both phases, whom no package knows; the 40 of the split are too few."""
