@@ -225,7 +225,7 @@ def run_as_on(page: Path, arguments: Sequence[str], kit: Path) -> Done:
     first = next(path for path in PAGES if [*arguments] in [c[1:] for c in commands(ROOT / path)])
     if first != page:
         return run(arguments, kit=kit, cwd=kit)
-    return run_process(arguments, kit=kit, cwd=kit, timeout=250)
+    return run_process(arguments, kit=kit, cwd=kit)
 
 
 def answers_frame(*columns: Any) -> pd.DataFrame:

@@ -35,6 +35,8 @@ LIBRARIES = [
 KEPT = tuple(f"{ROOT / name}{os.sep}" for name in ("common", "tools", "tests", ".venv"))
 
 Done = subprocess.CompletedProcess[str]
+# What takes this many seconds hangs: a busy machine may be twenty times slower than a quiet one.
+PATIENCE = 600
 
 
 def run_process(
@@ -43,7 +45,7 @@ def run_process(
     kit: Path = ROOT,
     cwd: Path | None = None,
     environment: Mapping[str, str] | None = None,
-    timeout: float = 120,
+    timeout: float = PATIENCE,
 ) -> Done:
     """Run Python with these arguments in a process of its own, from outside the kit by default."""
     first, *rest = map(str, arguments)
@@ -54,7 +56,7 @@ def run_process(
     )
 
 
-def wait_for(look: Callable[[], Any], seconds: float = 20) -> Any:
+def wait_for(look: Callable[[], Any], seconds: float = PATIENCE) -> Any:
     """Look until something is found, or the time is over; return what was found."""
     deadline = time.monotonic() + seconds
     while not (found := look()) and time.monotonic() < deadline:
@@ -62,7 +64,7 @@ def wait_for(look: Callable[[], Any], seconds: float = 20) -> Any:
     return found
 
 
-def ends(pid: int, seconds: float = 20) -> bool:
+def ends(pid: int, seconds: float = 60) -> bool:
     """Return whether a process is gone, or a zombie, within some seconds (Linux)."""
 
     def is_over() -> bool:

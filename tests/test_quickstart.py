@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT, copy_kit, keep_only, run, succeeds
-from run_scripts import LIBRARIES, ends, run_process, wait_for
+from run_scripts import LIBRARIES, PATIENCE, ends, run_process, wait_for
 from sample_blocks import needs_blocks
 from terminal import run_on_terminal
 
@@ -64,7 +64,7 @@ def test_everything_is_scored_and_a_second_run_only_shows_it(tmp_path: Path) -> 
         text = (kit / file).read_text(encoding="utf-8")
         assert text.count(long) == 1, file
         (kit / file).write_text(text.replace(long, short), encoding="utf-8")
-    first = succeeds(["quickstart.py", "--size", "tiny"], kit=kit, timeout=280)
+    first = succeeds(["quickstart.py", "--size", "tiny"], kit=kit, timeout=2 * PATIENCE)
     found = scores(kit)
     models = [*kit.glob("task_[123]/sample_model_*.py"), *kit.glob("task_4/*/train_model.py")]
     assert len(found) == len(models)
@@ -212,10 +212,10 @@ time.sleep(100)
     command, env = [sys.executable, "quickstart.py"], {**os.environ, "PYTHONPATH": str(quick_kit)}
     with shown.open("w") as output, errors.open("w") as error:
         process = subprocess.Popen(command, cwd=quick_kit, env=env, stdout=output, stderr=error)
-        assert wait_for(lambda: len(steps(shown.read_text())) == 4, 60)
+        assert wait_for(lambda: len(steps(shown.read_text())) == 4)
         assert wait_for(lambda: pid.exists() and pid.read_text())
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 130
+        assert process.wait(PATIENCE) == 130
     assert errors.read_text() == "\nstopped; the next run resumes here\n"
     assert ends(int(pid.read_text()))
     assert f"left out: tasks 3 and 4: {missing} is missing" in shown.read_text()

@@ -8,7 +8,7 @@ from pathlib import Path
 from common import run_log
 
 import numpy as np
-from run_scripts import ROOT
+from run_scripts import PATIENCE, ROOT
 
 
 def test_notes_the_start_and_every_event(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_writers_at_once_leave_whole_lines(tmp_path: Path) -> None:
     path.write_text('{"sco', encoding="utf-8")
     start = [sys.executable, "-c", WRITER, path]
     writers = [subprocess.Popen([*start, name], cwd=ROOT) for name in "ab"]
-    assert [writer.wait(60) for writer in writers] == [0, 0]
+    assert [writer.wait(PATIENCE) for writer in writers] == [0, 0]
     cut_off, *written = filter(None, path.read_text(encoding="utf-8").split("\n"))
     assert cut_off == '{"sco'
     lines = [json.loads(line) for line in written]

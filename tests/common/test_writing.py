@@ -14,7 +14,7 @@ from common.writing import atomic_write, write_csv_to, write_files
 
 import pytest
 from conftest import Write
-from run_scripts import ROOT, wait_for
+from run_scripts import PATIENCE, ROOT, wait_for
 
 
 @pytest.mark.usefixtures("each_reader")
@@ -71,7 +71,7 @@ def test_a_write_that_is_ended_keeps_the_previous_file(tmp_path: Path, end: str)
     if not is_full:
         assert wait_for(lambda: any(e.stat().st_size for e in tmp_path.glob(".*.partial")))
         process.send_signal(getattr(signal, end))
-    said = process.communicate(timeout=30)[1]
+    said = process.communicate(timeout=PATIENCE)[1]
     assert path.read_text() == "previous"
     if is_full:
         assert (process.returncode, said) == (2, f"error: {path}: File too large\n")

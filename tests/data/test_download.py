@@ -28,7 +28,7 @@ from common.errors import InputError
 import download
 import pytest
 from conftest import Write
-from run_scripts import ROOT
+from run_scripts import PATIENCE, ROOT
 
 SCRIPT = ROOT / "data/download.py"
 ANSWERS = "train_data/train_task_1_2.csv"
@@ -303,7 +303,7 @@ def killed(case: Case, number: int) -> bool:
     child = os.fork()
     if child == 0:
         try:
-            signal.alarm(60)
+            signal.alarm(PATIENCE)
             sys.addaudithook(count)
             case.run()
             os._exit(0)

@@ -16,7 +16,7 @@ import pytest
 import yaml
 from bundle import read_bundle, score
 from page_reading import read_page
-from run_scripts import run_script
+from run_scripts import PATIENCE, run_script
 from toy_bundle import entry, make_bundles, submission_for, write_zip
 
 RECORD = "played_task_4.json"
@@ -189,7 +189,7 @@ def test_the_programs_need_numpy_and_pandas_alone(
     wanted = ["--only-binary=:all:", "--no-compile", "numpy==1.26.4", "pandas==2.2.3"]
     command = [sys.executable, "-m", "pip", "--python", python, "install", "-q", *wanted]
     try:
-        subprocess.run(command, check=True, capture_output=True, timeout=240)
+        subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
     except subprocess.SubprocessError as fault:
         pytest.skip(f"no environment from the package index: {fault}")
     for task in (1, 2, 3, 4):

@@ -22,7 +22,7 @@ CHALLENGES = {
     "science_exam": ("MAP@3", ["Questions", "200"], "first guesses: A 200, B 0"),
     "student_response": ("macro F1", ["Answers", "800 to 20 questions"], "correct 100.0%"),
 }  # fmt: skip
-# The score of every model on its sample, the quickest model first; a solver's may differ a little.
+# The score of every model on its sample, the quickest model first.
 SCORES = {
     "cloze": {"frequent": 0.3044, "back_off": 0.6433, "nearest_queries": 0.7411, "mix": 0.7311},
     "debiasing": {"popularity": 0.7291, "item_cf": 2.0816, "item_cf_time": 4.0178},
@@ -32,7 +32,13 @@ SCORES = {
     },
     "student_response": {"majority": 0.1166, "lexical_similarity": 0.7424, "word_svm": 0.8071},
 }  # fmt: skip
-WITH_A_SOLVER = ("ranker", "ensemble", "lexical_similarity", "word_svm")
+# Models that count give the same score everywhere. A solver ends where rounding leaves it: if that
+# turns a share of 0.03 of n predictions, half of them for the better, the score has a deviation of
+# √(0.03 / n), and its interval is four of these. There are n = 200 questions and 800 answers.
+OF_COUNTS = 0.001
+OF_SOLVERS = {
+    "ranker": 0.05, "ensemble": 0.05, "lexical_similarity": 0.025, "word_svm": 0.025,
+}  # fmt: skip
 # Files with what is to be predicted, a faulty submission, and what is said of each fault; all
 # those that challenges have in common stand in the first.
 QUERIES = "".join(f'{{"qid": "{i}", "query": "[MASK]", "answer": ["y"]}}\n' for i in "abc")
@@ -177,8 +183,8 @@ def test_every_model_predicts_what_is_asked(
     printed = succeeds([f"{folder}/local_evaluation.py", *own], kit=kit)
     text, page_path = (tmp_path / f"scores_{challenge}.{suffix}" for suffix in ("txt", "html"))
     value = float(text.read_text().splitlines()[0].removeprefix("score:"))
-    deviation = 0.05 if model in WITH_A_SOLVER else 0.001
-    assert value == pytest.approx(SCORES[challenge][model], abs=deviation)
+    interval = OF_SOLVERS.get(model, OF_COUNTS)
+    assert value == pytest.approx(SCORES[challenge][model], abs=interval)
     assert f"score {value:.4f}" in printed
     if model != "ensemble":  # The slowest.
         content = (tmp_path / "submission.csv").read_bytes()

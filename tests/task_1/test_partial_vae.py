@@ -50,8 +50,10 @@ def test_torchrun_with_two_processes_predicts_what_one_predicts(tmp_path: Path) 
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("written: ") == 1
     together = read_prediction(script, tmp_path)
-    assert accuracy(1, together) == pytest.approx(accuracy(1, alone), abs=0.02)
+    # If a tenth of the 2,268 predictions differs, as many for the better as for the worse, the
+    # accuracies differ by √(0.1 / 2,268) = 0.0066: three of these.
     assert np.mean(together == alone) > 0.9
+    assert accuracy(1, together) == pytest.approx(accuracy(1, alone), abs=0.02)
 
 
 @needs_blocks(SCRIPT.format(1), SCRIPT.format(2))

@@ -28,8 +28,11 @@ def test_training_finds_the_questions() -> None:
     fitted = TRAIN.fit(as_answers(right), 60)
     nobody = np.zeros((1, 60), bool)
     found, truth = (PACKAGE.StudentPosterior(m, nobody).probability() for m in (fitted, weights))
+    # A share of 1,000 answers has a standard error of √(0.25 / 1,000) = 0.016: four of these.
     assert np.abs(found - truth).max() < 0.06
-    # The covariance of two logits that the dimensions of ability give, up to sampling error.
+    # The covariance of two logits that the dimensions of ability give. A slope has a standard error
+    # of 1 / √(1,000 · 0.15) = 0.08, and slopes deviate by 0.6. A covariance is made of two slopes,
+    # so that found and true ones correlate by about 1 - (0.08 / 0.6)² = 0.98.
     found, truth = (m.slopes @ m.slopes.T for m in (fitted, weights))
     assert np.corrcoef(found.ravel(), truth.ravel())[0, 1] > 0.95
 
@@ -43,6 +46,8 @@ def test_a_population_that_differs_is_noticed(shift: float) -> None:
     for _ in range(10):
         question = rng.integers(60, size=200)
         posterior.observe(rows, question, right[rows, question].astype(int))
+    # The estimate goes three steps of at most 0.2 in one game: it ends at 0.6. 200 students, whose
+    # abilities deviate by 1.2, tell it up to 0.1, so that no step is shorter by chance.
     assert 0.5 < posterior.population.shift / shift < 1.2
 
 

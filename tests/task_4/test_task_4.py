@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from common import metadata
+from common import layout, metadata, metrics
 from common.adaptive.entry_files import ENTRY_FILE
 from common.adaptive.game import LocalEntry, Rules, play, read_reference
 
@@ -27,11 +27,11 @@ from task_4_models import load_package
 Evaluate = Callable[..., tuple[str, float, Page]]
 EVALUATE = "task_4/numpy/local_evaluation.py"
 TRAIN = "task_4/numpy/train_model.py"
-# For each package its weights, and by how much it beats the most popular answer at least.
+# The weights of each package.
 PACKAGES = {
-    "numpy": ({"model_task_4_most_popular.npy", "model_task_4_num_answers.npy"}, 0.0),
-    "item_response": ({"model_task_4_item_response.npz"}, 0.02),
-    "pytorch": ({"model_task_4.pt"}, 0.01),
+    "numpy": {"model_task_4_most_popular.npy", "model_task_4_num_answers.npy"},
+    "item_response": {"model_task_4_item_response.npz"},
+    "pytorch": {"model_task_4.pt"},
 }
 CODE = {"local_evaluation.py", "model.py", "submission_model_task_4.py", "train_model.py"}
 RECORDS = {"model_task_4_students.npy", "model_task_4_training.json"}
@@ -335,17 +335,43 @@ def scores(kit: Path) -> dict[str, float]:
     return found
 
 
+def play_phases(kit: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Play five masks of both phases; return whether each target is predicted right, and whose."""
+    _, submission = load_package(name, "submission_model_task_4", kit=kit)
+    hits, students = [], []
+    for phase in layout.PHASES:
+        path = kit / "data/test_data" / layout.answers_name(4, phase)
+        reference = read_reference(path, n_questions=80)
+        for mask in sorted(reference.targets)[:5]:
+            game = play(LocalEntry(submission.Submission()), reference, mask)
+            row, _ = np.nonzero(reference.targets[mask])
+            hits.append(game.prediction == game.truth)
+            students.append(reference.student[row])
+    return np.concatenate(hits), np.concatenate(students)
+
+
+@needs_blocks(*(f"task_4/{name}/train_model.py" for name in PACKAGES))
+@pytest.mark.usefixtures("scores")
+def test_they_beat_the_most_popular_answer(kit: Path) -> None:
+    """On the 50 students of both phases, whom no package knows; the 40 of the split are too few."""
+    popular, students = play_phases(kit, "numpy")
+    for name in ("item_response", "pytorch"):
+        hits, _ = play_phases(kit, name)
+        # Both predict the same answers, and those of one student go together. Over 50 students the
+        # standard error of the gain is 0.017; the gain is 0.08, so that rounding, which turns few
+        # predictions, cannot bring it below three standard errors.
+        gain = hits.astype(float) - popular
+        assert gain.mean() > 3 * metrics.clustered_standard_error(gain, students), name
+
+
+@pytest.mark.usefixtures("scores")
 @every_package
-def test_it_beats_the_most_popular_answer_and_plays_in_the_published_loop(
-    kit: Path, scores: dict[str, float], tmp_path: Path, name: str
-) -> None:
-    weights, lead = PACKAGES[name]
-    assert scores[name] >= scores["numpy"] + lead
+def test_it_plays_in_the_published_loop(kit: Path, tmp_path: Path, name: str) -> None:
     pack = ["task_4/package.py", kit / "task_4" / name, "--output_dir", tmp_path]
     assert run(pack, kit=kit).returncode == 0
     path = tmp_path / "submission_task_4.zip"
     with zipfile.ZipFile(path) as archive:
-        assert set(archive.namelist()) == CODE | RECORDS | weights
+        assert set(archive.namelist()) == CODE | RECORDS | PACKAGES[name]
     evaluate = ["task_4/local_evaluation.py", path, "--skip_curve", "--output_dir", tmp_path]
     printed = succeeds([*evaluate, "--unobserved", "0", "--targets_queryable"], kit=kit)
     assert "(one mask, targets may be asked, unobserved = 0)" in printed
@@ -373,7 +399,7 @@ def test_training(kit: Path, tmp_path: Path, name: str) -> None:
 
     def train(*flags: object) -> tuple[str, list[bytes]]:
         printed = succeeds([*script, *flags], kit=kit)
-        return printed, [(package / weights).read_bytes() for weights in sorted(PACKAGES[name][0])]
+        return printed, [(package / weights).read_bytes() for weights in sorted(PACKAGES[name])]
 
     _, weights = train()
     if name == "pytorch":

@@ -20,6 +20,7 @@ import pandas as pd
 import pytest
 from conftest import fails, succeeds
 from recorded import made_by
+from run_scripts import PATIENCE
 
 BLEND = ["-m", "tools.blend"]
 FILES = ["majority.parquet", "matrix_factorization.parquet"]
@@ -187,7 +188,7 @@ for number in range(600):
         time.sleep(0.05)
     number = getattr(signal, name)
     process.send_signal(number)
-    assert process.wait(20) == 128 + number
+    assert process.wait(PATIENCE) == 128 + number
     last = sign.read_text()
     time.sleep(0.3)
     assert sign.read_text() == last and not [*temporary.iterdir()]
@@ -201,11 +202,13 @@ for number in range(600):
 def test_planted_weights_are_recovered(weights: list[float], n_categories: int) -> None:
     """What is worse than nothing gets no weight."""
     rng = np.random.default_rng(0)
-    logs = logarithms(rng.dirichlet(np.full(n_categories, 2.0), (len(weights), 40_000)))
+    logs = logarithms(rng.dirichlet(np.full(n_categories, 2.0), (len(weights), 100_000)))
     blended = np.exp(log_blend(logs, np.array(weights)))
-    truth = (rng.random((40_000, 1)) > blended.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    truth = (rng.random((100_000, 1)) > blended.cumsum(axis=1)[:, :-1]).sum(axis=1)
     found = learn_weights(logs, truth)
     assert min(found) >= 0
+    # Each choice tells at least 0.1 about a weight (the variance of log probabilities, which is
+    # Fisher's information), so the standard error is at most 1 / √(100,000 · 0.1) = 0.01: three.
     assert min(weights) < 0 or found == pytest.approx(weights, abs=0.03)
 
 

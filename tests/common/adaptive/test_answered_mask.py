@@ -17,6 +17,8 @@ def test_completion_against_hiding_answers() -> None:
     kept = whole * (rng.random(whole.shape) > answered_mask.HIDDEN_SHARE)
     expected = Ridge(100 * n_times, fit_intercept=False).fit(kept, whole).coef_.T
     patterns = patterns.astype(np.float32)
+    # Of 240,000 rows a weight has a standard error of 0.39 / 0.48 / √240,000 = 0.0016, a fifth of
+    # which the penalty leaves: 0.0003. The largest of 64 errors is below six of these.
     assert answered_mask.complete(patterns.T @ patterns) == pytest.approx(expected, abs=2e-3)
 
 

@@ -121,7 +121,13 @@ def loss(p: np.ndarray, truth: Any) -> float:
 
 
 def assert_calibrated(p: Any, truth: Any, *, by: float = 0.025, n_bins: int = 9) -> None:
-    """Compare means in ten equally wide bins, of those that hold 200 pairs; at least `n_bins`."""
+    """Compare the mean prediction with the mean truth in bins that are a tenth wide.
+
+    Bins with fewer than 200 pairs do not count; at least `n_bins` must. A bin holds up to 2,700
+    pairs, whose true probabilities deviate from the predictions by up to 0.2. About two pairs share
+    each effect, so that a bin's mean has a standard error of at most 0.2 / √(2,400 / 2) = 0.006:
+    `by` is four of these. Where fewer answers tell less of each student it is up to seven.
+    """
     rows = pd.DataFrame({"p": p, "truth": np.asarray(truth)})
     bins = rows.groupby(np.minimum((p * 10).astype(int), 9))
     means = bins.mean()[bins.size() >= 200]
@@ -149,6 +155,8 @@ def test_guessing_given_recovers_the_easiness_behind_it() -> None:
     for guessing in (0.0, 0.25):
         model = item_response.fit(*columns, n_dimensions=1, guessing=guessing)
         error[guessing] = np.abs(model.items.mean[:-1, 1] - z[:, 1]).mean()
+    # Each of a question's 750 answers tells 0.15 about the easiness (Fisher's information), so that
+    # the easiness has a standard error of 0.09. The mean size of the errors is less than 0.15.
     assert error[0.25] < min(0.15, error[0.0] / 2)
     p = predict(model, columns)
     assert p.min() >= 0.25
@@ -160,8 +168,12 @@ def test_further_dimensions_are_found_where_they_are_and_shrink_where_not(k: int
     columns, _, z = plant_slopes(k, 2_000, 150)
     slopes = item_response.fit(*columns, n_dimensions=3, n_steps=15).items.mean[:-1, :3]
     size = np.linalg.norm(slopes, axis=0) / math.sqrt(150)
+    # The slopes planted have a size of 0.7. A slope rests on 1,000 answers and so has a standard
+    # error of 1 / √(1,000 · 0.2) = 0.07. A dimension that is not there is made of such errors, and
+    # fits where they are largest: at most twice their size.
     assert (size[1:] > 0.3).all() if k == 3 else (size[1:] < 0.15).all()
-    # Slopes are identified up to a rotation: compare what they explain.
+    # Slopes are identified up to a rotation: compare what they explain. That error takes
+    # (0.07 / 0.7)² / 2 = 0.005 from the share explained.
     q, _ = np.linalg.qr(slopes[:, :k])
     assert np.linalg.norm(q.T @ z[:, :k]) / np.linalg.norm(z[:, :k]) > 0.97
 
@@ -199,6 +211,9 @@ def test_wrong_options_are_told_by_quiz_and_right_ones_by_ability() -> None:
 
 def test_planted_effects_are_recovered() -> None:
     fitted, plain = fit(TRAIN, TRAIN.quiz), fit(TRAIN)
+    # There are 7,700 effects with 7.5 answers each. An answer tells 0.17 (Fisher's information), so
+    # an effect is known up to a variance of 1 / (7.5 · 0.17) = 0.8. Their variance then
+    # has a standard error of √(2 / 7,700) · (1 + 0.8) = 0.03: five of these.
     assert fitted.variance[0, 0] == pytest.approx(1, abs=0.15)
     p, without = predict(fitted, TEST, TEST.quiz), predict(plain, TEST)
     assert len(predict(plain, TEST[:0])) == 0
@@ -235,6 +250,8 @@ def test_the_level_that_has_the_effect_gets_the_variance(level: int) -> None:
     """Where only the group of a quiz is known, its effect is; further down they only vary."""
     train, test = split(plant(float(level == 1), float(level == 0)))
     found = fit(train, groups(train))
+    # As above, but half of the effects rest on one answer in ten: the 6,600 effects of quizzes and
+    # the 4,100 of groups give a standard error of about 0.05, four of these.
     assert found.variance[level, 0] == pytest.approx(1, abs=0.2)
     assert found.variance[1 - level, 0] < 0.2
     # All is known, the quiz is not, the group is not.
@@ -252,10 +269,14 @@ def test_what_a_class_shares_tells_most_of_students_with_few_answers() -> None:
     answers = plant(OWN_VARIANCE, of_class=1.0)
     train, rest = split(answers)
     by_class, planted = fit(train, train.of_class), train.groupby("of_class").shared.first()
+    # The variance of 321 effects has a standard error of √(2 / 321) = 0.08: three of these.
     assert by_class.shared.prior[0] == pytest.approx(planted.var(), abs=0.25)
+    # The 6,600 effects of single students are known up to a variance of 1.1, so that the standard
+    # error is √(2 / 6,600) · (0.3 + 1.1) = 0.024: four of these.
     assert by_class.variance[0, 0] == pytest.approx(OWN_VARIANCE, abs=0.1)
     assert by_class.shared.variance[:-1].max() < by_class.shared.prior[0]
-    # Neither shrunk too much nor too little.
+    # Neither shrunk too much nor too little. Effects deviate by 0.38 from what is found of them, so
+    # the slope over 321 effects has a standard error of 0.38 / √321 = 0.02: five of these.
     found = by_class.shared.mean[:-1]
     assert np.cov(found, planted)[0, 1] / found.var() == pytest.approx(1, abs=0.1)
 
@@ -324,6 +345,7 @@ def test_many_answers_are_fitted_in_fewer_steps_as_well(monkeypatch: pytest.Monk
     monkeypatch.setattr(fitting, "_MANY", 0)
     many = fit(TRAIN, n_dimensions=6)
     assert len(many.history) < len(few.history)
+    # Both are measured on the same answers by their true probabilities: nothing is drawn.
     losses = [loss(predict(model, TEST), TEST.p_right) for model in (many, few)]
     assert losses[0] < losses[1] + 5e-4
 

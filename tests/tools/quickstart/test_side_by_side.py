@@ -10,7 +10,7 @@ from tools.quickstart.processes import CommandError
 from tools.quickstart.steps import LOCAL_SPLIT, Step
 
 import pytest
-from run_scripts import wait_for
+from run_scripts import PATIENCE, wait_for
 
 
 def step(name: str, title: str = "task 1") -> Step:
@@ -36,7 +36,7 @@ class Recorder:
             self._n_running += 1
             self.most_at_a_time = max(self.most_at_a_time, self._n_running)
         if step.name in self.may_end:
-            assert self.may_end[step.name].wait(20)
+            assert self.may_end[step.name].wait(PATIENCE)
         else:
             time.sleep(0.01)
         with self._lock:
