@@ -129,6 +129,6 @@ def _revision(origin: Provenance | None) -> str | None:
             listed = ["git", "ls-files", "--error-unmatch", "--", origin.script]
             subprocess.check_output(listed, **how)
         described = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
-        return str(subprocess.check_output(described, text=True, **how)).strip()
+        return str(subprocess.check_output(described, encoding="utf-8", **how)).strip()
     except (OSError, subprocess.SubprocessError):
         return None
