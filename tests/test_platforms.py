@@ -26,7 +26,8 @@ def test_what_a_code_page_lacks_is_shown_as_an_escape() -> None:
 
 def test_the_quickstart_also_shows_what_a_code_page_lacks(tmp_path: Path) -> None:
     script = tmp_path / "start.py"
-    script.write_text("from tools import quickstart\nquickstart.main('−')\n", encoding="utf-8")
+    code = "from tools.quickstart.command_line import main\nmain('−')\n"
+    script.write_text(code, encoding="utf-8")
     done = run_process([script, "--help"], environment={"PYTHONPATH": str(ROOT), **CODE_PAGE})
     assert (done.returncode, done.stderr) == (0, "")
     assert "\n\\u2212\n" in done.stdout
