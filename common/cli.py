@@ -7,6 +7,7 @@ import re
 import signal
 import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, NoReturn, TextIO, cast
 
@@ -23,6 +24,9 @@ def run(main: Callable[[], None]) -> NoReturn:
     """
     _exit_on_signals()
     fault = None
+    # A console that lacks a character, such as cp1252 on Windows, shows its escape instead.
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         with contextlib.redirect_stdout(cast(TextIO, _PrintableStream(sys.stdout))):
             main()
@@ -97,9 +101,10 @@ def run_check(path: Path, name: str, check: Callable[[list[str]], list[str]]) ->
 
 
 def show(path: Path) -> str:
-    """Return a short, printable form of a path: relative to the kit's folder if it is inside."""
-    short = path.relative_to(layout.ROOT) if path.is_relative_to(layout.ROOT) else path
-    return printable(str(short))
+    """Return a printable path: seen from the kit's folder, with forward slashes, if inside it."""
+    if path.is_relative_to(layout.ROOT):
+        return printable(path.relative_to(layout.ROOT).as_posix())
+    return printable(str(path))
 
 
 def require_outputs(outputs: Iterable[Path | None], inputs: Iterable[Path | None] = ()) -> None:
@@ -129,7 +134,7 @@ def _identity(path: Path) -> object:
     try:
         status = path.stat()
     except OSError:
-        return os.path.realpath(path)
+        return os.path.normcase(os.path.realpath(path))
     return status.st_dev, status.st_ino
 
 

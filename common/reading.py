@@ -14,7 +14,6 @@ import io
 import os
 import re
 import stat
-import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -51,7 +50,8 @@ _AMBIGUOUS_BYTES = (b'"', b"\0", b"x", b"X")
 _END = "\ud800"
 # The characters that stand for bytes that are not UTF-8.
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
-csv.field_size_limit(sys.maxsize)
+# The largest limit that every system takes: a C long, which has 32 bits on Windows.
+csv.field_size_limit(2**31 - 1)
 
 
 # ---- The file ------------------------------------------------------------------------------------

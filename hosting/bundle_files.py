@@ -43,8 +43,8 @@ _METADATA, _TEMPLATES = layout.METADATA_DIR.name, layout.TEMPLATE_DIR.name
 # The starting kit: hosting and tests are of no use to participants, and whatever else an organiser
 # keeps in the kit's folder, such as answers of students, a bundle or a seed, is not for them.
 _KIT = (
-    ".gitignore", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "README.md",
-    "WRITE_YOUR_OWN_ENTRY.md", "common", "data", "pyproject.toml", "quickstart.py",
+    ".gitattributes", ".gitignore", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE",
+    "README.md", "WRITE_YOUR_OWN_ENTRY.md", "common", "data", "pyproject.toml", "quickstart.py",
     "related_challenges", "requirements-dev.txt", "requirements.txt", "submission_templates",
     "task_1", "task_2", "task_3", "task_4", "tools", "walkthrough.ipynb",
 )  # fmt: skip
@@ -202,7 +202,8 @@ def list_kit(root: Path) -> list[str]:
     if (root / ".git").exists():
         command = ["git", "-C", str(root), "ls-files", "-z"]
         with contextlib.suppress(OSError):
-            found = subprocess.run(command, capture_output=True, text=True).stdout.split("\0")
+            listed = subprocess.run(command, capture_output=True).stdout
+            found = os.fsdecode(listed).split("\0")
     found = found[:-1] or [path.relative_to(root).as_posix() for path in root.rglob("*")]
     names = [name for name in found if _is_kit(Path(name))]
     return sorted(n for n in names if (root / n).is_file() and not (root / n).is_symlink())

@@ -14,6 +14,7 @@ WHOLE_FOLDERS = (".ci", ".github", "common", "data/pictures", "hosting", "tests"
 # Patterns of names, for each folder that may hold files of a user too.
 NAMES = {
     ".": (
+        ".gitattributes",
         ".gitignore",
         ".pre-commit-config.yaml",
         "CHANGELOG.md",

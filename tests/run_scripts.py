@@ -65,13 +65,17 @@ def wait_for(look: Callable[[], Any], seconds: float = PATIENCE) -> Any:
 
 
 def ends(pid: int, seconds: float = 60) -> bool:
-    """Return whether a process is gone, or a zombie, within some seconds (Linux)."""
+    """Return whether a process is gone, or a zombie, within some seconds (Unix)."""
 
     def is_over() -> bool:
         try:
-            return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+            if sys.platform == "linux":
+                stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+                return stat.rpartition(")")[2].split()[0] == "Z"
+            os.kill(pid, 0)
         except (FileNotFoundError, ProcessLookupError):
             return True
+        return False
 
     return bool(wait_for(is_over, seconds))
 
@@ -144,7 +148,8 @@ def _captured(number: int, name: str, errors: str) -> Iterator[list[str]]:
                 yield texts
             stream.flush()
             file.seek(0)
-            texts.append(file.read().decode("utf-8", "backslashreplace"))
+            written = file.read().decode("utf-8", "backslashreplace")
+            texts.append(written.replace(os.linesep, "\n"))
         finally:
             os.dup2(kept, number)
             os.close(kept)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from conftest import ROOT, succeeds
+from platforms import on_unix, with_links
 from run_scripts import LIBRARIES, Done
 
 # Typed in these folders, as the challenge's guide says.
@@ -68,7 +69,8 @@ def test_commands_and_places_of_the_challenges_guide(tiny_kit: Path, bare: Path)
     assert "score 1.0000" not in succeeds(evaluate, kit=tiny_kit)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs links")
+@with_links
+@on_unix("libraries below lib/")
 def test_the_majority_needs_numpy_and_pandas_only(tiny_kit: Path, bare: Path) -> None:
     (packages,) = bare.glob("lib/**/site-packages")
     for name in ("numpy", "numpy.libs", "pandas", "dateutil", "six.py"):

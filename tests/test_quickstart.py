@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT, copy_kit, keep_only, run, succeeds
+from platforms import on_unix
 from run_scripts import LIBRARIES, PATIENCE, ends, run_process, wait_for
 from sample_blocks import needs_blocks
 from terminal import run_on_terminal
@@ -27,7 +28,6 @@ LONG_FITS = (
     ("task_4/pytorch/train_model.py", "LEARNING_RATE = 300,", "LEARNING_RATE = 60,"),
     ("common/answer_features/known.py", "_ENOUGH = 125_000", "_ENOUGH = 2_000"),
 )
-ON_UNIX = pytest.mark.skipif(os.name == "nt", reason="needs a terminal and signals as on Unix")
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_everything_is_scored_and_a_second_run_only_shows_it(tmp_path: Path) -> 
     assert table(second) == table(first)
 
 
-@ON_UNIX
+@on_unix("terminal that a program can make")
 def test_a_terminal_shows_what_runs_and_at_last_what_to_do_next(quick_kit: Path) -> None:
     """With the Python of .venv, where that has everything."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", quick_kit / ".venv"], check=True)
@@ -181,6 +181,7 @@ def test_packages_are_ready_to_be_played_and_weights_of_all_students_stay(tiny_k
     assert scores(tiny_kit) == {model: score}
 
 
+@on_unix("error of its own for a pipe that is closed")
 def test_output_may_be_cut_off(quick_kit: Path) -> None:
     """As by `python3 quickstart.py | head -1`."""
     command, env = [sys.executable, "quickstart.py"], {**os.environ, "PYTHONPATH": str(quick_kit)}
@@ -192,7 +193,7 @@ def test_output_may_be_cut_off(quick_kit: Path) -> None:
     assert (process.returncode, stderr) == (0, "")
 
 
-@ON_UNIX
+@on_unix("Control-C for a single process")
 def test_failures_stop_no_other_model_and_control_c_all_of_them(quick_kit: Path) -> None:
     """The next run resumes, and says why something failed: its last lines, in their order."""
     broken = quick_kit / "task_1/sample_model_broken.py"

@@ -60,7 +60,7 @@ def describe_machine() -> dict[str, str]:
 def output_of(command: Sequence[str]) -> str | None:
     """Return what a command prints, without the line end; None if it is missing or fails."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+        done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace")
     except OSError:
         return None
     return None if done.returncode else done.stdout.strip()

@@ -36,6 +36,8 @@ def run_to_end(
     """Run a program, which ends with this process, as does all that it has started; return its exit
     code and last lines; `subprocess.TimeoutExpired` after a number of seconds.
     """
+    # Python programs print as UTF-8, as it is read here, not in the code page of Windows.
+    environment = {**how.pop("env", os.environ), "PYTHONIOENCODING": "utf-8"}
     with tempfile.TemporaryFile() as printed:
         with subprocess.Popen(
             words,
@@ -43,6 +45,7 @@ def run_to_end(
             stdout=subprocess.DEVNULL if only_stderr else printed,
             stderr=printed,
             start_new_session=True,
+            env=environment,
             **how,
         ) as process:
             try:

@@ -214,4 +214,6 @@ class EntryProcess:
             for name, value in os.environ.items()
             if name not in ("PWD", "OLDPWD", "_") and not any(part in value for part in secrets)
         }
+        # What the entry prints is read as UTF-8.
+        environment["PYTHONIOENCODING"] = "utf-8"
         return environment | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(temporary))

@@ -75,7 +75,8 @@ def readable_paths(hidden: Iterable[str]) -> list[str]:
     searched = [*sys.path, *os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)]
     for file in Path("/etc/ld.so.conf.d").glob("*.conf"):
         with contextlib.suppress(OSError, ValueError):
-            searched += [line for line in file.read_text().splitlines() if line.startswith("/")]
+            lines = file.read_text("utf-8").splitlines()
+            searched += [line for line in lines if line.startswith("/")]
     secret, readable = [os.path.realpath(path) for path in hidden], set()
     for path in filter(None, [*needed, *searched]):
         holds = [other for other in secret if _lies_in(other, os.path.realpath(path))]
@@ -146,9 +147,9 @@ def _enter_namespaces() -> bool:
     for namespaces in (_NEW_USER | _NEW_OTHERS, _NEW_OTHERS):
         if _works("unshare", namespaces):
             with contextlib.suppress(OSError):
-                Path("/proc/self/setgroups").write_text("deny")
-                Path("/proc/self/uid_map").write_text(f"{users} {users} 1")
-                Path("/proc/self/gid_map").write_text(f"{groups} {groups} 1")
+                Path("/proc/self/setgroups").write_text("deny", "utf-8")
+                Path("/proc/self/uid_map").write_text(f"{users} {users} 1", "utf-8")
+                Path("/proc/self/gid_map").write_text(f"{groups} {groups} 1", "utf-8")
             return True
     return False
 

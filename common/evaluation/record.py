@@ -178,6 +178,6 @@ def _revision(origin: Provenance | None) -> str | None:
             is_known = ["git", "ls-files", "--error-unmatch", "--", origin.script]
             subprocess.check_output(is_known, **how)
         describe = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
-        return str(subprocess.check_output(describe, text=True, **how)).strip()
+        return str(subprocess.check_output(describe, encoding="utf-8", **how)).strip()
     except (OSError, subprocess.SubprocessError):
         return None

@@ -8,6 +8,7 @@ from common import layout
 
 import pytest
 from conftest import fails, succeeds
+from platforms import CAN_LINK, on_linux, on_unix, with_links
 
 MODEL = """
 from common import cli, run_log, sample_models
@@ -37,8 +38,9 @@ def kit(tmp_path: Path) -> Path:
         (kit / file).parent.mkdir(parents=True, exist_ok=True)
         (kit / file).touch()
     (kit / "model.py").write_text(MODEL)
-    (kit / "link").symlink_to(kit / "data/train_data")
-    (kit / "circle").symlink_to("circle")
+    if CAN_LINK:
+        (kit / "link").symlink_to(kit / "data/train_data")
+        (kit / "circle").symlink_to("circle")
     (kit / "hard.csv").hardlink_to(kit / f"elsewhere/{layout.TRAIN_TASK_1_2}")
     return kit
 
@@ -68,15 +70,23 @@ FAULTS = [
     ("--metadata_dir no\x1bne", r"no\x1bne: not found, expected a folder of metadata"),
     ("--output_file mine.zip", "mine.zip: is the name of the CSV, expected one that ends"),
     ("--output_dir . --output_file a.csv --probabilities a.csv", "choose another name"),
-    ("--output_dir link --output_file train_task_1_2.csv", "is an input data file and would be"),
+    pytest.param(
+        "--output_dir link --output_file train_task_1_2.csv",
+        "is an input data file and would be",
+        marks=with_links,
+    ),
     ("--probabilities submission_templates/submission_task_1_2.csv", "is an input data file and"),
     (
         "--input_dir elsewhere --output_dir . --output_file hard.csv",
         "hard.csv: is an input or another",
     ),
-    ("--output_dir /proc/self --probabilities p", "/proc/self: cannot be written to ("),
+    pytest.param(
+        "--output_dir /proc/self --probabilities p",
+        "/proc/self: cannot be written to (",
+        marks=on_linux("/proc"),
+    ),
     # A link to itself, which Python's versions meet at different steps.
-    ("--input_dir circle --train_data a.csv", "circle"),
+    pytest.param("--input_dir circle --train_data a.csv", "circle", marks=with_links),
     ("--log data/train_data/train_task_1_2.csv", "is an input data file and would be"),
     ("--log elsewhere/train_task_1_2.csv --input_dir elsewhere", "is an input or another"),
     ("--log model.py", "model.py: holds something else than a log, expected another --log"),
@@ -95,7 +105,8 @@ NOT_WRITTEN = [
     ("task_4/package.py task_4/numpy --output_dir data --output_file", TRAIN[5:], OF_DATA),
     ("task_4/numpy/local_evaluation.py --probabilities",
      "data/test_input/valid_task_4.csv", OF_DATA),
-    ("hosting/make_bundle.py --output", "/dev/null", "is a pipe or a device"),
+    pytest.param("hosting/make_bundle.py --output", "/dev/null", "is a pipe or a device",
+                 marks=on_unix("/dev/null")),
     ("task_1/local_evaluation.py --submission_dir data/test_output --submit_data",
      "scores_task_1.txt", "scores_task_1.txt: is an input or another output too and would be"),
     ("-m tools.scoreboard --results", "{tmp}/scoreboard.html", "scoreboard.html: is an input or"),
@@ -123,7 +134,7 @@ ODD_COMMANDS = [
 ]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no such names")
+@on_linux("file names that are not UTF-8")
 def test_odd_names_are_shown_and_never_sent_to_the_terminal(
     scored_kit: Path, tmp_path: Path
 ) -> None:

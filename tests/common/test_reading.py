@@ -9,6 +9,7 @@ from common.reading import file_source, read_table
 
 import pytest
 from conftest import Write
+from platforms import on_unix
 from run_scripts import ROOT
 
 READERS = pytest.mark.usefixtures("each_reader")
@@ -93,7 +94,7 @@ def test_files_without_a_header_count_rows_from_1(write: Write) -> None:
             read(content)
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such files")
+@on_unix("named pipes among its files")
 def test_what_is_no_file_is_named_for_what_it_is(tmp_path: Path) -> None:
     (tmp_path / "circle.csv").symlink_to("circle.csv")
     (tmp_path / "link.csv").symlink_to("nowhere.csv")

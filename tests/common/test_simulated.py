@@ -10,6 +10,7 @@ from common import fingerprints, simulated
 from common.errors import InputError
 
 import pytest
+from platforms import on_unix
 
 
 def place(folder: Path, text: str) -> None:
@@ -53,7 +54,7 @@ def test_wherever_a_run_ends_all_files_are_whole_and_known(
     assert sorted(path.read_text() for path in folder.iterdir()) == ["a newer", "b newer"]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows does not tell whether a process runs")
+@on_unix("harmless signal that tells whether a process runs")
 def test_what_a_process_is_writing_holds_until_it_ends(tmp_path: Path) -> None:
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()

@@ -14,6 +14,7 @@ from common.writing import atomic_write, write_csv_to, write_files
 
 import pytest
 from conftest import Write
+from platforms import on_unix
 from run_scripts import PATIENCE, ROOT, wait_for
 
 
@@ -58,7 +59,7 @@ cli.run(main)
 FILLS_THE_DISK = "import resource as r; r.setrlimit(r.RLIMIT_FSIZE, (9, 9)); file.write(bytes(99))"
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals and limits")
+@on_unix("such signals and limits")
 @pytest.mark.parametrize("end", ["SIGKILL", "SIGTERM", "full disk"])
 def test_a_write_that_is_ended_keeps_the_previous_file(tmp_path: Path, end: str) -> None:
     path, is_full = tmp_path / "a.csv", end == "full disk"

@@ -28,6 +28,7 @@ from common.errors import InputError
 import download
 import pytest
 from conftest import Write
+from platforms import on_unix
 from run_scripts import PATIENCE, ROOT
 
 SCRIPT = ROOT / "data/download.py"
@@ -318,7 +319,7 @@ def killed(case: Case, number: int) -> bool:
     return code != 0
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
+@on_unix("fork, which makes the process that is killed")
 def test_killed_before_every_touch_of_the_disk_the_bytes_are_right(case: Case) -> None:
     """Also in the transfer, which breaks off 20 times: where a kill left something, it resumes."""
     case.cut_after = [len(case.content) // 21] * 20

@@ -4,7 +4,6 @@ import csv
 import json
 import os
 import shutil
-import sys
 import time
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import toy_bundle
 from bundle import Bundle, read_bundle
 from conftest import fails, run, succeeds
 from page_reading import Page, read_page
+from platforms import on_unix
 from run_scripts import Done, ends
 
 SCRIPT = "hosting/run_locally.py"
@@ -94,7 +94,7 @@ def test_without_valid_scores_a_submission_fails(
         assert (result.fault, result.output) == (expected, lines)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
+@on_unix("signals for a group of processes")
 def test_a_program_ends_in_time_with_what_it_started(bundle: Bundle, tmp_path: Path) -> None:
     where = tmp_path / "child"
     source = f"""

@@ -7,6 +7,7 @@ import planted_answers as planted
 import pytest
 import torch
 from planted_answers import TASKS, TRAIN, accuracy, command, predict, read_prediction
+from platforms import on_unix
 from run_scripts import ROOT, run_process
 from sample_blocks import needs_blocks
 
@@ -39,6 +40,7 @@ def test_the_optimiser_is_pytorchs_without_its_compiler() -> None:
 
 
 @needs_blocks(SCRIPT.format(1))
+@on_unix("libuv in its PyTorch, which torchrun needs")
 def test_torchrun_with_two_processes_predicts_what_one_predicts(tmp_path: Path) -> None:
     """Only one of the processes may predict."""
     script = SCRIPT.format(1)

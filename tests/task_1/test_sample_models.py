@@ -267,12 +267,12 @@ def test_what_cannot_be_is_said_in_one_line(
 
 
 INTERRUPTED = """
-import os, runpy, signal, sys, tqdm
+import runpy, signal, sys, tqdm
 update, calls = tqdm.tqdm.update, []
 def update_and_stop(bar, *n):
     calls.append(1)
     if len(calls) == {step}:
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
     return update(bar, *n)
 tqdm.tqdm.update = update_and_stop
 sys.argv = {argv}

@@ -20,6 +20,7 @@ import toy_bundle
 from ability import load_module
 from conftest import Write, fails, run, succeeds
 from page_reading import Page, read_page
+from platforms import with_links
 from run_scripts import ROOT
 from sample_blocks import needs_blocks
 from task_4_models import load_package
@@ -245,6 +246,7 @@ def test_an_entry_for_the_published_evaluator(
     assert "submission_task_4.zip" in succeeds([*pack, "--unobserved", "0"], kit=kit)
 
 
+@with_links
 def test_all_beside_the_entry_is_played_checked_and_packed(
     kit: Path, package: Path, tmp_path: Path
 ) -> None:

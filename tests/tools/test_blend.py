@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import fails, succeeds
+from platforms import on_unix, with_links
 from recorded import made_by
 from run_scripts import PATIENCE
 
@@ -94,6 +95,7 @@ def test_given_weights_run_nothing(kit: Path) -> None:
         assert np.allclose(blended, own, atol=1e-4) == (weights == ["0", "1"])
 
 
+@with_links
 def test_only_scripts_of_this_kit_are_run_again(kit: Path, tmp_path: Path) -> None:
     """A file may come from anywhere, and say anything of how it was made."""
     outside, ran = tmp_path / "outside.py", tmp_path / "ran"
@@ -155,7 +157,7 @@ def test_what_cannot_be_blended(kit: Path, words: str, expected: str) -> None:
     assert sorted((kit / "data/test_output").iterdir()) == before
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
+@on_unix("signals that a process can end at in its own way")
 @pytest.mark.parametrize(
     ("words", "name"),
     [

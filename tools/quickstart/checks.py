@@ -1,5 +1,6 @@
 """What --test runs: the static checks and the tests, on a machine that is described first."""
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -18,11 +19,13 @@ def run_checks(python: str) -> int:
     """
     subprocess.call([python, *MACHINE], cwd=ROOT)
     print("running ruff and mypy, and the tests", flush=True)
+    # The tests read and write UTF-8 also where the system has another encoding (Windows).
+    environment = os.environ | {"PYTHONUTF8": "1"}
     with tempfile.TemporaryFile() as output:
         static_checks = subprocess.Popen(
-            [python, *STATIC_CHECKS], cwd=ROOT, stdout=output, stderr=output
+            [python, *STATIC_CHECKS], cwd=ROOT, env=environment, stdout=output, stderr=output
         )
-        tests_code = subprocess.call([python, *TESTS], cwd=ROOT)
+        tests_code = subprocess.call([python, *TESTS], cwd=ROOT, env=environment)
         static_checks_code = static_checks.wait()
         output.seek(0)
         print(output.read().decode(errors="replace"), end="", flush=True)

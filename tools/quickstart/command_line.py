@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+from io import TextIOWrapper
 
 from tools.quickstart.checks import run_checks
 from tools.quickstart.environment import set_up
@@ -12,6 +13,9 @@ from tools.quickstart.samples import run_related, run_tasks
 
 def main(description: str | None) -> int:
     """Set up, then run everything or the tests; return the exit code."""
+    # A console that lacks a character, such as cp1252 on Windows, shows its escape instead.
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     options = build_parser(description).parse_args()
     try:
         python = set_up(for_tests=options.test)

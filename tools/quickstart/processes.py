@@ -1,5 +1,6 @@
 """Runs commands as child processes, which end when the quickstart is interrupted."""
 
+import os
 import subprocess
 import tempfile
 import threading
@@ -66,8 +67,12 @@ class Children:
         with self._lock:
             if self._is_stopped:
                 raise StoppedError
+            environment = dict(os.environ if self._environment is None else self._environment)
+            if output is not None:
+                # `run` reads it as UTF-8, which is not what Python writes to a file on Windows.
+                environment["PYTHONIOENCODING"] = "utf-8"
             process = subprocess.Popen(
-                command, cwd=ROOT, env=self._environment, stdout=output, stderr=output
+                command, cwd=ROOT, env=environment, stdout=output, stderr=output
             )
             self._running.add(process)
             return process

@@ -7,17 +7,24 @@ from common.errors import InputError
 
 import pytest
 from conftest import Write
+from platforms import on_linux, on_unix, with_links
 
 LEADS_OUT = "is a link that leads out of the entry's folder"
 
 
+@with_links
 @pytest.mark.parametrize(
     ("name", "target", "fault"),
     [
         ("notes.txt", "nowhere", LEADS_OUT),
         (entry_files.ENTRY_FILE, "../secret", LEADS_OUT),
         ("folder", "parts", "is not a file, expected one"),
-        ("mine\udc80.pt", "parts/table.csv", "has a name of odd characters, expected plain text"),
+        pytest.param(
+            "mine\udc80.pt",
+            "parts/table.csv",
+            "has a name of odd characters, expected plain text",
+            marks=on_linux("file names that are not UTF-8"),
+        ),
     ],
 )
 def test_what_no_zip_can_hold_is_refused(
@@ -32,6 +39,7 @@ def test_what_no_zip_can_hold_is_refused(
         entry_files.unpack(package, tmp_path / "copy")
 
 
+@on_unix("holes in files")
 def test_what_is_too_large_is_refused(write: Write, tmp_path: Path) -> None:
     with write(f"package/{entry_files.ENTRY_FILE}", "").open("wb") as file:
         # A hole, which takes no place.

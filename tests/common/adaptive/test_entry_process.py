@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 import toy_bundle
 from conftest import Write
+from platforms import on_linux, with_links
 from run_scripts import ROOT, ends, wait_for
 from task_4_models import as_reference
 
@@ -29,7 +30,7 @@ WELL_BEHAVED = f"import numpy as np\n{toy_bundle.entry()[ENTRY_FILE]}"
 QUESTION = np.tile(np.arange(20), (4, 1))
 STUDENTS = as_reference(QUESTION % 2, QUESTION >= 17)
 TWO_MASKS = replace(STUDENTS, targets=dict.fromkeys("ab", STUDENTS.targets["mask"]))
-linux = pytest.mark.skipif(sys.platform != "linux", reason="/proc and memory limits are Linux's")
+linux = on_linux("/proc, and memory limits that hold")
 
 
 @pytest.fixture
@@ -96,6 +97,7 @@ def test_no_path_tells_where_the_answers_are(
     assert str(setting.reference.parent) not in played.output
 
 
+@with_links
 def test_what_an_entry_finds_in_its_folder(setting: Setting, write: Write) -> None:
     """Its own files and those of the challenge, which replace its own; all fresh for every mask."""
     package = setting.submission
@@ -114,8 +116,10 @@ names = [path.name for path in Path().iterdir() if path.name != '__pycache__']
 assert len(names) == 5, names
 Path('left_behind').write_text('')
 Path('train_task_3_4.csv').write_text('')
-import tempfile
-with tempfile.NamedTemporaryFile() as file: open(file.name).close()
+import os, tempfile
+handle, name = tempfile.mkstemp()
+os.close(handle)
+open(name).close()
 """
     count = "global calls\ncalls = globals().get('calls', 0) + 1\nassert calls <= 10"
     entry = with_entry(setting, __init__=look, update_model=count)

@@ -11,6 +11,7 @@ from common.adaptive import training, weights
 import numpy as np
 import pytest
 from conftest import Write
+from platforms import on_unix
 
 HEADER = "QuestionId,UserId,IsCorrect\n"
 
@@ -58,7 +59,7 @@ def be_killed(folder: Path, n_before: int) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 9
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="a process that is killed is forked")
+@on_unix("fork, which makes the process that is killed")
 @pytest.mark.parametrize("n_before", range(4))
 def test_a_killed_run_leaves_no_student_out_that_the_weights_may_know(
     tmp_path: Path, n_before: int

@@ -13,6 +13,7 @@ import ctypes
 import json
 import multiprocessing
 import os
+import platform
 import socket
 import sqlite3
 import subprocess
@@ -150,7 +151,7 @@ pandas.read_csv(file, engine="python")
 # --- To the contents, past Python: by the kernel, by libraries and by other processes ---
 
 
-OPENAT = {"x86_64": 257, "aarch64": 56, "riscv64": 56}.get(os.uname().machine)
+OPENAT = {"x86_64": 257, "aarch64": 56, "riscv64": 56}.get(platform.machine())
 
 
 def open_by_handle(path):
@@ -279,7 +280,7 @@ def named_queue(is_new):
 
 def kept_key(is_new):
     """Add a key that the user keeps, or find it and let go of it."""
-    add_key, keyctl = {"x86_64": (248, 250)}.get(os.uname().machine, (217, 219))
+    add_key, keyctl = {"x86_64": (248, 250)}.get(platform.machine(), (217, 219))
     of_user, name = ctypes.c_long(-4), OUTSIDE["note"].encode()
     if is_new:
         return c_call(libc().syscall(add_key, b"user", name, b".", ctypes.c_size_t(1), of_user))

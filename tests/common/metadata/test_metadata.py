@@ -12,6 +12,7 @@ import pytest
 from conftest import Write
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from platforms import with_links
 
 READERS = pytest.mark.usefixtures("each_reader")
 ANSWERS = "AnswerId,DateAnswered,Confidence,GroupId,QuizId,SchemeOfWorkId\n"
@@ -67,7 +68,12 @@ def test_columns_that_are_not_there_are_not_known_but_those_named_must_be(write:
     path = write("metadata.csv", "AnswerId,QuizId,GroupId\n5,8,none\n")
     found = metadata.read_circumstances(path, ids(5), columns=[schema.QUIZ_ID])
     assert (found["QuizId"].tolist(), found["GroupId"].tolist()) == ([8], [-1])
-    # A link that leads nowhere is a fault, which the reader reports.
+
+
+@with_links
+def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
+    """It is a fault, which the reader reports."""
+    path = tmp_path / "metadata.csv"
     path.with_name("link.csv").symlink_to("nowhere")
     assert metadata.find(path.parent, "link.csv") and not metadata.find(path.parent, "no.csv")
 

@@ -1,6 +1,5 @@
 """Child processes of the quickstart: what they print, why they fail, and how they are ended."""
 
-import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 from tools.quickstart.processes import Children, CommandError, StoppedError, failure, run_python
 
 import pytest
+from platforms import on_unix
 from run_scripts import wait_for
 
 SLEEP = "import pathlib, sys, time; pathlib.Path(sys.argv[1]).touch(); time.sleep(100)"
@@ -38,7 +38,7 @@ def test_stop_ends_a_child_of_another_thread_and_refuses_new_ones(tmp_path: Path
         children.run([sys.executable, "-c", ""])
 
 
-@pytest.mark.skipif(os.name == "nt", reason="no program on Windows is told to end")
+@on_unix("way to tell a program to end")
 def test_a_stopped_child_that_ends_well_is_not_finished(tmp_path: Path) -> None:
     children, begun = Children(), tmp_path / "begun"
     with ThreadPoolExecutor(1) as pool:
