@@ -343,7 +343,7 @@ def _describe_entry(submission_path: Path) -> list[tuple[str, str]]:
     memory = "not known" if origin.memory is None else f"{origin.memory / 1e9:.2f} GB"
     return [
         ("Entry", origin.model),
-        ("Provenance by", origin.command),
+        ("Made by", origin.command),
         ("Seed", seed),
         ("Fit and predict", f"{origin.seconds:,.1f} s, memory {memory}"),
     ]

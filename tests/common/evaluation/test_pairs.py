@@ -57,7 +57,7 @@ def test_the_page_explains_the_score(predicted: Path, tmp_path: Path, task: int)
     assert len(page.charts) == 8 + len(by_option)
     facts = {row[0]: row[1] for row in page.tables[0].rows}
     assert facts["Entry"] == "majority"
-    assert facts["Provenance by"].endswith(f"majority.py --local --probabilities {probabilities}")
+    assert facts["Made by"].endswith(f"majority.py --local --probabilities {probabilities}")
     assert re.fullmatch(r"\d+\.\d s, memory \d\.\d\d GB", facts["Fit and predict"])
     # The majority model is the majority.
     assert told[1] == f"majority {printed[1]}"
