@@ -35,7 +35,7 @@ def find_contexts(
     Returns
     -------
     context, context_to_predict : array of int32, shape (answers, levels) and (pairs, levels)
-        Whole numbers from 0 on nested levels, for `item_response.fit` and `item_response.predict`.
+        Whole numbers from 0 on nested levels, the coarsest first, for `ItemResponse`.
 
     Raises
     ------

@@ -5,7 +5,7 @@ P(right) = guessing + (1 − guessing) sigmoid(slopes · abilities + intercept +
 are what a student's answers in one quiz have in common beyond that, and what the class has in it;
 where no quizzes are known, clusters of questions that the same students answer stand for them. All
 get a posterior, and a prior estimated from the answers, by variational Bayes: the mathematics is in
-common/item_response/model.py, that of the effects in context.py beside it.
+common/item_response/README.md.
 
 Run:     python task_1/sample_model_item_response.py --local     predict the local split
          python task_1/local_evaluation.py                       score that
@@ -19,9 +19,10 @@ Control-C ends the fit early and predicts with what it has learned so far.
 
 import argparse
 
-from common import cli, item_response, run_log, sample_models, submission
+from common import cli, run_log, sample_models, submission
 from common.answer_context import find_contexts
 from common.answers import read_answers
+from common.item_response import DEFAULT_DIMENSIONS, ItemResponse
 from common.probabilities import write_probabilities
 
 import numpy as np
@@ -35,7 +36,7 @@ def build_parser() -> argparse.ArgumentParser:
     sample_models.add_metadata_flag(parser)
     run_log.add_log_flag(parser)
     help_text = "number of abilities; time grows with its square"
-    cli.add_number(parser, "--dimensions", item_response.DEFAULT_DIMENSIONS, help_text, int, "K")
+    cli.add_number(parser, "--dimensions", DEFAULT_DIMENSIONS, help_text, int, "K")
     help_text = "chance to be right without knowing the answer"
     cli.add_number(parser, "--guessing", 0.2, help_text, float, "P")
     cli.add_number(parser, "--seed", 0, "seed of the random start")
@@ -49,22 +50,21 @@ def main() -> None:
     template = submission.read_template(paths.template)
     answers = read_answers(paths.train, options=False, ids=True)
     context, context_to_predict = find_contexts(answers, template, paths.metadata)
+    log_event = run_log.open_log(options.log)
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: columns of `answers`; `context`. Out, for each template row: `prediction`; `p_right`.
-    model = item_response.fit(
-        answers["UserId"].to_numpy(),
-        answers["QuestionId"].to_numpy(),
-        answers["IsCorrect"].to_numpy(),
+    model = ItemResponse(
         n_dimensions=options.dimensions,
         guessing=options.guessing,
         seed=options.seed,
-        context=context,
-        log_event=run_log.open_log(options.log),
+        log_event=log_event,
     )
-    p_right = item_response.predict(
-        model, template["UserId"].to_numpy(), template["QuestionId"].to_numpy(), context_to_predict
+    model.fit(answers["UserId"], answers["QuestionId"], answers["IsCorrect"], context=context)
+    probability = model.predict_proba(
+        template["UserId"], template["QuestionId"], context=context_to_predict
     )
+    p_right = probability[:, 1]
     prediction = (p_right > 0.5).astype(np.int8)
     # ---- End of the model. --------------------------------------------------------------------
 

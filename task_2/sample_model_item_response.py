@@ -3,8 +3,8 @@
 Is the answer right? If not, is it the most popular wrong option? If not, the next one? Each of
 these has slopes and an intercept of its own on the student's abilities, and effects of the context
 in which the answer was given (see task 1), so that one fit serves all. Last come habits: students
-prefer some position, whatever the option says. The mathematics of stages and habits is in
-common/item_response/options.py.
+prefer some position, whatever the option says. The mathematics is in
+common/item_response/README.md.
 
 Run:     python task_2/sample_model_item_response.py --local     predict the local split
          python task_2/local_evaluation.py                       score that
@@ -18,12 +18,15 @@ Control-C ends the fit early and predicts with what it has learned so far.
 
 import argparse
 
-from common import cli, item_response, progress, run_log, sample_models, schema, submission
+from common import cli, progress, run_log, sample_models, schema, submission
 from common.answer_context import find_contexts
 from common.answers import read_answers
+from common.item_response import DEFAULT_DIMENSIONS, ItemResponseOptions
 from common.probabilities import write_probabilities
 
 TASK = 2
+# The speed measured at full size, which tells how long the fit takes.
+ANSWERS_PER_SECOND = 150_000
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -32,7 +35,7 @@ def build_parser() -> argparse.ArgumentParser:
     sample_models.add_metadata_flag(parser)
     run_log.add_log_flag(parser)
     help_text = "number of abilities; time grows with its square"
-    cli.add_number(parser, "--dimensions", item_response.DEFAULT_DIMENSIONS, help_text, int, "K")
+    cli.add_number(parser, "--dimensions", DEFAULT_DIMENSIONS, help_text, int, "K")
     help_text = "chance to be right without knowing the answer"
     cli.add_number(parser, "--guessing", 0.2, help_text, float, "P")
     cli.add_number(parser, "--seed", 0, "seed of the random start")
@@ -46,23 +49,26 @@ def main() -> None:
     template = submission.read_template(paths.template)
     answers = read_answers(paths.train, options=True, ids=True)
     context, context_to_predict = find_contexts(answers, template, paths.metadata)
+    log_event = run_log.open_log(options.log)
+    progress.announce(len(answers) / ANSWERS_PER_SECOND)
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: columns of `answers`; `context`. Out, for each template row: `prediction`; `p_option`.
-    progress.announce(len(answers) / 150_000)  # As many a second as were measured at full size.
-    model = item_response.fit_options(
-        answers["UserId"].to_numpy(),
-        answers["QuestionId"].to_numpy(),
-        answers["AnswerValue"].to_numpy(),
-        answers["CorrectAnswer"].to_numpy(),
+    model = ItemResponseOptions(
         n_dimensions=options.dimensions,
         guessing=options.guessing,
         seed=options.seed,
-        context=context,
-        log_event=run_log.open_log(options.log),
+        log_event=log_event,
     )
-    p_option = item_response.predict_options(
-        model, template["UserId"].to_numpy(), template["QuestionId"].to_numpy(), context_to_predict
+    model.fit(
+        answers["UserId"],
+        answers["QuestionId"],
+        answers["AnswerValue"],
+        answers["CorrectAnswer"],
+        context=context,
+    )
+    p_option = model.predict_proba(
+        template["UserId"], template["QuestionId"], context=context_to_predict
     )
     prediction = schema.OPTIONS[0] + p_option.argmax(axis=1)
     # ---- End of the model. --------------------------------------------------------------------

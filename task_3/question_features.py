@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from common import item_response, layout, metadata, reading, schema
+from common import layout, metadata, reading, schema
 from common.answers import number_ids, read_answers
 from common.arrays import Array, BoolArray, FloatArray, IntArray
 from common.errors import InputError
+from common.item_response import ItemResponse
 
 import numpy as np
 import numpy.typing as npt
@@ -196,11 +197,11 @@ def irt_slope(data: QuestionAnswers) -> FloatArray:
     """Discrimination a of P(right) = sigmoid(a theta + b), theta standard normal over the students
     (Birnbaum 1968); the fit shrinks slopes that rest on few answers.
     """
-    names = ("student_code", "question_code", "IsCorrect")
-    student, question, is_correct = (data.answers[name].to_numpy() for name in names)
-    model = item_response.fit(student, question, is_correct, n_dimensions=1, n_steps=N_SLOPE_STEPS)
+    model = ItemResponse(n_dimensions=1, guessing=0.0, n_steps=N_SLOPE_STEPS).fit(
+        data.answers["student_code"], data.answers["question_code"], data.answers["IsCorrect"]
+    )
     slope = np.full(len(data.questions), np.nan)
-    slope[model.question_ids] = model.items.mean[:-1, 0]
+    slope[model.question_ids_] = model.discrimination_[:, 0]
     return slope
 
 

@@ -18,7 +18,7 @@ from common.answer_features.known import Columns, Known, cut
 from common.answer_features.pairs import SUBJECT_LEVELS, Pairs, read_pairs
 from common.arrays import IntArray
 from common.errors import InputError
-from common.item_response.blocks import in_threads
+from common.threads import in_threads
 
 import numpy as np
 import pandas as pd

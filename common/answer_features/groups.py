@@ -6,14 +6,12 @@ to be predicted all is known but the outcomes, also order and confidence.
 
 from collections.abc import Callable, Sequence
 
-from common import item_response
 from common.answer_features.known import Columns, Known, shrunk_mean
 from common.answer_features.nearest import visit_nearest
 from common.answer_features.pairs import MINUTES, SUBJECT_LEVELS, Pairs
 from common.arrays import Array, FloatArray, IntArray
-from common.item_response.blocks import ItemResponseModel
+from common.item_response import ItemResponse, ItemResponseOptions
 from common.item_response.options import N_OPTIONS
-from common.item_response.prediction import explain
 
 import numpy as np
 
@@ -41,30 +39,38 @@ def model(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     """Predict by item response theory with context: logit of being right, and its parts."""
     fitted = fit_model(pairs, known)
     student, question = (pairs.numbers[name][asked] for name in ("student", "question"))
-    own = student, question, pairs.context[asked]
-    columns = {f"model_{name}": part for name, part in explain(fitted, *own).items()}
-    return {"model": _logit(item_response.predict(fitted, *own))} | columns
+    context = pairs.context[asked]
+    p_right = fitted.predict_proba(student, question, context=context)[:, 1]
+    parts = fitted.explain(student, question, context=context)
+    columns = {f"model_{name}": part for name, part in vars(parts).items()}
+    return {"model": _logit(p_right)} | columns
 
 
-def fit_model(pairs: Pairs, known: Known) -> ItemResponseModel:
+def fit_model(pairs: Pairs, known: Known) -> ItemResponse:
     """Fit what `model` predicts with, or return it where that is done."""
     if known.model is None:
-        answers = known.student, known.question, known.is_correct
-        own = pairs.context[known.rows]
         n_steps = None if known.start is None else _STEPS_FROM_START
-        known.model = item_response.fit(
-            *answers, guessing=_GUESSING, n_steps=n_steps, context=own, start=known.start
+        known.model = ItemResponse(guessing=_GUESSING, n_steps=n_steps).fit(
+            known.student,
+            known.question,
+            known.is_correct,
+            context=pairs.context[known.rows],
+            start=known.start,
         )
     return known.model
 
 
 def options(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     """Log probability of each outcome, the right option's first; takes far longer than `model`."""
-    answers = known.student, known.question, known.option, known.correct_option
-    own = pairs.context[known.rows]
-    fitted = item_response.fit_options(*answers, guessing=_GUESSING, context=own)
+    fitted = ItemResponseOptions(guessing=_GUESSING).fit(
+        known.student,
+        known.question,
+        known.option,
+        known.correct_option,
+        context=pairs.context[known.rows],
+    )
     student, question = (pairs.numbers[name][asked] for name in ("student", "question"))
-    p = item_response.predict_options(fitted, student, question, pairs.context[asked])
+    p = fitted.predict_proba(student, question, context=pairs.context[asked])
     return _by_outcome("model", np.log(np.maximum(p, _MIN_PROBABILITY)), known, question)
 
 
@@ -87,9 +93,11 @@ def distractors(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     is_wrong = np.flatnonzero(outcome > 0)
     columns["distractor"] = np.zeros(len(asked))
     if len(is_wrong):
-        wrong = known.student[is_wrong], known.question[is_wrong], outcome[is_wrong] == 1
-        fitted = item_response.fit(*wrong, n_dimensions=1, n_steps=_STEPS_OF_DISTRACTORS)
-        columns["distractor"] = _logit(item_response.predict(fitted, student, question))
+        # Among wrong answers, the most popular distractor stands for "right".
+        fitted = ItemResponse(n_dimensions=1, guessing=0.0, n_steps=_STEPS_OF_DISTRACTORS).fit(
+            known.student[is_wrong], known.question[is_wrong], outcome[is_wrong] == 1
+        )
+        columns["distractor"] = _logit(fitted.predict_proba(student, question)[:, 1])
     return columns
 
 

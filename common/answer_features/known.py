@@ -2,7 +2,7 @@
 
 from common.answer_features.pairs import Pairs
 from common.arrays import Array, BoolArray, FloatArray, IntArray
-from common.item_response.blocks import ItemResponseModel
+from common.item_response import ItemResponse
 from common.item_response.options import count_options, order_options
 
 import numpy as np
@@ -27,7 +27,7 @@ class Known:
         pairs: Pairs,
         answers: pd.DataFrame,
         held_out: BoolArray | None = None,
-        start: ItemResponseModel | None = None,
+        start: ItemResponse | None = None,
     ) -> None:
         rows = np.arange(len(answers)) if held_out is None else np.flatnonzero(~held_out)
         rows = rows.astype(np.int32)
@@ -37,7 +37,7 @@ class Known:
         self.rows, self.student, self.question = rows, student, question
         self.start = start
         # Of these answers, once it has been fitted.
-        self.model: ItemResponseModel | None = None
+        self.model: ItemResponse | None = None
         self.is_correct: IntArray = own["IsCorrect"].to_numpy()
         right = self.is_correct.astype(np.float32)
         # The smoothed share of right answers to each question, and by how much students exceed it.

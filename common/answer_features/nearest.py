@@ -3,7 +3,8 @@
 from collections.abc import Callable
 
 from common.arrays import FloatArray, IntArray
-from common.item_response.blocks import N_THREADS, in_threads, sort_answers
+from common.item_response.observations import sort_answers
+from common.threads import N_THREADS, in_threads
 
 import numpy as np
 from scipy.sparse import csr_matrix

@@ -1,16 +1,20 @@
 """Multidimensional item response theory with the context of an answer.
 
-    model = fit(student, question, is_correct)          learn from answers
-    predict(model, student, question)                   P(right) for any pairs, unknown ones too
+    model = ItemResponse().fit(student, question, is_correct)
+    p_right = model.predict_proba(student, question)[:, 1]
 
-and for the options chosen `fit_options` and `predict_options`. Ids are whole numbers of any size.
-Read `model` for the mathematics, `context` for that of contexts, `fitting` for the start and the
-loop; `similarity` finds contexts where none are known, `prediction` also tells what predictions
-consist of; `blocks` makes it fast.
+`ItemResponseOptions` does the same for the options chosen. README.md in this folder explains the
+mathematics, the numerics and the speed. Read the modules in this order:
+
+- `estimator` and `options`: the two estimators; `base` and `checks` hold what they share.
+- `model` and `context`: the mathematics of an answer, and that of contexts.
+- `fitting`: how a fit goes on; `start` is where it begins, `steps` one step of it.
+- `observations`: how answers are sorted; `prediction`: from a posterior to probabilities.
+- `habits`: which option students prefer; `similarity`: contexts where none are known.
 """
 
-from common.item_response.fitting import DEFAULT_DIMENSIONS, fit
-from common.item_response.options import fit_options, predict_options
-from common.item_response.prediction import predict
+from common.item_response.base import DEFAULT_DIMENSIONS
+from common.item_response.estimator import ItemResponse
+from common.item_response.options import ItemResponseOptions
 
-__all__ = ["DEFAULT_DIMENSIONS", "fit", "fit_options", "predict", "predict_options"]
+__all__ = ["DEFAULT_DIMENSIONS", "ItemResponse", "ItemResponseOptions"]

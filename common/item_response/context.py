@@ -1,4 +1,4 @@
-r"""What answers given in the same context share: effects of the quiz, of the topic, of the day.
+r"""The mathematics of contexts: answers in the same quiz, or on the same day, share an effect.
 
 A student's answers in one quiz are alike beyond what abilities tell: the topic was taught last week
 or it was not, the student was tired, or guessed. So the logit of an answer gets an effect u of
@@ -33,31 +33,36 @@ from common.item_response.model import Gaussians, pack
 import numpy as np
 import scipy.sparse
 
-# The effects' variance that a fit begins with, also its prior guess, worth so many contexts.
-START_VARIANCE, _PRIOR_CONTEXTS = 0.2, 3.0
-# Bounds on how a step changes a variance: see `accelerate`.
-_MAX_ACCELERATION, _MAX_RATIO = 25.0, 2.0
+# Variance of the effects that a fit begins with, which is also the prior guess about it.
+START_VARIANCE = 0.2
+# Weight of this guess, in contexts.
+_PRIOR_CONTEXTS = 3.0
+# Bounds on how a step changes a variance, see `accelerate`: on the exponent, and on the ratio.
+_MAX_ACCELERATION = 25.0
+_MAX_RATIO = 2.0
 _MIN_VARIANCE = 1e-6
 
 
 @dataclass(frozen=True)
 class Level:
-    """The contexts of a level, the nodes of all students' trees, in the order of their answers."""
+    """The contexts of one level: nodes of all students' trees, in the order of their answers."""
 
-    start: IntArray  # Shape (nodes + 1,): the answers of node i are start[i] to start[i + 1].
-    parent: IntArray  # Shape (nodes,): node of the level above; of the first level, the student.
-    # Shape (nodes,): which context it is, increasing for one parent. Its remainder by the number of
-    # stages of a question is the stage of the items in it.
+    # Shape (nodes + 1,): the answers of node i are start[i] to start[i + 1].
+    start: IntArray
+    # Shape (nodes,): the node's parent in the level above. In the first level, the student.
+    parent: IntArray
+    # Shape (nodes,): number of the context, increasing among the nodes of one parent. Its remainder
+    # by the number of stages of a question is the stage of the items in the node.
     label: IntArray
 
     @cached_property
     def keys(self) -> tuple[IntArray, int]:
-        """What parent and label of a node are in one number, parent · width + label; the width."""
+        """The key of each node, parent · width + label, shape (nodes,); and the width."""
         width = 2 + int(self.label.max(initial=0))
         return self.parent * np.int64(width) + self.label, width
 
     def sum_children(self, values: FloatArray, n_parents: int) -> FloatArray:
-        """Sum up the values of the nodes, shape (nodes, …), for each parent."""
+        """Return the sum of the children's values, shape (nodes, …), for each parent."""
         n = len(values)
         first = np.searchsorted(self.parent, np.arange(n_parents + 1))
         ones, nodes = np.ones(n, np.float32), np.arange(n, dtype=np.int32)
@@ -66,15 +71,19 @@ class Level:
 
 
 class SharedEffects(NamedTuple):
-    """What all students have in common in a context of the last level: effects, independent."""
+    """Effects that all students share in a context of the last level: independent Gaussians."""
 
-    mean: FloatArray  # Shape (labels + stages,), float32; contexts without answers come last.
-    variance: FloatArray  # The same shape.
-    prior: FloatArray  # Variance, shape (stages,).
+    # Shape (labels + stages,), float32. The last ones, one for each stage, are those of contexts
+    # without answers.
+    mean: FloatArray
+    # The same shape.
+    variance: FloatArray
+    # Prior variance, shape (stages,).
+    prior: FloatArray
 
 
 class Step(NamedTuple):
-    """What eliminating a level leaves for the way back, in symbols (see above) of its nodes."""
+    """What `eliminate` leaves for `restore`, for each node of a level; symbols as above."""
 
     gain: FloatArray  # g
     weight: FloatArray  # g W
@@ -86,15 +95,34 @@ class Step(NamedTuple):
 def eliminate(
     levels: tuple[Level, ...], gathered: FloatArray, variance: FloatArray, n_students: int
 ) -> tuple[list[Step], FloatArray]:
-    """Integrate out the effects, given W, r and S of the last level's nodes, side by side, (nodes,
-    2 + d), with κ − w E[shared] for κ, and prior variances, (levels, stages); return the steps, the
-    coarsest level's first, and what effects take from each student's sums of `model.weigh`.
+    """Integrate out the effects, from the leaves to the root.
+
+    Parameters
+    ----------
+    levels
+        The coarsest first.
+    gathered
+        W, r and S of the last level's nodes, side by side, shape (nodes, 2 + d); for κ stands
+        κ − w E[shared effect].
+    variance
+        Prior variances of the effects, shape (levels, stages).
+    n_students
+        Number of students.
+
+    Returns
+    -------
+    steps : list of Step
+        For `restore`, the coarsest level first.
+    taken : array of float32, shape (students, d + d(d + 1)/2)
+        What the effects take from each student's sums of `model.weigh`.
     """
     d = gathered.shape[1] - 2
     taken: FloatArray = np.zeros((len(gathered), d + d * (d + 1) // 2), np.float32)
     steps = []
     for depth in reversed(range(len(levels))):
-        weight, kappa, pull = gathered[:, 0], gathered[:, 1], gathered[:, 2:]
+        weight = gathered[:, 0]
+        kappa = gathered[:, 1]
+        pull = gathered[:, 2:]
         precision = 1 / variance[depth].astype(np.float32)[_stage(levels[depth], variance)]
         noise = 1 / (precision + weight)
         gain = precision * noise
@@ -110,8 +138,17 @@ def eliminate(
 def restore(
     levels: tuple[Level, ...], steps: list[Step], students: Gaussians, variance: FloatArray
 ) -> tuple[list[FloatArray], FloatArray, FloatArray]:
-    """Return each level's effects; sums over its nodes of 1, E[u]², Var[u] and s², the share of the
-    prior variance that answers have removed, (levels, stages, 4); g (r − S · t − W U) of each leaf.
+    """Find the effects, from the root to the leaves, given the students' abilities.
+
+    Returns
+    -------
+    effects : list of array of float32, shape (nodes, 2 + k)
+        For each level the totals at its nodes: mean, variance, covariance with the ability.
+    sums : array of float64, shape (levels, stages, 4)
+        Sums over the nodes of 1, E[u]², Var[u] and s², where s is the share of the prior variance
+        that the answers have removed.
+    left : array of float32, shape (leaves,)
+        g (r − S · t − W U) of each leaf, which is what shared effects are updated from.
     """
     n, k = students.mean.shape
     student = np.arange(n)
@@ -119,12 +156,17 @@ def restore(
     # The total at a node, as a function of t, is N(linear − pull · t, noise); above the root 0.
     pull: FloatArray = np.zeros((n, k + 1), np.float32)
     linear: FloatArray = np.zeros(n, np.float32)
-    noise, mean = linear, linear
-    effects, sums = [], np.zeros((*variance.shape, 4))
+    noise = linear
+    mean = linear
+    effects = []
+    sums = np.zeros((*variance.shape, 4))
     for depth, (level, step) in enumerate(zip(levels, steps, strict=True)):
-        above, student = level.parent, student[level.parent]
+        above = level.parent
+        student = student[above]
         gain = step.gain
-        pull_above, noise_above, mean_above = pull[above], noise[above], mean[above]
+        pull_above = pull[above]
+        noise_above = noise[above]
+        mean_above = mean[above]
         pull = gain[:, None] * pull_above + step.pull
         linear = gain * linear[above] + step.linear
         noise = gain * gain * noise_above + step.noise
@@ -133,11 +175,12 @@ def restore(
         mean = linear - np.einsum("ni,ni->n", pull, t[student])
         total_variance = noise - np.einsum("ni,ni->n", with_ability, pull[:, :k])
         effects.append(np.column_stack([mean, total_variance, with_ability]))
-        own = (pull - pull_above)[:, :k]
-        own_variance = np.einsum("ni,nij,nj->n", own, covariance, own, optimize=True)
-        own_variance += (1 - gain) ** 2 * noise_above + step.noise
+        # The node's own effect u is its total minus that of its parent.
+        pull_of_u = (pull - pull_above)[:, :k]
+        variance_of_u = np.einsum("ni,nij,nj->n", pull_of_u, covariance, pull_of_u, optimize=True)
+        variance_of_u += (1 - gain) ** 2 * noise_above + step.noise
         stage = _stage(level, variance)
-        sums[depth] = _sum_squares(stage, mean - mean_above, own_variance, variance[depth])
+        sums[depth] = _sum_squares(stage, mean - mean_above, variance_of_u, variance[depth])
     left = step.linear - np.einsum("ni,ni->n", step.pull, t[student])
     return effects, sums, gain * left / step.noise - step.weight * mean_above
 
@@ -151,7 +194,8 @@ def _sum_squares(
     stage: IntArray, mean: FloatArray, variance: FloatArray, prior: FloatArray
 ) -> FloatArray:
     """Return the number of effects u, Σ E[u]², Σ Var[u] and Σ s² (see `restore`), (stages, 4)."""
-    columns = np.ones(len(mean)), mean**2, variance, (1 - variance / prior[stage]) ** 2
+    square_of_removed = (1 - variance / prior[stage]) ** 2
+    columns = [np.ones(len(mean)), mean**2, variance, square_of_removed]
     return np.stack([np.bincount(stage, values, len(prior)) for values in columns], axis=1)
 
 
@@ -165,8 +209,10 @@ def estimate_variance(sums: FloatArray, old: FloatArray) -> FloatArray:
 def accelerate(
     old: FloatArray, new: FloatArray, removed: FloatArray, max_acceleration: float
 ) -> FloatArray:
-    """Return variances further on than `new`, the step of expectation maximisation, which leaves 1
-    − s² of the way, so Aitken's extrapolation takes 1 / s² at once; `removed` is the mean of s².
+    """Return variances that lie further on than `new`, a step of expectation maximisation.
+
+    Such a step leaves 1 − s² of the way. So Aitken's extrapolation takes 1 / s² steps at once.
+    `removed` is the mean of s² (see `restore`).
     """
     acceleration = np.minimum(1 / np.maximum(removed, 1e-9), max_acceleration)
     ratio = np.clip((new / old) ** acceleration, 1 / _MAX_RATIO, _MAX_RATIO)
@@ -174,7 +220,10 @@ def accelerate(
 
 
 def update_shared(sums: FloatArray, old: SharedEffects) -> SharedEffects:
-    """Return shared effects by sums, (labels + stages, 2), of g W and of what `restore` leaves."""
+    """Return the shared effects' posteriors.
+
+    `sums` are those over leaves of g W and of what `restore` leaves, shape (labels + stages, 2).
+    """
     stage = np.arange(len(sums)) % len(old.prior)
     variance = 1 / (1 / old.prior[stage] + sums[:, 0])
     mean = variance * sums[:, 1]

@@ -1,288 +1,358 @@
-"""From ids and answers to a fitted model; an outcome is the number of stages not passed."""
+"""From numbered answers to a fitted posterior: the start, the steps, and when they end.
+
+A question is passed in stages (see `options`): right or wrong answers have one, a choice among n
+options has n − 1. An answer's outcome is the number of stages that it has not passed, so that 0 is
+right.
+"""
 
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from common.answers import find_ids, number_ids
-from common.arrays import FloatArray, IntArray
-from common.errors import InputError
-from common.item_response import blocks, model
-from common.item_response.blocks import ItemResponseModel, Observations
+from common.arrays import BoolArray, FloatArray, IntArray
+from common.item_response import model
 from common.item_response.context import START_VARIANCE, SharedEffects
-from common.item_response.model import Gaussians
-from common.item_response.prediction import break_stick, find_effects, predict_stages
-from common.run_log import LogEvent, ignore_event
+from common.item_response.observations import Observations, sort_answers
+from common.item_response.prediction import find_effects, outcome_probability, predict_stages
+from common.item_response.start import find_start
+from common.item_response.steps import Posterior, run_step
+from common.run_log import LogEvent
+from common.threads import in_threads
 
 import numpy as np
 from tqdm import tqdm
 
-DEFAULT_DIMENSIONS = 8
-# Early stopping: share of the answers held out, but at most so many; fewer would tell nothing.
-_HELD_OUT_SHARE, _MAX_HELD_OUT, _MIN_HELD_OUT = 0.05, 100_000, 50
+# Early stopping: this share of the answers is held out, but no more than this number.
+_HELD_OUT_SHARE = 0.05
+_MAX_HELD_OUT = 100_000
+# Fewer held-out answers would tell nothing: the fit then takes a fixed number of steps.
+_MIN_HELD_OUT = 50
+_STEPS_WITHOUT_HELD_OUT = 20
+# Steps at most.
+_MAX_STEPS = 60
+# The fit ends when this many steps have lowered the held-out loss by less than this share.
+_PATIENCE = 2
+_MIN_GAIN = 1.25e-3
 # One more step with all answers follows if at least this share of them was held out.
 _SHARE_WORTH_A_STEP = 0.01
-# So many steps must gain such a share of held-out loss; steps at most, and without held-out ones.
-_PATIENCE, _MIN_GAIN, _MAX_STEPS, _STEPS_WITHOUT_HELD_OUT = 2, 1.25e-3, 60, 20
-# With more answers, and without contexts (which can make steps swing), a step is dear: from the
-# third on it begins ahead of the last, by this share of what that changed, and must gain more.
-_MANY, _MOMENTUM, _MIN_GAIN_OF_MANY = 2_000_000, np.float32(0.7), 3e-3
-# About how many answers the start is found with, and in how many steps in one dimension.
-_MAX_START_ANSWERS, _N_START_STEPS = 2_000_000, 4
-# Rounds of the search for further dimensions: least, most, answers looked at; extra directions.
-_MIN_ROUNDS, _MAX_ROUNDS, _LOOKED_AT, _OVERSAMPLING = 5, 30, 20_000_000, 10
-# Residuals of a student or item with few answers count less: as if there were so many more.
-_SHRINKAGE = 10
-# Root mean square of the slopes in each dimension beyond the first, and their prior variance.
-_SLOPE, _SLOPE_VARIANCE = 0.4, 0.1
+# With more answers than this, and without contexts, which can make steps swing, a step is dear.
+# From the third step on, each begins ahead of the last by this share of what that one changed, and
+# two steps must gain more.
+_MANY_ANSWERS = 2_000_000
+_MOMENTUM = np.float32(0.7)
+_MIN_GAIN_OF_MANY = 3e-3
+# Probability that the held-out loss takes for an outcome at least.
+_MIN_PROBABILITY = 1e-7
 
 
-def fit(
+@dataclass(frozen=True)
+class Settings:
+    """The settings of a fit; `ItemResponse` explains them."""
+
+    n_dimensions: int
+    guessing: float
+    seed: int
+    n_steps: int | None
+    log_event: LogEvent
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Answers to learn from, in any order."""
+
+    # Ids of any size, shape (answers,).
+    student: IntArray
+    question: IntArray
+    # Number of stages not passed, 0 to `n_stages`, shape (answers,).
+    outcome: IntArray
+    # Labels of contexts, shape (answers, levels), the coarsest level first.
+    context: IntArray
+    n_stages: int
+
+    def take(self, rows: BoolArray) -> "Answers":
+        """Return some of the answers."""
+        return Answers(
+            self.student[rows],
+            self.question[rows],
+            self.outcome[rows],
+            self.context[rows],
+            self.n_stages,
+        )
+
+
+@dataclass(frozen=True)
+class HeldOutScore:
+    """How well a step's state predicts the answers held out for early stopping."""
+
+    # Mean of −log P(outcome).
+    loss: float
+    # Share of answers whose most probable outcome is the true one.
+    accuracy: float
+
+
+def fit_posterior(
+    answers: Answers, settings: Settings, start: Posterior | None = None
+) -> tuple[Posterior, list[HeldOutScore]]:
+    """Fit the model; return the posterior and the score after each step.
+
+    `start` is the posterior of some of these answers, fitted with the same settings, with one
+    stage. Control-C ends the fit early with what it has so far, once there is a step.
+    """
+    rng = np.random.default_rng(settings.seed)
+    numbered = in_threads(number_ids, [answers.student, answers.question])
+    (student_ids, student), (question_ids, question) = numbered
+    student_order = rng.permutation(len(student_ids))
+    plan = _make_plan(answers, settings, start)
+    is_held_out = rng.random(len(student), np.float32) < plan.held_out_share
+    held_out = answers.take(is_held_out)
+    data = _sort(answers, student, question, ~is_held_out, student_ids, question_ids)
+    del student, question, is_held_out
+    if start is None:
+        state = _begin(data, settings, student_order)
+    else:
+        state = _go_on(data, settings, start, answers.context)
+    state, history = _run_steps(data.observations, state, plan, held_out, settings.log_event)
+    nobody = model.standard_normal(1, settings.n_dimensions)
+    return replace(state, students=model.join([state.students, nobody])), history
+
+
+# ---- The answers as steps need them ------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _SortedAnswers:
+    """Observations, with the ids of their students, questions and contexts."""
+
+    observations: Observations
+    n_stages: int
+    # Increasing.
+    student_ids: IntArray
+    question_ids: IntArray
+    context_ids: tuple[IntArray, ...]
+    # For each node of the last level: the row of one of its answers, and the student's number.
+    leaf_row: IntArray
+    leaf_student: IntArray
+
+
+def _sort(
+    answers: Answers,
     student: IntArray,
     question: IntArray,
-    is_correct: IntArray,
-    *,
-    n_dimensions: int = DEFAULT_DIMENSIONS,
-    guessing: float = 0.0,
-    seed: int = 0,
-    n_steps: int | None = None,
-    context: IntArray | None = None,
-    start: ItemResponseModel | None = None,
-    log_event: LogEvent = ignore_event,
-    n_stages: int = 1,
-) -> ItemResponseModel:
-    """Fit the item response model to right and wrong answers.
+    is_used: BoolArray,
+    student_ids: IntArray,
+    question_ids: IntArray,
+) -> _SortedAnswers:
+    """Sort answers, whose students and questions have been numbered, by student and context.
 
-    Shows a progress bar on a terminal. Control-C ends the fit early with what it has so far, once
-    there is something.
-
-    Parameters
-    ----------
-    student, question
-        Ids, shape (answers,), whole numbers of at least 0.
-    is_correct
-        Shape (answers,), 1 right, 0 wrong.
-    n_dimensions
-        Number of abilities, at least 1. Those that the answers do not support shrink away.
-    guessing
-        Probability that a student who does not know the answer is right nevertheless, 0 to 0.9.
-    seed
-        Same seed, same model, whatever the number of threads.
-    n_steps
-        Number of steps, with all answers. Default: until the loss on some that are held out stops
-        falling; these are learned from in the end, unless they are too few to matter.
-    context
-        In which context each answer was given, such as a quiz: labels of any whole numbers of at
-        least 0, shape (answers, levels), the coarsest level first. Two answers of a student share
-        a context of a level if they agree in its label and all before, those of two students if
-        they agree in the label of the last level. `similarity.cluster_questions` finds some.
-    start
-        A model of some of these answers, fitted with the same settings, from which to go on: a few
-        steps are then enough. Not with several stages.
-    log_event
-        From `run_log.open_log`: logs loss and accuracy on the held-out answers after each step.
-    n_stages
-        In how many stages questions are passed (see `options`). Then `is_correct` is this number
-        less that of the stages not passed. Only the first stage can be guessed.
-
-    Raises
-    ------
-    InputError
-        If there are no answers, or a setting is out of its range.
+    An answer with an outcome of at least s reaches stage s, which is an item of its own with
+    effects of its own: knowing the answer is one thing, preferring an option another.
     """
-    if n_dimensions < 1:
-        raise InputError(f"n_dimensions is {n_dimensions}, expected at least 1")
-    if not 0 <= guessing <= 0.9:
-        raise InputError(f"guessing is {guessing}, expected 0 to 0.9")
-    if not len(question):
-        raise InputError("there are no answers to learn from")
-    if context is None:
-        context = np.zeros((len(student), 0), np.int32)
-    outcome = n_stages - np.asarray(is_correct)
-    both = blocks.in_threads(number_ids, [student, question])
-    (student_ids, of_student), (question_ids, of_question) = both
-    n_students, n_questions = len(student_ids), len(question_ids) + 1
-    rng = np.random.default_rng(seed)
-    in_order = rng.permutation(n_students)
-    share = min(_HELD_OUT_SHARE, _MAX_HELD_OUT / len(student))
-    stops_early = n_steps is None and share * len(student) >= _MIN_HELD_OUT
-    is_held_out = rng.random(len(student), np.float32) < (share if stops_early else 0)
-    held_out = student[is_held_out], question[is_held_out], context[is_held_out]
-
-    # Answers with an outcome of at least s reach stage s, an item with effects of its own, which
-    # those who pass it get right: knowing the answer is one thing, preferring an option another.
-    rows, stage = np.arange(len(student), dtype=np.int32), np.zeros(len(student), np.int32)
+    n_stages = answers.n_stages
+    rows = np.arange(len(student), dtype=np.int32)
+    stage = np.zeros(len(student), np.int32)
     for s in range(1, n_stages):
-        reached = np.flatnonzero(outcome >= s).astype(np.int32)
-        rows, stage = np.append(rows, reached), np.append(stage, np.full_like(reached, s))
-    numbered = [number_ids(np.ascontiguousarray(level)) for level in context.T]
-    labels = [label[rows] * np.int32(n_stages) + stage for _, label in numbered]
-    context_ids = tuple(ids for ids, _ in numbered)
-    order, first, levels = blocks.sort_answers(of_student[rows], labels, n_students)
-    item = of_question[rows] + stage * np.int32(n_questions)
-    columns = item, outcome[rows] == stage, ~is_held_out[rows]
-    item, is_right, is_used = blocks.in_threads(lambda column: column.take(order), columns)
-    observations = Observations(first, item, is_right, is_used, n_stages * n_questions, levels)
+        reached = np.flatnonzero(answers.outcome >= s).astype(np.int32)
+        rows = np.append(rows, reached)
+        stage = np.append(stage, np.full_like(reached, s))
+    context_ids = []
+    labels = []
+    for level in answers.context.T:
+        ids, label = number_ids(np.ascontiguousarray(level))
+        context_ids.append(ids)
+        labels.append(label[rows] * np.int32(n_stages) + stage)
+    order, first, levels = sort_answers(student[rows], labels, len(student_ids))
+    del labels
 
-    n_leaves, n_labels = (len(levels[-1].label), len(context_ids[-1])) if levels else (0, 0)
-    leaves = np.zeros((n_leaves, 2 + n_dimensions), np.float32)
-    if start is None:
-        students, items, prior = _find_start(observations, n_stages, n_dimensions, in_order, seed)
-        variance = np.full((len(levels), n_stages), START_VARIANCE)
-        unknown = np.full(n_stages * (1 + n_labels), START_VARIANCE, np.float32)
-        shared = SharedEffects(0 * unknown, unknown, np.full(n_stages, START_VARIANCE))
-        leaves[:, 1] = len(levels) * START_VARIANCE
-    else:
-        # Their places there; who or what is not known there comes last.
-        place, known = find_ids(start.student_ids, student_ids), start.question_ids
-        students = start.students.take(place)
-        items = start.items.take(np.append(find_ids(known, question_ids), len(known)))
-        prior, variance, shared = start.prior, start.variance, start.shared
-        if levels:
-            # The first answer of a leaf tells whose it is.
-            row = order[levels[-1].start[:-1]]
-            leaves, _ = find_effects(start, place[of_student[row]], context[row])
-            known = start.context_ids[-1]
-            label = np.append(find_ids(known, context_ids[-1]), len(known))
-            shared = shared._replace(mean=shared.mean[label], variance=shared.variance[label])
-    guess = np.where(np.arange(n_stages * n_questions) < n_questions, guessing, 0)
-    state = ItemResponseModel(
-        students=students,
-        items=items,
-        prior=prior,
-        guessing=guess.astype(np.float32),
+    # One item more for each stage: a question without answers.
+    n_questions = len(question_ids) + 1
+    item = question[rows] + stage * np.int32(n_questions)
+    columns = item, answers.outcome[rows] == stage, is_used[rows]
+    item, is_right, is_used = in_threads(lambda column: column.take(order), columns)
+    leaf_row = rows[order[levels[-1].start[:-1]]] if levels else np.zeros(0, np.int32)
+    return _SortedAnswers(
+        observations=Observations(first, item, is_right, is_used, n_stages * n_questions, levels),
+        n_stages=n_stages,
         student_ids=student_ids,
         question_ids=question_ids,
-        # Only those at the leaves matter to a step.
-        effects=(leaves,),
-        variance=variance,
-        shared=shared,
-        context_ids=context_ids,
+        context_ids=tuple(context_ids),
+        leaf_row=leaf_row,
+        leaf_student=student[leaf_row],
+    )
+
+
+# ---- The state that the steps begin with -------------------------------------------------------
+
+
+def _begin(data: _SortedAnswers, settings: Settings, student_order: IntArray) -> Posterior:
+    """Return the state that a fit begins with if no other has gone before."""
+    start = find_start(
+        data.observations, data.n_stages, settings.n_dimensions, student_order, settings.seed
+    )
+    levels = data.observations.levels
+    n_leaves = len(levels[-1].label) if levels else 0
+    leaf_effects = np.zeros((n_leaves, 2 + settings.n_dimensions), np.float32)
+    leaf_effects[:, 1] = len(levels) * START_VARIANCE
+    n_labels = len(data.context_ids[-1]) if levels else 0
+    n_shared = data.n_stages * (1 + n_labels)
+    return Posterior(
+        students=start.students,
+        items=start.items,
+        prior=start.prior,
+        guessing=_guessing_by_item(data, settings.guessing),
+        student_ids=data.student_ids,
+        question_ids=data.question_ids,
+        effects=(leaf_effects,),
+        variance=np.full((len(levels), data.n_stages), START_VARIANCE),
+        shared=SharedEffects(
+            mean=np.zeros(n_shared, np.float32),
+            variance=np.full(n_shared, START_VARIANCE, np.float32),
+            prior=np.full(data.n_stages, START_VARIANCE),
+        ),
+        context_ids=data.context_ids,
         levels=levels,
     )
 
-    # Of the size of the answers and stages, and in nobody's way any more.
-    del rows, stage, numbered, labels, of_student, of_question, columns
-    n_max = n_steps or (_MAX_STEPS if stops_early else _STEPS_WITHOUT_HELD_OUT)
+
+def _go_on(
+    data: _SortedAnswers, settings: Settings, start: Posterior, context: IntArray
+) -> Posterior:
+    """Return the state that a fit begins with if it goes on from `start`, with one stage.
+
+    Students, questions and contexts that `start` does not know begin as average ones.
+    """
+    # `find_ids` returns the number of ids for unknown ones, which is the average one's position.
+    student_position = find_ids(start.student_ids, data.student_ids)
+    question_position = find_ids(start.question_ids, data.question_ids)
+    average_question = len(start.question_ids)
+    levels = data.observations.levels
+    shared = start.shared
+    if levels:
+        leaf_effects, _ = find_effects(
+            start, student_position[data.leaf_student], context[data.leaf_row]
+        )
+        average_context = len(start.context_ids[-1])
+        label = np.append(find_ids(start.context_ids[-1], data.context_ids[-1]), average_context)
+        shared = shared._replace(mean=shared.mean[label], variance=shared.variance[label])
+    else:
+        leaf_effects = np.zeros((0, 2 + settings.n_dimensions), np.float32)
+    return Posterior(
+        students=start.students.take(student_position),
+        items=start.items.take(np.append(question_position, average_question)),
+        prior=start.prior,
+        guessing=_guessing_by_item(data, settings.guessing),
+        student_ids=data.student_ids,
+        question_ids=data.question_ids,
+        effects=(leaf_effects,),
+        variance=start.variance,
+        shared=shared,
+        context_ids=data.context_ids,
+        levels=levels,
+    )
+
+
+def _guessing_by_item(data: _SortedAnswers, guessing: float) -> FloatArray:
+    """Return each item's guessing: only the first stage can be guessed."""
+    by_item = np.zeros(data.observations.n_items, np.float32)
+    by_item[: len(data.question_ids) + 1] = guessing
+    return by_item
+
+
+# ---- The steps -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """How the steps go on, and when they end."""
+
+    max_steps: int
+    # 0 without early stopping.
+    held_out_share: float
+    # Share of the held-out loss that `_PATIENCE` steps must gain.
+    min_gain: float
+    uses_momentum: bool
+    # Whether one more step learns from the held-out answers too.
+    learns_from_held_out: bool
+    shows_progress: bool
+
+
+def _make_plan(answers: Answers, settings: Settings, start: Posterior | None) -> _Plan:
+    """Choose how many answers are held out, and when the steps end."""
+    n_answers = len(answers.student)
+    share = min(_HELD_OUT_SHARE, _MAX_HELD_OUT / n_answers)
+    stops_early = settings.n_steps is None and share * n_answers >= _MIN_HELD_OUT
+    default_steps = _MAX_STEPS if stops_early else _STEPS_WITHOUT_HELD_OUT
+    uses_momentum = n_answers > _MANY_ANSWERS and answers.context.shape[1] == 0
+    return _Plan(
+        max_steps=settings.n_steps or default_steps,
+        held_out_share=share if stops_early else 0.0,
+        min_gain=_MIN_GAIN_OF_MANY if uses_momentum else _MIN_GAIN,
+        uses_momentum=uses_momentum,
+        learns_from_held_out=stops_early and share >= _SHARE_WORTH_A_STEP,
+        shows_progress=start is None,
+    )
+
+
+def _run_steps(
+    observations: Observations,
+    state: Posterior,
+    plan: _Plan,
+    held_out: Answers,
+    log_event: LogEvent,
+) -> tuple[Posterior, list[HeldOutScore]]:
+    """Make steps until they gain too little; return the state and the score after each step."""
+    history: list[HeldOutScore] = []
     n_done = 0
-    are_many = len(student) > _MANY and not levels
-    min_gain = _MIN_GAIN_OF_MANY if are_many else _MIN_GAIN
-    before = state.items.mean
-    is_hidden = None if start is None else True
-    with tqdm(desc="item response", total=n_max, disable=is_hidden, leave=None) as bar:
+    items_before = state.items.mean
+    # disable=None: a bar on a terminal only. leave=None: the bar stays unless it is within another.
+    is_hidden = None if plan.shows_progress else True
+    with tqdm(desc="item response", total=plan.max_steps, disable=is_hidden, leave=None) as bar:
         try:
-            while n_done < n_max:
-                losses = [loss for loss, _ in state.history[-1 - _PATIENCE :]]
-                if len(losses) > _PATIENCE and losses[0] - losses[-1] < min_gain * losses[0]:
-                    break
-                now = state.items.mean
-                if are_many and n_done >= 2:
-                    ahead = now + _MOMENTUM * (now - before)
+            while n_done < plan.max_steps and not _gains_too_little(history, plan.min_gain):
+                items_now = state.items.mean
+                if plan.uses_momentum and n_done >= 2:
+                    ahead = items_now + _MOMENTUM * (items_now - items_before)
                     state = replace(state, items=replace(state.items, mean=ahead))
-                before = now
-                state = blocks.run_step(observations, state)
+                items_before = items_now
+                state = run_step(observations, state)
                 n_done += 1
-                if stops_early:
-                    probability = break_stick(predict_stages(state, *held_out))
-                    loss, accuracy = _score(probability, outcome[is_held_out])
-                    state.history.append((loss, accuracy))
-                    bar.set_postfix_str(f"loss={loss:.4f}", refresh=False)
-                    log_event("step", step=n_done, held_out_loss=loss, held_out_accuracy=accuracy)
+                if plan.held_out_share > 0:
+                    score = _score(state, held_out)
+                    history.append(score)
+                    bar.set_postfix_str(f"loss={score.loss:.4f}", refresh=False)
+                    log_event(
+                        "step",
+                        step=n_done,
+                        held_out_loss=score.loss,
+                        held_out_accuracy=score.accuracy,
+                    )
                 bar.update()
-            if n_done < n_max:
+            if n_done < plan.max_steps:
                 bar.set_postfix_str("stopped early")
-            if stops_early and share >= _SHARE_WORTH_A_STEP:
-                everything = replace(observations, is_used=np.ones_like(observations.is_used))
-                state = blocks.run_step(everything, state)
+            if plan.learns_from_held_out:
+                all_used = np.ones_like(observations.is_used)
+                state = run_step(replace(observations, is_used=all_used), state)
         except KeyboardInterrupt:
-            if not n_done:
+            if n_done == 0:
                 raise
             bar.set_postfix_str("stopped early")
             bar.close()
             print(f"interrupted: going on with the model after step {n_done}", file=sys.stderr)
-    nobody = model.standard_normal(1, n_dimensions)
-    return replace(state, students=model.join([state.students, nobody]))
+    return state, history
 
 
-def _score(probability: FloatArray, outcome: IntArray) -> tuple[float, float]:
-    chosen = probability[np.arange(len(outcome)), outcome]
-    loss = -np.log(np.maximum(chosen, 1e-7)).mean()
-    return float(loss), float((probability.argmax(axis=1) == outcome).mean())
+def _gains_too_little(history: list[HeldOutScore], min_gain: float) -> bool:
+    """Return whether the last `_PATIENCE` steps have hardly lowered the held-out loss."""
+    if len(history) <= _PATIENCE:
+        return False
+    before = history[-1 - _PATIENCE].loss
+    return before - history[-1].loss < min_gain * before
 
 
-# ---- A good start: from a random one, the fit takes many steps to turn towards what matters ------
-
-
-def _find_start(
-    observations: Observations, n_stages: int, k: int, order: IntArray, seed: int
-) -> tuple[Gaussians, Gaussians, Gaussians]:
-    """Return students, items and prior to begin with: one general ability is fitted, to the first
-    students of a random `order`, and the other dimensions begin where its residuals vary most;
-    without guessing, or the prior shrinks those away before they have turned.
-    """
-    n_students, n_items = len(order), observations.n_items
-    n_answers = np.diff(observations.start)
-    is_first = np.zeros(n_students, bool)
-    n_first = np.searchsorted(np.cumsum(n_answers[order]), _MAX_START_ANSWERS) + 1
-    is_first[order[:n_first]] = True
-    rows = np.repeat(is_first, n_answers)
-    columns = observations.item[rows], observations.is_right[rows], observations.is_used[rows]
-    first = Observations(np.append(0, np.cumsum(n_answers[is_first])), *columns, n_items)
-    stage = np.repeat(np.arange(n_stages), n_items // n_stages)
-    prior = Gaussians(np.zeros((n_stages, 2)), np.tile(np.diag([0.3, 1.0]), (n_stages, 1, 1)))
-    # Whether an answer is right depends on the ability; which distractor is chosen, rather not.
-    prior.mean[0, 0] = 1
-    state = ItemResponseModel(
-        students=model.standard_normal(is_first.sum(), 1),
-        items=Gaussians(prior.mean[stage].astype("f"), np.zeros((n_items, 2, 2), "f")),
-        prior=prior,
-        guessing=np.zeros(n_items, np.float32),
-        student_ids=order,
-        question_ids=stage,
-    )
-    for _ in range(_N_START_STEPS):
-        state = blocks.run_step(first, state)
-
-    # From (general slope, intercept) to (general slope, other slopes, intercept).
-    ends = [0, k]
-    mean, prior_mean = np.zeros((n_items, k + 1), np.float32), np.zeros((n_stages, k + 1))
-    mean[:, ends], prior_mean[:, ends] = state.items.mean, state.prior.mean
-    mean[:, 1:k] = _SLOPE * _find_residual_directions(first, state, k - 1, seed)
-    covariance = np.zeros((n_items, k + 1, k + 1), np.float32)
-    prior_covariance = np.tile(_SLOPE_VARIANCE * np.eye(k + 1), (n_stages, 1, 1))
-    prior_covariance[np.ix_(range(n_stages), ends, ends)] = state.prior.covariance
-    students = model.standard_normal(n_students, k)
-    students.mean[is_first, 0] = state.students.mean[:, 0]
-    return students, Gaussians(mean, covariance), Gaussians(prior_mean, prior_covariance)
-
-
-def _find_residual_directions(
-    observations: Observations, state: ItemResponseModel, n: int, seed: int
-) -> FloatArray:
-    """Return the leading right singular vectors of the residuals, (items, n), of mean square 1 over
-    the answers, by randomised subspace iteration (Halko, Martinsson and Tropp 2011, algorithm 4.4).
-    """
-    if n == 0:
-        return np.zeros((observations.n_items, 0))
-    student, item = blocks.number_rows(observations.start), observations.item
-    moments = blocks.logit_moments(state.students, state.items, student, item)
-    residual = observations.is_right - model.expected_probability(*moments)
-    residual *= observations.is_used
-    # Rows and columns scaled by the root of their length: noise alone is then even.
-    n_answers = np.bincount(item, minlength=observations.n_items)
-    item_scale = 1 / np.sqrt(n_answers + np.float32(_SHRINKAGE))
-    student_scale = 1 / np.sqrt(np.diff(observations.start) + np.float32(_SHRINKAGE))
-    residual *= student_scale[student] * item_scale[item]
-    matrix = observations.matrix(residual.astype(np.float32), observations.start)
-    parts = [matrix[rows] for rows in observations.chunks()]
-
-    size = min(n + _OVERSAMPLING, observations.n_items)
-    basis = np.random.default_rng(seed).standard_normal((observations.n_items, size))
-    for _ in range(np.clip(_LOOKED_AT // len(item), _MIN_ROUNDS, _MAX_ROUNDS)):
-        basis = np.linalg.qr(basis)[0].astype(np.float32)
-        images = blocks.in_threads(lambda part: part.T @ (part @ basis), parts)  # noqa: B023
-        basis = sum(images, np.zeros(basis.shape))
-    # The leading left singular vectors of the image, which spans the leading directions.
-    directions = np.linalg.svd(basis, full_matrices=False)[0][:, :n] * item_scale[:, None]
-    square = (n_answers[:, None] * directions**2).sum(axis=0) / n_answers.sum()
-    directions /= np.sqrt(np.maximum(square, 1e-30))
-    return np.pad(np.clip(directions, -3, 3), [(0, 0), (0, n - directions.shape[1])])
+def _score(state: Posterior, held_out: Answers) -> HeldOutScore:
+    """Score the predictions of held-out answers."""
+    passing = predict_stages(state, held_out.student, held_out.question, held_out.context)
+    probability = outcome_probability(passing)
+    p_outcome = probability[np.arange(len(probability)), held_out.outcome]
+    loss = -np.log(np.maximum(p_outcome, _MIN_PROBABILITY)).mean()
+    accuracy = (probability.argmax(axis=1) == held_out.outcome).mean()
+    return HeldOutScore(float(loss), float(accuracy))

@@ -1,4 +1,4 @@
-r"""The mathematics: the model, the weighted least squares that fit it, and the prior of the items.
+r"""The mathematics: the model, the weighted least squares that fit it, and the items' prior.
 
 A student has a latent `ability` (k numbers), an item k `slopes` (discriminations) and an intercept
 (easiness, the negative of difficulty), and
@@ -30,24 +30,28 @@ from common.arrays import BoolArray, FloatArray, IntArray
 
 import numpy as np
 
-# The curvature of an answer is taken as at least this, or a few steps could overshoot.
+# An answer's curvature counts as at least this: with less, a few steps could overshoot.
 _MIN_CURVATURE = np.float32(0.01)
-# Slope and curvature of the log likelihood hardly change beyond.
+# Logits are clipped here. Beyond it, slope and curvature of the log likelihood hardly change.
 _MAX_LOGIT = np.float32(40)
-# The prior guess about the variance of slopes and intercepts, and its weight in items.
-_PRIOR_VARIANCE, _PRIOR_ITEMS = 0.1, 3.0
+# The prior guess about the variance of slopes and intercepts.
+_PRIOR_VARIANCE = 0.1
+# Weight of this guess, in items.
+_PRIOR_ITEMS = 3.0
 
 
 @dataclass(frozen=True)
 class Gaussians:
     """Independent Gaussian distributions, one for each student, item or group."""
 
-    mean: FloatArray  # Shape (n, d). Of a student: ability. Of an item: slopes, then intercept.
-    covariance: FloatArray  # Shape (n, d, d).
+    # Shape (n, d). A student's is the ability, an item's the slopes, then the intercept.
+    mean: FloatArray
+    # Shape (n, d, d).
+    covariance: FloatArray
 
-    def take(self, places: IntArray | slice) -> "Gaussians":
+    def take(self, positions: IntArray | slice) -> "Gaussians":
         """Return some of the distributions."""
-        return Gaussians(self.mean[places], self.covariance[places])
+        return Gaussians(self.mean[positions], self.covariance[positions])
 
     def transform(self, matrix: FloatArray, shift: FloatArray | float = 0.0) -> "Gaussians":
         """Return the distributions of matrix @ x + shift, in the same precision."""
@@ -60,9 +64,11 @@ class Gaussians:
 
 
 def join(parts: Iterable[Gaussians]) -> Gaussians:
-    """Return all distributions of several."""
-    means, covariances = zip(*((part.mean, part.covariance) for part in parts), strict=True)
-    return Gaussians(np.concatenate(means), np.concatenate(covariances))
+    """Return the distributions of several parts as one."""
+    parts = list(parts)
+    mean = np.concatenate([part.mean for part in parts])
+    covariance = np.concatenate([part.covariance for part in parts])
+    return Gaussians(mean, covariance)
 
 
 def standard_normal(n: int, k: int) -> Gaussians:
@@ -77,8 +83,10 @@ def standard_normal(n: int, k: int) -> Gaussians:
 def expected_slope_and_curvature(
     mean: FloatArray, variance: FloatArray, is_right: BoolArray, guessing: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return expected slope and curvature (Fisher's information) of the log likelihood for Gaussian
-    logits, (answers,), over two points a deviation from the mean (Gauss-Hermite quadrature).
+    """Return expected slope and curvature of the log likelihood for Gaussian logits.
+
+    Gauss-Hermite quadrature with two points, one deviation to either side of the mean. The
+    curvature is Fisher's information. All arrays have shape (answers,).
     """
     deviation = np.sqrt(variance)
     half = np.float32(0.5)
@@ -102,11 +110,11 @@ def expected_probability(mean: FloatArray, variance: FloatArray) -> FloatArray:
     return np.asarray(0.5 + 0.5 * np.tanh(0.5 * scaled), np.float32)
 
 
-# ---- Moments, which are all that the least squares need of the other side ----------------------
+# ---- Moments: all that the least squares for students need of the items, and vice versa ---------
 #
-# A vector of d numbers and a symmetric matrix lie side by side in rows of d + d(d + 1)/2 numbers.
-# The matrix is there as one triangle, its elements off the diagonal multiplied by √2, so that the
-# scalar product of two matrices is that of their triangles.
+# A row of d + d(d + 1)/2 numbers holds a vector of d numbers, then a symmetric matrix. The matrix
+# is stored as one triangle, with its off-diagonal elements multiplied by √2, so that the scalar
+# product of two matrices is that of their triangles.
 
 
 def moments(g: Gaussians) -> FloatArray:
@@ -125,13 +133,16 @@ def moments_with_one(students: Gaussians) -> FloatArray:
 
 
 def weigh(kappas: Any, weights: Any, rows: FloatArray) -> FloatArray:
-    """Return Σ κ E[z] and Σ w E[zzᵀ] over answers, side by side; κ and w are sparse matrices."""
+    """Return Σ κ E[z] and Σ w E[zzᵀ] over answers, side by side.
+
+    `kappas` and `weights` are sparse matrices; `rows` are moments of the columns' items.
+    """
     d = count_dimensions(rows)
     return np.concatenate([kappas @ rows[:, :d], weights @ rows[:, d:]], axis=1)
 
 
 def count_dimensions(rows: FloatArray) -> int:
-    """Return d of rows of d + d(d + 1)/2 numbers."""
+    """Return d, given rows of d + d(d + 1)/2 numbers."""
     return int(math.sqrt(2 * rows.shape[1] + 2.25) - 1.5)
 
 
@@ -142,7 +153,7 @@ def pack(left: FloatArray, right: FloatArray) -> FloatArray:
 
 
 def _triangle(d: int) -> tuple[IntArray, IntArray, FloatArray]:
-    """Return rows, columns and factors of a triangle; the last is that of (d − 1, d − 1)."""
+    """Return rows, columns and factors of a triangle; its last element is (d − 1, d − 1)."""
     i, j = np.tril_indices(d)
     return i, j, np.where(i == j, 1, math.sqrt(2)).astype(np.float32)
 
@@ -181,7 +192,10 @@ def update_items(sums: FloatArray, prior: Gaussians, group: IntArray) -> Gaussia
 def estimate_prior(
     items: Gaussians, group: IntArray, is_answered: BoolArray, old: Gaussians
 ) -> Gaussians:
-    """Return each group's expected moments, with a weak guess; without answers its old ones."""
+    """Return the prior of each group of items: their expected moments, with a weak guess.
+
+    Only items with answers count. A group that has none keeps its old prior.
+    """
     mean, covariance = old.mean.copy(), old.covariance.copy()
     guess = _PRIOR_ITEMS * _PRIOR_VARIANCE * np.eye(mean.shape[1])
     for g in np.unique(group[is_answered]):

@@ -1,135 +1,177 @@
-r"""Which option a student chooses: stages of the right and wrong ones, and habits of position.
+r"""The estimator of the options chosen: stages of the right and wrong ones, and habits of position.
 
 Is the answer right? If not, is it the most popular distractor? If not, the next one? Each of these
 stages is an item with slopes of its own on the same abilities, so that the fit for right and wrong
 answers works here too (Linderman, Johnson and Adams 2015, "Dependent multinomial models made
 easy"). Only the first stage can be guessed: choosing a distractor means not knowing the answer.
 
-Besides, some students click the first option more often than they should, above all in one sitting.
-So the logarithm of the probability of option k gets a term of (student, k) and another of (student,
-context, k), both Gaussian around 0, and both estimated from how the student's choices differ from
-the probabilities that the item response model gives:
-
-    P(option k) ∝ P(option k | item response) exp(habit of k).
-
-The habits of a student are again a tree (see `context`), with a root of no uncertainty in place of
-the abilities. Their posterior mode is found by Newton steps in which the curvature, diag(p) − ppᵀ,
-is replaced by a diagonal: p(1 − p) n / (n − 1) for n options, so that these separate. That is exact
-for equal p, but for what all options share, which has no influence; and always more than half of
-the curvature, so that the steps converge.
+Students also have habits, such as to click the first option: see `habits`.
 """
 
-from typing import Any, NamedTuple
+from typing import Self
 
 from common import schema
 from common.answers import find_ids, number_ids
 from common.arrays import FloatArray, IntArray
-from common.item_response import blocks
-from common.item_response.blocks import ItemResponseModel, Observations
-from common.item_response.context import Level, accelerate, eliminate, restore
-from common.item_response.fitting import fit
-from common.item_response.model import standard_normal
-from common.item_response.prediction import break_stick, predict_stages
+from common.item_response import checks
+from common.item_response.base import BaseItemResponse, as_answers
+from common.item_response.fitting import Answers
+from common.item_response.habits import Habits, add_habits, fit_habits
+from common.item_response.prediction import outcome_probability, predict_stages
 
 import numpy as np
+import numpy.typing as npt
 
+_OPTION_RANGE = schema.OPTIONS[0], schema.OPTIONS[-1]
 N_OPTIONS = len(schema.OPTIONS)
-# Of the habits: steps, the variance that they begin with, and a bound (see `accelerate`).
-_N_STEPS, _START_VARIANCE, _MAX_ACCELERATION = 12, 0.05, 10.0
-_MIN_PROBABILITY = np.float32(1e-6)
 # Pairs whose probabilities are put in order at a time.
 _BLOCK = 1 << 16
 
 
-class Habits(NamedTuple):
-    """The habits of students; ids are those with answers, increasing."""
-
-    student_ids: IntArray
-    context_ids: IntArray
-    levels: tuple[Level, ...]  # Nodes of the students, and of their contexts.
-    total: list[FloatArray]  # Of each level: habit of every option, shape (nodes, options).
-    variance: FloatArray  # Prior variance of the terms of each level, shape (levels,).
-
-
-class OptionModel(NamedTuple):
-    """What `fit_options` has learned."""
-
-    stages: ItemResponseModel  # Every question has `N_OPTIONS` − 1 stages.
-    # The stage at which each option is chosen, 0 for the right one; shape (questions, `N_OPTIONS`).
-    outcome_of_option: IntArray
-    option_shares: FloatArray  # How often each is chosen over all questions, (`N_OPTIONS`,).
-    habits: Habits | None  # Of the students, in the contexts of their answers; None without any.
-
-
-def fit_options(
-    student: IntArray,
-    question: IntArray,
-    option: IntArray,
-    correct_option: IntArray,
-    **settings: Any,
-) -> OptionModel:
-    """Fit the item response model to the options chosen.
+class ItemResponseOptions(BaseItemResponse):
+    """Item response theory for the options chosen in multiple choice questions with four options.
 
     Parameters
     ----------
-    student, question
-        Ids, shape (answers,).
-    option, correct_option
-        The option chosen and the right one, 1 to `N_OPTIONS`, shape (answers,).
-    settings
-        As in `fit`, which also lists the errors; but for `start`.
-    """
-    question_ids, number = number_ids(question)
-    outcome_of_option = order_options(number, option, correct_option, len(question_ids))
-    n_stages = N_OPTIONS - 1
-    left = n_stages - outcome_of_option[number, option - 1]
-    stages = fit(student, question, left, n_stages=n_stages, **settings)
-    # As if each had been chosen once more: what is rare is not impossible.
-    shares = (np.bincount(option - 1, minlength=N_OPTIONS) + 1) / (len(option) + N_OPTIONS)
-    model = OptionModel(stages, outcome_of_option, shares.astype(np.float32), None)
-    context = settings.get("context")
-    if context is None or not context.shape[1]:
-        return model
-    probability = predict_options(model, student, question, context)
-    habits = fit_habits(student, _context_of_habits(context), option - 1, probability)
-    return model._replace(habits=habits)
+    n_dimensions, guessing, seed, n_steps, log_event
+        As in `ItemResponse`. Only the right option can be guessed.
 
-
-def predict_options(
-    model: OptionModel, student: IntArray, question: IntArray, context: IntArray | None = None
-) -> FloatArray:
-    """Return the probability of every option.
-
-    Parameters
+    Attributes
     ----------
-    model
-        From `fit_options`.
-    student, question
-        Ids of each pair, shape (pairs,), unknown ones too.
-    context
-        As in `predict`.
-
-    Returns
-    -------
-    array of float32, shape (pairs, `N_OPTIONS`)
-        Rows sum to 1. Of an unknown question, how often each option is chosen over all questions.
+    student_ids_, question_ids_, ability_, ability_covariance_, history_, posterior_
+        As in `ItemResponse`.
+    discrimination_ : array of float32, shape (3, questions, n_dimensions)
+        Posterior means of the slopes of each stage: right, else the most popular distractor, else
+        the next one.
+    difficulty_ : array of float32, shape (3, questions)
+        Posterior means. An average student passes a stage with probability sigmoid(−difficulty).
+    context_variance_ : array of float64, shape (levels, 3)
+        How much the effects of a student vary at each level of contexts, in each stage.
+    shared_variance_ : array of float64, shape (3,)
+        How much the effects vary that all students share in a context of the last level.
+    outcome_of_option_ : array of int8, shape (questions, 4)
+        Rank of each option of a question: 0 the right one, 1 the most popular distractor, and so
+        on.
+    option_share_ : array of float32, shape (4,)
+        Share of each option among all answers.
+    habits_ : Habits or None
+        The students' habits of position. None without contexts.
     """
-    result = break_stick(predict_stages(model.stages, student, question, context))
-    number = find_ids(model.stages.question_ids, question)
-    for begin in range(0, len(number), _BLOCK):
-        block = slice(begin, begin + _BLOCK)
-        outcome = model.outcome_of_option.take(number[block], axis=0, mode="clip")
-        result[block] = np.take_along_axis(result[block], outcome, axis=1)
-    result[number == len(model.outcome_of_option)] = model.option_shares
-    if model.habits is None or context is None:
-        return result
-    return with_habits(model.habits, student, _context_of_habits(context), result)
+
+    outcome_of_option_: IntArray
+    option_share_: FloatArray
+    habits_: Habits | None
+
+    def fit(
+        self,
+        student: npt.ArrayLike,
+        question: npt.ArrayLike,
+        option: npt.ArrayLike,
+        correct_option: npt.ArrayLike,
+        *,
+        context: npt.ArrayLike | None = None,
+    ) -> Self:
+        """Learn from the options that students chose.
+
+        Parameters
+        ----------
+        student, question
+            Ids, shape (answers,), whole numbers of at least 0.
+        option, correct_option
+            The option chosen and the right one, 1 to 4, shape (answers,).
+        context
+            As in `ItemResponse.fit`.
+
+        Returns
+        -------
+        ItemResponseOptions
+            This estimator.
+
+        Raises
+        ------
+        InputError
+            A `ValueError`: if there are no answers, or an argument or a setting has a wrong shape,
+            dtype or value.
+        """
+        settings = self._check_settings()
+        student, question = as_answers(student, question)
+        n_answers = len(student)
+        option = checks.as_category("option", option, n_answers, *_OPTION_RANGE)
+        correct_option = checks.as_category(
+            "correct_option", correct_option, n_answers, *_OPTION_RANGE
+        )
+        context = checks.as_context(context, n_answers)
+
+        question_ids, number = number_ids(question)
+        self.outcome_of_option_ = order_options(number, option, correct_option, len(question_ids))
+        outcome = self.outcome_of_option_[number, option - 1]
+        answers = Answers(student, question, outcome, context, n_stages=N_OPTIONS - 1)
+        self._fit_stages(answers, settings)
+        # As if each option had been chosen once more: a rare option is not impossible.
+        count = np.bincount(option - 1, minlength=N_OPTIONS) + 1
+        self.option_share_ = (count / (n_answers + N_OPTIONS)).astype(np.float32)
+        self.habits_ = None
+        if context.shape[1]:
+            probability = self._predict_without_habits(student, question, context)
+            self.habits_ = fit_habits(student, _context_of_habits(context), option - 1, probability)
+        return self
+
+    def predict_proba(
+        self,
+        student: npt.ArrayLike,
+        question: npt.ArrayLike,
+        *,
+        context: npt.ArrayLike | None = None,
+    ) -> FloatArray:
+        """Return the probability of every option.
+
+        Parameters
+        ----------
+        student, question, context
+            As in `ItemResponse.predict_proba`.
+
+        Returns
+        -------
+        array of float32, shape (pairs, 4)
+            The probabilities of options 1 to 4; rows sum to 1. An unknown question has the shares
+            of the options among all answers.
+
+        Raises
+        ------
+        InputError
+            If the estimator is not fitted, or an argument has a wrong shape, dtype or value.
+        """
+        self._check_fitted()
+        student, question, context = self._check_pairs(student, question, context)
+        probability = self._predict_without_habits(student, question, context)
+        if self.habits_ is None:
+            return probability
+        return add_habits(self.habits_, student, _context_of_habits(context), probability)
+
+    def _predict_without_habits(
+        self, student: IntArray, question: IntArray, context: IntArray
+    ) -> FloatArray:
+        """Return the probability of every option, by item response alone."""
+        passing = predict_stages(self.posterior_, student, question, context)
+        # Columns are outcomes first; then, block by block, options.
+        probability = outcome_probability(passing)
+        position = find_ids(self.posterior_.question_ids, question)
+        for begin in range(0, len(position), _BLOCK):
+            block = slice(begin, begin + _BLOCK)
+            outcome = self.outcome_of_option_.take(position[block], axis=0, mode="clip")
+            probability[block] = np.take_along_axis(probability[block], outcome, axis=1)
+        is_unknown = position == len(self.posterior_.question_ids)
+        probability[is_unknown] = self.option_share_
+        return probability
 
 
 def order_options(
     question: IntArray, option: IntArray, correct_option: IntArray, n_questions: int
 ) -> IntArray:
-    """Rank each question's options: the right one, then by popularity, (questions, options)."""
+    """Rank each question's options, the right one first, then by popularity.
+
+    `question` is numbered from 0, options from 1. Returns int8, shape (questions, 4), from 0.
+    """
     popularity = count_options(question, option, n_questions)
     # A few questions have had two right options; the more frequent one is meant.
     right = count_options(question, correct_option, n_questions).argmax(axis=1)
@@ -139,82 +181,11 @@ def order_options(
 
 
 def count_options(question: IntArray, option: IntArray, n_questions: int) -> IntArray:
-    """Count the options, from 1, of each question, shape (questions, `N_OPTIONS`)."""
+    """Count the options, from 1, of each question, from 0; shape (questions, 4)."""
     cells = question * np.int32(N_OPTIONS) + (option - 1)
     return np.bincount(cells, minlength=n_questions * N_OPTIONS).reshape(-1, N_OPTIONS)
 
 
-# ---- Habits -----------------------------------------------------------------------------------
-
-
 def _context_of_habits(context: IntArray) -> IntArray:
-    """Return the level, of shape (pairs,), in which students have habits of their own."""
+    """Return the level, the middle one, in which students have habits; shape (pairs,)."""
     return np.ascontiguousarray(context[:, (context.shape[1] - 1) // 2])
-
-
-def fit_habits(
-    student: IntArray, context: IntArray, choice: IntArray, probability: FloatArray
-) -> Habits:
-    """Estimate habits by choices, from 0, and probabilities without them, (answers, options)."""
-    n, n_options = probability.shape
-    student_ids, place = number_ids(student)
-    context_ids, label = number_ids(context)
-    labels = [np.zeros(n, np.int32), label]
-    order, start, levels = blocks.sort_answers(place, labels, len(student_ids))
-    nothing = np.zeros(n, bool)
-    answers = Observations(start, order, nothing, nothing, n, levels)
-    # In their new order, for what is far apart in memory is slow to fetch in every step.
-    without = np.log(np.maximum(probability[order], _MIN_PROBABILITY))
-    chosen = choice[order]
-    total = [np.zeros((len(level.label), n_options), np.float32) for level in levels]
-    variance = np.full((len(levels), 1), _START_VARIANCE)
-
-    def work(students: slice) -> FloatArray:
-        part, nodes = answers.of_students(students)
-        rows = slice(start[students.start], start[students.stop])
-        own = total[-1][nodes[-1]][blocks.number_rows(part.levels[-1].start)]
-        # Habits are small, so that nothing overflows.
-        p = np.exp(without[rows] + own)
-        p /= p.sum(axis=1, keepdims=True)
-        curvature = p * (1 - p) * np.float32(n_options / (n_options - 1))
-        # κ = slope + curvature own, the slope being −p, and 1 more for the option chosen.
-        kappa = curvature * own - p
-        kappa[np.arange(len(p)), chosen[rows]] += 1
-        first = part.levels[-1].start[:-1]
-        # Of each option W and r, and S, which is 0: no ability is known.
-        gathered = np.zeros((n_options, len(first), 3), np.float32)
-        gathered[:, :, :2] = np.add.reduceat([curvature, kappa], first, axis=1).T
-        nobody = standard_normal(len(part.start) - 1, 0)
-        sums = np.zeros((len(levels), 1, 4))
-        for option in range(n_options):
-            steps, _ = eliminate(part.levels, gathered[option], variance, len(part.start) - 1)
-            found, own_sums, _ = restore(part.levels, steps, nobody, variance)
-            sums += own_sums
-            for whole, own, place in zip(total, found, nodes, strict=True):
-                whole[place, option] = own[:, 0]
-        return sums
-
-    for _ in range(_N_STEPS):
-        sums = sum(blocks.in_threads(work, answers.chunks()), np.zeros((len(levels), 1, 4)))
-        number, square, spread, removed = sums.T
-        # What all options share has no influence, its mean is 0, and its variance would be missed
-        # where options separate: the sum is that over the other dimensions, scaled up to all.
-        new = square * n_options / (n_options - 1) + spread
-        new, removed = (new / number).T, (removed / number).T
-        variance = accelerate(variance, new, removed, _MAX_ACCELERATION)
-    return Habits(student_ids, context_ids, levels, total, variance[:, 0])
-
-
-def with_habits(
-    habits: Habits, student: IntArray, context: IntArray, probability: FloatArray
-) -> FloatArray:
-    """Return the probabilities of the options with habits; who or what is unknown has none."""
-    place = find_ids(habits.student_ids, student)
-    label = find_ids(habits.context_ids, context)
-    habit = np.zeros_like(probability)
-    nodes = blocks.find_nodes(habits.levels, place, [np.zeros_like(label), label])
-    for node, own in zip(nodes, habits.total, strict=True):
-        habit[node >= 0] = own[node[node >= 0]]
-    result: FloatArray = probability * np.exp(habit)
-    result /= result.sum(axis=1, keepdims=True)
-    return result

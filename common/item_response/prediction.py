@@ -1,124 +1,148 @@
-"""From a fitted model to predictions, for any pair of a student and a question."""
+"""From a posterior to predictions, for any pair of a student and a question."""
+
+from dataclasses import dataclass
 
 from common.answers import find_ids
 from common.arrays import FloatArray, IntArray
-from common.errors import InputError
-from common.item_response import blocks
-from common.item_response.blocks import ItemResponseModel
 from common.item_response.model import expected_probability
+from common.item_response.observations import find_nodes, sort_answers
+from common.item_response.steps import Posterior, logit_moments
+from common.threads import in_threads
 
 import numpy as np
 
-_PAIRS_AT_ONCE = 1 << 20
-
-
-def predict(
-    model: ItemResponseModel, student: IntArray, question: IntArray, context: IntArray | None = None
-) -> FloatArray:
-    """Return the probability that students answer questions correctly.
-
-    An unknown student has average abilities, an unknown question an average intercept and slopes,
-    each as uncertain as they vary.
-
-    Parameters
-    ----------
-    model
-        From `fit`.
-    student, question
-        Ids of each pair, shape (pairs,).
-    context
-        Labels of the contexts of each pair, shape (pairs, levels), unknown ones too; needed if
-        the fit had contexts, and without effect if it had none.
-
-    Returns
-    -------
-    array of float32, shape (pairs,)
-
-    Raises
-    ------
-    InputError
-        If contexts are needed and not given.
-    """
-    return predict_stages(model, student, question, context)[:, 0]
+# Pairs that one thread predicts at a time, about.
+_PAIRS_AT_ONCE = 1 << 19
 
 
 def predict_stages(
-    model: ItemResponseModel, student: IntArray, question: IntArray, context: IntArray | None
+    posterior: Posterior, student: IntArray, question: IntArray, context: IntArray
 ) -> FloatArray:
-    """Return the probability of passing each stage, once it is reached, shape (pairs, stages)."""
-    if context is None and model.levels:
-        raise InputError("the answers of the fit had contexts, expected those of the pairs as well")
-    place, item = find_ids(model.student_ids, student), find_ids(model.question_ids, question)
-    n_items, n_stages = len(model.question_ids) + 1, len(model.prior.mean)
-    passing = np.empty((len(place), n_stages), np.float32)
+    """Return the probability of passing each stage, once it is reached, shape (pairs, stages).
 
-    def work(pairs: IntArray) -> None:
-        own, asked = place[pairs], item[pairs]
-        first = own.min(initial=len(model.student_ids))
-        students = model.students.take(slice(first, own.max(initial=0) + 1))
-        for stage in range(n_stages):
-            of_stage, effects = slice(stage * n_items, (stage + 1) * n_items), None
-            if model.levels and context is not None:
-                effects, shared = find_effects(model, own, context[pairs], stage)
+    `student` and `question` are ids, `context` labels of shape (pairs, levels). Unknown students
+    and questions are average ones, each as uncertain as they vary.
+    """
+    # `find_ids` gives an unknown id the last position, which is that of the average one.
+    student_position = find_ids(posterior.student_ids, student)
+    question_position = find_ids(posterior.question_ids, question)
+    n_questions = len(posterior.question_ids) + 1
+    passing = np.empty((len(student), posterior.n_stages), np.float32)
+
+    def predict_pairs(pairs: IntArray) -> None:
+        positions = student_position[pairs]
+        asked = question_position[pairs]
+        # The pairs are sorted by student: only a range of the students matters.
+        first = positions.min(initial=len(posterior.student_ids))
+        last = positions.max(initial=0)
+        students = posterior.students.take(slice(first, last + 1))
+        for stage in range(posterior.n_stages):
+            effects = None
+            if posterior.levels:
+                effects, shared = find_effects(posterior, positions, context[pairs], stage)
                 effects[:, :2] += shared
-            items, guessing = model.items.take(of_stage), model.guessing[of_stage]
-            moments = blocks.logit_moments(students, items, own - first, asked, effects)
-            knows = expected_probability(*moments)
-            passing[pairs, stage] = knows + guessing[asked] * (1 - knows)
+            of_stage = slice(stage * n_questions, (stage + 1) * n_questions)
+            items = posterior.items.take(of_stage)
+            guessing = posterior.guessing[of_stage][asked]
+            mean, variance = logit_moments(students, items, positions - first, asked, effects)
+            p_knows = expected_probability(mean, variance)
+            passing[pairs, stage] = p_knows + guessing * (1 - p_knows)
 
     # By student, since what is known of a student then lies close together in memory.
-    order, *_ = blocks.sort_answers(place, [], len(model.student_ids) + 1)
-    list(blocks.in_threads(work, np.array_split(order, 2 * (len(order) // _PAIRS_AT_ONCE + 1))))
+    order, *_ = sort_answers(student_position, [], len(posterior.student_ids) + 1)
+    n_parts = 2 * (len(order) // (2 * _PAIRS_AT_ONCE) + 1)
+    for _ in in_threads(predict_pairs, np.array_split(order, n_parts)):
+        pass
     return passing
 
 
-def explain(
-    model: ItemResponseModel, student: IntArray, question: IntArray, context: IntArray
-) -> dict[str, FloatArray]:
-    """Return what the predictions of `predict` consist of, by name, shape (pairs,) each."""
-    place, item = find_ids(model.student_ids, student), find_ids(model.question_ids, question)
-    mean, variance = blocks.logit_moments(model.students, model.items, place, item)
-    own: FloatArray = np.zeros((len(place), 2), np.float32)
-    shared = own
-    if model.levels:
-        found, shared = find_effects(model, place, context)
-        # A copy, or all covariances would stay in memory.
-        own = found[:, :2].copy()
-    effects = own + shared
-    return {
-        "mean": mean,
-        "variance": variance,
-        "effect": effects[:, 0],
-        "effect_variance": effects[:, 1],
-        "own_effect": own[:, 0],
-        "easiness": model.items.mean[item, -1],
-        "ability": model.students.mean[place, 0],
-        "slope": np.linalg.norm(model.items.mean[:, :-1], axis=1)[item],
-    }
+def outcome_probability(passing: FloatArray) -> FloatArray:
+    """Return the probability of every outcome from those of passing each stage; rows sum to 1.
 
-
-def break_stick(passing: FloatArray) -> FloatArray:
-    """Return the probability of every outcome from those of passing; rows sum to 1."""
+    Outcome s means that s stages are not passed and the next one is ("stick breaking").
+    """
     one = np.ones((len(passing), 1), np.float32)
     reached = np.hstack([one, 1 - passing]).cumprod(axis=1)
     outcome: FloatArray = reached * np.hstack([passing, one])
     return outcome
 
 
+@dataclass(frozen=True)
+class LogitParts:
+    """What the predictions of pairs consist of: arrays of float32, shape (pairs,)."""
+
+    # Posterior mean and variance of slopes · ability + intercept.
+    mean: FloatArray
+    variance: FloatArray
+    # The same of the effects of the context, the student's and the shared one.
+    effect: FloatArray
+    effect_variance: FloatArray
+    # Posterior mean of the effects of the student in the context.
+    own_effect: FloatArray
+    # Posterior mean of the question's intercept.
+    easiness: FloatArray
+    # Posterior mean of the student's first ability.
+    ability: FloatArray
+    # Euclidean norm of the question's slopes.
+    slope: FloatArray
+
+
+def explain(
+    posterior: Posterior, student: IntArray, question: IntArray, context: IntArray
+) -> LogitParts:
+    """Return what the predictions of right and wrong answers consist of."""
+    student_position = find_ids(posterior.student_ids, student)
+    question_position = find_ids(posterior.question_ids, question)
+    mean, variance = logit_moments(
+        posterior.students, posterior.items, student_position, question_position
+    )
+    own: FloatArray = np.zeros((len(student), 2), np.float32)
+    shared = own
+    if posterior.levels:
+        effects, shared = find_effects(posterior, student_position, context)
+        # A copy, since a view would keep all covariances in memory.
+        own = effects[:, :2].copy()
+    effect = own + shared
+    slope_norm = np.linalg.norm(posterior.items.mean[:, :-1], axis=1)
+    return LogitParts(
+        mean=mean,
+        variance=variance,
+        effect=effect[:, 0],
+        effect_variance=effect[:, 1],
+        own_effect=own[:, 0],
+        easiness=posterior.items.mean[question_position, -1],
+        ability=posterior.students.mean[student_position, 0],
+        slope=slope_norm[question_position],
+    )
+
+
 def find_effects(
-    model: ItemResponseModel, student: IntArray, context: IntArray, stage: int = 0
+    posterior: Posterior, student_position: IntArray, context: IntArray, stage: int = 0
 ) -> tuple[FloatArray, FloatArray]:
-    """Return total effects of pairs, (pairs, 2 + k), at their last node that has answers; and what
-    students share in the last level's context, mean and variance, (pairs, 2).
+    """Return the effects of the context of pairs, in one stage.
+
+    Returns
+    -------
+    effects : array of float32, shape (pairs, 2 + k)
+        Mean, variance, and covariance with the ability of the student's total effect. The levels
+        below the last one in which the student has answers add their prior variance.
+    shared : array of float32, shape (pairs, 2)
+        Mean and variance of the effect that students share in the last level's context.
     """
-    n_stages = len(model.prior.mean)
-    found = np.zeros((len(student), 2 + model.students.mean.shape[1]), np.float32)
-    places = [find_ids(ids, context[:, depth]) for depth, ids in enumerate(model.context_ids)]
-    labels = [place * np.int32(n_stages) + np.int32(stage) for place in places]
-    nodes = blocks.find_nodes(model.levels, student, labels)
-    for node, own, prior in zip(nodes, model.effects, model.variance, strict=True):
-        is_there = node >= 0
-        found[is_there] = own[node[is_there]]
-        found[~is_there, 1] += np.float32(prior[stage])
-    shared = [values[labels[-1]] for values in (model.shared.mean, model.shared.variance)]
-    return found, np.stack(shared, axis=1)
+    k = posterior.students.mean.shape[1]
+    effects = np.zeros((len(student_position), 2 + k), np.float32)
+    labels = []
+    for level, ids in enumerate(posterior.context_ids):
+        position = find_ids(ids, context[:, level])
+        labels.append(position * np.int32(posterior.n_stages) + np.int32(stage))
+    nodes = find_nodes(posterior.levels, student_position, labels)
+    for node, level_effects, prior in zip(
+        nodes, posterior.effects, posterior.variance, strict=True
+    ):
+        has_answers = node >= 0
+        effects[has_answers] = level_effects[node[has_answers]]
+        effects[~has_answers, 1] += np.float32(prior[stage])
+    shared = np.stack(
+        [posterior.shared.mean[labels[-1]], posterior.shared.variance[labels[-1]]], axis=1
+    )
+    return effects, shared

@@ -1,7 +1,8 @@
 """Contexts where no quiz is known: clusters of questions that the same students answer.
 
-A class is set a quiz, and all in it answer the same questions. Only who answered, or is to answer,
-is looked at, never how: that is known for the answers to be predicted as well.
+A class is set a quiz, and all in it answer the same questions. The clusters depend on who answered
+a question, or is to answer it, never on how: that would be known for the answers to be predicted
+as well.
 """
 
 from collections.abc import Iterator
@@ -13,46 +14,83 @@ from common.arrays import FloatArray, IntArray
 import numpy as np
 import scipy.sparse
 
-# Answers of a student in a context, on average: a level for each, of the clusters next to it.
+# Mean number of answers of a student in a context. For each of these numbers, the clusters that
+# come next to it are a level.
 _ANSWERS_IN_CONTEXT = (32, 16, 8, 4)
-# A level tells nothing with fewer answers in a context, or hardly more contexts than students.
-_MIN_ANSWERS, _MIN_CONTEXTS = 1.5, 1.2
+# A level tells nothing with fewer answers in a context than this,
+_MIN_ANSWERS = 1.5
+# or with fewer contexts for each student than this.
+_MIN_CONTEXTS = 1.2
+# Similarities down to which clusters are merged, one clustering for each.
 _CUTS = (0.998, 0.995, 0.99, 0.98, 0.97, *(0.95 - 0.05 * np.arange(19)).tolist())
-# In a test that all answer whole, but for an answer left out here and there, questions are as
-# similar as this: clusters of more similar ones tell nothing if those of such ones do not.
+# In a test that all answer whole, but for an answer left out here and there, questions are at least
+# this similar. If clusters at this cut tell nothing, those of more similar questions do not either.
 _NEARLY_SAME = 0.97
-# Smaller similarities count as none, and so do those beyond the nearest questions.
-_MIN_SIMILARITY, _MAX_NEIGHBOURS = 0.03, 100
-# Vectors of who answered are projected to so many dimensions if they hold more numbers than this.
-_MAX_NUMBERS, _N_PROJECTED = 1 << 26, 256
-# Contexts are counted with so many answers, and similarities are found in blocks of so many.
-_MAX_COUNTED, _BLOCK = 1_000_000, 1 << 22
+# Smaller similarities count as 0.
+_MIN_SIMILARITY = 0.03
+# A question keeps its similarities to this many nearest questions.
+_MAX_NEIGHBOURS = 100
+# Vectors of who answered are projected to fewer dimensions if they hold more numbers than this.
+_MAX_NUMBERS = 1 << 26
+_N_PROJECTED = 256
+# Contexts are counted with about this many answers.
+_MAX_COUNTED = 1_000_000
+# Similarities are computed in blocks of about this many.
+_BLOCK = 1 << 22
 
 
 def cluster_questions(
     student: IntArray, question: IntArray, seed: int = 0
 ) -> tuple[IntArray, IntArray]:
-    """Return the questions, increasing, and their clusters, int32, (questions, levels), largest
-    first, by average linkage of cosines of who answers them, of many students after a random
-    projection (Johnson and Lindenstrauss 1984); no levels where all answer the same or hardly two.
+    """Cluster questions that the same students answer, on nested levels.
+
+    Average linkage of the cosine similarity of who answers them; with many students after a random
+    projection (Johnson and Lindenstrauss 1984).
+
+    Parameters
+    ----------
+    student, question
+        Ids of pairs that have been answered or are to be, shape (pairs,).
+    seed
+        Seed of the projection.
+
+    Returns
+    -------
+    question_ids : array of int, shape (questions,)
+        Increasing.
+    cluster : array of int32, shape (questions, levels)
+        Label of each question's cluster, the level with the largest clusters first. There are no
+        levels where all students answer the same questions, or hardly two answer the same.
     """
     question_ids, item = number_ids(question)
     student_ids, number = number_ids(student)
     shape = len(question_ids), len(student_ids)
     similarity = _find_similarity(_find_vectors(item, number, shape, seed))
-    # The first students are as good a sample as any.
-    n_counted = np.searchsorted(np.cumsum(np.bincount(number)), _MAX_COUNTED) + 1
-    counted = number < n_counted
-    place, item = number[counted].astype(np.int64) * len(question_ids), item[counted]
-    clusters = list(_merge(similarity))
-    n_contexts = np.array([len(np.unique(place + cluster[item])) for cluster in clusters])
-    size = len(item) / n_contexts
-    are_many = n_contexts >= _MIN_CONTEXTS * len(np.unique(place))
-    tells = (size >= _MIN_ANSWERS) & are_many & are_many[_CUTS.index(_NEARLY_SAME)]
-    off = np.abs(np.log(size / np.array(_ANSWERS_IN_CONTEXT)[:, None]))
-    levels = np.unique(np.where(tells, off, np.inf).argmin(axis=1))[::-1] if tells.any() else ()
-    nested = [clusters[level] for level in levels]
-    return question_ids, np.array(nested, np.int32).reshape(-1, len(question_ids)).T
+    clusterings = list(_merge(similarity))
+    levels = [clusterings[cut] for cut in _choose_levels(clusterings, item, number)]
+    return question_ids, np.array(levels, np.int32).reshape(-1, len(question_ids)).T
+
+
+def _choose_levels(clusterings: list[IntArray], item: IntArray, student: IntArray) -> list[int]:
+    """Return the positions of the clusterings that are levels, the largest clusters first."""
+    # Students are numbered in no order that matters, so the first are as good a sample as any.
+    n_counted = np.searchsorted(np.cumsum(np.bincount(student)), _MAX_COUNTED) + 1
+    is_counted = student < n_counted
+    item = item[is_counted]
+    student_key = student[is_counted].astype(np.int64) * len(clusterings[0])
+    n_students = len(np.unique(student_key))
+    n_contexts = np.array([len(np.unique(student_key + cluster[item])) for cluster in clusterings])
+    answers_in_context = len(item) / n_contexts
+
+    has_many_contexts = n_contexts >= _MIN_CONTEXTS * n_students
+    tells = (answers_in_context >= _MIN_ANSWERS) & has_many_contexts
+    if not tells.any() or not has_many_contexts[_CUTS.index(_NEARLY_SAME)]:
+        return []
+    wanted = np.array(_ANSWERS_IN_CONTEXT)[:, None]
+    distance = np.where(tells, np.abs(np.log(answers_in_context / wanted)), np.inf)
+    positions: list[int] = np.unique(distance.argmin(axis=1)).tolist()
+    # Later cuts merge more, so that their clusters are larger.
+    return positions[::-1]
 
 
 def _find_vectors(
@@ -77,47 +115,67 @@ def _find_similarity(vectors: FloatArray) -> Any:
     for begin in range(0, n, step):
         product = vectors[begin : begin + step] @ vectors.T
         if n > _MAX_NEIGHBOURS:
-            least = np.partition(product, n - _MAX_NEIGHBOURS, axis=1)[:, n - _MAX_NEIGHBOURS]
+            kth = n - _MAX_NEIGHBOURS
+            least = np.partition(product, kth, axis=1)[:, kth]
             product[product < least[:, None]] = 0
         product[product < _MIN_SIMILARITY] = 0
+        # Nobody is their own neighbour. The block's diagonal begins at column `begin`.
         np.fill_diagonal(product[:, begin:], 0)
         parts.append(scipy.sparse.csr_matrix(product.astype(np.float64)))
     matrix = scipy.sparse.vstack(parts).tocsr()
-    # What one of two finds near, the other may not: and rounding differs.
+    # Nearest-neighbour lists are not symmetric, and products round differently: symmetrise them.
     return matrix.maximum(matrix.T)
 
 
 def _merge(similarity: Any) -> Iterator[IntArray]:
-    """Yield clusters at each cut, int32 from 0, merging all mutually nearest (Murtagh 1983)."""
-    n = similarity.shape[0]
-    cluster, size, total = np.arange(n, dtype=np.int32), np.ones(n), similarity
+    """Yield each item's cluster at each cut, int32 from 0.
+
+    Merges all pairs of clusters that are each other's nearest, again and again (Murtagh 1983).
+    """
+    n_items = similarity.shape[0]
+    cluster = np.arange(n_items, dtype=np.int32)
+    size = np.ones(n_items)
+    # Sums of the similarities between the members of two clusters.
+    total = similarity
     for cut in _CUTS:
         while True:
             first, second = _nearest_pairs(total, size, cut)
             if not len(first):
                 break
-            new = np.arange(len(size))
-            new[second] = first
-            new = np.unique(new, return_inverse=True)[1].astype(np.int32)
-            cluster, size = new[cluster], np.bincount(new, size)
-            entries = total.tocoo()
-            row, col = new[entries.row], new[entries.col]
-            kept = row != col
-            shape = len(size), len(size)
-            total = scipy.sparse.csr_matrix((entries.data[kept], (row[kept], col[kept])), shape)
+            merged = np.arange(len(size))
+            merged[second] = first
+            new_number = np.unique(merged, return_inverse=True)[1].astype(np.int32)
+            cluster = new_number[cluster]
+            size = np.bincount(new_number, size)
+            total = _add_up(total, new_number)
         yield cluster
 
 
+def _add_up(total: Any, new_number: IntArray) -> Any:
+    """Return sums of similarities between merged clusters, 0 within a cluster."""
+    entries = total.tocoo()
+    row = new_number[entries.row]
+    column = new_number[entries.col]
+    is_between = row != column
+    n_clusters = int(new_number.max()) + 1
+    cells = row[is_between], column[is_between]
+    return scipy.sparse.csr_matrix((entries.data[is_between], cells), (n_clusters, n_clusters))
+
+
 def _nearest_pairs(total: Any, size: FloatArray, cut: float) -> tuple[IntArray, IntArray]:
-    """Return pairs of each other's nearest clusters, by sums of their members' similarities."""
+    """Return the pairs of clusters that are each other's nearest, with a similarity of `cut`.
+
+    The similarity of two clusters is the mean of their members' similarities.
+    """
     cluster = np.arange(len(size))
-    row, col = np.repeat(cluster, np.diff(total.indptr)), total.indices
-    average = total.data / (size[row] * size[col])
+    row = np.repeat(cluster, np.diff(total.indptr))
+    column = total.indices
+    average = total.data / (size[row] * size[column])
     highest = np.zeros(len(size))
     np.maximum.at(highest, row, average)
     # Backwards, so that the first of equally near ones counts: then some pair always agrees.
     hits = np.flatnonzero((average == highest[row]) & (average >= cut))[::-1]
     nearest = cluster.copy()
-    nearest[row[hits]] = col[hits]
-    own = np.flatnonzero((nearest > cluster) & (nearest[nearest] == cluster))
-    return own, nearest[own]
+    nearest[row[hits]] = column[hits]
+    first = np.flatnonzero((nearest > cluster) & (nearest[nearest] == cluster))
+    return first, nearest[first]

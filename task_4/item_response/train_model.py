@@ -12,9 +12,10 @@ Scores:  0.7024 (0.7315 where targets may be asked) with the right and wrong ans
 import argparse
 from pathlib import Path
 
-from common import cli, item_response
+from common import cli
 from common.adaptive import answered_mask, training
 from common.answers import find_ids
+from common.item_response import ItemResponse
 
 import numpy as np
 import pandas as pd
@@ -52,21 +53,16 @@ def main() -> None:
 
 def fit(answers: pd.DataFrame, n_questions: int) -> Model:
     """Learn from right and wrong answers; all QuestionIds are below `n_questions`."""
-    fitted = item_response.fit(
-        answers["UserId"].to_numpy(),
-        answers["QuestionId"].to_numpy(),
-        answers["IsCorrect"].to_numpy(),
-        n_dimensions=N_DIMENSIONS,
-        guessing=GUESSING,
-        n_steps=N_STEPS,
-    )
-    ability = fitted.students.mean[:-1]
-    # A question without answers is like a mean one.
-    questions = fitted.items.mean[find_ids(fitted.question_ids, np.arange(n_questions))]
-    slopes, intercept = questions[:, :-1], questions[:, -1]
+    fitted = ItemResponse(n_dimensions=N_DIMENSIONS, guessing=GUESSING, n_steps=N_STEPS)
+    fitted.fit(answers["UserId"], answers["QuestionId"], answers["IsCorrect"])
+    ability = fitted.ability_
+    # A question without answers gets the parameters of an average one.
+    questions = fitted.question_parameters(np.arange(n_questions))
+    slopes = questions.discrimination
+    intercept = -questions.difficulty
 
     answered = np.zeros((len(ability), n_questions), np.float32)
-    answered[find_ids(fitted.student_ids, answers["UserId"]), answers["QuestionId"]] = 1
+    answered[find_ids(fitted.student_ids_, answers["UserId"]), answers["QuestionId"]] = 1
     together, similarity = answered_mask.count_together(answered)
     mask_mean, mask_weights = answered_mask.regress(answered, ability)
     return Model(

@@ -19,8 +19,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from common import cli, item_response, layout, reading, schema
+from common import cli, layout, reading, schema
 from common.answers import read_answers
+from common.item_response import ItemResponse, ItemResponseOptions
 from common.tasks import TASK_1, TASK_2
 
 import numpy as np
@@ -57,26 +58,16 @@ def measure(path: Path, task: int, n_dimensions: int) -> dict[str, float]:
     import resource
 
     a = dict(np.load(path))
-    asked = a["test_student"], a["test_question"]
     wall, processor = time.perf_counter(), time.process_time()
     if task == 1:
-        model = item_response.fit(
-            a["student"],
-            a["question"],
-            a["is_correct"],
-            n_dimensions=n_dimensions,
-            guessing=GUESSING,
-        )
-        is_hit = (item_response.predict(model, *asked) > 0.5) == a["test_is_correct"]
+        model = ItemResponse(n_dimensions, guessing=GUESSING)
+        model.fit(a["student"], a["question"], a["is_correct"])
+        p_right = model.predict_proba(a["test_student"], a["test_question"])[:, 1]
+        is_hit = (p_right > 0.5) == a["test_is_correct"]
     else:
-        options = item_response.fit_options(
-            a["student"],
-            a["question"],
-            a["option"],
-            a["correct_option"],
-            n_dimensions=n_dimensions,
-        )
-        p_option = item_response.predict_options(options, *asked)
+        options = ItemResponseOptions(n_dimensions, guessing=0.0)
+        options.fit(a["student"], a["question"], a["option"], a["correct_option"])
+        p_option = options.predict_proba(a["test_student"], a["test_question"])
         is_hit = p_option.argmax(axis=1) + 1 == a["test_option"]
     return {
         "seconds": time.perf_counter() - wall,

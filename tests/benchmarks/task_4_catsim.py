@@ -21,10 +21,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from common import cli, item_response
+from common import cli
 from common.adaptive.game import Reference, Rules, read_reference
-from common.answers import find_ids, read_students
+from common.answers import read_students
 from common.errors import InputError
+from common.item_response import ItemResponse
 from common.layout import ROOT
 
 import numpy as np
@@ -98,22 +99,19 @@ def main() -> None:
 
 def fit_one_dimension(full: Any, answers: pd.DataFrame) -> Any:
     """Fit the model of `item_response/` with one ability, without quizzes and answered masks."""
-    fitted = item_response.fit(
-        answers["UserId"].to_numpy(),
-        answers["QuestionId"].to_numpy(),
-        answers["IsCorrect"].to_numpy(),
-        n_dimensions=1,
-        guessing=float(full.guessing),
+    fitted = ItemResponse(n_dimensions=1, guessing=float(full.guessing)).fit(
+        answers["UserId"], answers["QuestionId"], answers["IsCorrect"]
     )
-    questions = fitted.items.mean[find_ids(fitted.question_ids, np.arange(N_QUESTIONS))]
-    ability = fitted.students.mean[:-1, 0]
+    questions = fitted.question_parameters(np.arange(N_QUESTIONS))
+    slope = questions.discrimination[:, 0]
+    ability = fitted.ability_[:, 0]
     # Whichever sign the fit has found, a larger ability is a better one.
-    slope = questions[:, 0] * np.sign(questions[:, 0].mean())
-    centre = ability.mean() * np.sign(questions[:, 0].mean())
-    slope = np.maximum(slope, MIN_SLOPE)
+    sign = np.sign(slope.mean())
+    slope = np.maximum(slope * sign, MIN_SLOPE)
+    centre = ability.mean() * sign
     return replace(
         full,
-        intercept=(questions[:, 1] + slope * centre).astype(np.float32),
+        intercept=(slope * centre - questions.difficulty).astype(np.float32),
         slopes=slope[:, None].astype(np.float32),
         quiz_covariance=0 * full.quiz_covariance,
         mask_weights=0 * full.mask_weights[:, :1],

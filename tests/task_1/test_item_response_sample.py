@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from common import item_response, layout
+from common import layout
+from common.item_response import ItemResponse, ItemResponseOptions
 
 import numpy as np
 import pandas as pd
@@ -18,13 +19,12 @@ QUIZ = CONTEXTS[:1]
 
 def predict_without_context(task: int, train: pd.DataFrame, asked: pd.DataFrame) -> np.ndarray:
     """Return what the sample model with `GUESSING` would predict if it knew no contexts."""
-    pairs, asked_for = ([table[name].to_numpy() for name in KEYS] for table in (train, asked))
+    pairs, asked_for = ([table[name] for name in KEYS] for table in (train, asked))
     if task == 1:
-        model = item_response.fit(*pairs, train.IsCorrect.to_numpy(), guessing=0.1)
-        return (item_response.predict(model, *asked_for) > 0.5).astype(int)
-    options = train.AnswerValue.to_numpy(), train.CorrectAnswer.to_numpy()
-    chosen = item_response.fit_options(*pairs, *options, guessing=0.1)
-    return item_response.predict_options(chosen, *asked_for).argmax(axis=1) + 1
+        model = ItemResponse(guessing=0.1).fit(*pairs, train.IsCorrect)
+        return (model.predict_proba(*asked_for)[:, 1] > 0.5).astype(int)
+    chosen = ItemResponseOptions(guessing=0.1).fit(*pairs, train.AnswerValue, train.CorrectAnswer)
+    return chosen.predict_proba(*asked_for).argmax(axis=1) + 1
 
 
 @TASKS

@@ -1,75 +1,129 @@
 """Habits of position: planted ones are found, none where there are none."""
 
-from typing import Any
+from dataclasses import dataclass
 
-from common.item_response.options import Habits, fit_habits, with_habits
+from common.item_response.habits import Habits, add_habits, fit_habits
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
 RNG = np.random.default_rng
-N_STUDENTS, N_CONTEXTS, N_OPTIONS = 400, 8, 4
-BEFORE, AFTER = ([f"{word}_{o}" for o in range(N_OPTIONS)] for word in ("before", "after"))
+N_STUDENTS = 400
+N_CONTEXTS = 8
+N_OPTIONS = 4
 
 
-def plant(of_student: float, of_context: float) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Choices to learn from, and held-out ones, with their probabilities, by habits' variances."""
-    rng, n = RNG(0), 40_000
-    student, context = rng.integers(0, N_STUDENTS, n), rng.integers(0, N_CONTEXTS, n)
+@dataclass
+class Choices:
+    """Choices with the probabilities of all options, without habits and with them."""
+
+    student: np.ndarray
+    context: np.ndarray
+    choice: np.ndarray
+    before: np.ndarray
+    after: np.ndarray
+
+    def take(self, rows: slice) -> "Choices":
+        return Choices(*(column[rows] for column in vars(self).values()))
+
+
+def plant(of_student: float, of_context: float) -> Choices:
+    """Return choices with habits of these variances; ids have gaps."""
+    rng = RNG(0)
+    n = 40_000
+    student = rng.integers(0, N_STUDENTS, n)
+    context = rng.integers(0, N_CONTEXTS, n)
     before = rng.dirichlet(np.full(N_OPTIONS, 1.5), n)
     habit = np.sqrt(of_student) * rng.standard_normal((N_STUDENTS, 1, N_OPTIONS))
     own = np.sqrt(of_context) * rng.standard_normal((N_STUDENTS, N_CONTEXTS, N_OPTIONS))
     after = before * np.exp((habit + own)[student, context])
     after /= after.sum(axis=1, keepdims=True)
     choice = (rng.random((n, 1)) > after.cumsum(axis=1)[:, :-1]).sum(axis=1)
-    rows = pd.DataFrame({"student": student * 7, "context": context * 3 + 5, "choice": choice})
-    rows[BEFORE], rows[AFTER] = before.astype("f"), after
-    return rows[:30_000], rows[30_000:]
+    return Choices(student * 7, context * 3 + 5, choice, before.astype(np.float32), after)
 
 
-def fit(rows: pd.DataFrame) -> Habits:
-    columns: Any = (rows[name].to_numpy() for name in ("student", "context", "choice"))
-    return fit_habits(*columns, rows[BEFORE].to_numpy())
+def split(choices: Choices) -> tuple[Choices, Choices]:
+    """Return choices to learn from, and held-out ones."""
+    return choices.take(slice(30_000)), choices.take(slice(30_000, None))
 
 
-def apply(found: Habits, rows: pd.DataFrame) -> np.ndarray:
-    pairs: Any = (rows[name].to_numpy() for name in ("student", "context"))
-    return with_habits(found, *pairs, rows[BEFORE].to_numpy())
+def fit(choices: Choices) -> Habits:
+    return fit_habits(choices.student, choices.context, choices.choice, choices.before)
 
 
-@pytest.mark.parametrize(
+def predict(habits: Habits, choices: Choices) -> np.ndarray:
+    return add_habits(habits, choices.student, choices.context, choices.before)
+
+
+VARIANCES = pytest.mark.parametrize(
     ("of_student", "of_context"), [(0.3, 0.0), (0.0, 0.5), (0.3, 0.3), (0.0, 0.0)]
 )
-def test_planted_habits_are_recovered(of_student: float, of_context: float) -> None:
-    train, test = plant(of_student, of_context)
-    found = fit(train)
+
+
+@VARIANCES
+def test_planted_variances_are_recovered(of_student: float, of_context: float) -> None:
+    train, _ = split(plant(of_student, of_context))
     # The mode of few answers lies nearer to 0 than the mean, so the estimate is on the low side.
-    for planted, variance in zip((of_student, of_context), found.variance, strict=True):
+    for planted, variance in zip((of_student, of_context), fit(train).variance, strict=True):
         assert 0.75 * planted - 0.01 < variance < 1.1 * planted + 0.04
-    p, before, after = apply(found, test), test[BEFORE].to_numpy(), test[AFTER].to_numpy()
-    # The log loss expected of the held-out choices.
-    loss, of_before, least = (-(after * np.log(q)).sum(axis=1).mean() for q in (p, before, after))
-    assert loss - least < 0.6 * (of_before - least) + 1e-3
-    # The probabilities are right on average. A bin holds 400 of 40,000 or more, which deviate from
-    # what is planted by up to 0.1: a standard error of 0.1 / √400 = 0.005, four of these.
+
+
+@VARIANCES
+def test_habits_make_better_probabilities(of_student: float, of_context: float) -> None:
+    train, test = split(plant(of_student, of_context))
+    p = predict(fit(train), test)
+
+    def expected_loss(p: np.ndarray) -> float:
+        return float(-(test.after * np.log(p)).sum(axis=1).mean())
+
+    least = expected_loss(test.after)
+    assert expected_loss(p) - least < 0.6 * (expected_loss(test.before) - least) + 1e-3
+    # The probabilities are right on average.
     bins = np.minimum((p * 10).astype(int), 9)
     for b in range(9):
-        assert p[bins == b].mean() == pytest.approx(after[bins == b].mean(), abs=0.02)
-    if not of_student + of_context:
-        assert np.abs(p - before).mean() < 0.01
-    # Unknown students keep their probabilities, those in unknown contexts have their own habits.
-    assert_allclose(apply(found, test.assign(student=test.student + 1)), before, atol=1e-6)
-    node = np.searchsorted(found.student_ids, test.student)
-    expected = before * np.exp(found.total[0][node])
+        assert p[bins == b].mean() == pytest.approx(test.after[bins == b].mean(), abs=0.02)
+
+
+def test_without_habits_none_are_found() -> None:
+    train, test = split(plant(0.0, 0.0))
+    assert np.abs(predict(fit(train), test) - test.before).mean() < 0.01
+
+
+def test_unknown_students_have_no_habits() -> None:
+    train, test = split(plant(0.3, 0.3))
+    test.student = test.student + 1
+    assert_allclose(predict(fit(train), test), test.before, atol=1e-6)
+
+
+def test_in_unknown_contexts_students_have_their_habits_as_a_whole() -> None:
+    train, test = split(plant(0.3, 0.3))
+    habits = fit(train)
+    test.context = np.full_like(test.context, 1_000_000)
+    student = np.searchsorted(habits.student_ids, test.student)
+    expected = test.before * np.exp(habits.total[0][student])
     expected /= expected.sum(axis=1, keepdims=True)
-    assert_allclose(apply(found, test.assign(context=1_000_000)), expected, atol=1e-5)
+    assert_allclose(predict(habits, test), expected, atol=1e-5)
 
 
-def test_impossible_choices_and_certain_ones() -> None:
-    rows = plant(0.3, 0.3)[0][:60]
-    rows[BEFORE] = RNG(0).dirichlet(np.full(N_OPTIONS, 0.05), 60).astype("f")
-    found = fit(rows)
-    assert_allclose(apply(found, rows).sum(axis=1), 1, atol=1e-5)
-    assert (found.variance > 0).all()
+def test_rare_choices_and_certain_ones_have_finite_habits() -> None:
+    choices = plant(0.3, 0.3).take(slice(60))
+    choices.before = RNG(0).dirichlet(np.full(N_OPTIONS, 0.05), 60).astype(np.float32)
+    habits = fit(choices)
+    assert_allclose(predict(habits, choices).sum(axis=1), 1, atol=1e-5)
+    assert (habits.variance > 0).all()
+
+
+@pytest.mark.parametrize("p_chosen", [0.0, 1e-30, 1e-6, 1 - 1e-6, 1.0])
+def test_a_choice_made_again_and_again_overflows_nothing(p_chosen: float) -> None:
+    """Whether it was all but impossible or certain, in thousands of answers of one student."""
+    n = 20_000
+    p_other = (1 - p_chosen) / (N_OPTIONS - 1)
+    before = np.full((n, N_OPTIONS), p_other, np.float32)
+    before[:, 2] = p_chosen
+    same = np.zeros(n, int)
+    habits = fit_habits(same, same, np.full(n, 2), before)
+    assert all(np.isfinite(total).all() for total in habits.total)
+    p = add_habits(habits, same[:1], same[:1], before[:1])
+    assert np.isfinite(p).all()
+    assert p.sum() == pytest.approx(1, abs=1e-5)

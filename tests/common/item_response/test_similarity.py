@@ -14,7 +14,10 @@ BLOCK_SIZE = 5
 def plant(
     n_students: int = 400, n_blocks: int = 24, share_of_blocks: float = 0.3, share: float = 0.95
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Students answer a share of each of some blocks; return both, and the block of questions."""
+    """Return students and questions of answers, and the block of every question.
+
+    Each student answers a share of the questions in some of the blocks.
+    """
     rng = RNG(0)
     student, block = np.nonzero(rng.random((n_students, n_blocks)) < share_of_blocks)
     place = block[:, None] * BLOCK_SIZE + np.arange(BLOCK_SIZE)
@@ -27,13 +30,14 @@ def plant(
 
 
 def test_blocks_of_many_questions_are_found_among_many_students() -> None:
-    """More than fit at once: a projection with a seed stands for who answered, in parts."""
+    """So many that a random projection stands for who answered, and similarities come in parts."""
     student, question, block = plant(32_000, 500, 0.004, 1.0)
-    one, same = (cluster_questions(student, question, seed=4)[1] for _ in range(2))
-    assert has_level(one, block)
+    _, cluster = cluster_questions(student, question, seed=4)
+    assert has_level(cluster, block)
     # The coarser levels are those of chance.
-    assert one.shape[1] > 1
-    assert_array_equal(one, same)
+    assert cluster.shape[1] > 1
+    _, same = cluster_questions(student, question, seed=4)
+    assert_array_equal(cluster, same)
 
 
 def test_groups_of_blocks_are_levels_of_their_own() -> None:
@@ -55,19 +59,34 @@ def test_groups_of_blocks_are_levels_of_their_own() -> None:
     assert 2 < sizes[-1] < 6
 
 
-LEFT_OUT = RNG(0).random((600, 32)) > np.append(np.full(31, 0.002), 0.03)
+def all_answer(n_questions: int) -> np.ndarray:
+    """Return the pairs of 200 students who all answer the same questions."""
+    return np.indices((200, n_questions)).reshape(2, -1)
 
 
-@pytest.mark.parametrize(
-    "pairs",
-    [
-        *(np.indices((200, n_questions)).reshape(2, -1) for n_questions in (1, 2, 32)),
-        np.argwhere(LEFT_OUT).T,
-        np.stack([np.repeat(np.arange(300), 2), RNG(0).permutation(2_000)[:600]]),
-    ],
-    ids=["one question", "two", "a test that all answer", "almost all", "two of 2,000 questions"],
-)
-def test_without_shared_parts_of_tests_there_are_no_contexts(pairs: np.ndarray) -> None:
-    ids, cluster = cluster_questions(*pairs)
-    assert_array_equal(ids, np.unique(pairs[1]))
+def almost_all_answer() -> np.ndarray:
+    """Return pairs of 600 students: here and there an answer is left out, mostly the last one."""
+    p_left_out = np.append(np.full(31, 0.002), 0.03)
+    return np.argwhere(RNG(0).random((600, 32)) > p_left_out).T
+
+
+def nobody_answers_the_same() -> np.ndarray:
+    """Return pairs of 300 students who answer two of 2,000 questions each, all different."""
+    return np.stack([np.repeat(np.arange(300), 2), RNG(0).permutation(2_000)[:600]])
+
+
+WITHOUT_PARTS = {
+    "one question": all_answer(1),
+    "two questions": all_answer(2),
+    "a test that all answer": all_answer(32),
+    "a test that almost all answer": almost_all_answer(),
+    "no question in common": nobody_answers_the_same(),
+}
+
+
+@pytest.mark.parametrize("case", WITHOUT_PARTS)
+def test_without_shared_parts_of_tests_there_are_no_contexts(case: str) -> None:
+    student, question = WITHOUT_PARTS[case]
+    ids, cluster = cluster_questions(student, question)
+    assert_array_equal(ids, np.unique(question))
     assert cluster.shape == (len(ids), 0)

@@ -1,0 +1,96 @@
+"""What the estimators of right and wrong answers and of options have in common."""
+
+from typing import Self
+
+from common.arrays import FloatArray, IntArray
+from common.errors import InputError
+from common.item_response import checks
+from common.item_response.fitting import Answers, HeldOutScore, Settings, fit_posterior
+from common.item_response.steps import Posterior
+from common.run_log import LogEvent, ignore_event
+
+import numpy.typing as npt
+
+DEFAULT_DIMENSIONS = 8
+
+
+class BaseItemResponse:
+    """Settings and fitted attributes; see `ItemResponse` and `ItemResponseOptions`."""
+
+    posterior_: Posterior
+    history_: list[HeldOutScore]
+    student_ids_: IntArray
+    ability_: FloatArray
+    ability_covariance_: FloatArray
+    question_ids_: IntArray
+    discrimination_: FloatArray
+    difficulty_: FloatArray
+    context_variance_: FloatArray
+    shared_variance_: FloatArray
+
+    def __init__(
+        self,
+        n_dimensions: int = DEFAULT_DIMENSIONS,
+        *,
+        guessing: float = 0.2,
+        seed: int = 0,
+        n_steps: int | None = None,
+        log_event: LogEvent = ignore_event,
+    ) -> None:
+        self.n_dimensions = n_dimensions
+        self.guessing = guessing
+        self.seed = seed
+        self.n_steps = n_steps
+        self.log_event = log_event
+
+    def _check_settings(self) -> Settings:
+        checks.check_settings(self.n_dimensions, self.guessing, self.seed, self.n_steps)
+        return Settings(self.n_dimensions, self.guessing, self.seed, self.n_steps, self.log_event)
+
+    def _fit_stages(
+        self, answers: Answers, settings: Settings, start: Posterior | None = None
+    ) -> Self:
+        """Fit the posterior, and set the attributes that users read."""
+        posterior, history = fit_posterior(answers, settings, start)
+        self.posterior_ = posterior
+        self.history_ = history
+        self.student_ids_ = posterior.student_ids
+        self.question_ids_ = posterior.question_ids
+        # The last student, and the last question of each stage, are average ones without answers.
+        self.ability_ = posterior.students.mean[:-1]
+        self.ability_covariance_ = posterior.students.covariance[:-1]
+        n_questions = len(posterior.question_ids)
+        k = settings.n_dimensions
+        items = posterior.items.mean.reshape(answers.n_stages, n_questions + 1, k + 1)
+        self.discrimination_ = items[:, :-1, :-1]
+        self.difficulty_ = -items[:, :-1, -1]
+        self.context_variance_ = posterior.variance
+        self.shared_variance_ = posterior.shared.prior
+        return self
+
+    def _check_fitted(self) -> Posterior:
+        if not hasattr(self, "posterior_"):
+            raise InputError(f"this {type(self).__name__} is not fitted, call fit first")
+        return self.posterior_
+
+    def _check_pairs(
+        self,
+        student: npt.ArrayLike,
+        question: npt.ArrayLike,
+        context: npt.ArrayLike | None,
+    ) -> tuple[IntArray, IntArray, IntArray]:
+        """Return the pairs to predict as arrays, or raise `InputError`."""
+        student_ids = checks.as_ids("student", student)
+        question_ids = checks.as_ids("question", question, len(student_ids))
+        n_levels = len(self._check_fitted().levels)
+        labels = checks.as_context(context, len(student_ids), n_levels)
+        return student_ids, question_ids, labels
+
+
+def as_answers(student: npt.ArrayLike, question: npt.ArrayLike) -> tuple[IntArray, IntArray]:
+    """Return the ids of answers as arrays, or raise `InputError`."""
+    student_ids = checks.as_ids("student", student)
+    question_ids = checks.as_ids("question", question, len(student_ids))
+    if not len(student_ids):
+        raise InputError("there are no answers to learn from")
+    return student_ids, question_ids

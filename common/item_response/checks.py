@@ -1,0 +1,108 @@
+"""Checks of the arguments that users give: each error names argument, value and expectation."""
+
+from numbers import Integral
+from typing import Any
+
+from common.arrays import IntArray
+from common.errors import InputError
+
+import numpy as np
+import numpy.typing as npt
+
+
+def check_settings(n_dimensions: int, guessing: float, seed: int, n_steps: int | None) -> None:
+    """Raise `InputError` if a setting of an estimator is out of its range."""
+    _check_whole_number("n_dimensions", n_dimensions, low=1)
+    if not 0 <= guessing <= 0.9:
+        raise InputError(f"guessing is {guessing}, expected 0 to 0.9")
+    _check_whole_number("seed", seed, low=0)
+    if n_steps is not None:
+        _check_whole_number("n_steps", n_steps, low=1)
+
+
+def _check_whole_number(name: str, value: object, low: int) -> None:
+    if not isinstance(value, Integral):
+        raise InputError(f"{name} is {value!r}, expected a whole number")
+    if int(value) < low:
+        raise InputError(f"{name} is {value}, expected at least {low}")
+
+
+def as_ids(name: str, values: npt.ArrayLike, n_expected: int | None = None) -> IntArray:
+    """Return ids as an array of int32 or int64, shape (n,); `n_expected` is that of `student`."""
+    ids = _as_whole_numbers(name, values)
+    _check_shape(name, ids, n_expected)
+    _check_range(name, ids, low=0)
+    return _widen(ids)
+
+
+def as_category(
+    name: str, values: npt.ArrayLike, n_expected: int, low: int, high: int
+) -> npt.NDArray[np.int8]:
+    """Return whole numbers between `low` and `high`, or booleans, as int8, shape (n,)."""
+    array = np.asarray(values)
+    if array.dtype != bool:
+        array = _as_whole_numbers(name, array)
+    _check_shape(name, array, n_expected)
+    if array.dtype != bool:
+        _check_range(name, array, low, high)
+    return array.astype(np.int8, copy=False)
+
+
+def as_context(
+    values: npt.ArrayLike | None, n_expected: int, n_levels: int | None = None
+) -> IntArray:
+    """Return labels of contexts, shape (n, levels); None has no levels, shape (n,) one.
+
+    `n_levels` is the number of levels that a fit has had.
+    """
+    if values is None:
+        if n_levels:
+            raise InputError(
+                "context is missing: the answers of the fit had contexts, expected those of the "
+                "pairs as well"
+            )
+        return np.zeros((n_expected, 0), np.int32)
+    context = _as_whole_numbers("context", values)
+    if context.ndim == 1:
+        context = context[:, None]
+    if context.ndim != 2 or len(context) != n_expected:
+        raise InputError(
+            f"context has shape {np.shape(values)}, expected ({n_expected}, levels), one row for "
+            "each value of student"
+        )
+    if n_levels is not None and context.shape[1] != n_levels:
+        raise InputError(
+            f"context has {context.shape[1]} levels, expected {n_levels}, as the fit had"
+        )
+    _check_range("context", context, low=0)
+    return _widen(context)
+
+
+def _as_whole_numbers(name: str, values: Any) -> IntArray:
+    array = np.asarray(values)
+    if array.dtype.kind not in "iu":
+        raise InputError(f"{name} has dtype {array.dtype}, expected whole numbers")
+    return array
+
+
+def _widen(ids: IntArray) -> IntArray:
+    """Return ids as int32 or int64: where they are looked up, smaller types could overflow."""
+    return ids if ids.dtype in (np.int32, np.int64) else ids.astype(np.int64)
+
+
+def _check_shape(name: str, array: npt.NDArray[Any], n_expected: int | None) -> None:
+    if array.ndim != 1:
+        raise InputError(f"{name} has shape {array.shape}, expected one dimension")
+    if n_expected is not None and len(array) != n_expected:
+        raise InputError(f"{name} has {len(array)} values, expected {n_expected}, as student has")
+
+
+def _check_range(name: str, array: IntArray, low: int, high: int | None = None) -> None:
+    if not array.size:
+        return
+    if array.min() < low or (high is not None and array.max() > high):
+        is_wrong = (array < low) if high is None else (array < low) | (array > high)
+        row = int(np.flatnonzero(is_wrong.reshape(len(array), -1).any(axis=1))[0])
+        value = array[row][is_wrong[row]].flat[0] if array.ndim > 1 else array[row]
+        expected = f"at least {low}" if high is None else f"{low} to {high}"
+        raise InputError(f"{name} holds {value} at position {row}, expected {expected}")

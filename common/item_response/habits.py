@@ -1,0 +1,186 @@
+r"""Habits of position: some students click one option more often than its text deserves.
+
+Some click the first option more often than they should, above all in one sitting. So the logarithm
+of the probability of option k gets a term of (student, k) and another of (student, context, k),
+both Gaussian around 0, and both estimated from how the student's choices differ from the
+probabilities that the item response model gives:
+
+    P(option k) ∝ P(option k | item response) exp(habit of k).
+
+The terms of a student are a tree (see `context`): its root is the student, and it has a node for
+the student's own term and one for each context. No ability is uncertain here, so the root has no
+dimensions. The posterior mode of the terms is found by Newton steps in which the curvature,
+diag(p) − ppᵀ, is replaced by a diagonal: p(1 − p) n / (n − 1) for n options, so that the options
+separate. That is exact for equal p, but for what all options share, which has no influence; and
+always more than half of the curvature, so that the steps converge.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from common.answers import find_ids, number_ids
+from common.arrays import FloatArray, IntArray
+from common.item_response.context import Level, accelerate, eliminate, restore
+from common.item_response.model import standard_normal
+from common.item_response.observations import Observations, find_nodes, number_rows, sort_answers
+from common.threads import in_threads
+
+import numpy as np
+
+_N_STEPS = 12
+# Variance that the terms of each level begin with.
+_START_VARIANCE = 0.05
+# Bound on how fast a variance changes, see `context.accelerate`.
+_MAX_ACCELERATION = 10.0
+# Probability that a choice is taken to have had at least.
+_MIN_PROBABILITY = np.float32(1e-6)
+# Bound on a habit. It outweighs `_MIN_PROBABILITY`, whose logarithm is −14, and no exponential
+# overflows. Only choices that are all but impossible, made again and again, lead as far.
+_MAX_HABIT = np.float32(20)
+
+
+@dataclass(frozen=True)
+class Habits:
+    """The habits of students, as a whole and in each context."""
+
+    # Students with answers, increasing.
+    student_ids: IntArray
+    # Contexts with answers, increasing.
+    context_ids: IntArray
+    # Nodes of the students, and of the students' contexts.
+    levels: tuple[Level, ...]
+    # For each level, the habit of every option, shape (nodes, options); that of a context includes
+    # that of the student.
+    total: tuple[FloatArray, ...]
+    # Prior variance of the terms of each level, shape (levels,).
+    variance: FloatArray
+
+
+@dataclass(frozen=True)
+class _Choices:
+    """Choices, sorted by student and context."""
+
+    # Of these only the rows of students and contexts matter.
+    observations: Observations
+    # Option chosen, from 0, shape (choices,).
+    choice: IntArray
+    # Logarithm of the probability of every option without habits, shape (choices, options).
+    log_probability: FloatArray
+
+
+def fit_habits(
+    student: IntArray, context: IntArray, choice: IntArray, probability: FloatArray
+) -> Habits:
+    """Estimate habits from choices and the probabilities of all options without habits.
+
+    Parameters
+    ----------
+    student, context
+        Ids, shape (choices,).
+    choice
+        Option chosen, from 0, shape (choices,).
+    probability
+        Probability of every option without habits, float32, shape (choices, options).
+    """
+    n_choices, n_options = probability.shape
+    student_ids, student_number = number_ids(student)
+    context_ids, label = number_ids(context)
+    # Level 0 has one node for each student, level 1 one for each context of a student.
+    labels = [np.zeros(n_choices, np.int32), label]
+    order, start, levels = sort_answers(student_number, labels, len(student_ids))
+    unused = np.zeros(n_choices, bool)
+    choices = _Choices(
+        Observations(start, order, unused, unused, n_choices, levels),
+        choice[order],
+        # Sorted once, since looking up rows in random order is slow in every step.
+        np.log(np.maximum(probability[order], _MIN_PROBABILITY)),
+    )
+    total = tuple(np.zeros((len(level.label), n_options), np.float32) for level in levels)
+    variance = np.full((len(levels), 1), _START_VARIANCE)
+    for _ in range(_N_STEPS):
+        sums = _update_habits(choices, total, variance)
+        variance = _estimate_variance(sums, variance, n_options)
+    return Habits(student_ids, context_ids, levels, total, variance[:, 0])
+
+
+def _update_habits(
+    choices: _Choices, total: Sequence[FloatArray], variance: FloatArray
+) -> FloatArray:
+    """Make a Newton step: change `total` in place; return `restore`'s sums over all options."""
+    observations = choices.observations
+
+    def update_chunk(students: slice) -> FloatArray:
+        part, nodes = observations.of_students(students)
+        n_students = len(part.start) - 1
+        gathered = _gather(choices, part, students, total[-1][nodes[-1]])
+        # No ability is uncertain: Gaussians without dimensions.
+        no_abilities = standard_normal(n_students, 0)
+        sums = np.zeros((len(part.levels), 1, 4))
+        for option, gathered_of_option in enumerate(gathered):
+            steps, _ = eliminate(part.levels, gathered_of_option, variance, n_students)
+            effects, option_sums, _ = restore(part.levels, steps, no_abilities, variance)
+            sums += option_sums
+            for level_total, rows, effect in zip(total, nodes, effects, strict=True):
+                level_total[rows, option] = np.clip(effect[:, 0], -_MAX_HABIT, _MAX_HABIT)
+        return sums
+
+    sums: FloatArray = np.zeros((len(observations.levels), 1, 4))
+    for chunk_sums in in_threads(update_chunk, observations.chunks()):
+        sums = sums + chunk_sums
+    return sums
+
+
+def _gather(
+    choices: _Choices, part: Observations, students: slice, leaf_habit: FloatArray
+) -> FloatArray:
+    """Return what `eliminate` needs for each option, shape (options, leaves, 3).
+
+    A leaf is a student in a context; of each the columns hold W, r and S. `leaf_habit` is the habit
+    of the last step at the leaves, shape (leaves, options).
+    """
+    start = choices.observations.start
+    rows = slice(start[students.start], start[students.stop])
+    leaf_start = part.levels[-1].start
+    habit = leaf_habit[number_rows(leaf_start)]
+    p = np.exp(choices.log_probability[rows] + habit)
+    p /= p.sum(axis=1, keepdims=True)
+    n_options = p.shape[1]
+    curvature = p * (1 - p) * np.float32(n_options / (n_options - 1))
+    # κ = slope + curvature · habit. The slope is −p, and 1 more for the option chosen.
+    kappa = curvature * habit - p
+    kappa[np.arange(len(p)), choices.choice[rows]] += 1
+    first = leaf_start[:-1]
+    gathered = np.zeros((n_options, len(first), 3), np.float32)
+    # S stays 0: no ability is uncertain.
+    gathered[:, :, :2] = np.add.reduceat([curvature, kappa], first, axis=1).T
+    return gathered
+
+
+def _estimate_variance(sums: FloatArray, old: FloatArray, n_options: int) -> FloatArray:
+    """Return the terms' prior variance at each level, shape (levels, 1), from `restore`'s sums."""
+    n_terms = sums[..., 0]
+    # What all options share has no influence, so its mean is 0, and its variance would be missed
+    # where options separate: the sum over the other dimensions is scaled up to all.
+    squares = sums[..., 1] * n_options / (n_options - 1)
+    new = (squares + sums[..., 2]) / n_terms
+    removed = sums[..., 3] / n_terms
+    return accelerate(old, new, removed, _MAX_ACCELERATION)
+
+
+def add_habits(
+    habits: Habits, student: IntArray, context: IntArray, probability: FloatArray
+) -> FloatArray:
+    """Return the probabilities of options with habits; unknown students have none.
+
+    A student has the habit of the student as a whole in contexts without answers.
+    """
+    student_position = find_ids(habits.student_ids, student)
+    label = find_ids(habits.context_ids, context)
+    habit = np.zeros_like(probability)
+    nodes = find_nodes(habits.levels, student_position, [np.zeros_like(label), label])
+    for node, level_total in zip(nodes, habits.total, strict=True):
+        has_answers = node >= 0
+        habit[has_answers] = level_total[node[has_answers]]
+    result: FloatArray = probability * np.exp(habit)
+    result /= result.sum(axis=1, keepdims=True)
+    return result

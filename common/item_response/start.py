@@ -1,0 +1,170 @@
+"""A good start: from a random one, the fit takes many steps to turn towards what matters."""
+
+from dataclasses import dataclass
+
+from common.arrays import FloatArray, IntArray
+from common.item_response import model
+from common.item_response.model import Gaussians
+from common.item_response.observations import Observations, number_rows
+from common.item_response.steps import State, logit_moments, run_step
+from common.threads import in_threads
+
+import numpy as np
+
+# The start is found with about this many answers at most.
+_MAX_ANSWERS = 2_000_000
+# Steps of the fit in one dimension.
+_N_STEPS = 4
+# The slopes' prior in this fit: mean in the first stage, variances of slope and intercept.
+_FIRST_SLOPE_MEAN = 1.0
+_FIRST_SLOPE_VARIANCE = 0.3
+_FIRST_INTERCEPT_VARIANCE = 1.0
+# Root mean square of the slopes in each further dimension, and their prior variance.
+_SLOPE = 0.4
+_SLOPE_VARIANCE = 0.1
+# Bound on a slope before it is scaled by `_SLOPE`: hardly answered items have wild ones.
+_MAX_DIRECTION = 3
+# Rounds of the search for further dimensions, and the answers that all rounds look at.
+_MIN_ROUNDS = 5
+_MAX_ROUNDS = 30
+_ANSWERS_LOOKED_AT = 20_000_000
+# Directions searched beyond those wanted, which makes the wanted ones more exact.
+_OVERSAMPLING = 10
+# Residuals of a student or an item count as if there were this many more answers, all of residual
+# 0: those of few answers are mostly noise.
+_SHRINKAGE = 10
+
+
+@dataclass(frozen=True)
+class Start:
+    """The posteriors and priors that a fit begins with."""
+
+    students: Gaussians
+    items: Gaussians
+    prior: Gaussians
+
+
+def find_start(
+    observations: Observations,
+    n_stages: int,
+    n_dimensions: int,
+    student_order: IntArray,
+    seed: int,
+) -> Start:
+    """Fit one general ability, and let the other dimensions begin where its residuals vary most.
+
+    The fit takes the first students of a random `student_order`. It knows no guessing, which would
+    let the prior shrink the other dimensions away before they have turned.
+    """
+    is_first = _choose_students(observations, student_order)
+    first = _answers_of(observations, is_first)
+    state = _fit_one_dimension(first, n_stages)
+    directions = _find_residual_directions(first, state, n_dimensions - 1, seed)
+
+    students = model.standard_normal(len(is_first), n_dimensions)
+    students.mean[is_first, 0] = state.students.mean[:, 0]
+    # From (general slope, intercept) to (general slope, further slopes, intercept).
+    k = n_dimensions
+    ends = [0, k]
+    n_items = observations.n_items
+    mean = np.zeros((n_items, k + 1), np.float32)
+    mean[:, ends] = state.items.mean
+    mean[:, 1:k] = _SLOPE * directions
+    items = Gaussians(mean, np.zeros((n_items, k + 1, k + 1), np.float32))
+    prior_mean = np.zeros((n_stages, k + 1))
+    prior_mean[:, ends] = state.prior.mean
+    prior_covariance = np.tile(_SLOPE_VARIANCE * np.eye(k + 1), (n_stages, 1, 1))
+    prior_covariance[np.ix_(range(n_stages), ends, ends)] = state.prior.covariance
+    return Start(students, items, Gaussians(prior_mean, prior_covariance))
+
+
+def _choose_students(observations: Observations, student_order: IntArray) -> np.ndarray:
+    """Return which students have the first `_MAX_ANSWERS` answers in a given order."""
+    n_answers = np.diff(observations.start)
+    n_first = np.searchsorted(np.cumsum(n_answers[student_order]), _MAX_ANSWERS) + 1
+    is_first = np.zeros(len(student_order), bool)
+    is_first[student_order[:n_first]] = True
+    return is_first
+
+
+def _answers_of(observations: Observations, is_chosen: np.ndarray) -> Observations:
+    """Return the answers of chosen students, without contexts."""
+    n_answers = np.diff(observations.start)
+    rows = np.repeat(is_chosen, n_answers)
+    return Observations(
+        start=np.append(0, np.cumsum(n_answers[is_chosen])),
+        item=observations.item[rows],
+        is_right=observations.is_right[rows],
+        is_used=observations.is_used[rows],
+        n_items=observations.n_items,
+    )
+
+
+def _fit_one_dimension(observations: Observations, n_stages: int) -> State:
+    """Fit a single ability without guessing, in a few steps."""
+    n_items = observations.n_items
+    prior_variance = np.diag([_FIRST_SLOPE_VARIANCE, _FIRST_INTERCEPT_VARIANCE])
+    prior = Gaussians(np.zeros((n_stages, 2)), np.tile(prior_variance, (n_stages, 1, 1)))
+    # Only the first stage's slopes are expected to be positive: whether an answer is right depends
+    # on the ability, which distractor is chosen hardly does.
+    prior.mean[0, 0] = _FIRST_SLOPE_MEAN
+    stage = np.repeat(np.arange(n_stages), n_items // n_stages)
+    state = State(
+        students=model.standard_normal(len(observations.start) - 1, 1),
+        items=Gaussians(
+            prior.mean[stage].astype(np.float32), np.zeros((n_items, 2, 2), np.float32)
+        ),
+        prior=prior,
+        guessing=np.zeros(n_items, np.float32),
+    )
+    for _ in range(_N_STEPS):
+        state = run_step(observations, state)
+    return state
+
+
+def _find_residual_directions(
+    observations: Observations, state: State, n_directions: int, seed: int
+) -> FloatArray:
+    """Return the leading right singular vectors of the residuals, shape (items, directions).
+
+    Their mean square over the answers is 1. Randomised subspace iteration (Halko, Martinsson and
+    Tropp 2011, algorithm 4.4).
+    """
+    n_items = observations.n_items
+    if n_directions == 0:
+        return np.zeros((n_items, 0))
+    item = observations.item
+    n_answers = np.bincount(item, minlength=n_items)
+    # Rows and columns are scaled by the root of their length: noise alone is then even.
+    item_scale = 1 / np.sqrt(n_answers + np.float32(_SHRINKAGE))
+    student_scale = 1 / np.sqrt(np.diff(observations.start) + np.float32(_SHRINKAGE))
+    student = number_rows(observations.start)
+    residual = _find_residuals(observations, state, student)
+    residual *= student_scale[student] * item_scale[item]
+    matrix = observations.matrix(residual.astype(np.float32), observations.start)
+    parts = [matrix[rows] for rows in observations.chunks()]
+
+    size = min(n_directions + _OVERSAMPLING, n_items)
+    basis = np.random.default_rng(seed).standard_normal((n_items, size))
+    n_rounds = int(np.clip(_ANSWERS_LOOKED_AT // len(item), _MIN_ROUNDS, _MAX_ROUNDS))
+    for _ in range(n_rounds):
+        orthonormal = np.linalg.qr(basis)[0].astype(np.float32)
+        images = in_threads(lambda part: part.T @ (part @ orthonormal), parts)  # noqa: B023
+        basis = sum(images, np.zeros(basis.shape))
+    # The leading left singular vectors of the image, which spans the leading directions.
+    directions = np.linalg.svd(basis, full_matrices=False)[0][:, :n_directions]
+    directions = directions * item_scale[:, None]
+    mean_square = (n_answers[:, None] * directions**2).sum(axis=0) / n_answers.sum()
+    directions /= np.sqrt(np.maximum(mean_square, 1e-30))
+    directions = np.clip(directions, -_MAX_DIRECTION, _MAX_DIRECTION)
+    # With hardly any items there are fewer directions than wanted.
+    n_missing = n_directions - directions.shape[1]
+    return np.pad(directions, [(0, 0), (0, n_missing)])
+
+
+def _find_residuals(observations: Observations, state: State, student: IntArray) -> FloatArray:
+    """Return by how much each answer exceeds what is expected, 0 for those that are held out."""
+    mean, variance = logit_moments(state.students, state.items, student, observations.item)
+    residual: FloatArray = observations.is_right - model.expected_probability(mean, variance)
+    residual *= observations.is_used
+    return residual

@@ -1,0 +1,346 @@
+"""A step of the fit: one pass over all answers, which is where the time goes.
+
+A step updates every student and sums up what the items need, in chunks of students, one thread for
+each chunk, and within a chunk in blocks of answers that fit into the processor's cache. Neither the
+chunks nor the order in which their sums are added depend on the number of threads.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from common.arrays import FloatArray, IntArray
+from common.item_response import context, model
+from common.item_response.context import Level, SharedEffects
+from common.item_response.model import Gaussians
+from common.item_response.observations import Observations, number_rows
+from common.threads import in_threads
+
+import numpy as np
+
+# Answers in a block: its arrays stay in the processor's cache.
+_BLOCK = 1 << 15
+# Parts in which the items are updated, at most one thread each.
+_N_ITEM_PARTS = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """What a step of the fit updates.
+
+    The items are those of the first stage, then those of the second, and so on. The last item of
+    each stage belongs to a question without answers.
+    """
+
+    # Posteriors of the abilities, k dimensions.
+    students: Gaussians
+    # Posteriors of (slopes, intercept), k + 1 dimensions.
+    items: Gaussians
+    # The items' prior, one for each stage.
+    prior: Gaussians
+    # Probability of passing an item without knowing how, shape (items,), float32.
+    guessing: FloatArray
+    # For each level of contexts, the coarsest first, the total effects at its nodes: mean,
+    # variance, covariance with the ability; shape (nodes, 2 + k), float32. A step reads those of
+    # the last level only, so the state that a fit begins with holds no others.
+    effects: tuple[FloatArray, ...] = ()
+    # Prior variance of the effects, shape (levels, stages).
+    variance: FloatArray = field(default_factory=lambda: np.zeros((0, 1)))
+    # Effects that all students share in a context of the last level.
+    shared: SharedEffects = field(
+        default_factory=lambda: SharedEffects(np.zeros(1), np.zeros(1), np.zeros(1))
+    )
+
+
+AnyState = TypeVar("AnyState", bound=State)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Posterior(State):
+    """A state with the ids that its students, questions and contexts belong to."""
+
+    # Increasing, shape (students,). A finished fit has one more student, who has no answers.
+    student_ids: IntArray
+    # Increasing, shape (questions,).
+    question_ids: IntArray
+    # For each level, the labels that have answers, increasing.
+    context_ids: tuple[IntArray, ...] = ()
+    # The nodes of all students' trees, to which `effects` belong.
+    levels: tuple[Level, ...] = ()
+
+    @property
+    def n_stages(self) -> int:
+        """The number of stages of a question."""
+        return len(self.prior.mean)
+
+
+def run_step(observations: Observations, state: AnyState) -> AnyState:
+    """Make one step of the fit: students and contexts, then items, their prior, then the scale."""
+    state, item_sums = pass_over_answers(observations, state)
+    n_stages = len(state.prior.mean)
+    stage = np.repeat(np.arange(n_stages), len(item_sums) // n_stages)
+    parts = np.array_split(np.arange(len(stage)), _N_ITEM_PARTS)
+
+    def update(part: IntArray) -> Gaussians:
+        return model.update_items(item_sums[part], state.prior, stage[part])
+
+    items = model.join(in_threads(update, parts))
+    # The last column is Σ w, which is positive for all items with answers.
+    is_answered = item_sums[:, -1] > 0
+    prior = model.estimate_prior(items, stage, is_answered, state.prior)
+    items = Gaussians(items.mean.astype(np.float32), items.covariance.astype(np.float32))
+    return standardise(replace(state, items=items, prior=prior))
+
+
+def standardise(state: AnyState) -> AnyState:
+    """Give abilities mean 0 and covariance I, and change the items to match: the fit needs far
+    fewer steps (parameter expansion: Liu, Rubin and Wu 1998). `effects` are changed in place.
+    """
+    n, k = state.students.mean.shape
+    ability = state.students.mean.astype(np.float64)
+    centre = ability.mean(axis=0)
+    total = state.students.covariance.sum(axis=0, dtype=np.float64)
+    spread = (ability.T @ ability + total) / n - np.outer(centre, centre)
+    root = np.linalg.cholesky(spread)
+    inverse = np.linalg.inv(root)
+    # Slopes · ability + intercept must stay the same.
+    matrix = np.eye(k + 1)
+    matrix[:k, :k] = root.T
+    matrix[k, :k] = centre
+    for level_effects in state.effects:
+        # In place: these may be the largest arrays of all.
+        level_effects[:, 2:] = level_effects[:, 2:] @ inverse.T.astype(np.float32)
+    students = state.students.transform(inverse, -inverse @ centre)
+    items = state.items.transform(matrix)
+    prior = state.prior.transform(matrix)
+    return replace(state, students=students, items=items, prior=prior)
+
+
+# ---- The pass over the answers ----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _ChunkSums:
+    """What a chunk of students adds to the sums over all answers."""
+
+    # From `model.weigh`, shape (items, …).
+    items: FloatArray
+    # For `context.estimate_variance`, shape (levels, stages, 4). None without contexts.
+    variance: FloatArray | None = None
+    # For `context.update_shared`, shape (labels + stages, 2). None without contexts.
+    shared: FloatArray | None = None
+
+
+@dataclass(frozen=True)
+class _ChunkUpdate:
+    """The new posteriors of a chunk of students and of their contexts, and its sums."""
+
+    students: Gaussians
+    # For each level, shape (nodes of the chunk, 2 + k).
+    effects: list[FloatArray]
+    sums: _ChunkSums
+
+
+def pass_over_answers(observations: Observations, state: AnyState) -> tuple[AnyState, FloatArray]:
+    """Update all students and contexts; return the state, and the items' sums of `model.weigh`."""
+    item_moments = model.moments(state.items)
+    k = state.students.mean.shape[1]
+    # Every chunk writes its part of these, since a list of parts would take the memory twice.
+    students = Gaussians(
+        np.empty_like(state.students.mean), np.empty_like(state.students.covariance)
+    )
+    effects = tuple(
+        np.empty((len(level.label), 2 + k), np.float32) for level in observations.levels
+    )
+
+    def update_chunk(chunk: slice) -> _ChunkSums:
+        part, nodes = observations.of_students(chunk)
+        old = state.students.take(chunk)
+        if part.levels:
+            leaf_effects = state.effects[-1][nodes[-1]]
+            update = _update_with_contexts(part, old, state, item_moments, leaf_effects)
+        else:
+            update = _update_without_contexts(part, old, state, item_moments)
+        students.mean[chunk] = update.students.mean
+        students.covariance[chunk] = update.students.covariance
+        for level_effects, rows, values in zip(effects, nodes, update.effects, strict=True):
+            level_effects[rows] = values
+        return update.sums
+
+    item_sums: FloatArray = np.zeros(1)
+    variance_sums: FloatArray = np.zeros(1)
+    shared_sums: FloatArray = np.zeros(1)
+    for sums in in_threads(update_chunk, observations.chunks()):
+        item_sums = item_sums + sums.items.astype(float)
+        if sums.variance is not None and sums.shared is not None:
+            variance_sums = variance_sums + sums.variance
+            shared_sums = shared_sums + sums.shared
+    state = replace(state, students=students, effects=effects)
+    if observations.levels:
+        variance = context.estimate_variance(variance_sums, state.variance)
+        shared = context.update_shared(shared_sums, state.shared)
+        state = replace(state, variance=variance, shared=shared)
+    return state, item_sums
+
+
+def _update_without_contexts(
+    part: Observations, old: Gaussians, state: State, item_moments: FloatArray
+) -> _ChunkUpdate:
+    """Update some students by their answers, `part`, where answers have no contexts."""
+    kappa, weight = _find_kappa_and_weight(part, old, item_moments, state.guessing)
+    kappas = part.matrix(kappa, part.start)
+    weights = part.matrix(weight, part.start)
+    new = model.update_students(model.weigh(kappas, weights, item_moments))
+    item_sums = model.weigh(kappas.T, weights.T, model.moments_with_one(new))
+    return _ChunkUpdate(new, [], _ChunkSums(item_sums))
+
+
+def _update_with_contexts(
+    part: Observations,
+    old: Gaussians,
+    state: State,
+    item_moments: FloatArray,
+    leaf_effects: FloatArray,
+) -> _ChunkUpdate:
+    """Update some students and the effects of their contexts by their answers, `part`.
+
+    `leaf_effects` are the effects of the last step at the last level's nodes, the leaves.
+    """
+    d = model.count_dimensions(item_moments)
+    leaves = part.levels[-1]
+    leaf = number_rows(leaves.start)
+    shared_mean = state.shared.mean[leaves.label]
+    with_shared = leaf_effects.copy()
+    with_shared[:, 0] += shared_mean
+    with_shared[:, 1] += state.shared.variance[leaves.label]
+
+    kappa, weight = _find_kappa_and_weight(
+        part, old, item_moments, state.guessing, with_shared, leaf
+    )
+    kappa -= weight * shared_mean[leaf]
+    weights = part.matrix(weight, part.start)
+    student_sums = model.weigh(part.matrix(kappa, part.start), weights, item_moments)
+    # From the leaves up to the students: what the effects take from the students' sums.
+    leaf_weights = part.matrix(weight, leaves.start)
+    leaf_kappas = part.matrix(kappa, leaves.start)
+    w = np.asarray(leaf_weights.sum(axis=1))
+    r = np.asarray(leaf_kappas.sum(axis=1))
+    s = leaf_weights @ item_moments[:, :d]
+    gathered = np.concatenate([w, r, s], axis=1)
+    steps, taken = context.eliminate(part.levels, gathered, state.variance, len(old.mean))
+    student_sums -= taken
+    new = model.update_students(student_sums)
+
+    # From the students down to the leaves.
+    effects, variance_sums, left = context.restore(part.levels, steps, new, state.variance)
+    leaf_gain_weight = steps[-1].weight
+    left += leaf_gain_weight * shared_mean
+    n_shared = len(state.shared.mean)
+    shared_sums: FloatArray = np.zeros((n_shared, 2))
+    shared_sums[:, 0] = np.bincount(leaves.label, leaf_gain_weight, n_shared)
+    shared_sums[:, 1] = np.bincount(leaves.label, left, n_shared)
+    # The items' sums are those without contexts, with the effect taken from κ.
+    new_leaf_effects = effects[-1]
+    kappa -= weight * new_leaf_effects[leaf, 0]
+    kappas = part.matrix(kappa, part.start)
+    item_sums = model.weigh(kappas.T, weights.T, model.moments_with_one(new))
+    item_sums[:, : d - 1] -= leaf_weights.T @ new_leaf_effects[:, 2:]
+    return _ChunkUpdate(new, effects, _ChunkSums(item_sums, variance_sums, shared_sums))
+
+
+def _find_kappa_and_weight(
+    part: Observations,
+    students: Gaussians,
+    item_moments: FloatArray,
+    guessing: FloatArray,
+    effects: FloatArray | None = None,
+    node: IntArray | None = None,
+) -> tuple[FloatArray, FloatArray]:
+    """Return κ and w of every answer (see `model`), 0 for those that are held out."""
+    kappa = np.empty(len(part.item), np.float32)
+    weight = np.empty(len(part.item), np.float32)
+    blocks = _logit_blocks(
+        model.moments_with_one(students),
+        item_moments,
+        number_rows(part.start),
+        part.item,
+        effects,
+        node,
+    )
+    for block, mean, variance in blocks:
+        slope, curvature = model.expected_slope_and_curvature(
+            mean, variance, part.is_right[block], guessing[part.item[block]]
+        )
+        kappa[block] = slope + curvature * mean
+        weight[block] = curvature
+    kappa *= part.is_used
+    weight *= part.is_used
+    return kappa, weight
+
+
+# ---- Logits -----------------------------------------------------------------------------------
+
+
+def logit_moments(
+    students: Gaussians,
+    items: Gaussians,
+    student: IntArray,
+    item: IntArray,
+    effects: FloatArray | None = None,
+) -> tuple[FloatArray, FloatArray]:
+    """Return mean and variance of the logits of pairs, shape (pairs,) each.
+
+    `student` and `item` are positions in `students` and `items`. `effects`, one row for each pair
+    as in `State.effects`, are added to slopes · ability + intercept.
+    """
+    mean = np.empty(len(student), np.float32)
+    variance = np.empty(len(student), np.float32)
+    student_moments = model.moments_with_one(students)
+    item_moments = model.moments(items)
+    for block, block_mean, block_variance in _logit_blocks(
+        student_moments, item_moments, student, item, effects
+    ):
+        mean[block] = block_mean
+        variance[block] = block_variance
+    return mean, variance
+
+
+def _logit_blocks(
+    student_moments: FloatArray,
+    item_moments: FloatArray,
+    student: IntArray,
+    item: IntArray,
+    effects: FloatArray | None = None,
+    node: IntArray | None = None,
+) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
+    """Yield mean and variance of the logits of pairs, block by block, with the block's rows.
+
+    Without effects the mean is E[z] · E[t], and the variance E[(z · t)²] − mean². An effect U adds
+    E[U] to the mean, and Var[U] + 2 Cov[z · t, U] to the variance. The effect of a pair is the row
+    of `effects` that `node` names, by default the row of the pair itself.
+    """
+    d = model.count_dimensions(item_moments)
+    # Same dtype as the moments: otherwise `take` converts uninitialised memory and warns about NaN.
+    # One array for both: two smaller ones are given back to the system after each chunk, and
+    # getting their memory again takes a twentieth of the time of a step.
+    buffers = np.empty((2, _BLOCK, item_moments.shape[1]), item_moments.dtype)
+    student_buffer = buffers[0]
+    item_buffer = buffers[1]
+    for begin in range(0, len(student), _BLOCK):
+        block = slice(begin, begin + _BLOCK)
+        block_student = student[block]
+        block_item = item[block]
+        n = len(block_student)
+        z = item_buffer[:n]
+        t = student_buffer[:n]
+        # mode="clip" is twice as fast as the default, which checks every index.
+        np.take(student_moments, block_student, axis=0, out=t, mode="clip")
+        np.take(item_moments, block_item, axis=0, out=z, mode="clip")
+        mean = np.einsum("ij,ij->i", t[:, :d], z[:, :d])
+        second_moment = np.einsum("ij,ij->i", t[:, d:], z[:, d:])
+        variance = second_moment - mean * mean
+        if effects is not None:
+            u = effects[block] if node is None else effects[node[block]]
+            mean += u[:, 0]
+            variance += u[:, 1] + 2 * np.einsum("ij,ij->i", u[:, 2:], z[:, : d - 1])
+        yield block, mean, np.maximum(variance, 0)

@@ -1,0 +1,139 @@
+"""Wrong arguments: each error names the argument, its value, and what was expected."""
+
+from typing import Any
+
+from common.errors import InputError
+from common.item_response import ItemResponse, ItemResponseOptions
+
+import numpy as np
+import pytest
+
+STUDENT = [1, 1, 2]
+QUESTION = [5, 6, 5]
+RIGHT = [1, 0, 1]
+OPTION = [1, 2, 3]
+KEY = [1, 4, 3]
+
+SETTINGS = {
+    "n_dimensions is 0, expected at least 1": {"n_dimensions": 0},
+    "n_dimensions is 2.5, expected a whole number": {"n_dimensions": 2.5},
+    "guessing is 1.0, expected 0 to 0.9": {"guessing": 1.0},
+    "guessing is nan, expected 0 to 0.9": {"guessing": float("nan")},
+    "seed is -1, expected at least 0": {"seed": -1},
+    "n_steps is 0, expected at least 1": {"n_steps": 0},
+}
+
+
+@pytest.mark.parametrize("message", SETTINGS)
+@pytest.mark.parametrize("estimator", [ItemResponse, ItemResponseOptions])
+def test_settings_out_of_range_are_refused(estimator: Any, message: str) -> None:
+    outcomes = [RIGHT] if estimator is ItemResponse else [OPTION, KEY]
+    with pytest.raises(InputError) as error:
+        estimator(**SETTINGS[message]).fit(STUDENT, QUESTION, *outcomes)
+    assert str(error.value) == message
+
+
+ANSWERS: dict[str, dict[str, Any]] = {
+    "student has shape (1, 3), expected one dimension": {"student": [STUDENT]},
+    "student has dtype float64, expected whole numbers": {"student": [1.0, 1.0, 2.0]},
+    "student holds -7 at position 2, expected at least 0": {"student": [1, 1, -7]},
+    "question has 2 values, expected 3, as student has": {"question": [5, 6]},
+    "question has dtype <U1, expected whole numbers": {"question": ["a", "b", "c"]},
+    "is_correct holds 2 at position 1, expected 0 to 1": {"is_correct": [1, 2, 0]},
+    "is_correct has 4 values, expected 3, as student has": {"is_correct": [1, 0, 1, 1]},
+    "is_correct has dtype float64, expected whole numbers": {"is_correct": [1.0, 0.0, 1.0]},
+    "context has shape (2, 1), expected (3, levels), one row for each value of student": {
+        "context": [[1], [2]]
+    },
+    "context holds -1 at position 1, expected at least 0": {"context": [[0, 4], [3, -1], [2, 2]]},
+}
+
+
+@pytest.mark.parametrize("message", ANSWERS)
+def test_wrong_answers_are_refused(message: str) -> None:
+    answers = {"student": STUDENT, "question": QUESTION, "is_correct": RIGHT, **ANSWERS[message]}
+    with pytest.raises(InputError) as error:
+        ItemResponse().fit(**answers)
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize("name", ["option", "correct_option"])
+def test_options_are_1_to_4(name: str) -> None:
+    answers: dict[str, Any] = {"option": OPTION, "correct_option": KEY, name: [1, 0, 4]}
+    with pytest.raises(InputError) as error:
+        ItemResponseOptions().fit(STUDENT, QUESTION, **answers)
+    assert str(error.value) == f"{name} holds 0 at position 1, expected 1 to 4"
+
+
+@pytest.mark.parametrize("estimator", [ItemResponse, ItemResponseOptions])
+def test_no_answers_are_refused(estimator: Any) -> None:
+    nothing = np.zeros(0, int)
+    outcomes = [nothing] if estimator is ItemResponse else [nothing, nothing]
+    with pytest.raises(InputError, match="there are no answers to learn from"):
+        estimator().fit(nothing, nothing, *outcomes)
+
+
+@pytest.mark.parametrize("estimator", [ItemResponse, ItemResponseOptions])
+def test_predicting_before_fitting_is_refused(estimator: Any) -> None:
+    with pytest.raises(InputError, match=f"this {estimator.__name__} is not fitted, call fit"):
+        estimator().predict_proba(STUDENT, QUESTION)
+
+
+def test_pairs_need_contexts_if_answers_had_them() -> None:
+    model = ItemResponse(n_steps=1).fit(STUDENT, QUESTION, RIGHT, context=[1, 1, 2])
+    with pytest.raises(InputError, match="had contexts, expected those of the pairs as well"):
+        model.predict_proba(STUDENT, QUESTION)
+
+
+def test_pairs_have_as_many_levels_of_contexts_as_answers() -> None:
+    model = ItemResponse(n_steps=1).fit(STUDENT, QUESTION, RIGHT)
+    with pytest.raises(InputError, match="context has 1 levels, expected 0, as the fit had"):
+        model.predict_proba(STUDENT, QUESTION, context=[1, 1, 2])
+
+
+def test_a_fit_goes_on_only_from_one_of_its_kind() -> None:
+    start = ItemResponse(n_dimensions=2, n_steps=1).fit(STUDENT, QUESTION, RIGHT)
+    with pytest.raises(InputError, match="start has 2 dimensions, expected 3"):
+        ItemResponse(n_dimensions=3).fit(STUDENT, QUESTION, RIGHT, start=start)
+    with pytest.raises(InputError, match="start has 0 levels of contexts, expected 1"):
+        ItemResponse(n_dimensions=2).fit(STUDENT, QUESTION, RIGHT, start=start, context=[1, 1, 2])
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint32, np.int64, np.uint64])
+def test_ids_of_any_integer_type_are_the_same_ids(dtype: Any) -> None:
+    """Also where an id is the largest of its type: looking it up must not overflow."""
+    high = min(int(np.iinfo(dtype).max), 2**62)
+    student = np.array([0, high, high, 7], dtype)
+    question = np.array([3, 3, high, high], dtype)
+    is_correct = [1, 0, 1, 0]
+    context = np.array([high, 0, high, 0], dtype)
+    model = ItemResponse(n_steps=2).fit(student, question, is_correct, context=context)
+    smaller = {0: 0, 3: 1, 7: 2, high: 3}
+
+    def small(ids: np.ndarray) -> list[int]:
+        return [smaller[int(one)] for one in ids]
+
+    expected = ItemResponse(n_steps=2).fit(
+        small(student), small(question), is_correct, context=small(context)
+    )
+    np.testing.assert_array_equal(
+        model.predict_proba(student, question, context=context),
+        expected.predict_proba(small(student), small(question), context=small(context)),
+    )
+
+
+def test_right_and_wrong_may_be_booleans() -> None:
+    numbers = ItemResponse(n_steps=1).fit(STUDENT, QUESTION, RIGHT)
+    booleans = ItemResponse(n_steps=1).fit(STUDENT, QUESTION, np.array(RIGHT, bool))
+    np.testing.assert_array_equal(
+        numbers.predict_proba(STUDENT, QUESTION), booleans.predict_proba(STUDENT, QUESTION)
+    )
+
+
+def test_a_single_level_of_contexts_may_be_a_vector() -> None:
+    vector = ItemResponse(n_steps=2).fit(STUDENT, QUESTION, RIGHT, context=[1, 1, 2])
+    column = ItemResponse(n_steps=2).fit(STUDENT, QUESTION, RIGHT, context=[[1], [1], [2]])
+    np.testing.assert_array_equal(
+        vector.predict_proba(STUDENT, QUESTION, context=[1, 1, 2]),
+        column.predict_proba(STUDENT, QUESTION, context=[[1], [1], [2]]),
+    )
