@@ -24,10 +24,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from common import cli, layout, provenance, reading, sample_models, schema, source_code, writing
-from common.adaptive import evaluation
 from common.adaptive.entry_files import fingerprint_code
-from common.adaptive.entry_process import Limits
 from common.adaptive.game import Rules
+from common.adaptive.playing import list_targets, play_all
+from common.adaptive.setting import (
+    Setting,
+    add_game_flags,
+    read_limits,
+    read_rules,
+    read_students,
+)
 from common.adaptive.weights import copy_package, read_origin
 from common.answers import read_answers
 from common.arrays import BoolArray
@@ -35,6 +41,7 @@ from common.errors import InputError, quote
 from common.evaluation import outcomes, record
 from common.evaluation.pairs import score_pairs
 from common.provenance import Provenance
+from common.sandbox import Limits
 from common.splits import assign_folds, hold_out_answers
 from tools import script_runs
 from tools.results import CROSS_VALIDATION
@@ -59,7 +66,8 @@ def main() -> None:
     options, flags = _parse(sys.argv[1:])
     entry: Path = options.entry
     task = task_of(entry)
-    rules, limits = evaluation.rules_and_limits(options)
+    rules = read_rules(options)
+    limits = read_limits(options)
     script = entry.resolve()
     if task == 4:
         reading.require_file(entry / "train_model.py")
@@ -131,7 +139,7 @@ def build_parser() -> argparse.ArgumentParser:
     cli.add_folder(parser, "--input_dir", layout.TRAIN_DIR)
     parser.add_argument("--train_data", metavar="FILE", help="default that of the task")
     cli.add_folder(parser, "--output_dir", layout.TEST_OUTPUT_DIR)
-    evaluation.add_flags(parser)
+    add_game_flags(parser)
     sample_models.add_metadata_flag(parser)
     return parser
 
@@ -197,10 +205,9 @@ def play_fold(package: Path, flags: Sequence[str], fold: Fold, rules: Rules, lim
     command = [copy / trainer.name, "--input_dir", data, "--train_data", train.name, *flags]
     script_runs.run_script(command, fold.title, shown=trainer)
     started = time.perf_counter()
-    setting = evaluation.Setting(copy, reference_path, train, metadata, rules, limits)
-    reference = evaluation.read_students(setting)
-    games, _ = evaluation.play_all(setting, reference)
-    predicted = evaluation.list_targets(reference, games)
+    setting = Setting(copy, reference_path, train, metadata, rules, limits)
+    reference = read_students(setting)
+    predicted = list_targets(reference, play_all(setting, reference).games)
     seconds = time.perf_counter() - started
     took = read_origin(copy) or Provenance(str(trainer), {}, seconds)
     code = fingerprint_code(copy, source_code.fingerprint(trainer))

@@ -21,8 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from common import layout, metrics, pages, reading, submission, writing
-from common.adaptive import evaluation as adaptive_evaluation
+from common.adaptive import games_page
 from common.adaptive.entry_files import ENTRY_FILE
+from common.adaptive.setting import Setting
 from common.errors import InputError
 from common.evaluation import pairs, ranking, score_files
 from common.evaluation.record import TASK_TITLES
@@ -152,8 +153,8 @@ def _judge_games(reference_dir: Path, task: int, phase: str, answers: Path | Non
         return None
     accuracies = list(record["masks"].values())
     scores = _with_error(float(np.array(accuracies).mean()), record["standard_error"])
-    setting = adaptive_evaluation.Setting(Path(ENTRY_FILE), answers, None, reference_dir)
-    explain = partial(adaptive_evaluation.describe, setting, record, phase=phase)
+    setting = Setting(Path(ENTRY_FILE), answers, None, reference_dir)
+    explain = partial(games_page.describe, setting, record, phase=phase)
     masks = {f"mask_{number}": value for number, value in enumerate(accuracies)}
     return scores | masks, "games.html", explain
 
