@@ -74,7 +74,7 @@ def test_the_sandbox_is_closed_and_has_one_door() -> None:
 
 
 def test_what_runs_beside_an_entry_needs_no_kit() -> None:
-    for path in ROOT.glob("common/sandbox/inside/*.py"):
+    for path in glob_kit("common/sandbox/inside/*.py"):
         names = {name.split(".")[0] for name in imported(path)}
         assert names <= {*sys.stdlib_module_names, "numpy"}, path
 
@@ -82,4 +82,4 @@ def test_what_runs_beside_an_entry_needs_no_kit() -> None:
 def scripts_and_modules() -> list[Path]:
     """Return the Python files of the product."""
     places = ("common", "tools", "data", "hosting", "related_challenges", *TASKS)
-    return [path for place in places for path in ROOT.glob(f"{place}/**/*.py")]
+    return [path for place in places for path in glob_kit(f"{place}/**/*.py")]

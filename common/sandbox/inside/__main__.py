@@ -44,7 +44,7 @@ def main() -> None:
         return
     walls = isolate(folder, readable, start.walls)
     faulthandler.enable()
-    # The runner imports NumPy, which starts threads. A thread that had started before the walls stood
+    # The runner imports NumPy, which starts threads. A thread that started before the walls stood
     # would be outside of them.
     from .runner import answer_requests
 
