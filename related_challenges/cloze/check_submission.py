@@ -24,9 +24,7 @@ def check(options: argparse.Namespace, report: Report) -> list[str]:
     train = options.input_dir / options.train_data
     # If neither file exists, reading the test file reports that it is missing.
     paths = [path for path in (test, train) if reading.is_there(path)] or [test]
-    ids_by_path = {
-        path: queries.read_queries(path, answers=False)["id"].tolist() for path in paths
-    }
+    ids_by_path = {path: queries.read_queries(path, answers=False)["id"].tolist() for path in paths}
     # Faulty ids are ignored here and reported below.
     ids = set(reading.read_table(options.file, (folds.ID,), report=lambda _: None)["id"])
     # The file that shares more ids with the submission; if both share as many, the test file.

@@ -46,8 +46,8 @@ def main(parser: argparse.ArgumentParser | None = None) -> None:
         ]
     )
     mean = float(scores.mean())
-    scores_by_group = group_scores(asked, scores)
-    rows = [group_row(name, values) for name, values in scores_by_group.items()]
+    groups = group_scores(asked, scores)
+    rows = [group_row(name, group) for name, group in groups]
 
     lines = [f"score {mean:.4f} (token F1 of {len(asked):,} queries)"]
     body = ""
@@ -69,7 +69,7 @@ def main(parser: argparse.ArgumentParser | None = None) -> None:
             ("Without a guess", f"{np.mean([not guessed for guessed in guesses]):.1%}"),
         ],
         rules=describe_rules(options),
-        parts={name: float(values.mean()) for name, values in scores_by_group.items()},
+        parts={name: float(group.mean()) for name, group in groups},
         body=body,
     )
 
@@ -83,18 +83,22 @@ def best_f1(guesses: list[str], answers: list[str], *, normalise: bool) -> float
     return best
 
 
-def group_scores(asked: pd.DataFrame, scores: FloatArray) -> dict[str, FloatArray]:
-    """Return the scores of each group of queries, such as ``domain: Fact``.
+def group_scores(asked: pd.DataFrame, scores: FloatArray) -> list[tuple[str, FloatArray]]:
+    """Return the name of each group of queries, such as ``domain: Fact``, and its scores.
 
     A column that is empty for all queries gives no groups. Queries without a value come last.
     """
-    groups: dict[str, FloatArray] = {}
+    groups = []
     for column in GROUPINGS:
-        values = asked[column].to_numpy(str)
-        if not any(values):
+        values = asked[column].to_numpy(object)
+        known = sorted({value for value in values if value})
+        if not known:
             continue
-        for value in sorted(set(values), key=lambda value: (value == "", value)):
-            groups[f"{column}: {value or 'unknown'}"] = scores[values == value]
+        for value in known:
+            groups.append((f"{column}: {value}", scores[values == value]))
+        is_unknown = values == ""
+        if is_unknown.any():
+            groups.append((f"{column}: unknown", scores[is_unknown]))
     return groups
 
 

@@ -185,10 +185,11 @@ def run_model(
     options : Namespace
         Flags of `model_parser`.
     weigh : callable
-        Called as ``weigh(train, test)``, once for the test file or once for each fold. `train` holds
-        the queries to learn from, as `read_queries` returns them; `test` those to predict, without
-        answers. Returns a mapping from answers to weights for every query of `test`. The answers of
-        the largest weights are guessed; of equal weights the earlier answer comes first.
+        Called as ``weigh(train, test)``, once for the test file or once for each fold. `train` has
+        the queries to learn from, as `read_queries` returns them; `test` has those to predict,
+        without answers. It returns a mapping from answers to weights for every query of `test`. The
+        answers with the largest weights are guessed; of equal weights the earlier answer comes
+        first.
     """
     train = read_queries(options.input_dir / options.train_data, answers=True)
     fold = challenge.read_folds(options, train["id"].tolist())
