@@ -1,4 +1,7 @@
-"""Folds for cross-validation in a file, `id` and `fold`, so that all models use the same ones."""
+"""Folds for cross-validation, kept in a file so that all models of a challenge use the same ones.
+
+The file has the columns `id` and `fold`, one row for each example.
+"""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,25 +19,71 @@ _FOLD = Column("fold", INT32, 0, 9_999)
 
 
 def describe_folds(path: Path) -> str:
-    """Say how folds were made: ``10 folds --by_question``; the user's own have a fingerprint."""
+    """Describe how a file of folds was made, for the record of a score.
+
+    Parameters
+    ----------
+    path : Path
+        File of folds.
+
+    Returns
+    -------
+    str
+        Number of folds and the flags of the script that made them, such as
+        ``10 folds --by_question``. For a file of the user, the number of folds and a fingerprint.
+    """
     n_folds = len(np.unique(reading.read_table(path, (_FOLD,))[_FOLD.name]))
     record = provenance.read(path)
     if record is None:
         return f"{n_folds} folds {fingerprints.digest(path):.8}"
-    kept = {k: value for k, value in provenance.settings(record.options).items() if k != "folds"}
-    return " ".join([f"{n_folds} folds", *provenance.flags_of(kept)])
+    settings = provenance.settings(record.options)
+    # The number of folds is stated already.
+    settings = {name: value for name, value in settings.items() if name != "folds"}
+    return " ".join([f"{n_folds} folds", *provenance.flags_of(settings)])
 
 
 def read_folds(path: Path, ids: Sequence[str]) -> npt.NDArray[np.int32]:
-    """Read the fold of every example, shape (examples,); the file holds just these, once each."""
+    """Read the fold of every training example.
+
+    Parameters
+    ----------
+    path : Path
+        File of folds. It must hold each of `ids` once and no other id.
+    ids : sequence of str
+        Ids of the training examples.
+
+    Returns
+    -------
+    ndarray of int32, shape (examples,)
+        Folds in the order of `ids`.
+
+    Raises
+    ------
+    InputError
+        If the file is faulty, or if it was made from other training data.
+    """
     provenance.require_current([path])
     source = reading.file_source(path)
-    found = reading.read_table(source, (ID, _FOLD))
-    rows = match_ids(source, ID.name, found[ID.name].to_numpy(object), ids, "the training examples")
-    return found[_FOLD.name].to_numpy()[rows]
+    table = reading.read_table(source, (ID, _FOLD))
+    file_ids = table[ID.name].to_numpy(object)
+    rows = match_ids(source, ID.name, file_ids, ids, "the training examples")
+    return table[_FOLD.name].to_numpy()[rows]
 
 
 def splits(fold: IntArray) -> Iterator[tuple[BoolArray, BoolArray]]:
-    """Yield for every fold which examples to learn from and which to predict, as booleans."""
+    """Iterate over the folds: learn from all other folds, predict this one.
+
+    Parameters
+    ----------
+    fold : ndarray of int, shape (examples,)
+        Fold of every example.
+
+    Yields
+    ------
+    train : ndarray of bool, shape (examples,)
+        Examples to learn from.
+    test : ndarray of bool, shape (examples,)
+        Examples to predict.
+    """
     for number in np.unique(fold):
         yield fold != number, fold == number

@@ -17,7 +17,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from common import cli, layout, writing, zips
-from common.adaptive import entry_files, evaluation, training, weights
+from common.adaptive import entry_files, training, weights
+from common.adaptive.playing import dry_run
+from common.adaptive.setting import Setting, add_game_flags, read_game_flags
 from common.errors import printable
 
 
@@ -29,7 +31,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--output_file", default="submission_task_4.zip", help="default %(default)s"
     )
-    evaluation.add_flags(parser)
+    add_game_flags(parser)
     return parser
 
 
@@ -43,8 +45,7 @@ def main() -> None:
         with writing.atomic_write(draft) as (file,):
             zips.write_zip_to(file, files)
         (train,), metadata_dir = training.training_paths(options)
-        how = evaluation.rules_and_limits(options)
-        evaluation.dry_run(evaluation.Setting(draft, train, train, metadata_dir, *how))
+        dry_run(read_game_flags(options, Setting(draft, train, train, metadata_dir)))
         with writing.atomic_write(output) as (file,):
             file.write(draft.read_bytes())
     print(f"dry run: the ten rounds ran in an empty folder that held {', '.join(sorted(files))}")

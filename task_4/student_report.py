@@ -18,8 +18,9 @@ from statistics import NormalDist
 from typing import Any
 
 from common import charts, cli, layout, metadata, pages, provenance, writing
-from common.adaptive import entry_files, evaluation, weights
+from common.adaptive import entry_files, weights
 from common.adaptive.game import N_ROUNDS, GameState, Reference, Rules
+from common.adaptive.setting import add_data_flags, read_data_flags, read_students
 from common.arrays import FloatArray, IntArray
 from common.errors import InputError
 
@@ -47,8 +48,8 @@ def main() -> None:
     options = build_parser().parse_args()
     # The model's weights must be there before anything else is done.
     entry_files.collect(options.package)
-    setting = evaluation.Setting(options.package, *evaluation.examined(options))
-    reference = evaluation.read_students(setting)
+    setting = read_data_flags(options, options.package)
+    reference = read_students(setting)
     mask = options.mask or next(iter(reference.targets))
     rows = find_students(options, reference, mask)
     bank = load_bank(options.package)
@@ -86,7 +87,7 @@ def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
     parser = cli.parser(__doc__)
     parser.add_argument("--student", type=int, nargs="+", metavar="ID", default=[], help="UserIds")
-    evaluation.add_data_flags(parser)
+    add_data_flags(parser)
     parser.add_argument("--mask", help="column with the hidden answers (default: the file's first)")
     cli.add_number(parser, "--questions", N_ROUNDS, "how many are asked at most")
     stop = "end before that once the ability's standard error is at most S, as 0.35"

@@ -52,7 +52,6 @@ NAMES = {
         "sample_model_*.py",
     ),
     "task_4": (
-        "ISOLATION.md",
         "README.md",
         "STRATEGIES.md",
         "ability.py",

@@ -1,9 +1,11 @@
 """The structure of the code: imports that go one way, packages whole, dependencies declared."""
 
 import ast
+import importlib
 import re
 import sys
 import tomllib
+from pathlib import Path
 
 from common import requirements
 
@@ -54,3 +56,30 @@ def test_every_script_finds_the_kit_and_imports_it_first() -> None:
         names = [name.split(".")[0] for name in imported(path)]
         libraries = [name for name in names if name not in sys.stdlib_module_names]
         assert libraries[0] in ("common", "tools"), path
+
+
+def test_the_sandbox_is_closed_and_has_one_door() -> None:
+    """Other code takes what `common.sandbox` offers, and nothing from the modules in it."""
+    sandbox = ROOT / "common/sandbox"
+    offered = {*importlib.import_module("common.sandbox").__all__}
+    for path in scripts_and_modules():
+        if path.is_relative_to(sandbox):
+            continue
+        assert not [name for name in imported(path) if name.startswith("common.sandbox.")], path
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module == "common.sandbox":
+                assert {alias.name for alias in node.names} <= offered, path
+    for path in sandbox.glob("*.py"):
+        assert not [name for name in imported(path) if name.startswith("common.adaptive")], path
+
+
+def test_what_runs_beside_an_entry_needs_no_kit() -> None:
+    for path in glob_kit("common/sandbox/inside/*.py"):
+        names = {name.split(".")[0] for name in imported(path)}
+        assert names <= {*sys.stdlib_module_names, "numpy"}, path
+
+
+def scripts_and_modules() -> list[Path]:
+    """Return the Python files of the product."""
+    places = ("common", "tools", "data", "hosting", "related_challenges", *TASKS)
+    return [path for place in places for path in glob_kit(f"{place}/**/*.py")]

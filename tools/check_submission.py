@@ -22,9 +22,11 @@ import tempfile
 from pathlib import Path
 
 from common import cli, layout, reading, submission
-from common.adaptive import entry_files, evaluation
+from common.adaptive import entry_files
 from common.adaptive.entry_files import ENTRY_FILE, unpack
-from common.adaptive.entry_runner import KIT
+from common.adaptive.playing import N_DRY_RUN_STUDENTS, dry_run
+from common.adaptive.setting import Setting, add_game_flags, read_game_flags
+from common.sandbox import KIT_PACKAGES
 from common.tasks import TASKS, Form, Task
 from tools.which_task import task_of
 
@@ -51,7 +53,7 @@ def build_parser() -> argparse.ArgumentParser:
     cli.add_optional_folder(parser, "--input_dir", "data/train_data")
     help_text = "answers to compare with (default those of the task)"
     parser.add_argument("--train_data", metavar="FILE", help=help_text)
-    evaluation.add_flags(parser)
+    add_game_flags(parser)
     return parser
 
 
@@ -156,12 +158,10 @@ def check_entry(options: argparse.Namespace, task: Task, faults: list[str]) -> l
     train_dir = options.input_dir or layout.TRAIN_DIR
     train = train_dir / (options.train_data or task.data.train)
     metadata_dir = train_dir.parent / layout.METADATA_DIR.name
-    how = evaluation.rules_and_limits(options)
-    evaluation.dry_run(evaluation.Setting(entry, train, train, metadata_dir, *how))
+    dry_run(read_game_flags(options, Setting(entry, train, train, metadata_dir)))
     summary = [
         f"its files: {', '.join(modules)}",
-        f"dry run: the ten rounds ran with {evaluation.N_DRY_RUN_STUDENTS} students of "
-        f"{cli.show(train)}",
+        f"dry run: the ten rounds ran with {N_DRY_RUN_STUDENTS} students of {cli.show(train)}",
     ]
     if entry.is_dir():
         package = f"python task_4/package.py {cli.show(entry.resolve())}"
@@ -188,7 +188,7 @@ def check_code(folder: Path, name: Path, faults: list[str]) -> list[str]:
             if isinstance(node, ast.ImportFrom):
                 names = [] if node.level else [node.module or ""]
             for module in (name.split(".")[0] for name in names):
-                if module in KIT and not (folder / module).exists():
+                if module in KIT_PACKAGES and not (folder / module).exists():
                     faults.append(
                         f"{name}/{file}: row {node.lineno} imports {module}, the kit's shared "
                         "code, which is not there in the challenge; expected only what is in the "

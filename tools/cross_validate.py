@@ -34,10 +34,16 @@ from common import (
     source_code,
     writing,
 )
-from common.adaptive import evaluation
 from common.adaptive.entry_files import fingerprint_code
-from common.adaptive.entry_process import Limits
 from common.adaptive.game import Rules
+from common.adaptive.playing import list_targets, play_all
+from common.adaptive.setting import (
+    Setting,
+    add_game_flags,
+    read_limits,
+    read_rules,
+    read_students,
+)
 from common.adaptive.weights import copy_package, read_origin
 from common.answers import read_answers
 from common.arrays import BoolArray
@@ -45,6 +51,7 @@ from common.errors import InputError, quote
 from common.evaluation import outcomes, pairs, record
 from common.metrics import Score
 from common.provenance import Provenance
+from common.sandbox import Limits
 from common.splits import assign_folds, hold_out_answers
 from common.tasks import Form, Task
 from tools import script_runs
@@ -84,7 +91,8 @@ def main() -> None:
     options, flags = _parse(sys.argv[1:])
     entry: Path = options.entry
     task = task_of(entry)
-    rules, limits = evaluation.rules_and_limits(options)
+    rules = read_rules(options)
+    limits = read_limits(options)
     script = entry.resolve()
     if task.form is Form.ENTRY:
         reading.require_file(entry / "train_model.py")
@@ -142,7 +150,8 @@ def run_folds(
                 fold = Fold(title, answers, held_out, metadata, Path(temporary))
                 try:
                     if task.form is Form.ENTRY:
-                        rules, limits = evaluation.rules_and_limits(options)
+                        rules = read_rules(options)
+                        limits = read_limits(options)
                         run = play_fold(script.parent, flags, fold, rules, limits)
                     else:
                         run = predict_fold(options.entry, flags, fold, task)
@@ -165,7 +174,7 @@ def build_parser() -> argparse.ArgumentParser:
     cli.add_folder(parser, "--input_dir", layout.TRAIN_DIR)
     parser.add_argument("--train_data", metavar="FILE", help="default that of the task")
     cli.add_folder(parser, "--output_dir", layout.TEST_OUTPUT_DIR)
-    evaluation.add_flags(parser)
+    add_game_flags(parser)
     sample_models.add_metadata_flag(parser)
     return parser
 
@@ -237,10 +246,9 @@ def play_fold(
     command = [copy / trainer.name, "--input_dir", data, "--train_data", train.name, *flags]
     script_runs.run_script(command, fold.title, shown=trainer)
     started = time.perf_counter()
-    setting = evaluation.Setting(copy, reference_path, train, metadata, rules, limits)
-    reference = evaluation.read_students(setting)
-    games, _ = evaluation.play_all(setting, reference)
-    predicted = evaluation.list_targets(reference, games)
+    setting = Setting(copy, reference_path, train, metadata, rules, limits)
+    reference = read_students(setting)
+    predicted = list_targets(reference, play_all(setting, reference).games)
     seconds = time.perf_counter() - started
     took = read_origin(copy) or Provenance(str(trainer), {}, seconds)
     code = fingerprint_code(copy, source_code.fingerprint(trainer))

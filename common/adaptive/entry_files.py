@@ -7,15 +7,15 @@ from io import BytesIO
 from pathlib import Path
 
 from common import cli, source_code, zips
-from common.adaptive import entry_runner
 from common.adaptive.weights import TRAINED_STUDENTS, WEIGHTS
 from common.arrays import IntArray
 from common.errors import InputError, printable
 from common.reading import is_there, require_file
+from common.sandbox import ENTRY_MODULE
 
 import numpy as np
 
-ENTRY_FILE = f"{entry_runner.MODULE}.py"
+ENTRY_FILE = f"{ENTRY_MODULE}.py"
 # What an entry may unpack to, or take in its folder, in bytes, and a file that is read of it.
 _MAX_SIZE, _MAX_FILE = 8 << 30, 256 << 20
 _TRAINER = "train_model.py"

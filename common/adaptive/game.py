@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from common import metrics, schema
-from common.adaptive import entry_runner
 from common.answers import read_answers
 from common.arrays import Array, BoolArray, FloatArray, IntArray
 from common.errors import InputError
+from common.sandbox import EntryError, UnfitError, call_method
 
 import numpy as np
 import pandas as pd
@@ -20,10 +20,6 @@ N_ROUNDS = 10
 
 # Students times questions; at most some 20 matrices of one byte each exist at a time.
 _MAX_CELLS = 100_000_000
-
-
-class EntryError(InputError):
-    """An entry broke a rule, or its process failed; the message names the call and the fault."""
 
 
 @dataclass(frozen=True)
@@ -222,8 +218,8 @@ class LocalEntry(NamedTuple):
     def call(self, method: str, arrays: tuple[IntArray, ...]) -> Array | None:
         """Call a method, as in `Entry`; what the method raises passes through."""
         try:
-            return entry_runner.call(self.submission, method, arrays)[0]
-        except entry_runner.UnfitError as error:
+            return call_method(self.submission, method, arrays).values
+        except UnfitError as error:
             raise EntryError(str(error)) from None
 
 

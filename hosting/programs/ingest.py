@@ -10,19 +10,22 @@ scored elsewhere, the entry is tried with students of the training file.
 import re
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from common import layout, metrics
-from common.adaptive import evaluation
 from common.adaptive.entry_files import read_entry_file
-from common.adaptive.entry_process import Limits
+from common.adaptive.games_page import figures_of
+from common.adaptive.playing import dry_run, list_targets, measure_curves, play_all
+from common.adaptive.setting import Setting, read_students
 from common.adaptive.weights import TRAINING
 from common.answers import number_ids
 from common.arrays import FloatArray
 from common.errors import InputError
 from common.provenance import parse
 from common.reading import is_there
+from common.sandbox import Limits
 from common.tasks import TASK_4
 
 import played
@@ -68,11 +71,11 @@ def _play(program_dir: Path, input_dir: Path, submission_dir: Path) -> dict[str,
     metadata_dir = input_dir / layout.METADATA_DIR.name
     found = list((program_dir / layout.TEST_DIR.name).glob("*.csv"))
     # Played and scored as the guide of 2020 says.
-    files = submission_dir, found[0] if found else train, train, metadata_dir
-    setting = evaluation.Setting(*files, limits=LIMITS)
+    students = found[0] if found else train
+    setting = Setting(submission_dir, students, train, metadata_dir, limits=LIMITS)
     if not found:
         try:
-            evaluation.dry_run(setting)
+            dry_run(setting)
         except InputError as fault:
             # With few answers for each student there is nobody to try it with.
             if not str(fault).startswith(str(train)):
@@ -80,8 +83,9 @@ def _play(program_dir: Path, input_dir: Path, submission_dir: Path) -> dict[str,
         print("tried with students of the training file")
         return {}
     started = time.perf_counter()
-    reference = evaluation.read_students(setting)
-    games, entry = evaluation.play_all(setting, reference)
+    reference = read_students(setting)
+    games_played = play_all(setting, reference)
+    games = games_played.games
     seconds = time.perf_counter() - started
     print(f"played {len(games)} masks in {seconds:.1f} s")
     training = parse(read_entry_file(submission_dir, TRAINING) or b"")
@@ -90,17 +94,17 @@ def _play(program_dir: Path, input_dir: Path, submission_dir: Path) -> dict[str,
     curves: FloatArray | str = "the entry is too slow for it"
     if left > seconds / len(games):
         limits = Limits(min(left, setting.limits.seconds), setting.limits.memory)
-        curves = evaluation.measure_curves(setting._replace(limits=limits), reference, games)
+        curves = measure_curves(replace(setting, limits=limits), reference, games)
         if isinstance(curves, str):  # Of which the entry may have written the end.
             curves = "the entry failed when it was given the questions"
-    # What it says that it has changed could be any text.
-    entry.changed.clear()
-    targets = evaluation.list_targets(reference, games)
+    # Which arguments the entry has changed could carry a message: it is not handed on.
+    shown = replace(games_played, changed={})
+    targets = list_targets(reference, games)
     _, student = number_ids(targets["UserId"].to_numpy())
     truth = targets["truth"].to_numpy()
     of_all_targets = metrics.accuracy(truth, targets["predicted"].to_numpy(), student)
     return {
-        **evaluation.figures_of(setting, reference, targets, entry, curves, seconds, training),
+        **figures_of(setting, reference, targets, shown, curves, seconds, training),
         "standard_error": of_all_targets.error,
     }
 

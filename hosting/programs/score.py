@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from common import layout, metrics, pages, reading, submission, writing
-from common.adaptive import evaluation as adaptive_evaluation
+from common.adaptive import games_page
+from common.adaptive.setting import Setting
 from common.errors import InputError
 from common.evaluation import pairs, ranking, score_files
 from common.evaluation.record import Evaluation
@@ -169,10 +170,10 @@ def _judge_games(
     record = played.read(Path(), reference_dir)
     if answers is None:
         return None
-    setting = adaptive_evaluation.Setting(Path(task.submission), answers, None, reference_dir)
+    setting = Setting(Path(task.submission), answers, None, reference_dir)
     masks = {f"mask_{index}": value for index, value in enumerate(record["masks"].values())}
-    explain = partial(adaptive_evaluation.describe, setting, record, phase=phase)
-    return Judged(adaptive_evaluation.score_of(record), "games.html", explain, masks)
+    explain = partial(games_page.describe, setting, record, phase=phase)
+    return Judged(games_page.score_of(record), "games.html", explain, masks)
 
 
 _JUDGES = {

@@ -4,8 +4,8 @@ Run:     python related_challenges/cloze/check_submission.py FILE
          python -m tools.check_submission related_challenges/cloze/data/test_output/submission.csv
 Reads:   the submission, data/train_data/KCT_test_public.txt and KCT_train_public.txt
 
-FILE must hold every query of the test file, or every one of the training file where it holds those
-instead, as a submission made with --local does. No answers are read.
+FILE must hold every query of the test file, or, as a submission made with --local, every query of
+the training file. No answers are read.
 """
 
 import argparse
@@ -20,16 +20,19 @@ import queries
 
 def check(options: argparse.Namespace, report: Report) -> list[str]:
     """Report the faults of a submission; return a summary of it."""
-    paths = [options.input_dir / options.test_data, options.input_dir / options.train_data]
-    # Where neither is there, the first is missed.
-    there = [path for path in paths if reading.is_there(path)] or paths[:1]
-    found = {path: queries.read_queries(path, answers=False)["id"].tolist() for path in there}
-    # What is wrong with the ids is reported below.
+    test = options.input_dir / options.test_data
+    train = options.input_dir / options.train_data
+    # If neither file exists, reading the test file reports that it is missing.
+    paths = [path for path in (test, train) if reading.is_there(path)] or [test]
+    ids_by_path = {path: queries.read_queries(path, answers=False)["id"].tolist() for path in paths}
+    # Faulty ids are ignored here and reported below.
     ids = set(reading.read_table(options.file, (folds.ID,), report=lambda _: None)["id"])
-    # Of a tie the test file, which comes first.
-    path = max(found, key=lambda path: len(ids.intersection(found[path])))
-    k = options.candidates
-    guesses = queries.read_guesses(options.file, found[path], report, candidates=k)
+    # The file that shares more ids with the submission; if both share as many, the test file.
+    path = max(ids_by_path, key=lambda path: len(ids.intersection(ids_by_path[path])))
+    guesses = queries.read_guesses(
+        options.file, ids_by_path[path], report, candidates=options.candidates
+    )
+    # A faulty cell holds "".
     n_guesses = [len(guess or ()) for guess in guesses]
     return [
         f"{len(guesses):,} rows: every query of {cli.show(path)} once",

@@ -1,9 +1,9 @@
-"""Cloze: the evaluation under the name that the challenge's description gives it.
+"""Cloze: score guesses, under the script name of the challenge's description.
 
 Run:     python related_challenges/cloze/evaluate.py
          python related_challenges/cloze/evaluate.py --candidates 3
-It takes the same flags as local_evaluation.py and writes the same files. --candidates is the K of
-the description: how many guesses count.
+The flags and the files written are those of local_evaluation.py. --candidates is the K of the
+description: how many guesses count.
 """
 
 import argparse
@@ -19,7 +19,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    """Score the submission as `local_evaluation.py` does."""
+    """Score the submission as local_evaluation.py does."""
     local_evaluation.main(build_parser())
 
 

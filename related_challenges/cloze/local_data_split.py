@@ -1,8 +1,10 @@
-"""Cloze: divide the training queries into folds for cross-validation; the test answers are secret.
+"""Cloze: divide the training queries into folds for cross-validation.
 
 Run:     python related_challenges/cloze/local_data_split.py
 Reads:   data/train_data/KCT_train_public.txt
 Writes:  data/test_input/folds.csv, with the columns id and fold
+
+The answers of the test file are secret, so models are scored on the training queries.
 """
 
 import argparse
@@ -13,10 +15,12 @@ from related_challenges import challenge
 import numpy as np
 import queries
 
+N_FOLDS = 5
+
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
-    return challenge.fold_parser(__doc__, __file__, 5, train_data=queries.TRAIN)
+    return challenge.fold_parser(__doc__, __file__, N_FOLDS, train_data=queries.TRAIN)
 
 
 def main() -> None:
@@ -24,7 +28,9 @@ def main() -> None:
     options = build_parser().parse_args()
     path = options.input_dir / options.train_data
     ids = queries.read_queries(path, answers=True)["id"].tolist()
-    challenge.split_into_folds(options, "queries", ids, np.arange(len(ids)), [path])
+    # Each query is a group of its own.
+    group = np.arange(len(ids))
+    challenge.split_into_folds(options, "queries", ids, group, [path])
 
 
 if __name__ == "__main__":

@@ -4,20 +4,24 @@ Run:     python related_challenges/cloze/local_evaluation.py
 Reads:   data/train_data/KCT_train_public.txt (the true answers) and data/test_output/submission.csv
 Writes:  data/test_output/scores_cloze.txt and .html, and a line of the record of all scores
 
-Words are compared as they stand, ignoring case alone; --normalise drops punctuation and articles.
-Where the queries say so, the score is also given by domain, and by whether reasoning is needed.
-With --candidates K only the first K guesses at each query count, and K may be above five.
+Words are compared without case; --normalise also drops punctuation and articles. If the queries
+state a domain or whether reasoning is needed, the score is also given for each of these groups.
+With --candidates K only the first K guesses at each query count; K may be above five.
 """
 
 import argparse
 
 from common import cli, pages
+from common.arrays import FloatArray
 from related_challenges import challenge
 
 import numpy as np
+import pandas as pd
 import queries
 
 HEADER = ("", "queries", "token F1", "in full")
+# Columns of the queries whose values divide them into groups.
+GROUPINGS = ("domain", "reasoning")
 
 
 def build_parser(doc: str | None = __doc__) -> argparse.ArgumentParser:
@@ -35,36 +39,25 @@ def main(parser: argparse.ArgumentParser | None = None) -> None:
     k = options.candidates
     asked = queries.read_queries(options.reference, answers=True)
     guesses = queries.read_guesses(options.submission, asked["id"].tolist(), candidates=k)
-    # The best F1 of a guess and an answer, 0 without a guess.
-    f1 = (
+    scores = np.array(
         [
-            queries.token_f1(guess, answer, normalise=options.normalise)
-            for guess in guessed[:k]
-            for answer in answers
+            best_f1(query_guesses[:k], answers, normalise=options.normalise)
+            for query_guesses, answers in zip(guesses, asked["answers"], strict=True)
         ]
-        for guessed, answers in zip(guesses, asked["answers"], strict=True)
     )
-    asked["score"] = scores = np.array([max(own, default=0.0) for own in f1])
-    groups = [
-        (f"{kind}: {str(name) or 'unknown'}", own.to_numpy())
-        for kind in ("domain", "reasoning")
-        if asked[kind].any()
-        for name, own in sorted(asked.groupby(kind)["score"], key=lambda group: not group[0])
-    ]
-    rows = [
-        (name, f"{len(own):,}", f"{own.mean():.4f}", f"{np.mean(own == 1):.1%}")
-        for name, own in groups
-    ]
-    caption = "By what the queries say of themselves"
-    few = "first guess" if k == 1 else f"first {k} guesses"
-    rules = [few] * (k != queries.N_GUESSES) + ["normalised"] * options.normalise
     mean = float(scores.mean())
+    groups = group_scores(asked, scores)
+    rows = [group_row(name, group) for name, group in groups]
+
+    lines = [f"score {mean:.4f} (token F1 of {len(asked):,} queries)"]
+    body = ""
+    if rows:
+        lines = challenge.in_columns([HEADER, *rows], 30, 9) + lines
+        caption = "By what the queries say of themselves"
+        body = pages.part("table", HEADER, rows, caption=caption, stacks=True)
     challenge.write_scores(
         options,
-        [
-            *challenge.in_columns([HEADER, *rows] if rows else [], 30, 9),
-            f"score {mean:.4f} (token F1 of {len(asked):,} queries)",
-        ],
+        lines,
         title="Knowledge cloze test",
         metric_name="token F1",
         metric=f"Token F1 of the best of up to {k} guesses, mean over the queries",
@@ -75,10 +68,55 @@ def main(parser: argparse.ArgumentParser | None = None) -> None:
             ("Answered in part", f"{np.mean((scores > 0) & (scores < 1)):.1%}"),
             ("Without a guess", f"{np.mean([not guessed for guessed in guesses]):.1%}"),
         ],
-        rules=", ".join(rules),
-        parts={name: float(own.mean()) for name, own in groups},
-        body=pages.part("table", HEADER, rows, caption=caption, stacks=True) if rows else "",
+        rules=describe_rules(options),
+        parts={name: float(group.mean()) for name, group in groups},
+        body=body,
     )
+
+
+def best_f1(guesses: list[str], answers: list[str], *, normalise: bool) -> float:
+    """Return the best token F1 of any guess with any right answer, 0 without a guess."""
+    best = 0.0
+    for guess in guesses:
+        for answer in answers:
+            best = max(best, queries.token_f1(guess, answer, normalise=normalise))
+    return best
+
+
+def group_scores(asked: pd.DataFrame, scores: FloatArray) -> list[tuple[str, FloatArray]]:
+    """Return the name of each group of queries, such as ``domain: Fact``, and its scores.
+
+    A column that is empty for all queries gives no groups. Queries without a value come last.
+    """
+    groups = []
+    for column in GROUPINGS:
+        values = asked[column].to_numpy(object)
+        known = sorted({value for value in values if value})
+        if not known:
+            continue
+        for value in known:
+            groups.append((f"{column}: {value}", scores[values == value]))
+        is_unknown = values == ""
+        if is_unknown.any():
+            groups.append((f"{column}: unknown", scores[is_unknown]))
+    return groups
+
+
+def group_row(name: str, scores: FloatArray) -> tuple[str, ...]:
+    """Return the row of a group in the table with the header `HEADER`."""
+    return name, f"{len(scores):,}", f"{scores.mean():.4f}", f"{np.mean(scores == 1):.1%}"
+
+
+def describe_rules(options: argparse.Namespace) -> str:
+    """Name the flags that change the score, for the record of scores; empty by default."""
+    rules = []
+    if options.candidates == 1:
+        rules.append("first guess")
+    elif options.candidates != queries.N_GUESSES:
+        rules.append(f"first {options.candidates} guesses")
+    if options.normalise:
+        rules.append("normalised")
+    return ", ".join(rules)
 
 
 if __name__ == "__main__":

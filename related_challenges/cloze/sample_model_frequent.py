@@ -1,4 +1,4 @@
-"""Cloze baseline: the five most frequent answers for every query.
+"""Cloze baseline: guess the five most frequent answers at every query.
 
 Run:     python related_challenges/cloze/local_data_split.py
          python related_challenges/cloze/sample_model_frequent.py --local
@@ -18,10 +18,11 @@ import queries
 
 
 def weigh(train: pd.DataFrame, test: pd.DataFrame) -> list[Counter[str]]:
-    """Weigh answers for every query of `test`."""
+    """Weigh answers for every query of `test` by how often they are right in `train`."""
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `train`, `test`. Out: the weights of answers that are returned, for every query.
-    return [Counter(train["answers"].explode())] * len(test)
+    # In: `train`, `test`. Return: for every query of `test`, the weights of possible answers.
+    n_queries_by_answer = Counter(train["answers"].explode())
+    return [n_queries_by_answer] * len(test)
     # ---- End of the model. --------------------------------------------------------------------
 
 

@@ -7,8 +7,8 @@ Without --local it predicts the test queries.
 Writes:  data/test_output/submission.csv
 Scores:  0.363 on the rebuilt training queries, 5 folds
 
-The similarity of two queries is the cosine of their TF-IDF vectors of words and pairs of words; the
-thirty most similar queries vote with its cube.
+The similarity of two queries is the cosine of their TF-IDF vectors of words and pairs of words. The
+thirty most similar training queries vote for their answers, each with its similarity cubed.
 """
 
 import argparse
@@ -20,30 +20,37 @@ import pandas as pd
 import queries
 from sklearn.feature_extraction.text import TfidfVectorizer
 
+# Number of training queries that vote.
 N_NEAREST = 30
+# A vote is the similarity to this power: more lets the most similar queries decide.
 POWER = 3
 
 
 def weigh_by_similarity(train: pd.DataFrame, test: pd.DataFrame) -> list[dict[str, float]]:
-    """Weigh answers for every query of `test` by similar training queries; weights sum to 1."""
+    """Weigh answers for every query of `test` by the votes of similar training queries.
+
+    The weights of a query sum to 1; a query that is similar to none has no weights.
+    """
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `train`, `test`. Out: the weights of answers that are returned, for every query.
+    # In: `train`, `test`. Return: for every query of `test`, the weights of possible answers.
     vectorizer = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"\w+")
     known = vectorizer.fit_transform(train["text"])
     cosine = (vectorizer.transform(test["text"]) @ known.T).tocsr()
-    known_answers = train["answers"].tolist()
-    weighed = []
+    answers = train["answers"].tolist()
+    weights_by_query = []
     for start, end in zip(cosine.indptr[:-1], cosine.indptr[1:], strict=True):
-        value, row = cosine.data[start:end], cosine.indices[start:end]
+        # The training queries that share a word with this query.
+        similarity = cosine.data[start:end]
+        rows = cosine.indices[start:end]
         weights: dict[str, float] = {}
-        for place in np.argsort(-value, kind="stable")[:N_NEAREST]:
-            answers = known_answers[row[place]]
-            for answer in answers:
-                vote = float(value[place]) ** POWER / len(answers)
+        for index in np.argsort(-similarity, kind="stable")[:N_NEAREST]:
+            right_answers = answers[rows[index]]
+            vote = float(similarity[index]) ** POWER / len(right_answers)
+            for answer in right_answers:
                 weights[answer] = weights.get(answer, 0.0) + vote
         total = sum(weights.values()) or 1.0
-        weighed.append({answer: weight / total for answer, weight in weights.items()})
-    return weighed
+        weights_by_query.append({answer: weight / total for answer, weight in weights.items()})
+    return weights_by_query
     # ---- End of the model. --------------------------------------------------------------------
 
 

@@ -100,7 +100,8 @@ def unit_length(vectors: FloatArray) -> FloatArray:
 
 def cosines(vectors: FloatArray, others: FloatArray) -> FloatArray:
     """Return the cosine of each pair of rows of two matrices of unit vectors, shape (rows,)."""
-    return np.round(np.einsum("rd,rd->r", vectors, others, dtype=np.float64), CLOSENESS_DIGITS)
+    products = np.einsum("rd,rd->r", vectors, others, dtype=np.float64)
+    return np.asarray(np.round(products, CLOSENESS_DIGITS))
 
 
 def find_candidates(phase: recommend.Phase) -> tuple[pd.DataFrame, pd.DataFrame, FloatArray]:

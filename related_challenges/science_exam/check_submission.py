@@ -20,11 +20,12 @@ def check(options: argparse.Namespace, report: Report) -> list[str]:
     test = options.input_dir / options.test_data
     questions = exam.read_questions(test, answers=False)
     predicted = exam.read_predictions(options.file, questions, report)
-    first = Counter(guesses[0] for guesses in predicted if guesses)
+    first_guesses = Counter(guesses[0] for guesses in predicted if guesses)
+    unusual = exam.count_unusual(predicted)
     return [
         f"{len(predicted):,} rows: every question of {cli.show(test)} once",
-        "first guesses: " + ", ".join(f"{label} {first[label]}" for label in exam.LABELS),
-        *(f"{n} rows {told}" for told, n in exam.count_odd(predicted).items()),
+        "first guesses: " + ", ".join(f"{label} {first_guesses[label]}" for label in exam.LABELS),
+        *(f"{n} rows {description}" for description, n in unusual.items()),
     ]
 
 

@@ -1,4 +1,4 @@
-"""Files and metric of the science exam: questions with five options, up to three guesses each."""
+"""Files and metric of the science exam: questions with five options, and up to three guesses."""
 
 import argparse
 import re
@@ -17,16 +17,44 @@ import pandas as pd
 
 LABELS = ("A", "B", "C", "D", "E")
 N_GUESSES = 3
-TRAIN, TEST, SAMPLE = "train.csv", "test.csv", "sample_submission.csv"
+TRAIN = "train.csv"
+TEST = "test.csv"
+SAMPLE = "sample_submission.csv"
 N_FOLDS = 10
 
-# What guessing at random scores: a chance of 1/5 each for 1, 1/2 and 1/3 of a point.
-RANDOM_SCORE = sum(1 / place for place in range(1, N_GUESSES + 1)) / len(LABELS)
+# Expected score of random guesses: each of 1, 1/2 and 1/3 of a point has a chance of 1/5.
+RANDOM_SCORE = sum(1 / rank for rank in range(1, N_GUESSES + 1)) / len(LABELS)
+# Quantile of the normal distribution for a 95 % interval.
+NORMAL_95 = 1.96
+
+
+# ---- Questions -------------------------------------------------------------------------------
 
 
 def read_questions(path: Path, *, answers: bool) -> pd.DataFrame:
-    """Read and check a file of questions: the columns id, prompt, A to E and, if wanted, answer."""
-    names = ("id", "prompt", *LABELS, *(["answer"] if answers else []))
+    """Read and check a file of questions.
+
+    Parameters
+    ----------
+    path : Path
+        CSV file of questions.
+    answers : bool
+        Whether to read the column answer too.
+
+    Returns
+    -------
+    DataFrame
+        A row for each question, with the str columns id, prompt, A to E (the texts of the options)
+        and, if `answers` is true, answer (one of `LABELS`).
+
+    Raises
+    ------
+    InputError
+        If the file is missing, a column is missing or a cell is faulty.
+    """
+    names = ["id", "prompt", *LABELS]
+    if answers:
+        names.append("answer")
     source = reading.file_source(path)
     questions = reading.read_table(source, [Column(name, TEXT) for name in names])
     require_distinct(source, "id", questions["id"].to_numpy(object))
@@ -37,19 +65,43 @@ def read_questions(path: Path, *, answers: bool) -> pd.DataFrame:
     return questions
 
 
-def texts_of(questions: pd.DataFrame) -> list[str]:
-    """Return the texts of all options, those of the first question first."""
-    return [str(text) for text in questions[[*LABELS]].to_numpy().ravel()]
+def option_texts(questions: pd.DataFrame) -> list[str]:
+    """Return the texts of all options: A to E of the first question, then of the second, ..."""
+    return [str(text) for text in questions[list(LABELS)].to_numpy().ravel()]
 
 
 def shared_words(questions: pd.DataFrame) -> FloatArray:
-    """Count the words that every option shares with its question, shape (questions, 5)."""
-    words = questions[["prompt", *LABELS]].map(lambda text: {*re.findall(r"\w+", text.lower())})
-    return np.array([[float(len(prompt & own)) for own in rest] for prompt, *rest in words.values])
+    """Count the different words that every option shares with its question.
+
+    Returns
+    -------
+    ndarray of float64, shape (questions, 5)
+    """
+    words = questions[["prompt", *LABELS]].map(distinct_words)
+    counts = []
+    for prompt, *options in words.to_numpy():
+        counts.append([float(len(prompt & option)) for option in options])
+    return np.array(counts)
+
+
+def distinct_words(text: str) -> set[str]:
+    """Return the different lower-case words of a text."""
+    return set(re.findall(r"\w+", text.lower()))
+
+
+# ---- Models ----------------------------------------------------------------------------------
 
 
 def model_parser(doc: str | None, *, learns: bool = True) -> argparse.ArgumentParser:
-    """Return the parser of a sample model, which may learn from the training questions."""
+    """Make the parser of a sample model.
+
+    Parameters
+    ----------
+    doc : str or None
+        Docstring of the script.
+    learns : bool
+        Whether the model learns from the training questions; then it gets the flag ``--seed``.
+    """
     parser = challenge.model_parser(doc, __file__, train_data=TRAIN, test_data=TEST)
     if learns:
         cli.add_number(parser, "--seed", 0, "of the folds without --local")
@@ -57,13 +109,22 @@ def model_parser(doc: str | None, *, learns: bool = True) -> argparse.ArgumentPa
 
 
 def read_asked(options: argparse.Namespace) -> pd.DataFrame:
-    """Read the questions to predict, without their answers."""
+    """Read the questions to predict, without their answers; see `read_questions`."""
     name = options.train_data if options.local else options.test_data
     return read_questions(options.input_dir / name, answers=False)
 
 
 def run_model(options: argparse.Namespace, score: Callable[[pd.DataFrame], FloatArray]) -> None:
-    """Write the options that a sample model scores highest; the model does not learn."""
+    """Write the predictions of a sample model that does not learn.
+
+    Parameters
+    ----------
+    options : Namespace
+        Flags of `model_parser`.
+    score : callable
+        Takes the questions, as `read_questions` returns them without answers, and returns the score
+        of every option, shape (questions, 5). The options with the highest scores are guessed.
+    """
     questions = read_asked(options)
     write_predictions(options, questions, score(questions))
 
@@ -71,24 +132,56 @@ def run_model(options: argparse.Namespace, score: Callable[[pd.DataFrame], Float
 def read_train(
     options: argparse.Namespace, asked: pd.DataFrame
 ) -> tuple[pd.DataFrame, list[tuple[BoolArray, BoolArray]]]:
-    """Read the training questions, and divide them so that no question teaches its own answer:
-    for every fit, return which of them to learn from, and which of those asked for to predict.
-    Equal prompts are in one fold; what is not among the training questions is learned from all.
+    """Read the training questions, and say for every fit what to learn from and what to predict.
+
+    No question is predicted by a model that has learned from its answer. Training questions are
+    divided into folds, equal prompts into the same fold. Questions to predict that are not among
+    the training questions are predicted by a model that learns from all of them.
+
+    Parameters
+    ----------
+    options : Namespace
+        Flags of `model_parser`. With ``--local`` the folds are read from their file.
+    asked : DataFrame
+        Questions to predict.
+
+    Returns
+    -------
+    train : DataFrame
+        Training questions with their answers; see `read_questions`.
+    splits : list of pairs of bool ndarrays
+        For every fit, the rows of `train` to learn from and the rows of `asked` to predict.
     """
     train = read_questions(options.input_dir / options.train_data, answers=True)
     fold = challenge.read_folds(options, train["id"].tolist())
     if fold is None:
         group, prompts = train["prompt"].factorize()
         fold = splits.assign_folds(group, min(N_FOLDS, len(prompts)), options.seed)
-    fold_of = dict(zip(train["prompt"], fold.tolist(), strict=True))
-    asked_fold = asked["prompt"].map(fold_of).fillna(-1).to_numpy(int)
+    fold_by_prompt = dict(zip(train["prompt"], fold.tolist(), strict=True))
+    # No training question is in fold -1, so that its model learns from all.
+    asked_fold = asked["prompt"].map(fold_by_prompt).fillna(-1).to_numpy(int)
     return train, [(fold != number, asked_fold == number) for number in np.unique(asked_fold)]
 
 
 def write_predictions(
     options: argparse.Namespace, questions: pd.DataFrame, scores: FloatArray
 ) -> None:
-    """Write the three best labels by scores, (questions, 5), of equal ones the earlier first."""
+    """Write the three labels with the highest scores of every question as a submission.
+
+    Parameters
+    ----------
+    options : Namespace
+        Flags of `model_parser`.
+    questions : DataFrame
+        Questions to predict.
+    scores : ndarray of float, shape (questions, 5)
+        Score of every option. Of equal scores the earlier label comes first.
+
+    Raises
+    ------
+    InputError
+        If `scores` has another shape or holds NaN.
+    """
     if scores.shape != (len(questions), len(LABELS)) or np.isnan(scores).any():
         raise InputError(
             f"{options.output_file}: scores have shape {scores.shape} and {np.isnan(scores).sum()} "
@@ -99,37 +192,86 @@ def write_predictions(
     challenge.write_submission(options, {"id": questions["id"], "prediction": prediction})
 
 
+# ---- Submissions and metric ------------------------------------------------------------------
+
+
 def read_predictions(path: Path, questions: pd.DataFrame, report: Report = stop) -> list[list[str]]:
-    """Read and check a submission: the labels guessed for each question, possibly none."""
+    """Read and check a submission.
+
+    Parameters
+    ----------
+    path : Path
+        The submission.
+    questions : DataFrame
+        Questions to predict.
+    report : callable
+        Called with the message about each fault; by default it raises `InputError`.
+
+    Returns
+    -------
+    list of lists of str
+        Labels guessed for each question, in the order of `questions`; a list may be empty.
+    """
 
     def parse(text: str) -> list[str]:
+        # `index` raises for an unknown label.
         return [LABELS[LABELS.index(label)] for label in text.split()]
 
-    expected = f"up to {N_GUESSES} of {', '.join(LABELS)}, separated by spaces"
-    places = path, "prediction", questions["id"].tolist(), "the questions"
-    return challenge.read_predictions(*places, parse, expected, report, may_be_empty=True)
+    return challenge.read_predictions(
+        path,
+        "prediction",
+        questions["id"].tolist(),
+        "the questions",
+        parse,
+        f"up to {N_GUESSES} of {', '.join(LABELS)}, separated by spaces",
+        report,
+        may_be_empty=True,
+    )
 
 
-def count_odd(predicted: Sequence[Sequence[str]]) -> dict[str, int]:
-    """Count the predictions that are valid and yet unusual, by what is said of them."""
-    n_labels = np.array([len(guesses) for guesses in predicted])
-    too_many = f"hold more than {N_GUESSES} labels; only the first {N_GUESSES} count"
-    odd = {too_many: n_labels > N_GUESSES, "hold no label and score 0": n_labels == 0}
-    return {told: int(found.sum()) for told, found in odd.items() if found.any()}
+def count_unusual(predicted: Sequence[Sequence[str]]) -> dict[str, int]:
+    """Count predictions that are valid but unusual, by a description that follows the count."""
+    counts = {}
+    n_too_long = sum(len(guesses) > N_GUESSES for guesses in predicted)
+    if n_too_long:
+        description = f"hold more than {N_GUESSES} labels; only the first {N_GUESSES} count"
+        counts[description] = n_too_long
+    n_empty = sum(len(guesses) == 0 for guesses in predicted)
+    if n_empty:
+        counts["hold no label and score 0"] = n_empty
+    return counts
 
 
 def score_questions(questions: pd.DataFrame, predicted: Sequence[Sequence[str]]) -> FloatArray:
-    """Return 1, 1/2, 1/3 or 0 by the right label's place, (questions,); repeats take up a place."""
+    """Return the points of every question: 1, 1/2 or 1/3 by the rank of the right label, or 0.
+
+    Parameters
+    ----------
+    questions : DataFrame
+        Questions with their answers.
+    predicted : sequence of sequences of str
+        Labels guessed for each question. A wrong label that is repeated takes up a rank each time.
+
+    Returns
+    -------
+    ndarray of float64, shape (questions,)
+    """
+    points = np.zeros(len(questions))
     pairs = zip(questions["answer"], predicted, strict=True)
-    places = [
-        guesses.index(answer) if answer in guesses else N_GUESSES for answer, guesses in pairs
-    ]
-    return np.array([1 / (place + 1) if place < N_GUESSES else 0.0 for place in places])
+    for row, (answer, guesses) in enumerate(pairs):
+        counted = guesses[:N_GUESSES]
+        if answer in counted:
+            points[row] = 1 / (counted.index(answer) + 1)
+    return points
 
 
 def interval_95(points: FloatArray) -> tuple[float, float]:
-    """Return a 95 % interval of the mean: 1.96 standard errors to either side, inside 0 to 1."""
-    if len(points) < 2:  # Nothing to tell how much questions differ.
+    """Return a 95 % interval of the mean, cut to 0 to 1.
+
+    The interval is 1.96 standard errors to either side of the mean, with questions as the units.
+    """
+    if len(points) < 2:  # One question does not show how much questions differ.
         return 0.0, 1.0
-    mean, margin = points.mean(), 1.96 * points.std(ddof=1) / len(points) ** 0.5
+    mean = points.mean()
+    margin = NORMAL_95 * points.std(ddof=1) / len(points) ** 0.5
     return max(float(mean - margin), 0.0), min(float(mean + margin), 1.0)

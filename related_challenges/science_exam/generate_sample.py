@@ -4,8 +4,8 @@ Run:     python related_challenges/science_exam/generate_sample.py [--seed N]
 Writes:  related_challenges/science_exam/data/train_data/train.csv, test.csv (the same questions
          without their answers, as the challenge publishes them) and sample_submission.csv
 
-The texts are made of invented words. As in the real exam, the right option is written with more
-care: it is longer on average than the wrong ones, which repeat more of the question's words.
+The texts are made of invented words. As in the real exam, the right option is longer on average
+than the wrong options, and the wrong options repeat more of the question's words.
 """
 
 import argparse
@@ -21,27 +21,30 @@ import pandas as pd
 N_QUESTIONS = 200
 N_TOPICS = 20
 WORDS_PER_TOPIC = 60
+WORDS_PER_PROMPT = 12
+# Mean and standard deviation of the number of words in an option.
+RIGHT_LENGTH = 26
+WRONG_LENGTH = 22
+LENGTH_SPREAD = 4
+# Share of an option's words that repeat words of the question.
+RIGHT_REPEATED = 0.20
+WRONG_REPEATED = 0.25
 SYLLABLES = ("ka", "lo", "mi", "ter", "on", "ra", "ves", "pu", "dis", "tal", "ne", "gra", "sy")
 
 
 def write_sample(folder: Path, seed: int) -> None:
     """Write train.csv, test.csv and sample_submission.csv into a folder."""
     rng = np.random.default_rng(seed)
-    topics = [
-        ["".join(rng.choice(SYLLABLES, rng.integers(2, 5))) for _ in range(WORDS_PER_TOPIC)]
-        for _ in range(N_TOPICS)
-    ]
+    topics = [invent_topic(rng) for _ in range(N_TOPICS)]
     rows = []
     for number in range(N_QUESTIONS):
         topic = topics[rng.integers(N_TOPICS)]
-        prompt = list(rng.choice(topic, 12))
+        prompt = list(rng.choice(topic, WORDS_PER_PROMPT))
         right = int(rng.integers(len(exam.LABELS)))
-        options = []
-        for option in range(len(exam.LABELS)):
-            n_words = max(4, int(rng.normal(26 if option == right else 22, 4)))
-            repeated = rng.random(n_words) < (0.20 if option == right else 0.25)
-            words = np.where(repeated, rng.choice(prompt, n_words), rng.choice(topic, n_words))
-            options.append(" ".join(words).capitalize() + ".")
+        options = [
+            write_option(rng, topic, prompt, is_right=index == right)
+            for index in range(len(exam.LABELS))
+        ]
         question = f"Which of these, if any, is the {' '.join(prompt)}?"
         rows.append((str(number), question, *options, exam.LABELS[right]))
     questions = pd.DataFrame(rows, columns=["id", "prompt", *exam.LABELS, "answer"])
@@ -49,6 +52,22 @@ def write_sample(folder: Path, seed: int) -> None:
     writing.write_files({folder / exam.TEST: questions.drop(columns="answer")})
     prediction = " ".join(exam.LABELS[: exam.N_GUESSES])
     writing.write_files({folder / exam.SAMPLE: questions[["id"]].assign(prediction=prediction)})
+
+
+def invent_topic(rng: np.random.Generator) -> list[str]:
+    """Return the words of a topic."""
+    return ["".join(rng.choice(SYLLABLES, rng.integers(2, 5))) for _ in range(WORDS_PER_TOPIC)]
+
+
+def write_option(
+    rng: np.random.Generator, topic: list[str], prompt: list[str], *, is_right: bool
+) -> str:
+    """Return the text of an option: words of the topic, some of them from the question."""
+    mean_length = RIGHT_LENGTH if is_right else WRONG_LENGTH
+    n_words = max(4, int(rng.normal(mean_length, LENGTH_SPREAD)))
+    is_repeated = rng.random(n_words) < (RIGHT_REPEATED if is_right else WRONG_REPEATED)
+    words = np.where(is_repeated, rng.choice(prompt, n_words), rng.choice(topic, n_words))
+    return " ".join(words).capitalize() + "."
 
 
 def build_parser() -> argparse.ArgumentParser:

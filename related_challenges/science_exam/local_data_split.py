@@ -4,8 +4,8 @@ Run:     python related_challenges/science_exam/local_data_split.py [--seed N]
 Reads:   data/train_data/train.csv
 Writes:  data/test_input/folds.csv, with the columns id and fold
 
-Questions with the same prompt are in one fold. The sample models with --local predict every fold
-after learning from the others.
+Questions with the same prompt are put into the same fold. With --local, the sample models predict
+every fold after learning from the other folds.
 """
 
 import argparse
@@ -26,7 +26,7 @@ def main() -> None:
     options = build_parser().parse_args()
     path = options.input_dir / options.train_data
     questions = exam.read_questions(path, answers=True)
-    group = questions["prompt"].factorize()[0]
+    group, _ = questions["prompt"].factorize()
     challenge.split_into_folds(options, "questions", questions["id"].tolist(), group, [path])
 
 

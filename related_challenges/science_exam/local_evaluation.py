@@ -27,15 +27,17 @@ def main() -> None:
     options = challenge.read_evaluation_flags(build_parser())
     questions = exam.read_questions(options.reference, answers=True)
     predicted = exam.read_predictions(options.submission, questions)
-    for told, n in exam.count_odd(predicted).items():
-        print(f"warning: {n} predictions {told}", file=sys.stderr)
+    for description, n in exam.count_unusual(predicted).items():
+        print(f"warning: {n} predictions {description}", file=sys.stderr)
     points = exam.score_questions(questions, predicted)
-    mean, (low, high) = float(points.mean()), exam.interval_95(points)
-    interval, shown = {"interval_low": low, "interval_high": high}, f"{low:.4f} to {high:.4f}"
-    in_place = {
-        f"Right answer in place {place}": f"{np.isclose(points, 1 / place).mean():.1%}"
-        for place in range(1, exam.N_GUESSES + 1)
-    }
+    mean = float(points.mean())
+    low, high = exam.interval_95(points)
+    interval = {"interval_low": low, "interval_high": high}
+    shown = f"{low:.4f} to {high:.4f}"
+    rank_facts = []
+    for rank in range(1, exam.N_GUESSES + 1):
+        share = np.isclose(points, 1 / rank).mean()
+        rank_facts.append((f"Right answer in place {rank}", f"{share:.1%}"))
     challenge.write_scores(
         options,
         [
@@ -49,7 +51,7 @@ def main() -> None:
         facts=[
             ("Questions", f"{len(questions):,}"),
             ("95 % interval", shown),
-            *in_place.items(),
+            *rank_facts,
             ("Random guesses score", f"{exam.RANDOM_SCORE:.4f}"),
         ],
         parts=interval,

@@ -1,4 +1,4 @@
-"""Science exam baseline: the same three labels for every question.
+"""Science exam baseline: guess the same three labels for every question.
 
 Run:     python related_challenges/science_exam/local_data_split.py
          python related_challenges/science_exam/sample_model_constant.py --local
@@ -19,10 +19,11 @@ import pandas as pd
 
 
 def score(questions: pd.DataFrame) -> FloatArray:
-    """Score all options, (questions, 5)."""
+    """Return the same five scores for every question, shape (questions, 5)."""
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `questions`. Out: the scores that are returned; the highest is guessed first.
-    return np.tile([5.0, 4.0, 3.0, 2.0, 1.0], (len(questions), 1))
+    # In: `questions`. Return: the scores of their options; the highest score is guessed first.
+    scores_of_labels = [5.0, 4.0, 3.0, 2.0, 1.0]
+    return np.tile(scores_of_labels, (len(questions), 1))
     # ---- End of the model. --------------------------------------------------------------------
 
 

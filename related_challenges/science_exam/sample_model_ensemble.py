@@ -1,18 +1,21 @@
-"""Science exam sample model: other samples' scores and the options' words, blended by a ranker.
+"""Science exam sample model: a ranker blends other samples' scores and the options' words.
 
 Run:     python related_challenges/science_exam/local_data_split.py
          python related_challenges/science_exam/sample_model_ensemble.py --local
          python related_challenges/science_exam/local_evaluation.py
 Without --local it predicts test.csv.
 Writes:  data/test_output/submission.csv
-Scores:  0.58 on the 200 public questions, as the longest option first (0.58); of the other samples
-         alone (--members length overlap cosine) 0.56
+Scores:  0.58 on the 200 public questions, as the longest option first (0.58); 0.56 with the other
+         samples' scores alone (--members length overlap cosine)
 
-Each member scores the options of a question: by length, by words shared with the question, by
-cosine with it, or by its own words, each a feature. A pairwise logistic ranker weighs them, as in
-sample_model_ranker.py; its penalty is chosen by cross-validation inside the training questions. No
-question is predicted by a model that has seen its answer: each fold is predicted by a model trained
-on the others, questions that are not among the training ones by a model trained on all.
+A member gives one feature: the option's length, the words it shares with the question, or its
+cosine with the question. The member `words` gives a feature for each word of the option. A pairwise
+logistic ranker weighs the features, as in sample_model_ranker.py; its penalty is chosen by
+cross-validation inside the training questions.
+
+No question is predicted by a model that has seen its answer. Each fold is predicted by a model
+trained on the other folds. Questions that are not among the training questions are predicted by a
+model trained on all of them.
 """
 
 import argparse
@@ -33,16 +36,16 @@ from sklearn.linear_model import LogisticRegressionCV
 from tqdm import tqdm
 
 N_INNER_FOLDS = 5
-# Of the ranker; the larger, the less it is held back.
-PENALTIES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
-# What scores options, (questions, 5); "words" are a member of another kind.
+# Inverse strengths of the ranker's penalty to choose from.
+INVERSE_PENALTIES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+# Members that give the options one score each, shape (questions, 5).
 SCORES: dict[str, Callable[[pd.DataFrame], FloatArray]] = {
-    "length": lambda questions: questions[[*exam.LABELS]].map(len).to_numpy(float),
+    "length": lambda questions: questions[list(exam.LABELS)].map(len).to_numpy(float),
     "overlap": exam.shared_words,
     "cosine": cosine_with_question,
 }
 MEMBERS = (*SCORES, "words")
-# A word counts if so many options hold it.
+# A word is a feature if at least this many options hold it.
 MIN_OPTIONS = 5
 
 
@@ -60,15 +63,18 @@ def main() -> None:
     train, splits = exam.read_train(options, questions)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `train`, `questions` and their `splits`. Out: `scores`, shape (questions, 5).
+    # In: `train`, `questions` and `splits`, the rows of both for every fit.
+    # Out: `scores` of the options of `questions`, shape (questions, 5).
     answer = train["answer"].map(exam.LABELS.index).to_numpy()
     scores = np.empty((len(questions), len(exam.LABELS)))
-    for learned, asked in tqdm(splits, "folds", disable=None):
-        vectorizer = TfidfVectorizer(min_df=min(MIN_OPTIONS, learned.sum()), sublinear_tf=True)
-        vectorizer.fit(exam.texts_of(train[learned]))
-        known, features = (describe(one, options.members, vectorizer) for one in (train, questions))
-        known = known[np.repeat(learned, len(exam.LABELS))]
-        weights = fit_ranker(known, answer[learned], options.seed)
+    for known, asked in tqdm(splits, "folds", disable=None):
+        vectorizer = TfidfVectorizer(min_df=min(MIN_OPTIONS, known.sum()), sublinear_tf=True)
+        vectorizer.fit(exam.option_texts(train[known]))
+        train_features = describe(train, options.members, vectorizer)
+        features = describe(questions, options.members, vectorizer)
+        # Rows of the options of the questions to learn from.
+        rows = np.repeat(known, len(exam.LABELS))
+        weights = fit_ranker(train_features[rows], answer[known], options.seed)
         scores[asked] = (features @ weights).reshape(scores.shape)[asked]
     # ---- End of the model. --------------------------------------------------------------------
 
@@ -76,11 +82,14 @@ def main() -> None:
 
 
 def describe(questions: pd.DataFrame, members: list[str], vectorizer: TfidfVectorizer) -> csr_array:
-    """Describe options by standardised scores and words' TF-IDF, (5 * questions, features)."""
+    """Describe options by the features of some members, shape (5 * questions, features).
+
+    Scores are standardised within each question; words are weighed by TF-IDF.
+    """
     blocks = []
     for member in members:
         if member == "words":
-            blocks.append(csr_array(vectorizer.transform(exam.texts_of(questions))))
+            blocks.append(csr_array(vectorizer.transform(exam.option_texts(questions))))
             continue
         score = SCORES[member](questions)
         deviation = score.std(axis=1, keepdims=True)
@@ -90,23 +99,32 @@ def describe(questions: pd.DataFrame, members: list[str], vectorizer: TfidfVecto
 
 
 def fit_ranker(features: csr_array, answer: IntArray, seed: int) -> FloatArray:
-    """Fit weights, (features,), with a penalty chosen by log loss in folds of the seed."""
+    """Return weights, shape (features,), by which right options score more than wrong ones.
+
+    The penalty is the one with the smallest log loss in cross-validation; `seed` gives the folds.
+    """
     pairs = compare_options(features, answer)
-    # Each pair in both orders, so that there are two classes to tell apart.
-    both, label = csr_array(vstack([pairs, -pairs])), np.repeat([1, 0], pairs.shape[0])
+    # Each pair stands in both orders, so that there are two classes to tell apart.
+    both_orders = csr_array(vstack([pairs, -pairs]))
+    is_right_first = np.repeat([1, 0], pairs.shape[0])
+    # All pairs of a question are in the same fold.
     question = np.tile(np.repeat(np.arange(len(answer)), len(exam.LABELS) - 1), 2)
-    inner = splits.assign_folds(question, min(N_INNER_FOLDS, len(answer)), seed)
+    fold = splits.assign_folds(question, min(N_INNER_FOLDS, len(answer)), seed)
+    inner_splits = [
+        (np.flatnonzero(is_train), np.flatnonzero(is_test))
+        for is_train, is_test in folds.splits(fold)
+    ]
     model = LogisticRegressionCV(
-        Cs=PENALTIES,
-        cv=[(np.flatnonzero(a), np.flatnonzero(b)) for a, b in folds.splits(inner)],
+        Cs=INVERSE_PENALTIES,
+        cv=inner_splits,
         scoring="neg_log_loss",
         fit_intercept=False,
         solver="liblinear",
-        # As scikit-learn 1.10 will have them by default.
+        # The defaults of scikit-learn from 1.10 on.
         l1_ratios=(0,),
         use_legacy_attributes=False,
     )
-    return np.asarray(model.fit(both, label).coef_[0])
+    return np.asarray(model.fit(both_orders, is_right_first).coef_[0])
 
 
 if __name__ == "__main__":

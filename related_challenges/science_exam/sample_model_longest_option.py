@@ -1,12 +1,14 @@
-"""Science exam baseline: the longest option first.
+"""Science exam baseline: guess the longest option first.
 
 Run:     python related_challenges/science_exam/local_data_split.py
          python related_challenges/science_exam/sample_model_longest_option.py --local
          python related_challenges/science_exam/local_evaluation.py
 Without --local it predicts test.csv.
 Writes:  data/test_output/submission.csv
-Scores:  0.58 on the 200 public questions: authors of exams word the right option with
-         more care, and so it gets longer. A model that claims to know science should beat this one.
+Scores:  0.58 on the 200 public questions
+
+Authors of exams word the right option with more care, which makes it longer. A model that claims to
+know science should beat this baseline.
 """
 
 import argparse
@@ -19,10 +21,10 @@ import pandas as pd
 
 
 def score(questions: pd.DataFrame) -> FloatArray:
-    """Score all options, (questions, 5)."""
+    """Score every option by its number of characters, shape (questions, 5)."""
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `questions`. Out: the scores that are returned; the highest is guessed first.
-    return questions[[*exam.LABELS]].map(len).to_numpy(float)
+    # In: `questions`. Return: the scores of their options; the highest score is guessed first.
+    return questions[list(exam.LABELS)].map(len).to_numpy(float)
     # ---- End of the model. --------------------------------------------------------------------
 
 

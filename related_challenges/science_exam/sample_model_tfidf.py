@@ -1,4 +1,4 @@
-"""Science exam baseline: the option whose TF-IDF vector is nearest to the question's first.
+"""Science exam baseline: guess the option closest to the question by TF-IDF first.
 
 Run:     python related_challenges/science_exam/local_data_split.py
          python related_challenges/science_exam/sample_model_tfidf.py --local
@@ -20,14 +20,16 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 
 def cosine_with_question(questions: pd.DataFrame) -> FloatArray:
-    """Return the cosine of every option's TF-IDF vector with its question's, (questions, 5)."""
+    """Return the cosine of every option's TF-IDF vector and its question's, (questions, 5)."""
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `questions`. Out: the scores that are returned; the highest is guessed first.
-    texts = exam.texts_of(questions)
+    # In: `questions`. Return: the scores of their options; the highest score is guessed first.
+    texts = exam.option_texts(questions)
     vectorizer = TfidfVectorizer().fit([*questions["prompt"], *texts])
+    # One row for each option.
     prompt_vectors = vectorizer.transform(np.repeat(questions["prompt"], len(exam.LABELS)))
+    option_vectors = vectorizer.transform(texts)
     # The vectors have length 1, so that their product is the cosine.
-    cosine = prompt_vectors.multiply(vectorizer.transform(texts)).sum(axis=1)
+    cosine = prompt_vectors.multiply(option_vectors).sum(axis=1)
     return np.asarray(cosine).reshape(len(questions), len(exam.LABELS))
     # ---- End of the model. --------------------------------------------------------------------
 

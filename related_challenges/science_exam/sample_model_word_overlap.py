@@ -1,4 +1,4 @@
-"""Science exam baseline: the option that shares the most different words with the question first.
+"""Science exam baseline: guess the option that shares most words with the question first.
 
 Run:     python related_challenges/science_exam/local_data_split.py
          python related_challenges/science_exam/sample_model_word_overlap.py --local
@@ -18,9 +18,9 @@ import pandas as pd
 
 
 def score(questions: pd.DataFrame) -> FloatArray:
-    """Score all options, (questions, 5)."""
+    """Count the words that every option shares with its question, shape (questions, 5)."""
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `questions`. Out: the scores that are returned; the highest is guessed first.
+    # In: `questions`. Return: the scores of their options; the highest score is guessed first.
     return exam.shared_words(questions)
     # ---- End of the model. --------------------------------------------------------------------
 

@@ -185,7 +185,7 @@ BROKEN = {
 def test_entries_of_task_4(
     files: dict[str, str], flags: str, expected: list[str], simulated_kit: Path, tmp_path: Path
 ) -> None:
-    """What the game itself finds is tried in adaptive/test_entry_process.py."""
+    """What the game itself finds is tried in sandbox/test_isolated_entry.py."""
     path = write_zip(tmp_path / "submission_task_4.zip", files)
     done = run(["-m", "tools.check_submission", path, *flags.split()], kit=simulated_kit)
     assert done.returncode == (2 if expected else 0)

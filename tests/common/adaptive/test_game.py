@@ -6,9 +6,10 @@ from types import SimpleNamespace
 from typing import Any
 
 from common.adaptive import game
-from common.adaptive.game import N_ROUNDS, EntryError, Game, LocalEntry, Reference, Rules
+from common.adaptive.game import N_ROUNDS, Game, LocalEntry, Reference, Rules
 from common.adaptive.training import count_questions
 from common.errors import InputError
+from common.sandbox import EntryError
 
 import numpy as np
 import pandas as pd

@@ -70,11 +70,15 @@ def test_further_dimensions_are_found_where_they_are_and_shrink_where_not(k: int
     columns, _, z = plant_slopes(k, 2_000, 150)
     slopes = ItemResponse(n_dimensions=3, guessing=0.0, n_steps=15).fit(*columns).discrimination_
     size = np.linalg.norm(slopes, axis=0) / math.sqrt(150)
+    # The slopes planted have a size of 0.7. A slope rests on 1,000 answers and so has a standard
+    # error of 1 / √(1,000 · 0.2) = 0.07. A dimension that is not there is made of such errors, and
+    # fits where they are largest: at most twice their size.
     if k == 3:
         assert (size[1:] > 0.3).all()
     else:
         assert (size[1:] < 0.15).all()
-    # Slopes are identified up to a rotation: compare what they explain.
+    # Slopes are identified up to a rotation: compare what they explain. That error takes
+    # (0.07 / 0.7)² / 2 = 0.005 from the share explained.
     q, _ = np.linalg.qr(slopes[:, :k])
     assert np.linalg.norm(q.T @ z[:, :k]) / np.linalg.norm(z[:, :k]) > 0.97
 
@@ -119,6 +123,9 @@ def with_quiz() -> ItemResponse:
 
 
 def test_planted_effects_are_recovered(with_quiz: ItemResponse) -> None:
+    # There are 7,700 effects with 7.5 answers each. An answer tells 0.17 (Fisher's information), so
+    # an effect is known up to a variance of 1 / (7.5 · 0.17) = 0.8. Their variance then
+    # has a standard error of √(2 / 7,700) · (1 + 0.8) = 0.03: five of these.
     assert with_quiz.context_variance_[0] == pytest.approx(1, abs=0.15)
     p = predict(with_quiz, TEST, TEST.quiz)
     assert_calibrated(p, TEST.p_right)
@@ -161,6 +168,8 @@ def test_the_level_that_has_the_effect_gets_the_variance(level: int) -> None:
     """Where only the group of a quiz is known, its effect is; further down they only vary."""
     train, test = split(plant(float(level == 1), float(level == 0)))
     found = fit(train, groups(train))
+    # As above, but half of the effects rest on one answer in ten: the 6,600 effects of quizzes and
+    # the 4,100 of groups give a standard error of about 0.05, four of these.
     assert found.context_variance_[level] == pytest.approx(1, abs=0.2)
     assert found.context_variance_[1 - level] < 0.2
     # All is known, the quiz is not, the group is not.
@@ -178,11 +187,15 @@ def test_what_a_class_shares_tells_most_of_students_with_few_answers() -> None:
     answers = plant(OWN_VARIANCE, of_class=1.0)
     train, rest = split(answers)
     by_class, planted = fit(train, train.class_quiz), train.groupby("class_quiz").shared.first()
+    # The variance of 321 effects has a standard error of √(2 / 321) = 0.08: three of these.
     assert by_class.shared_variance_ == pytest.approx(planted.var(), abs=0.25)
+    # The 6,600 effects of single students are known up to a variance of 1.1, so that the standard
+    # error is √(2 / 6,600) · (0.3 + 1.1) = 0.024: four of these.
     assert by_class.context_variance_[0] == pytest.approx(OWN_VARIANCE, abs=0.1)
     shared = by_class.posterior_.shared
     assert shared.variance[:-1].max() < by_class.shared_variance_
-    # Neither shrunk too much nor too little.
+    # Neither shrunk too much nor too little. Effects deviate by 0.38 from what is found of them, so
+    # the slope over 321 effects has a standard error of 0.38 / √321 = 0.02: five of these.
     found = shared.mean[:-1]
     assert np.cov(found, planted)[0, 1] / found.var() == pytest.approx(1, abs=0.1)
 

@@ -3,7 +3,6 @@
 `ways_out.py` beside this file holds them; all are tried without isolation too, and lead somewhere.
 """
 
-import ctypes
 import json
 import os
 import re
@@ -14,13 +13,14 @@ import struct
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
-from common.adaptive import isolation
-from common.adaptive.entry_process import EntryProcess, Limits
-from common.adaptive.game import EntryError
 from common.errors import InputError
+from common.sandbox import EntryError, IsolatedEntry, Limits
+from common.sandbox.inside import landlock, readable_paths, system_calls, walls
+from common.sandbox.inside.walls import Walls
 
 import pytest
 from platforms import on_linux, on_unix
@@ -41,8 +41,8 @@ class Submission:
 Outcome = dict[str, str]
 Outside = SimpleNamespace
 
-VERSION = isolation.landlock_version()
-ALL = ("namespaces", "root", "filter")
+VERSION = landlock.landlock_version()
+ALL = ("namespaces", "root", "seccomp")
 TRY_NAMESPACES = ["unshare", "-Urmnip", "true"]
 linux = on_linux("namespaces, Landlock, and the ways out of them")
 
@@ -117,20 +117,20 @@ def leaks(outcome: Outcome) -> set[str]:
 def test_the_ways_lead_somewhere(unisolated: Outcome) -> None:
     """Some need what a machine may lack; the others must work, or they prove nothing."""
     assert [way for way in unisolated.keys() - leaks(unisolated) if "# needs " not in way] == []
-    # So many as task_4/ISOLATION.md says.
+    # So many as common/sandbox/README.md says.
     assert len(WAYS.ways("GUARDED") + WAYS.ways("BEYOND")) > 55 and len(WAYS.ways("HARM")) > 40
 
 
-def allow(monkeypatch: pytest.MonkeyPatch, means: tuple[str, ...], version: int) -> dict[str, int]:
+def allow(monkeypatch: pytest.MonkeyPatch, means: tuple[str, ...], version: int) -> Walls:
     """Have some walls only, and return all; skip a test of what this system lacks."""
     if version > VERSION:
         pytest.skip(f"this kernel has version {VERSION}")
     # Many containers allow none.
     if "namespaces" in means and subprocess.run(TRY_NAMESPACES, capture_output=True).returncode:
         pytest.skip("this system allows no namespaces")
-    walls = {**{name: int(name in means) for name in ALL}, "Landlock": version}
-    monkeypatch.setattr(isolation, "WALLS", walls)
-    return walls
+    allowed = Walls(**{name: name in means for name in ALL}, landlock=version)
+    monkeypatch.setattr(walls, "ALL", allowed)
+    return allowed
 
 
 def is_open(way: str, means: tuple[str, ...], version: int) -> bool:
@@ -143,12 +143,18 @@ def is_open(way: str, means: tuple[str, ...], version: int) -> bool:
     return not any(int(wall) <= version if wall.isdigit() else wall in means for wall in walls)
 
 
-def enter(outside: Outside, folder: Path, run: str, *tables: str) -> EntryProcess:
+def isolate(package: Path, answers: Path, limits: Limits) -> IsolatedEntry:
+    """Return an entry of the files in a folder."""
+    copy_files = partial(shutil.copytree, package, dirs_exist_ok=True)
+    return IsolatedEntry(copy_files, answers, limits)
+
+
+def enter(outside: Outside, folder: Path, run: str, *tables: str) -> IsolatedEntry:
     """Try ways in an entry, and return its process when it has ended."""
     shutil.copy(WAYS_FILE, folder)
     code = ENTRY.replace("ARGUMENTS", repr(arguments(outside, run, *tables)))
     (folder / "submission_model_task_4.py").write_text(code)
-    with EntryProcess(folder, {}, Limits(300), outside.answers) as entry:
+    with isolate(folder, outside.answers, Limits(300)) as entry:
         pass
     return entry
 
@@ -159,7 +165,7 @@ def enter(outside: Outside, folder: Path, run: str, *tables: str) -> EntryProces
     [
         pytest.param(ALL, VERSION, (*CONTENTS, "HARM", "ALLOWED"), id="all"),
         pytest.param(ALL, 0, (*CONTENTS, "HARM", "ALLOWED"), id="no Landlock"),
-        pytest.param(("filter",), VERSION, (*CONTENTS, "HARM", "ALLOWED"), id="no namespaces"),
+        pytest.param(("seccomp",), VERSION, (*CONTENTS, "HARM", "ALLOWED"), id="no namespaces"),
         *(pytest.param((), n, ("HARM", "ALLOWED"), id=f"Landlock {n}") for n in range(1, 8)),
         pytest.param((), 0, ("GUARDED",), id="nothing"),
     ],
@@ -174,7 +180,8 @@ def test_no_way_leads_to_the_contents_or_does_harm(
     tables: tuple[str, ...],
 ) -> None:
     """By Landlock alone as each version up to the kernel's; without any wall, Python's guard."""
-    walls, run = allow(monkeypatch, means, version), f"{len(means)} {version}"
+    allowed = allow(monkeypatch, means, version)
+    run = f"{len(means)} {version}"
     entry = enter(outside, tmp_path, run, *tables)
     outcome = read_outcome(entry.output)
     known = {*WAYS.ways("ALLOWED"), *(leaks(unisolated) if means or version else ())}
@@ -189,12 +196,12 @@ def test_no_way_leads_to_the_contents_or_does_harm(
             assert sorted(path.name for path in victim.iterdir()) == ["file", "folder"]
     assert outside.process.poll() is None
     assert outside.answers.read_text() == WAYS.TABLE
-    assert entry.isolation == isolation.describe(walls)
+    assert entry.isolation == walls.describe(allowed)
 
 
 @linux
 @pytest.mark.usefixtures("unisolated")
-@pytest.mark.parametrize("means", [ALL, ("namespaces", "root"), ("filter",)])
+@pytest.mark.parametrize("means", [ALL, ("namespaces", "root"), ("seccomp",)])
 def test_games_of_two_masks_tell_each_other_nothing(
     outside: Outside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, means: tuple[str, ...]
 ) -> None:
@@ -210,31 +217,29 @@ def test_the_ruleset_holds_what_a_version_knows() -> None:
     n_rights = [13, 14, 15, 15, 16, 16, 16, 16, 17, 17]
     network, scopes = [0, 0, 0, 3, 3, 3, 3, 3, 3, 15], [0, 0, 0, 0, 0, 3, 3, 3, 3, 3]
     for version, (n, *others) in enumerate(zip(n_rights, network, scopes, strict=True), 1):
-        assert isolation.ruleset(version) == struct.pack("=QQQ", (1 << n) - 1, *others)
+        assert landlock.ruleset(version) == struct.pack("=QQQ", (1 << n) - 1, *others)
 
 
 def test_a_system_that_refuses_leaves_the_guard(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither a kernel that knows no such call nor another system is counted as isolating."""
     refusing = SimpleNamespace(syscall=lambda *_: -1)
-    monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: refusing)
-    fresh = runpy.run_path(isolation.__file__)
-    assert fresh["landlock_version"]() == 0
-    assert fresh["restrict"](["/usr"], ["/tmp"], 6) == 0
+    monkeypatch.setattr(system_calls, "c_library", lambda: refusing)
+    assert landlock.landlock_version() == 0
+    assert landlock.restrict(["/usr"], ["/tmp"], 6) == 0
     refusing.syscall = lambda *_: 6
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert fresh["landlock_version"]() == 0
+    assert landlock.landlock_version() == 0
 
 
 def test_a_system_without_landlock_and_namespaces_says_so() -> None:
-    nothing = dict.fromkeys((*ALL, "Landlock"), 0)
     said = "Python's own file functions only (this system offers neither namespaces nor Landlock)"
-    assert isolation.describe(nothing).startswith(f"{said}; open: which files exist and when ")
-    assert isolation.describe({**nothing, "Landlock": 4}) == (
+    assert walls.describe(Walls()).startswith(f"{said}; open: which files exist and when ")
+    assert walls.describe(Walls(landlock=4)) == (
         "enforced by the operating system (Landlock 4): files, cutting files short, TCP; open: "
         "which files exist and when they were read, modes and times of files, UDP and other "
         "networks, sockets by path, signals, memory shared between programs, kernel keyring"
     )
-    assert "open" not in isolation.describe({**dict.fromkeys(ALL, 1), "Landlock": 7})
+    assert "open" not in walls.describe(Walls(True, True, True, landlock=7))
 
 
 @on_unix("LD_LIBRARY_PATH")
@@ -244,7 +249,7 @@ def test_what_an_interpreter_needs_and_nothing_else(
     """What is only searched for packages and holds the answers is left out."""
     monkeypatch.setattr(sys, "path", [str(tmp_path), str(tmp_path / "search")])
     monkeypatch.setenv("LD_LIBRARY_PATH", f"lib:{tmp_path}/a/../libraries/:")
-    found = isolation.readable_paths([str(tmp_path / "answers")])
+    found = readable_paths.readable_paths([str(tmp_path / "answers")])
     assert {f"{tmp_path}/search", f"{tmp_path}/libraries", str(Path("lib").absolute())} <= {*found}
     too_much = {str(tmp_path), "/", "/etc", "/opt", "/usr", "/usr/share", "/var", "/home"}
     assert not too_much & {*found}
@@ -264,5 +269,44 @@ def test_no_game_where_an_entry_may_read_the_answers(
     held = re.escape(str(place.resolve()))
     refusal = f"^{held}: lies in .*, which an entry has to read for its libraries; expec"
     with pytest.raises(InputError, match=refusal) as caught:
-        EntryProcess(tmp_path, {}, Limits(60), answers).__enter__()
+        isolate(tmp_path, answers, Limits(60)).__enter__()
     assert not isinstance(caught.value, EntryError)
+
+
+# Prints in which folders the entry can make something; it removes what it has made.
+WRITES = """
+import json, os, tempfile
+
+class Submission:
+    select_questions = update_model = predict = None
+
+    def __init__(self):
+        writable = []
+        for folder in FOLDERS:
+            made = os.path.join(folder, "made_by_an_entry")
+            try:
+                os.mkdir(made)
+                os.rmdir(made)
+                writable.append(folder)
+            except OSError:
+                pass
+        print(json.dumps(writable))
+"""
+
+
+@linux
+@pytest.mark.parametrize("version", [0, VERSION])
+def test_the_root_is_for_reading_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int
+) -> None:
+    """By itself, without Landlock, too: the kernel refuses what lies outside the own folders."""
+    allow(monkeypatch, ("namespaces", "root"), version)
+    closed = ["/", "/dev", "/usr", "/usr/lib", "/tmp", "..", "../inside", sys.prefix]
+    closed += [str(Path(os.__file__).parent), "/proc", "/proc/self"]
+    own = [".", "../tmp", "/dev/shm"]
+    (tmp_path / "submission_model_task_4.py").write_text(
+        WRITES.replace("FOLDERS", repr([*closed, *own]))
+    )
+    with isolate(tmp_path, tmp_path / "answers/answers.csv", Limits(60)) as entry:
+        pass
+    assert json.loads(entry.output) == own

@@ -2,7 +2,7 @@
 
 The test copies this file into an entry's folder. A way is an expression, one a line, evaluated with
 the names of this module and those that `names` adds. After "# needs" stands what a machine may lack
-for it, after "# by" what refuses it: the first version of Landlock, or a wall of `isolation.WALLS`;
+for it, after "# by" what refuses it: the first version of Landlock, or a wall of `walls.Walls`;
 the others are refused by any Landlock and by a root of one's own. What is allowed only with a wall
 has that after "# with".
 """
@@ -245,26 +245,26 @@ os.listdir(victim)
 os.listdir("/opt")  # needs such a folder
 read_text("/etc/hostname")
 os.stat(victim)  # by root
-changed(os.chmod(file, 0o604), file, "st_mode", 0o100604)  # by root filter
-changed(os.utime(file, (7, 7)), file, "st_mtime", 7)  # by root filter
-os.setxattr(file, "user.note", b"mine")  # by root filter  # needs a file system that has them
+changed(os.chmod(file, 0o604), file, "st_mode", 0o100604)  # by root seccomp
+changed(os.utime(file, (7, 7)), file, "st_mtime", 7)  # by root seccomp
+os.setxattr(file, "user.note", b"mine")  # by root seccomp  # needs a file system that has them
 changed(os.chown(file, -1, 7), file, "st_gid", 7)  # needs a privilege
-fcntl.fcntl(os.open(os.__file__, os.O_RDONLY), 1036, (2).to_bytes(8, "little"))  # by filter
+fcntl.fcntl(os.open(os.__file__, os.O_RDONLY), 1036, (2).to_bytes(8, "little"))  # by seccomp
 [c_call(libc().ptrace(request, process, None, None)) for request in (16, 17)]  # needs a privilege
-socket.socket().bind(("127.0.0.1", 0))  # by 4 filter namespaces
-connect(socket.AF_INET, socket.SOCK_STREAM, 0, ("127.0.0.1", port))  # by 4 filter namespaces
-connect(socket.AF_INET, socket.SOCK_STREAM, 262, ("127.0.0.1", port))  # by filter namespaces
-connect(socket.AF_INET, socket.SOCK_DGRAM, 0, ("127.0.0.1", port))  # by 10 filter namespaces
-connect(40, socket.SOCK_STREAM, 0, (2, 1))  # by filter  # needs a machine around it
-connect(socket.AF_UNIX, socket.SOCK_STREAM, 0, abstract)  # by 6 filter namespaces
-connect(socket.AF_UNIX, socket.SOCK_STREAM, 0, path)  # by 9 filter root
+socket.socket().bind(("127.0.0.1", 0))  # by 4 seccomp namespaces
+connect(socket.AF_INET, socket.SOCK_STREAM, 0, ("127.0.0.1", port))  # by 4 seccomp namespaces
+connect(socket.AF_INET, socket.SOCK_STREAM, 262, ("127.0.0.1", port))  # by seccomp namespaces
+connect(socket.AF_INET, socket.SOCK_DGRAM, 0, ("127.0.0.1", port))  # by 10 seccomp namespaces
+connect(40, socket.SOCK_STREAM, 0, (2, 1))  # by seccomp  # needs a machine around it
+connect(socket.AF_UNIX, socket.SOCK_STREAM, 0, abstract)  # by 6 seccomp namespaces
+connect(socket.AF_UNIX, socket.SOCK_STREAM, 0, path)  # by 9 seccomp root
 os.kill(process, 0)  # by 6 namespaces
 os.killpg(os.getpgid(process), 0)  # by 6 namespaces
 run("sh", "-c", f"kill -0 {process}")  # by 6 namespaces
 c_call(libc().tgkill(process, process, 0))  # by 6 namespaces
 signal.pidfd_send_signal(os.pidfd_open(process), 0)  # by 6 namespaces
-resource.prlimit(process, resource.RLIMIT_CORE, (0, 0))  # by filter namespaces
-c_call(libc().syscall(425, 8, ctypes.create_string_buffer(120)))  # by filter  # needs io_uring
+resource.prlimit(process, resource.RLIMIT_CORE, (0, 0))  # by seccomp namespaces
+c_call(libc().syscall(425, 8, ctypes.create_string_buffer(120)))  # by seccomp  # needs io_uring
 """
 
 # --- To the game with the next mask: leave a note, be it only a thing that is there; find it ---

@@ -1,0 +1,174 @@
+"""The page of a score of task 4: figures of the games, and what the page shows of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from common import charts, cli, metadata, metrics
+from common.adaptive.game import N_ROUNDS, Reference
+from common.adaptive.playing import Played
+from common.adaptive.setting import Setting
+from common.adaptive.weights import describe_origin
+from common.arrays import FloatArray
+from common.evaluation import score_files
+from common.evaluation.record import Evaluation
+from common.metrics import Score
+from common.provenance import Provenance
+from common.tasks import TASK_4
+
+import numpy as np
+import pandas as pd
+
+# Names of the values of IsCorrect.
+OUTCOMES = np.array(TASK_4.value_names)
+# The page shows the questions that so many students were asked.
+_N_STUDENTS_SHOWN = 3
+_CURVE_NAMES = ("entry's choice", "random choice")
+
+
+def figures_of(
+    setting: Setting,
+    reference: Reference,
+    targets: pd.DataFrame,
+    played: Played,
+    curves: FloatArray | str,
+    seconds: float,
+    training: Provenance | None,
+) -> dict[str, Any]:
+    """Return the figures that the page shows of games that have been played.
+
+    They are in types that JSON has: on a server one program plays the games, another writes the
+    page. `targets` come from `list_targets`, `curves` from `measure_curves`; `seconds` is how long
+    the games took, `training` how the weights were made.
+    """
+    truth = targets["truth"].to_numpy()
+    predicted = targets["predicted"].to_numpy()
+    rows_by_mask = targets.groupby("Mask", sort=False)
+    figures: dict[str, Any] = {
+        "masks": {
+            mask: metrics.accuracy(rows["truth"].to_numpy(), rows["predicted"].to_numpy()).value
+            for mask, rows in rows_by_mask
+        },
+        "confusion": metrics.confusion_matrix(truth, predicted, (0, 1)).tolist(),
+        "curves": curves if isinstance(curves, str) else curves.mean(axis=0).tolist(),
+        "seconds": seconds,
+    }
+    enforced = "" if played.memory_limited else " (not enforced: this system cannot)"
+    memory = f"{setting.limits.memory / 2**30:g} GiB of memory{enforced}"
+    facts = [
+        ("Weights trained by", describe_origin(training)),
+        ("Training file given", cli.show(setting.train) if setting.train else "none"),
+        ("Students", f"{len(reference.student):,}"),
+        ("Questions (columns)", f"{reference.is_correct.shape[1]:,}"),
+        ("Targets scored", f"{len(truth):,}"),
+        ("Rules", f"{setting.rules}"),
+        ("Limits", f"{setting.limits.seconds:g} s for one mask, {memory}"),
+        ("Isolation", played.isolation),
+        ("Time", f"{seconds:.1f} s"),
+    ]
+    if len(figures["masks"]) > 1:
+        facts.append(("Deviation over masks", deviation_over_masks(figures)))
+    facts += [("Note", note) for note in list_notes(played)]
+    return {**figures, "facts": facts}
+
+
+def score_of(figures: Mapping[str, Any]) -> Score:
+    """Return the mean accuracy over the masks, with the standard error where it was computed."""
+    accuracies = list(figures["masks"].values())
+    mean = metrics.combine_parts(accuracies, takes_best=TASK_4.scores_best_part)
+    n_targets = int(np.sum(figures["confusion"]))
+    return Score(float(mean), figures.get("standard_error"), n_targets)
+
+
+def deviation_over_masks(figures: Mapping[str, Any]) -> str:
+    """Return the standard deviation of the accuracies with each mask, as text."""
+    return f"{np.std([*figures['masks'].values()], ddof=1):.4f}"
+
+
+def list_notes(played: Played) -> list[str]:
+    """Say which arguments the entry has changed without effect, a line for each method."""
+    return [
+        f"{method} changes {', '.join(sorted(names))}: it got a copy, so that has no effect"
+        for method, names in played.changed.items()
+    ]
+
+
+def describe(
+    setting: Setting,
+    figures: Mapping[str, Any],
+    phase: str,
+    asked: pd.DataFrame | None = None,
+    **known: Any,
+) -> tuple[Evaluation, dict[str, Any]]:
+    """Return the evaluation for the record, and the fields of the template `games.html`.
+
+    `figures` come from `figures_of`, `asked` from `list_questions`. `known` are further fields of
+    the evaluation.
+    """
+    accuracies = figures["masks"]
+    curves = figures["curves"]
+    evaluation = Evaluation(
+        task=TASK_4.number,
+        metric=TASK_4.metric_sentence,
+        score=score_of(figures),
+        submission=setting.submission,
+        reference=setting.reference,
+        phase=phase,
+        rules=f"{setting.rules}",
+        parts=accuracies,
+        seconds=figures["seconds"],
+        facts=figures["facts"],
+        **known,
+    )
+    confusion = np.array(figures["confusion"])
+    return evaluation, {
+        "masks": _draw_masks(accuracies, evaluation.score.value) if len(accuracies) > 1 else "",
+        "curve": "" if isinstance(curves, str) else _draw_curves(curves),
+        "curves": curves,
+        "curve_names": list(_CURVE_NAMES),
+        "asked": {} if asked is None else _choose_students(asked, setting.metadata_dir),
+        "confusion": score_files.confusion_table(confusion, TASK_4.value_names),
+        "calibration": "",
+    }
+
+
+def _draw_masks(accuracies: Mapping[str, float], mean: float) -> str:
+    return charts.dot_chart(
+        [charts.Dot(mask, accuracy) for mask, accuracy in accuracies.items()],
+        label="Accuracy with each mask",
+        digits=4,
+        chance=mean,
+        axis="accuracy, mean dashed",
+    )
+
+
+def _draw_curves(curves: list[list[float]]) -> str:
+    steps = range(N_ROUNDS + 1)
+    drawn = [
+        charts.Curve(name, steps, accuracies, color)
+        for color, (name, accuracies) in enumerate(zip(_CURVE_NAMES, curves, strict=True))
+    ]
+    return charts.curve_chart(drawn, label="Accuracy after each question", axis="questions asked")
+
+
+def _choose_students(asked: pd.DataFrame, metadata_dir: Path) -> dict[int, Any]:
+    """Return what some students, evenly spread, were asked with the first mask.
+
+    The keys are UserIds, the values rows of texts: round, question, subject and answer.
+    """
+    asked = asked[asked["Mask"] == asked["Mask"].iloc[0]]
+    subjects = metadata.name_subjects(metadata_dir, np.arange(asked["QuestionId"].max() + 1))
+    texts = asked.assign(
+        Subject=np.array(subjects)[asked["QuestionId"]],
+        Answer=OUTCOMES[asked["IsCorrect"]],
+    ).astype(str)
+    rows_by_student = texts.set_index(asked["UserId"])
+    students = asked["UserId"].unique()
+    positions = np.linspace(0, len(students) - 1, _N_STUDENTS_SHOWN).astype(int)
+    columns = ["Round", "QuestionId", "Subject", "Answer"]
+    return {
+        student: rows_by_student.loc[[student], columns].to_numpy()
+        for student in students[np.unique(positions)]
+    }

@@ -1,0 +1,184 @@
+"""Play the game of task 4 with an entry, in a fresh isolated process for each mask."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from common import cli, layout, writing
+from common.adaptive import entry_files, game
+from common.adaptive.game import N_ROUNDS, Game, Reference
+from common.adaptive.setting import Setting
+from common.adaptive.training import count_questions
+from common.answers import read_answers
+from common.arrays import FloatArray
+from common.errors import InputError
+from common.sandbox import EntryError, IsolatedEntry
+from common.tasks import TASK_4
+
+import numpy as np
+import pandas as pd
+from tqdm import tqdm
+
+# The dry run examines so many students.
+N_DRY_RUN_STUDENTS = 30
+# A student of the dry run needs so many answers: a fifth of them become targets, and the others
+# must be enough for the rounds.
+_MIN_DRY_RUN_ANSWERS = 2 * N_ROUNDS
+# The metadata that an entry finds in its folder, where the kit has it.
+_METADATA = (*TASK_4.data.metadata, layout.SUBJECT_METADATA)
+# Faults of an entry that expects 0 for an answer not revealed, and uses the -1 that it finds as an
+# index or a count.
+_NEEDS_0 = re.compile(r"raised IndexError|raised .*\b(out of (bounds|range)|negative)\b")
+
+
+@dataclass(frozen=True)
+class Played:
+    """The games of an entry with all masks, and what its processes told."""
+
+    # By mask, in the order in which they were played.
+    games: dict[str, Game]
+    # The end of what each process has written to stdout and stderr.
+    output: str
+    # Names of the arguments that the entry has changed, by method.
+    changed: dict[str, set[str]]
+    # What the system keeps the entry from.
+    isolation: str
+    # Whether the system enforces the limit of memory.
+    memory_limited: bool
+
+
+def isolate(setting: Setting) -> IsolatedEntry:
+    """Return an entry, not yet started, that finds the challenge's files beside its own."""
+
+    def write_files(folder: Path) -> None:
+        entry_files.unpack(setting.submission, folder)
+        for name in _METADATA:
+            if (setting.metadata_dir / name).is_file():
+                shutil.copyfile(setting.metadata_dir / name, folder / name)
+        if setting.train is not None:
+            # The training file of a local split has another name in the kit.
+            shutil.copyfile(setting.train, folder / TASK_4.data.train)
+
+    return IsolatedEntry(write_files, setting.reference, setting.limits)
+
+
+def play_all(
+    setting: Setting,
+    reference: Reference,
+    output_path: Path | None = None,
+    with_probability: bool = False,
+) -> Played:
+    """Play the game with every mask.
+
+    A fault of the entry is an `InputError`. What the entry has printed until then is written to
+    `output_path`, if that is given.
+    """
+    games: dict[str, Game] = {}
+    output = ""
+    changed: dict[str, set[str]] = {}
+    n_rounds = N_ROUNDS * len(reference.targets)
+    with tqdm(total=n_rounds, desc="Rounds", unit="round", leave=None, disable=None) as progress:
+        for mask in reference.targets:
+            entry = isolate(setting)
+            try:
+                with entry:
+                    games[mask] = game.play(
+                        entry, reference, mask, setting.rules, progress.update, with_probability
+                    )
+            except EntryError as fault:
+                message = f"{setting.submission}: {mask}, {fault}"
+                if setting.rules.unobserved == -1 and _NEEDS_0.search(str(fault)):
+                    message += "; an entry written for 0 as unobserved needs --unobserved 0"
+                output += entry.output
+                if output_path is not None and output:
+                    writing.write_files({output_path: output})
+                    message += f"; what it printed is in {cli.show(output_path)}"
+                raise InputError(message) from None
+            output += entry.output
+            for method, names in entry.changed.items():
+                changed.setdefault(method, set()).update(names)
+    return Played(games, output, changed, entry.isolation, entry.memory_limited)
+
+
+def dry_run(setting: Setting) -> None:
+    """Play the ten rounds with some students of a training file, the reference; give no score."""
+    train = setting.reference
+    answers = read_answers(train)
+    n_answers = answers["UserId"].value_counts(sort=False).sort_index()
+    students = n_answers.index[n_answers >= _MIN_DRY_RUN_ANSWERS][:N_DRY_RUN_STUDENTS]
+    if not len(students):
+        raise InputError(
+            f"{train}: no student has {_MIN_DRY_RUN_ANSWERS} answers, expected some for the dry run"
+        )
+    answers = answers[answers["UserId"].isin(students)].sort_values("UserId", kind="stable")
+    is_target = np.arange(len(answers)) % 5 == 0
+    n_questions = count_questions(train, setting.metadata_dir)
+    masks = {"dry run": is_target}
+    play_all(setting, game.make_reference(str(train), answers, masks, n_questions))
+
+
+def measure_curves(
+    setting: Setting, reference: Reference, games: Mapping[str, Game]
+) -> FloatArray | str:
+    """Measure the accuracy after each question, by replaying games without `select_questions`.
+
+    Returns the accuracies after 0 to N_ROUNDS questions, shape (masks, 2, N_ROUNDS + 1): with the
+    questions that the entry has chosen, and with questions chosen at random. Returns a text that
+    says why there are none if the entry fails, since it may rely on `select_questions`.
+    """
+    accuracies = []
+    n_games = 2 * len(games)
+    progress = tqdm(total=n_games, desc="Curve", unit="game", disable=None)
+    try:
+        with progress, isolate(setting) as entry:
+            for seed, (mask, played) in enumerate(games.items()):
+                at_random = game.choose_at_random(reference, mask, setting.rules, seed)
+                for questions in (played.chosen, at_random):
+                    entry.restart()
+                    accuracies.append(game.replay(entry, reference, mask, questions, setting.rules))
+                    progress.update()
+    except EntryError as fault:
+        return f"replaying the games without select_questions, {fault}"
+    return np.array(accuracies).reshape(len(games), 2, -1)
+
+
+def list_questions(reference: Reference, games: Mapping[str, Game]) -> pd.DataFrame:
+    """List every question asked: Mask, UserId, Round (from 1), QuestionId and IsCorrect."""
+    tables = []
+    for mask, played in games.items():
+        row, round_index = np.indices(played.chosen.shape).reshape(2, -1)
+        question = played.chosen.ravel()
+        columns = {
+            "Mask": mask,
+            "UserId": reference.student[row],
+            "Round": round_index + 1,
+            "QuestionId": question,
+            "IsCorrect": reference.is_correct[row, question],
+        }
+        tables.append(pd.DataFrame(columns))
+    return pd.concat(tables, ignore_index=True)
+
+
+def list_targets(reference: Reference, games: Mapping[str, Game]) -> pd.DataFrame:
+    """List every target: Mask, UserId, QuestionId, part, truth, predicted, PRight.
+
+    `part` is the position of the mask. `PRight` is empty unless the entry gave probabilities.
+    """
+    tables = []
+    for part, (mask, played) in enumerate(games.items()):
+        row, question = np.nonzero(reference.targets[mask])
+        columns = {
+            "Mask": mask,
+            "UserId": reference.student[row],
+            "QuestionId": question,
+            "part": part,
+            "truth": played.truth,
+            "predicted": played.prediction,
+            "PRight": played.probability,
+        }
+        tables.append(pd.DataFrame(columns))
+    return pd.concat(tables, ignore_index=True)

@@ -1,0 +1,135 @@
+"""What an entry of task 4 is played with: files, rules and limits, and the flags that name them."""
+
+import argparse
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from common import cli, layout, provenance, reading, schema
+from common.adaptive import entry_files, game
+from common.adaptive.game import Reference, Rules
+from common.adaptive.training import count_questions
+from common.sandbox import Limits
+from common.tasks import LOCAL, TASK_4
+
+
+@dataclass(frozen=True)
+class Setting:
+    """An entry, the students that it examines, and how it is played."""
+
+    # The entry, a folder or a zip.
+    submission: Path
+    # All answers of the students examined, with their masks.
+    reference: Path
+    # The training file that the entry finds in its folder; None if it gets none.
+    train: Path | None
+    metadata_dir: Path
+    rules: Rules = field(default_factory=Rules)
+    limits: Limits = field(default_factory=Limits)
+
+
+def add_data_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the flags that name the students examined."""
+    parser.add_argument(
+        "--phase",
+        choices=(LOCAL, *layout.PHASES),
+        default=LOCAL,
+        help="public, private: the released students in data/test_data (default local)",
+    )
+    cli.add_optional_folder(parser, "--input_dir", "data/test_input")
+    parser.add_argument(
+        "--ref_data",
+        metavar="FILE",
+        help=f"students and masks (default {TASK_4.local_answers})",
+    )
+
+
+def add_game_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of the rules and of the limits."""
+    parser.add_argument(
+        "--targets_queryable",
+        action="store_true",
+        help="targets may be asked, as in the published scorer (the guide forbids it)",
+    )
+    parser.add_argument(
+        "--unobserved",
+        type=int,
+        choices=(0, -1),
+        default=-1,
+        help="value for an answer not revealed: -1 as documented (default), "
+        "0 as in the published evaluator",
+    )
+    default = Limits()
+    parser.add_argument(
+        "--time_limit",
+        type=_parse_positive,
+        default=default.seconds,
+        help=f"seconds for one mask (default {default.seconds:g})",
+    )
+    gib = default.memory / 2**30
+    parser.add_argument(
+        "--memory_limit",
+        type=_parse_positive,
+        default=gib,
+        help=f"GiB of address space (default {gib:g}; only Linux limits it)",
+    )
+
+
+def _parse_positive(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not above 0")
+    return value
+
+
+def read_data_flags(options: argparse.Namespace, submission: Path) -> Setting:
+    """Return the setting of an entry with the files that `add_data_flags` name."""
+    reference = TASK_4.answers_path(options.phase)
+    input_dir = options.input_dir or reference.parent
+    data_dir = input_dir.parent
+    if options.phase == LOCAL:
+        # Never the full training file: it holds the hidden answers of the local split.
+        train = input_dir / TASK_4.local_train
+    else:
+        train = data_dir / layout.TRAIN_DIR.name / TASK_4.data.train
+    return Setting(
+        submission=submission,
+        reference=input_dir / (options.ref_data or reference.name),
+        train=train if reading.is_there(train) else None,
+        metadata_dir=data_dir / layout.METADATA_DIR.name,
+    )
+
+
+def read_game_flags(options: argparse.Namespace, setting: Setting) -> Setting:
+    """Return a setting with the rules and the limits that `add_game_flags` name."""
+    return replace(setting, rules=read_rules(options), limits=read_limits(options))
+
+
+def read_rules(options: argparse.Namespace) -> Rules:
+    """Return the rules that the flags name."""
+    return Rules(options.targets_queryable, options.unobserved)
+
+
+def read_limits(options: argparse.Namespace) -> Limits:
+    """Return the limits that the flags name."""
+    return Limits(options.time_limit, int(options.memory_limit * 2**30))
+
+
+def read_students(setting: Setting) -> Reference:
+    """Read the students to be examined.
+
+    `InputError` if the training file holds one of them, or the entry's model is trained on one.
+    """
+    provenance.require_current([setting.reference])
+    if setting.train is not None:
+        provenance.require_current([setting.train])
+    n_questions = count_questions(setting.train, setting.metadata_dir)
+    reference = game.read_reference(setting.reference, n_questions)
+    if setting.train is not None:
+        given = reading.read_table(setting.train, [schema.USER_ID])["UserId"].to_numpy()
+        reference.require_others(given, f"{setting.train}: holds", "are both of one split?")
+    trained = entry_files.read_trained_students(setting.submission)
+    if trained is not None:
+        holder = f"{setting.submission}: its model is trained on"
+        hint = "`train_model.py --local` trains for the local split"
+        reference.require_others(trained, holder, hint)
+    return reference

@@ -1,0 +1,196 @@
+"""The operating system's process of an entry: its start, its messages, its output, its end."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, Any, Generic, TypeVar
+
+from common.arrays import Array
+from common.errors import InputError
+from common.sandbox.inside import channel
+from common.sandbox.inside.messages import Call, Start
+
+# An entry that writes more bytes to stdout and stderr is stopped.
+_MAX_OUTPUT = 5_000_000
+# So many bytes at the end of the output are kept.
+_KEPT_OUTPUT = 100_000
+# Seconds to wait for the rest of a reply that has begun.
+_MAX_REPLYING = 10.0
+# Seconds to wait for the end of a process that was told to end.
+_MAX_ENDING = 10.0
+# Seconds to wait for the end of a thread that reads from a pipe.
+_MAX_READING = 1.0
+
+_Parsed = TypeVar("_Parsed")
+
+
+class EntryError(InputError):
+    """An entry broke a rule, or its process failed; the message names the call and the fault."""
+
+
+@dataclass(frozen=True)
+class Answer(Generic[_Parsed]):
+    """A reply of the process, parsed, and the array that came with it, if one did."""
+
+    reply: _Parsed
+    values: Array | None
+
+
+class EntryProcess:
+    """A process that runs `common.sandbox.inside`, to which it is connected by pipes.
+
+    Parameters
+    ----------
+    folder
+        Holds the program in `inside`, the entry's files in `entry` and an empty folder `tmp`. The
+        process removes it at its end, where the system allows that.
+    environment
+        The environment variables of the process.
+    seconds
+        Wall time that all replies may take together, from now on.
+    """
+
+    def __init__(self, folder: Path, environment: Mapping[str, str], seconds: float) -> None:
+        self._seconds = seconds
+        self.restart_clock()
+        self._output = bytearray()
+        self._n_output = 0
+        self._process = subprocess.Popen(
+            # Unbuffered (-u), so that what the entry prints arrives before its process ends.
+            [sys.executable, "-u", "-m", "inside", str(folder)],
+            # Python looks here for the program.
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            # A process group of its own: what the entry starts can be ended with it.
+            start_new_session=True,
+        )
+        self._reader = threading.Thread(target=self._read_output, daemon=True)
+        self._reader.start()
+        # The thread of the latest exchange of messages.
+        self._talker = self._reader
+
+    @property
+    def output(self) -> str:
+        """The end of what the process has written to stdout and stderr."""
+        return self._output.decode("utf-8", "replace")
+
+    def restart_clock(self) -> None:
+        """Let the next replies take the whole time again."""
+        self._deadline = time.monotonic() + self._seconds
+
+    def exchange(
+        self,
+        request: Start | Call,
+        arrays: Sequence[Array],
+        parse: Callable[[dict[str, Any]], _Parsed],
+    ) -> Answer[_Parsed]:
+        """Send a request, and return the reply; `EntryError` if there is none that is valid.
+
+        `parse` makes the reply from the fields of a message. Any exception that it raises means
+        that the reply is invalid.
+        """
+        begins = threading.Event()
+        answers: list[Answer[_Parsed]] = []
+        requests = self._process.stdin
+        replies = self._process.stdout
+        assert requests is not None and replies is not None
+
+        def talk() -> None:
+            # A process that has ended takes no request. The missing reply shows that.
+            with contextlib.suppress(OSError, ValueError):
+                channel.write(requests, asdict(request), arrays)
+            # A dishonest entry may have written anything to the pipe, so anything may be raised.
+            with contextlib.suppress(Exception):
+                _wait_for_first_byte(replies)
+                begins.set()
+                answers.append(_parse_answer(channel.read(replies), parse))
+            begins.set()
+
+        # A thread: a process that hangs blocks whoever writes to it or reads from it.
+        self._talker = threading.Thread(target=talk, daemon=True)
+        self._talker.start()
+        if not begins.wait(self._deadline - time.monotonic()):
+            self._kill()
+            raise EntryError(f"has not finished; expected a whole game within {self._seconds:g} s")
+        self._talker.join(_MAX_REPLYING)
+        if not answers:
+            raise EntryError(self._explain_missing_reply())
+        return answers[0]
+
+    def end(self) -> None:
+        """End the process and everything that it has started."""
+        for end in (self._kill, self._process.kill):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                end()
+                self._process.wait(_MAX_ENDING)
+                break
+        for thread in (self._reader, self._talker):
+            thread.join(_MAX_READING)
+        # Closing a pipe waits for a thread that still uses it, and such a thread may wait for ever
+        # for somebody who holds the other end. The reader of the output closes its own pipe.
+        if not self._talker.is_alive():
+            for pipe in (self._process.stdin, self._process.stdout):
+                if pipe is not None:
+                    with contextlib.suppress(OSError, ValueError):
+                        pipe.close()
+
+    def _explain_missing_reply(self) -> str:
+        if self._n_output > _MAX_OUTPUT:
+            return f"printed more than {_MAX_OUTPUT / 1e6:g} MB, expected at most that for one mask"
+        try:
+            code = self._process.wait(timeout=1)
+        except subprocess.TimeoutExpired:
+            self._kill()
+            return "closed or garbled the channel to the evaluator"
+        if code >= 0:
+            return f"its process ended with exit code {code}"
+        # Real-time signals have no name.
+        names = {int(number): number.name for number in signal.Signals}
+        return f"its process was ended by {names.get(-code, f'signal {-code}')}"
+
+    def _read_output(self) -> None:
+        """Keep the end of what the process writes to stderr, until it ends or writes too much."""
+        assert self._process.stderr is not None
+        with self._process.stderr as pipe:
+            while block := os.read(pipe.fileno(), 1 << 16):
+                self._n_output += len(block)
+                self._output += block
+                del self._output[:-_KEPT_OUTPUT]
+                if self._n_output > _MAX_OUTPUT:
+                    self._kill()
+                    return
+
+    def _kill(self) -> None:
+        if sys.platform == "linux":
+            # This process is the supervisor, which ends the entry and all that it has started.
+            self._process.terminate()
+        elif hasattr(os, "killpg"):
+            # The group exists as long as one member runs. It holds no process of the evaluator.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+        elif self._process.poll() is None:
+            self._process.kill()
+
+
+def _wait_for_first_byte(pipe: IO[bytes]) -> None:
+    pipe.peek(1)  # type: ignore[attr-defined]
+
+
+def _parse_answer(
+    message: channel.Message, parse: Callable[[dict[str, Any]], _Parsed]
+) -> Answer[_Parsed]:
+    """Make an answer from a message; any exception means that the message is none."""
+    if len(message.arrays) > 1:
+        raise ValueError("a reply has one array at most")
+    values = message.arrays[0] if message.arrays else None
+    return Answer(parse(message.fields), values)

@@ -1,0 +1,112 @@
+"""Isolate this process, then run the entry in it: `python -m inside FOLDER`.
+
+FOLDER holds this program, the entry's files in `entry`, and an empty folder `tmp`. All walls stand
+before any code of the entry or of NumPy runs.
+"""
+
+import faulthandler
+import json
+import os
+import re
+import site
+import struct
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from .landlock import restrict
+from .messages import Ready, Start
+from .namespaces import enter_namespaces
+from .python_guard import guard_files
+from .readable_paths import readable_paths
+from .root_folder import SHARED_MEMORY, enter_root
+from .seccomp import filter_system_calls
+from .supervisor import end_with_parent, supervise
+from .system_calls import PR_SET_NO_NEW_PRIVS, try_call
+from .walls import Walls
+
+# capset(2): the version of its structures with 64 bits for each set of capabilities.
+_LINUX_CAPABILITY_VERSION_3 = 0x20080522
+
+
+def main() -> None:
+    """Isolate this process as the evaluator's first message says, and run the entry in it."""
+    folder = Path(sys.argv[1]).resolve()
+    os.chdir(folder / "entry")
+    # Without a buffer: the messages after the first one are for the runner.
+    with open(0, "rb", buffering=0, closefd=False) as requests:
+        start = Start.parse(json.loads(requests.readline()))
+    try:
+        readable = readable_paths(start.hidden)
+    except ValueError as refusal:
+        ready = Ready(refusal=str(refusal))
+        print(json.dumps({**asdict(ready), "arrays": []}), flush=True)
+        return
+    walls = isolate(folder, readable, start.walls)
+    faulthandler.enable()
+    # The runner imports NumPy, which starts threads. A thread that started before the walls stood
+    # would be outside of them.
+    from .runner import answer_requests
+
+    answer_requests(walls, start.memory)
+
+
+def isolate(folder: Path, readable: list[str], wanted: Walls) -> Walls:
+    """Keep this process to its folder; return the walls in force.
+
+    On Linux the function returns in another process than the one that has called it, which stays
+    behind as the supervisor.
+    """
+    if sys.platform == "linux":
+        walls = _put_up_walls(folder, readable, wanted)
+    else:
+        walls = Walls()
+        end_with_parent()
+    if walls.root or walls.landlock:
+        _move_home(folder / "tmp")
+    else:
+        guard_files(folder, readable)
+    return walls
+
+
+def _put_up_walls(folder: Path, readable: list[str], wanted: Walls) -> Walls:
+    """Put up the wanted walls, each where the system allows it; return those in force.
+
+    Each wall makes some of the calls that the next ones forbid, so the order matters.
+    """
+    namespaces = wanted.namespaces and enter_namespaces()
+    supervise(folder, namespaces)
+    root = namespaces and wanted.root and enter_root(folder, readable)
+    _give_up_privileges()
+    writable = [f"{folder}/entry", f"{folder}/tmp"]
+    if root:
+        # Outside a root of its own, what the entry leaves in shared memory would stay there for the
+        # next mask.
+        writable.append(SHARED_MEMORY)
+    landlock = restrict([str(folder), *readable], writable, wanted.landlock)
+    seccomp = wanted.seccomp and filter_system_calls(root)
+    return Walls(namespaces, root, seccomp, landlock)
+
+
+def _give_up_privileges() -> None:
+    """Give up all capabilities, also those of root, for good."""
+    # No program that the entry starts gives any back (set-user-id, file capabilities).
+    try_call("prctl", PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    this_process = 0
+    header = struct.pack("=Ii", _LINUX_CAPABILITY_VERSION_3, this_process)
+    # Effective, permitted and inheritable capabilities, 64 bits each: none.
+    try_call("capset", header, bytes(24))
+
+
+def _move_home(home: Path) -> None:
+    """Make an empty folder the home folder, for libraries that keep settings and caches there."""
+    # Python finds packages that the user has installed where they are.
+    os.environ["PYTHONUSERBASE"] = site.getuserbase()
+    os.environ["HOME"] = str(home)
+    folders = [name for name in os.environ if re.fullmatch(r"XDG_\w+_(HOME|DIR)", name)]
+    for name in folders:
+        del os.environ[name]
+
+
+if __name__ == "__main__":
+    main()

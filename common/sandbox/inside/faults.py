@@ -1,0 +1,50 @@
+"""What went wrong in an entry's code, in one line for the person who wrote the entry."""
+
+import os
+import traceback
+from pathlib import Path
+
+from .submission import UnfitError
+
+# The kit's packages: an entry cannot import them in the challenge, and cannot here.
+KIT_PACKAGES = ("common", "tools")
+# So many characters of an exception's own text are shown.
+_MAX_TEXT = 300
+
+
+def describe_fault(error: BaseException, folder: Path) -> str:
+    """Describe an exception that an entry's code has raised; `folder` holds the entry's files."""
+    if isinstance(error, UnfitError):
+        return str(error)
+    line = _find_line(error, folder)
+    if isinstance(error, MemoryError) or "allocate memory" in str(error):
+        return f"ran out of memory{line}"
+    if isinstance(error, SystemExit):
+        return f"ended the program with exit code {error.code}{line}"
+    if isinstance(error, PermissionError | FileNotFoundError) and error.filename is not None:
+        # A file that is out of reach looks missing. A file in the entry's own folder is not out of
+        # reach, even if the entry has locked itself out.
+        path = Path(os.path.realpath(os.fsdecode(error.filename)))
+        if not path.is_relative_to(folder):
+            return (
+                f"was denied {path}, which is neither in the zip nor given by the challenge; "
+                f"expected only files in the working folder{line}"
+            )
+    if isinstance(error, ModuleNotFoundError) and str(error.name).split(".")[0] in KIT_PACKAGES:
+        return (
+            f"imports {error.name}{line}, the kit's shared code, which is not there in the "
+            "challenge; expected only the package's own files, numpy, pandas, scikit-learn, torch"
+        )
+    text = " ".join(str(error).split())[:_MAX_TEXT]
+    colon = ": " if text else ""
+    return f"raised {type(error).__name__}{colon}{text}{line}"
+
+
+def _find_line(error: BaseException, folder: Path) -> str:
+    """Return the innermost line of the entry's own code, as " (model.py, line 7)"; "" if none."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own_frames = [frame for frame in frames if Path(frame.filename).is_relative_to(folder)]
+    if not own_frames:
+        return ""
+    innermost = own_frames[-1]
+    return f" ({Path(innermost.filename).name}, line {innermost.lineno})"

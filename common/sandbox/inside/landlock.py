@@ -1,0 +1,118 @@
+"""Landlock: the kernel refuses this process every file, and more, that no rule allows.
+
+See landlock(7). Each version of Landlock knows more rights, and a right that no version knows stays
+allowed.
+"""
+
+import contextlib
+import os
+import struct
+import sys
+from collections.abc import Iterable
+
+from .readable_paths import devices
+from .system_calls import call, try_call
+
+# Numbers of the system calls; they are the same on all architectures that Python runs on.
+_CREATE_RULESET = 444
+_ADD_RULE = 445
+_RESTRICT_SELF = 446
+# landlock_create_ruleset(2): return the version instead of a ruleset.
+_CREATE_RULESET_VERSION = 1
+# landlock_add_rule(2): the rule is about a file, or a folder with all that is in it.
+_RULE_PATH_BENEATH = 1
+
+# Rights to files, LANDLOCK_ACCESS_FS_….
+_EXECUTE = 1 << 0
+_WRITE_FILE = 1 << 1
+_READ_FILE = 1 << 2
+_READ_DIR = 1 << 3
+_MAKE_CHAR = 1 << 6
+_MAKE_BLOCK = 1 << 11
+_REFER = 1 << 13
+_TRUNCATE = 1 << 14
+_IOCTL_DEV = 1 << 15
+_RESOLVE_UNIX = 1 << 16
+
+# What the entry may do with what it may read, with devices, and with its own folders.
+_TO_READ = _EXECUTE | _READ_FILE | _READ_DIR
+_TO_USE_DEVICES = _READ_FILE | _READ_DIR | _WRITE_FILE | _TRUNCATE | _IOCTL_DEV
+_ALL_BUT_IOCTL = _RESOLVE_UNIX | ((1 << 15) - 1)
+# No device may be made: root could make a new name for the disk, and read everything on it.
+_TO_OWN = _ALL_BUT_IOCTL & ~(_MAKE_CHAR | _MAKE_BLOCK)
+# A rule for a file that is not a folder may hold these rights only.
+_FOR_FILES = _EXECUTE | _READ_FILE | _WRITE_FILE | _TRUNCATE | _IOCTL_DEV
+
+# The rights that each version brought, by version.
+_FILE_RIGHTS = {1: (1 << 13) - 1, 2: _REFER, 3: _TRUNCATE, 5: _IOCTL_DEV, 9: _RESOLVE_UNIX}
+# Binding and connecting: of TCP, then of UDP.
+_NETWORK_RIGHTS = {4: 0b0011, 10: 0b1100}
+# Abstract UNIX sockets and signals reach processes under the same rules only.
+_SCOPES = {6: 0b11}
+
+
+def landlock_version() -> int:
+    """Return the version of Landlock that this kernel offers; 0 if it has none."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):
+            return call("syscall", _CREATE_RULESET, None, 0, _CREATE_RULESET_VERSION)
+    return 0
+
+
+def ruleset(version: int) -> bytes:
+    """Pack `struct landlock_ruleset_attr`: the rights that are refused unless a rule allows them.
+
+    A kernel takes a structure that is longer than its own as long as the fields that it does not
+    know are 0.
+    """
+    return struct.pack(
+        "=QQQ",
+        _rights_known(_FILE_RIGHTS, version),
+        _rights_known(_NETWORK_RIGHTS, version),
+        _rights_known(_SCOPES, version),
+    )
+
+
+def restrict(readable: Iterable[str], writable: Iterable[str], version: int) -> int:
+    """Let this process only read some paths, and do anything in others.
+
+    Returns the version of Landlock in force, at most `version`, or 0 if the system refuses. The
+    rules hold for the calling thread and all that it starts, so this comes before other threads.
+    """
+    version = min(version, landlock_version())
+    if version < 1:
+        return 0
+    rights_by_path = [(path, _TO_READ) for path in readable]
+    rights_by_path += [(path, _TO_OWN) for path in writable]
+    rights_by_path += [(path, _TO_USE_DEVICES) for path in devices()]
+    file_rights = _rights_known(_FILE_RIGHTS, version)
+    attributes = ruleset(version)
+    try:
+        rules = call("syscall", _CREATE_RULESET, attributes, len(attributes), 0)
+        for path, rights in rights_by_path:
+            # A path that is not there needs no rule.
+            with contextlib.suppress(OSError):
+                _allow(rules, path, rights & file_rights)
+        call("syscall", _RESTRICT_SELF, rules, 0)
+        os.close(rules)
+    except OSError:
+        return 0
+    return version
+
+
+def _rights_known(rights_by_version: dict[int, int], version: int) -> int:
+    """Return all rights that a version of Landlock knows."""
+    return sum(rights for first, rights in rights_by_version.items() if first <= version)
+
+
+def _allow(rules: int, path: str, rights: int) -> None:
+    """Add a rule to a ruleset, which is a file descriptor."""
+    descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    if not os.path.isdir(path):
+        rights &= _FOR_FILES
+    # struct landlock_path_beneath_attr
+    rule = struct.pack("=Qi", rights, descriptor)
+    try_call("syscall", _ADD_RULE, rules, _RULE_PATH_BENEATH, rule, 0)
+    # The kernel forgets a file of /proc that nobody holds open, and with it the rule.
+    if not path.startswith("/proc"):
+        os.close(descriptor)

@@ -1,0 +1,71 @@
+"""The messages between the evaluator and an entry's process, a dataclass for each.
+
+The evaluator sends `Start` first and gets `Ready`. Then it sends `Call` after `Call` and gets a
+`Reply` to each. `channel.py` turns messages and their arrays into bytes.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from .walls import Walls
+
+
+@dataclass(frozen=True)
+class Start:
+    """The evaluator's first message: how to isolate the process."""
+
+    # Folders that must stay out of the entry's reach.
+    hidden: list[str]
+    # The walls to put up, each where the system allows it.
+    walls: Walls
+    # The largest address space of the process, in bytes.
+    memory: int
+
+    @classmethod
+    def parse(cls, fields: dict[str, Any]) -> "Start":
+        """Make the message from its JSON object."""
+        return cls(fields["hidden"], Walls(**fields["walls"]), fields["memory"])
+
+
+@dataclass(frozen=True)
+class Ready:
+    """The first reply: the process is isolated, or why it cannot be."""
+
+    # The walls in force.
+    walls: Walls = field(default_factory=Walls)
+    # Whether the system enforces the limit of memory.
+    memory_limited: bool = False
+    # Why the process cannot be isolated; None if it is.
+    refusal: str | None = None
+
+    @classmethod
+    def parse(cls, fields: dict[str, Any]) -> "Ready":
+        """Make the message from its JSON object, which the kit's own code has written."""
+        return cls(Walls(**fields["walls"]), fields["memory_limited"], fields["refusal"])
+
+
+@dataclass(frozen=True)
+class Call:
+    """A request to call a method of the entry; the arguments follow as arrays."""
+
+    # "__init__" makes a new instance of the entry's class.
+    method: str
+
+
+@dataclass(frozen=True)
+class Reply:
+    """The reply to a call; the array that the method returned follows, if it returned one."""
+
+    # Why the call failed; None if it did not.
+    fault: str | None = None
+    # Names of the arguments that the method changed.
+    changed: list[str] = field(default_factory=list)
+
+    @classmethod
+    def parse(cls, fields: dict[str, Any]) -> "Reply":
+        """Make the message from a JSON object that a dishonest entry may have written itself."""
+        fault = fields.get("fault")
+        changed = fields.get("changed", [])
+        if not isinstance(fault, str | None) or not isinstance(changed, list):
+            raise ValueError("not a reply to a call")
+        return cls(fault, changed)

@@ -1,0 +1,35 @@
+"""Namespaces: the process leaves the machine's network, IPC and, for its children, processes."""
+
+import contextlib
+import os
+from pathlib import Path
+
+from .system_calls import try_call
+
+# Flags of unshare(2).
+_CLONE_NEWUSER = 0x10000000
+_CLONE_NEWIPC = 0x08000000
+_CLONE_NEWPID = 0x20000000
+_CLONE_NEWNET = 0x40000000
+_NAMESPACES = _CLONE_NEWIPC | _CLONE_NEWPID | _CLONE_NEWNET
+
+
+def enter_namespaces() -> bool:
+    """Enter new namespaces; return False if the system refuses.
+
+    The process must have a single thread: the kernel refuses to give a user namespace to others.
+    """
+    # These must be asked for now: inside, they read 65534 until they are mapped.
+    user = os.geteuid()
+    group = os.getegid()
+    # In a user namespace anybody may make the other namespaces. Some containers refuse the user
+    # namespace, and let root make the others without it.
+    for flags in (_CLONE_NEWUSER | _NAMESPACES, _NAMESPACES):
+        if try_call("unshare", flags):
+            # Without a new user namespace these files cannot be written, and need not be.
+            with contextlib.suppress(OSError):
+                Path("/proc/self/setgroups").write_text("deny", "utf-8")
+                Path("/proc/self/uid_map").write_text(f"{user} {user} 1", "utf-8")
+                Path("/proc/self/gid_map").write_text(f"{group} {group} 1", "utf-8")
+            return True
+    return False

@@ -1,0 +1,53 @@
+"""Where the system offers no wall around files: a guard in Python's own functions for files.
+
+It catches accidents. A library that opens files itself, or another program, is not stopped.
+"""
+
+import importlib.machinery
+import os
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from .readable_paths import lies_in
+
+_SYSTEM_FOLDERS = ("/dev", "/etc", "/proc", "/sys", "/System", "/var/lib")
+# Environment variables that hold a folder of Windows.
+_WINDOWS_FOLDERS = ("SystemRoot", "ProgramFiles")
+# Events of Python's audit hooks whose first argument is a path.
+_EVENTS = ("open", "os.listdir", "os.scandir")
+
+
+def guard_files(folder: Path, readable: Iterable[str]) -> None:
+    """Let Python open only files in one folder, Python's own and the system's."""
+    windows = [os.environ[name] for name in _WINDOWS_FOLDERS if name in os.environ]
+    allowed = [_normalise(path) for path in (str(folder), *readable, *_SYSTEM_FOLDERS, *windows)]
+    # Unlike Path.home, this raises nothing where there is no home folder.
+    home = _normalise(os.path.expanduser("~"))
+
+    def check(event: str, arguments: tuple[Any, ...]) -> None:
+        # An argument of another type is the descriptor of a file that is open already.
+        if event in _EVENTS and isinstance(arguments[0], str | bytes):
+            path = _normalise(os.fsdecode(arguments[0]))
+            if not _is_allowed(path, allowed, home):
+                raise PermissionError(13, "Permission denied", path)
+
+    sys.addaudithook(check)
+
+
+def _is_allowed(path: str, allowed: Iterable[str], home: str) -> bool:
+    if process := re.match(r"/proc/(\d+)(/|$)", path):
+        return int(process[1]) == os.getpid()
+    is_module = path.endswith(tuple(importlib.machinery.all_suffixes()))
+    if is_module or not os.path.isfile(path):
+        return True
+    # Libraries keep settings and caches in hidden folders of the home folder.
+    is_setting = path.startswith(os.path.join(home, "."))
+    return is_setting or any(lies_in(path, root) for root in allowed)
+
+
+def _normalise(path: str) -> str:
+    """Return an absolute path without links, in the letter case that the system compares by."""
+    return os.path.normcase(os.path.realpath(path))

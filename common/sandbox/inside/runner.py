@@ -1,0 +1,95 @@
+"""Run an entry: make it and call its methods as the evaluator asks."""
+
+import contextlib
+import os
+import sys
+import traceback
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO, Any
+
+from . import channel
+from .faults import KIT_PACKAGES, describe_fault
+from .messages import Ready, Reply
+from .submission import UnfitError, call_method, create
+from .walls import Walls
+
+
+def answer_requests(walls: Walls, memory: int) -> None:
+    """Tell the evaluator which walls are in force, then answer its calls until it ends.
+
+    `memory` is the largest address space of the process in bytes. The working folder is the
+    entry's.
+    """
+    requests, replies = _take_over_pipes()
+    folder = Path.cwd()
+    _hide_the_kit(folder)
+    ready = Ready(walls, memory_limited=_limit_memory(memory))
+    channel.write(replies, asdict(ready))
+
+    entry = None
+    while requests.peek(1):
+        request = channel.read(requests)
+        method = request.fields["method"]
+        reply = Reply()
+        values: channel.Array | None = None
+        try:
+            if method == "__init__":
+                entry = create()
+            else:
+                returned = call_method(entry, method, request.arrays)
+                reply = Reply(changed=returned.changed)
+                values = returned.values
+        except BaseException as error:  # An entry may raise anything, SystemExit too.
+            reply = Reply(fault=describe_fault(error, folder))
+            if not isinstance(error, UnfitError):
+                with contextlib.suppress(MemoryError):
+                    traceback.print_exc()
+        # The entry may have closed them.
+        with contextlib.suppress(OSError, ValueError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        channel.write(replies, asdict(reply), [] if values is None else [values])
+
+
+def _take_over_pipes() -> tuple[Any, IO[bytes]]:
+    """Return the pipes of requests and replies, which stdin and stdout no longer are.
+
+    Stdin is empty from now on. Stdout leads to stderr, so that an entry that prints cannot garble a
+    reply.
+    """
+    requests = os.fdopen(os.dup(0), "rb")
+    replies = os.fdopen(os.dup(1), "wb")
+    empty = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(empty, 0)
+    os.dup2(2, 1)
+    os.close(empty)
+    return requests, replies
+
+
+def _hide_the_kit(folder: Path) -> None:
+    """Let imports find the entry's own modules first, and neither the kit's nor this program's."""
+    program_folder = Path(__file__).resolve().parent
+    searched = [path for path in sys.path if path != str(program_folder.parent)]
+    sys.path[:] = [str(folder), *searched]
+    # An entry may have modules of the same names as this program.
+    for name in list(sys.modules):
+        if name.split(".")[0] == program_folder.name:
+            del sys.modules[name]
+    for package in KIT_PACKAGES:
+        is_own = (folder / package).exists() or (folder / f"{package}.py").exists()
+        if not is_own:
+            # Importing the package raises ModuleNotFoundError, wherever the kit may be installed.
+            sys.modules[package] = None  # type: ignore[assignment]
+
+
+def _limit_memory(n_bytes: int) -> bool:
+    """Limit the address space of this process; return whether the system enforces the limit."""
+    try:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (n_bytes, n_bytes))
+    except (ImportError, ValueError, OSError):
+        return False
+    # macOS accepts the limit and ignores it.
+    return sys.platform != "darwin"

@@ -1,0 +1,126 @@
+"""The filter of system calls: a program that the kernel runs before each call (seccomp).
+
+seccomp(2) describes the filter. Its program is written in the byte code of the classic Berkeley
+Packet Filter (BPF): it loads 32-bit words of `struct seccomp_data`, which describes the call,
+compares them, and returns what happens to the call.
+"""
+
+import ctypes
+import errno
+import os
+import struct
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from .seccomp_rules import Action, Rule, rules
+from .system_calls import PR_SET_SECCOMP, try_call
+
+# Codes of BPF instructions (linux/bpf_common.h).
+_LOAD_WORD = 0x20  # BPF_LD | BPF_W | BPF_ABS: load the word at an offset
+_JUMP_IF_EQUAL = 0x15  # BPF_JMP | BPF_JEQ | BPF_K
+_JUMP_IF_AT_LEAST = 0x35  # BPF_JMP | BPF_JGE | BPF_K
+_RETURN = 0x06  # BPF_RET | BPF_K
+
+# Offsets in struct seccomp_data. An argument has 64 bits; on a little-endian machine the lower 32
+# bits come first.
+_OFFSET_OF_NUMBER = 0
+_OFFSET_OF_ARCHITECTURE = 4
+_OFFSET_OF_ARGUMENTS = 16
+_SIZE_OF_ARGUMENT = 8
+
+# prctl(PR_SET_SECCOMP, …): the filter is a BPF program.
+_SECCOMP_MODE_FILTER = 2
+# What a program returns (linux/seccomp.h); the lower 16 bits of "errno" are the error number.
+_SECCOMP_RET_ALLOW = 0x7FFF0000
+_SECCOMP_RET_ERRNO = 0x00050000
+_RESULTS = {
+    Action.ALLOW: _SECCOMP_RET_ALLOW,
+    Action.REFUSE: _SECCOMP_RET_ERRNO | errno.EPERM,
+    Action.PRETEND: _SECCOMP_RET_ERRNO | 0,
+}
+
+# x86_64 has a second set of numbers, those of the x32 programming interface, from here on.
+_FIRST_X32_NUMBER = 0x40000000
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """An architecture whose numbers of system calls are known."""
+
+    # AUDIT_ARCH_… (linux/audit.h); 32-bit calls on the same machine have another one.
+    audit_number: int
+    has_generic_numbers: bool
+
+    def number_of(self, rule: Rule) -> int | None:
+        """Return the number of a rule's system call; None if there is no such call."""
+        return rule.generic if self.has_generic_numbers else rule.x86_64
+
+
+# By the name that uname(2) gives to the machine.
+ARCHITECTURES = {
+    "x86_64": Architecture(0xC000003E, has_generic_numbers=False),
+    "aarch64": Architecture(0xC00000B7, has_generic_numbers=True),
+    "riscv64": Architecture(0xC00000F3, has_generic_numbers=True),
+}
+
+
+def filter_system_calls(has_root: bool) -> bool:
+    """Put up the filter; return False if this machine's numbers are unknown or it is refused.
+
+    `has_root` tells whether the entry has a root file system of its own.
+    """
+    architecture = ARCHITECTURES.get(os.uname().machine)
+    is_64_bit = sys.maxsize > 1 << 32
+    if architecture is None or not is_64_bit or sys.byteorder != "little":
+        return False
+    program = assemble(architecture, rules(has_root))
+    instructions = ctypes.create_string_buffer(program)
+    # struct sock_fprog: the number of instructions, each of 8 bytes, and their address.
+    fields = struct.pack("@HP", len(program) // 8, ctypes.addressof(instructions))
+    sock_fprog = ctypes.create_string_buffer(fields)
+    address = ctypes.addressof(sock_fprog)
+    return try_call("prctl", PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, address, 0, 0)
+
+
+def assemble(architecture: Architecture, rules: Iterable[Rule]) -> bytes:
+    """Return the BPF program that applies rules, in order, on an architecture."""
+    # Calls of another architecture (32-bit calls) have other numbers: refuse them all.
+    program = _load(_OFFSET_OF_ARCHITECTURE)
+    program += _instruction(_JUMP_IF_EQUAL, architecture.audit_number, skip_if_true=1)
+    program += _return(Action.REFUSE)
+    program += _load(_OFFSET_OF_NUMBER)
+    program += _instruction(_JUMP_IF_AT_LEAST, _FIRST_X32_NUMBER, skip_if_false=1)
+    program += _return(Action.REFUSE)
+    for rule in rules:
+        number = architecture.number_of(rule)
+        if number is not None:
+            applied = _apply(rule)
+            n_instructions = len(applied) // 8
+            program += _instruction(_JUMP_IF_EQUAL, number, skip_if_false=n_instructions)
+            program += applied
+    return program + _return(Action.ALLOW)
+
+
+def _apply(rule: Rule) -> bytes:
+    """Return the instructions that decide about a call of the rule's number."""
+    if rule.argument is None:
+        return _return(rule.action)
+    instructions = _load(_OFFSET_OF_ARGUMENTS + _SIZE_OF_ARGUMENT * rule.argument)
+    for value in rule.values:
+        instructions += _instruction(_JUMP_IF_EQUAL, value, skip_if_false=1)
+        instructions += _return(rule.action)
+    return instructions + _return(rule.otherwise)
+
+
+def _load(offset: int) -> bytes:
+    return _instruction(_LOAD_WORD, offset)
+
+
+def _return(action: Action) -> bytes:
+    return _instruction(_RETURN, _RESULTS[action])
+
+
+def _instruction(code: int, value: int, skip_if_true: int = 0, skip_if_false: int = 0) -> bytes:
+    """Pack `struct sock_filter`; a comparison skips so many of the next instructions."""
+    return struct.pack("=HBBI", code, skip_if_true, skip_if_false, value)

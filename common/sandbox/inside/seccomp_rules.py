@@ -1,0 +1,132 @@
+"""The rules of the system-call filter: which calls an entry may not make, and why.
+
+`seccomp.py` makes a program of them. A call that no rule names is allowed.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Action(Enum):
+    """What happens to a system call."""
+
+    ALLOW = "the kernel carries it out"
+    REFUSE = "it fails with EPERM"
+    PRETEND = "it does nothing and reports success"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What happens to one system call.
+
+    Without an argument that decides, `action` holds for every call. With one, `action` holds where
+    the argument has one of the `values`, and `otherwise` where it has not.
+    """
+
+    name: str
+    # The number of the call on x86_64, and on the architectures with the generic table of numbers
+    # (aarch64, riscv64); None where the call does not exist.
+    x86_64: int
+    generic: int | None
+    action: Action = Action.REFUSE
+    # Position of the argument that decides, from 0; the kernel's filter sees its lower 32 bits.
+    argument: int | None = None
+    values: tuple[int, ...] = ()
+    otherwise: Action = Action.ALLOW
+
+
+def _only(name: str, x86_64: int, generic: int, argument: int, *values: int) -> Rule:
+    """Allow a call only if an argument has one of some values."""
+    return Rule(name, x86_64, generic, Action.ALLOW, argument, values, otherwise=Action.REFUSE)
+
+
+def _not(name: str, x86_64: int, generic: int, argument: int, *values: int) -> Rule:
+    """Refuse a call if an argument has one of some values."""
+    return Rule(name, x86_64, generic, Action.REFUSE, argument, values, otherwise=Action.ALLOW)
+
+
+def _pretend(name: str, x86_64: int, generic: int | None) -> Rule:
+    return Rule(name, x86_64, generic, Action.PRETEND)
+
+
+# ioctl(2): flags of a file, such as "append only".
+_FS_IOC_SETFLAGS = 0x40086602
+_FS_IOC_FSSETXATTR = 0x401C5820
+# fcntl(2): how long what is written is expected to live.
+_F_SET_RW_HINT = 1036
+_F_SET_FILE_RW_HINT = 1038
+# socket(2): local sockets, and sockets that ask the kernel about itself.
+_AF_UNIX = 1
+_AF_NETLINK = 16
+# The calling process, where a call names a process.
+_SELF = 0
+
+# Most of these calls leave something behind that outlives the process. The entry of the next mask
+# could read it.
+_ALWAYS = (
+    Rule("add_key", 248, 217),  # leaves a key in the kernel
+    Rule("request_key", 249, 218),  # finds such a key
+    Rule("keyctl", 250, 219),  # reads and changes keys
+    Rule("shmget", 29, 194),  # makes shared memory of System V, which stays
+    Rule("shmat", 30, 196),  # reads and writes shared memory, also that of others
+    Rule("shmctl", 31, 195),  # changes and removes shared memory
+    Rule("semget", 64, 190),  # makes a semaphore, which stays
+    Rule("semop", 65, 193),  # changes a semaphore
+    Rule("semtimedop", 220, 192),  # changes a semaphore
+    Rule("semctl", 66, 191),  # reads and removes semaphores
+    Rule("msgget", 68, 186),  # makes a queue of System V, which stays
+    Rule("msgsnd", 69, 189),  # leaves a message in a queue
+    Rule("msgrcv", 70, 188),  # takes a message from a queue
+    Rule("msgctl", 71, 187),  # reads and removes queues
+    Rule("mq_open", 240, 180),  # makes a POSIX queue, which stays
+    Rule("mq_unlink", 241, 181),  # removes a POSIX queue
+    Rule("io_uring_setup", 425, 425),  # makes system calls that no filter sees
+    Rule("setxattr", 188, 5),  # leaves an attribute with a file
+    Rule("lsetxattr", 189, 6),  # the same for a symlink
+    Rule("fsetxattr", 190, 7),  # the same for an open file
+    Rule("setxattrat", 463, 463),  # the same for a file in an open folder
+    Rule("removexattr", 197, 14),  # removes an attribute
+    Rule("lremovexattr", 198, 15),  # the same for a symlink
+    Rule("fremovexattr", 199, 16),  # the same for an open file
+    Rule("removexattrat", 466, 466),  # the same for a file in an open folder
+    Rule("file_setattr", 469, 469),  # leaves flags with a file
+    Rule("syslog", 103, 116),  # reads and clears the kernel's log
+    Rule("setpriority", 141, 140),  # changes the priority of other processes
+    Rule("ioprio_set", 251, 30),  # changes the disk priority of other processes
+)
+_BY_ARGUMENT = (
+    _only("sched_setaffinity", 203, 122, 0, _SELF),  # chooses processors of other processes
+    _only("sched_setscheduler", 144, 119, 0, _SELF),  # changes how others are scheduled
+    _only("sched_setparam", 142, 118, 0, _SELF),  # the same
+    _only("sched_setattr", 314, 274, 0, _SELF),  # the same
+    _only("prlimit64", 302, 261, 0, _SELF),  # changes the limits of other processes
+    _not("ioctl", 16, 29, 1, _FS_IOC_SETFLAGS, _FS_IOC_FSSETXATTR),  # leaves flags with a file
+    _not("fcntl", 72, 25, 1, _F_SET_RW_HINT, _F_SET_FILE_RW_HINT),  # leaves a hint with a file
+)
+# Without a root of its own, an entry could reach local sockets by path.
+_NO_SOCKETS = _only("socket", 41, 198, 0)
+_NO_NETWORK = _only("socket", 41, 198, 0, _AF_UNIX, _AF_NETLINK)
+# Modes, owners and times could carry a note from one mask to the next. Copying a file sets them, so
+# these calls must seem to succeed.
+_FILE_ATTRIBUTES = (
+    _pretend("chmod", 90, None),  # changes the mode of a file
+    _pretend("fchmod", 91, 52),  # the same for an open file
+    _pretend("fchmodat", 268, 53),  # the same for a file in an open folder
+    _pretend("fchmodat2", 452, 452),  # the same
+    _pretend("chown", 92, None),  # changes the owner of a file
+    _pretend("fchown", 93, 55),  # the same for an open file
+    _pretend("lchown", 94, None),  # the same for a symlink
+    _pretend("fchownat", 260, 54),  # the same for a file in an open folder
+    _pretend("utime", 132, None),  # changes the times of a file
+    _pretend("utimes", 235, None),  # the same
+    _pretend("futimesat", 261, None),  # the same for a file in an open folder
+    _pretend("utimensat", 280, 88),  # the same
+)
+
+
+def rules(has_root: bool) -> tuple[Rule, ...]:
+    """Return the rules for an entry with or without a root file system of its own."""
+    if has_root:
+        # It sees no foreign file that it could write to, so that attributes need no rule.
+        return (*_ALWAYS, *_BY_ARGUMENT, _NO_NETWORK)
+    return (*_ALWAYS, *_BY_ARGUMENT, _NO_SOCKETS, *_FILE_ATTRIBUTES)

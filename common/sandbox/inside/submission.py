@@ -1,0 +1,85 @@
+"""The class `Submission` of an entry: make an instance, call its methods."""
+
+import importlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .channel import MAX_ARRAYS, Array
+
+MODULE = "submission_model_task_4"
+CLASS = "Submission"
+# The methods that an entry must have, with the names that are accepted for each. Many published
+# entries call the first one `select_feature`.
+METHODS = {
+    "select_questions": ("select_questions", "select_feature"),
+    "update_model": ("update_model",),
+    "predict": ("predict",),
+}
+# The arguments of the methods, in order; `predict` gets the first two.
+ARGUMENTS = ("masked_data", "masked_binary_data", "can_query")
+
+
+class UnfitError(Exception):
+    """An entry lacks a method, or a method returned something other than an array of numbers."""
+
+
+@dataclass(frozen=True)
+class Returned:
+    """What a call of a method has brought."""
+
+    # Numbers of any dtype and shape; None if the method returned None or its result is not used.
+    values: Array | None
+    # Names of the arguments that the method changed.
+    changed: list[str]
+
+
+def create() -> Any:
+    """Import the entry's module and make an instance of its class; `UnfitError` if it is unfit."""
+    submission = getattr(importlib.import_module(MODULE), CLASS, None)
+    if submission is None:
+        raise UnfitError(f"{MODULE}.py has no class {CLASS}")
+    entry = submission()
+    for names in METHODS.values():
+        _find_method(entry, names)
+    return entry
+
+
+def call_method(entry: Any, method: str, arrays: Sequence[Array]) -> Returned:
+    """Call a method with int64 copies of arrays; `UnfitError` if it returns no numbers."""
+    copies = [array.astype(np.int64) for array in arrays]
+    result = _find_method(entry, METHODS.get(method, (method,)))(*copies)
+    # `predict` gets fewer arrays than there are names.
+    compared = zip(ARGUMENTS, copies, arrays, strict=False)
+    changed = [name for name, copy, array in compared if not np.array_equal(copy, array)]
+    if method == "update_model" or result is None:
+        return Returned(None, changed)
+    return Returned(_as_numbers(result), changed)
+
+
+def _find_method(entry: Any, names: tuple[str, ...]) -> Any:
+    for name in names:
+        if hasattr(entry, name):
+            return getattr(entry, name)
+    raise UnfitError(f"class {CLASS} has no method {' or '.join(names)}")
+
+
+def _as_numbers(result: Any) -> Array:
+    if hasattr(result, "detach"):
+        # A PyTorch tensor with a gradient cannot be turned into an array.
+        result = result.detach()
+    returned = f"returned a {type(result).__name__}"
+    try:
+        values = np.asarray(result)
+    except (TypeError, ValueError) as error:
+        raise UnfitError(f"{returned} that is not an array: {error}") from None
+    # Booleans, signed and unsigned integers, floating-point numbers.
+    if values.dtype.kind not in "biuf":
+        raise UnfitError(f"{returned} of {values.dtype} values, expected numbers")
+    if values.nbytes > MAX_ARRAYS:
+        raise UnfitError(
+            f"returned an array of {values.nbytes:,} bytes, expected at most {MAX_ARRAYS:,}"
+        )
+    return values

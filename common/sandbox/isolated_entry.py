@@ -1,0 +1,177 @@
+"""An entry in isolation: the one way in to the sandbox."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from common import layout
+from common.arrays import Array
+from common.errors import InputError, one_line
+from common.sandbox.entry_process import EntryError, EntryProcess
+
+# The program of the process. It is copied as a folder; this import lets whoever collects the files
+# that the evaluator needs (hosting) find all of them.
+from common.sandbox.inside import __main__ as program
+from common.sandbox.inside import submission, walls
+from common.sandbox.inside.messages import Call, Ready, Reply, Start
+
+# So many characters of a fault are shown: an entry may have written the fault itself.
+_MAX_FAULT = 1000
+# Environment variables that name the evaluator's working folder or its program.
+_WORKING_FOLDER_VARIABLES = ("PWD", "OLDPWD", "_")
+_TEMPORARY_FOLDER_VARIABLES = ("TMPDIR", "TEMP", "TMP")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What an entry may use for the game with one mask."""
+
+    # Wall time from the start of its process on.
+    seconds: float = 600.0
+    # Bytes of address space; only Linux enforces this limit.
+    memory: int = 8 << 30
+
+
+class IsolatedEntry:
+    """An entry in a process of its own, which reads its own files and cannot read the answers.
+
+    A context manager, used once: on entering it, the process is started and makes an instance of
+    the entry's class; on leaving it, the process ends with everything that it has started, and its
+    files are removed.
+
+    Parameters
+    ----------
+    write_files
+        Writes the entry's files into an empty folder, which it is called with.
+    hidden
+        The file with the answers. Its folder, the kit's data and the working folder of this process
+        are out of the entry's reach.
+    limits
+        What the entry may use.
+
+    Attributes
+    ----------
+    isolation : str
+        What the system keeps the entry from, and what is open.
+    memory_limited : bool
+        Whether the system enforces the limit of memory.
+    changed : dict
+        Names of the arguments that the entry has changed, by method.
+
+    Raises
+    ------
+    EntryError
+        On entering and by every call, if the entry fails or exceeds its limits.
+    InputError
+        On entering, if the entry cannot be kept from the answers, or `write_files` raises it.
+    """
+
+    def __init__(
+        self, write_files: Callable[[Path], None], hidden: Path, limits: Limits = Limits()
+    ) -> None:
+        self._write_files = write_files
+        self._hidden = hidden
+        self._limits = limits
+        self._process: EntryProcess | None = None
+        self.isolation = ""
+        self.memory_limited = False
+        self.changed: dict[str, set[str]] = {}
+
+    @property
+    def output(self) -> str:
+        """The end of what the process has written to stdout and stderr."""
+        return "" if self._process is None else self._process.output
+
+    def __enter__(self) -> "IsolatedEntry":
+        """Start the process, and make an instance of the entry's class in it."""
+        with ExitStack() as stack:
+            temporary = tempfile.TemporaryDirectory(
+                prefix="task_4_entry_", ignore_cleanup_errors=True
+            )
+            folder = Path(stack.enter_context(temporary)).resolve()
+            process = self._start(folder)
+            self._process = process
+            stack.callback(process.end)
+            self._isolate(process)
+            self.restart()
+            self._cleanup = stack.pop_all()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """End the process and everything that it has started, and remove its files."""
+        self._cleanup.close()
+
+    def restart(self) -> None:
+        """Make a new instance of the entry's class in the same process; its time starts anew."""
+        self._running().restart_clock()
+        try:
+            self.call("__init__", ())
+        except EntryError as fault:
+            raise EntryError(f"starting {submission.CLASS}: {fault}") from None
+
+    def call(self, method: str, arrays: Sequence[Array]) -> Array | None:
+        """Call a method of the entry with int64 copies of arrays.
+
+        Returns the array of numbers that the method has returned, of any dtype and shape, or None.
+        """
+        answer = self._running().exchange(Call(method), arrays, Reply.parse)
+        reply = answer.reply
+        if reply.fault is not None:
+            fault = one_line(reply.fault[:_MAX_FAULT])
+            if fault.startswith("ran out of memory"):
+                fault += f", expected at most {self._limits.memory / 2**30:.3g} GiB"
+            raise EntryError(fault)
+        # A dishonest entry may have written any names.
+        changed = {name for name in submission.ARGUMENTS if name in reply.changed}
+        if changed:
+            self.changed.setdefault(method, set()).update(changed)
+        return answer.values
+
+    def _running(self) -> EntryProcess:
+        if self._process is None:
+            raise RuntimeError("an entry is called inside of its `with` block only")
+        return self._process
+
+    def _start(self, folder: Path) -> EntryProcess:
+        """Fill the folder of a process, and start the process."""
+        (folder / "entry").mkdir()
+        self._write_files(folder / "entry")
+        (folder / "tmp").mkdir()
+        program_folder = Path(program.__file__).parent
+        # With the byte code that the evaluator's own imports have cached: it starts sooner.
+        shutil.copytree(program_folder, folder / "inside")
+        environment = self._environment(folder / "tmp")
+        return EntryProcess(folder, environment, self._limits.seconds)
+
+    def _isolate(self, process: EntryProcess) -> None:
+        """Let the process put up its walls before any code of the entry runs."""
+        hidden = [self._hidden.resolve().parent, layout.DATA_DIR]
+        with suppress(FileNotFoundError):  # Somebody may have removed the working folder.
+            hidden.append(Path.cwd())
+        start = Start([str(path) for path in hidden], walls.ALL, self._limits.memory)
+        ready = process.exchange(start, (), Ready.parse).reply
+        if ready.refusal is not None:
+            raise InputError(ready.refusal)
+        self.isolation = walls.describe(ready.walls)
+        self.memory_limited = ready.memory_limited
+
+    def _environment(self, temporary: Path) -> Mapping[str, str]:
+        """Copy this process's environment variables, except those that tell where the answers are.
+
+        `temporary` is the entry's folder for temporary files.
+        """
+        secrets = {str(self._hidden), str(self._hidden.resolve())}
+        environment = {}
+        for name, value in os.environ.items():
+            tells = any(secret in value for secret in secrets)
+            if name not in _WORKING_FOLDER_VARIABLES and not tells:
+                environment[name] = value
+        for name in _TEMPORARY_FOLDER_VARIABLES:
+            environment[name] = str(temporary)
+        # What the entry prints is read as UTF-8.
+        environment["PYTHONIOENCODING"] = "utf-8"
+        return environment

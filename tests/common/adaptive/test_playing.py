@@ -1,0 +1,96 @@
+"""Playing an entry with all masks: its files, its output, its curve."""
+
+import itertools
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from common.adaptive.entry_files import ENTRY_FILE
+from common.adaptive.playing import measure_curves, play_all
+from common.adaptive.setting import Setting
+from common.errors import InputError
+
+import numpy as np
+import pytest
+import toy_bundle
+from conftest import Write
+from entry_folders import STUDENTS, TWO_MASKS, make_setting, with_entry
+
+
+@pytest.fixture
+def setting(tmp_path: Path) -> Setting:
+    """An entry's folder, and a file of hidden answers."""
+    return make_setting(tmp_path)
+
+
+def test_what_an_entry_finds_in_its_folder(setting: Setting, write: Write) -> None:
+    """Its own files and those of the challenge, which replace its own; all fresh for every mask."""
+    package = setting.submission
+    write("package/train_task_3_4.csv", "the full training file")
+    write("package/weights/model_task_4_a.txt", "weights")
+    (package / "model_task_4_b.txt").symlink_to("weights/model_task_4_a.txt")
+    write("subject_metadata.csv", "subjects")
+    train = write("train_task_4.csv", "the local training file")
+    look = """
+from pathlib import Path
+assert Path('weights/model_task_4_a.txt').read_text() == 'weights'
+assert Path('model_task_4_b.txt').read_text() == 'weights'
+assert Path('train_task_3_4.csv').read_text() == 'the local training file'
+assert Path('subject_metadata.csv').read_text() == 'subjects'
+names = [path.name for path in Path().iterdir() if path.name != '__pycache__']
+assert len(names) == 5, names
+Path('left_behind').write_text('')
+Path('train_task_3_4.csv').write_text('')
+import tempfile
+with tempfile.NamedTemporaryFile() as file: open(file.name).close()
+"""
+    count = "global calls\ncalls = globals().get('calls', 0) + 1\nassert calls <= 10"
+    entry = with_entry(setting, __init__=look, update_model=count)
+    assert len(play_all(replace(entry, train=train), TWO_MASKS).games) == 2
+    assert train.read_text() == "the local training file"
+    assert not (package / "left_behind").exists()
+
+
+def test_what_a_failing_entry_prints_is_written(setting: Setting) -> None:
+    """The end of it, where it is much."""
+    output = setting.submission.parent / "output.txt"
+    entry = with_entry(setting, predict="print('long ago')\nprint('x' * 150_000)\n1 / 0")
+    with pytest.raises(InputError, match=r"; what it printed is in .*output.txt$"):
+        play_all(entry, STUDENTS, output)
+    text = output.read_text()
+    assert "long ago" not in text
+    assert text.endswith("ZeroDivisionError: division by zero\n")
+
+
+def test_the_curve_replays_the_choices_without_select_questions(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its predictions become right, two of three, once question 0 is asked, its first choice."""
+    predict = "return np.repeat(masked_binary_data[:, :1] >= 0, masked_data.shape[1], axis=1)"
+    entry = with_entry(setting, predict=predict)
+    games = play_all(entry, TWO_MASKS).games
+    # Each of the four replays has the whole time: by this clock they take some 35 of 60 seconds.
+    clock = itertools.count(step=1.5)
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    curves = measure_curves(entry, TWO_MASKS, games)
+    assert not isinstance(curves, str)
+    assert curves[:, 0].tolist() == [[1 / 3, *[2 / 3] * 10]] * 2
+    assert curves[:, 1, 0].tolist() == [1 / 3] * 2
+    assert np.all(np.diff(curves[:, 1]) >= 0)
+    # Each mask has a random choice of its own.
+    assert curves[0, 1].tolist() != curves[1, 1].tolist()
+
+
+@pytest.mark.parametrize(
+    ("members", "fault"),
+    [
+        ({f"folder/{ENTRY_FILE}": ""}, r"holds a folder \(folder/submission_model"),
+        ({"model.py": ""}, "holds no submission_model_task_4.py, expected"),
+        ({ENTRY_FILE: "x = 1"}, "has no class Submission"),
+        ({ENTRY_FILE: "import model"}, "starting Sub.*: raised ModuleNotFoundError: .*'model'"),
+    ],
+)
+def test_faulty_zips(setting: Setting, members: dict[str, str], fault: str) -> None:
+    path = toy_bundle.write_zip(setting.reference.parent / "entry.zip", members)
+    with pytest.raises(InputError, match=fault):
+        play_all(replace(setting, submission=path), STUDENTS)

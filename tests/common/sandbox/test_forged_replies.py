@@ -1,0 +1,164 @@
+"""Replies that a dishonest entry writes to the evaluator's channel itself: the game ends at once.
+
+A stand-in for the program `common.sandbox.inside` answers as the program does, then with a forged
+reply, and sleeps. It puts up no walls.
+"""
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from common.adaptive.playing import isolate, play_all
+from common.adaptive.setting import Setting
+from common.errors import InputError
+from common.sandbox import EntryError, entry_process, isolated_entry
+
+import numpy as np
+import pytest
+from entry_folders import STUDENTS, make_setting
+from platforms import on_linux
+
+pytestmark = on_linux("the walls around an entry")
+
+Forge = Callable[..., Setting]
+
+# Reads requests up to the end of a line: no byte of the arrays in these games is a line feed.
+STAND_IN = """import sys, time
+for reply in REPLIES:
+    sys.stdin.buffer.readline()
+    sys.stdout.buffer.write(reply)
+    sys.stdout.flush()
+time.sleep(1000)
+"""
+READY = b'{"walls": {}, "memory_limited": false, "refusal": null, "arrays": []}\n'
+DONE = b'{"arrays": []}\n'
+# In seconds: whoever waited for the stand-in would take longer, and a busy machine does not.
+SOONER = 40
+
+GARBLED = "closed or garbled the channel"
+FORGED = {
+    "an empty line": (b"\n", GARBLED),
+    "half a line": (b'{"arr', GARBLED),
+    "nesting without end": (b"[" * 60_000 + b"\n", GARBLED),
+    "no list of arrays": (b"{}\n", GARBLED),
+    "two arrays": (b'{"arrays": [["|i1", [1]], ["|i1", [1]]]}\nab', GARBLED),
+    "an array that is too large": (b'{"arrays": [["<i8", [1000000000000]]]}\n', GARBLED),
+    "an array that is cut off": (b'{"arrays": [["<i8", [2]]]}\n12345678', GARBLED),
+    "a negative length": (b'{"arrays": [["<i8", [-1]]]}\n12345678', GARBLED),
+    "two negative lengths": (b'{"arrays": [["<i8", [-1, -9]]]}\n', GARBLED),
+    "a length that is a boolean": (b'{"arrays": [["<i8", [true]]]}\n12345678', GARBLED),
+    "a length that is a fraction": (b'{"arrays": [["<i8", [1.0]]]}\n12345678', GARBLED),
+    "a length that is text": (b'{"arrays": [["<i8", ["1"]]]}\n12345678', GARBLED),
+    "a shape that is a number": (b'{"arrays": [["<i8", 1]]}\n12345678', GARBLED),
+    "a hundred dimensions": (
+        json.dumps({"arrays": [["|i1", [1] * 100]]}).encode() + b"\n1",
+        GARBLED,
+    ),
+    "objects": (b'{"arrays": [["|O", [1]]]}\n12345678', GARBLED),
+    "text": (b'{"arrays": [["<U2", [1]]]}\n12345678', GARBLED),
+    "dates": (b'{"arrays": [["<M8[s]", [1]]]}\n12345678', GARBLED),
+    "numbers of three bytes": (b'{"arrays": [["<i3", [1]]]}\n123', GARBLED),
+    "a dtype that is a list": (b'{"arrays": [[["<i8"], [1]]]}\n12345678', GARBLED),
+    "changed arguments that are a number": (b'{"changed": 5, "arrays": []}\n', GARBLED),
+    "a fault that is a list": (b'{"fault": [1], "arrays": []}\n', GARBLED),
+    "a fault that steers the terminal": (
+        b'{"fault": "a\\n\\u001b[31mb", "arrays": []}\n',
+        r"^a \\x1b\[31mb$",
+    ),
+    "a long fault": (b'{"fault": "' + b"x" * 60_000 + b'", "arrays": []}\n', "^x{1000}$"),
+}
+
+
+@pytest.fixture
+def forge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Forge:
+    """Return a function that lets the stand-in give some replies after those to the start."""
+
+    def replace_program(*replies: bytes) -> Setting:
+        stand_in = tmp_path / "inside/__main__.py"
+        stand_in.parent.mkdir()
+        stand_in.write_text(STAND_IN.replace("REPLIES", repr([READY, DONE, *replies])))
+        monkeypatch.setattr(isolated_entry.program, "__file__", str(stand_in))
+        monkeypatch.setattr(entry_process, "_MAX_REPLYING", 0.5)
+        return make_setting(tmp_path)
+
+    return replace_program
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_what_is_no_reply_ends_the_game_at_once(forge: Forge, name: str) -> None:
+    reply, message = FORGED[name]
+    setting = forge(reply)
+    started = time.monotonic()
+    with pytest.raises(EntryError, match=message) as caught, isolate(setting) as entry:
+        entry.call("predict", ())
+    assert time.monotonic() - started < SOONER
+    assert len(f"{caught.value}") < 1500
+    assert f"{caught.value}".isprintable()
+
+
+def message_with(dtype: str, shape: Sequence[int], content: bytes) -> bytes:
+    """Return a reply that holds an array."""
+    return json.dumps({"arrays": [[dtype, shape]]}).encode() + b"\n" + content
+
+
+def as_reply(values: object, dtype: str) -> bytes:
+    array = np.asarray(values, dtype)
+    return message_with(dtype, array.shape, array.tobytes())
+
+
+# Four students and 20 questions, of which the last three are targets.
+SELECTIONS = {
+    "nothing": (DONE, "returned nothing, expected one column index for each of the 4 students"),
+    "one number": (as_reply(0, "<i8"), r"returned shape \(\), expected one column index"),
+    "a row": (as_reply([[0] * 4], "<i8"), r"returned shape \(1, 4\)"),
+    "no columns": (message_with("<i8", [4, 0], b""), r"returned shape \(4, 0\)"),
+    "no students, many columns": (
+        message_with("<i8", [0, 10**12], b""),
+        r"returned shape \(0, 1000000000000\)",
+    ),
+    "fractions": (as_reply([0.5] * 4, "<f8"), "returned float64 values, expected whole numbers"),
+    "booleans": (as_reply([1] * 4, "|b1"), "returned bool values, expected whole numbers"),
+    "below all columns": (as_reply([-1] * 4, "|i1"), "chose column -1, expected 0 to 19"),
+    "above int64": (as_reply([2**64 - 1] * 4, "<u8"), "chose column 18446744073709551615, exp"),
+    "another byte order": (as_reply([256] * 4, ">i8"), "chose column 256, expected 0 to 19"),
+    "a target": (as_reply([17] * 4, "<i8"), "chose QuestionId 17, which is a target"),
+}
+PREDICTIONS = {
+    "nothing": (DONE, r"returned nothing, expected an array of shape \(4, 20\)"),
+    "transposed": (as_reply(np.zeros((20, 4)), "<i8"), r"returned shape \(20, 4\)"),
+    "one axis": (as_reply(np.zeros(80), "<i8"), r"returned shape \(80,\)"),
+    "three axes": (as_reply(np.zeros((4, 20, 1)), "<i8"), r"returned shape \(4, 20, 1\)"),
+    "NaN": (as_reply(np.full((4, 20), np.nan), "<f2"), "predicted nan for QuestionId 17"),
+    "infinity": (as_reply(np.full((4, 20), np.inf), "<f4"), "predicted inf for QuestionId 17"),
+    "fractions": (as_reply(np.full((4, 20), 0.7), "<f8"), "predicted 0.7 for QuestionId 17"),
+    "options": (as_reply(np.full((4, 20), 4), "|u1"), "predicted 4 for QuestionId 17"),
+}
+
+
+@pytest.mark.parametrize("name", SELECTIONS)
+def test_a_forged_selection_is_checked_like_any_other(forge: Forge, name: str) -> None:
+    reply, message = SELECTIONS[name]
+    with pytest.raises(InputError, match=f"mask, round 1, select_questions: .*{message}"):
+        play_all(forge(reply), STUDENTS)
+
+
+def rounds() -> list[bytes]:
+    """Return the replies of ten rounds in which all students are asked questions 0 to 9."""
+    replies = []
+    for question in range(10):
+        replies += [as_reply([question] * 4, "<i8"), DONE]
+    return replies
+
+
+@pytest.mark.parametrize("name", PREDICTIONS)
+def test_a_forged_prediction_is_checked_like_any_other(forge: Forge, name: str) -> None:
+    reply, message = PREDICTIONS[name]
+    with pytest.raises(InputError, match=f"mask, after round 10, predict: .*{message}"):
+        play_all(forge(*rounds(), reply), STUDENTS)
+
+
+def test_any_byte_of_a_boolean_but_0_is_true(forge: Forge) -> None:
+    reply = message_with("|b1", [4, 20], bytes([7]) * 80)
+    games = play_all(forge(*rounds(), reply), STUDENTS).games
+    assert games["mask"].prediction.tolist() == [1] * 12

@@ -1,0 +1,107 @@
+"""The filter of system calls, run by a small interpreter: also for machines that are not here."""
+
+import errno
+import struct
+from dataclasses import dataclass
+
+from common.sandbox.inside.seccomp import ARCHITECTURES, assemble
+from common.sandbox.inside.seccomp_rules import rules
+
+import pytest
+
+ALLOWED = 0x7FFF0000
+REFUSED = 0x00050000 | errno.EPERM
+PRETENDED = 0x00050000
+X86_64 = 0xC000003E
+AARCH64 = 0xC00000B7
+I386 = 0x40000003
+
+
+@dataclass(frozen=True)
+class Call:
+    """A system call as the filter sees it."""
+
+    number: int
+    arguments: tuple[int, ...] = ()
+    architecture: int = X86_64
+
+    def packed(self) -> bytes:
+        """Pack `struct seccomp_data`: number, architecture, instruction pointer, arguments."""
+        arguments = [*self.arguments, *[0] * 6][:6]
+        return struct.pack("<iIQ6Q", self.number, self.architecture, 0, *arguments)
+
+
+def run_filter(call: Call, *, has_root: bool, machine: str = "x86_64") -> int:
+    """Return what the program returns for a call; it uses four instructions only."""
+    program = assemble(ARCHITECTURES[machine], rules(has_root))
+    instructions = list(struct.iter_unpack("=HBBI", program))
+    position = 0
+    word = 0
+    while True:
+        code, skip_if_true, skip_if_false, value = instructions[position]
+        position += 1
+        if code == 0x06:
+            return int(value)
+        if code == 0x20:
+            (word,) = struct.unpack_from("<I", call.packed(), value)
+        else:
+            is_true = {0x15: word == value, 0x35: word >= value}[code]
+            position += skip_if_true if is_true else skip_if_false
+
+
+@pytest.mark.parametrize("has_root", [False, True])
+@pytest.mark.parametrize(
+    ("call", "result"),
+    [
+        pytest.param(Call(0), ALLOWED, id="read"),
+        pytest.param(Call(250), REFUSED, id="keyctl"),
+        pytest.param(Call(425), REFUSED, id="io_uring_setup"),
+        pytest.param(Call(203, (0,)), ALLOWED, id="own processors"),
+        pytest.param(Call(203, (7,)), REFUSED, id="processors of another process"),
+        pytest.param(Call(302, (0,)), ALLOWED, id="own limits"),
+        pytest.param(Call(302, (7,)), REFUSED, id="limits of another process"),
+        pytest.param(Call(16, (3, 0x5401)), ALLOWED, id="ioctl of a terminal"),
+        pytest.param(Call(16, (3, 0x40086602)), REFUSED, id="ioctl that sets flags"),
+        pytest.param(Call(16, (3, 1 << 32 | 0x40086602)), REFUSED, id="upper bits are ignored"),
+        pytest.param(Call(72, (3, 1036)), REFUSED, id="fcntl with a hint"),
+        pytest.param(Call(41, (2,)), REFUSED, id="internet socket"),
+        pytest.param(Call(250, architecture=I386), REFUSED, id="32-bit call"),
+        pytest.param(Call(0, architecture=I386), REFUSED, id="32-bit call of an allowed number"),
+        pytest.param(Call(0x40000000), REFUSED, id="x32 call"),
+    ],
+)
+def test_a_call_is_allowed_or_refused(call: Call, result: int, has_root: bool) -> None:
+    assert run_filter(call, has_root=has_root) == result
+
+
+@pytest.mark.parametrize(
+    ("number", "argument"),
+    [
+        pytest.param(41, 1, id="local socket"),
+        pytest.param(41, 16, id="socket that asks the kernel"),
+    ],
+)
+def test_local_sockets_need_a_root_of_its_own(number: int, argument: int) -> None:
+    call = Call(number, (argument,))
+    assert run_filter(call, has_root=True) == ALLOWED
+    assert run_filter(call, has_root=False) == REFUSED
+
+
+@pytest.mark.parametrize("number", [90, 91, 92, 235, 260, 268, 280, 452])
+def test_modes_owners_and_times_only_seem_to_change_without_a_root(number: int) -> None:
+    assert run_filter(Call(number), has_root=True) == ALLOWED
+    assert run_filter(Call(number), has_root=False) == PRETENDED
+
+
+@pytest.mark.parametrize(
+    ("call", "result"),
+    [
+        pytest.param(Call(63, architecture=AARCH64), ALLOWED, id="read"),
+        pytest.param(Call(219, architecture=AARCH64), REFUSED, id="keyctl"),
+        pytest.param(Call(53, architecture=AARCH64), PRETENDED, id="fchmodat"),
+        pytest.param(Call(198, (1,), AARCH64), REFUSED, id="socket"),
+        pytest.param(Call(63, architecture=X86_64), REFUSED, id="call of another architecture"),
+    ],
+)
+def test_other_architectures_have_other_numbers(call: Call, result: int) -> None:
+    assert run_filter(call, has_root=False, machine="aarch64") == result

@@ -1,0 +1,41 @@
+"""Entries of task 4 for the tests: a well-behaved one, which a test may change, and students."""
+
+import textwrap
+from dataclasses import replace
+from pathlib import Path
+
+from common.adaptive.entry_files import ENTRY_FILE
+from common.adaptive.game import Rules
+from common.adaptive.setting import Setting
+from common.sandbox import Limits
+
+import numpy as np
+import toy_bundle
+from task_4_models import as_reference
+
+WELL_BEHAVED = f"import numpy as np\n{toy_bundle.entry()[ENTRY_FILE]}"
+# Four students who answered all of 20 questions; the last three questions are targets.
+QUESTION = np.tile(np.arange(20), (4, 1))
+STUDENTS = as_reference(QUESTION % 2, QUESTION >= 17)
+TWO_MASKS = replace(STUDENTS, targets=dict.fromkeys("ab", STUDENTS.targets["mask"]))
+
+
+def make_setting(folder: Path) -> Setting:
+    """Write the well-behaved entry and a file of hidden answers; return how it is played."""
+    reference = folder / "answers/valid_task_4.csv"
+    package = folder / "package"
+    for path, text in ((reference, "hidden"), (package / ENTRY_FILE, WELL_BEHAVED)):
+        path.parent.mkdir()
+        path.write_text(text)
+    return Setting(package, reference, None, folder, Rules(), Limits(60, 1 << 30))
+
+
+def with_entry(setting: Setting, **methods: str) -> Setting:
+    """Write an entry in which some methods differ from those of the well-behaved one."""
+    code = WELL_BEHAVED
+    for name, body in methods.items():
+        code += "\nclass Submission(Submission):\n"
+        code += f"    def {name}(self, masked_data=0, masked_binary_data=0, can_query=0):\n"
+        code += textwrap.indent(body.strip() + "\n", " " * 8)
+    (setting.submission / ENTRY_FILE).write_text(code)
+    return setting
