@@ -42,8 +42,8 @@ FOLDS = "folds.csv"
 TEMPLATE_TASK_1_2 = "submission_task_1_2.csv"
 TEMPLATE_TASK_3 = "submission_task_3.csv"
 
-# The records of files that the kit makes from others, which say from what (`common.provenance`).
-# The files that one script makes together, by the name of the record that says how (`common.made`).
+# The files that one script makes together, by the name of the record that says how
+# (`common.provenance`).
 _FILES_OF_STAMP = {
     "split_task_1_2.json": (TRAIN_TASK_1_2, VALID_TASK_1_2, LOCAL_TEMPLATE_TASK_1_2),
     "split_task_3.json": (TRAIN_TASK_3, VALID_TASK_3),

@@ -12,6 +12,7 @@ from typing import Any
 from common import layout, metadata, metrics
 from common.adaptive.entry_files import ENTRY_FILE
 from common.adaptive.game import LocalEntry, Rules, play, read_reference
+from common.tasks import TASK_4
 
 import numpy as np
 import pandas as pd
@@ -342,7 +343,7 @@ def play_phases(kit: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
     _, submission = load_package(name, "submission_model_task_4", kit=kit)
     hits, students = [], []
     for phase in layout.PHASES:
-        path = kit / "data/test_data" / layout.answers_name(4, phase)
+        path = kit / "data/test_data" / TASK_4.answers_name(phase)
         reference = read_reference(path, n_questions=80)
         for mask in sorted(reference.targets)[:5]:
             game = play(LocalEntry(submission.Submission()), reference, mask)
