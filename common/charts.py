@@ -357,10 +357,7 @@ def dot_chart(
         values += [end for dot in matter for ends in (dot.interval, dot.band) for end in ends]
         limits = _limits_of([value for value in values if not isnan(value)] or [0, 1], 0.1)
 
-    def write(number: float) -> str:
-        return "–" if isnan(number) else f"{number:.{digits}f}".replace("-", "−")
-
-    numbers = [write(dot.mark if isnan(dot.value) else dot.value) for dot in dots]
+    numbers = [_write(dot.mark if isnan(dot.value) else dot.value, digits) for dot in dots]
     shares = ["<1%" if 0 < dot.share < 0.005 else f"{dot.share:.0%}" for dot in dots]
     beside_dots = _BESIDE + max(map(text_width, numbers))
     beside_bars = _BESIDE + max(map(text_width, shares))
@@ -384,25 +381,37 @@ def dot_chart(
     for dot, name, number, share, height in zip(dots, names, numbers, shares, heights, strict=True):
         y = next(ends_of_rows) + height / 2
         drawing.text(right_of_names, y, name, anchor="end")
-        colour = ACCENT if dot.accent else TEXT
-        if not isnan(dot.band[0]):
-            low, high = map(axes.x, dot.band)
-            drawing.box((low, high), (y - height / 2, y + height / 2), f"fill: {LINE}")
-        if not isnan(dot.interval[0]):
-            ends = [(axes.x(min(max(end, limits[0]), limits[1])), y) for end in dot.interval]
-            drawing.line(ends, stroke(colour, 1.6, "; stroke-linecap: round"))
-        if not isnan(dot.mark):
-            diamond = _mark_path("D", axes.x(dot.mark), y, _RADIUS)
-            drawing.path(diamond, stroke(TEXT, 1), f"{dot.label}: {write(dot.mark)}")
-        if not isnan(dot.value):
-            circle = _mark_path("o", axes.x(dot.value), y, _RADIUS)
-            drawing.path(circle, f"fill: {colour}", f"{dot.label}: {number}")
+        _draw_dot(axes, dot, y, height, digits)
         drawing.text(axes.right + _BESIDE, y, number)
         if bars:
             tooltip = f"{dot.label}: {dot.n_answers:,.0f} answers"
             drawing.box((bars.left, bars.x(dot.share)), (y - 7, y + 7), f"fill: {GREY}", tooltip)
             drawing.text(bars.right + _BESIDE, y, share)
     return drawing.svg(label)
+
+
+def _write(number: float, digits: int) -> str:
+    """Write a number with some decimals and a minus sign, NaN as a dash."""
+    return "–" if isnan(number) else f"{number:.{digits}f}".replace("-", "−")
+
+
+def _draw_dot(axes: Axes, dot: Dot, y: float, height: float, digits: int) -> None:
+    """Draw the band, interval, mark and value of a row that is centred at y."""
+    drawing = axes.drawing
+    colour = ACCENT if dot.accent else TEXT
+    if not isnan(dot.band[0]):
+        low, high = map(axes.x, dot.band)
+        drawing.box((low, high), (y - height / 2, y + height / 2), f"fill: {LINE}")
+    if not isnan(dot.interval[0]):
+        least, most = axes.x_limits
+        ends = [(axes.x(min(max(end, least), most)), y) for end in dot.interval]
+        drawing.line(ends, stroke(colour, 1.6, "; stroke-linecap: round"))
+    if not isnan(dot.mark):
+        diamond = _mark_path("D", axes.x(dot.mark), y, _RADIUS)
+        drawing.path(diamond, stroke(TEXT, 1), f"{dot.label}: {_write(dot.mark, digits)}")
+    if not isnan(dot.value):
+        circle = _mark_path("o", axes.x(dot.value), y, _RADIUS)
+        drawing.path(circle, f"fill: {colour}", f"{dot.label}: {_write(dot.value, digits)}")
 
 
 def share_chart(
