@@ -1,4 +1,4 @@
-"""In which context answers were given: a class's quiz, or similar questions."""
+"""The context of an answer: the quiz of a class, or a cluster of similar questions."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from common.item_response.similarity import cluster_questions
 import numpy as np
 import pandas as pd
 
-# Quizzes are used if they are known for at least this share of the pairs to be predicted.
+# Quizzes are the contexts if they are known for at least this share of the pairs to be predicted.
 _MIN_SHARE_KNOWN = 0.5
 
 
@@ -19,23 +19,24 @@ def find_contexts(
 ) -> tuple[IntArray, IntArray]:
     """Find the contexts of the training answers, and of the pairs to be predicted.
 
-    The quiz of a class (QuizId and GroupId), where the answer metadata tell it for most pairs to be
-    predicted; a pair whose quiz is not known is then alone. Else clusters of questions that the
-    same students answer, on several levels.
+    If the answer metadata give the quiz of at least half of the pairs to be predicted, a context is
+    the quiz of a class (QuizId and GroupId). A row whose quiz is unknown then has a context of its
+    own. Otherwise contexts are clusters of questions that the same students answer, on several
+    nested levels.
 
     Parameters
     ----------
     answers
-        The training answers; with their AnswerIds, if there may be metadata.
+        The training answers, with QuestionId and UserId. Quizzes are looked up by AnswerId.
     template
-        The pairs to be predicted.
+        The pairs to be predicted, with the same columns.
     metadata_dir
-        Folder that may hold the answer metadata; None if there are none.
+        Folder that may hold the answer metadata. None if there is no such folder.
 
     Returns
     -------
     context, context_to_predict : array of int32, shape (answers, levels) and (pairs, levels)
-        Whole numbers from 0 on nested levels, the coarsest first, for `ItemResponse`.
+        Numbers of contexts, from 0 on each level.
 
     Raises
     ------
@@ -51,19 +52,35 @@ def find_contexts(
         circumstances = metadata.read_circumstances(path, answer_id, columns=columns)
     student = np.concatenate([answers["UserId"], template["UserId"]])
     question = np.concatenate([answers["QuestionId"], template["QuestionId"]])
-    both = contexts_of_pairs(student, question, len(answers), circumstances)
-    return both[: len(answers)], both[len(answers) :]
+    context = contexts_of_pairs(student, question, len(answers), circumstances)
+    return context[: len(answers)], context[len(answers) :]
 
 
 def contexts_of_pairs(
     student: IntArray, question: IntArray, n_answers: int, circumstances: pd.DataFrame | None
 ) -> IntArray:
-    """Return contexts as `find_contexts`, (rows, levels); ids, (rows,), of answers, then pairs."""
+    """Find the contexts of rows as `find_contexts` does.
+
+    Parameters
+    ----------
+    student, question
+        Ids, shape (rows,): first of the training answers, then of the pairs to be predicted.
+    n_answers
+        The number of training answers.
+    circumstances
+        QuizId and GroupId of each row, -1 where unknown. None if there are no metadata.
+
+    Returns
+    -------
+    array of int32, shape (rows, levels)
+        Numbers of contexts, from 0 on each level.
+    """
     if circumstances is not None:
-        quiz, group = (circumstances[name].to_numpy() for name in ("QuizId", "GroupId"))
+        quiz = circumstances["QuizId"].to_numpy()
+        group = circumstances["GroupId"].to_numpy()
         if (quiz[n_answers:] >= 0).mean() >= _MIN_SHARE_KNOWN:
             _, number = number_ids(small_keys(group + 1, quiz + 1))
-            # Every answer whose quiz is not known has one of its own.
+            # Every row whose quiz is unknown has a context of its own.
             unknown = np.flatnonzero(quiz < 0)
             number[unknown] = number.max() + 1 + np.arange(len(unknown))
             return number[:, None]

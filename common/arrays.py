@@ -1,4 +1,4 @@
-"""Types of NumPy arrays by what they hold."""
+"""Type hints for NumPy arrays, by the kind of their elements."""
 
 from typing import Any
 

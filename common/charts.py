@@ -1,6 +1,7 @@
-"""The charts of the pages: SVG in a page's colours, light or dark, labelled for screen readers.
+"""Draw the charts of pages as SVG, in the colours and the font of the page.
 
-First what all draw with, in the page's own font; lengths are in points, y goes downwards.
+Every chart has a label for screen readers. Lengths are in points, and y grows downwards. The
+drawing tools that all charts share come first.
 """
 
 from __future__ import annotations
@@ -16,24 +17,34 @@ from common.pages import Html
 
 import pandas as pd
 
-TEXT, ACCENT, LINE = "currentColor", "rgb(var(--accent))", "var(--line)"
+# Colours, which follow the page: light or dark.
+TEXT = "currentColor"
+ACCENT = "rgb(var(--accent))"
+LINE = "var(--line)"
 SOFT = "color-mix(in srgb, currentColor 70%, Canvas)"
 GREY = "color-mix(in srgb, currentColor 40%, Canvas)"
-# As wide as a phone, where the text of a chart must stay readable.
+# A chart is as wide as a phone, where its text must stay readable.
 WIDTH = 340.0
+# Sizes of fonts: of most text, and of names beside axes.
 _FONT_SIZE = 11.0
 SMALL = 10.0
 ROW_HEIGHT = 21.0
 LINE_HEIGHT = 13.5
-# What stays free around everything, and between an axis and what is written beside it.
-PAD, GAP = 3.0, 5.0
-# Height of the names of ticks, and of a title above the axes.
-TICK_HEIGHT, TITLE_HEIGHT = 17.0, 18.0
+# Free space around a drawing.
+PAD = 3.0
+# Free space between an axis and the text beside it.
+GAP = 5.0
+# Height of the names of ticks.
+TICK_HEIGHT = 17.0
+# Height of a title above the axes.
+TITLE_HEIGHT = 18.0
 
+# A point (x, y), or the two ends of an interval.
 Point = tuple[float, float]
+# A value on a scale, and its name.
 Tick = tuple[float, str]
 
-# Widths of characters in hundredths of the font's size, of a font that is wider than most.
+# Widths of characters in hundredths of the font size, for a font that is wider than most.
 _WIDTHS = {
     character: width
     for width, characters in {
@@ -43,18 +54,20 @@ _WIDTHS = {
     }.items()
     for character in characters
 }  # fmt: skip
-# Where nothing is known: letters of Latin and Greek, and of scripts with wider ones.
-_USUAL, _WIDE = 65, 100
+# Widths of other characters: in Latin, Greek and similar scripts, and in wider scripts such as
+# Chinese.
+_USUAL = 65
+_WIDE = 100
 
 
 def text_width(text: str, size: float = _FONT_SIZE, *, bold: bool = False) -> float:
-    """Return about how wide a text is, rather too much than too little."""
+    """Estimate the width of a text, rather too large than too small."""
     widths = (_WIDTHS.get(c) or (_USUAL if c < "\u1100" else _WIDE) for c in text)
     return sum(widths) * size / 100 * (1.15 if bold else 1)
 
 
 def wrap(text: str, width: float, *, bold: bool = False) -> list[str]:
-    """Break a text into lines: after spaces, in longer words after underscores, else anywhere."""
+    """Break a text into lines: after spaces if possible, else after underscores, else anywhere."""
     lines = []
     while text:
         ends = accumulate(text_width(character, bold=bold) for character in text)
@@ -70,40 +83,44 @@ def wrap(text: str, width: float, *, bold: bool = False) -> list[str]:
 
 
 def _limits_of(values: Sequence[float], margin: float) -> Point:
-    """Return ends of a scale for values, with a part of their range as a margin."""
-    low, high = min(values), max(values)
+    """Return the ends of a scale for values; the margin is a share of their range."""
+    low = min(values)
+    high = max(values)
     if low == high:
         spread = 0.05 * abs(low) or 0.05
-        low, high = low - spread, high + spread
+        low -= spread
+        high += spread
     return low - margin * (high - low), high + margin * (high - low)
 
 
 def ticks(low: float, high: float, n_steps: int, *, integer: bool = False) -> list[Tick]:
-    """Return round numbers on a scale, two or more, about so many steps apart, and their names."""
+    """Return at least two round numbers on a scale, with about `n_steps` steps, and their names."""
     least = (high - low) / n_steps
     size = 10.0 ** floor(log10(least))
     steps = [size * power * factor for power in (0.1, 1, 10) for factor in (1, 2, 2.5, 5)]
     if integer:
         steps = [step for step in steps if step >= 1 and step == round(step)] or [1.0]
-    enough = next((k for k, step in enumerate(steps) if step >= least * (1 - 1e-9)), 0)
-    places: list[float] = []
-    while enough >= 0 and len(places) < 2:
-        step = steps[enough]
-        numbers = range(ceil(low / step - 1e-9), floor(high / step + 1e-9) + 1)
-        places, enough = [number * step for number in numbers], enough - 1
-    digits = next(d for d in range(20) if all(abs(round(p, d) - p) < step / 1e3 for p in places))
-    return [(place, f"{place:.{digits}f}".replace("-", "−")) for place in places]
+    # Take the smallest step that is large enough, or a smaller one until two numbers fit.
+    index = next((k for k, step in enumerate(steps) if step >= least * (1 - 1e-9)), 0)
+    values: list[float] = []
+    while index >= 0 and len(values) < 2:
+        step = steps[index]
+        multiples = range(ceil(low / step - 1e-9), floor(high / step + 1e-9) + 1)
+        values = [multiple * step for multiple in multiples]
+        index -= 1
+    digits = next(d for d in range(20) if all(abs(round(v, d) - v) < step / 1e3 for v in values))
+    return [(value, f"{value:.{digits}f}".replace("-", "−")) for value in values]
 
 
 def thin(names: Sequence[Tick], width: float) -> list[Tick]:
-    """Leave out names that have no room beside the one before, at so many points a unit."""
+    """Leave out names that would overlap the one before; `width` is the points of a unit."""
     shown: list[Tick] = []
     end = float("-inf")
-    for place, text in names:
+    for value, text in names:
         half = text_width(text, SMALL) / 2
-        if place * width - half >= end:
-            shown.append((place, text))
-            end = place * width + half + GAP
+        if value * width - half >= end:
+            shown.append((value, text))
+            end = value * width + half + GAP
     return shown
 
 
@@ -111,13 +128,13 @@ def thin(names: Sequence[Tick], width: float) -> list[Tick]:
 
 
 def _polygon(n: int, size: float, *, turn: float = 0, inner: float = 0) -> list[Point]:
-    """Return the corners of a polygon, the first one at the top, or of a star with inner ones."""
+    """Return the corners of a polygon, the first one at the top; with `inner`, of a star."""
     angles = [(k / 2 + turn) * 2 * pi / n for k in range(2 * n)]
     corners = zip((size, inner) * n, angles, strict=True)
     return [(radius * sin(a), -radius * cos(a)) for radius, a in corners if radius]
 
 
-# Of about equal area.
+# The corners of marks of about equal area.
 _MARKS = {
     "s": _polygon(4, 1.25, turn=0.5),
     "^": _polygon(3, 1.2),
@@ -131,9 +148,11 @@ MARKS = ("o", *_MARKS)
 
 
 def _mark_path(mark: str, x: float, y: float, radius: float) -> str:
-    """Return a mark around a point as a path that begins there: one of `MARKS`."""
-    r, d, start = f"{radius:g}", f"{2 * radius:g}", f"M {_number(x)} {_number(y)}"
+    """Return the SVG path of a mark, one of `MARKS`, around a point."""
+    start = f"M {_number(x)} {_number(y)}"
     if mark == "o":
+        r = f"{radius:g}"
+        d = f"{2 * radius:g}"
         return f"{start} m -{r} 0 a {r} {r} 0 1 0 {d} 0 a {r} {r} 0 1 0 -{d} 0 z"
     corners = [(0.0, 0.0), *((radius * dx, radius * dy) for dx, dy in _MARKS[mark])]
     steps = [f"{_number(b[0] - a[0])} {_number(b[1] - a[1])}" for a, b in pairwise(corners)]
@@ -141,11 +160,12 @@ def _mark_path(mark: str, x: float, y: float, radius: float) -> str:
 
 
 def _number(value: float) -> str:
+    """Write a number with at most three decimals."""
     return f"{value:z.3f}".rstrip("0").rstrip(".")
 
 
 def stroke(colour: str, width: float, more: str = "") -> str:
-    """Return the style of a line."""
+    """Return the CSS style of a line; `more` is added to it."""
     return f"fill: none; stroke: {colour}; stroke-width: {width:g}{more}"
 
 
@@ -154,26 +174,26 @@ DASHED = stroke(SOFT, 0.9, "; stroke-dasharray: 2.7,3.6")
 
 
 class Drawing:
-    """An SVG drawing under way; a tooltip is what browsers show beside the pointer."""
+    """An SVG drawing that grows by its methods; browsers show a tooltip beside the pointer."""
 
     def __init__(self, height: float) -> None:
         self.height = height
         self._parts: list[str] = []
 
     def path(self, d: str, style: str, tooltip: str = "") -> None:
-        """Add a path."""
+        """Add a path, `d` in the syntax of SVG."""
         path = f'<path d="{d}" style="{style}"/>'
         if tooltip:
             path = f"<g><title>{escape(tooltip, quote=False)}</title>{path}</g>"
         self._parts.append(path)
 
     def line(self, points: Iterable[Point], style: str, tooltip: str = "", end: str = "") -> None:
-        """Add a line through points."""
+        """Add a line through points; `end` " z" closes it."""
         d = " L ".join(f"{_number(x)} {_number(y)}" for x, y in points)
         self.path(f"M {d}{end}", style, tooltip)
 
     def box(self, x: Point, y: Point, style: str, tooltip: str = "") -> None:
-        """Add a rectangle between two places in each direction."""
+        """Add a rectangle between two x and two y."""
         corners = [(x[0], y[0]), (x[1], y[0]), (x[1], y[1]), (x[0], y[1])]
         self.line(corners, style, tooltip, " z")
 
@@ -181,24 +201,24 @@ class Drawing:
         self, x: float, y: float, text: str | Sequence[str], *, anchor: str = "start",
         colour: str = TEXT, size: float = _FONT_SIZE, bold: bool = False,
     ) -> None:  # fmt: skip
-        """Add a text whose middle has this height, or lines of text around it."""
+        """Add one or more lines of text, vertically centred at y."""
         lines = [text] if isinstance(text, str) else text
         style = f"font-size: {size:g}px; text-anchor: {anchor}; fill: {colour}"
         style += "; font-weight: 700" if bold else ""
         top = y - LINE_HEIGHT * (len(lines) - 1) / 2 + 0.36 * size
         for number, line in enumerate(lines):
-            place = f'x="{_number(x)}" y="{_number(top + LINE_HEIGHT * number)}"'
+            position = f'x="{_number(x)}" y="{_number(top + LINE_HEIGHT * number)}"'
             content = escape(line, quote=False)
-            self._parts.append(f'<text {place} style="{style}">{content}</text>')
+            self._parts.append(f'<text {position} style="{style}">{content}</text>')
 
     def note(
         self, x: float, y: float, text: str | Sequence[str], anchor: str, size: float = SMALL
     ) -> None:
-        """Add a text of the axes."""
+        """Add a text beside the axes, in a soft colour."""
         self.text(x, y, text, anchor=anchor, colour=SOFT, size=size)
 
     def svg(self, label: str) -> Html:
-        """Return the drawing for a page; the label says to screen readers what it shows."""
+        """Return the drawing for a page; screen readers read the label."""
         size = f'viewBox="0 0 {WIDTH:g} {self.height:g}"'
         start = f'<svg class="chart" {size} role="img" aria-label="{escape(label)}">'
         return Html("\n".join([start, *self._parts, "</svg>"]))
@@ -206,7 +226,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Axes:
-    """A part of a drawing with a scale to the right, and one that goes up."""
+    """A rectangle of a drawing, with a scale to the right and one upwards."""
 
     drawing: Drawing
     x_limits: Point
@@ -227,16 +247,16 @@ class Axes:
         return self.bottom - (value - low) / (high - low) * (self.bottom - self.top)
 
     def bar(self, ends: Point, value: float, style: str, tooltip: str) -> None:
-        """Draw a bar from the bottom up."""
-        sides = self.x(ends[0]), self.x(ends[1])
+        """Draw a bar from the bottom up to a value."""
+        sides = (self.x(ends[0]), self.x(ends[1]))
         self.drawing.box(sides, (self.y(value), self.bottom), style, tooltip)
 
     def upright(self, value: float, style: str) -> None:
-        """Draw a line from bottom to top."""
+        """Draw a vertical line from bottom to top."""
         self.drawing.line([(self.x(value), self.bottom), (self.x(value), self.top)], style)
 
     def name_x(self, names: Sequence[Tick], axis: str = "", *, grid: bool = False) -> None:
-        """Write names below, with lines above them if asked for, and what they are."""
+        """Write the names of values and of the axis below it; with `grid`, draw lines at values."""
         for value, name in names:
             if grid:
                 self.upright(value, THIN)
@@ -244,11 +264,12 @@ class Axes:
         ends = [(self.left, self.bottom), (self.right, self.bottom)]
         self.drawing.line(ends, stroke(LINE, 0.8))
         if axis:
-            middle, below = (self.left + self.right) / 2, self.bottom + TICK_HEIGHT
+            middle = (self.left + self.right) / 2
+            below = self.bottom + TICK_HEIGHT
             self.drawing.note(middle, below + LINE_HEIGHT / 2, axis, "middle", _FONT_SIZE)
 
     def title(self, text: str) -> None:
-        """Write what is drawn above, at the left."""
+        """Write a title above the axes, at the left."""
         if text:
             self.drawing.note(self.left, self.top - 9, text, "start")
 
@@ -257,7 +278,10 @@ def upright_axes(
     drawing: Drawing, x_limits: Point, y_limits: Point, y_names: Sequence[Tick], *,
     title: str = "", axis: str = "", above: float = 0, beside: float = 0, below: float = 0,
 ) -> Axes:  # fmt: skip
-    """Return axes that fill a drawing but for what is around them; draw the names at the left."""
+    """Return axes that fill a drawing, and draw the names of the values at the left.
+
+    `above`, `beside` and `below` are points that stay free, beside at the right.
+    """
     axes = Axes(
         drawing,
         x_limits,
@@ -276,23 +300,35 @@ def upright_axes(
 
 # ---- Values on one scale, a row for each ---------------------------------------------------------
 
-# Between names and scale, scale and numbers, and the two scales of a chart with bars.
-_BEFORE, _BESIDE, _BETWEEN = 7.0, 9.0, 10.0
+# Points between names and scale.
+_BEFORE = 7.0
+# Points between scale and numbers.
+_BESIDE = 9.0
+# Points between the two scales of a chart with bars.
+_BETWEEN = 10.0
+# Radius of a dot.
 _RADIUS = 3.25
-# An interval of a row with a smaller share does not widen the scale, but is cut off.
+# The intervals of rows with a smaller share do not widen the scale. They are cut off.
 _SHARE_THAT_COUNTS = 0.02
 
 
 class Dot(NamedTuple):
-    """A row of `dot_chart`, NaN: none; interval a line, mark a diamond, band grey, share a bar."""
+    """A row of `dot_chart`. Numbers that are NaN are not drawn."""
 
     label: str
+    # Drawn as a dot.
     value: float
+    # Drawn as a line.
     interval: Point = (nan, nan)
+    # Drawn as a diamond.
     mark: float = nan
+    # Drawn as a grey box.
     band: Point = (nan, nan)
+    # Whether dot and line have the page's accent colour.
     accent: bool = True
+    # Share of the answers, drawn as a bar beside the dots.
     share: float = nan
+    # Number of answers, for the tooltip of the bar.
     n_answers: float = nan
 
 
@@ -305,7 +341,11 @@ def dot_chart(
     chance: float = nan,
     axis: str = "",
 ) -> Html:
-    """Draw values, a row each, on a scale with limits, else fitted; chance is a dashed line."""
+    """Draw a row for each value, on one scale.
+
+    Without `limits`, the scale fits the values. `chance` is drawn as a dashed line. `digits` is the
+    number of decimals.
+    """
     has_bars = not all(isnan(dot.share) for dot in dots)
     names = [wrap(dot.label, (0.36 if has_bars else 0.4) * WIDTH) for dot in dots]
     heights = [ROW_HEIGHT + LINE_HEIGHT * (len(name) - 1) for name in names]
@@ -317,20 +357,20 @@ def dot_chart(
         values += [end for dot in matter for ends in (dot.interval, dot.band) for end in ends]
         limits = _limits_of([value for value in values if not isnan(value)] or [0, 1], 0.1)
 
-    def write(number: float) -> str:
-        return "–" if isnan(number) else f"{number:.{digits}f}".replace("-", "−")
-
-    numbers = [write(dot.mark if isnan(dot.value) else dot.value) for dot in dots]
+    numbers = [_write(dot.mark if isnan(dot.value) else dot.value, digits) for dot in dots]
     shares = ["<1%" if 0 < dot.share < 0.005 else f"{dot.share:.0%}" for dot in dots]
-    beside_dots, beside_bars = (_BESIDE + max(map(text_width, own)) for own in (numbers, shares))
+    beside_dots = _BESIDE + max(map(text_width, numbers))
+    beside_bars = _BESIDE + max(map(text_width, shares))
     right_of_names = PAD + max(text_width(line) for name in names for line in name)
-    left, right = right_of_names + _BEFORE, WIDTH - PAD - beside_dots
+    left = right_of_names + _BEFORE
+    right = WIDTH - PAD - beside_dots
     bars = None
     if has_bars:
-        # Dots get three quarters of the room, bars one.
+        # Dots get three quarters of the room, bars one quarter.
         room = right - left - _BETWEEN - beside_bars
         right = left + 0.75 * room
-        start, most = right + beside_dots + _BETWEEN, max(dot.share for dot in dots) or 1
+        start = right + beside_dots + _BETWEEN
+        most = max(dot.share for dot in dots) or 1
         bars = Axes(drawing, (0, most), (0, 1), start, PAD, start + 0.25 * room, bottom)
         bars.name_x([], "answers")
     axes = Axes(drawing, limits, (0, 1), left, PAD, right, bottom)
@@ -341,25 +381,37 @@ def dot_chart(
     for dot, name, number, share, height in zip(dots, names, numbers, shares, heights, strict=True):
         y = next(ends_of_rows) + height / 2
         drawing.text(right_of_names, y, name, anchor="end")
-        colour = ACCENT if dot.accent else TEXT
-        if not isnan(dot.band[0]):
-            low, high = map(axes.x, dot.band)
-            drawing.box((low, high), (y - height / 2, y + height / 2), f"fill: {LINE}")
-        if not isnan(dot.interval[0]):
-            ends = [(axes.x(min(max(end, limits[0]), limits[1])), y) for end in dot.interval]
-            drawing.line(ends, stroke(colour, 1.6, "; stroke-linecap: round"))
-        if not isnan(dot.mark):
-            diamond = _mark_path("D", axes.x(dot.mark), y, _RADIUS)
-            drawing.path(diamond, stroke(TEXT, 1), f"{dot.label}: {write(dot.mark)}")
-        if not isnan(dot.value):
-            circle = _mark_path("o", axes.x(dot.value), y, _RADIUS)
-            drawing.path(circle, f"fill: {colour}", f"{dot.label}: {number}")
+        _draw_dot(axes, dot, y, height, digits)
         drawing.text(axes.right + _BESIDE, y, number)
         if bars:
             tooltip = f"{dot.label}: {dot.n_answers:,.0f} answers"
             drawing.box((bars.left, bars.x(dot.share)), (y - 7, y + 7), f"fill: {GREY}", tooltip)
             drawing.text(bars.right + _BESIDE, y, share)
     return drawing.svg(label)
+
+
+def _write(number: float, digits: int) -> str:
+    """Write a number with some decimals and a minus sign, NaN as a dash."""
+    return "–" if isnan(number) else f"{number:.{digits}f}".replace("-", "−")
+
+
+def _draw_dot(axes: Axes, dot: Dot, y: float, height: float, digits: int) -> None:
+    """Draw the band, interval, mark and value of a row that is centred at y."""
+    drawing = axes.drawing
+    colour = ACCENT if dot.accent else TEXT
+    if not isnan(dot.band[0]):
+        low, high = map(axes.x, dot.band)
+        drawing.box((low, high), (y - height / 2, y + height / 2), f"fill: {LINE}")
+    if not isnan(dot.interval[0]):
+        least, most = axes.x_limits
+        ends = [(axes.x(min(max(end, least), most)), y) for end in dot.interval]
+        drawing.line(ends, stroke(colour, 1.6, "; stroke-linecap: round"))
+    if not isnan(dot.mark):
+        diamond = _mark_path("D", axes.x(dot.mark), y, _RADIUS)
+        drawing.path(diamond, stroke(TEXT, 1), f"{dot.label}: {_write(dot.mark, digits)}")
+    if not isnan(dot.value):
+        circle = _mark_path("o", axes.x(dot.value), y, _RADIUS)
+        drawing.path(circle, f"fill: {colour}", f"{dot.label}: {_write(dot.value, digits)}")
 
 
 def share_chart(
@@ -371,12 +423,8 @@ def share_chart(
     value: str = "accuracy",
     mark: str = "majority",
 ) -> Html:
-    """Draw a value and a diamond for every group, and a bar for its share of all answers.
-
-    `value` and `mark` name the columns of the value and of the diamond; low, high, share and
-    n_answers are further columns. A column may be missing, a number may be NaN.
-    """
-    columns = [value, "low", "high", mark, "share", "n_answers"]
+    """Draw a share for every group, by default its accuracy; NaN if the group is too small."""
+    columns = ["accuracy", "low", "high", "majority", "share", "n_answers"]
     rows = groups.reindex(columns=columns).astype(float).itertuples(name=None)
     dots = [
         Dot(f"{name}", number, (low, high), diamond, share=share, n_answers=n_answers)
@@ -389,7 +437,10 @@ def share_chart(
 
 
 class Panel(NamedTuple):
-    """A small bar chart of `bar_panels`, shares from 0 to 1; faint bars rest on too little."""
+    """A small bar chart of `bar_panels`.
+
+    Shares are from 0 to 1. Faint bars rest on few answers.
+    """
 
     title: str
     shares: Sequence[float]
@@ -408,17 +459,18 @@ def bar_panels(panels: Sequence[Panel], bar_names: Sequence[str], *, label: str,
     highest = max(share for panel in panels for share in panel.shares)
     n_fifths = next((n for n in range(1, 5) if highest <= n / 5), 5)
     scale = [(n / 5, f"{n * 20}%") for n in range(n_fifths + 1)]
-    # Panels have a bar's room between them.
+    # The gap between panels is one bar wide.
     pitch = len(bar_names) + 1
-    limits = (-0.6, len(panels) * pitch - 1.4), (0, n_fifths / 5)
-    axes = upright_axes(drawing, *limits, scale, axis=axis, above=above)
+    x_limits = (-0.6, len(panels) * pitch - 1.4)
+    y_limits = (0, n_fifths / 5)
+    axes = upright_axes(drawing, x_limits, y_limits, scale, axis=axis, above=above)
     named = []
     for number, (panel, title) in enumerate(zip(panels, titles, strict=True)):
-        for place, (name, share) in enumerate(zip(bar_names, panel.shares, strict=True)):
-            middle = number * pitch + place
+        for bar, (name, share) in enumerate(zip(bar_names, panel.shares, strict=True)):
+            middle = number * pitch + bar
             named.append((middle, name))
             style = f"fill: {ACCENT if panel.accent else GREY}"
-            if panel.faint and panel.faint[place]:
+            if panel.faint and panel.faint[bar]:
                 style = f"fill: {LINE}; stroke: {GREY}; stroke-width: 0.8; stroke-dasharray: 2,2"
             tooltip = f"{panel.title}, {name}: {share:.0%}"
             axes.bar((middle - 0.4, middle + 0.4), share, style, tooltip)
@@ -431,16 +483,16 @@ def bar_panels(panels: Sequence[Panel], bar_names: Sequence[str], *, label: str,
 
 # ---- Lines and points ----------------------------------------------------------------------------
 
-# Told apart by those who see no red or green too (Okabe and Ito 2008), mixed with the text's colour
-# for light and dark pages; marks tell curves apart where colours come again.
+# Colour-blind readers can tell these colours apart (Okabe and Ito 2008). They are mixed with the
+# colour of the text, for light and dark pages. Curves that share a colour have different marks.
 _HUES = ("#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6bb1", "#808080")
 _COLOURS = (ACCENT, *(f"color-mix(in srgb, currentColor 12%, {hue})" for hue in _HUES))
-# With more points, the marks would hide the curve.
+# Curves with more points have no marks, which would hide the curve.
 _MAX_MARKED = 25
 
 
 class Curve(NamedTuple):
-    """A curve of `curve_chart`; the number, from 0, of its subject chooses colour and mark."""
+    """A curve of `curve_chart`; `number`, from 0, chooses its colour and mark."""
 
     name: str
     steps: Sequence[float]
@@ -450,14 +502,22 @@ class Curve(NamedTuple):
 
 
 def curve_chart(curves: Sequence[Curve], *, label: str, axis: str, value_axis: str = "") -> Html:
-    """Draw curves on one scale, which does not start at 0, their names below, in their order."""
+    """Draw curves on one scale, which need not start at 0, and their names below."""
     names = [wrap(curve.name, WIDTH - 60) for curve in curves]
     below = sum(LINE_HEIGHT * len(name) + 5 for name in names)
     drawing = Drawing(240 + below)
     x_limits = _limits_of([step for curve in curves for step in curve.steps], 0)
     y_limits = _limits_of([value for curve in curves for value in curve.values], 0.05)
-    scale, room = ticks(*y_limits, 6), {"beside": text_width("0"), "below": below}
-    axes = upright_axes(drawing, x_limits, y_limits, scale, title=value_axis, axis=axis, **room)
+    axes = upright_axes(
+        drawing,
+        x_limits,
+        y_limits,
+        ticks(*y_limits, 6),
+        title=value_axis,
+        axis=axis,
+        beside=text_width("0"),
+        below=below,
+    )
     axes.name_x(ticks(*x_limits, 8, integer=True), axis)
 
     def draw(curve: Curve, points: list[Point], marked: list[Point], tooltip: str = "") -> None:
@@ -471,7 +531,8 @@ def curve_chart(curves: Sequence[Curve], *, label: str, axis: str, value_axis: s
 
     # The first curves lie above the others.
     for curve in sorted(curves, key=lambda curve: -curve.number):
-        steps, values = map(axes.x, curve.steps), map(axes.y, curve.values)
+        steps = map(axes.x, curve.steps)
+        values = map(axes.y, curve.values)
         points = [*zip(steps, values, strict=True)]
         draw(curve, points, points, curve.name)
     top = drawing.height - PAD - below + 5

@@ -5,26 +5,33 @@ from collections.abc import Callable
 # How many characters of a cell, or of other text from a file, a message shows.
 MAX_SHOWN = 80
 
-# What a check calls with every fault: `stop` raises, a list's `append` lets it find them all.
+# A check calls this with every fault. `stop` raises at the first fault; the `append` of a list
+# collects all faults.
 Report = Callable[[str], None]
 
 
 class InputError(ValueError):
-    """The user gave something wrong: one line with file, column, row, value, what was expected."""
+    """The user's input is wrong.
+
+    The message is one line with the file, column, row, value, and what was expected.
+    """
 
 
 def stop(fault: str) -> None:
-    """Raise `InputError`: stop at the first fault, as every script but the checker does."""
+    """Raise `InputError`: the `Report` of scripts that stop at the first fault."""
     raise InputError(fault)
 
 
 def quote(text: object) -> str:
-    """Return a text from a file in quotes, for a message: printable, and cut if it is long."""
+    """Return a text in quotes for a message: printable, and shortened if it is long."""
     return f"'{printable(str(text)[: MAX_SHOWN + 1], MAX_SHOWN)}'"
 
 
 def printable(text: str, max_length: int | None = None) -> str:
-    """Return a text, cut to a length if given, with unprintable characters escaped as in Python."""
+    """Return a text with unprintable characters escaped as in Python.
+
+    If `max_length` is given, a longer text is shortened and ends in "…".
+    """
     if not text.isprintable():
         escaped = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
         text = "".join(escaped)

@@ -1,8 +1,9 @@
-"""What is known about answers, students and questions besides the answers themselves.
+"""Read the metadata of answers, students and questions.
 
-Readers take ids and return rows in their order, with -1, NaN or NaT where nothing is known or a
-column is not there; `InputError` if a file is not as expected, names an id twice, or describes none
-that was asked for. Ids of tasks 1/2 have nothing to do with those of tasks 3/4.
+Readers take ids and return rows in the order of the ids. A value is -1, NaN or NaT where it is
+unknown or the file lacks the column. Readers raise `InputError` if a file is not as expected, names
+an id twice, or describes none of the ids. Ids of tasks 1/2 have nothing to do with those of tasks
+3/4.
 """
 
 from __future__ import annotations
@@ -21,19 +22,35 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-# Who was younger than four or older than twenty at the end of 2018 has given a wrong date of birth,
-# as teachers do who try a quiz: 2.6 % of the official dates, which reach from 1756 to 9999.
-_FIRST_BIRTH, _LAST_BIRTH = "1998-01-01", "2014-12-31"
+# Other dates of birth are wrong: pupils were 4 to 20 years old at the end of 2018. 2.6 % of the
+# official dates are, some by teachers who try a quiz. They reach from 1756 to 9999.
+_FIRST_BIRTH = "1998-01-01"
+_LAST_BIRTH = "2014-12-31"
 
-# At most nine digits: a number that fits into 32 bits.
+# At most nine digits, so that numbers fit into 32 bits.
 _LIST = re.compile(r"\[\d{1,9}(, *\d{1,9})*\]", re.ASCII)
 _PARENT = re.compile(r"\d{1,9}(\.0*)?", re.ASCII)
 _NO_PARENT = ("NULL", "")
 
 
 def find(folder: Path | None, name: str) -> Path | None:
-    """Return the path of a file of metadata; None where it, or the folder, is not there."""
-    return None if folder is None or not reading.is_there(folder / name) else folder / name
+    """Return the path of a metadata file, or None if there is no such file.
+
+    Parameters
+    ----------
+    folder
+        The folder of the metadata. None if there is no such folder.
+    name
+        The name of the file, such as `layout.ANSWER_METADATA_TASK_1_2`.
+
+    Returns
+    -------
+    Path or None
+        The path, for the readers of this module.
+    """
+    if folder is None or not reading.is_there(folder / name):
+        return None
+    return folder / name
 
 
 def read_circumstances(
@@ -41,30 +58,56 @@ def read_circumstances(
 ) -> pd.DataFrame:
     """Read the answer metadata of given answers.
 
-    Rows without an AnswerId are skipped, as the official files have some. A file of official size
-    takes seconds: read it once for all answers (`np.concatenate`), and take them apart.
+    Rows without an AnswerId, which the official files have, are skipped. A file of official size
+    takes seconds: read it once for all answers (`np.concatenate`), then split the result.
 
     Parameters
     ----------
     path
         An `answer_metadata_task_….csv`.
     answer_id
-        AnswerIds, shape (n,), -1 where unknown: of answers read with ``ids=True``, or a template.
+        AnswerIds, shape (n,), -1 where unknown. Templates have them, and answers read with
+        ``ids=True``.
     columns
-        The columns of `common.schema` to read, which must be there; by default those that are.
+        The columns of `common.schema` to read, which the file must have. By default, all that the
+        file has.
 
     Returns
     -------
     DataFrame
-        n rows: DateAnswered (to the minute, no time zone is stated), Confidence (0 to 100, float32,
-        NaN where the student stated none), GroupId, QuizId and SchemeOfWorkId (int32).
+        n rows with five columns. DateAnswered is a datetime to the minute, without a time zone.
+        Confidence is float32, 0 to 100, NaN where the student stated none. GroupId, QuizId and
+        SchemeOfWorkId are int32, -1 where unknown.
+
+    Raises
+    ------
+    InputError
+        If the file is not as expected, names an id twice, or describes none of the ids.
     """
     return _read_described(path, schema.ANSWER_ID_OR_EMPTY, answer_id, CIRCUMSTANCES, columns)
 
 
 def read_student_metadata(path: Path, student_id: IntArray) -> pd.DataFrame:
-    """Read a row for each student, (n,): Gender (0 unspecified, 1 female, 2 male, 3 other, int8),
-    DateOfBirth (first of a month; missing if nonsense), PremiumPupil (1 entitled, 0 not, int8).
+    """Read the metadata of given students.
+
+    Parameters
+    ----------
+    path
+        A `student_metadata_task_….csv`.
+    student_id
+        UserIds, shape (n,).
+
+    Returns
+    -------
+    DataFrame
+        n rows with three columns. Gender is int8: 0 unspecified, 1 female, 2 male, 3 other, -1
+        unknown. DateOfBirth is the first day of a month, NaT if unknown or impossible for a pupil.
+        PremiumPupil is int8: 1 entitled, 0 not, -1 unknown.
+
+    Raises
+    ------
+    InputError
+        If the file is not as expected, names an id twice, or describes none of the ids.
     """
     students = _read_described(path, schema.USER_ID, student_id, schema.STUDENT_COLUMNS)
     birth = students["DateOfBirth"].dt.normalize()
@@ -73,23 +116,44 @@ def read_student_metadata(path: Path, student_id: IntArray) -> pd.DataFrame:
 
 
 def read_subject_tree(path: Path) -> pd.DataFrame:
-    """Read SubjectId, increasing, Name, parent (its row; -1 for a root) and Level (of a root 0)."""
+    """Read the tree of subjects.
+
+    Parameters
+    ----------
+    path
+        A `subject_metadata.csv`.
+
+    Returns
+    -------
+    DataFrame
+        A row for each subject, by increasing SubjectId. Name is text. parent is the row of the
+        subject above, -1 for a root. Level is 0 for a root, and one more than the parent's
+        otherwise.
+
+    Raises
+    ------
+    InputError
+        If the file is not as expected, names an id twice, or is no tree.
+    """
     columns = [schema.SUBJECT_ID, schema.SUBJECT_NAME, schema.PARENT_ID, schema.LEVEL]
     tree = _read_whole(path, columns)
-    ids, level = tree["SubjectId"].to_numpy(), tree["Level"].to_numpy()
-    above = tree.pop("ParentId").str.strip()
-    is_root = above.isin(_NO_PARENT)
-    for row in np.flatnonzero(~is_root & ~above.str.fullmatch(_PARENT))[:1]:
-        raise _refuse(path, "ParentId", row, quote(above[row]), "expected a SubjectId or NULL")
-    parent_id = pd.to_numeric(above.mask(is_root, "-1")).to_numpy(np.int32)
+    ids = tree["SubjectId"].to_numpy()
+    level = tree["Level"].to_numpy()
+    parent_text = tree.pop("ParentId").str.strip()
+    is_root = parent_text.isin(_NO_PARENT)
+    is_wrong = ~is_root & ~parent_text.str.fullmatch(_PARENT)
+    for row in np.flatnonzero(is_wrong)[:1]:
+        value = quote(parent_text[row])
+        raise _refuse(path, "ParentId", row, value, "expected a SubjectId or NULL")
+    parent_id = pd.to_numeric(parent_text.mask(is_root, "-1")).to_numpy(np.int32)
     parent = find_rows(ids, parent_id)
     for row in np.flatnonzero((parent_id >= 0) & (parent < 0))[:1]:
         raise _refuse(path, "ParentId", row, parent_id[row], "which is no SubjectId of this file")
-    # Levels that increase by one cannot lead in a circle.
+    # If every level is one more than its parent's, the tree has no cycle.
     expected = np.where(parent < 0, 0, level[parent] + 1)
     for row in np.flatnonzero(level != expected)[:1]:
-        place = "a root" if parent[row] < 0 else f"one below SubjectId {parent_id[row]}"
-        raise _refuse(path, "Level", row, level[row], f"expected {expected[row]} for {place}")
+        kind = "a root" if parent[row] < 0 else f"one below SubjectId {parent_id[row]}"
+        raise _refuse(path, "Level", row, level[row], f"expected {expected[row]} for {kind}")
     tree = tree.assign(parent=parent_id).sort_values("SubjectId", ignore_index=True)
     tree["parent"] = find_rows(tree["SubjectId"].to_numpy(), tree["parent"].to_numpy())
     return tree
@@ -98,30 +162,71 @@ def read_subject_tree(path: Path) -> pd.DataFrame:
 def read_question_subjects(
     path: Path, question_id: IntArray, tree: pd.DataFrame | None = None
 ) -> pd.DataFrame:
-    """Read a row for each subject of questions, (n,), from the root down, along all branches: `row`
-    of the question, increasing, and `subject`, int32: SubjectId or, with a tree, its row there.
+    """Read the subjects of given questions.
+
+    Parameters
+    ----------
+    path
+        A `question_metadata_task_….csv`.
+    question_id
+        QuestionIds, shape (n,).
+    tree
+        The tree of subjects, see `read_subject_tree`. None if there is none.
+
+    Returns
+    -------
+    DataFrame
+        A row for each pair of question and subject, including all subjects above. row is the
+        question's index in `question_id`, increasing. subject, int32, is the subject's row in
+        `tree`, or its SubjectId if there is no tree.
+
+    Raises
+    ------
+    InputError
+        If the file is not as expected, names an id twice, describes none of the ids, or names a
+        subject that the tree lacks.
     """
     data = _read_whole(path, [schema.QUESTION_ID, schema.SUBJECT_LIST])
     texts = data["SubjectId"].str.strip()
     for row in np.flatnonzero(~texts.str.fullmatch(_LIST))[:1]:
-        wanted = "expected a list such as '[3, 71, 98, 209]'"
-        raise _refuse(path, "SubjectId", row, quote(data["SubjectId"][row]), wanted)
+        expected = "expected a list such as '[3, 71, 98, 209]'"
+        raise _refuse(path, "SubjectId", row, quote(data["SubjectId"][row]), expected)
     subject = texts.str.strip("[]").str.split(",").explode().astype(np.int32).rename("subject")
     rows = _find_described(path, schema.QUESTION_ID, data["QuestionId"].to_numpy(), question_id)
     if tree is not None:
-        place = find_rows(tree["SubjectId"].to_numpy(), subject.to_numpy())
-        for unknown in np.flatnonzero(place < 0)[:1]:
-            row, number = int(subject.index[unknown]), subject.iloc[unknown]
-            told = "which is not in the tree of subjects"
-            raise _refuse(path, "SubjectId", row, number, told, "holds")
-        subject[:] = place
+        tree_row = find_rows(tree["SubjectId"].to_numpy(), subject.to_numpy())
+        for unknown in np.flatnonzero(tree_row < 0)[:1]:
+            row = int(subject.index[unknown])
+            fault = "which is not in the tree of subjects"
+            raise _refuse(path, "SubjectId", row, subject.iloc[unknown], fault, "holds")
+        subject[:] = tree_row
+    # `rows` and the index of `subject` are row numbers of the file.
     asked = pd.DataFrame({"row": np.arange(len(rows)), "listed": rows})
     listed = subject.rename_axis("listed").reset_index()
     return asked.merge(listed, on="listed")[["row", "subject"]]
 
 
 def find_subjects(folder: Path | None, question_id: IntArray) -> pd.DataFrame:
-    """Read subjects of tasks 3/4, if known, as `read_question_subjects`, and the tree's columns."""
+    """Read the subjects of questions of tasks 3/4, with their names and levels.
+
+    Parameters
+    ----------
+    folder
+        The folder of the metadata. None if there is no such folder.
+    question_id
+        QuestionIds, shape (n,).
+
+    Returns
+    -------
+    DataFrame
+        The rows of `read_question_subjects` with the columns of the tree added. No rows if either
+        file is absent.
+
+    Raises
+    ------
+    InputError
+        As `read_question_subjects` and `read_subject_tree`.
+    """
     questions = find(folder, layout.QUESTION_METADATA_TASK_3_4)
     subjects = find(folder, layout.SUBJECT_METADATA)
     if not (questions and subjects):
@@ -131,9 +236,28 @@ def find_subjects(folder: Path | None, question_id: IntArray) -> pd.DataFrame:
 
 
 def name_subjects(folder: Path | None, question_id: IntArray) -> list[str]:
-    """Name the most specific subjects of questions, joined by commas; empty where none is known."""
-    found = find_subjects(folder, question_id)
-    deepest = found[found["Level"] == found.groupby("row")["Level"].transform("max")]
+    """Return the names of the most specific subjects of questions of tasks 3/4.
+
+    Parameters
+    ----------
+    folder
+        The folder of the metadata. None if there is no such folder.
+    question_id
+        QuestionIds, shape (n,).
+
+    Returns
+    -------
+    list of str
+        n texts: the names, joined by commas. Empty where no subject is known.
+
+    Raises
+    ------
+    InputError
+        As `read_question_subjects` and `read_subject_tree`.
+    """
+    subjects = find_subjects(folder, question_id)
+    deepest_level = subjects.groupby("row")["Level"].transform("max")
+    deepest = subjects[subjects["Level"] == deepest_level]
     names = deepest.groupby("row")["Name"].agg(", ".join)
     return names.reindex(range(len(question_id)), fill_value="").tolist()
 
@@ -148,7 +272,11 @@ def _read_described(
     known: Sequence[Column],
     needed: Sequence[Column] | None = None,
 ) -> pd.DataFrame:
-    """Return a row for each wanted id; without `needed`, those columns are read that are there."""
+    """Read the row of each wanted id, with all `known` columns.
+
+    The file must have the `needed` columns, and only these are read. Without `needed`, the known
+    columns that the file has are read.
+    """
     source = reading.file_source(path)
     if needed is None:
         header = reading.read_header(source)
@@ -156,23 +284,28 @@ def _read_described(
         reading.require_columns(source, header, () if needed else known)
     data = _read_whole(path, [id_column, *needed])
     rows = _find_described(path, id_column, data.pop(id_column.name).to_numpy(), wanted)
-    found = {}
+    columns = {}
     for column in known:
         if column.name in data:
-            # The file's own column is no longer needed: it may be large.
+            # `pop` frees the whole column, which may be large.
             values = data.pop(column.name).to_numpy()[rows]
             values[rows < 0] = column.missing
         else:
             values = np.full(len(rows), column.missing, column.dtype)
-        found[column.name] = values
-    return pd.DataFrame(found, copy=False)
+        columns[column.name] = values
+    return pd.DataFrame(columns, copy=False)
 
 
 def _read_whole(path: Path, columns: Sequence[Column]) -> pd.DataFrame:
-    """Read columns of a file that a line end ends, first the ids: -1 if unknown, else each once."""
+    """Read columns of a file that is complete; the first column holds ids.
+
+    Raises `InputError` if an id other than -1 is there twice, or the file does not end in a line
+    end.
+    """
     source = reading.file_source(path)
     data = reading.read_table(source, columns)
-    # As official ones do: cut off in its last cell, a file would look complete.
+    # Official files end in a line end. A file that is cut off in its last cell looks complete
+    # otherwise.
     with source.open() as file:
         file.seek(-1, 2)
         if file.read(1) not in b"\r\n":
@@ -183,10 +316,11 @@ def _read_whole(path: Path, columns: Sequence[Column]) -> pd.DataFrame:
 
 
 def _refuse(
-    path: Path, column: str, row: int, found: object, expected: str, verb: str = "is"
+    path: Path, column: str, row: int, value: object, expected: str, verb: str = "is"
 ) -> InputError:
+    """Return the error for a wrong value in a file, by its row in the table that was read."""
     number = reading.file_source(path).row_number(int(row))
-    return InputError(f"{path}: column '{column}': row {number} {verb} {found}, {expected}")
+    return InputError(f"{path}: column '{column}': row {number} {verb} {value}, {expected}")
 
 
 def _find_described(

@@ -1,4 +1,4 @@
-"""Pages in the kit's style, from the templates in `templates/`; all but `Html` is escaped."""
+"""Write pages in the kit's style from `templates/`. Every text that is not `Html` is escaped."""
 
 import re
 from functools import cache
@@ -15,43 +15,45 @@ _FLAG = re.compile(r"(?<!\S)--[\w-]+")
 
 
 class Html(str):
-    """Text that is HTML already, so that no template escapes it."""
+    """Text that is HTML already. Templates do not escape it."""
 
     __slots__ = ()
 
     def __html__(self) -> str:
-        """Return it: what Jinja2 asks of text that it shall not escape."""
+        """Return this text. Jinja2 does not escape text that has this method."""
         return self
 
 
 def render(name: str, **facts: Any) -> str:
-    """Return what a template makes of facts: a complete page, of characters that UTF-8 has."""
+    """Return a complete page: a template filled in with facts."""
+    # File names may hold surrogates, which UTF-8 cannot encode.
     text = environment().get_template(name).render(facts)
     return text.encode(errors="backslashreplace").decode()
 
 
 def part(name: str, *args: Any, **options: Any) -> Html:
-    """Return what a macro of `macros.html` makes, for pages that are put together elsewhere."""
+    """Return a part of a page: a macro of `macros.html` called with arguments."""
     macro = getattr(environment().get_template("macros.html").module, name)
     return Html(macro(*args, **options))
 
 
 @cache
 def environment(folder: Path = TEMPLATES, **options: Any) -> "Environment":
-    """Return Jinja2's environment of a folder of templates, by default those of pages."""
-    # Only what writes a page waits for this import.
+    """Return the Jinja2 environment for a folder of templates, by default those of pages."""
+    # Imported here, because the import is slow and few runs write a page.
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     options = {"autoescape": True, "trim_blocks": True, "lstrip_blocks": True, **options}
-    found = Environment(loader=FileSystemLoader(folder), undefined=StrictUndefined, **options)
-    found.filters["breakable"] = _breakable
-    return found
+    loader = FileSystemLoader(folder)
+    created = Environment(loader=loader, undefined=StrictUndefined, **options)
+    created.filters["breakable"] = _breakable
+    return created
 
 
 def _breakable(text: str) -> Html:
-    """Escape a text, and say where a browser may break it and where not."""
+    """Escape a text, and mark where a browser may and may not break lines."""
     if hasattr(text, "__html__"):
         return Html(text)
-    # Paths and long names may break after a slash or underscore; flags would after their hyphens.
+    # Paths and long names may break after a slash or underscore. Flags must not break at hyphens.
     html = _LONG_WORD.sub(lambda word: re.sub("([/_])", r"\1<wbr>", word[0]), escape(text))
     return Html(_FLAG.sub(r'<span class="flag">\g<0></span>', html))

@@ -1,4 +1,4 @@
-"""The steps of a fit: a bar on a terminal, a line of the log for each, and a way to stop early."""
+"""The steps of a fit: a progress bar, a line in the log for each step, and a way to stop early."""
 
 import math
 import sys
@@ -13,7 +13,13 @@ from tqdm import tqdm
 
 
 def announce(seconds: float) -> None:
-    """Say how long a fit takes, if over a minute, such as ``len(answers) / 250_000`` seconds."""
+    """Print how long a fit takes, if it takes more than a minute.
+
+    Parameters
+    ----------
+    seconds
+        The expected time on two cores, such as ``len(answers) / 250_000``.
+    """
     if seconds > 60:
         print(f"this takes about {math.ceil(seconds / 60)} minutes on two cores", flush=True)
 
@@ -22,33 +28,39 @@ def announce(seconds: float) -> None:
 def steps(
     n_steps: int, name: str, log: Path | None = None, *, disable: bool | None = None
 ) -> Iterator[tuple[Iterable[int], Callable[..., None]]]:
-    """Go through the steps of a fit.
+    """Show, log and allow to interrupt the steps of a fit.
 
         with progress.steps(options.steps, "training", options.log) as (steps, show):
             for step in steps:
                 ...
                 show(loss=loss)
 
-    Control-C leaves the block, says so, and the script goes on with what has been learned so far.
+    Control-C ends the block and prints a message. The script continues after the block, with what
+    has been learned so far.
 
     Parameters
     ----------
     n_steps
-        How many steps there are.
+        The number of steps.
     name
-        What they do, for the bar.
+        The text beside the bar.
     log
-        What `run_log.add_log_flag` reads: the log gets a line for each step. None: no log.
+        The value of the flag that `run_log.add_log_flag` adds. With None, there is no log.
     disable
-        True: no bar. None: a bar on a terminal only.
+        With True, there is no bar. With None, there is a bar on a terminal only.
 
     Yields
     ------
     iterable of int
-        0, 1, … to `n_steps` - 1.
+        The step numbers, from 0 to `n_steps` - 1.
     function
-        ``show(loss=0.53)``, at the end of each step, moves the bar, and shows numbers beside it and
-        logs them.
+        To be called at the end of each step, such as ``show(loss=0.53)``. It moves the bar, shows
+        the numbers beside the bar and logs them.
+
+    Raises
+    ------
+    InputError
+        If the log file holds something else than a log.
     """
     log_event = run_log.open_log(log)
     step = 0

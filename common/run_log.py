@@ -16,18 +16,18 @@ from common.errors import InputError
 
 LogEvent = Callable[..., None]
 
-# With which every line begins.
+# Every line begins with these bytes.
 _BEGIN = b'{"event": '
 
 
 def add_log_flag(p: argparse.ArgumentParser) -> None:
-    """Add the flag that names the log."""
-    help_ = "append what happens to FILE, a line of JSON each"
-    p.add_argument("--log", type=Path, metavar="FILE", help=help_)
+    """Add the flag ``--log``, the path of the log or None, to a script's parser."""
+    help_text = "append what happens to FILE, a line of JSON each"
+    p.add_argument("--log", type=Path, metavar="FILE", help=help_text)
 
 
 def ignore_event(event: str, **values: Any) -> None:
-    """Log nothing."""
+    """Do nothing: the `LogEvent` of a run without a log."""
 
 
 def open_log(path: Path | None) -> LogEvent:
@@ -36,14 +36,19 @@ def open_log(path: Path | None) -> LogEvent:
     Parameters
     ----------
     path
-        The log; a run appends to what is there. None: nothing is written.
+        The log file, to which the run appends. With None, nothing is written.
 
     Returns
     -------
     function
         ``log_event(event, **values)`` appends a line with the event's name, the time (UTC), the
-        seconds since the start and the values: texts, numbers (NumPy's too), lists of them. NaN
-        and infinities, which JSON does not have, become null.
+        seconds since the start and the values. Values are texts, numbers (NumPy's too) or lists of
+        them. NaN and infinities, which JSON does not have, become null.
+
+    Raises
+    ------
+    InputError
+        If the file holds something else than a log.
     """
     if path is None:
         return ignore_event
@@ -68,21 +73,31 @@ def now() -> str:
 
 
 def append_line(path: Path, record: dict[str, Any]) -> None:
-    """Append a line of JSON by one write, which no other writer splits, also after a cut one."""
-    # JSON has no NaN and infinities, which Python writes nevertheless.
+    """Append a record to a file as a line of JSON.
+
+    One write appends the whole line, so that lines of several processes do not mix. If the last
+    line was cut off, the new one still starts on a line of its own.
+
+    Raises
+    ------
+    OSError
+        If the disk has no room for the line.
+    """
+    # Python writes NaN and infinities, which JSON does not have: read them back as None.
     plain = json.loads(json.dumps(record, default=_plain), parse_constant=lambda name: None)
     line = json.dumps(plain, ensure_ascii=False) + "\n"
-    # Unbuffered, so that the line is one write of the system; "+", to look at the last byte.
+    # Unbuffered, so that the line is one system call. "+" allows reading the last byte.
     with path.open("a+b", buffering=0) as file:
         if file.tell():
             file.seek(-1, 2)
             if file.read(1) != b"\n":
                 line = "\n" + line
-        # What cannot be written as UTF-8, from the name of a file, JSON writes as "\\udcff".
+        # File names may hold surrogates, which UTF-8 cannot encode: they become "\\udcff".
         data = line.encode("utf-8", "backslashreplace")
         if file.write(data) < len(data):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
 
 def _plain(value: Any) -> Any:
+    """Convert a value that JSON does not know: NumPy's to Python's, others to text."""
     return value.tolist() if hasattr(value, "tolist") else str(value)

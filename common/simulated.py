@@ -1,8 +1,8 @@
-"""Put simulated files in place of former ones: all of them, or none."""
+"""Replace the simulated files of a folder by new ones: all of them, or none."""
 
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,44 +14,73 @@ from common.fingerprints import fingerprint, simulated_files
 def place_simulated(
     data_dir: Path, folders: Sequence[str], write_tree: Callable[[Path], dict[str, Any]]
 ) -> None:
-    """Put simulated files in place of former ones, all or none; `write_tree` writes them below a
-    folder and returns what else the marker says; other files there are an `InputError`.
+    """Replace the simulated files in a data folder by new ones, all or none.
+
+    Parameters
+    ----------
+    data_dir
+        The data folder.
+    folders
+        Names of the folders in it that may hold simulated files only.
+    write_tree
+        Writes the new files below a folder, and returns further facts for the marker file.
+
+    Raises
+    ------
+    InputError
+        If a folder holds a file that is not simulated, or another process simulates there.
     """
     partial = writing.partial_beside(data_dir / "simulation")
-    # Left by a process of the same number, as in a container that was stopped.
+    # A container that was stopped may have left a folder of the same process number.
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     try:
-        # Looked for after its own is made: of two processes at least one finds the other.
+        # Look only now that the folder of this process exists: so at least one of two processes
+        # that start at the same time finds the other.
         for other in data_dir.glob(".simulation.*.partial"):
             if other != partial:
                 raise InputError(
                     f"{data_dir}: another process ({other.name.split('.')[2]}) is simulating into "
                     f"it; wait until it ends, or remove {other.name} if there is none"
                 )
-        former = {path: fingerprint(path) for path in simulated_files(data_dir)}
+        old_paths = simulated_files(data_dir)
+        replaced = _fingerprints(old_paths, data_dir)
         for folder in folders:
-            for path in sorted((data_dir / folder).rglob("*")):
-                if path.is_file() and not path.name.startswith(".") and path not in former:
-                    raise InputError(
-                        f"{path}: is not a simulated file and would be overwritten; "
-                        "expected an empty data folder, or give another one with --output_dir"
-                    )
+            _require_simulated(data_dir / folder, set(old_paths))
         facts = write_tree(partial)
-        new = {path: fingerprint(path) for path in sorted(partial.rglob("*")) if path.is_file()}
-        files = {path.relative_to(partial).as_posix(): f for path, f in new.items()}
-        replaced = {path.relative_to(data_dir).as_posix(): f for path, f in former.items()}
-        marker = {"simulated": True, **facts, "files": files}
-        # Written before anything changes: whenever the run is killed, all files are known.
-        place = data_dir / layout.SIMULATED_MARKER_NAME
-        writing.write_files({place: json.dumps({**marker, "replaced": replaced}, indent=2) + "\n"})
-        for path in new:
+        new_paths = [path for path in sorted(partial.rglob("*")) if path.is_file()]
+        marker = {"simulated": True, **facts, "files": _fingerprints(new_paths, partial)}
+        # Write the marker before anything changes: if the run is killed, it lists all files.
+        marker_path = data_dir / layout.SIMULATED_MARKER_NAME
+        _write_json(marker_path, {**marker, "replaced": replaced})
+        targets = set()
+        for path in new_paths:
             target = data_dir / path.relative_to(partial)
             target.parent.mkdir(parents=True, exist_ok=True)
             path.replace(target)
-            former.pop(target, None)
-        for path in former:
-            path.unlink(missing_ok=True)
-        writing.write_files({place: json.dumps(marker, indent=2) + "\n"})
+            targets.add(target)
+        for path in old_paths:
+            if path not in targets:
+                path.unlink(missing_ok=True)
+        _write_json(marker_path, marker)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def _fingerprints(paths: Iterable[Path], folder: Path) -> dict[str, Any]:
+    """Return the fingerprint of each file by its name below a folder."""
+    return {path.relative_to(folder).as_posix(): fingerprint(path) for path in paths}
+
+
+def _require_simulated(folder: Path, simulated: Collection[Path]) -> None:
+    """Raise `InputError` if a folder holds a file that is not simulated."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and not path.name.startswith(".") and path not in simulated:
+            raise InputError(
+                f"{path}: is not a simulated file and would be overwritten; "
+                "expected an empty data folder, or give another one with --output_dir"
+            )
+
+
+def _write_json(path: Path, content: dict[str, Any]) -> None:
+    writing.write_files({path: json.dumps(content, indent=2) + "\n"})

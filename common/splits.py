@@ -1,4 +1,4 @@
-"""Seeded splits that keep training and validation apart: the `local_data_split.py` of the tasks."""
+"""Seeded splits into training and validation, for `local_data_split.py` and cross-validation."""
 
 from __future__ import annotations
 
@@ -15,12 +15,27 @@ import numpy.typing as npt
 import pandas as pd
 
 PAIR_COLUMNS = ("QuestionId", "UserId", "AnswerId")
-# Of the answers of tasks 1 and 2.
+# Share of the answers of tasks 1 and 2 that the local split holds out.
 _HELD_OUT = 0.2
 
 
 def hold_out_answers(n_answers: int, share: float, seed: int | Sequence[int]) -> BoolArray:
-    """Choose a share of answers at random for validation: True for those held out."""
+    """Choose a share of the answers at random for validation.
+
+    Parameters
+    ----------
+    n_answers
+        The number of answers.
+    share
+        The share to hold out, from 0 to 1.
+    seed
+        Seed of the random numbers.
+
+    Returns
+    -------
+    array of bool, shape (n_answers,)
+        True for answers that are held out.
+    """
     held_out = np.zeros(n_answers, bool)
     rng = np.random.default_rng(seed)
     held_out[rng.permutation(n_answers)[: round(n_answers * share)]] = True
@@ -40,9 +55,19 @@ def parser(doc: str | None, train_name: str) -> argparse.ArgumentParser:
 def run(
     options: argparse.Namespace, split: Callable[[pd.DataFrame, int], dict[str, pd.DataFrame]]
 ) -> None:
-    """Split the answers that the flags name, and record how.
+    """Split the answers that the flags name, write the parts, and record how they were made.
 
-    `split` gets the answers and the seed. It returns the parts by file name.
+    Parameters
+    ----------
+    options
+        What the parser of `parser` returns.
+    split
+        Takes the answers and the seed, and returns the table of each file name.
+
+    Raises
+    ------
+    InputError
+        If a part is empty, or would overwrite the file that is split.
     """
     train = options.input_dir / options.train_data
     parts = split(read_answers(train, ids=True), options.seed)
@@ -52,7 +77,7 @@ def run(
         )
     tables = {options.output_dir / name: part for name, part in parts.items()}
     for path in tables:
-        # The local training file has the official one's name: a split in place would destroy it.
+        # The local training file has the same name as the official one, which must be kept.
         if path.resolve() == train.resolve():
             raise InputError(f"{path}: is the file to be split, expected another --output_dir")
     record = options.output_dir / layout.STAMP_OF_FILE[next(iter(parts))]
@@ -61,7 +86,27 @@ def run(
 
 
 def assign_folds(group: IntArray, n_folds: int, seed: int | Sequence[int]) -> npt.NDArray[np.int32]:
-    """Return the fold of each example, whose groups, numbered from 0, the folds share evenly."""
+    """Assign groups of examples to folds at random, evenly.
+
+    Parameters
+    ----------
+    group
+        The group of each example, numbered from 0, shape (n,).
+    n_folds
+        The number of folds.
+    seed
+        Seed of the random numbers.
+
+    Returns
+    -------
+    array of int32, shape (n,)
+        The fold of each example, from 0 to `n_folds` - 1. A group is never split.
+
+    Raises
+    ------
+    InputError
+        If `n_folds` is less than 2 or exceeds the number of groups.
+    """
     n_groups = int(group.max(initial=-1)) + 1
     if not 2 <= n_folds <= n_groups:
         raise InputError(
@@ -73,7 +118,14 @@ def assign_folds(group: IntArray, n_folds: int, seed: int | Sequence[int]) -> np
 
 
 def split_answers(answers: pd.DataFrame, seed: int) -> dict[str, pd.DataFrame]:
-    """Split the answers of tasks 1 and 2; the third part is the template to fill in."""
+    """Split the answers of tasks 1 and 2 at random for local evaluation.
+
+    Returns
+    -------
+    dict
+        The training answers, the validation answers and the template to fill in, by file name. The
+        template has the validation answers' ids only.
+    """
     held_out = hold_out_answers(len(answers), _HELD_OUT, seed)
     valid = answers[held_out]
     return {
@@ -84,6 +136,22 @@ def split_answers(answers: pd.DataFrame, seed: int) -> dict[str, pd.DataFrame]:
 
 
 def hold_out_students(answers: pd.DataFrame, share: float, seed: int) -> BoolArray:
-    """Choose a share of the students: True for their answers."""
-    students, place = np.unique(answers["UserId"].to_numpy(), return_inverse=True)
-    return hold_out_answers(len(students), share, seed)[place]
+    """Choose a share of the students at random for validation, with all their answers.
+
+    Parameters
+    ----------
+    answers
+        Answers with UserId.
+    share
+        The share of the students to hold out, from 0 to 1.
+    seed
+        Seed of the random numbers.
+
+    Returns
+    -------
+    array of bool, shape (answers,)
+        True for the answers of students who are held out.
+    """
+    students, student_index = np.unique(answers["UserId"].to_numpy(), return_inverse=True)
+    is_held_out = hold_out_answers(len(students), share, seed)
+    return is_held_out[student_index]

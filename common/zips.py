@@ -1,4 +1,4 @@
-"""Zips of untrusted content, whose statements are not trusted: read within limits, written flat."""
+"""Read zips that nobody has checked, within limits of size, and write flat zips."""
 
 import errno
 import struct
@@ -15,20 +15,23 @@ from common.errors import InputError, Report, printable, stop
 from common.reading import SHOWN, Source, require_file
 
 _MAX_MEMBERS = 100_000
-# What a name inside a zip may be that no file system takes, or none takes beside another.
+# Errors of the system for member names that the file system refuses, alone or beside another name.
 _ODD_NAMES = (errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG, errno.EILSEQ)
 
 
 @contextmanager
 def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
-    """Open a zip for reading; damage is an `InputError`, also where only the block finds it."""
+    """Open a zip for reading.
+
+    Raises `InputError` if the zip is damaged, also if that shows only while the block reads it.
+    """
     require_file(path)
     if not zipfile.is_zipfile(path):
         raise InputError(f"{path}: is not a zip file, or is cut off")
     try:
         with zipfile.ZipFile(path) as archive:
             for member in archive.infolist():
-                # Of other methods Python unpacks a whole block at once, however large it gets.
+                # With other methods, Python unpacks a whole block at once, of any size.
                 if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
                     fault = "is packed by another method than deflate, or with a password"
                     raise InputError(f"{path}: {printable(member.filename)} {fault}")
@@ -39,7 +42,7 @@ def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
         zipfile.BadZipFile, zlib.error, struct.error, EOFError, ValueError, IndexError,
         OverflowError, MemoryError, OSError,
     ) as error:  # fmt: skip
-        # Of the system's errors, a seek to before the file's start, as a zip may ask for.
+        # The only OS error that means a damaged zip is EINVAL, from a negative seek.
         is_damage = getattr(error, "errno", errno.EINVAL) == errno.EINVAL
         if isinstance(error, InputError) or not is_damage:
             raise
@@ -47,17 +50,23 @@ def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
 
 
 def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, max_size: int) -> bytes:
-    """Unpack a member into memory, at most so many bytes, of the size and checksum stated."""
+    """Unpack a member into memory.
+
+    Raises `InputError` if it is larger than `max_size` bytes, is encrypted, or has another size or
+    checksum than the zip states.
+    """
     name = f"{archive.filename}/{printable(member.filename)}"
     too_large = f"{name}: unpacks to more than {max_size:,} bytes, expected at most that"
     if member.file_size > max_size:
         raise InputError(too_large)
-    if member.flag_bits & 1:  # APPNOTE 4.4.4.
+    if member.flag_bits & 1:  # Flag of encryption, APPNOTE 4.4.4.
         raise InputError(f"{name}: is encrypted, expected a zip without a password")
-    # Python's reader would stop at the size stated, and check no more: it is told of no end here.
-    endless: Any = copy(member)
-    endless.file_size, endless.CRC = max_size + 2, None
-    with archive.open(endless) as file:
+    # Python's reader would stop at the stated size and not find that the member is larger. So
+    # state a size that is never reached, and check size and checksum below.
+    unbounded: Any = copy(member)
+    unbounded.file_size = max_size + 2
+    unbounded.CRC = None
+    with archive.open(unbounded) as file:
         content = file.read(max_size + 1)
     if len(content) > max_size:
         raise InputError(too_large)
@@ -71,7 +80,11 @@ def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, max_size: int
 
 
 def unpack(path: Path, folder: Path, max_size: int) -> None:
-    """Unpack a zip of at most `max_size` bytes into a folder, which is made if missing."""
+    """Unpack a zip into a folder, which is made if missing.
+
+    Raises `InputError` if the content is larger than `max_size` bytes, or a name leads out of the
+    folder.
+    """
     with open_zip(path) as archive:
         members = archive.infolist()
         size = sum(member.file_size for member in members)
@@ -80,7 +93,7 @@ def unpack(path: Path, folder: Path, max_size: int) -> None:
         if (n := len(members)) > _MAX_MEMBERS:
             raise InputError(f"{path}: holds {n:,} files, expected at most {_MAX_MEMBERS:,}")
         for member in members:
-            # As the zip states it: Python has made some names harmless already.
+            # The name in the zip: in `filename`, Python has changed some dangerous names.
             name = member.orig_filename.replace("\\", "/")
             if name.startswith("/") or ".." in name.split("/") or ":" in name.split("/")[0]:
                 raise InputError(
@@ -100,12 +113,15 @@ def unpack(path: Path, folder: Path, max_size: int) -> None:
 
 
 def zip_source(path: Path, member: str, max_size: int, report: Report = stop) -> Source:
-    """Return a zip's only file, of this name, as a source; or report, and take, its only CSV."""
+    """Return the only file of a zip, which must be named `member`, as a source.
+
+    If the zip holds other files but only one CSV, the fault is reported and that CSV is returned.
+    """
     with open_zip(path) as archive:
         members = archive.infolist()
         names = [info.filename for info in members]
         if names != [member]:
-            fault = f"{path}: {_fault(names)}, expected only {member} at the top level"
+            fault = f"{path}: {_describe_content(names)}, expected only {member} at the top level"
             members = [info for info in members if info.filename.lower().endswith(".csv")]
             if len(members) != 1:
                 raise InputError(fault)
@@ -114,7 +130,8 @@ def zip_source(path: Path, member: str, max_size: int, report: Report = stop) ->
     return Source(f"{path}/{members[0].filename}", lambda: BytesIO(content))
 
 
-def _fault(names: Sequence[str]) -> str:
+def _describe_content(names: Sequence[str]) -> str:
+    """Return what is wrong with the names in a zip, for a message."""
     folders = [name for name in names if "/" in name]
     if folders:
         return f"holds a folder ({printable(folders[0])})"
@@ -123,16 +140,19 @@ def _fault(names: Sequence[str]) -> str:
 
 
 def write_zip_to(file: BinaryIO, members: Mapping[str, Path]) -> None:
-    """Write a flat zip of files, by their names inside it; the same input gives the same bytes."""
+    """Write files to a flat zip; the same input gives the same bytes.
+
+    `members` gives the file to write under each name.
+    """
     with zipfile.ZipFile(file, "w") as archive:
-        for name, content in members.items():
+        for name, path in members.items():
             info = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
             info.compress_type = zipfile.ZIP_DEFLATED
             info.external_attr = 0o644 << 16
-            # A quarter of the default's time; Python 3.11 has no public name for a member's level.
+            # Level 1 takes a quarter of the default's time. Python 3.11 has no public attribute.
             info._compresslevel = 1  # type: ignore[attr-defined]
-            # Weights may exceed what a zip without its extension for large files can hold.
-            large = content.stat().st_size >= 1 << 31
-            with content.open("rb") as source, archive.open(info, "w", force_zip64=large) as target:
+            # Files of weights may need the zip64 extension for large files.
+            is_large = path.stat().st_size >= 1 << 31
+            with path.open("rb") as source, archive.open(info, "w", force_zip64=is_large) as target:
                 while block := source.read(1 << 20):
                     target.write(block)

@@ -31,8 +31,10 @@ from tools.templates import build_template
 from tqdm import tqdm
 
 URL = "https://dqanonymousdata.blob.core.windows.net/neurips-public/data.zip"
-SIZE, SHA256 = 656_787_242, "c7f01672360f1adeb3cf9507d72455d7be035bf897e4a167293e8938049800e1"
-# The parts that --parts names, and the folder of each.
+# Bytes and checksum of the official archive.
+SIZE = 656_787_242
+SHA256 = "c7f01672360f1adeb3cf9507d72455d7be035bf897e4a167293e8938049800e1"
+# The folder of each part that --parts can name.
 PARTS = {
     "answers": layout.TRAIN_DIR.name,
     "metadata": layout.METADATA_DIR.name,
@@ -46,11 +48,13 @@ IMAGES_NOTE = (
 )
 
 ARCHIVE_NAME = "data.zip"
+# Bytes read at once.
 BLOCK = 1 << 20
-# Of progress bars, shown on a terminal.
+# Options of progress bars, which are shown on a terminal only.
 IN_BYTES: dict[str, Any] = {"unit": "B", "unit_scale": True, "disable": None}
 TIMEOUT_SECONDS = 60.0
-# Seconds before a transfer that brought nothing is tried again; after the last it fails.
+# Seconds to wait before each new attempt after a transfer that brought no bytes. After the last
+# attempt the download fails.
 PAUSES = (1.0, 3.0, 10.0, 30.0)
 
 
@@ -68,7 +72,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    """Fetch, check, unpack, build the templates."""
+    """Fetch, check and unpack the archive, then build the templates."""
     options = build_parser().parse_args()
     data_dir: Path = options.output_dir
     is_default = data_dir.resolve() == layout.DATA_DIR
@@ -107,13 +111,17 @@ def main() -> None:
 
 
 def fetch(url: str, path: Path) -> None:
-    """Fetch the archive, resuming what an earlier run left; it gets its name once it is right."""
+    """Fetch the archive to `path`, and resume what an earlier run left.
+
+    The bytes go to a partial file, which gets the archive's name once it is complete and correct.
+    """
     if not is_address(url):
         raise InputError(f"--url {url}: expected an address that begins with https:// or http://")
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f"{path.name}.partial")
     partial.touch()
-    n_kept, n_failures = partial.stat().st_size, 0
+    n_kept = partial.stat().st_size
+    n_failures = 0
     require_space(path.parent, SIZE - n_kept)
     with tqdm(total=SIZE, desc=f"fetching {ARCHIVE_NAME}", **IN_BYTES) as bar:
         while not is_official(partial):
@@ -125,23 +133,13 @@ def fetch(url: str, path: Path) -> None:
                         f"{url}: what was sent is not the official archive (SHA-256 differs), "
                         f"expected {SHA256}; it was removed"
                     )
-                # What an earlier run left may have been wrong: once more from the start.
+                # The bytes of an earlier run may have been wrong: start again once.
                 partial.touch()
-                n_before = n_kept = 0
+                n_before = 0
+                n_kept = 0
             reason = "the server closed the connection"
             try:
-                with partial.open("r+b", buffering=0) as file:
-                    for block, start in blocks(url, n_before):
-                        # A server that cannot resume starts from 0, with the same bytes.
-                        file.seek(start)
-                        known = file.read(len(block))
-                        if known != block[: len(known)]:
-                            raise InputError(
-                                f"{url}: sends other bytes than those that are there, which are "
-                                f"kept; expected the same, or remove {cli.show(partial)}"
-                            )
-                        file.write(block[len(known) :])
-                        bar.update(file.tell() - bar.n)
+                append_blocks(url, partial, n_before, bar)
             except ConnectionError as error:
                 reason = str(error)
             n_bytes = partial.stat().st_size
@@ -156,31 +154,52 @@ def fetch(url: str, path: Path) -> None:
     partial.replace(path)
 
 
+def append_blocks(url: str, partial: Path, n_bytes: int, bar: tqdm[Any]) -> None:
+    """Request the archive from byte `n_bytes` on and append what arrives to the partial file."""
+    with partial.open("r+b", buffering=0) as file:
+        for block, start in blocks(url, n_bytes):
+            # A server that cannot resume starts from 0, with the same bytes.
+            file.seek(start)
+            known = file.read(len(block))
+            if known != block[: len(known)]:
+                raise InputError(
+                    f"{url}: sends other bytes than those that are there, which are "
+                    f"kept; expected the same, or remove {cli.show(partial)}"
+                )
+            file.write(block[len(known) :])
+            bar.update(file.tell() - bar.n)
+
+
 def is_address(url: str) -> bool:
-    """Return whether a text is an address to fetch from: plain characters, a host, a port."""
+    """Return whether a text is an http or https address with a host, in ASCII without spaces."""
     try:
         parts = urllib.parse.urlsplit(url)
-        is_whole = parts.scheme in ("https", "http") and bool(parts.hostname) and parts.port != 0
+        is_complete = parts.scheme in ("https", "http") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         return False
-    return is_whole and url.isascii() and url.isprintable() and " " not in url
+    return is_complete and url.isascii() and url.isprintable() and " " not in url
 
 
 def blocks(url: str, start: int) -> Iterator[tuple[bytes, int]]:
-    """Request the archive from a byte on and yield its blocks, each with its place: from 0 where
-    the server cannot resume; `ConnectionError` where trying again may help.
+    """Request the archive from byte `start` on; yield its blocks, each with its position.
+
+    Positions begin at 0 if the server cannot resume. Raises `ConnectionError` if another attempt
+    may succeed.
     """
-    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={start}-"} if start else {})
+    headers = {"Accept-Encoding": "identity"}
+    if start:
+        headers["Range"] = f"bytes={start}-"
     try:
         request = urllib.request.Request(url, headers=headers)
         with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:
             if response.status == 206:
-                place, _, total = response.headers.get("Content-Range", "").partition("/")
-                if not place.startswith(f"bytes {start}-"):
-                    raise ConnectionError(f"the server sent '{place}', expected bytes from {start}")
+                sent, _, total = response.headers.get("Content-Range", "").partition("/")
+                if not sent.startswith(f"bytes {start}-"):
+                    raise ConnectionError(f"the server sent '{sent}', expected bytes from {start}")
             else:
-                start, total = 0, response.headers.get("Content-Length", "")
-            # Of digits that other scripts have, and of thousands, no number is made.
+                start = 0
+                total = response.headers.get("Content-Length", "")
+            # Accept ASCII digits only, of bounded length.
             if re.fullmatch("[0-9]{1,18}", total) and int(total) != SIZE:
                 raise InputError(f"{url}: has {int(total):,} bytes, expected {SIZE:,}")
             while start < SIZE and (block := response.read1(BLOCK)):
@@ -209,23 +228,28 @@ def is_official(path: Path) -> bool:
 def plan(
     archive: zipfile.ZipFile, parts: Sequence[str], data_dir: Path
 ) -> dict[Path, zipfile.ZipInfo]:
-    """Return the wanted files of the archive by where they go; `InputError` if any would leave the
-    folder, or a file is there that is neither the same nor simulated.
+    """Return the members of the archive to unpack, by the path of the file that each becomes.
+
+    Raises `InputError` if a member would leave the folder, or would overwrite a file that is
+    neither the same nor simulated.
     """
     files: dict[Path, zipfile.ZipInfo] = {}
     folders = {PARTS[part] for part in parts}
     for member in archive.infolist():
         name = PurePosixPath(member.filename)
         is_link = stat.S_ISLNK(member.external_attr >> 16)
-        leaves = name.is_absolute() or ".." in name.parts
-        if is_link or leaves or any(sign in member.filename for sign in "\\:"):
+        is_outside = name.is_absolute() or ".." in name.parts
+        if is_link or is_outside or any(c in member.filename for c in "\\:"):
             raise InputError(
                 f"{archive.filename}: holds '{member.filename}', which would leave the folder "
                 f"{data_dir}; nothing was unpacked"
             )
-        inner = name.parts[1:] if name.parts[0] == layout.DATA_DIR.name else name.parts
-        if len(inner) > 1 and inner[0] in folders and not member.is_dir():
-            files[data_dir.joinpath(*inner)] = member
+        path_parts = name.parts
+        # The official archive has everything in a folder data/.
+        if path_parts[0] == layout.DATA_DIR.name:
+            path_parts = path_parts[1:]
+        if len(path_parts) > 1 and path_parts[0] in folders and not member.is_dir():
+            files[data_dir.joinpath(*path_parts)] = member
     simulated = fingerprints.simulated_files(data_dir)
     for file, member in files.items():
         if file.exists() and file not in simulated and not is_same(file, member):
@@ -237,7 +261,7 @@ def plan(
 
 
 def is_same(file: Path, member: zipfile.ZipInfo) -> bool:
-    """Return whether a file on disk is what a zip holds, by size and CRC-32."""
+    """Return whether a file on disk equals a member of a zip, by size and CRC-32."""
     if not file.is_file() or file.stat().st_size != member.file_size:
         return False
     checksum = 0
@@ -248,25 +272,27 @@ def is_same(file: Path, member: zipfile.ZipInfo) -> bool:
 
 
 def remove_simulated(data_dir: Path, template_dir: Path) -> None:
-    """Remove simulated files and what was made of them: they must never mix with official ones."""
+    """Remove simulated files and files made from them, which must never mix with official ones."""
     marker = data_dir / layout.SIMULATED_MARKER_NAME
     if not marker.exists():
         return
     print(f"removing the simulated data in {cli.show(data_dir)}")
     templates = (layout.TEMPLATE_TASK_1_2, layout.TEMPLATE_TASK_3)
-    derived = [
-        (template_dir if name in templates else data_dir / layout.TEST_INPUT_DIR.name) / each
-        for name, stamp in layout.STAMP_OF_FILE.items()
-        for each in (name, stamp)
-    ]
-    for file in [*derived, *fingerprints.simulated_files(data_dir)]:
+    for name, stamp in layout.STAMP_OF_FILE.items():
+        folder = template_dir if name in templates else data_dir / layout.TEST_INPUT_DIR.name
+        (folder / name).unlink(missing_ok=True)
+        (folder / stamp).unlink(missing_ok=True)
+    for file in fingerprints.simulated_files(data_dir):
         file.unlink(missing_ok=True)
-    # Last, so that the next run continues here if this one is killed.
+    # Remove the marker last, so that the next run continues here if this one is killed.
     marker.unlink()
 
 
 def unpack(archive: zipfile.ZipFile, files: Mapping[Path, zipfile.ZipInfo], data_dir: Path) -> None:
-    """Unpack files, each complete and checked or not at all; files that are there are kept."""
+    """Unpack members to their paths, and keep files that exist.
+
+    A file that is damaged in the archive is not written at all.
+    """
     data_dir.mkdir(parents=True, exist_ok=True)
     todo = {file: member for file, member in files.items() if not file.exists()}
     n_bytes = sum(member.file_size for member in todo.values())
@@ -281,7 +307,7 @@ def unpack(archive: zipfile.ZipFile, files: Mapping[Path, zipfile.ZipInfo], data
 
 
 def require_space(folder: Path, n_bytes: int) -> None:
-    """Raise `InputError` unless the disk of a folder has room for so many bytes."""
+    """Raise `InputError` unless the disk of a folder has `n_bytes` bytes free."""
     free = shutil.disk_usage(folder).free
     if free < n_bytes:
         raise InputError(

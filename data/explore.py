@@ -1,8 +1,9 @@
 """Look at the data: write one page about whatever lies in data/, official or simulated.
 
-Answers per student and question, difficulty, options and distractors, when answers were given,
-quizzes and groups, confidence, the tree of subjects, students, and what is missing: each chart
-with a sentence on how to read it. Only training answers are counted. What is not there is left out.
+The page shows answers per student and question, difficulty, options and distractors, when answers
+were given, quizzes and groups, confidence, the tree of subjects, students, and missing values. A
+sentence says how to read each chart. Only training answers are counted. Charts without data are
+left out.
 
 Run:     python data/explore.py
          python data/explore.py --data_dir DIR --output_dir DIR
@@ -14,7 +15,8 @@ Writes:  data/test_output/explore.html. Real and simulated answers never share a
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,25 +35,38 @@ from tqdm import tqdm
 TASKS = ("1/2", "3/4")
 PAGE_NAMES = ("explore.html", "explore_simulated.html")
 
-# A name, a chart that lacks its label, and what the sentence in `explore.html` tells of it.
+# Draws a chart; `explore.html` calls it with the label.
 Chart = Callable[..., str]
-Figure = tuple[str, Chart, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart and the facts that its sentence in `explore.html` mentions."""
+
+    name: str
+    chart: Chart
+    facts: dict[str, Any] = field(default_factory=dict)
+
 
 # Steps that `read_part` shows on the progress bar.
 N_STEPS = 6
-# A share that rests on fewer answers is mostly chance.
+# Shares of fewer answers are left out or grey, because they are mostly chance.
 FEW_ANSWERS = 20
-# A distractor that is chosen in a smaller share of a question's answers attracts hardly anybody.
+# A distractor is weak if a smaller share of the answers to its question chose it.
 WEAK_SHARE = 0.05
-# An hour of the week, or a month, is shaded from so many answers on.
+# An hour of the week, or a month, is shaded if it has at least this many answers.
 ENOUGH_FOR_A_SHADE = 100
-# What the shades of shares of right answers span at least: small differences are to look small.
+# The shades of right answers span at least this range, so that small differences look small.
 LEAST_RANGE = 0.1
+# Subjects below the root that have a row in the chart of months.
 N_MAIN_SUBJECTS = 8
 # The official answers are of 2018 to 2020; a date outside these years is nonsense.
-FIRST_ANSWER, AFTER_LAST_ANSWER = "2015-01-01", "2025-01-01"
-# With more different numbers than this, the bins of a histogram become wider and wider.
-MOST_UNIT_BINS, N_BINS = 30, 24
+FIRST_ANSWER = "2015-01-01"
+AFTER_LAST_ANSWER = "2025-01-01"
+# A histogram of whole numbers has one bin for each number, up to this many.
+MOST_UNIT_BINS = 30
+# Otherwise it has about this many bins, which become wider and wider.
+N_BINS = 24
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
@@ -64,11 +79,15 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    """Read what is there, count it, write the pages."""
+    """Read the files that are there, count answers, write the pages."""
     options = build_parser().parse_args()
     if not options.data_dir.is_dir():
         raise InputError(f"{options.data_dir}: not found, expected a folder laid out like data/")
-    parts = [part for tasks in TASKS if (part := find_part(options.data_dir, tasks))]
+    parts = []
+    for tasks in TASKS:
+        part = find_part(options.data_dir, tasks)
+        if part is not None:
+            parts.append(part)
     if not parts:
         raise InputError(
             f"{options.data_dir / layout.TRAIN_DIR.name}: holds neither {layout.TRAIN_TASK_1_2} nor"
@@ -82,17 +101,19 @@ def main() -> None:
             part |= read_part(part["tasks"], part["paths"], bar)
         bar.set_description("charts")
         for simulated in sorted({part["simulated"] for part in parts}):
+            shown = [part for part in parts if part["simulated"] == simulated]
             others = [part for part in parts if part["simulated"] != simulated]
-            name = PAGE_NAMES[simulated and bool(others)]
+            absent = [tasks for tasks in TASKS if tasks not in [part["tasks"] for part in parts]]
+            name = PAGE_NAMES[1] if simulated and others else PAGE_NAMES[0]
             texts[options.output_dir / name] = pages.render(
                 "explore.html",
                 title="A look at the simulated data" if simulated else "A look at the data",
                 tab="",
                 simulated=simulated,
                 others=others,
-                other_name=PAGE_NAMES[not simulated],
-                without=[tasks for tasks in TASKS if tasks not in [p["tasks"] for p in parts]],
-                parts=[part for part in parts if part["simulated"] == simulated],
+                other_name=PAGE_NAMES[0] if simulated else PAGE_NAMES[1],
+                without=absent,
+                parts=shown,
                 few=FEW_ANSWERS,
                 compact=compact,
             )
@@ -103,8 +124,10 @@ def main() -> None:
 
 
 def find_part(folder: Path, tasks: str) -> dict[str, Any] | None:
-    """Find the files of tasks ``1/2`` or ``3/4``, None without training answers, and name metadata
-    that are not there, or foreign: simulated ones of real answers, or the other way round.
+    """Find the files of tasks ``1/2`` or ``3/4``; return None if there are no training answers.
+
+    The result also names metadata that are absent, or foreign: simulated although the answers are
+    real, or the other way round.
     """
     ending = f"task_{tasks.replace('/', '_')}.csv"
     train = folder / layout.TRAIN_DIR.name / f"train_{ending}"
@@ -113,7 +136,8 @@ def find_part(folder: Path, tasks: str) -> dict[str, Any] | None:
     reading.require_file(train)
     simulated = provenance.is_simulated(train)
     paths: dict[str, Path] = {"train": train}
-    absent, foreign = [], []
+    absent = []
+    foreign = []
     for kind in ("question", "student", "answer", "subject"):
         name = layout.SUBJECT_METADATA if kind == "subject" else f"{kind}_metadata_{ending}"
         path = metadata.find(folder / layout.METADATA_DIR.name, name)
@@ -123,17 +147,25 @@ def find_part(folder: Path, tasks: str) -> dict[str, Any] | None:
             foreign.append(name)
         else:
             paths[kind] = path
-    facts = {"tasks": tasks, "simulated": simulated, "absent": absent, "foreign": foreign}
-    return {**facts, "paths": paths}
+    return {
+        "tasks": tasks,
+        "simulated": simulated,
+        "absent": absent,
+        "foreign": foreign,
+        "paths": paths,
+    }
 
 
 # ---- Reading and counting -----------------------------------------------------------------------
-# Everything is counted from three frames: `answers` has a row for each training answer; `students`
-# and `questions` have one for each id, with its answers as `rate` counts them.
+# Everything is counted from three tables. `answers` has a row for each training answer. `students`
+# and `questions` have a row for each id, with the counts of its answers from `rate`.
 
 
 def read_part(tasks: str, files: dict[str, Path], bar: tqdm[Any]) -> dict[str, Any]:
-    """Read and count the files of a group of tasks, by kind; return what the template shows."""
+    """Read the files of a group of tasks and count their answers; return facts for the template.
+
+    `files` gives the path of each kind of file that is there.
+    """
 
     def begin(step: str) -> None:
         bar.update()
@@ -142,9 +174,8 @@ def read_part(tasks: str, files: dict[str, Path], bar: tqdm[Any]) -> dict[str, A
     begin("answers")
     answers = read_answers(files["train"], ids=True)
     begin("counts")
-    students, questions = (
-        rate(answers["IsCorrect"], answers[name]) for name in ("UserId", "QuestionId")
-    )
+    students = rate(answers["IsCorrect"], answers["UserId"])
+    questions = rate(answers["IsCorrect"], answers["QuestionId"])
     part: dict[str, Any] = {
         "n_answers": len(answers),
         "n_students": len(students),
@@ -161,20 +192,12 @@ def read_part(tasks: str, files: dict[str, Path], bar: tqdm[Any]) -> dict[str, A
         *options_figures(answers),
     ]
     begin("subjects")
-    names, main = pd.Series(), pd.Series(-1, questions.index)
-    if {"question", "subject"} <= files.keys():
-        question_id = questions.index.to_numpy()
+    subject_names = pd.Series()
+    main_subject = pd.Series(-1, questions.index)
+    if "question" in files and "subject" in files:
         tree = metadata.read_subject_tree(files["subject"])
-        about = metadata.read_question_subjects(files["question"], question_id, tree)
-        about["QuestionId"] = question_id[about["row"]]
-        is_missing = pd.DataFrame({"SubjectId": ~questions.index.isin(about["QuestionId"])})
-        part["missing"] += gaps("questions", is_missing)
-        part["subjects"] = nest_subjects(tree, about.join(questions, on="QuestionId"))
-        part["n_subjects"], part["n_with_questions"] = len(tree), about["subject"].nunique()
-        # The first one below the root.
-        names = tree["Name"]
-        first = about[about["subject"].map(tree["Level"]) == 1].drop_duplicates("QuestionId")
-        main = first.set_index("QuestionId")["subject"].reindex(questions.index, fill_value=-1)
+        subject_names = tree["Name"]
+        main_subject = read_subjects(files["question"], tree, questions, part)
     if "student" in files:
         students = read_students(files["student"], students, part["missing"])
     begin("circumstances")
@@ -185,7 +208,7 @@ def read_part(tasks: str, files: dict[str, Path], bar: tqdm[Any]) -> dict[str, A
         for name in ("QuizId", "GroupId", "SchemeOfWorkId"):
             part["n_others"][name] = answers[name][answers[name] >= 0].nunique()
         begin("dates")
-        figures += times_figures(answers, main, names)
+        figures += times_figures(answers, main_subject, subject_names)
         begin("quizzes")
         figures += [*quizzes_figures(answers), *confidence_figures(answers)]
     if "student" in files:
@@ -193,19 +216,43 @@ def read_part(tasks: str, files: dict[str, Path], bar: tqdm[Any]) -> dict[str, A
         for name in ("Gender", "PremiumPupil"):
             known = students[students[name] >= 0]
             part["students"][name] = add_up(known, name).to_dict("index")
-    return {**part, "figures": {name: (chart, told) for name, chart, told in figures}}
+    return {**part, "figures": {figure.name: figure for figure in figures}}
+
+
+def read_subjects(
+    path: Path, tree: pd.DataFrame, questions: pd.DataFrame, part: dict[str, Any]
+) -> pd.Series:
+    """Add facts about the subjects of questions to `part`; return each question's main subject.
+
+    The main subject is the first one below the root, as a row of the tree, -1 for none.
+    """
+    question_id = questions.index.to_numpy()
+    subjects = metadata.read_question_subjects(path, question_id, tree)
+    subjects["QuestionId"] = question_id[subjects["row"]]
+    is_missing = pd.DataFrame({"SubjectId": ~questions.index.isin(subjects["QuestionId"])})
+    part["missing"] += count_missing("questions", is_missing)
+    part["subjects"] = nest_subjects(tree, subjects.join(questions, on="QuestionId"))
+    part["n_subjects"] = len(tree)
+    part["n_with_questions"] = subjects["subject"].nunique()
+    is_below_root = subjects["subject"].map(tree["Level"]) == 1
+    first = subjects[is_below_root].drop_duplicates("QuestionId")
+    return first.set_index("QuestionId")["subject"].reindex(questions.index, fill_value=-1)
 
 
 def rate(is_correct: pd.Series, by: Any) -> pd.DataFrame:
     """Count answers (n) and right answers (n_right), with their share, by one or more keys."""
-    # Sums of int8 would stay int8 where they fit.
+    # pandas may return small sums of int8 as int8.
     groups = is_correct.groupby(by)
     counts = pd.DataFrame({"n": groups.size(), "n_right": groups.sum()}).astype("int64")
     return counts.assign(share=counts["n_right"] / counts["n"])
 
 
 def add_up(rated: pd.DataFrame, by: Any, index: pd.Index | None = None) -> pd.DataFrame:
-    """Add up what `rate` counted by a coarser key; n_rows counts rows; a share of none is NaN."""
+    """Add up the counts of `rate` by a coarser key.
+
+    With an index, the result has its rows in order. The column n_rows counts the rows added up. The
+    share is NaN if there are no answers.
+    """
     groups = rated.groupby(by)
     counts = groups[["n", "n_right"]].sum().assign(n_rows=groups.size())
     if index is not None:
@@ -213,53 +260,63 @@ def add_up(rated: pd.DataFrame, by: Any, index: pd.Index | None = None) -> pd.Da
     return counts.assign(share=counts["n_right"] / counts["n"])
 
 
-def nest_subjects(tree: pd.DataFrame, about: pd.DataFrame) -> list[dict[str, Any]]:
-    """Nest the subjects of `about`, a row for each question and subject, most answers first."""
-    rated = add_up(about, "subject").sort_values("n", ascending=False, kind="stable")
-    found = {
-        place: {**row, "below": []} for place, row in rated.join(tree).to_dict("index").items()
-    }
-    first: list[Any] = []
-    for subject in found.values():
-        # A question may lack the subjects above its own.
-        above = found.get(subject["parent"])
-        (above["below"] if above else first).append(subject)
-    return first
+def nest_subjects(tree: pd.DataFrame, subjects: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the roots of the tree of subjects; each subject has a list `below`.
+
+    `subjects` has a row for each question and subject. Subjects with most answers come first.
+    """
+    rated = add_up(subjects, "subject").sort_values("n", ascending=False, kind="stable")
+    nodes = rated.join(tree).to_dict("index")
+    for node in nodes.values():
+        node["below"] = []
+    roots: list[Any] = []
+    for node in nodes.values():
+        parent = nodes.get(node["parent"])
+        # A question's list may lack the parent of a subject.
+        if parent is None:
+            roots.append(node)
+        else:
+            parent["below"].append(node)
+    return roots
 
 
-def gaps(of: str, is_missing: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return how often columns say nothing."""
-    n_rows = len(is_missing)
-    return [
-        {"name": name, "n": n, "n_rows": n_rows, "of": of} for name, n in is_missing.sum().items()
-    ]
+def count_missing(of: str, is_missing: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return how often the value in each column is missing, for rows that are called `of`."""
+    counts = []
+    for name, n in is_missing.sum().items():
+        counts.append({"name": name, "n": n, "n_rows": len(is_missing), "of": of})
+    return counts
 
 
 def read_students(path: Path, students: pd.DataFrame, missing: list[Any]) -> pd.DataFrame:
-    """Add what is known about students to their answers, and what is not to `missing`."""
+    """Add the metadata of students to their counts, and counts of missing values to `missing`."""
     student_id = students.index.to_numpy()
-    found = metadata.read_student_metadata(path, student_id)
-    is_missing = found.isna() | (found == -1)
-    # The reader leaves dates out that are nonsense.
+    known = metadata.read_student_metadata(path, student_id)
+    is_missing = known.isna() | (known == -1)
+    # `known` lacks dates that are nonsense: read again which students stated any.
     stated = np.zeros(len(students), bool)
     if schema.DATE_OF_BIRTH.name in reading.read_header(reading.file_source(path)):
         raw = reading.read_table(path, [schema.USER_ID, schema.DATE_OF_BIRTH])
         stated = np.isin(student_id, raw["UserId"][raw["DateOfBirth"].notna()])
-    is_missing.insert(1, "Gender unspecified", found["Gender"] == 0)
+    is_missing.insert(1, "Gender unspecified", known["Gender"] == 0)
     is_missing.insert(3, "DateOfBirth is nonsense", stated & is_missing["DateOfBirth"])
-    missing += gaps("students", is_missing.assign(DateOfBirth=~stated))
-    return students.join(found.set_index(students.index))
+    missing += count_missing("students", is_missing.assign(DateOfBirth=~stated))
+    return students.join(known.set_index(students.index))
 
 
 def read_circumstances(path: Path, answers: pd.DataFrame, missing: list[Any]) -> pd.DataFrame:
-    """Add how answers came about as columns, without dates that make no sense."""
-    found = metadata.read_circumstances(path, answers["AnswerId"].to_numpy())
-    is_missing, date = found.isna() | (found == -1), found["DateAnswered"]
+    """Add the metadata of answers as columns, without nonsensical dates.
+
+    The counts of missing values are added to `missing`.
+    """
+    known = metadata.read_circumstances(path, answers["AnswerId"].to_numpy())
+    is_missing = known.isna() | (known == -1)
+    date = known["DateAnswered"]
     possible = date.between(FIRST_ANSWER, AFTER_LAST_ANSWER, inclusive="left")
     is_missing.insert(1, "DateAnswered is nonsense", date.notna() & ~possible)
-    missing += gaps("answers", is_missing)
-    found["DateAnswered"] = date.where(possible)
-    return answers.assign(**found)
+    missing += count_missing("answers", is_missing)
+    known["DateAnswered"] = date.where(possible)
+    return answers.assign(**known)
 
 
 # ---- Figures -------------------------------------------------------------------------------------
@@ -273,23 +330,28 @@ def counts_figures(
     tenth = n.nlargest(max(len(n) // 10, 1)).sum() / n.sum()
     yield numbers_figure("per_student", n, "students", "answers of a student", tenth=tenth)
     yield numbers_figure("per_question", questions["n"], "questions", "answers to it")
-    student, question = (
-        ((rated["n"].rank(method="first", ascending=False) - 1) * 10 // len(rated)).astype("int8")
-        for rated in (students, questions)
-    )
+    yield sparsity_figure(answers, students, questions)
+
+
+def sparsity_figure(
+    answers: pd.DataFrame, students: pd.DataFrame, questions: pd.DataFrame
+) -> Figure:
+    """Show which share of the pairs of student and question has an answer."""
+    student_tenth = rank_in_tenths(students)
+    question_tenth = rank_in_tenths(questions)
     tenths = range(10)
-    cells = answers.groupby([answers["UserId"].map(student), answers["QuestionId"].map(question)])
-    filled = cells.size().unstack(fill_value=0).reindex(index=tenths, columns=tenths, fill_value=0)
-    n_pairs = np.outer(*(np.bincount(each, minlength=10) for each in (student, question)))
-    share = filled.div(n_pairs).to_numpy()
+    row_of_answer = answers["UserId"].map(student_tenth)
+    column_of_answer = answers["QuestionId"].map(question_tenth)
+    counts = answers.groupby([row_of_answer, column_of_answer]).size().unstack(fill_value=0)
+    counts = counts.reindex(index=tenths, columns=tenths, fill_value=0)
+    n_students = np.bincount(student_tenth, minlength=10)
+    n_questions = np.bincount(question_tenth, minlength=10)
+    share = counts.div(np.outer(n_students, n_questions)).to_numpy()
     names = [f"{10 * n}–{10 * n + 10}%" for n in tenths]
-    tooltips = [
-        [
-            f"students {names[row]}, questions {names[column]}: {share[row, column]:.2%} answered"
-            for column in tenths
-        ]
-        for row in tenths
-    ]
+    tooltips = []
+    for row in tenths:
+        pair_names = [f"students {names[row]}, questions {name}" for name in names]
+        tooltips.append([f"{p}: {share[row, k]:.2%} answered" for k, p in enumerate(pair_names)])
     ends = ["most", *[""] * 8, "fewest"]
     chart = partial(
         heat_map,
@@ -301,7 +363,13 @@ def counts_figures(
         side="students, those with most answers first",
         key=lambda value: f"{100 * value:.3g}% answered",
     )
-    yield "sparse", chart, {}
+    return Figure("sparse", chart)
+
+
+def rank_in_tenths(rated: pd.DataFrame) -> pd.Series:
+    """Return the tenth, 0 to 9, of each row by its number of answers; 0 has most."""
+    rank = rated["n"].rank(method="first", ascending=False) - 1
+    return (rank * 10 // len(rated)).astype("int8")
 
 
 def difficulty_figures(students: pd.DataFrame, questions: pd.DataFrame) -> Iterator[Figure]:
@@ -311,7 +379,7 @@ def difficulty_figures(students: pd.DataFrame, questions: pd.DataFrame) -> Itera
         share = rated["share"][rated["n"] >= FEW_ANSWERS]
         if len(share):
             chart = shares_chart(share, things, "share of right answers")
-            yield name, chart, {"left_out": len(rated) - len(share)}
+            yield Figure(name, chart, {"left_out": len(rated) - len(share)})
 
 
 def options_figures(answers: pd.DataFrame) -> Iterator[Figure]:
@@ -322,128 +390,163 @@ def options_figures(answers: pd.DataFrame) -> Iterator[Figure]:
     cells = answers.groupby(["QuestionId", "CorrectAnswer", "AnswerValue"]).size()
     counts = cells.unstack(fill_value=0).reindex(columns=OPTIONS, fill_value=0)
     total = counts.groupby("CorrectAnswer").sum().reindex(OPTIONS, fill_value=0)
-    found = (np.diag(total) / total.sum(axis=1)).fillna(0)
+    chosen_where_right = (np.diag(total) / total.sum(axis=1)).fillna(0)
     panels = [
         Panel("chosen", (total.sum() / len(answers)).tolist(), True),
         Panel("is right", (total.sum(axis=1) / len(answers)).tolist(), False),
-        Panel("chosen where right", found.tolist(), False),
+        Panel("chosen where right", chosen_where_right.tolist(), False),
     ]
     chart: Chart = partial(charts.bar_panels, panels, [*map(str, OPTIONS)], axis="option")
-    yield "options", chart, {}
-    # A few questions have had their key changed: their distractors are those of the usual key.
+    yield Figure("options", chart)
+    yield from distractor_figures(counts)
+
+
+def distractor_figures(counts: pd.DataFrame) -> Iterator[Figure]:
+    """Show how often the wrong options of a question are chosen.
+
+    `counts` has a row for each question and right option, and a column for each option chosen.
+    """
+    # The key of a few questions was changed: their distractors are those of the usual key.
     usual = counts.loc[counts.sum(axis=1).groupby("QuestionId").idxmax()]
     usual = usual[usual.sum(axis=1) >= FEW_ANSWERS]
     key = usual.index.get_level_values("CorrectAnswer").to_numpy()
-    wrong = -np.sort(-usual.to_numpy()[np.array(OPTIONS) != key[:, None]].reshape(-1, 3), axis=1)
+    is_wrong = np.array(OPTIONS) != key[:, None]
+    wrong = usual.to_numpy()[is_wrong].reshape(-1, len(OPTIONS) - 1)
+    # Each question's distractors, the most attractive first.
+    wrong = -np.sort(-wrong, axis=1)
     if not wrong.any():
         return
-    some = wrong[wrong.any(axis=1)]
-    attraction = (some / some.sum(axis=1, keepdims=True)).mean(axis=0).tolist()
+    with_wrong = wrong[wrong.any(axis=1)]
+    wrong_shares = with_wrong / with_wrong.sum(axis=1, keepdims=True)
+    attraction = wrong_shares.mean(axis=0).tolist()
     dots = [
         Dot(f"{name} attractive", share)
         for name, share in zip(("most", "middle", "least"), attraction, strict=True)
     ]
     axis = "share of the wrong answers"
     chart = partial(charts.dot_chart, dots, digits=2, limits=(0, 1), chance=1 / 3, axis=axis)
-    yield "attraction", chart, {"n": len(wrong)}
+    yield Figure("attraction", chart, {"n": len(wrong)})
     shares = pd.Series((wrong / usual.sum(axis=1).to_numpy()[:, None]).ravel())
     chart = shares_chart(shares, "distractors", "share of the answers to its question")
     facts = {"weak": WEAK_SHARE, "are_weak": (shares < WEAK_SHARE).mean()}
-    yield "distractors", chart, facts
+    yield Figure("distractors", chart, facts)
 
 
-def times_figures(answers: pd.DataFrame, main: pd.Series, names: pd.Series) -> Iterator[Figure]:
-    """Show when answers were given, and on which subject: `main`, by QuestionId, -1 for none."""
+def times_figures(
+    answers: pd.DataFrame, main_subject: pd.Series, subject_names: pd.Series
+) -> Iterator[Figure]:
+    """Show when answers were given, and on which subject.
+
+    `main_subject` gives the subject of each QuestionId, -1 for none.
+    """
     hour = answers["DateAnswered"].dt.floor("h")
     if hour.isna().all():
         return
-    # The answers of each hour about each subject: a small table, from which all else is added up.
-    subject = answers["QuestionId"].map(main).rename("subject")
+    # All figures add up this small table: the answers of each hour about each subject.
+    subject = answers["QuestionId"].map(main_subject).rename("subject")
     rated = rate(answers["IsCorrect"], [hour.rename("hour"), subject]).reset_index()
-    when = rated["hour"].dt
-    month = when.to_period("M")
     months = pd.period_range(hour.min(), hour.max(), freq="M")
+    # In a long time, only some months are named.
     named = range(1, 13) if len(months) <= 6 else (1, 5, 9)
-    ticks = [f"{each:%b %y}" if each.month in named else "" for each in months]
-    of_month = add_up(rated, month, months)
+    month_names = [f"{month:%b %y}" if month.month in named else "" for month in months]
+    of_month = add_up(rated, rated["hour"].dt.to_period("M"), months)
     chart: Chart = partial(
         column_chart,
         of_month["n"].tolist(),
         say_rates(months.strftime("%b %Y"), of_month),
-        [(place + 0.5, tick) for place, tick in enumerate(ticks) if tick],
+        [(column + 0.5, name) for column, name in enumerate(month_names) if name],
         axis="month",
         unit="answers",
     )
-    yield "months", chart, {"first": hour.min(), "last": hour.max()}
+    yield Figure("months", chart, {"first": hour.min(), "last": hour.max()})
+    yield from subject_month_figures(rated, subject_names, months, month_names)
+    yield from week_figures(rated)
 
-    about = rated[rated["subject"] >= 0]
-    n = about.pivot_table("n", "subject", month, "sum", fill_value=0)
-    n = n.reindex(columns=months, fill_value=0)
-    total = n.sum()
-    if total.max() >= ENOUGH_FOR_A_SHADE:
-        most = n.sum(axis=1).sort_values(ascending=False, kind="stable").head(N_MAIN_SUBJECTS)
-        n = n.loc[most.index].set_axis(names[most.index])
-        tooltips = [
-            [
-                f"{name}, {each:%b %Y}: {count:,} answers of {of:,}"
-                for each, count, of in zip(months, counts, total, strict=True)
-            ]
-            for name, *counts in n.itertuples()
-        ]
-        chart = partial(
-            heat_map,
-            (n / total.where(total >= ENOUGH_FOR_A_SHADE)).to_numpy(),
-            n.index.tolist(),
-            ticks,
-            tooltips,
-            axis="month",
-            key=lambda value: f"{value:.0%} of the month",
-        )
-        yield "subjects_by_month", chart, {"most": N_MAIN_SUBJECTS}
 
-    week = pd.MultiIndex.from_product([WEEKDAYS, range(24)])
-    day = when.day_of_week.map(dict(enumerate(WEEKDAYS)))
-    of_week = add_up(rated, [day.rename("day"), when.hour.rename("at")], week)
-    of_hours = say_rates([f"{day} {hour}:00 to {hour}:59" for day, hour in week], of_week)
+def subject_month_figures(
+    rated: pd.DataFrame,
+    subject_names: pd.Series,
+    months: pd.PeriodIndex,
+    month_names: Sequence[str],
+) -> Iterator[Figure]:
+    """Show the share of each main subject in the answers of each month."""
+    with_subject = rated[rated["subject"] >= 0]
+    month = rated["hour"].dt.to_period("M")
+    counts = with_subject.pivot_table("n", "subject", month, "sum", fill_value=0)
+    counts = counts.reindex(columns=months, fill_value=0)
+    total = counts.sum()
+    if not total.max() >= ENOUGH_FOR_A_SHADE:
+        return
+    by_size = counts.sum(axis=1).sort_values(ascending=False, kind="stable")
+    largest = by_size.head(N_MAIN_SUBJECTS).index
+    counts = counts.loc[largest].set_axis(subject_names[largest])
+    tooltips = []
+    for name, *month_counts in counts.itertuples():
+        cells = zip(months, month_counts, total, strict=True)
+        tooltips.append([f"{name}, {m:%b %Y}: {n:,} answers of {of:,}" for m, n, of in cells])
+    chart = partial(
+        heat_map,
+        (counts / total.where(total >= ENOUGH_FOR_A_SHADE)).to_numpy(),
+        counts.index.tolist(),
+        month_names,
+        tooltips,
+        axis="month",
+        key=lambda value: f"{value:.0%} of the month",
+    )
+    yield Figure("subjects_by_month", chart, {"most": N_MAIN_SUBJECTS})
+
+
+def week_figures(rated: pd.DataFrame) -> Iterator[Figure]:
+    """Show the answers, and the share of right ones, in each hour of the week."""
+    hours = pd.MultiIndex.from_product([WEEKDAYS, range(24)])
+    day = rated["hour"].dt.day_of_week.map(dict(enumerate(WEEKDAYS))).rename("day")
+    hour_of_day = rated["hour"].dt.hour.rename("at")
+    of_week = add_up(rated, [day, hour_of_day], hours)
+    tooltips = say_rates([f"{name} {at}:00 to {at}:59" for name, at in hours], of_week)
     week_chart = partial(
         heat_map,
         row_names=WEEKDAYS,
-        column_names=[f"{hour}:00" if hour % 6 == 0 else "" for hour in range(24)],
-        tooltips=np.reshape(of_hours, (7, 24)).tolist(),
+        column_names=[f"{at}:00" if at % 6 == 0 else "" for at in range(24)],
+        tooltips=np.reshape(tooltips, (7, 24)).tolist(),
         axis="hour",
     )
     shades = of_week["n"].where(of_week["n"] > 0).to_numpy(float).reshape(7, 24)
-    chart = partial(week_chart, shades, key=lambda n: f"{compact(n)} answers")
-    yield "week", chart, {"busiest": of_week["n"].idxmax()}
+    chart: Chart = partial(week_chart, shades, key=lambda n: f"{compact(n)} answers")
+    yield Figure("week", chart, {"busiest": of_week["n"].idxmax()})
+
     share = of_week["share"].where(of_week["n"] >= ENOUGH_FOR_A_SHADE)
     if share.notna().any():
-        more = max(LEAST_RANGE - (share.max() - share.min()), 0) / 2
-        limits = max(share.min() - more, 0), min(share.max() + more, 1)
+        # Widen a small range on both sides.
+        margin = max(LEAST_RANGE - (share.max() - share.min()), 0) / 2
+        limits = (max(share.min() - margin, 0), min(share.max() + margin, 1))
         shades = share.to_numpy().reshape(7, 24)
         chart = partial(week_chart, shades, key=lambda value: f"{value:.0%} right", limits=limits)
-        yield "right_in_week", chart, {"enough": ENOUGH_FOR_A_SHADE}
+        yield Figure("right_in_week", chart, {"enough": ENOUGH_FOR_A_SHADE})
 
 
 def quizzes_figures(answers: pd.DataFrame) -> Iterator[Figure]:
-    """Show what makes up quizzes and groups."""
-    for name, owner, member, things, axis in (
-        ("per_quiz", "QuizId", "QuestionId", "quizzes", "questions of a quiz"),
-        ("sittings", "QuizId", "UserId", "sittings", "answers of one student in one quiz"),
-        ("per_group", "GroupId", "UserId", "groups", "students of a group"),
-    ):
-        known = answers[answers[owner] >= 0]
-        if not len(known):
-            continue
-        # Each pair as one number: much quicker to sort than two columns.
-        pairs = known[owner].to_numpy().astype(np.int64) << 32 | known[member].to_numpy()
-        pairs, n = np.unique(pairs, return_counts=True)
-        if things != "sittings":
-            n = np.unique(pairs >> 32, return_counts=True)[1]
-        yield numbers_figure(name, pd.Series(n), things, axis)
+    """Show the sizes of quizzes, sittings and groups."""
+    if len(counts := count_pairs(answers, "QuizId", "QuestionId")):
+        n_questions = counts.groupby("QuizId").size()
+        yield numbers_figure("per_quiz", n_questions, "quizzes", "questions of a quiz")
+    if len(counts := count_pairs(answers, "QuizId", "UserId")):
+        yield numbers_figure("sittings", counts, "sittings", "answers of one student in one quiz")
+    if len(counts := count_pairs(answers, "GroupId", "UserId")):
+        n_students = counts.groupby("GroupId").size()
+        yield numbers_figure("per_group", n_students, "groups", "students of a group")
+
+
+def count_pairs(answers: pd.DataFrame, first: str, second: str) -> pd.Series:
+    """Count the answers of each pair of ids in two columns, where the first is known."""
+    known = answers[answers[first] >= 0]
+    # One number for each pair: much quicker to sort than two columns.
+    pairs = known[first].to_numpy().astype(np.int64) << 32 | known[second].to_numpy()
+    pairs, n = np.unique(pairs, return_counts=True)
+    return pd.Series(n, index=pd.Index(pairs >> 32, name=first))
 
 
 def confidence_figures(answers: pd.DataFrame) -> Iterator[Figure]:
-    """Show how right answers are, by how sure students said they were."""
+    """Show the share of right answers by stated confidence."""
     rated = rate(answers["IsCorrect"], 25 * (answers["Confidence"] / 25).round())
     dots = [
         Dot(f"{level:.0f}% sure ({compact(n)})", share, mark=level / 100)
@@ -452,7 +555,7 @@ def confidence_figures(answers: pd.DataFrame) -> Iterator[Figure]:
     if dots:
         axis = "share of right answers"
         chart = partial(charts.dot_chart, dots, digits=2, limits=(0, 1), axis=axis)
-        yield "confidence", chart, {"asked": rated["n"].sum() / len(answers)}
+        yield Figure("confidence", chart, {"asked": rated["n"].sum() / len(answers)})
 
 
 def birth_figures(students: pd.DataFrame, last_answer: pd.Timestamp) -> Iterator[Figure]:
@@ -466,53 +569,59 @@ def birth_figures(students: pd.DataFrame, last_answer: pd.Timestamp) -> Iterator
         column_chart,
         born["n_rows"].tolist(),
         say_rates([f"born in {year}" for year in years], born, "n_rows", "students"),
-        [(place + 0.5, str(year)) for place, year in enumerate(years)],
+        [(column + 0.5, str(year)) for column, year in enumerate(years)],
         axis="year of birth",
         unit="students",
     )
     last = None if pd.isna(last_answer) else last_answer.year
-    yield "birth", chart, {"commonest": born["n_rows"].idxmax(), "last": last}
+    yield Figure("birth", chart, {"commonest": born["n_rows"].idxmax(), "last": last})
 
 
-# ---- Charts of many figures ----------------------------------------------------------------------
+# ---- Shared charts -------------------------------------------------------------------------------
 
 
 def numbers_figure(name: str, values: pd.Series, things: str, axis: str, **facts: float) -> Figure:
-    """Show how many things have which whole number from 1 on; `axis` says what the numbers are."""
+    """Draw a histogram of whole numbers from 1 on.
+
+    `things` names what has the numbers, in the plural. `axis` says what the numbers are.
+    """
     edges = bin_edges(int(values.min()), int(values.max()) + 1)
     counts, _ = np.histogram(values, edges)
     is_wide = len(counts) < edges[-1] - edges[0]
-    # All bins are drawn equally wide; a single number's name is below the middle of its column.
-    scale: Callable[[Any], Any] = np.log if is_wide else np.asarray
-    middle = 0 if is_wide else 0.5
 
-    def place(number: float) -> float:
-        return float(np.interp(scale(number), scale(edges), np.arange(len(edges)))) + middle
+    # All bins are drawn equally wide. A single number is named below the middle of its column.
+    def position(number: float) -> float:
+        columns = np.arange(len(edges))
+        if is_wide:
+            return float(np.interp(np.log(number), np.log(edges), columns))
+        return float(np.interp(number, edges, columns)) + 0.5
 
     numbers = round_numbers(edges) if is_wide else edges[:-1].tolist()
+    tooltips = []
+    for low, high, count in zip(edges[:-1], edges[1:], counts, strict=True):
+        bin_name = f"{low:,} to {high - 1:,}" if high > low + 1 else f"{low:,}"
+        tooltips.append(f"{bin_name}: {count:,} {things}")
     median = f"{values.median():,.0f}"
     chart = partial(
         column_chart,
         counts.tolist(),
-        [
-            f"{low:,}{f' to {high - 1:,}' if high > low + 1 else ''}: {count:,} {things}"
-            for low, high, count in zip(edges[:-1], edges[1:], counts, strict=True)
-        ],
-        [(place(number), f"{number:,}") for number in numbers],
+        tooltips,
+        [(position(number), f"{number:,}") for number in numbers],
         axis=axis,
         unit=things,
-        mark=(place(values.median()), f"median {median}"),
+        mark=(position(values.median()), f"median {median}"),
     )
-    return name, chart, {**facts, "median": median, "is_wide": is_wide}
+    return Figure(name, chart, {**facts, "median": median, "is_wide": is_wide})
 
 
 def bin_edges(low: int, high: int) -> np.ndarray:
     """Return the edges of bins for whole numbers below `high`: one each, or wider and wider."""
     if high - low <= MOST_UNIT_BINS:
         return np.arange(low, high + 1)
-    # None narrower than the one before: bins of one and two numbers in turn would look like teeth.
     growth = (high / low) ** (1 / N_BINS) - 1
-    edges, width = [low], 1
+    edges = [low]
+    width = 1
+    # No bin is narrower than the one before: widths that alternate would look like teeth.
     while edges[-1] < high:
         width = max(width, round(edges[-1] * growth))
         edges.append(edges[-1] + width)
@@ -520,20 +629,27 @@ def bin_edges(low: int, high: int) -> np.ndarray:
 
 
 def round_numbers(edges: np.ndarray) -> list[int]:
-    """Return whole numbers to be named on a logarithmic scale, increasing."""
-    for digits in ((10, 20, 50), (10, 15, *range(20, 100, 10))):
-        tenths = [digit * 10**power for power in range(8) for digit in digits]
-        found = [n // 10 for n in tenths if n % 10 == 0 and edges[0] <= n / 10 <= edges[-1]]
-        if len(found) >= 4:
+    """Return the whole numbers to write on a logarithmic scale, increasing."""
+    few = (10, 20, 50)
+    many = (10, 15, *range(20, 100, 10))
+    for digits in (few, many):
+        numbers = []
+        # The digits are in tenths, because of 1.5.
+        for power in range(8):
+            for digit in digits:
+                tenths = digit * 10**power
+                if tenths % 10 == 0 and edges[0] <= tenths / 10 <= edges[-1]:
+                    numbers.append(tenths // 10)
+        if len(numbers) >= 4:
             break
-    return found
+    return numbers
 
 
 def shares_chart(shares: pd.Series, things: str, axis: str) -> Chart:
-    """Draw how many things have which share, in twentieths."""
-    # Shares such as 0.15 belong to the bin that starts there, whatever their last binary digit.
-    place = np.floor(shares * 20 + 1e-9).clip(upper=19).astype(int)
-    counts = np.bincount(place, minlength=20).tolist()
+    """Draw a histogram of shares, in twentieths; `things` names what has them, in the plural."""
+    # The small number keeps shares such as 0.15 in the bin that starts there, despite rounding.
+    bin_index = np.floor(shares * 20 + 1e-9).clip(upper=19).astype(int)
+    counts = np.bincount(bin_index, minlength=20).tolist()
     median = shares.median()
     return partial(
         column_chart,
@@ -547,13 +663,14 @@ def shares_chart(shares: pd.Series, things: str, axis: str) -> Chart:
 
 
 def say_rates(
-    names: Iterable[str], rated: pd.DataFrame, n: str = "n", of: str = "answers"
+    names: Iterable[str], rated: pd.DataFrame, column: str = "n", of: str = "answers"
 ) -> list[str]:
-    """Say for each name how many there are of something, and the share of right answers."""
-    return [
-        f"{name}: {n:,} {of}" + (f", {share:.0%} right" if n else "")
-        for name, n, share in zip(names, rated[n], rated["share"], strict=True)
-    ]
+    """Return a tooltip for each name: the number in a column, and the share of right answers."""
+    tooltips = []
+    for name, n, share in zip(names, rated[column], rated["share"], strict=True):
+        right = f", {share:.0%} right" if n else ""
+        tooltips.append(f"{name}: {n:,} {of}{right}")
+    return tooltips
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from simulation import Rng
 
-# The lowest subjects that a question belongs to, by internal number.
+# For each question, the rows of its lowest subjects in the table of subjects.
 Leaves = list[tuple[int, ...]]
 
 ROOTS = ("Maths", "Other subjects")
@@ -41,28 +41,33 @@ AREAS = {
     "Science": ("Energy",),
     "Puzzles": (),
 }  # fmt: skip
+# A topic is divided into the first four or all five of these.
 PARTS = (
     "first steps", "practice", "in context", "reasoning, explaining and proving", "mixed problems",
 )  # fmt: skip
+# This many topics have five parts, the others four.
 N_FIVE_PARTS = 32
 HIGHEST_ID = 1988
 
 
 def make_subjects() -> pd.DataFrame:
-    """Make the tree: SubjectId, Name, ParentId, Level, parent (internal number, -1 for a root)."""
-    nodes = [(root, -1, 0) for root in ROOTS]  # name, parent, level
+    """Make the tree: SubjectId, Name, ParentId, Level and parent (its row, -1 for a root)."""
+    nodes = [{"Name": root, "parent": -1, "Level": 0} for root in ROOTS]
     n_topics = 0
     for area, topics in AREAS.items():
-        nodes.append((area, int(area == "Science"), 1))
-        above = len(nodes) - 1
+        root = "Other subjects" if area == "Science" else "Maths"
+        area_row = len(nodes)
+        nodes.append({"Name": area, "parent": ROOTS.index(root), "Level": 1})
         for topic in topics:
-            nodes.append((topic, above, 2))
-            own = len(nodes) - 1
-            n_parts = len(PARTS) - (n_topics >= N_FIVE_PARTS)
-            nodes += [(f"{topic}: {part}", own, 3) for part in PARTS[:n_parts]]
+            topic_row = len(nodes)
+            nodes.append({"Name": topic, "parent": area_row, "Level": 2})
+            n_parts = 5 if n_topics < N_FIVE_PARTS else 4
+            for part in PARTS[:n_parts]:
+                nodes.append({"Name": f"{topic}: {part}", "parent": topic_row, "Level": 3})
             n_topics += 1
-    table = pd.DataFrame(nodes, columns=["Name", "parent", "Level"])
+    table = pd.DataFrame(nodes)
     ids = np.random.default_rng(0).choice(np.arange(4, HIGHEST_ID + 1), len(nodes), replace=False)
+    # The official file has id 3 for the first root.
     ids[0] = 3
     table["SubjectId"] = ids
     table["ParentId"] = table["parent"].map(table["SubjectId"]).astype("Int32")
@@ -70,27 +75,40 @@ def make_subjects() -> pd.DataFrame:
 
 
 def list_paths(subjects: pd.DataFrame, leaves: Leaves) -> list[str]:
-    """Return for each question the sorted ids of its subjects and of all above them, as text."""
+    """Return for each question the sorted ids of its subjects and their ancestors, as text."""
+    # The ids on the way from the root to each subject. Parents come before their children.
     paths: dict[int, set[int]] = {-1: set()}
-    for number, (subject, parent) in enumerate(
-        zip(subjects["SubjectId"].tolist(), subjects["parent"], strict=True)
-    ):
-        paths[number] = {subject} | paths[parent]
-    return [str(sorted(set().union(*(paths[leaf] for leaf in own)))) for own in leaves]
+    subject_ids = subjects["SubjectId"].tolist()
+    for row, (subject_id, parent) in enumerate(zip(subject_ids, subjects["parent"], strict=True)):
+        paths[row] = {subject_id} | paths[parent]
+    lists = []
+    for question_leaves in leaves:
+        ids: set[int] = set()
+        for leaf in question_leaves:
+            ids |= paths[leaf]
+        lists.append(str(sorted(ids)))
+    return lists
 
 
 def draw_subject_lists(
     rng: Rng, subjects: pd.DataFrame, n_questions: int, n_topics: int
 ) -> tuple[Leaves, Array]:
-    """Draw each question's leaves, mostly one, and topic, of `n_topics`; int32 (n_questions,)."""
-    leaves_of = [*subjects[subjects["Level"] == 3].groupby("parent").groups.values()]
-    topics = rng.permutation(len(leaves_of))[:n_topics]
+    """Draw the leaves and the topic of each question.
+
+    Most questions have one leaf, some have a second one in any topic. The questions belong to
+    `n_topics` of the topics. The topics returned are increasing, int32 (n_questions,).
+    """
+    leaves_of_topic = [*subjects[subjects["Level"] == 3].groupby("parent").groups.values()]
+    used_topics = rng.permutation(len(leaves_of_topic))[:n_topics]
     weight = rng.lognormal(0, 1, n_topics)
-    topic = np.sort(rng.choice(topics, n_questions, p=weight / weight.sum()))
-    lists: Leaves = []
-    for own in topic:
-        leaves = leaves_of[own]
-        lists.append((leaves[int(len(leaves) * rng.random() ** 2)],))
+    topic = np.sort(rng.choice(used_topics, n_questions, p=weight / weight.sum()))
+    leaves: Leaves = []
+    for question_topic in topic:
+        candidates = leaves_of_topic[question_topic]
+        # The square makes the first parts of a topic more frequent.
+        question_leaves = (candidates[int(len(candidates) * rng.random() ** 2)],)
         if rng.random() < 0.06:
-            lists[-1] += (leaves_of[topics[int(n_topics * rng.random())]][0],)
-    return lists, topic.astype(np.int32)
+            other_topic = used_topics[int(n_topics * rng.random())]
+            question_leaves += (leaves_of_topic[other_topic][0],)
+        leaves.append(question_leaves)
+    return leaves, topic.astype(np.int32)

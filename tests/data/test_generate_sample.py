@@ -257,8 +257,8 @@ DECILES = (0.1, 0.5, 0.9)
 
 
 @cache
-def simulate(size: str, place: int) -> Any:
-    setting = generate_sample.settings(size)[place]
+def simulate(size: str, tasks: str) -> Any:
+    setting = getattr(generate_sample.settings(size), tasks)
     return generate_sample.simulate(np.random.default_rng(0), setting, make_subjects())
 
 
@@ -275,7 +275,7 @@ def rasch_accuracy(answers: Any) -> tuple[float, float]:
 
 
 def test_tasks_3_4_have_the_official_counts_and_marginals_like_the_real_ones() -> None:
-    school = simulate("full", 1)
+    school = simulate("full", "tasks_3_4")
     answers = school.answers
     counts = answers.groupby("part").UserId.value_counts()
     assert counts.groupby("part").size().tolist() == [4_918, 615, 615]
@@ -307,9 +307,9 @@ def test_tasks_3_4_have_the_official_counts_and_marginals_like_the_real_ones() -
 
 def test_experts_agree_with_each_other_and_with_the_answers() -> None:
     """With many pairs: experts are noisy, yet judge the same quality, which answers show."""
-    school = simulate("full", 1)
+    school = simulate("full", "tasks_3_4")
     drawn = (generate_sample.judge(np.random.default_rng(seed), school) for seed in range(40))
-    judged = pd.concat(table for tables in drawn for _, (table,) in tables)
+    judged = pd.concat(table for files in drawn for file in files for table in file.tables)
     share = school.answers.groupby("QuestionId").AnswerValue.value_counts(normalize=True)
     entropy = -(share * np.log(share)).groupby("QuestionId").sum().to_numpy()
     says = judged[list(generate_sample.EXPERTS)] == 2
@@ -332,10 +332,10 @@ def quiz_correlation(answers: Any, *by: str, most: int = 12) -> Any:
 
 
 def test_tasks_1_2_have_the_official_counts_and_are_like_a_real_sample() -> None:
-    full = generate_sample.settings("full")[0]
+    full = generate_sample.settings("full").tasks_1_2
     assert (full.n_questions, full.students) == (27_613, (118_971,))
     assert sum(full.answers) * 4 // 5 == 15_867_850
-    answers = simulate("small", 0).answers
+    answers = simulate("small", "tasks_1_2").answers
     assert answers.IsCorrect.mean() == pytest.approx(0.64, abs=0.03)
     # As of 66 real students. What answers in a quiz tell about each other is mostly the class's.
     own = quiz_correlation(answers, "quiz", "UserId")
