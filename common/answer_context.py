@@ -36,7 +36,7 @@ def find_contexts(
     Returns
     -------
     context, context_to_predict : array of int32, shape (answers, levels) and (pairs, levels)
-        Numbers of contexts, from 0 on each level.
+        Whole numbers from 0 on nested levels, the coarsest first, for `ItemResponse`.
 
     Raises
     ------

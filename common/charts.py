@@ -423,8 +423,12 @@ def share_chart(
     value: str = "accuracy",
     mark: str = "majority",
 ) -> Html:
-    """Draw a share for every group, by default its accuracy; NaN if the group is too small."""
-    columns = ["accuracy", "low", "high", "majority", "share", "n_answers"]
+    """Draw a value and a diamond for every group, and a bar for its share of all answers.
+
+    `value` and `mark` name the columns of the value and of the diamond; low, high, share and
+    n_answers are further columns. A column may be missing, a number may be NaN.
+    """
+    columns = [value, "low", "high", mark, "share", "n_answers"]
     rows = groups.reindex(columns=columns).astype(float).itertuples(name=None)
     dots = [
         Dot(f"{name}", number, (low, high), diamond, share=share, n_answers=n_answers)

@@ -9,6 +9,8 @@ unpacked before size and checksum match the official archive. Simulated data in 
 removed, other files are never overwritten. Licence: CC BY-NC-ND 4.0.
 """
 
+from __future__ import annotations
+
 import argparse
 import http.client
 import re

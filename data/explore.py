@@ -424,7 +424,7 @@ def distractor_figures(counts: pd.DataFrame) -> Iterator[Figure]:
         for name, share in zip(("most", "middle", "least"), attraction, strict=True)
     ]
     axis = "share of the wrong answers"
-    chart = partial(charts.dot_chart, dots, digits=2, limits=(0, 1), chance=1 / 3, axis=axis)
+    chart: Chart = partial(charts.dot_chart, dots, digits=2, limits=(0, 1), chance=1 / 3, axis=axis)
     yield Figure("attraction", chart, {"n": len(wrong)})
     shares = pd.Series((wrong / usual.sum(axis=1).to_numpy()[:, None]).ravel())
     chart = shares_chart(shares, "distractors", "share of the answers to its question")

@@ -106,7 +106,7 @@ def draw_subject_lists(
     for question_topic in topic:
         candidates = leaves_of_topic[question_topic]
         # The square makes the first parts of a topic more frequent.
-        question_leaves = (candidates[int(len(candidates) * rng.random() ** 2)],)
+        question_leaves: tuple[int, ...] = (candidates[int(len(candidates) * rng.random() ** 2)],)
         if rng.random() < 0.06:
             other_topic = used_topics[int(n_topics * rng.random())]
             question_leaves += (leaves_of_topic[other_topic][0],)

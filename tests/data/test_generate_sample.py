@@ -351,7 +351,7 @@ def test_tasks_1_2_have_the_official_counts_and_are_like_a_real_sample() -> None
 
 def test_confidence_follows_the_option_chosen_and_not_the_right_one() -> None:
     """Of wrong answers, students are surer of options that many others choose wrongly too."""
-    answers = simulate("small", 0).answers
+    answers = simulate("small", "tasks_1_2").answers
     wrong = answers[answers.IsCorrect == 0]
     n_alike = wrong.groupby(["QuestionId", "AnswerValue"]).AnswerValue.transform("size")
     share_alike = n_alike / wrong.groupby("QuestionId").AnswerValue.transform("size")
