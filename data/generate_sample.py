@@ -308,9 +308,9 @@ def split_tasks_1_2(rng: Rng, school: School) -> Iterator[TableFile]:
     yield TableFile(f"{TRAIN}/{layout.TRAIN_TASK_1_2}", train_tables)
     test_rows = (order[n_train:private_start], order[private_start:])
     for phase, rows in zip(layout.PHASES, test_rows, strict=True):
-        for task, predicted in ((1, "IsCorrect"), (2, "AnswerValue")):
-            name = f"{TEST}/{layout.answers_name(task, phase)}"
-            yield TableFile(name, take_columns(answers, [*IDS, predicted], rows))
+        for task in (TASK_1, TASK_2):
+            name = f"{TEST}/{task.answers_name(phase)}"
+            yield TableFile(name, take_columns(answers, [*IDS, task.column.name], rows))
 
 
 def split_tasks_3_4(rng: Rng, school: School) -> Iterator[TableFile]:
@@ -471,7 +471,7 @@ def judge(rng: Rng, school: School) -> Iterator[TableFile]:
     table.insert(2, "left", school.question_id[left])
     table.insert(3, "right", school.question_id[right])
     for phase, rows in zip(layout.PHASES, np.split(order, 2), strict=True):
-        yield TableFile(f"{TEST}/{layout.answers_name(3, phase)}", [table.iloc[rows]])
+        yield TableFile(f"{TEST}/{TASK_3.answers_name(phase)}", [table.iloc[rows]])
 
 
 def write_images(rng: Rng, folder: Path, school: School) -> None:
