@@ -37,13 +37,13 @@ def main() -> None:
         counts[option] = answers.loc[is_chosen, "QuestionId"].value_counts()
     counts = counts.fillna(0)
     # Unanswered questions get the overall counts.
-    counts = counts.reindex(template["QuestionId"]).fillna(counts.sum())
-    n_chosen = counts.to_numpy()
+    counts = counts.reindex(template["QuestionId"].unique()).fillna(counts.sum())
 
-    # The first of tied options.
-    prediction = 1 + n_chosen.argmax(axis=1)
     # Laplace's rule of succession: no probability is 0 or 1.
-    p_option = (n_chosen + 1) / (n_chosen.sum(axis=1, keepdims=True) + 4)
+    p_by_question = (counts + 1).div(counts.sum(axis=1) + 4, axis=0)
+    p_option = p_by_question.loc[template["QuestionId"]].to_numpy()
+    # The first of tied options.
+    prediction = 1 + p_option.argmax(axis=1)
     # ---- End of the model. --------------------------------------------------------------------
 
     submission.write_predictions(template, TASK, prediction, paths.output)
