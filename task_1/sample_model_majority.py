@@ -1,4 +1,4 @@
-"""Task 1 baseline: predict for every question what most of its answers were, right or wrong.
+"""Task 1 baseline: predict for every question whether most of its answers are right or wrong.
 
 Run:     python task_1/sample_model_majority.py --local     predict the local split
          python task_1/local_evaluation.py                  score that
@@ -13,7 +13,6 @@ from common.answers import read_answers
 from common.probabilities import write_probabilities
 
 import numpy as np
-import pandas as pd
 
 TASK = 1
 
@@ -24,7 +23,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    """Load, model, predict, write."""
+    """Read the answers, fit the model, predict the template, write the submission."""
     options = build_parser().parse_args()
     paths = sample_models.paths(options, TASK)
     template = submission.read_template(paths.template)
@@ -32,16 +31,17 @@ def main() -> None:
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `answers`, `template`, DataFrames. Out, for each template row: `prediction`, `p_right`.
-    question = answers["QuestionId"]
-    answered, wrong = question.value_counts(), question[answers["IsCorrect"] == 0].value_counts()
-    by_question = pd.DataFrame({"answered": answered, "wrong": wrong})
-    # A question that nobody answered has no answers, none of them wrong.
-    wanted = by_question.reindex(template["QuestionId"]).fillna(0)
-    n_answers, n_wrong = wanted["answered"].to_numpy(), wanted["wrong"].to_numpy()
-    prediction = (2 * n_wrong < n_answers).astype(np.int8)
-    # It, and one that is tied, gets what most of all answers were.
-    prediction[2 * n_wrong == n_answers] = answers["IsCorrect"].mean() > 0.5
-    p_right = (n_answers - n_wrong + 1) / (n_answers + 2)
+    counts = answers.groupby("QuestionId")["IsCorrect"].agg(n_right="sum", n_answers="count")
+    counts = counts.reindex(template["QuestionId"], fill_value=0)
+    # pandas sums int8 as int8, in which 127 + 1 overflows.
+    n_right = counts["n_right"].to_numpy(dtype=np.int64)
+    n_wrong = counts["n_answers"].to_numpy() - n_right
+
+    prediction = (n_right > n_wrong).astype(np.int8)
+    # Unanswered and tied questions get the overall majority.
+    prediction[n_right == n_wrong] = answers["IsCorrect"].mean() > 0.5
+    # Laplace's rule of succession: no probability is 0 or 1.
+    p_right = (n_right + 1) / (n_right + n_wrong + 2)
     # ---- End of the model. --------------------------------------------------------------------
 
     submission.write_predictions(template, TASK, prediction, paths.output)

@@ -10,16 +10,18 @@ Scores:  0.7141 ± 0.0024 on real answers, where the majority model scores 0.630
 The model: student s answers question q correctly with probability
     sigmoid(easiness[q] + ability[s] · loading[q])
 where ability and loading are short vectors. Quadratic penalties (Gaussian priors) keep abilities
-near 0, first loadings near 1 and all others near 0, as long as the answers allow it. So the first
-ability is a bias of the student, as the easiness is one of the question.
+near 0, first loadings near 1 and all other loadings near 0, unless many answers say otherwise. So
+the first ability is the bias of a student, as the easiness is the bias of a question.
 
-The fit: while the questions stay fixed, every student is a logistic regression, and the other way
-round. All students take a step, then all questions, and so on in turns. How uncertain one side is
-counts in the step of the other, so that too many dimensions do no harm (variational Bayes).
+The fit: while the questions stay fixed, the ability of each student is fitted by a logistic
+regression; while the students stay fixed, so is the vector of each question. The two sides take
+steps in turns. Each step allows for the uncertainty of the other side, so that too many dimensions
+do no harm (variational Bayes).
 Control-C ends the fit early and predicts with what it has learned so far.
 """
 
 import argparse
+from dataclasses import dataclass
 
 from common import cli, progress, run_log, sample_models, submission
 from common.answers import find_ids, number_ids, read_answers
@@ -32,8 +34,21 @@ from scipy.sparse import csr_matrix
 from scipy.special import expit
 
 TASK = 1
-# Chosen on answers held out of training data. The penalty of abilities is 1, to set their scale.
-EASINESS_PENALTY, FIRST_LOADING_PENALTY, LOADING_PENALTY = 1.0, 10.0, 30.0
+# Penalties chosen on answers held out of the training data. The penalty of abilities is 1, which
+# sets their scale.
+EASINESS_PENALTY = 1.0
+FIRST_LOADING_PENALTY = 10.0
+LOADING_PENALTY = 30.0
+# Answers in one iteration, measured at full size (tests/benchmarks/full_size.md).
+ANSWERS_PER_SECOND = 3.5e6
+
+
+@dataclass(frozen=True)
+class Prior:
+    """Gaussian prior of the coefficients of one side, students or questions."""
+
+    mean: FloatArray  # Shape (1 + dimensions,), or a row for each question.
+    penalty: FloatArray  # One over the variance, shape (1 + dimensions,).
 
 
 def compute_logits(
@@ -41,34 +56,50 @@ def compute_logits(
 ) -> FloatArray:
     """Return the logit of each pair, the product of its two vectors, shape (pairs,)."""
     logits = np.zeros(len(student), np.float32)
-    for k in range(students.shape[1]):  # one dimension at a time, which saves memory
+    # One dimension at a time saves memory.
+    for k in range(students.shape[1]):
         logits += students[student, k] * questions[question, k]
     return logits
 
 
 def ridge_step(
-    prior: tuple[FloatArray, FloatArray],
+    prior: Prior,
     features: FloatArray,
     covariances: FloatArray,
     answers: csr_matrix,
     logits: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return coefficients, shape (n, k), of many logistic regressions, and their covariances.
+    """Update the coefficients of one side by a logistic regression for each of its members.
 
-    Each regresses a row of the sparse `answers`, shape (n, m), on `features`, shape (m, k), which
-    are uncertain by `covariances`, shape (m, k, k). Its loss is replaced by a parabola that touches
-    it at the present `logits` and lies above it elsewhere (Jaakkola and Jordan 2000).
+    A parabola replaces the logistic loss. It touches the loss at the present `logits` and lies
+    above it elsewhere (Jaakkola and Jordan 2000), so that each regression is a ridge regression.
+
+    Parameters
+    ----------
+    prior
+        Prior of the coefficients.
+    features, covariances
+        Means, shape (m, k), and covariances, shape (m, k, k), of the other side's coefficients.
+    answers
+        Sparse matrix of 0 and 1, shape (n, m): a row for each regression.
+    logits
+        Present logit of each stored element of `answers`.
+
+    Returns
+    -------
+    coefficients : array, shape (n, k)
+    covariances : array, shape (n, k, k)
     """
-    mean, penalty = prior
     half = np.maximum(np.abs(logits) / 2, 1e-4)
-    weights, targets = answers.copy(), answers.copy()
+    weights = answers.copy()
     weights.data = np.tanh(half) / (4 * half)
+    targets = answers.copy()
     targets.data -= 0.5
     m, k = features.shape
     squares = features[:, :, None] * features[:, None, :] + covariances
-    precisions = (weights @ squares.reshape(m, k * k)).reshape(-1, k, k) + np.diag(penalty)
+    precisions = (weights @ squares.reshape(m, k * k)).reshape(-1, k, k) + np.diag(prior.penalty)
     covariances = np.linalg.inv(precisions)
-    coefficients = covariances @ (targets @ features + penalty * mean)[:, :, None]
+    coefficients = covariances @ (targets @ features + prior.penalty * prior.mean)[:, :, None]
     return coefficients[:, :, 0].astype(np.float32), covariances.astype(np.float32)
 
 
@@ -78,53 +109,58 @@ def build_parser() -> argparse.ArgumentParser:
     run_log.add_log_flag(parser)
     cli.add_number(parser, "--dimensions", 8, "length of the vectors", int, "K")
     cli.add_number(parser, "--iterations", 20, "passes of the fit", int)
-    cli.add_number(parser, "--seed", 0, "of the random start")
+    cli.add_number(parser, "--seed", 0, "seed of the random start")
     return parser
 
 
 def main() -> None:
-    """Load, model, predict, write."""
+    """Read the answers, fit the model, predict the template, write the submission."""
     options = build_parser().parse_args()
     if min(options.dimensions, options.iterations) < 1:
         raise InputError("--dimensions and --iterations must be at least 1")
     paths = sample_models.paths(options, TASK)
     template = submission.read_template(paths.template)
     answers = read_answers(paths.train, options=False)
+    progress.announce(options.iterations * len(answers) / ANSWERS_PER_SECOND)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: columns of `answers`. Out, for each row of `template`: `prediction`, 0 or 1; `p_right`.
+    # In: `answers`, `template`, DataFrames. Out, for each template row: `prediction`, `p_right`.
     student_ids, student = number_ids(answers["UserId"])
     question_ids, question = number_ids(answers["QuestionId"])
-    # One extra row has no answers and stays at the prior: it serves all unknown ids.
-    shape = (len(student_ids) + 1, len(question_ids) + 1)
+    # The last student and the last question stand for unknown ids, and stay at the prior.
+    n_students = len(student_ids) + 1
+    n_questions = len(question_ids) + 1
+    shape = (n_students, n_questions)
     matrix = csr_matrix((answers["IsCorrect"].astype(np.float32), (student, question)), shape)
 
     k = options.dimensions
+    # One more of each keeps the logarithm finite.
     n_wrong, n_correct = 1 + np.bincount(answers["IsCorrect"], minlength=2)
     mean = np.array([np.log(n_correct / n_wrong), 1] + [0] * (k - 1))
-    prior = mean, np.array([EASINESS_PENALTY, FIRST_LOADING_PENALTY] + [LOADING_PENALTY] * (k - 1))
+    penalty = np.array([EASINESS_PENALTY, FIRST_LOADING_PENALTY] + [LOADING_PENALTY] * (k - 1))
+    question_prior = Prior(mean, penalty)
     rng = np.random.default_rng(options.seed)
-    questions = rng.normal(mean, 0.1, (shape[1], 1 + k)).astype(np.float32)
-    spread = np.zeros((shape[1], 1 + k, 1 + k), np.float32)
-    # A student is a 1, which a huge penalty pins down, and then the ability.
-    student_prior = np.eye(1, 1 + k)[0], np.array([1e8] + [1] * k)
-    students = np.tile(student_prior[0], (shape[0], 1)).astype(np.float32)
-    # From here on, in the order of the matrix, which is sorted by student.
+    questions = rng.normal(mean, 0.1, (n_questions, 1 + k)).astype(np.float32)
+    # The covariances of the side that took the last step.
+    spread = np.zeros((n_questions, 1 + k, 1 + k), np.float32)
+    # A student's vector is a 1 for the easiness, then the ability. A huge penalty fixes the 1.
+    student_prior = Prior(mean=np.array([1] + [0] * k), penalty=np.array([1e8] + [1] * k))
+    students = np.tile(student_prior.mean, (n_students, 1)).astype(np.float32)
+    # The order of the matrix's elements, which are sorted by student.
     student, question = matrix.tocoo().coords
-    # At the rate measured at full size, in answers a second.
-    progress.announce(options.iterations * len(answers) / 3.5e6)
     with progress.steps(options.iterations, "fitting", options.log) as (steps, show):
         for _ in steps:
             logits = compute_logits(students, questions, student, question)
             students, spread = ridge_step(student_prior, questions, spread, matrix, logits)
             logits = compute_logits(students, questions, student, question)
-            questions, spread = ridge_step(prior, students, spread, matrix.T, logits)
+            questions, spread = ridge_step(question_prior, students, spread, matrix.T, logits)
             show(loss=np.mean(np.logaddexp(0, logits) - matrix.data * logits))
 
     student = find_ids(student_ids, template["UserId"])
     question = find_ids(question_ids, template["QuestionId"])
     logits = compute_logits(students, questions, student, question)
-    prediction, p_right = (logits > 0).astype(np.int8), expit(logits)
+    p_right = expit(logits)
+    prediction = (logits > 0).astype(np.int8)
     # ---- End of the model. --------------------------------------------------------------------
 
     submission.write_predictions(template, TASK, prediction, paths.output)

@@ -7,15 +7,19 @@ Run:     python task_2/sample_model_gradient_boosting.py --local     predict the
 Writes:  submission_task_2.csv and the zip to upload
 Scores:  0.5849 ± 0.0015 on real answers, where the majority model scores 0.5539
 
-Features are functions in common/answer_features/; one of your own is another column of the tables
-below. Trees learn from training answers whose outcomes the features have not seen: 10 % are held
-out, their features computed from all others; then the next 10 %, ten times. Of more than 125,000
-answers it is 20 %, or less, and no more than 125,000 are held out in all. What is predicted is not
-A, B, C or D: is the answer right? If not, is it the most popular wrong one? If not, the next one?
-Features of options are in the same order.
+Features are functions in common/answer_features/. Add a feature of your own as one more column of
+the tables below. Trees must learn from answers whose outcomes the features have not seen. So a part
+of the training answers is held out, and its features are computed from all other answers; then the
+next part is held out, and so on. Up to 125,000 answers are cut into ten parts, which are all held
+out in turn. Of more answers, parts of at most 20 % are held out, 125,000 answers in all.
+
+The trees do not predict the option itself. They answer three questions in turn: is the answer
+wrong? If so, is it another than the most popular wrong option? If so, another than the next one?
+The features of options have the same order: the right one first, then the wrong ones by popularity.
 """
 
 import argparse
+from dataclasses import dataclass
 
 from common import answer_features, cli, progress, run_log, sample_models, submission
 from common.answers import read_answers
@@ -23,12 +27,13 @@ from common.errors import InputError
 from common.probabilities import write_probabilities
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 TASK = 2
-# Chosen on answers held out of training data. A fit ends earlier if the loss on a few of the rows,
-# which are held out for this, stops falling.
+# Chosen on answers held out of the training data. A fit stops early when the loss on
+# `validation_fraction` of the rows no longer falls.
 SETTINGS = {
     "learning_rate": 0.1,
     "max_leaf_nodes": 31,
@@ -39,15 +44,74 @@ SETTINGS = {
     "validation_fraction": 0.03,
     "n_iter_no_change": 30,
 }
-# Trees for each of the three questions above.
+# Number of trees for each of the three questions above.
 N_TREES = (100, 50, 25)
-# Which features each split may use, and what is held out, is drawn: the mean of several fits
-# depends less on luck. The log tells of the first one.
+# Each fit draws the features that a split may use, and the rows for early stopping. The mean of
+# several fits depends less on these draws.
 N_FITS = 2
-# Fewer right or wrong answers teach trees nothing; outcomes rarer than the other are only counted.
-MIN_ANSWERS, MIN_OUTCOMES = 100, 20
-# Rows are predicted in blocks, which saves memory.
-BLOCK = 100_000
+# Trees need at least this many answers of each kind, right and wrong.
+MIN_ANSWERS = 100
+# Trees need at least this many answers for each reply to one of the three questions.
+MIN_OUTCOMES = 20
+# Rows predicted at a time, which bounds the memory of the prediction.
+BLOCK_ROWS = 100_000
+# Training and template rows together, measured at full size (tests/benchmarks/full_size.md).
+ROWS_PER_SECOND = 170_000
+
+Models = list[HistGradientBoostingClassifier]
+
+
+def fit_trees(
+    features: npt.NDArray[np.float32],
+    outcome: npt.NDArray[np.generic],
+    draws: np.random.RandomState,
+    **settings: object,
+) -> Models:
+    """Return `N_FITS` fitted models, which differ only in what they draw."""
+    # scikit-learn fails on a feature that is almost always missing.
+    n_known = np.isfinite(features).sum(axis=0)
+    features = np.where(n_known < MIN_ANSWERS, np.float32(0), features)
+    models = []
+    for _ in range(N_FITS):
+        model = HistGradientBoostingClassifier(**SETTINGS, **settings, random_state=draws)
+        models.append(model.fit(features, outcome))
+    return models
+
+
+def predict_mean(models: Models, table: pd.DataFrame) -> npt.NDArray[np.float64]:
+    """Return the mean probability that the models give each row, shape (rows,)."""
+    means = []
+    for start in range(0, len(table), BLOCK_ROWS):
+        block = table[start : start + BLOCK_ROWS].to_numpy()
+        means.append(np.mean([model.predict_proba(block)[:, 1] for model in models], axis=0))
+    return np.concatenate(means)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One of the three questions, for the log."""
+
+    model: HistGradientBoostingClassifier  # The first of the fits.
+    share: float  # Share of the answers to which the question applies.
+
+
+def log_losses(log_event: run_log.LogEvent, stages: list[Stage]) -> None:
+    """Log the loss after each tree, on the rows learned from and on those for early stopping.
+
+    The losses of the three questions are weighted by the share of answers to which they apply, and
+    summed. A question with fewer trees keeps its last loss.
+    """
+    n_steps = 1 + max(N_TREES)
+    losses = np.zeros(n_steps)
+    held_out_losses = np.zeros(n_steps)
+    for stage in stages:
+        n_missing = n_steps - len(stage.model.train_score_)
+        losses += stage.share * np.pad(-stage.model.train_score_, (0, n_missing), "edge")
+        held_out_losses += stage.share * np.pad(
+            -stage.model.validation_score_, (0, n_missing), "edge"
+        )
+    for step, (loss, held_out_loss) in enumerate(zip(losses, held_out_losses, strict=True)):
+        log_event("step", step=step, loss=loss, held_out_loss=held_out_loss)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -62,7 +126,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    """Load, model, predict, write."""
+    """Read the answers, fit the model, predict the template, write the submission."""
     options = build_parser().parse_args()
     paths = sample_models.paths(options, TASK)
     template = submission.read_template(paths.template)
@@ -73,52 +137,48 @@ def main() -> None:
             f"{paths.train}: holds {n_right} right and {n_wrong} wrong answers, expected at least "
             f"{MIN_ANSWERS} of each"
         )
-
-    # ---- The model: replace this block by your own. -------------------------------------------
-    # In: columns of `answers`. Out, for each row of `template`: `prediction`, 1 to 4; `p_option`.
-    # In pairs a second, from the times at full size (see tests/benchmarks/full_size.md).
-    progress.announce((len(answers) + len(template)) / 170_000)
+    progress.announce((len(answers) + len(template)) / ROWS_PER_SECOND)
     pairs = answer_features.read_pairs(answers, template, paths.metadata)
-    # Their ids are in the pairs now, and would take memory here.
+    # `pairs` holds these ids now; a second copy would take memory.
     answers = answers.drop(columns=["UserId", "QuestionId", "AnswerId"], errors="ignore")
     groups = answer_features.available_groups(
         pairs, answers, options.features, leave_out=["options"]
     )
     print(f"features: {', '.join(groups)}")
-    *parts, asked = answer_features.tables(pairs, answers, groups, options.seed)
-    table = pd.concat([part.table for part in parts]).to_numpy()
-    option, question = answers["AnswerValue"].to_numpy(), pairs.numbers["question"]
-    outcome = np.concatenate(
-        [part.outcome_of_option[question[part.rows], option[part.rows] - 1] for part in parts]
-    )
-    losses = np.zeros((2, 1 + max(N_TREES)))
+    log_event = run_log.open_log(options.log)
+
+    # ---- The model: replace this block by your own. -------------------------------------------
+    # In: `answers`; `pairs`; `groups`. Out, for each template row: `prediction`; `p_option`.
+    *held_out, asked = answer_features.tables(pairs, answers, groups, options.seed)
+    features = pd.concat([part.table for part in held_out]).to_numpy()
+    # An outcome is 0 for the right option, 1 to 3 for the wrong ones by popularity.
+    question = pairs.numbers["question"]
+    option = answers["AnswerValue"].to_numpy()
+    outcomes = [
+        part.outcome_of_option[question[part.rows], option[part.rows] - 1] for part in held_out
+    ]
+    outcome = np.concatenate(outcomes)
+
     draws = np.random.RandomState(options.seed)
     p_outcome = np.ones((len(template), 4))
+    stages = []
     for stage, n_trees in enumerate(N_TREES):
         is_reached = outcome >= stage
-        x, is_later = table[is_reached], outcome[is_reached] > stage
-        # Outcomes that trees cannot learn are rare, not impossible.
-        p_later = np.full(len(template), (is_later.sum() + 1) / (len(is_later) + 2))
-        if min(np.bincount(is_later, minlength=2)) >= MIN_OUTCOMES:
-            # scikit-learn stumbles over a column of which hardly anything is known.
-            x[:, np.isfinite(x).sum(axis=0) < MIN_ANSWERS] = 0
-            settings = SETTINGS | {"max_iter": n_trees, "random_state": draws}
-            models = [
-                HistGradientBoostingClassifier(**settings).fit(x, is_later) for _ in range(N_FITS)
-            ]
-            blocks = (asked.table[i : i + BLOCK].to_numpy() for i in range(0, len(template), BLOCK))
-            of_fits = [[model.predict_proba(block)[:, 1] for model in models] for block in blocks]
-            p_later = np.concatenate([np.mean(p, axis=0) for p in of_fits])
-            fell = -np.array([models[0].train_score_, models[0].validation_score_])
-            # Of all rows; what is learned before the others stays as it is.
-            n_left = losses.shape[1] - fell.shape[1]
-            losses += is_reached.mean() * np.pad(fell, [(0, 0), (0, n_left)], "edge")
+        is_later = outcome[is_reached] > stage
+        n_here, n_later = np.bincount(is_later, minlength=2)
+        if min(n_here, n_later) >= MIN_OUTCOMES:
+            models = fit_trees(features[is_reached], is_later, draws, max_iter=n_trees)
+            stages.append(Stage(models[0], is_reached.mean()))
+            p_later = predict_mean(models, asked.table)
+        else:
+            # Laplace's rule of succession: rare outcomes are not impossible.
+            p_later = np.full(len(template), (n_later + 1) / (n_here + n_later + 2))
         p_outcome[:, stage] *= 1 - p_later
-        p_outcome[:, stage + 1 :] *= p_later[:, None]
-    log_event = run_log.open_log(options.log)
-    for step, (loss, held_out_loss) in enumerate(losses.T):
-        log_event("step", step=step, loss=loss, held_out_loss=held_out_loss)
-    p_option = np.take_along_axis(p_outcome, asked.outcome_of_option[question[asked.rows]], axis=1)
+        p_outcome[:, stage + 1 :] *= p_later[:, np.newaxis]
+    log_losses(log_event, stages)
+
+    outcome_of_option = asked.outcome_of_option[question[asked.rows]]
+    p_option = np.take_along_axis(p_outcome, outcome_of_option, axis=1)
     prediction = 1 + p_option.argmax(axis=1)
     # ---- End of the model. --------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Task 2 baseline: predict for every question the option that most students chose.
+"""Task 2 baseline: predict for every question the option that most students choose.
 
 Run:     python task_2/sample_model_majority.py --local     predict the local split
          python task_2/local_evaluation.py                  score that
@@ -23,7 +23,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    """Load, model, predict, write."""
+    """Read the answers, fit the model, predict the template, write the submission."""
     options = build_parser().parse_args()
     paths = sample_models.paths(options, TASK)
     template = submission.read_template(paths.template)
@@ -31,17 +31,19 @@ def main() -> None:
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `answers`, `template`, DataFrames. Out, for each template row: `prediction`, `p_option`.
-    n_chosen = pd.DataFrame(
-        {
-            option: answers.loc[answers["AnswerValue"] == option, "QuestionId"].value_counts()
-            for option in schema.OPTIONS
-        }
-    )
-    # A question that nobody answered gets what is chosen over all.
-    n_chosen = n_chosen.fillna(0).reindex(template["QuestionId"].unique()).fillna(n_chosen.sum())
-    question = n_chosen.index.get_indexer(pd.Index(template["QuestionId"]))
-    prediction = n_chosen.idxmax(axis=1).to_numpy()[question]
-    p_option = (n_chosen + 1).div(n_chosen.sum(axis=1) + 4, axis=0).to_numpy()[question]
+    counts = pd.DataFrame(index=answers["QuestionId"].unique())
+    for option in schema.OPTIONS:
+        is_chosen = answers["AnswerValue"] == option
+        counts[option] = answers.loc[is_chosen, "QuestionId"].value_counts()
+    counts = counts.fillna(0)
+    # Unanswered questions get the overall counts.
+    counts = counts.reindex(template["QuestionId"].unique()).fillna(counts.sum())
+
+    # Laplace's rule of succession: no probability is 0 or 1.
+    p_by_question = (counts + 1).div(counts.sum(axis=1) + 4, axis=0)
+    p_option = p_by_question.loc[template["QuestionId"]].to_numpy()
+    # The first of tied options.
+    prediction = 1 + p_option.argmax(axis=1)
     # ---- End of the model. --------------------------------------------------------------------
 
     submission.write_predictions(template, TASK, prediction, paths.output)

@@ -140,7 +140,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    """Load, train, predict, write."""
+    """Read the answers, fit the model, predict the template, write the submission."""
     options = build_parser().parse_args()
     for name in ("dimensions", "steps", "learning_rate"):
         if (value := getattr(options, name)) is not None and not value > 0:

@@ -108,7 +108,7 @@ def test_the_feature_of_the_guide_helps_and_does_not_leak(tiny_kit: Path) -> Non
     (block,) = blocks(GUIDE, "python")
     text = (tiny_kit / "task_1/sample_model_majority.py").read_text(encoding="utf-8")
     text = apply(prediction, apply(flags, text))
-    place = text.index("    question = ")
+    place = text.index("    counts = ")
     text = text[:place] + textwrap.indent(block, "    ") + text[place:]
     (tiny_kit / "task_1/my_quiz.py").write_text(text, encoding="utf-8")
     succeeds(["task_1/local_data_split.py"], kit=tiny_kit)
