@@ -208,8 +208,7 @@ def find_candidates(phase: recommend.Phase) -> tuple[pd.DataFrame, pd.DataFrame,
         score[is_clicked] = 0
         closeness[is_clicked] = 0
         part = choose_candidates(score, closeness)
-        part["user"] += begin
-        parts.append(part)
+        parts.append(part.assign(user=part["user"] + begin))
     return pd.concat(parts, ignore_index=True), neighbours, vectors
 
 
