@@ -166,8 +166,8 @@ def _find_files(folder: Path) -> list[tuple[str, Path]]:
 def _read_elements(path: Path) -> list[dict[str, Any]]:
     """Return the elements of an XML file, the root first.
 
-    An element has its attributes id, module and label (``accuracy`` in the file), its tag, its place
-    for messages, and the text before its first child.
+    An element has its attributes id, module and label (``accuracy`` in the file), its tag, its
+    place for messages, and the text before its first child.
     """
     reading.require_file(path)
     elements: list[dict[str, Any]] = []
@@ -334,28 +334,28 @@ def join(train: pd.DataFrame, test: pd.DataFrame) -> pd.DataFrame:
     both["label"] = pd.Categorical(both["label"], labels_of(train))
     by_question = both.groupby(["module", "question_id"], sort=False)
     both["question"] = by_question.ngroup()
-    path = both["path"]
+    own_path = both["path"]
     columns = ["question_text", "references", "path"]
     both[columns] = by_question[columns].transform("first")
 
     scenario = both["scenario"]
-    is_new_question = both["path"] == path
+    is_new_question = both["path"] == own_path
     is_known_module = both["module"].isin(train["module"])
     _refuse_questions(
         both,
-        path,
+        own_path,
         (scenario == ANSWERS) & is_new_question,
         " is not in the training files, expected new answers only",
     )
     _refuse_questions(
         both,
-        path,
+        own_path,
         scenario.isin((QUESTIONS, DOMAINS)) & ~is_new_question,
         " is in {}, expected a new question",
     )
     _refuse_questions(
         both,
-        path,
+        own_path,
         (scenario == DOMAINS) & is_known_module,
         ": the module is in the training files, expected a new one",
     )

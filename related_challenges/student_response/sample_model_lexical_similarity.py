@@ -7,9 +7,9 @@ Run:     python related_challenges/student_response/local_data_split.py
 Writes:  data/test_output/submission.csv
 Scores:  accuracy 0.548, macro F1 0.445 on the BEETLE training answers, 5-way, 10 folds
 
-This is the baseline of Dzikovska et al. (2012). The measures are overlap, F1, Lesk and cosine of the
-answer with the question and with the reference answers. How far the tree is pruned is chosen by
-cross-validation within the training answers of each fold.
+This is the baseline of Dzikovska et al. (2012). The measures are overlap, F1, Lesk and cosine of
+the answer with the question and with the best reference answer. How far the tree is pruned is
+chosen by cross-validation within the training answers of each fold.
 """
 
 import argparse

@@ -8,8 +8,8 @@ Writes:  data/test_output/submission.csv
 Scores:  accuracy 0.673, macro F1 0.609 on the BEETLE training answers by question, 5-way, 10 folds
 
 The model sums the probabilities of boosted trees and random trees. Its features are those of
-`alignment.py` and `similarity.py`, and the scores of a linear model on words. The linear model scores
-training answers out of fold.
+`alignment.py` and `similarity.py`, and the scores of a linear model on words. The linear model
+scores training answers out of fold.
 
 Answers to new questions and answers to known questions are predicted by different models. The
 linear model for known questions also uses pieces of words and the words of each question.

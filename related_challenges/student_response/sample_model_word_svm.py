@@ -9,8 +9,8 @@ Scores:  accuracy 0.718, macro F1 0.647 on the BEETLE training answers, 5-way, 1
 
 The features are words, pairs of words, pieces of words (which forgive misspellings), words together
 with the question they answer, and the eight measures of similarity of the decision tree
-(sample_model_lexical_similarity.py). What a word says about an answer depends on the question. With
-unseen questions (`--by_question`), accuracy and macro F1 are therefore 0.626 and 0.546; those of the
+(sample_model_lexical_similarity.py). What a word says about an answer depends on the question. On
+unseen questions (`--by_question`) accuracy and macro F1 are therefore 0.626 and 0.546; those of the
 tree are 0.528 and 0.435.
 """
 
