@@ -2,8 +2,8 @@
 
 Run:     python related_challenges/debiasing/check_submission.py FILE
          python -m tools.check_submission FILE --challenge debiasing
-Reads:   the submission and data/train_data/underexpose_test_qtime-T.csv, the users of all phases
-         that are there, or with --phase T of those that count then; no answers
+Reads:   the submission and data/train_data/underexpose_test_qtime-T.csv, the test users of all
+         phases T in the folder, or with --phase of the phases that count; no answers
 """
 
 import argparse
@@ -30,7 +30,9 @@ def check(options: argparse.Namespace, report: Report) -> list[str]:
         f"in {cli.show(folder)} once, {recommended.shape[1]} different items each",
         f"different items recommended: {len(np.unique(recommended)):,}",
     ]
-    return summary + [f"{n_others} rows of other users are ignored"] * bool(n_others)
+    if n_others:
+        summary.append(f"{n_others} rows of other users are ignored")
+    return summary
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -1,8 +1,7 @@
 """Files and metrics of the debiasing challenge: clicks, recommendations, and how rare an item is.
 
-The files have no header and are not in order of time; they are read as DataFrames with the columns
-named below. Phase T of the challenge, 0 to 9, has its own files; a user belongs to the test users
-of phase ``user_id mod 11``.
+The challenge has ten phases, 0 to 9, each with its own files. The files have no header, and their
+rows are not in order of time. A user is a test user of phase ``user_id mod 11``, if there is one.
 """
 
 import argparse
@@ -20,19 +19,23 @@ import numpy as np
 import pandas as pd
 
 N_RECOMMENDED = 50
-PHASES, FINAL_PHASES = range(10), range(7, 10)
+PHASES = range(10)
+FINAL_PHASES = range(7, 10)
 USER_MODULUS = 11
-# Of phase T: the clicks of the other users, those of the test users before the one to be predicted,
-# the time of that, and, where it is known, the click itself.
-TRAIN_CLICKS, TEST_CLICKS, QUERY_TIMES, TRUE_CLICKS = (
-    f"underexpose_{kind}-{{}}.csv"
-    for kind in ("train_click", "test_click", "test_qtime", "test_qtime_with_answer")
-)
-# The clicks to be predicted in all phases, with the degrees of their items.
+
+# Files of a phase, whose number is filled in. Clicks of the training users:
+TRAIN_CLICKS = "underexpose_train_click-{}.csv"
+# Clicks of the test users before the click to predict:
+TEST_CLICKS = "underexpose_test_click-{}.csv"
+# Test users and the time of the click to predict:
+QUERY_TIMES = "underexpose_test_qtime-{}.csv"
+# The click to predict, where it is known:
+TRUE_CLICKS = "underexpose_test_qtime_with_answer-{}.csv"
+# The clicks to predict in all phases, with the degrees of their items.
 ANSWERS = "debias_track_answer.csv"
 METRICS = ("NDCG@50 full", "NDCG@50 half", "hit rate@50 full", "hit rate@50 half")
 
-# Users and items index arrays directly, so they are bounded; the challenge's are below 200,000.
+# Ids are bounded because they index arrays; those of the challenge are below 200,000.
 _USER = Column("user_id", high=9_999_999)
 _ITEM = Column("item_id", high=9_999_999)
 _TIME = Column("time", FLOAT64, 0, 1, whole=False)
@@ -44,7 +47,13 @@ _ITEM_COLUMNS = [Column(f"item_{n}", high=_ITEM.high) for n in range(1, N_RECOMM
 
 
 def find_phases(folder: Path) -> list[int]:
-    """Find the phases whose training clicks lie in a folder; there must be one."""
+    """Return the phases whose training clicks are in a folder.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
     phases = [phase for phase in PHASES if reading.is_there(folder / TRAIN_CLICKS.format(phase))]
     if not phases:
         reading.require_file(folder / TRAIN_CLICKS.format(0))
@@ -52,99 +61,188 @@ def find_phases(folder: Path) -> list[int]:
 
 
 def add_phase(p: argparse.ArgumentParser) -> None:
-    """Add the flag that says at which phase of the challenge a submission is scored."""
-    told = "at phase T: 0 to T count, from 7 on 7 to T (default: all phases that are there)"
-    p.add_argument("--phase", type=int, choices=PHASES, metavar="T", help=told)
+    """Add the flag --phase: the phase of the challenge at which a submission is scored."""
+    help_text = "at phase T: 0 to T count, from 7 on 7 to T (default: all phases that are there)"
+    p.add_argument("--phase", type=int, choices=PHASES, metavar="T", help=help_text)
 
 
-def phases_at(phase: int | None, there: Sequence[int], where: Path) -> list[int]:
-    """Return the phases that count at one of the challenge, which must be there."""
+def phases_at(phase: int | None, available: Sequence[int], path: Path) -> list[int]:
+    """Return the phases that count when a submission is scored at a phase of the challenge.
+
+    Parameters
+    ----------
+    phase : int or None
+        Phase of the challenge; None to count all available phases.
+    available : sequence of int
+        Phases that the files hold.
+    path : Path
+        File or folder with these phases, for messages.
+
+    Raises
+    ------
+    InputError
+        If a phase that counts is not available.
+    """
     if phase is None:
-        return [*there]
+        return list(available)
     first = FINAL_PHASES[0] if phase in FINAL_PHASES else PHASES[0]
-    wanted = [*range(first, phase + 1)]
-    if not {*wanted} <= {*there}:
-        found, expected = (", ".join(map(str, numbers)) for numbers in (there, wanted))
-        raise InputError(f"{where}: holds the phases {found}, --phase {phase} expects {expected}")
-    return wanted
+    counted = list(range(first, phase + 1))
+    if not set(counted) <= set(available):
+        shown = ", ".join(map(str, available))
+        expected = ", ".join(map(str, counted))
+        raise InputError(f"{path}: holds the phases {shown}, --phase {phase} expects {expected}")
+    return counted
 
 
 # ---- Clicks ----------------------------------------------------------------------------------
 
 
 def read_clicks(*paths: Path) -> pd.DataFrame:
-    """Read files of clicks, one after the other: user_id, item_id, time from 0 to 1."""
+    """Read the clicks of several files, one file after the other.
+
+    Returns
+    -------
+    DataFrame
+        Columns user_id and item_id, int64, and time, float64, from 0 to 1.
+    """
     return pd.concat([_read(path, (_USER, _ITEM, _TIME)) for path in paths], ignore_index=True)
 
 
 def read_queries(path: Path) -> pd.DataFrame:
-    """Read the test users of a phase, each once: user_id, time of the click to be predicted."""
+    """Read the test users of a phase.
+
+    Returns
+    -------
+    DataFrame
+        Columns user_id, each once, and time, that of the click to predict.
+    """
     return _read(path, (_USER, _TIME), once=True)
 
 
 def split_latest(clicks: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the latest click of every user, in order, of several the file's last; and the rest."""
+    """Split clicks into the latest click of every user, in order of users, and all other clicks.
+
+    If several clicks of a user are the latest, the last row of these is taken.
+    """
     ordered = clicks.iloc[np.lexsort((clicks["time"], clicks["user_id"]))]
     latest = ordered.drop_duplicates("user_id", keep="last")
     return latest, clicks.drop(latest.index)
 
 
 def read_answers(path: Path) -> pd.DataFrame:
-    """Read the clicks to be predicted: phase_id, user_id, item_id, item_degree; a missing `ANSWERS`
-    is made of `TRUE_CLICKS` beside it, and training clicks there or, of a split, in `train_data`.
+    """Read the clicks to predict of all phases.
+
+    If the file `ANSWERS` is missing, but there are files `TRUE_CLICKS` beside it, the table is made
+    of these and of the clicks. The training clicks are then in the same folder, or, after a local
+    split, in the folder `train_data`.
+
+    Returns
+    -------
+    DataFrame
+        Columns phase_id, user_id (each once), item_id and item_degree.
+
+    Raises
+    ------
+    InputError
+        If a file is missing or faulty, or if a user belongs to another phase.
     """
     folder = path.parent
-    if (
-        reading.is_there(path)
-        or path.name != ANSWERS
-        or not any(folder.glob(TRUE_CLICKS.format("*")))
-    ):
+    has_true_clicks = any(folder.glob(TRUE_CLICKS.format("*")))
+    if reading.is_there(path) or path.name != ANSWERS or not has_true_clicks:
         return _read_answers(path, _ANSWER_COLUMNS)
-    has_all = any(folder.glob(TRAIN_CLICKS.format("*")))
-    train = folder if has_all else folder.parent / challenge.TRAIN
+    has_train_clicks = any(folder.glob(TRAIN_CLICKS.format("*")))
+    train = folder if has_train_clicks else folder.parent / challenge.TRAIN
     parts = []
     for phase in find_phases(train):
         clicks = read_clicks(train / TRAIN_CLICKS.format(phase), folder / TEST_CLICKS.format(phase))
-        answer, place = clicks.head(0), folder / TRUE_CLICKS.format(phase)
-        if reading.is_there(place):
-            answer = _read_answers(place, (_USER, _ITEM, _TIME), phase_id=phase)
-        parts.append((phase, clicks, answer))
+        answer_path = folder / TRUE_CLICKS.format(phase)
+        if reading.is_there(answer_path):
+            answers = _read_answers(answer_path, (_USER, _ITEM, _TIME), phase_id=phase)
+        else:
+            answers = clicks.head(0)
+        parts.append((phase, clicks, answers))
     return count_degrees(parts)
 
 
 def count_degrees(parts: Iterable[tuple[int, pd.DataFrame, pd.DataFrame]]) -> pd.DataFrame:
-    """Return the table of `ANSWERS`; a degree counts the item's clicks in the phases so far."""
-    degree, found = pd.Series(dtype=int), []
-    for phase, clicks, answer in parts:
+    """Add the degrees of items to the clicks to predict.
+
+    Parameters
+    ----------
+    parts : iterable of (phase, clicks, answers)
+        Known clicks and clicks to predict, phase by phase in increasing order.
+
+    Returns
+    -------
+    DataFrame
+        Columns phase_id, user_id, item_id and item_degree. The degree of an item is how many of the
+        known clicks up to this phase are on it.
+    """
+    degree = pd.Series(dtype=int)
+    tables = []
+    for phase, clicks, answers in parts:
         degree = degree.add(clicks["item_id"].value_counts(), fill_value=0)
-        item_degree = answer["item_id"].map(degree).fillna(0).astype(int)
-        found.append(answer.assign(phase_id=phase, item_degree=item_degree))
-    return pd.concat(found, ignore_index=True)[[column.name for column in _ANSWER_COLUMNS]]
+        item_degree = answers["item_id"].map(degree).fillna(0).astype(int)
+        tables.append(answers.assign(phase_id=phase, item_degree=item_degree))
+    return pd.concat(tables, ignore_index=True)[[column.name for column in _ANSWER_COLUMNS]]
 
 
 # ---- Recommendations -------------------------------------------------------------------------
 
 
 def read_recommendations(path: Path, report: Report = stop) -> pd.DataFrame:
-    """Read and check a submission: the fifty different items of every user, in the file's order."""
+    """Read and check a submission.
+
+    Parameters
+    ----------
+    path : Path
+        The submission.
+    report : callable
+        Called with the message about each fault; by default it raises `InputError`.
+
+    Returns
+    -------
+    DataFrame
+        A row for each user in the file's order, indexed by user_id, with 50 columns of item ids.
+    """
     columns = (_USER, *_ITEM_COLUMNS)
     source = _source(path, columns)
-    found = _read(path, columns, report, once=True).set_index(_USER.name)
-    ordered = np.sort(found, axis=1)
+    recommended = _read(path, columns, report, once=True).set_index(_USER.name)
+    ordered = np.sort(recommended, axis=1)
     # A cell that was reported as faulty is negative.
-    repeated = ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any(axis=1)
-    if repeated.any():
-        place = int(repeated.argmax())
-        told = f"has {found.iloc[place].nunique()} different items ({repeated.sum()} such rows)"
-        where = f"{path}: row {source.row_number(place)}: user {found.index[place]}"
-        report(f"{where} {told}, expected {N_RECOMMENDED}")
-    return found
+    is_repeated = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)
+    is_faulty = is_repeated.any(axis=1)
+    if is_faulty.any():
+        row = int(is_faulty.argmax())
+        n_different = recommended.iloc[row].nunique()
+        report(
+            f"{path}: row {source.row_number(row)}: user {recommended.index[row]} has "
+            f"{n_different} different items ({is_faulty.sum()} such rows), expected {N_RECOMMENDED}"
+        )
+    return recommended
 
 
 def select_users(
     path: Path, recommended: pd.DataFrame, wanted: IntArray, report: Report = stop
 ) -> IntArray:
-    """Return the items recommended to the users wanted, (wanted, 50); others are ignored."""
+    """Return the items recommended to some users; rows of other users are ignored.
+
+    Parameters
+    ----------
+    path : Path
+        The submission, for messages.
+    recommended : DataFrame
+        Items by user; see `read_recommendations`.
+    wanted : ndarray of int64, shape (users,)
+        Ids of the users.
+    report : callable
+        Called with the message about missing users; by default it raises `InputError`.
+
+    Returns
+    -------
+    ndarray of int64, shape (users, 50)
+        Ids of items, -1 for a missing user.
+    """
     missing = np.setdiff1d(wanted, recommended.index)
     if len(missing):
         shown = ", ".join(map(str, missing[: reading.SHOWN]))
@@ -157,20 +255,45 @@ def select_users(
 
 
 def is_rare(answers: pd.DataFrame) -> pd.Series:
-    """Tell of which clicks the item is rare: its degree is at most the median one of the phase."""
+    """Return whether the item of each answer is rare, shape (answers,).
+
+    An item is rare if its degree is at most the upper median of the degrees in the phase.
+    """
     degree = answers.groupby("phase_id")["item_degree"]
-    return answers["item_degree"] <= degree.transform(lambda own: np.sort(own)[len(own) // 2])
+    upper_median = degree.transform(lambda values: np.sort(values)[len(values) // 2])
+    return answers["item_degree"] <= upper_median
 
 
 def score(items: IntArray, answers: pd.DataFrame) -> pd.DataFrame:
-    """Return `METRICS` by phase of items recommended, (answers, 50); "half" is of rare items."""
-    found = items == answers["item_id"].to_numpy()[:, None]
-    hit = found.any(axis=1)
-    gain = np.where(hit, 1 / np.log2(found.argmax(axis=1) + 2), 0.0)
+    """Score recommendations by phase.
+
+    Parameters
+    ----------
+    items : ndarray of int, shape (answers, 50)
+        Ids of the items recommended to the user of each answer.
+    answers : DataFrame
+        Clicks to predict; see `read_answers`.
+
+    Returns
+    -------
+    DataFrame
+        A row for each phase with the columns `METRICS`: "full" is the mean over all users, "half"
+        the mean over users whose item is rare.
+    """
+    is_match = items == answers["item_id"].to_numpy()[:, None]
+    hit = is_match.any(axis=1)
+    rank = is_match.argmax(axis=1)
+    gain = np.where(hit, 1 / np.log2(rank + 2), 0.0)
     scores = {}
-    for phase, own in answers.assign(gain=gain, hit=hit).groupby("phase_id"):
-        among = own, own[is_rare(own)]
-        scores[phase] = [part[name].mean() for name in ("gain", "hit") for part in among]
+    for phase, full in answers.assign(gain=gain, hit=hit).groupby("phase_id"):
+        half = full[is_rare(full)]
+        # In the order of METRICS.
+        scores[phase] = [
+            full["gain"].mean(),
+            half["gain"].mean(),
+            full["hit"].mean(),
+            half["hit"].mean(),
+        ]
     return pd.DataFrame(scores, METRICS).T
 
 
@@ -178,13 +301,14 @@ def score(items: IntArray, answers: pd.DataFrame) -> pd.DataFrame:
 
 
 def _source(path: Path, columns: Sequence[Column]) -> reading.Source:
+    """Describe a file without header by the names of its columns."""
     return reading.file_source(path, tuple(column.name for column in columns))
 
 
 def _read(
     path: Path, columns: Sequence[Column], report: Report = stop, *, once: bool = False
 ) -> pd.DataFrame:
-    """Read a file in which, if so said, each user has one row."""
+    """Read a file; with `once`, report a user who has several rows."""
     source = _source(path, columns)
     frame = reading.read_table(source, columns, report=report)
     if once:
@@ -193,10 +317,12 @@ def _read(
 
 
 def _read_answers(path: Path, columns: Sequence[Column], **known: int) -> pd.DataFrame:
-    """Read clicks to be predicted; raise `InputError` if a user belongs to another phase."""
+    """Read clicks to predict and add known columns; refuse a user who belongs to another phase."""
     answers = _read(path, columns, once=True).assign(**known)
     wrong = answers[answers["user_id"] % USER_MODULUS != answers["phase_id"]]
-    told = "is " + wrong["user_id"].astype(str) + " of phase " + wrong["phase_id"].astype(str)
+    user = wrong["user_id"].astype(str)
+    phase = wrong["phase_id"].astype(str)
+    faults = ("is " + user + " of phase " + phase).to_dict()
     expected = f"phase = user_id mod {USER_MODULUS}"
-    challenge.report_cells(_source(path, columns), _USER.name, told.to_dict(), expected, stop)
+    challenge.report_cells(_source(path, columns), _USER.name, faults, expected, stop)
     return answers

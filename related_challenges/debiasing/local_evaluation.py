@@ -1,14 +1,15 @@
 """Debiasing: score recommendations by NDCG@50 and hit rate@50, as the organisers' script does.
 
 Run:     python related_challenges/debiasing/local_evaluation.py
-Reads:   data/test_output/submission.csv and data/test_input/debias_track_answer.csv, or where that
-         is missing underexpose_test_qtime_with_answer-T.csv and the clicks of all phases T
+Reads:   data/test_output/submission.csv and data/test_input/debias_track_answer.csv; if the latter
+         is missing, underexpose_test_qtime_with_answer-T.csv and the clicks of all phases T
 Writes:  data/test_output/scores_debiasing.txt and .html, and a line of the record of all scores
 
-The score is NDCG@50 over all users, summed over the phases; scores_debiasing.txt holds the sums of
+The score is NDCG@50 over all users, summed over the phases. scores_debiasing.txt holds the sums of
 all four metrics, named as on the challenge's leaderboard. Rows of users who are not scored are
-ignored. --phase T scores at phase T of the challenge: phases 0 to T, from 7 on 7 to T, when the
-organisers gave everybody 1 for each of the phases before: --official_sum adds these 7.
+ignored. --phase T scores at phase T of the challenge: phases 0 to T, or 7 to T if T is 7 or more.
+From phase 7 on, the organisers gave everybody 1 for each of the phases 0 to 6; --official_sum adds
+these 7.
 """
 
 import argparse
@@ -41,29 +42,35 @@ def main() -> None:
     """Score the submission that the flags name by the clicks to be predicted."""
     options = challenge.read_evaluation_flags(build_parser())
     if options.final_stage:
-        options.phase, options.official_sum = max(clicks.PHASES), True
+        options.phase = max(clicks.PHASES)
+        options.official_sum = True
     if options.official_sum and options.phase not in clicks.FINAL_PHASES:
         raise InputError("--official_sum is for --phase 7, 8 and 9: phases before add nothing")
-    submission, reference = options.submission, options.reference
+    submission = options.submission
+    reference = options.reference
     answers = clicks.read_answers(reference)
-    there = sorted(answers["phase_id"].unique().tolist())
-    require_hidden_answers(submission, reference.parent, there[0])
-    phases = clicks.phases_at(options.phase, there, reference)
+    available = sorted(answers["phase_id"].unique().tolist())
+    require_hidden_answers(submission, reference.parent, available[0])
+    phases = clicks.phases_at(options.phase, available, reference)
     answers = answers[answers["phase_id"].isin(phases)]
     recommended = clicks.read_recommendations(submission)
     items = clicks.select_users(submission, recommended, answers["user_id"].to_numpy())
     scores = clicks.score(items, answers)
 
-    more = min(clicks.FINAL_PHASES) if options.official_sum else 0
-    plus = f", plus {more}" if more else ""
-    values = np.ascontiguousarray(scores)  # Row by row, so that sums go from phase to phase.
-    totals = values.sum(axis=0) + more
+    # Added by the organisers: 1 for each phase before the final ones.
+    added = min(clicks.FINAL_PHASES) if options.official_sum else 0
+    plus = f", plus {added}" if added else ""
+    # In rows, so that sums are computed in the order of phases on every machine.
+    values = np.ascontiguousarray(scores)
+    totals = values.sum(axis=0) + added
     scores = scores.rename(index="phase {}".format)
-    scores.loc["mean"], scores.loc["sum" + f" + {more}" * (more > 0)] = values.mean(axis=0), totals
-    rows = [[name, *map("{:.4f}".format, own)] for name, *own in scores.itertuples()]
-    how = f"a sum over {len(phases)} phase{'s' if len(phases) > 1 else ''}{plus}"
-    rules = "" if options.phase is None else f"phase {options.phase}{plus}"
-    header, titles = ["", "NDCG full", "half", "hit full", "half"], ["", *clicks.METRICS]
+    scores.loc["mean"] = values.mean(axis=0)
+    scores.loc[f"sum + {added}" if added else "sum"] = totals
+    rows = [[name, *map("{:.4f}".format, row)] for name, *row in scores.itertuples()]
+    unit = "phases" if len(phases) > 1 else "phase"
+    how = f"a sum over {len(phases)} {unit}{plus}"
+    header = ["", "NDCG full", "half", "hit full", "half"]
+    titles = ["", *clicks.METRICS]
     challenge.write_scores(
         options,
         [
@@ -80,25 +87,41 @@ def main() -> None:
             ("Users of rare items (half)", f"{clicks.is_rare(answers).sum():,}"),
         ],
         rests_on=sorted((reference.parent.parent / challenge.TRAIN).glob("*")),
-        rules="final stage" if rules == "phase 9, plus 7" else rules,
+        rules=describe_rules(options, plus),
         parts={
-            f"{metric}, {name}": float(value)
-            for name, own in scores.iterrows()
-            for metric, value in own.items()
+            f"{metric}, {name}": float(scores.loc[name, metric])
+            for name in scores.index
+            for metric in scores.columns
         },
         figures=dict(zip(NAMES_ON_LEADERBOARD, totals.tolist(), strict=True)),
         body=pages.part("table", titles, rows, caption="Metrics by phase", stacks=True),
     )
 
 
+def describe_rules(options: argparse.Namespace, plus: str) -> str:
+    """Name the phases that count, for the record of scores; empty for all."""
+    if options.phase is None:
+        return ""
+    if options.phase == max(clicks.PHASES) and options.official_sum:
+        return "final stage"
+    return f"phase {options.phase}{plus}"
+
+
 def require_hidden_answers(submission: Path, folder: Path, phase: int) -> None:
-    """Refuse what a model here made of files that still hold the answers of a local split."""
-    is_split = reading.is_there(folder / clicks.TEST_CLICKS.format(phase))
-    is_split = is_split and not reading.is_there(folder / clicks.TRAIN_CLICKS.format(phase))
-    origin = provenance.read(submission) if is_split else None
-    if origin is None or {"local", "test_dir"} & {*origin.options}:
+    """Refuse a submission whose model has read the answers of the local split.
+
+    Without --local and --test_dir, a sample model reads the published clicks of the test users, and
+    these hold the clicks that the local split masks.
+    """
+    has_test_clicks = reading.is_there(folder / clicks.TEST_CLICKS.format(phase))
+    has_train_clicks = reading.is_there(folder / clicks.TRAIN_CLICKS.format(phase))
+    is_local_split = has_test_clicks and not has_train_clicks
+    if not is_local_split:
         return
-    # A script elsewhere, or a notebook, may read the split without a flag.
+    origin = provenance.read(submission)
+    if origin is None or {"local", "test_dir"} & set(origin.options):
+        return
+    # A script elsewhere, or a notebook, may read the split without these flags.
     if (layout.ROOT / origin.script).resolve().parent == Path(__file__).resolve().parent:
         raise InputError(
             f"{submission}: was made by `{origin.command}`, which reads the answers among the test "

@@ -1,4 +1,4 @@
-"""What the sample models share: the clicks of a phase as a matrix, and the best items of a user."""
+"""Clicks of a phase, and the best items of a user: shared by all sample models."""
 
 import argparse
 from collections.abc import Callable
@@ -16,19 +16,36 @@ import pandas as pd
 from scipy.sparse import csr_array
 from tqdm import tqdm
 
-# Users whose scores for all items are dense at the same time; with 41,000 items they take 21 MB.
+# Number of users whose scores are dense at the same time; for 41,000 items they take 21 MB.
 BLOCK = 64
-# How far back the clicks before a phase are read, in lengths of the phase.
+# Clicks before a phase are read this far back, in lengths of the phase.
 HISTORY = 1.0
-# Where --local looks for the test users' clicks.
+# Folder of the test users' clicks with --local.
 LOCAL_DIR = challenge.data_dir(__file__, challenge.TEST_INPUT)
 
 
 @dataclass(frozen=True)
 class Phase:
-    """All clicks of a phase and before it, users and items numbered from 0, by user and time, from
-    0 for the first of the phase to 1 for the last, down to -`HISTORY` before it; test users, some
-    perhaps without a click, are to be recommended to, at the time of the click to be predicted.
+    """Clicks of a phase and shortly before it, in order of users and times.
+
+    Users and items are numbered from 0. A test user may have no click.
+
+    Attributes
+    ----------
+    user, item : ndarray of int64, shape (clicks,)
+        Numbers of the user and item of each click.
+    time : ndarray of float64, shape (clicks,)
+        0 for the first click of the phase, 1 for its last; down to -`HISTORY` before the phase.
+    item_ids : ndarray of int64, shape (items,)
+        Ids of the items, by number.
+    test_user_ids, test_user : ndarray of int64, shape (test users,)
+        Ids and numbers of the users to recommend items to.
+    query_time : ndarray of float64, shape (test users,)
+        Time of the click to predict, on the scale of `time`.
+    n_users : int
+        Number of users, test users included.
+    name : str
+        Name of the phase for messages.
     """
 
     user: IntArray
@@ -39,15 +56,15 @@ class Phase:
     test_user: IntArray
     query_time: FloatArray
     n_users: int
-    name: str = ""  # for messages
+    name: str = ""
 
     def by_user(self, values: FloatArray) -> csr_array:
-        """Return a value for each click as a matrix, (users, items), added up."""
+        """Add up a value of each click by user and item, shape (users, items)."""
         return csr_array((values, (self.user, self.item)), shape=(self.n_users, len(self.item_ids)))
 
 
 def model_parser(doc: str | None) -> argparse.ArgumentParser:
-    """Return the parser of a sample model."""
+    """Make the parser of a sample model; `doc` is the docstring of its script."""
     parser = challenge.model_parser(doc, __file__)
     parser.add_argument("--test_dir", type=Path, metavar="DIR", help="default: the --input_dir")
     help_text = f"use the local split: the default of --test_dir becomes {cli.show(LOCAL_DIR)}"
@@ -56,9 +73,19 @@ def model_parser(doc: str | None) -> argparse.ArgumentParser:
 
 
 def run_model(options: argparse.Namespace, score_items: Callable[[Phase], csr_array]) -> None:
-    """Write the `best_items` by the scores that a sample model gives in each phase."""
+    """Write the recommendations of a sample model for all phases.
+
+    Parameters
+    ----------
+    options : Namespace
+        Flags of `model_parser`.
+    score_items : callable
+        Takes a phase and returns the score of every item for every test user, a csr_array of shape
+        (test users, items) of values of at least 0. `best_items` are recommended.
+    """
     test_dir = options.test_dir or (LOCAL_DIR if options.local else options.input_dir)
-    users, items = [], []
+    users = []
+    items = []
     for number in tqdm(clicks.find_phases(options.input_dir), "phases", disable=None):
         phase = read_phase(options.input_dir, test_dir, number)
         users.append(phase.test_user_ids)
@@ -68,8 +95,19 @@ def run_model(options: argparse.Namespace, score_items: Callable[[Phase], csr_ar
 
 
 def read_phase(train_dir: Path, test_dir: Path, number: int) -> Phase:
-    """Read the clicks of a phase, and those of earlier phases on its items before its first click
-    and the first to be predicted: phases overlap, and none of these can be one to be predicted.
+    """Read the clicks of a phase, and clicks on its items from before the phase.
+
+    Phases overlap, and an earlier phase may hold a click to predict. Therefore only clicks before
+    the first click of this phase, known or to predict, are taken from earlier phases.
+
+    Parameters
+    ----------
+    train_dir : Path
+        Folder of the training clicks.
+    test_dir : Path
+        Folder of the test users' clicks and query times.
+    number : int
+        Number of the phase.
     """
 
     def read(phase: int) -> pd.DataFrame:
@@ -78,26 +116,30 @@ def read_phase(train_dir: Path, test_dir: Path, number: int) -> Phase:
 
     inside = read(number)
     item_ids = np.unique(inside["item_id"])
-    begin, length = inside["time"].min(), max(np.ptp(inside["time"]), np.finfo(float).tiny)
+    begin = inside["time"].min()
+    length = max(np.ptp(inside["time"]), np.finfo(float).tiny)
+    earliest = begin - HISTORY * length
     queries = clicks.read_queries(test_dir / clicks.QUERY_TIMES.format(number))
-    # Without the clicks to be predicted a phase may seem to begin later than it does.
-    parts, first = [inside], min(begin, queries["time"].min())
-    for earlier in reversed([n for n in clicks.find_phases(train_dir) if n < number]):
-        if first <= begin - HISTORY * length:
+    parts = [inside]
+    # The first click of the phase may be one to predict.
+    first = min(begin, queries["time"].min())
+    earlier_phases = [phase for phase in clicks.find_phases(train_dir) if phase < number]
+    for earlier_phase in reversed(earlier_phases):
+        if first <= earliest:
             break
-        older = read(earlier)
-        is_older = (older["time"] < first) & (older["time"] >= begin - HISTORY * length)
-        parts.append(older[is_older & older["item_id"].isin(item_ids)])
+        older = read(earlier_phase)
+        is_before = (older["time"] < first) & (older["time"] >= earliest)
+        parts.append(older[is_before & older["item_id"].isin(item_ids)])
         first = min(first, older["time"].min())
-    found = pd.concat(parts).sort_values(["user_id", "time"], kind="stable")
-    user, user_ids = pd.concat([found["user_id"], queries["user_id"]]).factorize()
+    table = pd.concat(parts).sort_values(["user_id", "time"], kind="stable")
+    user, user_ids = pd.concat([table["user_id"], queries["user_id"]]).factorize()
     return Phase(
-        user=user[: len(found)],
-        item=np.searchsorted(item_ids, found["item_id"]),
-        time=(found["time"].to_numpy() - begin) / length,
+        user=user[: len(table)],
+        item=np.searchsorted(item_ids, table["item_id"]),
+        time=(table["time"].to_numpy() - begin) / length,
         item_ids=item_ids,
         test_user_ids=queries["user_id"].to_numpy(),
-        test_user=user[len(found) :],
+        test_user=user[len(table) :],
         query_time=(queries["time"].to_numpy() - begin) / length,
         n_users=len(user_ids),
         name=f"{train_dir}: phase {number}",
@@ -105,31 +147,50 @@ def read_phase(train_dir: Path, test_dir: Path, number: int) -> Phase:
 
 
 def click_matrix(phase: Phase) -> csr_array:
-    """Return the clicks as a matrix with 1 where a user clicked an item, shape (users, items)."""
+    """Return a matrix with 1 where a user clicked an item, shape (users, items)."""
     matrix = phase.by_user(np.ones(len(phase.user)))
     matrix.data[:] = 1
     return matrix
 
 
-def places_from_latest(phase: Phase) -> IntArray:
-    """Number the clicks of every user from 1 for the latest, shape (clicks,)."""
+def positions_from_latest(phase: Phase) -> IntArray:
+    """Return the position of each click among its user's, 1 for the latest, shape (clicks,)."""
     end = np.cumsum(np.bincount(phase.user, minlength=phase.n_users))
     return np.asarray(end[phase.user] - np.arange(len(phase.user)))
 
 
 def best_items(phase: Phase, scores: csr_array) -> IntArray:
-    """Return the ids of every test user's fifty best items, not yet clicked, best first, by scores
-    of at least 0, (test users, items); items without one follow in order of popularity.
+    """Return the fifty best items of every test user, among those that the user has not clicked.
+
+    Parameters
+    ----------
+    phase : Phase
+        Clicks of the phase.
+    scores : csr_array, shape (test users, items)
+        Scores of at least 0. Items with the score 0 follow in order of popularity.
+
+    Returns
+    -------
+    ndarray of int64, shape (test users, 50)
+        Ids of items, best first.
+
+    Raises
+    ------
+    InputError
+        If a user has clicked all but fewer than fifty items.
     """
     n_clicks = np.bincount(phase.item, minlength=len(phase.item_ids))
-    # Below every score that is above 0.
+    # Popularity is scaled to lie below every positive score.
     least = scores.data[scores.data > 0].min(initial=1.0)
-    popularity = least * np.argsort(np.argsort(n_clicks, kind="stable")) / len(n_clicks)
+    popularity_rank = np.argsort(np.argsort(n_clicks, kind="stable"))
+    popularity = least * popularity_rank / len(n_clicks)
     seen = click_matrix(phase)[phase.test_user]
     n_unseen = len(phase.item_ids) - np.diff(seen.indptr).max(initial=0)
     if n_unseen < clicks.N_RECOMMENDED:
-        told = f"{phase.name} holds {n_unseen} items that a user has not clicked"
-        raise InputError(f"{told}, expected at least {clicks.N_RECOMMENDED}")
+        raise InputError(
+            f"{phase.name} holds {n_unseen} items that a user has not clicked, expected at least "
+            f"{clicks.N_RECOMMENDED}"
+        )
     best = [np.empty((0, clicks.N_RECOMMENDED), phase.item_ids.dtype)]
     for start in range(0, len(phase.test_user), BLOCK):
         rows = slice(start, start + BLOCK)
@@ -143,9 +204,9 @@ def best_items(phase: Phase, scores: csr_array) -> IntArray:
 def largest_columns(values: FloatArray, n: int) -> IntArray:
     """Return the columns of the n largest values of each row, largest first, shape (rows, n).
 
-    Processors round sums differently in their last digits, and partition equal values differently.
-    Neither may change a ranking: values are compared in single precision, and equal ones come in
-    the order of their columns.
+    Processors differ in the last digits of sums and in the order of equal values. To give the same
+    ranking on all, values are compared in single precision, and equal values come in the order of
+    their columns.
     """
     rounded = values.astype(np.float32)
     nth_largest = np.partition(rounded, -n, axis=1)[:, [-n]]

@@ -1,4 +1,4 @@
-"""Debiasing sample model: candidates of item-based collaborative filtering, ranked by boosting.
+"""Debiasing sample model: boosting ranks candidates of item-based collaborative filtering.
 
 Run:     python related_challenges/debiasing/sample_model_gradient_boosting.py --local
          python related_challenges/debiasing/local_evaluation.py
@@ -6,11 +6,13 @@ Without --local it predicts the published test users.
 Writes:  data/test_output/submission.csv
 Scores:  mean NDCG@50 full 0.0711, half 0.0510 on the real phases 1 to 3, latest click masked
 
-Two stages, as the leaders of the challenge had. candidates.py finds a few hundred items for each
-user; gradient boosting then tells from some thirty features which of them is clicked next. It
-learns from the training users: a part of them at a time loses the latest click, as the test users
-did, and candidates and features are made from what is left. The settings were chosen on training
-users of phase 1, whose latest clicks were masked for it.
+The model has two stages, as those of the challenge's leaders. First, candidates.py finds a few
+hundred items for each user. Then gradient boosting predicts from some thirty features which of
+these candidates is clicked next.
+
+The boosting learns from the training users. One part of them at a time loses the latest click, as
+the test users did, and candidates and features are made from the remaining clicks. The settings
+were chosen on masked training users of phase 1.
 """
 
 import argparse
@@ -28,9 +30,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-# The training users are masked in this many parts, so that most clicks are there each time.
+# The training users are masked in this many parts, so that most clicks remain each time.
 N_PARTS = 2
-# Candidates kept of each training user beside the item clicked.
+# About this many wrong candidates of each training user are learned from.
 N_OTHERS = 60
 BOOSTING = {
     "max_iter": 200,
@@ -41,75 +43,112 @@ BOOSTING = {
     "max_features": 0.5,
     "early_stopping": False,
 }
-# The odds of an item are divided by this power of its clicks: more helps the rare items (half) and
-# harms the mean over all (full).
+# The odds of an item are divided by this power of its clicks. A higher power raises the score of
+# rare items (half) and lowers the score of all items (full).
 RARITY_POWER = 0.6
-# Decay of a click's weight with the time to the query: fast and slow, as a share of the phase.
-FAST, SLOW = 0.002, 0.05
-# Clicks this close in time to the query count as near.
+# Scales, as shares of the phase, on which a click's weight decays with the time to the query.
+FAST = 0.002
+SLOW = 0.05
+# Distances in time to the query within which clicks are counted.
 NEAR = (0.003, 0.02, 0.1)
 
 
 def score_items(phase: recommend.Phase) -> csr_array:
-    """Score all items for every test user of a phase, (test users, items)."""
+    """Return the score of every item for every test user, shape (test users, items)."""
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `phase`. Out: the scores that are returned, sparse.
+    # In: `phase`. Return: the scores, sparse; items without a score come last.
     parts = [masked_part(phase, part) for part in range(N_PARTS)]
     is_clicked = np.concatenate([clicked for _, clicked in parts])
     n_clicks = candidates.count_clicks(phase)
-    own, neighbours, vectors = candidates.find_candidates(phase)
-    if not (is_clicked.any() and len(own)):
+    found, neighbours, vectors = candidates.find_candidates(phase)
+    if not (is_clicked.any() and len(found)):
         raise InputError(
             f"{phase.name}: {is_clicked.sum()} training users clicked a candidate last, and the "
-            f"test users have {len(own)} candidates, expected some of both"
+            f"test users have {len(found)} candidates, expected some of both"
         )
     model = HistGradientBoostingClassifier(random_state=0, **BOOSTING)
     model.fit(np.concatenate([features for features, _ in parts]), is_clicked)
-    log_odds = model.decision_function(describe(phase, neighbours, vectors, own))
-    odds = np.exp(log_odds) * n_clicks[own["item"]] ** -RARITY_POWER
+    log_odds = model.decision_function(describe(phase, neighbours, vectors, found))
+    score = np.exp(log_odds) * n_clicks[found["item"]] ** -RARITY_POWER
     shape = (len(phase.test_user), len(phase.item_ids))
-    return csr_array((odds, (own["user"], own["item"])), shape=shape)
+    return csr_array((score, (found["user"], found["item"])), shape=shape)
     # ---- End of the model. --------------------------------------------------------------------
 
 
 def masked_part(phase: recommend.Phase, part: int) -> tuple[NDArray[np.float32], BoolArray]:
-    """Mask a part of the training users; describe their candidates, and tell which was clicked."""
+    """Mask the latest clicks of a part of the training users, and prepare what to learn from.
+
+    Parameters
+    ----------
+    phase : Phase
+        Clicks of the phase.
+    part : int
+        Number of the part, from 0.
+
+    Returns
+    -------
+    features : ndarray of float32, shape (candidates, features)
+        Features of candidates of the masked users.
+    is_clicked : ndarray of bool, shape (candidates,)
+        Whether the candidate is the item of the masked click.
+    """
     training_users = np.setdiff1d(np.arange(phase.n_users), phase.test_user)
     masked, answer = candidates.mask_latest(phase, training_users[part::N_PARTS])
     found, neighbours, vectors = candidates.find_candidates(masked)
     user = found["user"].to_numpy()
     is_clicked = found["item"].to_numpy() == answer[user]
-    # Users whose click is not among their candidates teach nothing about the order of these.
-    is_found = np.bincount(user, is_clicked, len(answer)) > 0
-    n_found = np.bincount(user, minlength=len(answer))
-    chance = np.random.default_rng(part).random(len(is_clicked)) * n_found[user]
-    rows = is_found[user] & (is_clicked | (chance < N_OTHERS))
+    # Users without their masked click among the candidates are left out: they do not show which
+    # candidate should come first.
+    has_answer = np.bincount(user, is_clicked, len(answer)) > 0
+    n_candidates = np.bincount(user, minlength=len(answer))
+    draw = np.random.default_rng(part).random(len(is_clicked))
+    is_drawn = draw * n_candidates[user] < N_OTHERS
+    rows = has_answer[user] & (is_clicked | is_drawn)
     return describe(masked, neighbours, vectors, found[rows]), is_clicked[rows]
 
 
 def describe(
     phase: recommend.Phase, neighbours: pd.DataFrame, vectors: FloatArray, found: pd.DataFrame
 ) -> NDArray[np.float32]:
-    """Return the features of candidates, shape (candidates, features)."""
-    n_found, item = len(found), found["item"].to_numpy()
-    # Each click of a user that shares users with a candidate, its neighbour, and the candidate.
-    matched = candidates.match_clicks(phase, neighbours, found)
-    click, row = matched["click"].to_numpy(), matched["row"].to_numpy()
-    similarity, forward, at_once = matched["similarity"], matched["forward"], matched["at_once"]
+    """Describe candidates by features for the boosting.
+
+    Parameters
+    ----------
+    phase : Phase
+        Clicks of the phase.
+    neighbours, vectors, found
+        Neighbours, vectors and candidates as `candidates.find_candidates` returns them.
+
+    Returns
+    -------
+    ndarray of float32, shape (candidates, features)
+    """
+    n_found = len(found)
+    item = found["item"].to_numpy()
+    # A row for each candidate and each click of its user on a neighbour of the candidate.
+    matches = candidates.match_clicks(phase, neighbours, found)
+    click = matches["click"].to_numpy()
+    row = matches["row"].to_numpy()
+    similarity = matches["similarity"]
+    forward = matches["forward"]
+    at_once = matches["at_once"]
     query = np.clip(phase.query_time, 0, 1)[found["user"]]
     since = query[row] - phase.time[click]
-    place = recommend.places_from_latest(phase)
-    is_latest = place[click] == 1
+    # Position of the click among its user's, 1 for the latest.
+    position = recommend.positions_from_latest(phase)[click]
+    is_latest = position == 1
 
     def total(values: Any) -> Array:
+        """Add up a value of the matches of every candidate."""
         return np.bincount(row, values, n_found)
 
     def least(values: Any) -> Array:
-        result = np.full(n_found, 1e6)  # More than any value: nothing matches.
+        """Return the smallest value of the matches of every candidate, 1e6 without matches."""
+        result = np.full(n_found, 1e6)
         np.minimum.at(result, row, values)
         return result
 
-    # What is the same for all candidates of a user: the clicks, in the order of users.
+    # Values that all candidates of a user share. Clicks are in the order of users.
     user = phase.test_user[found["user"]]
     n_clicks = np.bincount(phase.user, minlength=phase.n_users)
     latest = (np.cumsum(n_clicks) - 1)[user]
@@ -120,27 +159,27 @@ def describe(
     before, after, n_near = candidates.clicks_around(phase, item, query, NEAR)
 
     features = {
-        # From the search for candidates.
+        # Columns of the candidates.
         **{name: found[name] for name in ("score", "rank", "share", "closeness")},
         "closeness to the latest click": near_latest,
-        # Similarities to the user's clicks: sums with different weights, the greatest, counts.
+        # Similarities to the user's clicks: differently weighed sums, the greatest, and counts.
         "similarity": total(similarity),
         "greatest similarity": -least(-similarity),
         "similarity to the latest click": total(similarity * is_latest),
-        "similarity to the one before": total(similarity * (place[click] == 2)),
-        "similarity to the third latest": total(similarity * (place[click] == 3)),
+        "similarity to the one before": total(similarity * (position == 2)),
+        "similarity to the third latest": total(similarity * (position == 3)),
         "similarity, fast decay": total(similarity * np.exp(-since / FAST)),
         "similarity, slow decay": total(similarity * np.exp(-since / SLOW)),
-        "forward": total(forward / place[click]),
+        "forward": total(forward / position),
         "forward from the latest click": total(forward * is_latest),
-        "at once": total(at_once / place[click]),
+        "at once": total(at_once / position),
         "at once with the latest click": total(at_once * is_latest),
-        "of quiet users": total(matched["of_quiet_users"] / place[click]),
+        "of quiet users": total(matches["of_quiet_users"] / position),
         "clicks matched": total(np.ones(len(row))),
-        "place of the latest matched": least(place[click]),
+        "position of the latest matched": least(position),
         "time since the latest matched": least(since),
-        "common users": total(matched["count"]),
-        "common users with the latest click": total(matched["count"] * is_latest),
+        "common users": total(matches["count"]),
+        "common users with the latest click": total(matches["count"] * is_latest),
         # How often and when the item was clicked.
         "clicks of the item": n_item_clicks[item],
         "time since its click before": before,

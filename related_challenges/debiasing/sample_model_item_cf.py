@@ -6,10 +6,10 @@ Without --local it predicts the published test users.
 Writes:  data/test_output/submission.csv
 Scores:  mean NDCG@50 full 0.0444, half 0.0326 on the real phases 1 to 3, latest click masked
 
-Two items are similar if the same users clicked both; users with many clicks count less, and the sum
-is divided by the root of the product of both items' numbers of clicks (Breese, Heckerman, Kadie
-1998; Sarwar et al. 2001). An item's score is the sum of its similarities to the items that the user
-clicked.
+Two items are similar if the same users clicked both. Users with many clicks count less, and the sum
+over users is divided by the root of the product of both items' numbers of clicks (Breese,
+Heckerman, Kadie 1998; Sarwar et al. 2001). An item's score is the sum of its similarities to the
+items that the user clicked.
 """
 
 import argparse
@@ -22,14 +22,14 @@ from scipy.sparse import csr_array, diags_array
 
 
 def score_items(phase: recommend.Phase) -> csr_array:
-    """Score all items for every test user of a phase, (test users, items)."""
+    """Return the score of every item for every test user, shape (test users, items)."""
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `phase`. Out: the scores that are returned, sparse.
+    # In: `phase`. Return: the scores, sparse; items without a score come last.
     clicked = recommend.click_matrix(phase)
-    # A test user may have no click.
+    # At least 1, since a test user may have no click.
     user_weight = diags_array(1 / np.log1p(np.maximum(clicked.sum(axis=1), 1)))
     item_weight = diags_array(1 / np.sqrt(clicked.sum(axis=0)))
-    # From left to right, so that the (items, items) matrix of similarities is never formed.
+    # Multiplied from left to right: the large (items, items) matrix is never formed.
     overlap = clicked[phase.test_user] @ item_weight @ clicked.T
     return overlap @ user_weight @ clicked @ item_weight
     # ---- End of the model. --------------------------------------------------------------------

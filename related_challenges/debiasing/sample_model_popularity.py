@@ -1,4 +1,4 @@
-"""Debiasing baseline: the items of the phase clicked most often, but not yet by the user.
+"""Debiasing baseline: recommend the most popular items that the user has not clicked.
 
 Run:     python related_challenges/debiasing/sample_model_popularity.py --local
          python related_challenges/debiasing/local_evaluation.py
@@ -6,7 +6,7 @@ Without --local it predicts the published test users.
 Writes:  data/test_output/submission.csv
 Scores:  mean NDCG@50 full 0.0056, half 0.0000 on the real phases 1 to 3, latest click masked
 
-Clicks before the phase count too, as `recommend.read_phase` reads them.
+Popularity counts the clicks of the phase and those that `recommend.read_phase` adds from before it.
 """
 
 import argparse
@@ -18,11 +18,13 @@ from scipy.sparse import csr_array
 
 
 def score_items(phase: recommend.Phase) -> csr_array:
-    """Score all items for every test user of a phase, (test users, items)."""
+    """Return the score of every item for every test user, shape (test users, items)."""
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `phase`. Out: the scores that are returned, sparse.
-    # Items without a score are ranked by popularity.
-    return csr_array((len(phase.test_user), len(phase.item_ids)))
+    # In: `phase`. Return: the scores, sparse; items without a score come last.
+    # `recommend.best_items` ranks items without a score by popularity.
+    n_users = len(phase.test_user)
+    n_items = len(phase.item_ids)
+    return csr_array((n_users, n_items))
     # ---- End of the model. --------------------------------------------------------------------
 
 

@@ -1,11 +1,11 @@
-"""Student responses: how often each label occurs, as in table 1 of Dzikovska et al. (2012).
+"""Student responses: count each label, as in table 1 of Dzikovska et al. (2012).
 
 Run:     python related_challenges/student_response/label_distribution.py
          python related_challenges/student_response/label_distribution.py --input_dir BEETLE SEB
 Reads:   data/train_data/*.xml, or the files of each folder, or of the test sets in it
 
-A folder is a column: number and share of the answers with each label, and how many answers,
-questions and modules there are. The labels are those of the folder's files.
+Each folder is a column of the table. The column has the number and share of the answers with each
+label of the folder's files, and the numbers of answers, questions and modules.
 """
 
 import argparse
@@ -40,12 +40,13 @@ def main() -> None:
     for folder in build_parser().parse_args().input_dir:
         answers = responses.read_responses(folder)
         counts = answers["label"].value_counts()
-        shares = {name: f"{n:,} ({n / len(answers):.1%})" for name, n in counts.items()}
-        columns[printable("/".join(folder.resolve().parts[-3:]))] = shares | {
-            "answers": f"{len(answers):,}",
-            "questions": f"{answers['question'].nunique():,}",
-            "modules": f"{len({*answers['module']} - {''}):,}",
-        }
+        column = {name: f"{n:,} ({n / len(answers):.1%})" for name, n in counts.items()}
+        modules = set(answers["module"]) - {""}
+        column["answers"] = f"{len(answers):,}"
+        column["questions"] = f"{answers['question'].nunique():,}"
+        column["modules"] = f"{len(modules):,}"
+        title = printable("/".join(folder.resolve().parts[-3:]))
+        columns[title] = column
     order = [*responses.ALL_LABELS, "answers", "questions", "modules"]
     table = pd.DataFrame(columns).reindex(order).dropna(how="all").fillna("")
     width = max(18, *map(len, columns)) + 1

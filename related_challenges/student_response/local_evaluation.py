@@ -64,7 +64,7 @@ def main() -> None:
         of_sets = tested["macro F1"][tested["labels"] == ways]
         score, what = float(of_sets.mean()), f"mean macro F1 of {len(of_sets)} test sets"
         metric = f"Mean of the test sets' macro-averaged F1, {ways} labels"
-        test_rows = responses.rows_shown(tested, corpus)
+        test_rows = responses.test_set_rows(tested, corpus)
         lines = challenge.in_columns([responses.HEADER, *test_rows], 32, 11) + lines
         caption = "SemEval-2013 task 7; sources of published figures: responses.py"
         above = pages.part("table", responses.HEADER, test_rows, caption=caption)

@@ -7,9 +7,9 @@ Run:     python related_challenges/student_response/local_data_split.py
 Writes:  data/test_output/submission.csv
 Scores:  accuracy 0.548, macro F1 0.445 on the BEETLE training answers, 5-way, 10 folds
 
-The baseline of Dzikovska et al. (2012): overlap, F1, Lesk and cosine of the answer with the
-question and with the best reference answer. How far to prune is chosen in each fold by
-cross-validation within its training answers alone.
+This is the baseline of Dzikovska et al. (2012). The measures are overlap, F1, Lesk and cosine of
+the answer with the question and with the best reference answer. How far the tree is pruned is
+chosen by cross-validation within the training answers of each fold.
 """
 
 import argparse
@@ -22,7 +22,7 @@ import similarity
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier
 
-# Cost of a leaf to choose from, as a share of all training answers' Gini impurity.
+# Costs of a leaf to choose from: a split stays if it lowers the Gini impurity by more.
 PRUNING = (0.0003, 0.0005, 0.0008, 0.0012, 0.002)
 
 
@@ -37,7 +37,8 @@ def main() -> None:
     answers, splits = responses.read(options)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `answers`, `label` of those to learn from. Out: `prediction`, a label's number for each.
+    # In: `answers` and `splits`: rows to learn from, rows to predict, label numbers of the former.
+    # Out: `prediction`, the label number of every answer to predict, shape (answers,).
     features = similarity.describe(answers)
     prediction = np.empty(len(answers), int)
     for train, test, label in splits:

@@ -1,4 +1,4 @@
-"""Student responses baseline: the most frequent label for every answer.
+"""Student responses baseline: predict the most frequent label for every answer.
 
 Run:     python related_challenges/student_response/local_data_split.py
          python related_challenges/student_response/sample_model_majority.py
@@ -7,8 +7,8 @@ Run:     python related_challenges/student_response/local_data_split.py
 Writes:  data/test_output/submission.csv
 Scores:  accuracy 0.42, macro F1 0.12 on the BEETLE training answers, 5-way, 10 folds
 
-`--label correct` says so for every answer, as the majority baseline of Dzikovska et al. (2012)
-does, whatever is the most frequent.
+`--label correct` predicts `correct` for every answer, as the majority baseline of Dzikovska et al.
+(2012) does, even if another label is the most frequent.
 """
 
 import argparse
@@ -24,7 +24,7 @@ def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
     parser = responses.model_parser(__doc__)
     parser.add_argument(
-        "--label", metavar="NAME", help="of every answer (default: the most frequent)"
+        "--label", metavar="NAME", help="label of every answer (default: the most frequent)"
     )
     return parser
 
@@ -38,7 +38,8 @@ def main() -> None:
         raise InputError(f"--label is {quote(options.label)}, expected one of {', '.join(labels)}")
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `answers`, `label` of those to learn from. Out: `prediction`, a label's number for each.
+    # In: `answers` and `splits`: rows to learn from, rows to predict, label numbers of the former.
+    # Out: `prediction`, the label number of every answer to predict, shape (answers,).
     prediction = np.empty(len(answers), int)
     for train, test, label in splits:
         if options.label is None:
