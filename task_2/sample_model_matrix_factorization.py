@@ -179,9 +179,9 @@ def main() -> None:
     p_rank = np.empty((len(template), 4), np.float32)
     # The probability that no option has been taken yet.
     p_none = np.ones(len(template), np.float32)
-    for step in range(3):
-        p_yes = expit(compute_logits(students, decisions, student, 3 * question + step))
-        p_rank[:, step] = p_none * p_yes
+    for rank in range(3):
+        p_yes = expit(compute_logits(students, decisions, student, 3 * question + rank))
+        p_rank[:, rank] = p_none * p_yes
         p_none *= 1 - p_yes
     p_rank[:, 3] = p_none
     p_option = np.take_along_axis(p_rank, rank_of_option[question], axis=1)

@@ -98,7 +98,7 @@ def _read_query(where: str, line: str, answers: bool) -> dict[str, Any]:
         _require_kind(f"{where}: '{key}'", record.get(key), kind)
     if MASK not in record["query"]:
         raise InputError(f"{where}: 'query' holds no {MASK}: {quote(record['query'])}")
-    reasoning = record.get("NeedReasoning")
+    reasoning: Any = record.get("NeedReasoning")
     # False and true equal 0 and 1 as keys.
     reasoning = {0: "no", 1: "yes"}.get(reasoning, reasoning)
     query = {

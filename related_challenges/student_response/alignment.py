@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable
 from functools import cache
 from itertools import pairwise
+from typing import Any
 
 from common.arrays import BoolArray, FloatArray, IntArray
 
@@ -352,7 +353,7 @@ class Matches:
         # In rows, so that means are summed from reference to reference on every machine.
         first_rows = np.flatnonzero(np.diff(self.pair, prepend=-1))
         values_by_answer = np.split(np.ascontiguousarray(compared), first_rows[1:])
-        columns = [
+        columns: list[Any] = [
             by_answer.max(),
             [values.mean(axis=0) for values in values_by_answer],
             by_answer[SMALLEST].min(),

@@ -288,7 +288,7 @@ def _require_labels(folder: Path, numbers: IntArray, labels: Sequence[str]) -> N
     counts = np.bincount(numbers)
     n_answers = len(numbers)
     n_most = counts.max()
-    most_frequent = quote(labels[counts.argmax()])
+    most_frequent = quote(labels[int(counts.argmax())])
     if n_most == n_answers:
         raise InputError(
             f"{folder}: all {n_answers:,} answers to learn from are {most_frequent}, expected at "

@@ -32,7 +32,7 @@ def shared_phrases(left: Sequence[str], right: Sequence[str]) -> list[int]:
     """
     left = list(left)
     right = list(right)
-    lengths = []
+    lengths: list[int] = []
     while True:
         match = SequenceMatcher(None, left, right, autojunk=False).find_longest_match()
         if match.size == 0:
