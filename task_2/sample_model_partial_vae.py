@@ -182,7 +182,7 @@ def main() -> None:
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `answers`, `template`, DataFrames. Out, for each template row: `prediction`, `p_option`.
-    # Numbers from 0 replace ids. The last number + 1 stands for unknown students and questions.
+    # Ids are numbered from 0. The number after the last stands for unknown students or questions.
     student_ids, student = number_ids(answers["UserId"])
     question_ids, question = number_ids(answers["QuestionId"])
     # The correct option of each question. An unknown question gets the most frequent option.
