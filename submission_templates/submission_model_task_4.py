@@ -3,32 +3,35 @@
 Check:   python task_4/numpy/local_evaluation.py --submission YOUR_FOLDER
 Upload:  python task_4/package.py YOUR_FOLDER
 
-How it runs. The evaluator starts a fresh process for every target mask, in a folder that holds what
-the zip holds. It makes one `Submission` and plays ten rounds with all students at once: in each it
-calls `select_questions`, reveals the answers, and calls `update_model`. After the last round it
-calls `predict` once. (To draw the accuracy after every question, it replays the questions with
-another `Submission`, and calls `predict` before the first round and after every round.)
+How it runs. The evaluator starts a fresh process for every target mask, in a folder that holds the
+content of the zip. It makes one `Submission` and plays ten rounds with all students at once. In
+each round it calls `select_questions`, reveals the answers, and calls `update_model`. After the
+last round it calls `predict` once. To draw the accuracy after every question, the evaluator replays
+the questions with another `Submission`, and calls `predict` before the first round and after every
+round.
 
-What may be used. Numpy, pandas, scikit-learn and torch; all files that lie beside this one, such as
-model.py and the weights, which are named model_task_4_*; and the files of the challenge, which lie
-there too: train_task_3_4.csv, question_metadata_task_3_4.csv, student_metadata_task_3_4.csv,
-answer_metadata_task_3_4.csv and subject_metadata.csv. Not the kit's `common`.
+Allowed libraries. NumPy, pandas, scikit-learn and torch, but not the kit's `common`.
 
-The arrays. All have the shape (students, questions), type int64. Row i is the same student in all
-calls. Column j is QuestionId j: 948 columns officially, else as many as the largest QuestionId of
-the metadata, the training file and the students' answers, plus one. They are copies: changing them
-changes nothing elsewhere.
+Allowed files. All files beside this one, such as model.py and the weights, whose names begin with
+model_task_4_. The challenge puts its own files there too: train_task_3_4.csv, subject_metadata.csv,
+question_metadata_task_3_4.csv, student_metadata_task_3_4.csv and answer_metadata_task_3_4.csv.
+
+The arrays. All have the shape (students, questions) and the type int64. Row i is the same student
+in all calls. Column j is QuestionId j. Officially there are 948 columns; with other data, the
+largest QuestionId of the metadata, the training file and the students' answers, plus one. The
+arrays are copies: changing them changes nothing elsewhere.
 
 masked_data
-    The option chosen, 1 to 4, where it has been revealed, else -1. (If the file with the students
-    does not hold the options, -1 throughout.)
+    The chosen option, 1 to 4, of a revealed answer, else -1. If the file with the students does not
+    hold the options, -1 throughout.
 masked_binary_data
-    1 right, 0 wrong, where it has been revealed, else -1.
+    1 for a right and 0 for a wrong revealed answer, else -1.
 can_query
-    1 where the student has answered the question, it is not a target, and it has not been asked
-    yet, else 0.
+    1 for a question that may be asked: the student has answered it, it is not a target, and it has
+    not been asked yet. Else 0.
 
-The answers to be predicted, the targets, are never revealed; which they are is not shown either.
+The targets are the answers to be predicted. They are never revealed, and the entry is not told
+which answers they are.
 """
 
 import numpy as np
@@ -52,7 +55,7 @@ class Submission:
         Parameters
         ----------
         masked_data, masked_binary_data
-            What has been revealed so far; see the top of this file.
+            The answers revealed so far; see the top of this file.
         can_query
             Which questions may be asked.
 
@@ -63,18 +66,18 @@ class Submission:
         """
         raise NotImplementedError
 
-    # Its name in the published evaluators.
+    # The published evaluators call this name.
     select_feature = select_questions
 
     def update_model(
         self, masked_data: IntArray, masked_binary_data: IntArray, can_query: IntArray
     ) -> None:
-        """Take in the answers to the questions just chosen, if the model wants to.
+        """Learn from the answers to the questions just chosen; optional.
 
         Parameters
         ----------
         masked_data, masked_binary_data
-            What has been revealed so far, now with the new answers.
+            The answers revealed so far, including the new ones.
         can_query
             Which questions may still be asked.
         """
@@ -85,13 +88,13 @@ class Submission:
         Parameters
         ----------
         masked_data, masked_binary_data
-            What has been revealed.
+            The answers revealed so far.
 
         Returns
         -------
         array of any number type, shape (students, questions)
-            1 right, 0 wrong. Only the values at the targets count, but which these are is not
-            shown, so fill in all. A probability such as 0.7 is an error.
+            1 right, 0 wrong. Fill in all elements: only the targets count, but the entry is not
+            told which these are. A probability such as 0.7 is an error.
         """
         raise NotImplementedError
 

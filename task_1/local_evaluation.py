@@ -2,12 +2,12 @@
 
 Run:     python task_1/local_evaluation.py                  the local split
          python task_1/local_evaluation.py --phase public   the released answers of a phase
-Writes:  data/test_output/scores_task_1.txt and scores_task_1.html, or of a phase
+Writes:  data/test_output/scores_task_1.txt and scores_task_1.html, or for a phase
          scores_task_1_public.txt and .html
 
-The page shows where predictions are right and where most is lost. --probabilities FILE adds what
-the file tells, which a sample model writes with its flag of that name. A submission that is
-incomplete or wrong gets a message, never a score.
+The page shows where predictions are right and where most is lost. --probabilities FILE adds log
+loss and calibration; a sample model writes that file with its own flag --probabilities. An
+incomplete or wrong submission gets a message, never a score.
 """
 
 import argparse

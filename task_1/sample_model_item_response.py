@@ -2,10 +2,10 @@
 
 Every student has a few abilities, every question a slope for each and an intercept:
 P(right) = guessing + (1 − guessing) sigmoid(slopes · abilities + intercept + effects). The effects
-are what a student's answers in one quiz have in common beyond that, and what the class has in it;
-where no quizzes are known, clusters of questions that the same students answer stand for them. All
-get a posterior, and a prior estimated from the answers, by variational Bayes: the mathematics is in
-common/item_response/README.md.
+are what the answers of a student in one quiz have in common beyond abilities, and what the answers
+of a class in one quiz have in common. If no quizzes are known, clusters of questions that the same
+students answer replace them. Variational Bayes fits a posterior for all of these, with priors that
+are estimated from the answers. The mathematics is in common/item_response/README.md.
 
 Run:     python task_1/sample_model_item_response.py --local     predict the local split
          python task_1/local_evaluation.py                       score that

@@ -109,7 +109,7 @@ def build_parser() -> argparse.ArgumentParser:
     run_log.add_log_flag(parser)
     cli.add_number(parser, "--dimensions", 8, "length of the vectors", int, "K")
     cli.add_number(parser, "--iterations", 20, "passes of the fit", int)
-    cli.add_number(parser, "--seed", 0, "seed of the random start")
+    cli.add_number(parser, "--seed", 0, "of the random start")
     return parser
 
 
@@ -144,7 +144,7 @@ def main() -> None:
     # The covariances of the side that took the last step.
     spread = np.zeros((n_questions, 1 + k, 1 + k), np.float32)
     # A student's vector is a 1 for the easiness, then the ability. A huge penalty fixes the 1.
-    student_prior = Prior(mean=np.array([1] + [0] * k), penalty=np.array([1e8] + [1] * k))
+    student_prior = Prior(np.array([1.0] + [0.0] * k), np.array([1e8] + [1.0] * k))
     students = np.tile(student_prior.mean, (n_students, 1)).astype(np.float32)
     # The order of the matrix's elements, which are sorted by student.
     student, question = matrix.tocoo().coords

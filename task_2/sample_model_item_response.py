@@ -1,10 +1,10 @@
 """Task 2: item response theory with the context of an answer, the options by stick breaking.
 
-Is the answer right? If not, is it the most popular wrong option? If not, the next one? Each of
-these has slopes and an intercept of its own on the student's abilities, and effects of the context
-in which the answer was given (see task 1), so that one fit serves all. Last come habits: students
-prefer some position, whatever the option says. The mathematics is in
-common/item_response/README.md.
+The model asks three questions in turn (stick breaking). Is the answer right? If not, is it the most
+popular wrong option? If not, is it the next one? Each question has its own intercept and its own
+slopes on the student's abilities, and effects of the context of the answer, as in task 1. One fit
+serves all three. Habits are fitted last: students prefer some positions, whatever the options say.
+The mathematics is in common/item_response/README.md.
 
 Run:     python task_2/sample_model_item_response.py --local     predict the local split
          python task_2/local_evaluation.py                       score that
@@ -25,7 +25,7 @@ from common.item_response import DEFAULT_DIMENSIONS, ItemResponseOptions
 from common.probabilities import write_probabilities
 
 TASK = 2
-# The speed measured at full size, which tells how long the fit takes.
+# Measured at full size (tests/benchmarks/full_size.md).
 ANSWERS_PER_SECOND = 150_000
 
 

@@ -42,7 +42,7 @@ def main() -> None:
     # Laplace's rule of succession: no probability is 0 or 1.
     p_by_question = (counts + 1).div(counts.sum(axis=1) + 4, axis=0)
     p_option = p_by_question.loc[template["QuestionId"]].to_numpy()
-    # The first of tied options.
+    # Tied options: the first one wins.
     prediction = 1 + p_option.argmax(axis=1)
     # ---- End of the model. --------------------------------------------------------------------
 

@@ -111,7 +111,7 @@ def build_parser() -> argparse.ArgumentParser:
     run_log.add_log_flag(parser)
     cli.add_number(parser, "--dimensions", 8, "length of the vectors", int, "K")
     cli.add_number(parser, "--iterations", 20, "passes of the fit", int)
-    cli.add_number(parser, "--seed", 0, "seed of the random start")
+    cli.add_number(parser, "--seed", 0, "of the random start")
     return parser
 
 
@@ -143,10 +143,11 @@ def main() -> None:
     rank_of_option = np.argsort(options_in_order, axis=1)
     rank = rank_of_option[question, option]
     # An option of rank 2 is a no to the ranks 0 and 1 and a yes to 2; nothing is asked of rank 3.
-    answer, step = np.nonzero(rank[:, None] >= np.arange(3))
-    is_yes = (rank[answer] == step).astype(np.float32)
+    answer, asked_rank = np.nonzero(rank[:, None] >= np.arange(3))
+    is_yes = (rank[answer] == asked_rank).astype(np.float32)
+    decision = 3 * question[answer] + asked_rank
     shape = (n_students, 3 * n_questions)
-    choices = csr_matrix((is_yes, (student[answer], 3 * question[answer] + step)), shape)
+    choices = csr_matrix((is_yes, (student[answer], decision)), shape)
 
     k = options.dimensions
     # One more of each keeps the logarithm finite.
@@ -162,7 +163,7 @@ def main() -> None:
     # The covariances of the side that took the last step.
     spread = np.zeros((3 * n_questions, 1 + k, 1 + k), np.float32)
     # A student's vector is a 1 for the easiness, then the ability. A huge penalty fixes the 1.
-    student_prior = Prior(mean=np.array([1] + [0] * k), penalty=np.array([1e8] + [1] * k))
+    student_prior = Prior(np.array([1.0] + [0.0] * k), np.array([1e8] + [1.0] * k))
     students = np.tile(student_prior.mean, (n_students, 1)).astype(np.float32)
     # The order of the matrix's elements, which are sorted by student.
     student, decision = choices.tocoo().coords
@@ -179,9 +180,9 @@ def main() -> None:
     p_rank = np.empty((len(template), 4), np.float32)
     # The probability that no option has been taken yet.
     p_none = np.ones(len(template), np.float32)
-    for rank in range(3):
-        p_yes = expit(compute_logits(students, decisions, student, 3 * question + rank))
-        p_rank[:, rank] = p_none * p_yes
+    for i in range(3):
+        p_yes = expit(compute_logits(students, decisions, student, 3 * question + i))
+        p_rank[:, i] = p_none * p_yes
         p_none *= 1 - p_yes
     p_rank[:, 3] = p_none
     p_option = np.take_along_axis(p_rank, rank_of_option[question], axis=1)

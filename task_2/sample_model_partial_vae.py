@@ -8,9 +8,10 @@ Writes:  submission_task_2.csv and the zip to upload
 Scores:  0.5679 ± 0.0020 on real answers, where the majority model scores 0.5539
 
 A student is a latent vector z, N(0, I) before any answer. The encoder turns the set of a student's
-known answers into a Gaussian q(z); the decoder turns z into the probabilities of the options of any
-question. Together they learn to predict all answers of a student from a random part of them (Ma et
-al. 2019, "EDDI", arXiv 1809.11142; Wang et al. 2020, arXiv 2003.05980). Control-C predicts early.
+known answers, however many, into a Gaussian q(z); the decoder turns z into the probabilities of the
+options of any question. Together they learn to predict all answers of a student from a random part
+of them (Ma et al. 2019, "EDDI", arXiv 1809.11142; Wang et al. 2020, arXiv 2003.05980).
+Control-C ends the training early and predicts with what it has learned so far.
 """
 
 import argparse
@@ -30,7 +31,11 @@ from torch.nn import functional
 from torch.optim.lr_scheduler import OneCycleLR
 
 TASK = 2
-RANK, N_PROCESSES = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+# Set by torchrun, which may start several processes.
+RANK = int(os.environ.get("RANK", 0))
+N_PROCESSES = int(os.environ.get("WORLD_SIZE", 1))
+# Answers shown in training, measured at full size (tests/benchmarks/full_size.md).
+ANSWERS_PER_SECOND = 1.5e6
 
 
 class PartialVAE(nn.Module):
@@ -41,8 +46,9 @@ class PartialVAE(nn.Module):
     scores s and k precisions t > 0 for each. Bayes' rule for Gaussian evidence replaces the second
     network: variance = 1 / (1 + Σt), mean = variance · Σs. Without answers q(z) is N(0, I).
 
-    In a batch, `answer` holds 4 · question + category for each answer of the first student, then of
-    the second and so on, where category = (option - correct option) modulo 4; `count`, how many.
+    In a batch, `answer` holds 4 · question + category for each answer, where category is (option -
+    correct option) modulo 4: first the answers of the first student, then those of the second, and
+    so on. `count` is the number of answers of each student.
     """
 
     def __init__(self, n_answers: Tensor, k: int) -> None:
@@ -50,8 +56,9 @@ class PartialVAE(nn.Module):
         logit = torch.log((n_answers + 1) / (n_answers + 1).sum(dim=1, keepdim=True))
         self.intercept = nn.Parameter(logit.mean(dim=0))
         self.popularity = nn.Parameter(logit - logit.mean(dim=0))
-        # What all questions share (loadings change with popularity), and a part of each one's own.
-        # At first, dimension 1 is ability, and an answer says little: t = softplus(-2) = 0.13.
+        # Loadings, scores and precisions have a part that all questions share, and a part `own_…`
+        # of each question. The shared loadings change with popularity. At the start dimension 1 is
+        # ability, and an answer tells little: its precision is softplus(-2) = 0.13.
         self.loading = nn.Parameter(torch.eye(1, 4 * k).view(4, k))
         self.loading_slope = nn.Parameter(torch.zeros(4, k))
         self.own_loading = nn.Parameter(0.1 * torch.randn(len(logit), 4, k))
@@ -61,7 +68,7 @@ class PartialVAE(nn.Module):
         self.own_precision = nn.Parameter(torch.zeros(len(logit), 4, k))
 
     def encode(self, answer: Tensor, count: Tensor, shown: Tensor) -> tuple[Tensor, Tensor]:
-        """Return mean and variance of q(z), given the answers whose `shown` is 1 and not 0."""
+        """Return mean and variance of q(z), given the answers whose `shown` is 1, not 0."""
         precision = functional.softplus(self.precision + self.own_precision)
         table = torch.cat([self.score + self.own_score, precision], dim=2).flatten(0, 1)
         first = (count.cumsum(0) - count).int()
@@ -73,49 +80,57 @@ class PartialVAE(nn.Module):
     def decode(self, z: Tensor, student: Tensor, question: Tensor) -> Tensor:
         """Return logits of the categories for each pair; a student is a row of z."""
         loading = self.loading + self.popularity[:, :, None] * self.loading_slope + self.own_loading
-        # index_select adds gradients up in a fixed order, which z[student] does not.
+        # Unlike z[student], index_select adds gradients up in a fixed, reproducible order.
         product = loading.index_select(0, question) * z.index_select(0, student)[:, None]
         return self.intercept + self.popularity.index_select(0, question) + product.sum(dim=2)
 
     def forward(self, answer: Tensor, count: Tensor, weight: float) -> Tensor:
-        """Return weight · negative evidence lower bound of the students + negative log priors."""
+        """Return the loss: weight · negative evidence lower bound + negative log priors."""
         student = torch.repeat_interleave(count)
-        # Every other student shows all answers, as when predicting; the rest a random share.
+        # Every other student shows all answers, as in prediction; the others show a random share.
         share = torch.rand(len(count))
         share[::2] = 1
         shown = torch.rand(len(answer)) < share[student]
         mean, variance = self.encode(answer, count, shown.float())
         z = mean + variance.sqrt() * torch.randn_like(mean)
-        logits, category = self.decode(z, student, answer // 4), (answer % 4).long()
+        logits = self.decode(z, student, answer // 4)
+        category = (answer % 4).long()
         nll = functional.cross_entropy(logits, category, reduction="sum")
         divergence = 0.5 * (variance + mean.square() - 1 - variance.log()).sum()
-        # Gaussian priors shrink what is a question's own, the more the fewer answers it has.
+        # Gaussian priors shrink the own part of a question more, the fewer answers it has.
         own = self.own_score.square().sum() + self.own_precision.square().sum()
         prior = 30 * self.own_loading.square().sum() + 15 * own + self.popularity.square().sum()
         return weight * (nll + divergence) + prior
 
 
 def train(network: nn.Module, answer: Tensor, count: Tensor, options: argparse.Namespace) -> None:
-    """Fit the network; the processes that torchrun starts share the students of every batch."""
+    """Fit the network.
+
+    If torchrun starts several processes, they share the students of every batch, and all but the
+    first end after the fit.
+    """
     if N_PROCESSES > 1:
         distributed.init_process_group("nccl" if options.device == "cuda" else "gloo")
-        atexit.register(distributed.destroy_process_group)  # Otherwise gloo's threads may abort.
+        # Otherwise gloo's threads may abort when Python ends.
+        atexit.register(distributed.destroy_process_group)
         network = nn.parallel.DistributedDataParallel(network)
     sets = torch.split(answer, count.tolist())
     batch_size = min(max(128, len(sets) // 100), 1024, len(sets))
     n_steps = options.steps or max(420, 16 * len(sets) // batch_size)
     adam = Adam(network.parameters(), betas=(0.9, 0.99), fused=True)
     schedule = OneCycleLR(adam, options.learning_rate, n_steps, pct_start=0.03)
-    rng = np.random.default_rng(options.seed)  # Draws the same batches in all processes.
+    # All processes draw the same batches.
+    rng = np.random.default_rng(options.seed)
     log = options.log if RANK == 0 else None
-    if RANK == 0:  # At the rate measured at full size, in answers a second.
-        progress.announce(n_steps * batch_size / len(sets) * len(answer) / 1.5e6)
+    if RANK == 0:
+        n_shown = n_steps * batch_size / len(sets) * len(answer)
+        progress.announce(n_shown / ANSWERS_PER_SECOND)
     with progress.steps(n_steps, "training", log, disable=RANK > 0 or None) as (steps, show):
         for _ in steps:
             batch = rng.choice(len(sets), batch_size, replace=False)
-            # Begin with the empty set of nobody: a process's share may hold no student.
+            # The empty last set comes first, since this process's share may hold no student.
             share = [sets[-1], *(sets[i] for i in batch[RANK::N_PROCESSES])]
-            counts = torch.tensor([len(one) for one in share])
+            counts = torch.tensor([len(answers_of_student) for answers_of_student in share])
             loss = network(torch.cat(share), counts, N_PROCESSES * len(sets) / batch_size)
             adam.zero_grad()
             loss.backward()
@@ -124,6 +139,19 @@ def train(network: nn.Module, answer: Tensor, count: Tensor, options: argparse.N
             show(loss=loss.item() / len(answer))
             if not loss.isfinite():
                 raise InputError(f"the loss is {loss:f}, expected a smaller --learning_rate")
+    if RANK > 0:
+        # A regular end of Python may abort while gloo's threads run.
+        os._exit(0)
+
+
+def prepare_torch(options: argparse.Namespace, n_answers: int) -> None:
+    """Set the device, the seed and the number of threads."""
+    cuda = f"cuda:{os.environ.get('LOCAL_RANK', 0)}"
+    torch.set_default_device(cuda if options.device == "cuda" else "cpu")
+    torch.manual_seed(options.seed + RANK)
+    # With few answers the steps are too short for more than one thread.
+    n_threads = torch.get_num_threads() if n_answers > 2_000_000 else 1
+    torch.set_num_threads(n_threads)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -150,33 +178,30 @@ def main() -> None:
     paths = sample_models.paths(options, TASK)
     template = submission.read_template(paths.template)
     answers = read_answers(paths.train, options=True)
+    prepare_torch(options, len(answers))
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: columns of `answers`. Out, for each row of `template`: `prediction`, 1 to 4; `p_option`.
-    cuda = f"cuda:{os.environ.get('LOCAL_RANK', 0)}"
-    torch.set_default_device(cuda if options.device == "cuda" else "cpu")
-    torch.manual_seed(options.seed + RANK)
-    torch.set_num_threads(torch.get_num_threads() if len(answers) > 2e6 else 1)  # Short steps: one.
-    # Numbers instead of ids; the one after the last stands for unknown students and questions.
+    # In: `answers`, `template`, DataFrames. Out, for each template row: `prediction`, `p_option`.
+    # Ids are numbered from 0. The number after the last stands for unknown students or questions.
     student_ids, student = number_ids(answers["UserId"])
     question_ids, question = number_ids(answers["QuestionId"])
-    # The correct option of each question; of an unknown one, the most frequent option.
-    key = np.full(len(question_ids) + 1, answers["AnswerValue"].mode()[0], np.int8)
-    key[question] = answers["CorrectAnswer"]
-    category = (answers["AnswerValue"].to_numpy() - key[question]) % 4
-    answer = torch.as_tensor((4 * question + category)[np.argsort(student, kind="stable")])
+    # The correct option of each question. An unknown question gets the most frequent option.
+    correct_option = np.full(len(question_ids) + 1, answers["AnswerValue"].mode()[0], np.int8)
+    correct_option[question] = answers["CorrectAnswer"]
+    category = (answers["AnswerValue"].to_numpy() - correct_option[question]) % 4
+    by_student = np.argsort(student, kind="stable")
+    answer = torch.as_tensor((4 * question + category)[by_student])
     count = torch.as_tensor(np.bincount(student, minlength=len(student_ids) + 1))
-    model = PartialVAE(answer.bincount(minlength=4 * len(key)).view(-1, 4), options.dimensions)
+    n_answers = answer.bincount(minlength=4 * len(question_ids) + 4).view(-1, 4)
+    model = PartialVAE(n_answers, options.dimensions)
     train(model, answer, count, options)
-    if RANK > 0:
-        os._exit(0)  # The end of Python may abort while gloo's threads run.
     student = find_ids(student_ids, template["UserId"])
     question = find_ids(question_ids, template["QuestionId"])
     with torch.no_grad():
         z, _ = model.encode(answer, count, torch.ones(len(answer)))
         logits = model.decode(z, torch.as_tensor(student), torch.as_tensor(question))
     p_category = logits.softmax(dim=1).cpu().numpy()
-    category_of_option = (np.arange(1, 5) - key[question, None]) % 4
+    category_of_option = (np.arange(1, 5) - correct_option[question, np.newaxis]) % 4
     p_option = np.take_along_axis(p_category, category_of_option, axis=1)
     prediction = 1 + p_option.argmax(axis=1)
     # ---- End of the model. --------------------------------------------------------------------
