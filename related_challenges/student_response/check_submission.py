@@ -2,8 +2,8 @@
 
 Run:     python related_challenges/student_response/check_submission.py FILE
          python -m tools.check_submission FILE --challenge student_response
-Reads:   the submission and data/train_data/*.xml: the answers' ids and the set of labels;
-         --input_dir names another folder, such as data/test_data, labelled or not
+Reads:   the submission, and the answers' ids and the set of labels in data/train_data/*.xml, or in
+         the folder that --input_dir names, such as data/test_data; its labels may be missing
 """
 
 import argparse
@@ -20,8 +20,10 @@ def check(options: argparse.Namespace, report: Report) -> list[str]:
     """Report the faults of a submission; return a summary of it."""
     answers = responses.read_responses(options.input_dir, reads_labels=None)
     predicted = Counter(responses.read_predictions(options.file, answers, report))
-    labels = (*responses.ALL_LABELS, responses.UNINTERPRETABLE)
-    shares = [f"{name} {predicted[name] / len(answers):.1%}" for name in labels if predicted[name]]
+    shares = []
+    for label in (*responses.ALL_LABELS, responses.UNINTERPRETABLE):
+        if predicted[label]:
+            shares.append(f"{label} {predicted[label] / len(answers):.1%}")
     return [
         f"{len(answers):,} rows: every answer in {cli.show(options.input_dir)} once",
         ", ".join(shares),

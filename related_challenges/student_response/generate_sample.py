@@ -4,11 +4,13 @@ Run:     python related_challenges/student_response/generate_sample.py [--seed N
 Writes:  related_challenges/student_response/data/train_data/*.xml, one file for each question,
          and data/test_data/test-unseen-*/*.xml: test sets like those of SemEval-2013 task 7
 
-A test set has new answers to the training questions, or new questions of the same domains, or
-questions of other domains, whose words are others. A question asks for some ideas, each a phrase of
-invented words; a reference answer holds them all. A correct answer has all of them, a partial one
-some, a contradictory one puts "not" before one, an irrelevant one has ideas of other questions, and
-one outside the domain is a stock phrase. Words are dropped and misspelt at random.
+The first test set has new answers to the training questions, the second has new questions of the
+same domains, and the third has questions of new domains, which use other words.
+
+A question asks for some ideas, each a phrase of invented words. Its reference answers hold all of
+the ideas, and so does a correct answer. A partially correct answer has some of them, and a
+contradictory answer puts "not" before one. An irrelevant answer has the ideas of another question,
+and an answer outside the domain is a stock phrase. Words are dropped and misspelt at random.
 """
 
 import argparse
@@ -20,12 +22,17 @@ from related_challenges import challenge
 import numpy as np
 import responses
 
-TRAIN_DOMAINS, NEW_DOMAINS = ("D0", "D1", "D2", "D3", "D4"), ("D5", "D6")
-# Questions in a domain; in a training domain, the last one is the unseen one.
+TRAIN_DOMAINS = ("D0", "D1", "D2", "D3", "D4")
+NEW_DOMAINS = ("D5", "D6")
+# Questions in a domain. The last question of a training domain is in the test set of new questions.
 N_QUESTIONS = 5
-TRAIN_ANSWERS = 40
-# To each question of the test sets, in the order of `responses.SCENARIOS`.
-TEST_ANSWERS = (8, 30, 15)
+# Answers to each training question.
+N_TRAIN_ANSWERS = 40
+# Answers to each question of a test set.
+N_TEST_ANSWERS = {responses.ANSWERS: 8, responses.QUESTIONS: 30, responses.DOMAINS: 15}
+# Different words of a domain.
+N_WORDS = 60
+# Probabilities of the labels, in the order of `responses.LABEL_SETS`.
 SHARES = (0.42, 0.23, 0.27, 0.03, 0.05)
 SYLLABLES = ("ba", "cir", "du", "el", "fo", "gap", "hin", "jo", "ku", "lam", "men", "not", "os")
 OUTSIDE = ("i do not know", "no idea", "help me please", "what", "i am tired", "skip this")
@@ -44,41 +51,63 @@ ANSWER = '    <studentAnswer id="{name}.{number}" accuracy="{label}">{text}</stu
 
 
 def write_sample(train: Path, test: Path, seed: int) -> None:
-    """Write training files and test sets into two folders; a seed gives their bytes."""
+    """Write training files and test sets into two folders."""
     rng = np.random.default_rng(seed)
-    tests = [(test / name, n) for name, n in zip(responses.SCENARIOS, TEST_ANSWERS, strict=True)]
     for domain in (*TRAIN_DOMAINS, *NEW_DOMAINS):
-        vocabulary = ["".join(rng.choice(SYLLABLES, rng.integers(2, 4))) for _ in range(60)]
-        ideas = [
-            [" ".join(rng.choice(vocabulary, 3)) for _ in range(rng.integers(2, 4))]
-            for _ in range(N_QUESTIONS)
-        ]
-        for number, own in enumerate(ideas):
-            places = [(train, TRAIN_ANSWERS), tests[0]]
-            if domain in NEW_DOMAINS or number == N_QUESTIONS - 1:
-                places = [tests[2 if domain in NEW_DOMAINS else 1]]
-            name, subject, n_students = f"{domain}_{number}", rng.choice(own).split()[0], 0
-            for place, n_answers in places:
+        vocabulary = ["".join(rng.choice(SYLLABLES, rng.integers(2, 4))) for _ in range(N_WORDS)]
+        ideas_by_question = [invent_ideas(rng, vocabulary) for _ in range(N_QUESTIONS)]
+        for number, ideas in enumerate(ideas_by_question):
+            subject = rng.choice(ideas).split()[0]
+            n_written = 0
+            for folder, n_answers in choose_folders(train, test, domain, number):
                 answers = ""
-                for student in range(n_students, n_students + n_answers):
+                for student in range(n_written, n_written + n_answers):
                     label = str(rng.choice(responses.LABEL_SETS[5], p=SHARES))
-                    other = ideas[(number + int(rng.integers(1, N_QUESTIONS))) % N_QUESTIONS]
-                    text = write_answer(rng, label, own, other)
-                    answers += ANSWER.format(name=name, number=student, label=label, text=text)
-                n_students += n_answers
-                facts = {"name": name, "domain": domain, "subject": subject, "answers": answers}
-                facts |= {"ideas": " and ".join(own), "reversed_ideas": " because ".join(own[::-1])}
-                writing.write_files({place / f"{domain}-{number}.xml": QUESTION.format(**facts)})
+                    other = (number + int(rng.integers(1, N_QUESTIONS))) % N_QUESTIONS
+                    text = write_answer(rng, label, ideas, ideas_by_question[other])
+                    answers += ANSWER.format(
+                        name=f"{domain}_{number}", number=student, label=label, text=text
+                    )
+                n_written += n_answers
+                question = QUESTION.format(
+                    name=f"{domain}_{number}",
+                    domain=domain,
+                    subject=subject,
+                    ideas=" and ".join(ideas),
+                    reversed_ideas=" because ".join(reversed(ideas)),
+                    answers=answers,
+                )
+                writing.write_files({folder / f"{domain}-{number}.xml": question})
 
 
-def write_answer(rng: np.random.Generator, label: str, own: list[str], other: list[str]) -> str:
-    """Word an answer as a student with this label might."""
+def invent_ideas(rng: np.random.Generator, vocabulary: list[str]) -> list[str]:
+    """Return the ideas of a question, two or three phrases of three words."""
+    return [" ".join(rng.choice(vocabulary, 3)) for _ in range(rng.integers(2, 4))]
+
+
+def choose_folders(train: Path, test: Path, domain: str, number: int) -> list[tuple[Path, int]]:
+    """Return the folders that have answers to a question, each with the number of answers."""
+    if domain in NEW_DOMAINS:
+        return [(test / responses.DOMAINS, N_TEST_ANSWERS[responses.DOMAINS])]
+    if number == N_QUESTIONS - 1:
+        return [(test / responses.QUESTIONS, N_TEST_ANSWERS[responses.QUESTIONS])]
+    return [
+        (train, N_TRAIN_ANSWERS),
+        (test / responses.ANSWERS, N_TEST_ANSWERS[responses.ANSWERS]),
+    ]
+
+
+def write_answer(rng: np.random.Generator, label: str, ideas: list[str], other: list[str]) -> str:
+    """Return the text of an answer with a label.
+
+    `ideas` are those of the question, `other` those of another question.
+    """
     if label == "non_domain":
         return str(rng.choice(OUTSIDE))
     parts = {
-        "correct": own,
-        "partially_correct_incomplete": own[: len(own) // 2],
-        "contradictory": [f"not {own[0]}", *own[1:]],
+        "correct": ideas,
+        "partially_correct_incomplete": ideas[: len(ideas) // 2],
+        "contradictory": [f"not {ideas[0]}", *ideas[1:]],
         "irrelevant": other,
     }[label]
     words = " and ".join(rng.permutation(parts)).split()

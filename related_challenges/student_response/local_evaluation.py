@@ -6,9 +6,9 @@ Reads:   data/train_data/*.xml (the true labels) and data/test_output/submission
 Writes:  data/test_output/scores_student_response.txt and .html, and a line of the record of all
          scores
 
-The score is the macro-averaged F1. --ways 3 or 2 merges true and predicted labels first. If DIR
-holds test sets (test-unseen-answers, -questions, -domains), they are scored one by one as in
-SemEval-2013 task 7, with 5, 3 and 2 labels, and the score is the mean of their macro F1.
+The score is the macro-averaged F1. --ways 3 or 2 first merges true and predicted labels to 3 or 2.
+If DIR holds test sets (test-unseen-answers, -questions, -domains), each test set is scored as in
+SemEval-2013 task 7, with 5, 3 and 2 labels. The score is then the mean of their macro F1.
 """
 
 import argparse
@@ -17,6 +17,7 @@ from common import cli, pages
 from common.errors import InputError
 from related_challenges import challenge
 
+import pandas as pd
 import responses
 
 
@@ -39,39 +40,35 @@ def main() -> None:
         raise InputError(f"--ways is {ways}, but {folder} has only {n_labels} labels")
     predicted = responses.read_predictions(options.submission, answers)
     counts = responses.count(answers["label"].tolist(), predicted, ways)
-    measured = responses.evaluate(counts)
-    accuracy = float(measured["recall"][responses.MICRO])
-    score = float(measured["F1"][responses.MACRO])
-    metric, what = "Macro-averaged F1 over the labels", f"macro F1 of {len(answers):,} answers"
-
-    header = ["", *measured.columns]
-    rows = [[name, *map("{:.4f}".format, values)] for name, *values in measured.itertuples()]
-    confusion = [
-        [f"predicted {name}", *map(str, row)]
-        for name, *row in counts.itertuples()
-        if name in counts or any(row)
-    ]
-    caption = "Numbers of answers, predictions in rows as in the paper."
-    first = pages.part("table", header, rows, caption="Micro: weighted by class size", stacks=True)
-    truths = ["", *(f"truly {name}" for name in counts)]
-    second = pages.part("table", truths, confusion, caption=caption)
-    body = f"{first}<h2>Confusion matrix</h2>{second}"
+    measures = responses.evaluate(counts)
+    accuracy = float(measures["recall"][responses.MICRO])
+    header = ["", *measures.columns]
+    rows = [[name, *map("{:.4f}".format, values)] for name, *values in measures.itertuples()]
     lines = challenge.in_columns([header, *rows], 30, 9)
+    table = pages.part("table", header, rows, caption="Micro: weighted by class size", stacks=True)
+    body = f"{table}<h2>Confusion matrix</h2>{confusion_table(counts)}"
 
     corpus = responses.corpus_of(folder)
-    tested = responses.score_test_sets(answers, predicted, corpus)
-    if len(tested):
-        of_sets = tested["macro F1"][tested["labels"] == ways]
-        score, what = float(of_sets.mean()), f"mean macro F1 of {len(of_sets)} test sets"
+    test_sets = responses.score_test_sets(answers, predicted, corpus)
+    if len(test_sets):
+        macro_f1 = test_sets["macro F1"][test_sets["labels"] == ways]
+        score = float(macro_f1.mean())
+        shown = f"mean macro F1 of {len(macro_f1)} test sets"
         metric = f"Mean of the test sets' macro-averaged F1, {ways} labels"
-        test_rows = responses.test_set_rows(tested, corpus)
+        rules = f"{ways} labels, mean of test sets"
+        test_rows = responses.test_set_rows(test_sets, corpus)
         lines = challenge.in_columns([responses.HEADER, *test_rows], 32, 11) + lines
         caption = "SemEval-2013 task 7; sources of published figures: responses.py"
-        above = pages.part("table", responses.HEADER, test_rows, caption=caption)
-        body = f"{above}<h2>All test sets together</h2>{body}"
+        table = pages.part("table", responses.HEADER, test_rows, caption=caption)
+        body = f"{table}<h2>All test sets together</h2>{body}"
+    else:
+        score = float(measures["F1"][responses.MACRO])
+        shown = f"macro F1 of {len(answers):,} answers"
+        metric = "Macro-averaged F1 over the labels"
+        rules = f"{ways} labels"
     challenge.write_scores(
         options,
-        [*lines, f"score {score:.4f} ({what})", f"accuracy {accuracy:.4f}"],
+        [*lines, f"score {score:.4f} ({shown})", f"accuracy {accuracy:.4f}"],
         title="Student response analysis",
         metric_name="macro F1",
         metric=metric,
@@ -80,17 +77,33 @@ def main() -> None:
             ("Answers", f"{len(answers):,} to {answers['question'].nunique():,} questions"),
             ("Accuracy", f"{accuracy:.4f}"),
         ],
-        rules=f"{ways} labels" + ", mean of test sets" * (len(tested) > 0),
-        parts={
-            "accuracy": accuracy,
-            **{f"{name}, F1": float(value) for name, value in measured["F1"].items()},
-            **{
-                f"{name}, {own} labels": macro
-                for name, own, macro in tested[["test set", "labels", "macro F1"]].values
-            },
-        },
+        rules=rules,
+        parts=score_parts(accuracy, measures, test_sets),
         body=body,
     )
+
+
+def confusion_table(counts: pd.DataFrame) -> str:
+    """Return the confusion matrix as an HTML table, without a row for unused `uninterpretable`."""
+    header = ["", *(f"truly {name}" for name in counts)]
+    rows = []
+    for name, *row in counts.itertuples():
+        if name in counts or any(row):
+            rows.append([f"predicted {name}", *map(str, row)])
+    caption = "Numbers of answers, predictions in rows as in the paper."
+    return pages.part("table", header, rows, caption=caption)
+
+
+def score_parts(
+    accuracy: float, measures: pd.DataFrame, test_sets: pd.DataFrame
+) -> dict[str, float]:
+    """Return all further measures for the record of scores, by their names there."""
+    parts = {"accuracy": accuracy}
+    for name, f1 in measures["F1"].items():
+        parts[f"{name}, F1"] = float(f1)
+    for name, n_labels, macro_f1 in test_sets[["test set", "labels", "macro F1"]].to_numpy():
+        parts[f"{name}, {n_labels} labels"] = macro_f1
+    return parts
 
 
 if __name__ == "__main__":
