@@ -184,7 +184,9 @@ def without_modules_of(*places: Path) -> Iterator[None]:
         told = vars(module)
         # A folder of modules may have no file of its own.
         place = f"{told.get('__file__') or ''.join([*told.get('__path__', ())][:1])}{os.sep}"
-        return place.startswith(folders) and not place.startswith(KEPT)
+        # A library may lie beside a kit too, in an environment of its own.
+        is_library = "site-packages" in place
+        return place.startswith(folders) and not place.startswith(KEPT) and not is_library
 
     def remove() -> dict[str, ModuleType]:
         modules = [*sys.modules.items()]

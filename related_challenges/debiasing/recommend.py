@@ -210,10 +210,12 @@ def largest_columns(values: FloatArray, n: int) -> IntArray:
     """
     rounded = values.astype(np.float32)
     nth_largest = np.partition(rounded, -n, axis=1)[:, [-n]]
-    is_larger = rounded > nth_largest
-    is_equal = rounded == nth_largest
-    n_missing = n - is_larger.sum(axis=1, keepdims=True)
-    is_chosen = is_larger | (is_equal & (np.cumsum(is_equal, axis=1) <= n_missing))
+    is_chosen = rounded >= nth_largest
+    n_surplus = is_chosen.sum(axis=1) - n
+    for row in np.flatnonzero(n_surplus):
+        # Too many values equal the n-th largest: the last ones are left out.
+        equal_columns = np.flatnonzero(rounded[row] == nth_largest[row])
+        is_chosen[row, equal_columns[-n_surplus[row] :]] = False
     columns = np.nonzero(is_chosen)[1].reshape(len(values), n)
     chosen = np.take_along_axis(rounded, columns, axis=1)
     order = np.argsort(-chosen, axis=1, kind="stable")

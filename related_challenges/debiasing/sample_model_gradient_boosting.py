@@ -4,7 +4,7 @@ Run:     python related_challenges/debiasing/sample_model_gradient_boosting.py -
          python related_challenges/debiasing/local_evaluation.py
 Without --local it predicts the published test users.
 Writes:  data/test_output/submission.csv
-Scores:  mean NDCG@50 full 0.0711, half 0.0510 on the real phases 1 to 3, latest click masked
+Scores:  mean NDCG@50 full 0.0711, half 0.0511 on the real phases 1 to 3, latest click masked
 
 The model has two stages, as those of the challenge's leaders. First, candidates.py finds a few
 hundred items for each user. Then gradient boosting predicts from some thirty features which of
