@@ -286,3 +286,17 @@ def test_a_model_that_reads_the_answers_gets_no_score(challenge_kit: Kits, tmp_p
     assert "sample_model_popularity.py --output_file test.csv" in line
     assert "which reads the answers among the test users' clicks; expected --local or" in line
     assert not (tmp_path / "scores_debiasing.txt").exists()
+
+
+def test_equal_and_nearly_equal_items_come_in_the_order_of_their_columns() -> None:
+    """Whatever the rounding of sums on a processor: differences below single precision are none."""
+    values = np.array(
+        [
+            [0.0, 0.5, 0.0, 0.5, 0.7],
+            [0.5, 0.5 + 1e-12, 0.1, 0.1, 0.1],
+            [-np.inf, 0.2, 0.3, 0.0, 0.0],
+        ]
+    )
+    assert recommend.largest_columns(values, 3).tolist() == [[4, 1, 3], [0, 1, 2], [2, 1, 3]]
+    all_columns = recommend.largest_columns(values, 5)
+    assert all_columns[0].tolist() == [4, 1, 3, 0, 2]
