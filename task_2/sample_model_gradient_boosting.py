@@ -13,9 +13,8 @@ of the training answers is held out, and its features are computed from all othe
 next part is held out, and so on. Up to 125,000 answers are cut into ten parts, which are all held
 out in turn. Of more answers, parts of at most 20 % are held out, 125,000 answers in all.
 
-The trees do not predict the option itself. They answer three questions in turn: is the answer
-wrong? If so, is it another than the most popular wrong option? If so, another than the next one?
-The features of options have the same order: the right one first, then the wrong ones by popularity.
+The trees answer three questions in turn: is the answer wrong? If so, is it another than the most
+popular wrong option? If so, another than the next one? Features of options have the same order.
 """
 
 import argparse

@@ -8,8 +8,7 @@ Writes:  submission_task_2.csv and the zip to upload
 Scores:  0.5679 ± 0.0018 on real answers, where the majority model scores 0.5539
 
 The model: a student goes through the options of a question, first the correct one, then the others
-by popularity, and takes one of them. Student s says yes in decision d, which takes an option, with
-probability
+by popularity, and takes one of them. Student s takes the option of decision d with probability
     sigmoid(easiness[d] + ability[s] · loading[d])
 where ability and loading are short vectors. Quadratic penalties (Gaussian priors) keep abilities
 near 0, first loadings near 1 (wrong options: 0.3) and all other loadings near 0, unless many
