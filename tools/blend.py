@@ -90,7 +90,7 @@ def main() -> None:
         commands = [repeatable(file, paths.train) for file in files]
         held_out = run_again(commands, paths.train, task)
         weights = learn_weights(held_out.logs, held_out.truth)
-        print(describe(options.files, weights, held_out))
+        print(describe(options.files, weights, held_out.logs, held_out.truth))
     else:
         weights = check_weights(options.weights, len(files))
     blended = np.exp(log_blend(logs, weights))
@@ -271,22 +271,24 @@ def learn_weights(logs: FloatArray, truth: IntArray) -> FloatArray:
     return np.asarray(result.x, np.float64)
 
 
-def describe(paths: Sequence[Path], weights: FloatArray, held_out: HeldOut) -> str:
+def describe(paths: Sequence[Path], weights: FloatArray, logs: FloatArray, truth: IntArray) -> str:
     """Return a table of weight, log loss and accuracy on the held-out answers for each file.
+
+    `logs` are the logarithms of the probabilities, shape (n_files, n_answers, n_categories).
+    `truth` is the index of the right category of each answer.
 
     The last row is the blend. Each half of the answers is blended with weights that were learned
     from the other half, so that the figures are not too good.
     """
-    truth = held_out.truth
     half = np.random.default_rng(0).permutation(len(truth)) % 2
-    blended = np.empty(held_out.logs.shape[1:])
+    blended = np.empty(logs.shape[1:])
     for k in (0, 1):
         is_half = half == k
-        half_weights = learn_weights(held_out.logs[:, ~is_half], truth[~is_half])
-        blended[is_half] = np.exp(log_blend(held_out.logs[:, is_half], half_weights))
+        half_weights = learn_weights(logs[:, ~is_half], truth[~is_half])
+        blended[is_half] = np.exp(log_blend(logs[:, is_half], half_weights))
     names = [*(cli.show(path) for path in paths), "the blend"]
     shown_weights = [*(f"{weight:6.3f}" for weight in weights), ""]
-    probabilities = [*np.exp(held_out.logs), blended]
+    probabilities = [*np.exp(logs), blended]
     width = max(len(name) for name in names)
     lines = [
         f"{len(truth):,} training answers held out:",
