@@ -55,7 +55,8 @@ _KIT = (
     "related_challenges", "requirements-dev.txt", "requirements.txt", "submission_templates",
     "task_1", "task_2", "task_3", "task_4", "tools", "walkthrough.ipynb",
 )  # fmt: skip
-# In the folders of the starting kit, only files with these suffixes are taken: others may be data.
+# From the folders of the starting kit, only files with these suffixes are taken: others may be
+# data.
 _KIT_SUFFIXES = (".css", ".html", ".md", ".png", ".py", ".svg", ".yaml")
 # Published scores of 2020: the only data that are part of the kit.
 _PUBLISHED_SCORES = "published.csv"

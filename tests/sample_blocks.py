@@ -16,9 +16,9 @@ from pathlib import Path
 # The kit need not be installed for its samples to be recorded.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tools.kit_files import ROOT, glob_kit  # noqa: E402
+from tools.kit_files import ROOT, glob_kit
 
-import pytest  # noqa: E402
+import pytest
 
 RECORD = Path(__file__).with_suffix(".json")
 BEGIN = "---- The model: replace this block by your own. -"

@@ -8,11 +8,9 @@
     python -m tools.check_submission mine.csv --challenge cloze
 
 FILE is the CSV or zip of task 1, 2 or 3, the zip or folder of task 4, or the CSV of a related
-challenge. An entry of task 4 plays the ten rounds with training students. A related challenge has a
-check_submission.py of its own, which gets all flags.
-
-Every error is one line on stderr, and the exit code is then 2. For a valid submission a summary is
-printed. No hidden answers are needed.
+challenge. An entry of task 4 plays the ten rounds with training students. For a related challenge,
+its own check_submission.py runs with the same flags. Every error is one line on stderr, and the
+exit code is 2. For a valid submission a summary is printed. No hidden answers are needed.
 """
 
 import argparse
