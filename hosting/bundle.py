@@ -98,7 +98,7 @@ class Column:
 class Bundle:
     """An unpacked bundle."""
 
-    # Where it is unpacked.
+    # The folder with the unpacked files.
     folder: Path
     title: str
     # Tasks by the index that competition.yaml gives them.
@@ -191,6 +191,7 @@ def _read(content: dict[str, Any], folder: Path) -> Bundle:
 
 
 def _read_task(about: dict[str, Any], folder: Path) -> Task:
+    """Return the task that an item of the list of tasks in competition.yaml describes."""
     ingestion_program = about.get("ingestion_program")
     input_data = about.get("input_data")
     number = re.search(r"\bTask (\d+)\b", about["name"])

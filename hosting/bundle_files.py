@@ -116,7 +116,7 @@ def write_for_platform(
     private
         The folder of the files that the organiser keeps.
     plan
-        What the organiser wants.
+        The competition as the organiser wants it.
     """
     _copy_program(bundle / "scoring_program", "score.py", "scoring_metadata.yaml")
     mode_on_server = "hidden" if plan.private_on_server else "received"

@@ -56,7 +56,7 @@ _SUBMISSION_PAGES = {
 
 @dataclass(frozen=True)
 class Reply:
-    """What a stranger gets at an address."""
+    """The reply to a request without a login."""
 
     # Why the stranger gets nothing; empty if the server sent the content.
     refusal: str = ""

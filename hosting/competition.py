@@ -50,14 +50,14 @@ class Days(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """What the organiser wants."""
+    """A competition as the organiser wants it."""
 
     # Numbers of the tasks.
     tasks: tuple[int, ...]
     title: str
     # By phase: "public" and "private".
     days: dict[str, Days]
-    # Where the answers come from: "simulated", "own" or "official".
+    # Source of the answers: "simulated", "own" or "official".
     origin: str
     # E-mail address of the organisers; may be empty.
     contact: str

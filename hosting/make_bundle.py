@@ -53,7 +53,7 @@ class Source:
 
     # A folder laid out like `data/`, with the answers of both phases.
     data_dir: Path
-    # What the organiser should know about them.
+    # Notes about the answers, to be printed for the organiser.
     notes: list[str]
 
 
@@ -184,7 +184,7 @@ def _write_zips(outputs: Sequence[Path], base: Path) -> None:
 
 
 def _warnings(plan: Plan) -> list[str]:
-    """Return what the organiser of a plan should be warned of."""
+    """Return warnings about a plan, to be printed for the organiser."""
     warnings = []
     end = plan.days["private"].last
     if end < datetime.now(UTC).date():

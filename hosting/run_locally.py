@@ -73,7 +73,8 @@ class PhaseTasks:
     tasks: list[Task]
 
 
-# What was scored with this bundle, by the submission's digest and the task's index.
+# Lines of the file of records that belong to this bundle, by the submission's digest and the
+# task's index.
 Records = dict[tuple[str, int], dict[str, Any]]
 
 

@@ -256,7 +256,8 @@ def learn_weights(logs: FloatArray, truth: IntArray) -> FloatArray:
     def loss_and_gradient(weights: FloatArray) -> tuple[float, FloatArray]:
         blended = log_blend(logs, weights)
         probability = np.exp(blended)
-        # Of each weight: the expected logarithm under the blend, minus that of the truth.
+        # The derivative by a weight is the expected logarithm under the blend minus that of the
+        # truth.
         gradient = []
         for file_logs, file_logs_of_truth in zip(logs, logs_of_truth, strict=True):
             expected = (probability * file_logs).sum()

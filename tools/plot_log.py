@@ -111,7 +111,8 @@ def _is_number(value: Any) -> TypeGuard[float]:
 
 def _name_run(event: dict[str, Any], path: Path) -> str:
     """Return the script and its options, without paths; the log's name if the script is unknown."""
-    command, options = event.get("command"), event.get("options")
+    command = event.get("command")
+    options = event.get("options")
     if not isinstance(command, list) or not isinstance(options, dict):
         return cli.show(path)
     script = Path(str(command[0])).stem.removeprefix("sample_model_")
@@ -119,7 +120,7 @@ def _name_run(event: dict[str, Any], path: Path) -> str:
 
 
 def describe(run: Run) -> str:
-    """Say in one line how the losses of a run fell, and which best values it reached."""
+    """Say in one line how the losses of a run fell, and which best other values it reached."""
     parts = []
     for key, points in run.series.items():
         name = key.replace("_", " ").replace("held out", "held-out")

@@ -96,12 +96,12 @@ class Table(NamedTuple):
     random_range: tuple[float, float]
     # The same in words; empty for other tasks.
     about_random: str
-    # What deviations are over: "seeds" or "folds".
+    # Deviations are over "seeds" or "folds".
     spread: str
 
     @property
     def heading(self) -> str:
-        """What the scores have in common, in words."""
+        """Title, kind of scores and kind of answers, in words."""
         return f"{self.title}: {self.kind}, {'simulated' if self.simulated else 'real'} answers"
 
 

@@ -203,7 +203,7 @@ def repeatable(
 class Fold:
     """Training answers, some of which an entry does not learn from but predicts."""
 
-    # Such as "fold 1", for messages.
+    # For messages, such as "fold 1".
     title: str
     # All training answers.
     answers: pd.DataFrame

@@ -1,4 +1,4 @@
-"""What --test runs: the static checks and the tests, on a machine that is described first."""
+"""Runs the static checks and the tests for --test, after printing facts about the machine."""
 
 import os
 import subprocess
