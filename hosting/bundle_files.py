@@ -70,6 +70,7 @@ _LINK = re.compile(r"\[([^\]]*)\]\((?!https?:|mailto:)([^)#]+)(?:#[^)]*)?\)")
 
 
 def _copy(source: Path, target: Path) -> None:
+    """Copy a file; the folder of the copy is made if necessary."""
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source, target)
 
@@ -155,7 +156,7 @@ def _write_scored_phase(data_dir: Path, templates: Path, scored: ScoredPhase, pl
 
 
 def _write_ingestion_program(data_dir: Path, scored: ScoredPhase) -> None:
-    """Write the program that plays an entry of task 4, with the students to play it with.
+    """Write the program that plays an entry of task 4, and the answers of the students examined.
 
     The program signs its results with a random key, which the scoring program gets too.
     """
@@ -273,7 +274,7 @@ def _without_dead_links(page: Path, existing: Collection[Path]) -> str:
 
 
 def find_public(data_dir: Path, tasks: Iterable[int]) -> list[str]:
-    """Return the names of the training and metadata files that participants in tasks may have.
+    """Return the names of the training and metadata files of tasks, which participants may have.
 
     Names are relative to `data_dir`, which is laid out like `data/`.
     """

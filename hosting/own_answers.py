@@ -42,8 +42,8 @@ MIN_QUESTIONS = 10
 MIN_STUDENTS_TASK_4 = 20
 # Students with enough answers to be examined in task 4.
 MIN_EXAMINABLE = 8
-# The smallest number of answers that leaves one for each round besides the targets, which are a
-# fifth of the answers (`draw_targets`).
+# With this many answers, a student still has an answer for each round besides the targets, which
+# `draw_targets` draws.
 MIN_ANSWERS_OF_EXAMINED = N_ROUNDS + 2
 # By default, each question and student has at least this many answers, as in section 2.1 of the
 # challenge's guide.
@@ -113,18 +113,18 @@ def _read(path: Path, min_answers: int, notes: list[str]) -> pd.DataFrame:
         left_out = "earlier"
         # Rows without a date come first, so that a row with a date counts as later.
         attempts = attempts.sort_values("DateAnswered", kind="stable", na_position="first")
-        every = attempts.drop_duplicates(_IDS, keep="last").sort_index()
+        all_answers = attempts.drop_duplicates(_IDS, keep="last").sort_index()
     else:
         counted = "first row"
         left_out = "later"
-        every = attempts.drop_duplicates(_IDS, keep="first").sort_index()
-    n_repeated = len(attempts) - len(every)
+        all_answers = attempts.drop_duplicates(_IDS, keep="first").sort_index()
+    n_repeated = len(attempts) - len(all_answers)
     if n_repeated:
         notes.append(
             f"left out as {left_out} attempts: {n_repeated:,} rows; the {counted} of a student and "
             "a question counts"
         )
-    answers = _without_rare(path, every, min_answers, notes)
+    answers = _without_rare(path, all_answers, min_answers, notes)
     _require_enough(path, answers)
     is_correct = (answers["AnswerValue"] == answers["CorrectAnswer"]).astype(np.int8)
     if is_correct.min() == is_correct.max():
@@ -159,10 +159,10 @@ def _read_attempts(path: Path) -> tuple[pd.DataFrame, bool]:
 
 
 def _without_rare(
-    path: Path, every: pd.DataFrame, min_answers: int, notes: list[str]
+    path: Path, all_answers: pd.DataFrame, min_answers: int, notes: list[str]
 ) -> pd.DataFrame:
     """Leave out questions and students with few answers, and say in a note how many."""
-    answers = every
+    answers = all_answers
     n_before = len(answers) + 1
     # Each pass may leave other questions or students with too few answers.
     while len(answers) < n_before:
@@ -170,18 +170,18 @@ def _without_rare(
         n_of_student = answers.groupby("UserId")["UserId"].transform("size")
         n_of_question = answers.groupby("QuestionId")["QuestionId"].transform("size")
         answers = answers[(n_of_student >= min_answers) & (n_of_question >= min_answers)]
-    n_students = every["UserId"].nunique() - answers["UserId"].nunique()
-    n_questions = every["QuestionId"].nunique() - answers["QuestionId"].nunique()
+    n_students = all_answers["UserId"].nunique() - answers["UserId"].nunique()
+    n_questions = all_answers["QuestionId"].nunique() - answers["QuestionId"].nunique()
     left_out = (
         f"{n_questions:,} questions and {n_students:,} students with fewer than {min_answers} "
-        f"answers, {len(every) - len(answers):,} answers in all"
+        f"answers, {len(all_answers) - len(answers):,} answers in all"
     )
     if not len(answers):
         raise InputError(
             f"{path}: nothing is left without {left_out}; expected more, or a smaller "
             "--min_answers, 0 to leave out none"
         )
-    if len(answers) < len(every):
+    if len(answers) < len(all_answers):
         notes.append(f"left out: {left_out} (--min_answers)")
     return answers
 

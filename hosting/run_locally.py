@@ -52,8 +52,9 @@ class Submission:
     submitted: datetime
     # Bytes of the file.
     size: int
-    # Names of file and team, as they may be shown.
+    # Name of the file, relative to the folder, without control characters.
     file: str
+    # Name of the team, without control characters.
     team: str
 
 
@@ -67,7 +68,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class PhaseTasks:
-    """A phase, and those of its tasks that submissions are scored on."""
+    """A phase, and the tasks of it that the user wants to have scored."""
 
     phase: Phase
     tasks: list[Task]
@@ -82,8 +83,9 @@ Records = dict[tuple[str, int], dict[str, Any]]
 class PhaseFolder:
     """The folder of a phase's leaderboard, and what was scored there."""
 
-    scored: PhaseTasks
-    folder: Path
+    wanted: PhaseTasks
+    path: Path
+    # Scores of this run are added.
     records: Records
 
 
@@ -243,7 +245,7 @@ def _score_folder(
 
     Returns how many results are failures. `digest` tells this bundle from others.
     """
-    places = _list_phase_folders(digest, phases, options)
+    phase_folders = _list_phase_folders(digest, phases, options)
     seen: list[Submission] = []
     while True:
         submissions, other_files = _find_submissions(options.submissions)
@@ -254,13 +256,13 @@ def _score_folder(
         if submissions != seen:
             for name in other_files:
                 print(f"note: {name} is no zip, and is left out")
-            for place in places:
-                n_failed += _score_all(bundle, digest, submissions, place)
+            for phase_folder in phase_folders:
+                n_failed += _score_all(bundle, digest, submissions, phase_folder)
             if options.site:
                 # The first phase: with --phase both, the private one is not published.
-                published = places[0]
-                name = published.scored.phase.name
-                leaderboard.publish(options.site, bundle, name, published.folder)
+                published = phase_folders[0]
+                name = published.wanted.phase.name
+                leaderboard.publish(options.site, bundle, name, published.path)
                 print(f"written: {cli.show(options.site / 'index.html')}")
         if not options.watch:
             return n_failed
@@ -272,15 +274,15 @@ def _list_phase_folders(
     digest: str, phases: Sequence[PhaseTasks], options: argparse.Namespace
 ) -> list[PhaseFolder]:
     """Return the folder of each phase's leaderboard, with what was scored there before."""
-    places = []
-    for scored in phases:
+    phase_folders = []
+    for wanted in phases:
         folder: Path = options.output_dir or DEFAULT_DIR
-        is_private = scored.phase.name.lower() == layout.PHASES[1]
+        is_private = wanted.phase.name.lower() == layout.PHASES[1]
         # An --output_dir for the private phase alone is taken as it is.
         if is_private and (len(phases) > 1 or not options.output_dir):
             folder = folder.with_name(f"{folder.name}_private")
-        places.append(PhaseFolder(scored, folder, _read_records(folder, digest)))
-    return places
+        phase_folders.append(PhaseFolder(wanted, folder, _read_records(folder, digest)))
+    return phase_folders
 
 
 def _find_submissions(folder: Path) -> tuple[list[Submission], list[str]]:
@@ -312,23 +314,24 @@ def _find_submissions(folder: Path) -> tuple[list[Submission], list[str]]:
 
 
 def _score_all(
-    bundle: Bundle, digest: str, submissions: Sequence[Submission], place: PhaseFolder
+    bundle: Bundle, digest: str, submissions: Sequence[Submission], phase_folder: PhaseFolder
 ) -> int:
     """Score submissions in a phase, and write its leaderboards; return how many results failed.
 
     Results that are in the records are not computed again.
     """
-    attempts, rows = _list_attempts(place.scored, submissions)
+    attempts, rows = _list_attempts(phase_folder.wanted, submissions)
+    records = phase_folder.records
     n_reused = 0
     for attempt in tqdm(attempts, desc="Submissions", disable=None):
         key = (fingerprints.digest(attempt.submission.path), attempt.task.index)
-        if key in place.records:
+        if key in records:
             n_reused += 1
         else:
-            place.records[key] = _score_attempt(bundle, digest, key[0], attempt, place)
-        rows.append(_leaderboard_row(attempt, place.records[key]))
+            records[key] = _score_attempt(bundle, digest, key[0], attempt, phase_folder)
+        rows.append(_leaderboard_row(attempt, records[key]))
     rows.sort(key=lambda row: (row["submitted"], row["file"]))
-    leaderboard.write(bundle, place.scored.phase.name, rows, place.folder)
+    leaderboard.write(bundle, phase_folder.wanted.phase.name, rows, phase_folder.path)
     failed = [row for row in rows if row["fault"]]
     for row in failed:
         name = f": {bundle.tasks[row['task']].name}" if row["task"] >= 0 else ""
@@ -374,16 +377,16 @@ def _list_attempts(
 
 
 def _score_attempt(
-    bundle: Bundle, digest: str, submission_digest: str, attempt: Attempt, place: PhaseFolder
+    bundle: Bundle, digest: str, submission_digest: str, attempt: Attempt, phase_folder: PhaseFolder
 ) -> dict[str, Any]:
     """Score a submission on a task; write its page, add a line to the records, and return that."""
     task = attempt.task
-    time_limit = place.scored.phase.execution_time_limit
+    time_limit = phase_folder.wanted.phase.execution_time_limit
     result = score(attempt.submission.path, task, bundle, time_limit)
     page = ""
     if result.details:
         page = f"{DETAILS_DIR}/{submission_digest[:16]}_{digest[:8]}_{task.index}.html"
-        writing.write_files({place.folder / page: result.details})
+        writing.write_files({phase_folder.path / page: result.details})
     record = {
         "bundle": digest,
         "submission": submission_digest,
@@ -392,8 +395,8 @@ def _score_attempt(
         "fault": result.fault,
         "details": page,
     }
-    place.folder.mkdir(parents=True, exist_ok=True)
-    run_log.append_line(place.folder / RECORDS_NAME, record)
+    phase_folder.path.mkdir(parents=True, exist_ok=True)
+    run_log.append_line(phase_folder.path / RECORDS_NAME, record)
     return record
 
 
