@@ -11,7 +11,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from kit_files import ROOT, find_kit_files
+# The kit need not be installed for its files to be checked.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tools.kit_files import ROOT, find_kit_files
 
 # Scripts and the modules beside them: mypy reads each folder by itself, since two folders may have
 # files of the same name. What related challenges share it reads with each of them.

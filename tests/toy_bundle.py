@@ -11,7 +11,7 @@ from common.adaptive.entry_files import ENTRY_FILE
 from common.tasks import TASKS
 
 import yaml
-from competition import Plan, describe
+from competition import Days, Plan, describe
 from conftest import succeeds
 
 # Which file each task's scoring program reads.
@@ -58,8 +58,10 @@ words.
 
 def write_folder(folder: Path) -> Path:
     """Write the toy as a folder."""
-    first, last = (date(2026, 10, 1), date(2026, 10, 31)), (date(2026, 11, 1), date(2026, 12, 1))
-    days = {"public": first, "private": last}
+    days = {
+        "public": Days(date(2026, 10, 1), date(2026, 10, 31)),
+        "private": Days(date(2026, 11, 1), date(2026, 12, 1)),
+    }
     described = yaml.safe_load(describe(Plan((*SCORED,), "Toy challenge", days, "own", "", False)))
     described["pages"] = described["pages"][:1]
     for phase in described["phases"]:

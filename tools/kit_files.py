@@ -1,17 +1,20 @@
-"""Which files belong to the kit: tests of files read these, and no file that a user adds.
+"""Which files belong to the kit, and not to a user who works in its folder.
 
-In `common/`, `hosting/`, `tests/` and `tools/` every file belongs to the kit. Elsewhere entries,
-data and notes lie beside the kit's files, so that these are named here. Git is not asked: a clone
-may have come as a zip, and in a fork git knows the user's entries too. Whoever adds a file to the
-kit adds its name; `tests/test_kit_files.py` fails if one that the kit uses is missing.
+Every file in `common/`, `hosting/`, `tests/` and `tools/` belongs to the kit. In the other folders,
+a user's entries, data and notes lie beside the kit's files, so this module lists the kit's files
+by name. Git cannot tell them apart: a kit may have been downloaded as a zip, and in a fork git also
+tracks the user's entries.
+
+Whoever adds a file to the kit adds its name here. `tests/test_kit_files.py` fails if a file that
+the kit uses is missing.
 """
 
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-# Every file in these folders, and in the folders inside them.
+# Every file in these folders and in their subfolders belongs to the kit.
 WHOLE_FOLDERS = (".ci", ".github", "common", "data/pictures", "hosting", "tests", "tools")
-# Patterns of names, for each folder that may hold files of a user too.
+# Patterns of the names of the kit's files, for each folder that may hold a user's files too.
 NAMES = {
     ".": (
         ".gitattributes",
@@ -112,19 +115,22 @@ NAMES = {
         "similarity.py",
     ),
 }
-# Python and its tools leave these anywhere.
+# Folders that Python and its tools may make anywhere.
 _CACHES = {"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"}
 
 
 def find_kit_files(root: Path = ROOT) -> list[Path]:
-    """Return all files of a kit that belong to it, in order."""
-    found = {path for folder in WHOLE_FOLDERS for path in (root / folder).rglob("*")}
-    for folder, names in NAMES.items():
-        for name in names:
-            found.update((root / folder).glob(name))
-    return sorted(path for path in found if path.is_file() and not _CACHES & {*path.parts})
+    """Return the paths of all files that belong to the kit in the folder `root`, sorted."""
+    paths: set[Path] = set()
+    for folder in WHOLE_FOLDERS:
+        paths.update((root / folder).rglob("*"))
+    for folder, patterns in NAMES.items():
+        for pattern in patterns:
+            paths.update((root / folder).glob(pattern))
+    return sorted(path for path in paths if path.is_file() and not _CACHES.intersection(path.parts))
 
 
 def glob_kit(pattern: str, root: Path = ROOT) -> list[Path]:
-    """Return the files that a pattern such as `task_*/*.md` finds and that belong to the kit."""
-    return sorted({*root.glob(pattern)}.intersection(find_kit_files(root)))
+    """Return the files of the kit that match a pattern such as `task_*/*.md`, sorted."""
+    kit_files = find_kit_files(root)
+    return sorted(set(root.glob(pattern)).intersection(kit_files))
