@@ -152,6 +152,7 @@ def main() -> None:
             schedule.step()
             show(loss=loss.item())
 
+    # The right side of the equation at the top of this file.
     with torch.no_grad():
         probability = model.decode(torch.randn(N_DRAWS, options.dimensions)).exp()
     gain = (entr(probability.mean(dim=0)) - entr(probability).mean(dim=0)).sum(dim=1).numpy()
