@@ -9,12 +9,15 @@ The script plays every public function of strategies.py on the same students and
 that of item_response/, fitted once. STRATEGIES.md explains the columns.
 """
 
+from __future__ import annotations
+
 import argparse
 import textwrap
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from common import charts, cli, layout, pages, provenance, reading, writing
 from common.adaptive import training
@@ -76,6 +79,19 @@ class Case:
 
 
 @dataclass(frozen=True)
+class Result:
+    """What the page and the terminal show of the games by one rule."""
+
+    # The rule in words.
+    title: str
+    # A chart of the accuracy after each number of questions.
+    curves: Html
+    # Tables of text by caption, with a row for each strategy.
+    tables: dict[str, pd.DataFrame]
+    notes: list[str]
+
+
+@dataclass(frozen=True)
 class Protocol:
     """How a paper splits students and answers; published.csv holds the paper's results."""
 
@@ -128,9 +144,7 @@ def main() -> None:
     strategies = find_strategies()
     if options.strategies:
         strategies = {name: strategies[name] for name in strategies if name in options.strategies}
-    results = []
-    for title, games in play_all(options, cases, strategies).items():
-        results.append(report(title, games, options))
+    results = play_by_rules(options, cases, strategies)
     for result in results:
         print(as_text(result), end="\n\n")
 
@@ -152,7 +166,7 @@ def build_parser() -> argparse.ArgumentParser:
     cli.add_number(parser, "--questions", 20, "length of a test")
     phases = (LOCAL, *layout.PHASES)
     parser.add_argument(
-        "--phase", choices=phases, default=LOCAL, help="whom to examine (default local)"
+        "--phase", choices=phases, default=LOCAL, help="students to examine (default local)"
     )
     help_text = "use only the first masks (with --protocol, the first splits)"
     parser.add_argument("--masks", type=cli.count, metavar="N", help=help_text)
@@ -188,7 +202,7 @@ def _share(text: str) -> float:
     return share(text)
 
 
-# ---- Whom to examine -----------------------------------------------------------------------------
+# ---- The students to be examined ----------------------------------------------------------------
 
 
 def find_files(options: argparse.Namespace) -> Files:
@@ -298,43 +312,42 @@ def splits(
 # ---- The games -----------------------------------------------------------------------------------
 
 
-def play_all(
+def play_by_rules(
     options: argparse.Namespace, cases: Sequence[Case], strategies: Mapping[str, Strategy]
-) -> dict[str, Games]:
-    """Play every strategy in every case by every rule; return the games by the rule's title."""
+) -> list[Result]:
+    """Play every strategy in every case, by each of the rules that the flags name."""
     rules_by_title = {"Targets may not be asked": Rules()}
     if options.targets_queryable:
         rules_by_title["Targets may be asked"] = Rules(targets_queryable=True)
     limits = GameLimits(options.questions, options.max_exposure, options.stop_at_error)
     n_games = len(rules_by_title) * len(strategies) * len(cases)
-    played: dict[str, Games] = {}
+    results = []
     with tqdm(total=n_games, desc="Games", disable=None) as bar:
         for title, rules in rules_by_title.items():
-            games: Games = {name: {} for name in strategies}
-            for seed, case in enumerate(cases):
-                for name, strategy in strategies.items():
-                    games[name][case.mask] = play(
-                        case.bank, case.reference, case.mask, rules, strategy, limits, seed
-                    )
-                    bar.update()
-            played[title] = games
-    return played
+            # No name keeps the games: those of one rule are freed before the next ones are played.
+            results.append(report(title, play_all(cases, strategies, rules, limits, bar), options))
+    return results
+
+
+def play_all(
+    cases: Sequence[Case],
+    strategies: Mapping[str, Strategy],
+    rules: Rules,
+    limits: GameLimits,
+    bar: tqdm[Any],
+) -> Games:
+    """Play every strategy in every case by the same rules; move the progress bar."""
+    games: Games = {name: {} for name in strategies}
+    for seed, case in enumerate(cases):
+        for name, strategy in strategies.items():
+            games[name][case.mask] = play(
+                case.bank, case.reference, case.mask, rules, strategy, limits, seed
+            )
+            bar.update()
+    return games
 
 
 # ---- What is shown -------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Result:
-    """What the page and the terminal show of the games by one rule."""
-
-    # The rule in words.
-    title: str
-    # A chart of the accuracy after each number of questions.
-    curves: Html
-    # Tables of text by caption, with a row for each strategy.
-    tables: dict[str, pd.DataFrame]
-    notes: list[str]
 
 
 def report(title: str, games: Games, options: argparse.Namespace) -> Result:
