@@ -202,8 +202,6 @@ def ask(
     model = bank.model.pad_questions(width)
     posterior = bank.module.StudentPosterior(model, np.pad(state.can_query, missing_columns))
 
-    everybody = np.arange(n_students)
-    # What is known of all students after each number of questions: arrays of shape (students,).
     steps: list[dict[str, FloatArray]] = []
     courses: dict[int, Course] = {}
     question = np.full(n_students, -1)
@@ -213,20 +211,10 @@ def ask(
             selected = posterior.select(np.pad(state.can_query, missing_columns))
             question = np.where(state.can_query.any(axis=1), selected, -1)
             reveal(state, question, posterior)
-        is_right = np.where(question >= 0, reference.is_correct[everybody, question], -1)
-        expected = np.where(question >= 0, probability[everybody, question], np.nan)
+        before = probability
         probability = posterior.probability()
-        ability, error = bank.overall_ability(posterior)
-        step = {
-            "QuestionId": question,
-            "is_right": is_right,
-            "expected": expected,
-            "ability": ability,
-            "error": error,
-            "share": probability[:, : bank.n_questions].mean(axis=1),
-        }
-        steps.append({name: values.astype(np.float64) for name, values in step.items()})
-        has_ended = (error <= stop_at_error) | (n_asked == n_questions)
+        steps.append(_describe_step(bank, reference, posterior, question, before, probability))
+        has_ended = (steps[-1]["error"] <= stop_at_error) | (n_asked == n_questions)
         for row in rows:
             if has_ended[row] and row not in courses:
                 courses[row] = _describe_course(
@@ -235,6 +223,32 @@ def ask(
         if len(courses) == len(rows):
             break
     return {row: courses[row] for row in rows}
+
+
+def _describe_step(
+    bank: Bank,
+    reference: Reference,
+    posterior: Any,
+    question: IntArray,
+    before: FloatArray,
+    after: FloatArray,
+) -> dict[str, FloatArray]:
+    """Return the columns of `Course.steps` after a question, shape (students,) each.
+
+    `question` is the last question of each student, -1 for none, and `before` and `after` are
+    P(right) before and after the answers, shape (students, questions).
+    """
+    everybody = np.arange(len(question))
+    ability, error = bank.overall_ability(posterior)
+    step = {
+        "QuestionId": question,
+        "is_right": np.where(question >= 0, reference.is_correct[everybody, question], -1),
+        "expected": np.where(question >= 0, before[everybody, question], np.nan),
+        "ability": ability,
+        "error": error,
+        "share": after[:, : bank.n_questions].mean(axis=1),
+    }
+    return {name: values.astype(np.float64) for name, values in step.items()}
 
 
 def _describe_course(

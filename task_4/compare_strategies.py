@@ -292,14 +292,9 @@ def splits(
         part_of_answer = (part[row] - position * protocol.n_test) % protocol.n_parts
         learned = answers[part_of_answer >= protocol.n_test + protocol.n_unused]
         examined = answers[part_of_answer < protocol.n_test]
-
-        # The first of each student's answers, in random order, are the targets.
-        drawn = pd.Series(np.random.default_rng([number, 1]).random(len(examined)), examined.index)
-        by_student = drawn.groupby(examined["UserId"])
-        n_answers = by_student.transform("size")
-        n_targets = np.ceil(protocol.target_share * n_answers)
-        is_target = by_student.rank(method="first") <= n_targets
-        has_enough = (n_answers - n_targets >= n_questions).to_numpy()
+        is_target = _choose_targets(examined, protocol.target_share, number)
+        may_be_asked = (~is_target).groupby(examined["UserId"])
+        has_enough = (may_be_asked.transform("sum") >= n_questions).to_numpy()
         if not has_enough.any():
             raise InputError(
                 f"no student of {name} has {n_questions} answers that may be asked: "
@@ -307,6 +302,18 @@ def splits(
             )
         masks = {name: is_target[has_enough].to_numpy()}
         yield learned, make_reference(name, examined[has_enough], masks, n_columns)
+
+
+def _choose_targets(examined: pd.DataFrame, share: float, number: int) -> pd.Series:
+    """Return whether each answer is a target: a share, rounded up, of each student's answers.
+
+    `number` is that of the split, which seeds the choice.
+    """
+    drawn = pd.Series(np.random.default_rng([number, 1]).random(len(examined)), examined.index)
+    by_student = drawn.groupby(examined["UserId"])
+    n_targets = np.ceil(share * by_student.transform("size"))
+    is_target: pd.Series = by_student.rank(method="first") <= n_targets
+    return is_target
 
 
 # ---- The games -----------------------------------------------------------------------------------

@@ -121,27 +121,8 @@ def play(
 ) -> PlayedGame:
     """Play the game with one strategy, asking all students together.
 
-    Parameters
-    ----------
-    bank
-        The calibrated model.
-    reference
-        The students and their answers.
-    mask
-        The mask that says which answers are targets.
-    rules
-        Whether targets may be asked.
-    strategy
-        The strategy.
-    limits
-        How long a test is, and how often a question may be asked.
-    seed
-        Seed of the order in which students choose, and of strategies that draw.
-
-    Raises
-    ------
-    InputError
-        If a student has too few answers that may be asked, or if the strategy fails.
+    `seed` is the seed of the order in which students choose, and of strategies that draw. Raises
+    `InputError` if a student has too few answers that may be asked, or if the strategy fails.
     """
     state = GameState(reference, mask, rules)
     state.require_askable(limits.n_questions, ": choose a smaller --questions")
