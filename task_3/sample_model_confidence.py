@@ -35,8 +35,8 @@ def main() -> None:
     data = read_for_features(["mean_confidence"], paths.train, question, paths.metadata)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `data`, the answers with their confidences; `question`, the QuestionIds to rank.
-    # Out: `quality`, a number for each question; higher is better, NaN ranks last.
+    # In: `data`, the answers; `question`, the QuestionIds to rank. Out: `quality` of each of them.
+    # The highest quality ranks first, NaN ranks last.
     confidence = shrink(FEATURES["mean_confidence"], data)
     # The rows of `data.questions`, sorted by QuestionId, include all of `question`.
     quality = confidence[np.searchsorted(data.questions.index, question)]

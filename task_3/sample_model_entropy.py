@@ -31,8 +31,8 @@ def main() -> None:
     answers = read_answers(paths.train, options=True)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `answers`, a DataFrame; `question`, the QuestionIds to rank.
-    # Out: `quality`, a number for each question; higher is better, NaN ranks last.
+    # In: `answers`, a DataFrame; `question`, QuestionIds. Out: `quality` of each of them.
+    # The highest quality ranks first, NaN ranks last.
     by_option = answers.groupby(["QuestionId", "AnswerValue"]).size().unstack(fill_value=0)
     n_chosen = by_option.reindex(question, fill_value=0).to_numpy()
     n_answers = n_chosen.sum(axis=1, keepdims=True)

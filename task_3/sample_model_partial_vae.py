@@ -114,8 +114,8 @@ def main() -> None:
     answers = read_answers(paths.train, options=True)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `answers`, a DataFrame; `question`, the QuestionIds to rank.
-    # Out: `quality`, a number for each question; higher is better, NaN ranks last.
+    # In: `answers`, a DataFrame; `question`, QuestionIds. Out: `quality` of each of them.
+    # The highest quality ranks first, NaN ranks last.
     # The steps are so short that more threads would only wait for each other.
     torch.set_num_threads(1)
     torch.manual_seed(options.seed)

@@ -29,8 +29,8 @@ def main() -> None:
     question = submission.read_ranking_template(paths.template)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `question`, the QuestionIds to rank.
-    # Out: `quality`, a number for each question; higher is better, NaN ranks last.
+    # In: `question`, the QuestionIds to rank. Out: `quality` of each of them.
+    # The highest quality ranks first, NaN ranks last.
     quality = np.random.default_rng(options.seed).random(len(question))
     # ---- End of the model. --------------------------------------------------------------------
 

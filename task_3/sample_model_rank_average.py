@@ -39,8 +39,8 @@ def main() -> None:
     data = read_for_features(options.features, paths.train, question, paths.metadata)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `data`, the answers; `question`, the QuestionIds to rank.
-    # Out: `quality`, a number for each question; higher is better, NaN ranks last.
+    # In: `data`, the answers; `question`, the QuestionIds to rank. Out: `quality` of each of them.
+    # The highest quality ranks first, NaN ranks last.
     ranks = []
     for name in options.features:
         feature = FEATURES[name]
