@@ -83,7 +83,8 @@ def serving(answers: dict[str, Any]) -> Iterator[str]:
             """Print nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        # The server looks every 0.01 s whether it should shut down.
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/competitions/1/"
         server.shutdown()
 
