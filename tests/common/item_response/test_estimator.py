@@ -96,8 +96,8 @@ def test_three_dimensions_are_found_if_they_are_planted_and_shrink_otherwise(k: 
     planted = plant_slopes(k, 2_000, 150)
     slopes = planted.fit(n_dimensions=3, guessing=0.0, n_steps=15).discrimination_
     size = np.linalg.norm(slopes, axis=0) / math.sqrt(150)
-    # The planted slopes have a size of 0.7. A slope rests on 1,000 answers, so that it has a standard
-    # error of 1 / √(1,000 · 0.2) = 0.07. A dimension that was not planted consists of such errors,
+    # The planted slopes have a size of 0.7. A slope rests on 1,000 answers, so that its standard
+    # error is 1 / √(1,000 · 0.2) = 0.07. A dimension that was not planted consists of such errors,
     # along the direction in which they are largest: at most twice their size.
     if k == 3:
         assert (size[1:] > 0.3).all()
@@ -152,7 +152,7 @@ def with_quiz() -> ItemResponse:
 
 def test_planted_effects_are_recovered(with_quiz: ItemResponse) -> None:
     # There are 7,700 effects with 7.5 answers each. Fisher's information of an answer is 0.17, so
-    # that an effect is known up to a variance of 1 / (7.5 · 0.17) = 0.8. The variance of the effects
+    # that an effect is known up to a variance of 1 / (7.5 · 0.17) = 0.8. Their estimated variance
     # then has a standard error of √(2 / 7,700) · (1 + 0.8) = 0.03. Five of these are allowed.
     assert with_quiz.context_variance_[0] == pytest.approx(1, abs=0.15)
     p = predict(with_quiz, TEST, TEST.quiz)

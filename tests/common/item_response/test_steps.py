@@ -1,4 +1,4 @@
-"""A step: a pass over answers with effects of contexts, scaling, several threads."""
+"""A step of a fit: a pass over the answers, effects of contexts, scaling, several threads."""
 
 from dataclasses import replace
 from typing import Any
@@ -22,7 +22,7 @@ RNG = np.random.default_rng
 def test_the_number_of_threads_changes_no_result(
     monkeypatch: pytest.MonkeyPatch, predicts: str
 ) -> None:
-    """Answers and contexts that make several chunks."""
+    # So many answers and contexts make several chunks.
     student, question = (a.ravel() for a in np.indices((800, 60)))
     option, key = RNG(0).integers(1, 5, len(student)), question % 4 + 1
     quiz = question // 10
@@ -45,18 +45,21 @@ def test_the_number_of_threads_changes_no_result(
 
 
 def make_case(seed: int, n_levels: int) -> tuple[Observations, State]:
-    """Return answers in random contexts, of which few share one, and a state to begin with."""
+    """Return a few answers in random contexts, and a state to begin with.
+
+    Numbers of students, items, dimensions k, stages and answers are drawn up to 6, 5, 3, 3 and 40.
+    """
     rng = RNG(seed)
-    highest = {"n_students": 6, "n_items": 5, "k": 3, "n_stages": 3, "n_answers": 40}
-    n_students, n_items, k, n_stages, n_answers = rng.integers(
-        1, [n + 1 for n in highest.values()]
-    ).tolist()
+    n_students, n_items, k, n_stages, n_answers = rng.integers(1, [7, 6, 4, 4, 41]).tolist()
     stage = rng.integers(0, n_stages, n_answers)
     labels = [rng.integers(0, 3, n_answers) * n_stages + stage for _ in range(n_levels)]
-    student, item = (rng.integers(0, n, n_answers) for n in (n_students, n_items))
+    student = rng.integers(0, n_students, n_answers)
+    item = rng.integers(0, n_items, n_answers)
     _, start, levels = sort_answers(student, labels, n_students)
-    is_right, is_used = (rng.random(n_answers) < share for share in (0.6, 0.8))
-    root, n_shared = rng.normal(0, 0.4, (n_items, k + 1, k + 1)).astype("f"), 3 * n_stages
+    is_right = rng.random(n_answers) < 0.6
+    is_used = rng.random(n_answers) < 0.8
+    root = rng.normal(0, 0.4, (n_items, k + 1, k + 1)).astype("f")
+    n_shared = 3 * n_stages
     state = State(
         students=model.standard_normal(n_students, k),
         items=Gaussians(rng.normal(0.3, 0.7, (n_items, k + 1)).astype("f"), root @ root.mT),
@@ -74,7 +77,11 @@ def make_case(seed: int, n_levels: int) -> tuple[Observations, State]:
 
 
 def expand(observations: Observations, state: State) -> Gaussians:
-    """Return an item for each answer: effects are abilities, on which it has slopes."""
+    """Return an item for each answer, for which effects are further abilities of the student.
+
+    The slope on such an ability is the standard deviation of the effect. It is 0 if the answer is
+    not in the context of the effect.
+    """
     items = state.items.take(observations.item)
     k = state.students.mean.shape[1]
     slopes = [items.mean[:, :k]]
@@ -91,14 +98,14 @@ def expand(observations: Observations, state: State) -> Gaussians:
     return Gaussians(mean.astype("f"), covariance.astype("f"))
 
 
-# Variances are estimated from so few answers that nothing would stay comparable.
+# The variances of effects stay fixed: estimates from so few answers would differ too much.
 @patch.object(context, "estimate_variance", lambda _, old: old)
 @pytest.mark.parametrize("n_levels", range(4))
 @pytest.mark.parametrize("seed", range(12))
 def test_effects_of_contexts_are_found_as_abilities_are(seed: int, n_levels: int) -> None:
     """An effect is an ability on which only the answers in its context have a slope.
 
-    Two passes: only then do the effects that the last one has found matter.
+    A pass without contexts, for which effects are abilities, therefore finds the same.
     """
     observations, state = make_case(seed, n_levels)
     item = observations.item
@@ -108,11 +115,13 @@ def test_effects_of_contexts_are_found_as_abilities_are(seed: int, n_levels: int
     student = number_rows(observations.start)
     plain = replace(observations, item=rows, n_items=n_answers, levels=())
     k = state.students.mean.shape[1]
-    # Among the dimensions of `whole`, those of slopes and intercept.
+    # The dimensions of an expanded item that are those of the item itself: slopes and intercept.
     of_item = [*range(k), -1]
+    # The dimensions of the abilities, and of the effects of each level, end here.
     ends = np.cumsum([k, *(len(level.label) for level in levels)])
     students = model.standard_normal(len(state.students.mean), ends[-1])
     whole = replace(state, students=students, guessing=state.guessing[item], effects=())
+    # The effects that the first pass finds matter only in the second pass.
     for _ in range(2):
         whole = replace(whole, items=expand(observations, state))
         rest = whole.items.mean.copy()
@@ -121,7 +130,8 @@ def test_effects_of_contexts_are_found_as_abilities_are(seed: int, n_levels: int
         state, of_items = steps.pass_over_answers(observations, state)
     assert_allclose(state.students.mean, whole.students.mean[:, :k], atol=2e-4)
     assert_allclose(state.students.covariance, whole.students.covariance[:, :k, :k], atol=2e-4)
-    # What the items of all answers to a question need, less what is known of effects.
+    # An item's sums are those of the expanded items of its answers, without the part that effects
+    # explain.
     linear, squares = model._unpack(of_answers)
     linear = linear - np.einsum("nij,nj->ni", squares, rest)
     by_item = np.eye(observations.n_items)[:, item]
@@ -131,7 +141,8 @@ def test_effects_of_contexts_are_found_as_abilities_are(seed: int, n_levels: int
         strict=True,
     ):
         assert_allclose(found, np.tensordot(by_item, expected, 1), atol=1e-3)
-    # The logits with the effects of the first levels, and of all; none that are shared.
+    # Logits with the effects of the first level, of the first two levels, and so on. Shared effects
+    # are left out.
     items = expand(observations, replace(state, shared=SharedEffects(*np.zeros((3, 99)))))
     for level, effects, end in zip(levels, state.effects, ends[1:], strict=True):
         part = Gaussians(items.mean.copy(), items.covariance)
@@ -155,7 +166,7 @@ def test_scaling_the_latent_space_changes_no_prediction() -> None:
         effects = state.effects[0][leaf]
         return steps.logit_moments(state.students, state.items, student, observations.item, effects)
 
-    # Before scaling, which changes effects in place.
+    # Scaling changes effects in place.
     before = logit_moments(state)
     scaled = steps.standardise(state)
     assert_allclose(logit_moments(scaled), before, atol=1e-3)
