@@ -73,7 +73,7 @@ def test_a_dot_chart_shows_its_names(dots: DotChart) -> None:
 
 
 def test_dots_lie_on_one_scale_with_that_of_the_axis(dots: DotChart) -> None:
-    """That all dots lie on one scale is asserted where they are drawn."""
+    # `on_scale` has asserted that all dots lie on one scale.
     assert dots.x(1) - dots.x(0) > 100
     ticks = [text for text in dots.chart.texts if re.fullmatch(r"\d\.\d\d?", text.text)]
     assert 2 < len(ticks) < 6
@@ -204,7 +204,7 @@ def test_the_right_option_and_bars_of_few_answers_have_other_colours(bars: BarCh
 
 
 def test_the_axis_of_bars_is_to_scale(bars: BarChart) -> None:
-    """Its labels are as high as bars of these shares."""
+    """A label of the axis is as high as a bar of that share."""
     percents = [text for text in bars.chart.texts if text.text.endswith("%")]
     ticks = {float(text.text.removesuffix("%")) / 100: text.bottom for text in percents}
     scale = (ticks[0.0] - ticks[max(ticks)]) / max(ticks)

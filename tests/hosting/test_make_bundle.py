@@ -80,7 +80,7 @@ class OfficialCompetition:
     bundle: Path
     # A folder with a folder of the submitted files of each team, and a leaderboard of each phase.
     base: Path
-    # What the local runner has printed in each phase.
+    # How the local runner has ended in each phase, and its output.
     done: dict[str, Done]
     kit: Path
 
@@ -104,7 +104,7 @@ def official(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> O
         right |= submission_for(simulated_kit / "submission_templates", task)
     cut = {name: text[: text.index("\n", len(text) // 2) + 1] for name, text in right.items()}
     nested = {f"a/{name}": text for name, text in right.items()}
-    # Its name begins like that of a submission.
+    # The name of this file begins like that of a submission.
     nested["submission_task_2.csv/b.csv"] = ""
     for team, members in {"right": right, "cut": cut, "nested": nested}.items():
         path = write_zip(base / f"handed_in/{team}.zip", members)
@@ -118,7 +118,7 @@ def official(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> O
 
 
 def test_official_files_are_not_handed_out(official: OfficialCompetition) -> None:
-    """Their licence leaves that to their publisher."""
+    """The licence of the official files lets only their publisher hand them out."""
     assert zipfile.ZipFile(official.bundle / PUBLIC).namelist() == ["README.md"]
 
 
@@ -133,10 +133,9 @@ def test_only_valid_submissions_have_scores(official: OfficialCompetition, phase
 
 
 @pytest.mark.parametrize(("phase", "task"), SCORED_TASKS)
-def test_scores_equal_those_of_the_local_evaluation(
+def test_scores_equal_those_of_the_local_evaluation_to_the_last_digit(
     official: OfficialCompetition, phase: str, task: int
 ) -> None:
-    """To the last digit."""
     succeeds(official.evaluate_locally("right", task, phase), kit=official.kit)
     text = (official.base / f"local/scores_task_{task}_{phase}.txt").read_text()
     score = read_scores(official.base / phase)["right", task]
@@ -147,7 +146,7 @@ def test_scores_equal_those_of_the_local_evaluation(
 def test_refusals_equal_those_of_the_local_evaluation(
     official: OfficialCompetition, phase: str, task: int
 ) -> None:
-    """They name no folder."""
+    # A refusal by the platform names no folder.
     line = fails(official.evaluate_locally("cut", task, phase), kit=official.kit)
     for folder in (official.base / "cut", official.kit / "data", official.kit):
         line = line.replace(f"{folder}/", "")
@@ -167,7 +166,7 @@ def read_details(official: OfficialCompetition) -> list[Page]:
 
 
 def test_a_page_equals_that_of_the_local_evaluation(official: OfficialCompetition) -> None:
-    """It shows facts from training answers and metadata, which the bundle's maker has stored."""
+    """Facts from training answers and metadata were read when the bundle was made."""
     succeeds(official.evaluate_locally("right", 1, "public"), kit=official.kit)
     expected = read_page((official.base / "local/scores_task_1_public.html").read_text())
     (page,) = (page for page in read_details(official) if page.headings == expected.headings)
@@ -181,7 +180,7 @@ def test_a_page_equals_that_of_the_local_evaluation(official: OfficialCompetitio
 
 
 def test_no_page_shows_what_experts_said_of_single_pairs(official: OfficialCompetition) -> None:
-    """That would be the answers."""
+    """Judgements of single pairs are the answers of task 3."""
     succeeds(official.evaluate_locally("right", 3, "public"), kit=official.kit)
     local = (official.base / "local/scores_task_3_public.html").read_text()
     assert "Pairs on which" in local
@@ -233,7 +232,7 @@ def test_entries_that_fail_get_no_score(played: PlayedEntries) -> None:
 def test_an_entry_s_score_equals_that_of_the_local_evaluation(
     played: PlayedEntries, secret: Path, simulated_kit: Path, tmp_path: Path
 ) -> None:
-    # It asks and predicts the same as the entry that tells what it has seen.
+    # This entry asks and predicts the same as the entry that tells what it has seen.
     honest = write_zip(tmp_path / "honest.zip", entry())
     flags = (
         "--skip_curve",
@@ -369,7 +368,7 @@ def uploaded_lines(secret: Path) -> set[bytes]:
 
 @pytest.mark.parametrize("hint", ["position", "AnswerId", "UserId"])
 def test_no_number_or_order_tells_the_outcome_of_a_hidden_answer(secret: Path, hint: str) -> None:
-    """The template has the same order."""
+    """The rows of the template have the same order as those of the answers."""
     hidden = pd.read_csv(answers_of(secret, 1, "private"))
     is_correct = hidden["IsCorrect"]
     number = hidden.index if hint == "position" else hidden[hint]
@@ -411,7 +410,7 @@ def test_the_starting_kit_is_this_kit_without_data(starting_kit: dict[str, bytes
 def test_pages_of_the_starting_kit_link_to_nothing_that_it_lacks(
     starting_kit: dict[str, bytes],
 ) -> None:
-    """It lacks the folder hosting/, for instance."""
+    """The folder hosting/, for instance, is not part of the starting kit."""
     folders = {str(parent) for name in starting_kit for parent in Path(name).parents}
     for name in filter(lambda name: name.endswith(".md"), starting_kit):
         text = starting_kit[name].decode()
@@ -473,7 +472,7 @@ def test_an_organiser_s_files_under_version_control_are_not_in_the_starting_kit(
     (organisers_kit / ".gitignore").write_text("")
     for command in (["init", "-q"], ["add", "-A", "-f"]):
         subprocess.run(["git", "-C", str(organisers_kit), *command], check=True)
-    # Nor is a file that is not under version control.
+    # A file of the kit that is not under version control is left out too.
     (organisers_kit / "common/new.py").write_text("x")
     assert bundle_files.list_kit(organisers_kit) == [".gitignore", *KIT_FILES]
 
@@ -511,7 +510,7 @@ def test_a_bundle_of_all_tasks_shows_results_and_no_address(description: dict[st
 def test_the_latest_submission_counts_in_a_bundle_of_several_tasks(
     description: dict[str, Any],
 ) -> None:
-    """The platform's rule for the best one would add up the scores of different tasks."""
+    """The platform's rule for the best submission would look at all tasks together."""
     assert description["leaderboards"][0]["submission_rule"] == "Force_Latest_Multiple"
 
 

@@ -20,7 +20,7 @@ from page_reading import Page, read_page
 from run_scripts import PATIENCE, run_script
 from toy_bundle import entry, make_bundles, submission_for, write_zip
 
-# What the ingestion program of task 4 hands to the scoring program.
+# The file that the ingestion program of task 4 hands to the scoring program.
 RECORD = "played_task_4.json"
 # Both phases have begun: the private phase is the last seven days.
 PAST_DAYS = ("--start", "2020-02-01", "--end", "2020-03-31")
@@ -48,9 +48,9 @@ def valid_files(bundle: Path, task: int) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Scored:
-    """What the scoring program has left."""
+    """Result of the scoring program."""
 
-    # What it prints on stderr.
+    # Text that it prints on stderr.
     error: str
     # The figures by name, or None if there is no file of them.
     scores: dict[str, float] | None
@@ -65,7 +65,7 @@ class PlatformRun:
         self.base = bundle.parent / f"run_{len(list(bundle.parent.iterdir()))}"
         self.bundle = bundle
         self.phase = phase
-        # What the platform writes about how the programs ended; None stands for "did not run".
+        # How the programs ended, as the platform writes it: exit codes, None for "did not run".
         self.status: dict[str, Any] = {"exitCode": None, "ingestionExitCode": None}
         self.ingestion_error = ""
         shutil.copytree(bundle / f"reference_data/task_{task}_{phase}", self.base / "input/ref")
@@ -243,7 +243,7 @@ def assert_refused(run: PlatformRun, fault: str) -> None:
 
 
 def test_the_record_of_a_game_holds_no_prediction(honest: PlatformRun) -> None:
-    """A program that comes with a submission could read it."""
+    """A program that comes with a submission could read the record."""
     signed = json.loads((honest.result / RECORD).read_text())
     assert set(json.loads(signed["record"])) == {
         "masks", "confusion", "curves", "standard_error", "facts", "seconds", "submission",

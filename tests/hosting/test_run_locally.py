@@ -138,7 +138,7 @@ groups_of_processes = on_unix("signals for a group of processes")
 class Parent:
     """A submission that starts a process, which sleeps."""
 
-    # Where the submission writes the number of the process.
+    # File to which the submission writes the number of the process.
     file: Path
     source: str
 
@@ -452,7 +452,7 @@ def test_the_page_links_to_the_page_of_each_team_s_best_score(scored: ScoredClas
 def test_a_submission_of_the_next_day_is_added_and_failed_ones_are_tried_again(
     scored: ScoredClass, tmp_path: Path
 ) -> None:
-    """A failure may have been the machine's."""
+    """The machine may have been the reason of a failure."""
     school = scored.school.copy(tmp_path)
     school.submit("fay.zip", 9, 0.9)
     assert "11 results: 7 scored, 4 failed; 6 of them reused" in school.score().stdout

@@ -219,11 +219,11 @@ def test_a_seed_makes_the_same_random_choice() -> None:
 
 
 def test_a_student_with_too_few_answers_to_ask_is_named() -> None:
-    """If targets may be asked, the answers suffice."""
     students = as_reference(np.ones((2, 10)), np.arange(20) % 10 == 0)
     fault = "UserId 0 has 9 answers that may be asked with mask 'mask', expected at least 10$"
     with pytest.raises(InputError, match=f"^students.csv: {fault}"):
         game.play(LocalEntry(First()), students, "mask")
+    # If targets may be asked, the answers suffice.
     game.play(LocalEntry(First()), students, "mask", Rules(targets_queryable=True))
 
 

@@ -47,7 +47,7 @@ Path('train_task_3_4.csv').write_text('')
 import tempfile
 with tempfile.NamedTemporaryFile() as file: open(file.name).close()
 """
-    # Nor does the module of an entry keep its variables.
+    # The variables of the module do not outlive a mask either: there are ten rounds.
     count = "global calls\ncalls = globals().get('calls', 0) + 1\nassert calls <= 10"
     entry = with_entry(setting, __init__=look, update_model=count)
     assert len(play_all(replace(entry, train=train), TWO_MASKS).games) == 2

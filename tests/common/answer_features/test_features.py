@@ -189,7 +189,7 @@ def test_distractors_tell_which_of_two_a_student_prefers(distractors: Distractor
 def test_subjects_are_those_of_the_tree_or_else_those_from_the_root_down(
     read: Read, world: World
 ) -> None:
-    """Every question has one branch of four subjects here, in which both are the same."""
+    """If each question has one branch of four subjects, as here, these are the same."""
     tree = world.metadata["SUBJECT_METADATA"]
     level = tree.set_index("SubjectId").Level
     lists = world.metadata["QUESTION_METADATA_TASK_1_2"].SubjectId.map(json.loads)
@@ -484,22 +484,22 @@ def test_a_template_without_answer_ids_has_no_circumstances(
 class Nearest:
     """Random answers, half of them asked for, with similar questions and the nearest answers."""
 
-    # Which student, in rows, has a pair with which question; known or asked for.
+    # Whether a student has a pair with a question, known or asked for, shape (students, questions).
     has_pair: np.ndarray
     # Students and questions of the known and the asked pairs.
     known: np.ndarray
     asked: np.ndarray
     n_nearest: int
-    # Number of neighbours of a question.
+    # Number of similar questions of each question.
     n_neighbours: int
-    # The most products of answers that questions may be compared by.
+    # Upper limit of the number of products by which questions are compared.
     max_products: int
     # Similar questions of each question, and their similarity, shape (questions, neighbours).
     neighbours: np.ndarray
     similarity: np.ndarray
     # Numbers of the asked pairs, in the order in which they were visited.
     rows: np.ndarray
-    # Of each of these, the nearest known answers and the similarity of their questions, shape
+    # The nearest known answers of each of these pairs, and the similarity of their questions, shape
     # (rows, nearest).
     answers: np.ndarray
     answer_similarity: np.ndarray

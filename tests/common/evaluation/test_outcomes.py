@@ -36,7 +36,7 @@ def test_answers_are_counted_by_student_and_part(seed: int) -> None:
     student = answers.UserId.to_numpy()
     is_of_student = student == np.unique(student)[:, None]
     is_of_part = part == np.arange(3)[:, None, None]
-    # Of shape (parts, students, answers).
+    # The shape is (parts, students, answers).
     is_counted = is_of_student & is_of_part
     assert np.array_equal(outcome.counts, is_counted.sum(axis=2))
     is_right = (answers.truth == answers.predicted).to_numpy()

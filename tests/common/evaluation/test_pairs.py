@@ -216,7 +216,7 @@ def test_with_wrong_probabilities_there_is_no_score_not_even_of_an_earlier_run(
 
 @TASKS
 def test_a_score_needs_nothing_but_the_answers(write: Write, tmp_path: Path, task: int) -> None:
-    """Neither training answers and metadata, nor a record of what made the submission."""
+    """Training answers, metadata and a record of the submission's origin are missing here."""
     write("given/answers.csv", "QuestionId,UserId,IsCorrect,AnswerValue\n1,7,1,2\n2,7,0,3\n")
     write("given/mine.csv", "QuestionId,UserId,IsCorrect,AnswerValue\n1,7,1,2\n2,7,1,2\n")
     flags = [

@@ -118,7 +118,7 @@ def test_fitted_attributes_belong_to_their_ids() -> None:
     assert model.ability_covariance_.shape == (n_students, 2, 2)
     assert model.discrimination_.shape == (n_questions, 2)
     assert model.difficulty_.shape == (n_questions,)
-    # They make the logit of a pair.
+    # The attributes make the logit of a pair.
     parts = model.explain(model.student_ids_[[7]], model.question_ids_[[5]])
     logit = model.discrimination_[5] @ model.ability_[7] - model.difficulty_[5]
     assert parts.mean[0] == pytest.approx(logit, abs=1e-5)
@@ -279,7 +279,7 @@ def test_effects_of_classes_improve_predictions_most_for_students_with_few_answe
 def test_predictions_for_new_students_are_nearly_as_good_as_possible(
     shared_effects: SharedEffects,
 ) -> None:
-    """Nothing but the effect of the class and the question is known of them."""
+    """Only the question and the effect of the class are known for a new student."""
     new = shared_effects.new
     best = mean_probability(new.known.to_numpy(), 1 + OWN_VARIANCE)
     p = predict(shared_effects.by_class, new, new.class_quiz)

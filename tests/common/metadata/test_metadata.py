@@ -116,7 +116,7 @@ def test_every_answer_gets_its_own_row(write: Write, listed: list[int], wanted: 
         ("2010-03-01T23:59:59", "2010-03-01"),
         # pyarrow does not read this by itself: its type holds fewer digits.
         ("2000-02-29 23:59:00.0000000", "2000-02-29"),
-        # Nor does it read spaces.
+        # pyarrow does not read spaces either.
         (" 2010-03-01 23:59:01 ", "2010-03-01"),
         ("", "NaT"),
         # Nobody born in these years is at school in 2020.

@@ -41,7 +41,7 @@ class Submission:
     def __init__(self):
         ways_out.try_all(*ARGUMENTS)
 """
-# What came of each way, by its expression: "done", or "met" with the obstacle.
+# The outcome of each way, by its expression: "done", or "met" with the obstacle.
 Outcome = dict[str, str]
 
 LANDLOCK = landlock.landlock_version()
@@ -52,7 +52,7 @@ linux = on_linux("namespaces, Landlock, and the ways out of them")
 
 @dataclass(frozen=True)
 class Outside:
-    """What lies outside an entry's process."""
+    """Things outside an entry's process that ways lead to."""
 
     # A folder for the victims of each run.
     base: Path
@@ -204,12 +204,12 @@ WALLS = [
     pytest.param(ALL_WALLS, LANDLOCK, (*CONTENTS, "HARM", "ALLOWED"), id="all"),
     pytest.param(ALL_WALLS, 0, (*CONTENTS, "HARM", "ALLOWED"), id="no Landlock"),
     pytest.param(("seccomp",), LANDLOCK, (*CONTENTS, "HARM", "ALLOWED"), id="no namespaces"),
-    # By each version of Landlock alone, up to the kernel's.
+    # Each version of Landlock alone, up to the kernel's.
     *(
         pytest.param((), version, ("HARM", "ALLOWED"), id=f"Landlock {version}")
         for version in range(1, 8)
     ),
-    # By Python's guard alone.
+    # Only Python's guard.
     pytest.param((), 0, ("GUARDED",), id="nothing"),
 ]
 

@@ -47,7 +47,7 @@ class Way:
 
     # Python's expression for it.
     expression: str
-    # What a machine may lack for it.
+    # Something that the way needs and that a machine may lack.
     needs: str = ""
     # The first version of Landlock that refuses it; None if no version does.
     landlock: int | None = 1
