@@ -30,7 +30,7 @@ from run_scripts import ROOT, Done
 from sklearn.metrics import roc_auc_score
 from toy_bundle import entry, make_bundles, submission_for, write_zip
 
-# Joined, because this file is part of the starting kit, which must not hold the secret.
+# Joined, so that no file of the kit, such as this one, holds the secret.
 SECRET = " ".join(["nobody", "will", "ever", "guess", "it"])
 PUBLIC = competition.PUBLIC_DATA
 PLAY = "hosting/run_locally.py"
@@ -330,10 +330,12 @@ def test_no_table_that_is_uploaded_holds_a_hidden_answer(
         if not (has_pairs and has_values):
             continue
         if re.search("task_[12]", name):
-            tasks, key = [1, 2], ["UserId", "QuestionId"]
+            tasks = [1, 2]
+            key = ["UserId", "QuestionId"]
         else:
             # Tasks 3 and 4 have students and questions of their own.
-            tasks, key = [4], ["UserId"]
+            tasks = [4]
+            key = ["UserId"]
         is_kept = name.startswith(("reference_data", "ingestion_program"))
         phases = ["private"] if is_kept else layout.PHASES
         for task, phase in product(tasks, phases):

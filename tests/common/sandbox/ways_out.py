@@ -394,7 +394,8 @@ HARM = [
 
 def named_queue(is_new):
     """Make a message queue with a name, or find it and remove it."""
-    library, name = ctypes.CDLL("librt.so.1", use_errno=True), f"/{OUTSIDE['note']}".encode()
+    library = ctypes.CDLL("librt.so.1", use_errno=True)
+    name = f"/{OUTSIDE['note']}".encode()
     c_call(library.mq_open(name, os.O_RDWR | (os.O_CREAT if is_new else 0), 0o600, None))
     if not is_new:
         library.mq_unlink(name)
@@ -403,8 +404,11 @@ def named_queue(is_new):
 
 def kept_key(is_new):
     """Add a key to the user's keyring in the kernel, or find it and remove it."""
+    # Numbers of two system calls.
     add_key, keyctl = {"x86_64": (248, 250)}.get(platform.machine(), (217, 219))
-    of_user, name = ctypes.c_long(-4), OUTSIDE["note"].encode()
+    # The user's keyring.
+    of_user = ctypes.c_long(-4)
+    name = OUTSIDE["note"].encode()
     if is_new:
         return c_call(libc().syscall(add_key, b"user", name, b".", ctypes.c_size_t(1), of_user))
     found = ctypes.c_long(c_call(libc().syscall(keyctl, 10, of_user, b"user", name, 0)))
