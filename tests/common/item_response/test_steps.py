@@ -180,7 +180,7 @@ def test_sums_of_an_item_are_those_of_its_answers_without_the_part_of_effects(
 
 
 def test_logits_with_effects_of_the_first_levels_are_the_same(two_ways: TwoWays) -> None:
-    """Effects count up to the first level, up to the second, and so on; shared ones are left out."""
+    """Effects count up to the first level, then up to the second, and so on; none are shared."""
     observations = two_ways.observations
     levels = observations.levels
     state = two_ways.state
