@@ -1,4 +1,4 @@
-"""The contexts of answers: quizzes of classes where known, clusters of questions elsewhere."""
+"""Contexts of answers: quizzes of classes if they are known, otherwise clusters of questions."""
 
 from pathlib import Path
 
@@ -20,8 +20,8 @@ def plant() -> pd.DataFrame:
     rng = np.random.default_rng(0)
     taken = rng.permuted(np.tile(np.arange(20) < 6, (64, 1)), axis=1)
     student, question = rng.permutation(np.argwhere(np.repeat(taken, 5, axis=1))).T
-    # A quiz holds questions of any blocks, so that it cannot be mistaken for what is clustered; all
-    # classes, of ten or so students, have all quizzes.
+    # A quiz holds questions of different blocks, so that quizzes and clusters of questions differ.
+    # There are seven classes of some ten students, and all of them take all quizzes.
     columns = {
         "UserId": student * 30_000_000 + 50,
         "QuestionId": question * 3,
@@ -37,7 +37,7 @@ PAIRS = plant()
 
 
 def find(folder: Path | None, pairs: pd.DataFrame = PAIRS, n_train: int = N_TRAIN) -> np.ndarray:
-    """Return the contexts of the training answers, and below them those asked for."""
+    """Return the contexts of the training answers, followed by those of the pairs to predict."""
     table = pairs.filter(["UserId", "QuestionId", "AnswerId"])
     found = find_contexts(table[:n_train].assign(IsCorrect=1), table[n_train:], folder)
     assert [len(part) for part in found] == [n_train, len(pairs) - n_train]
@@ -45,51 +45,76 @@ def find(folder: Path | None, pairs: pd.DataFrame = PAIRS, n_train: int = N_TRAI
     return np.concatenate(found)
 
 
-def write(folder: Path, knows: np.ndarray = ALL, knows_group: np.ndarray = ALL) -> None:
-    """Write the metadata; the quiz of some is empty, or their row missing; the group of others."""
-    told = PAIRS[["AnswerId", "GroupId", "QuizId"]]
-    told = told.assign(GroupId=told.GroupId.where(knows_group), QuizId=told.QuizId.where(knows))
-    told = told[knows | (np.arange(N) % 2 == 0)].sample(frac=1, random_state=0)
-    told.to_csv(folder / layout.ANSWER_METADATA_TASK_1_2, index=False)
+def write_metadata(
+    folder: Path, knows_quiz: np.ndarray = ALL, knows_group: np.ndarray = ALL
+) -> None:
+    """Write metadata in which some quizzes and groups are unknown.
+
+    For every second answer with an unknown quiz, the whole row is missing.
+    """
+    metadata = PAIRS[["AnswerId", "GroupId", "QuizId"]].assign(
+        GroupId=PAIRS.GroupId.where(knows_group), QuizId=PAIRS.QuizId.where(knows_quiz)
+    )
+    is_listed = knows_quiz | (np.arange(N) % 2 == 0)
+    metadata = metadata[is_listed].sample(frac=1, random_state=0)
+    metadata.to_csv(folder / layout.ANSWER_METADATA_TASK_1_2, index=False)
 
 
-def test_quizzes_of_classes_are_used_where_they_are_known(tmp_path: Path) -> None:
-    """Students of unknown groups are one class, which none of the known ones is, not even 0."""
-    some, most = (np.random.default_rng(2).random(N) < share for share in (0.6, 0.7))
-    for knows, knows_group in ((ALL, ALL), (ALL, ~ALL), (ALL, some), (most, ALL)):
-        write(tmp_path, knows, knows_group)
-        expected = PAIRS.groupby(["QuizId", PAIRS.GroupId.where(knows_group, -1)]).ngroup()
-        found = find(tmp_path)
-        # An unknown quiz is shared with nobody.
-        assert has_level(found, expected.where(knows, -1 - PAIRS.index))
-        assert found.shape[1] == 1
+def draw(share: float) -> np.ndarray:
+    """Draw a share of the pairs."""
+    return np.random.default_rng(2).random(N) < share
+
+
+@pytest.mark.parametrize(
+    ("knows_quiz", "knows_group"),
+    [
+        pytest.param(ALL, ALL, id="all known"),
+        pytest.param(ALL, ~ALL, id="no group known"),
+        pytest.param(ALL, draw(0.6), id="some groups known"),
+        pytest.param(draw(0.7), ALL, id="most quizzes known"),
+    ],
+)
+def test_quizzes_of_classes_are_used_if_they_are_known(
+    tmp_path: Path, knows_quiz: np.ndarray, knows_group: np.ndarray
+) -> None:
+    """All students of unknown groups make one class, which differs from all known classes."""
+    write_metadata(tmp_path, knows_quiz, knows_group)
+    expected = PAIRS.groupby(["QuizId", PAIRS.GroupId.where(knows_group, -1)]).ngroup()
+    found = find(tmp_path)
+    # An unknown quiz is a context of its own.
+    assert has_level(found, expected.where(knows_quiz, -1 - PAIRS.index))
+    assert found.shape[1] == 1
 
 
 @pytest.mark.parametrize(("share_known", "uses_quizzes"), [(0.55, True), (0.45, False)])
-def test_quizzes_must_be_known_of_most_pairs_to_be_predicted(
+def test_quizzes_are_used_if_they_are_known_for_most_pairs_to_predict(
     tmp_path: Path, share_known: float, uses_quizzes: bool
 ) -> None:
-    """How many quizzes of the training answers are known does not matter."""
-    knows = np.full(N, not uses_quizzes)
-    knows[N_TRAIN:] = np.arange(N_ASKED) < share_known * N_ASKED
-    write(tmp_path, knows)
+    # Whether quizzes of the training answers are known does not matter: here, it is the opposite.
+    knows_quiz = np.full(N, not uses_quizzes)
+    knows_quiz[N_TRAIN:] = np.arange(N_ASKED) < share_known * N_ASKED
+    write_metadata(tmp_path, knows_quiz)
     assert has_level(find(tmp_path), PAIRS.block) != uses_quizzes
 
 
-@pytest.mark.parametrize("lacks_ids", ["answers", "template", ""])
-def test_clusters_are_used_where_no_quiz_is_known(tmp_path: Path, lacks_ids: str) -> None:
-    """The metadata lack QuizId, or else who is to be looked up there lacks AnswerId."""
-    write(tmp_path)
-    path = tmp_path / layout.ANSWER_METADATA_TASK_1_2
-    pd.read_csv(path).drop(columns=[] if lacks_ids else "QuizId").to_csv(path, index=False)
-    parts = {"answers": PAIRS[:N_TRAIN].assign(IsCorrect=1), "template": PAIRS[N_TRAIN:]}
-    if lacks_ids:
-        parts[lacks_ids] = parts[lacks_ids].drop(columns="AnswerId")
-    assert has_level(np.concatenate(find_contexts(*parts.values(), tmp_path)), PAIRS.block)
+@pytest.mark.parametrize("lacking", ["answers", "template", "metadata"])
+def test_clusters_are_used_if_quizzes_cannot_be_looked_up(tmp_path: Path, lacking: str) -> None:
+    """The answers or the template lack AnswerId, or the metadata lack QuizId."""
+    write_metadata(tmp_path)
+    answers = PAIRS[:N_TRAIN].assign(IsCorrect=1)
+    template = PAIRS[N_TRAIN:]
+    if lacking == "answers":
+        answers = answers.drop(columns="AnswerId")
+    elif lacking == "template":
+        template = template.drop(columns="AnswerId")
+    else:
+        path = tmp_path / layout.ANSWER_METADATA_TASK_1_2
+        pd.read_csv(path).drop(columns="QuizId").to_csv(path, index=False)
+    contexts = np.concatenate(find_contexts(answers, template, tmp_path))
+    assert has_level(contexts, PAIRS.block)
 
 
-def test_clusters_know_the_pairs_to_be_predicted() -> None:
-    """Questions that have no answers yet are clustered by who is to answer them."""
+def test_questions_without_answers_are_clustered_by_the_pairs_to_predict() -> None:
     is_asked = PAIRS.QuestionId // 3 % 5 < 2
     pairs = PAIRS.loc[is_asked.sort_values(kind="stable").index]
     n_train = int((~is_asked).sum())

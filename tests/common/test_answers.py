@@ -1,4 +1,4 @@
-"""Answers: each pair once, right or wrong in agreement with the options."""
+"""Answers: in the order of the file, each pair once, and right or wrong as the options say."""
 
 from common.answers import read_answers
 from common.errors import InputError
@@ -11,10 +11,11 @@ HEADER = "QuestionId,UserId,AnswerId,IsCorrect,CorrectAnswer,AnswerValue\n"
 
 
 def test_answers_stay_in_the_order_of_the_file(write: Write) -> None:
-    """Also where the file is so long that it is read in several parts."""
+    # So long a file is read in several parts.
     rng = np.random.default_rng(0)
     pairs = rng.permutation(400_000)
-    student, question = pairs // 500 + 100_000, pairs % 500
+    student = pairs // 500 + 100_000
+    question = pairs % 500
     option, correct = rng.integers(1, 5, (2, len(pairs)))
     columns = [question, student, pairs, option == correct, correct, option]
     rows = np.column_stack(columns).tolist()
@@ -27,17 +28,28 @@ def test_answers_stay_in_the_order_of_the_file(write: Write) -> None:
         assert np.array_equal(answers[name], values)
 
 
-def test_contradictions_and_repeats(write: Write) -> None:
-    path = write("a.csv", HEADER + "5,9,100,1,2,2\n6,9,101,1,1,4\n7,9,102,0,1,1\n")
+# The second row is said to be right, but another option was chosen; the third is said to be wrong.
+CONTRADICTING = HEADER + "5,9,100,1,2,2\n6,9,101,1,1,4\n7,9,102,0,1,1\n"
+
+
+def test_an_outcome_that_contradicts_the_options_is_refused(write: Write) -> None:
     with pytest.raises(InputError) as raised:
-        read_answers(path)
+        read_answers(write("a.csv", CONTRADICTING))
     fault = "row 3: column 'IsCorrect' is 1, but AnswerValue is 4 and CorrectAnswer is 1"
     assert fault in str(raised.value)
     assert "(2 such rows)" in str(raised.value)
-    # To predict right or wrong, the options are not even read.
-    assert len(read_answers(path, options=False)) == 3
+
+
+def test_options_that_are_not_asked_for_are_not_compared(write: Write) -> None:
+    assert len(read_answers(write("a.csv", CONTRADICTING), options=False)) == 3
+
+
+def test_a_missing_column_of_options_is_refused(write: Write) -> None:
     with pytest.raises(InputError, match="column 'CorrectAnswer' is missing"):
         read_answers(write("half.csv", "QuestionId,UserId,IsCorrect,AnswerValue\n5,9,1,2\n"))
+
+
+def test_a_pair_that_occurs_twice_is_refused(write: Write) -> None:
     path = write("b.csv", HEADER + "5,9,100,1,2,2\n5,8,101,0,2,4\n5,9,102,0,2,4\n")
     with pytest.raises(InputError, match="row 4 repeats row 2: UserId 9 and QuestionId 5"):
         read_answers(path)

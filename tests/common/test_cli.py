@@ -1,4 +1,4 @@
-"""Paths of a sample model: the metadata that belong to its training answers, what it writes."""
+"""Paths of scripts: which metadata a sample model reads, and that no input is overwritten."""
 
 import os
 import shutil
@@ -10,6 +10,7 @@ import pytest
 from conftest import fails, succeeds
 from platforms import CAN_LINK, on_linux, on_unix, with_links
 
+# A sample model that prints its paths.
 MODEL = """
 from common import cli, run_log, sample_models
 def main():
@@ -26,7 +27,7 @@ cli.run(main)
 
 @pytest.fixture
 def kit(tmp_path: Path) -> Path:
-    """Make a kit whose files are empty, with a model that shows its paths."""
+    """Make a kit of empty files and the model, with a link, a circular link and a hard link."""
     kit = tmp_path / "kit"
     for file in (
         f"data/train_data/{layout.TRAIN_TASK_1_2}",
@@ -46,26 +47,36 @@ def kit(tmp_path: Path) -> Path:
 
 
 LOCAL = "data/test_output/test_submission_task_1.csv"
+# Flags, the folder of metadata, and the file to write.
 PATHS = [
-    # Also where it does not exist: its files are then not known.
+    # The kit's folder of metadata is taken even if it does not exist.
     ("", "data/metadata", "submissions/submission_task_1.csv"),
     ("--local", "data/metadata", LOCAL),
-    ("--input_dir data/test_input/../train_data --output_dir new/a", "data/metadata",
-     "new/a/submission_task_1.csv"),
-    # Other answers have none unless they are named.
+    (
+        "--input_dir data/test_input/../train_data --output_dir new/a",
+        "data/metadata",
+        "new/a/submission_task_1.csv",
+    ),
+    # Answers in another folder have no metadata, unless a flag names them.
     ("--input_dir elsewhere", None, "submissions/submission_task_1.csv"),
-    ("--input_dir elsewhere --metadata_dir elsewhere --output_file a.csv", "elsewhere",
-     "submissions/a.csv"),
+    (
+        "--input_dir elsewhere --metadata_dir elsewhere --output_file a.csv",
+        "elsewhere",
+        "submissions/a.csv",
+    ),
     ("--local --metadata_dir elsewhere", "elsewhere", LOCAL),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("flags", "metadata", "output"), PATHS)
-def test_paths(kit: Path, flags: str, metadata: str | None, output: str) -> None:
+def test_metadata_belong_to_the_training_answers_and_flags_name_the_output(
+    kit: Path, flags: str, metadata: str | None, output: str
+) -> None:
     words = succeeds(["model.py", *flags.split()], kit=kit, cwd=kit).split()
     assert [kit / word for word in words] == [kit / str(metadata), kit / output]
 
 
+# Flags, and a part of the message that refuses them.
 FAULTS = [
     ("--metadata_dir no\x1bne", r"no\x1bne: not found, expected a folder of metadata"),
     ("--output_file mine.zip", "mine.zip: is the name of the CSV, expected one that ends"),
@@ -85,7 +96,7 @@ FAULTS = [
         "/proc/self: cannot be written to (",
         marks=on_linux("/proc"),
     ),
-    # A link to itself, which Python's versions meet at different steps.
+    # Versions of Python notice a link to itself at different steps, with different messages.
     pytest.param("--input_dir circle --train_data a.csv", "circle", marks=with_links),
     ("--log data/train_data/train_task_1_2.csv", "is an input data file and would be"),
     ("--log elsewhere/train_task_1_2.csv --input_dir elsewhere", "is an input or another"),
@@ -94,39 +105,60 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("flags", "expected"), FAULTS)
-def test_what_cannot_be_is_reported_before_any_work(kit: Path, flags: str, expected: str) -> None:
+def test_wrong_paths_are_refused_before_any_work(kit: Path, flags: str, expected: str) -> None:
     assert expected in fails(["model.py", *flags.split()], kit=kit, cwd=kit)
 
 
 TRAIN = "data/train_data/train_task_1_2.csv"
-OF_DATA = "is an input data file and would be overwritten; choose another name"
-NOT_WRITTEN = [
-    ("-m tools.plot_log fit.jsonl --output", TRAIN, OF_DATA),
-    ("task_4/package.py task_4/numpy --output_dir data --output_file", TRAIN[5:], OF_DATA),
-    ("task_4/numpy/local_evaluation.py --probabilities",
-     "data/test_input/valid_task_4.csv", OF_DATA),
-    pytest.param("hosting/make_bundle.py --output", "/dev/null", "is a pipe or a device",
-                 marks=on_unix("/dev/null")),
-    ("task_1/local_evaluation.py --submission_dir data/test_output --submit_data",
-     "scores_task_1.txt", "scores_task_1.txt: is an input or another output too and would be"),
+IS_DATA = "is an input data file and would be overwritten; choose another name"
+# A command, its last argument, and a part of the message that refuses it.
+OVERWRITING = [
+    ("-m tools.plot_log fit.jsonl --output", TRAIN, IS_DATA),
+    (
+        "task_4/package.py task_4/numpy --output_dir data --output_file",
+        TRAIN.removeprefix("data/"),
+        IS_DATA,
+    ),
+    (
+        "task_4/numpy/local_evaluation.py --probabilities",
+        "data/test_input/valid_task_4.csv",
+        IS_DATA,
+    ),
+    pytest.param(
+        "hosting/make_bundle.py --output",
+        "/dev/null",
+        "is a pipe or a device",
+        marks=on_unix("/dev/null"),
+    ),
+    (
+        "task_1/local_evaluation.py --submission_dir data/test_output --submit_data",
+        "scores_task_1.txt",
+        "scores_task_1.txt: is an input or another output too and would be",
+    ),
     ("-m tools.scoreboard --results", "{tmp}/scoreboard.html", "scoreboard.html: is an input or"),
     ("-m tools.plot_log", "{tmp}/scoreboard.html", "scoreboard.html: is an input or"),
-]  # fmt: skip
+]
 
 
-@pytest.mark.parametrize(("command", "file", "expected"), NOT_WRITTEN)
+def list_times(folder: Path) -> dict[Path, int]:
+    """Return when each file of a folder was last written."""
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+
+
+@pytest.mark.parametrize(("command", "file", "expected"), OVERWRITING)
 def test_no_command_writes_over_what_it_reads_or_scores_on(
     scored_kit: Path, tmp_path: Path, command: str, file: str, expected: str
 ) -> None:
     (tmp_path / "scoreboard.html").touch()
-    before = {path: path.stat().st_mtime_ns for path in (scored_kit / "data").rglob("*")}
+    before = list_times(scored_kit / "data")
     words = [*command.split(), file.format(tmp=tmp_path)]
     assert expected in fails(words, kit=scored_kit, cwd=scored_kit)
-    assert {path: path.stat().st_mtime_ns for path in (scored_kit / "data").rglob("*")} == before
+    assert list_times(scored_kit / "data") == before
 
 
-# A byte that is not UTF-8, and what would make a terminal write in red.
+# A name with a byte that is not UTF-8, and with characters that make a terminal write in red.
 ODD = os.fsdecode(b"a\xff\x1b[31mb\xe2\x80\xa8")
+# The second command reads what the first one writes.
 ODD_COMMANDS = [
     "task_1/local_evaluation.py --submission_dir {tmp} --submit_data {odd}.csv --output_dir {out}",
     "-m tools.scoreboard --results {out}/results.jsonl",
@@ -135,12 +167,12 @@ ODD_COMMANDS = [
 
 
 @on_linux("file names that are not UTF-8")
-def test_odd_names_are_shown_and_never_sent_to_the_terminal(
-    scored_kit: Path, tmp_path: Path
-) -> None:
+def test_odd_names_are_shown_escaped(scored_kit: Path, tmp_path: Path) -> None:
     shutil.copyfile(scored_kit / "1_majority.csv", tmp_path / f"{ODD}.csv")
     for command in ODD_COMMANDS:
         words = [word.format(tmp=tmp_path, odd=ODD, out=tmp_path / ODD) for word in command.split()]
         printed = succeeds(words, kit=scored_kit, cwd=scored_kit)
-        assert r"a\udcff\x1b[31mb\u2028" in printed and printed.replace("\n", "").isprintable()
+        assert r"a\udcff\x1b[31mb\u2028" in printed, command
+        assert printed.replace("\n", "").isprintable(), command
+    # The scoreboard, which the second command writes, shows the name too.
     assert r"a\udcff" in (tmp_path / ODD / "scoreboard.html").read_text(encoding="utf-8")

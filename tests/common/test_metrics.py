@@ -1,4 +1,6 @@
-"""Metrics that no evaluation shows against plain counts: what is drawn, and exact intervals."""
+"""Metrics: agreement with experts, standard errors, intervals, accuracy, calibration."""
+
+from collections.abc import Callable
 
 from common import metrics
 from common.metrics import Score
@@ -8,49 +10,87 @@ import pandas as pd
 import pytest
 from scipy.stats import binomtest
 
+# ---- Agreement with experts --------------------------------------------------------------------
 
-def test_random_rankings_agree_with_half_and_their_best_expert_with_more() -> None:
+
+@pytest.fixture
+def judgements() -> pd.DataFrame:
+    """Random judgements of five experts on 25 pairs."""
     rng = np.random.default_rng(3)
     pairs = pd.MultiIndex.from_arrays(rng.permutation(200)[:50].reshape(2, 25))
-    experts = pd.DataFrame(rng.integers(1, 3, (25, 5)), pairs).astype(float)
-    # One without any judgement does not count.
-    one = metrics.random_best_agreement(experts[[0]].assign(none=np.nan))
-    # 10,000 rankings of 25 pairs: a standard error of 0.5 / √(25 · 10,000) = 0.001.
-    assert one.mean() == pytest.approx(0.5, abs=0.005)
-    best = metrics.random_best_agreement(experts)
-    # Five independent coins of 25 throws: the mean of the best is 0.5 + 1.16 deviations of 0.1.
+    return pd.DataFrame(rng.integers(1, 3, (25, 5)), pairs).astype(float)
+
+
+def test_random_rankings_agree_with_half_of_the_judgements_of_an_expert(
+    judgements: pd.DataFrame,
+) -> None:
+    """A second expert without any judgement does not count."""
+    one_expert = metrics.random_best_agreement(judgements[[0]].assign(none=np.nan))
+    # 10,000 rankings of 25 pairs have a standard error of 0.5 / √(25 · 10,000) = 0.001.
+    assert one_expert.mean() == pytest.approx(0.5, abs=0.005)
+
+
+def test_random_rankings_agree_with_more_than_half_of_the_best_of_five_experts(
+    judgements: pd.DataFrame,
+) -> None:
+    best = metrics.random_best_agreement(judgements)
+    # Five coins are thrown 25 times each. The share of heads has a standard deviation of 0.1, and
+    # the largest of five shares is 1.163 standard deviations above the mean.
     assert best.mean() == pytest.approx(0.5 + 1.163 * 0.1, abs=0.01)
-    for draw in (metrics.random_best_agreement, metrics.bootstrap_agreement):
-        assert np.array_equal(draw(experts), draw(experts))
 
 
-def test_the_standard_error_is_that_of_students() -> None:
-    """Two, who are 0.5 off the mean: the root of 2 / 1 times 0.5 ** 2 + 0.5 ** 2, over 2."""
-    assert metrics.clustered_standard_error(np.array([1, 0]), np.array([0, 2])) == 0.5
+@pytest.mark.parametrize("draw", [metrics.random_best_agreement, metrics.bootstrap_agreement])
+def test_draws_are_the_same_in_every_run(
+    judgements: pd.DataFrame, draw: Callable[[pd.DataFrame], np.ndarray]
+) -> None:
+    assert np.array_equal(draw(judgements), draw(judgements))
 
 
-def test_binomial_interval_as_scipy() -> None:
-    for successes, n in ((0, 7), (7, 7), (3, 25), (30, 40)):
-        expected = binomtest(successes, n).proportion_ci(method="exact")
-        found = metrics.binomial_interval(successes, n)
-        assert found == pytest.approx((expected.low, expected.high), abs=1e-9)
-    assert metrics.binomial_interval(0, 0) == (0, 1)
-
-
-def test_a_draw_of_pairs_counts_those_that_an_expert_has_judged() -> None:
-    agrees = pd.DataFrame({"of five": [1.0] * 5 + [np.nan] * 20})
+def test_a_bootstrap_counts_only_pairs_that_an_expert_has_judged() -> None:
+    agrees = pd.DataFrame({"judges five pairs": [1.0] * 5 + [np.nan] * 20})
     assert np.nanmin(metrics.bootstrap_agreement(agrees)) == 1
 
 
-def test_accuracy_counts_the_answers_of_a_student_as_one_cluster() -> None:
-    """Two of three are right. Students 0 and 1 are off by 1/3 and -1/3, in all."""
-    truth, prediction = np.array([1, 2, 3]), np.array([1, 2, 4])
-    assert metrics.accuracy(truth, prediction) == Score(2 / 3, None, 3)
-    score = metrics.accuracy(truth, prediction, np.array([0, 1, 1]))
+# ---- Errors and intervals ----------------------------------------------------------------------
+
+
+def test_the_standard_error_treats_a_student_s_answers_as_one_cluster() -> None:
+    """Both students deviate by 0.5 from the mean: √(2 / 1 · (0.5² + 0.5²)) / 2 = 0.5."""
+    assert metrics.clustered_standard_error(np.array([1, 0]), np.array([0, 2])) == 0.5
+
+
+@pytest.mark.parametrize(("successes", "n"), [(0, 7), (7, 7), (3, 25), (30, 40)])
+def test_the_binomial_interval_is_that_of_scipy(successes: int, n: int) -> None:
+    expected = binomtest(successes, n).proportion_ci(method="exact")
+    interval = metrics.binomial_interval(successes, n)
+    assert interval == pytest.approx((expected.low, expected.high), abs=1e-9)
+
+
+def test_the_binomial_interval_of_nothing_is_everything() -> None:
+    assert metrics.binomial_interval(0, 0) == (0, 1)
+
+
+# ---- Accuracy and calibration ------------------------------------------------------------------
+
+
+# Two of three predictions are right.
+TRUTH = np.array([1, 2, 3])
+PREDICTION = np.array([1, 2, 4])
+
+
+def test_without_students_accuracy_has_no_standard_error() -> None:
+    assert metrics.accuracy(TRUTH, PREDICTION) == Score(2 / 3, None, 3)
+
+
+def test_the_standard_error_of_accuracy_treats_a_student_s_answers_as_one_cluster() -> None:
+    score = metrics.accuracy(TRUTH, PREDICTION, np.array([0, 1, 1]))
     assert (score.value, score.n) == (2 / 3, 3)
+    # The answers of students 0 and 1 deviate from the mean by 1/3 and -1/3 in all.
     assert score.error == pytest.approx(np.sqrt(2 * (1 / 9 + 1 / 9)) / 3)
-    # One student tells nothing about others.
-    assert metrics.accuracy(truth, prediction, np.zeros(3, int)).error is None
+
+
+def test_accuracy_of_a_single_student_has_no_standard_error() -> None:
+    assert metrics.accuracy(TRUTH, PREDICTION, np.zeros(3, int)).error is None
 
 
 @pytest.mark.parametrize("prediction", [np.array([1]), np.array([[1], [0]])])
@@ -67,7 +107,7 @@ def test_a_part_without_answers_does_not_count(takes_best: bool, expected: float
 
 
 def test_calibration_bins_that_are_wrong_in_opposite_ways_do_not_cancel() -> None:
-    """Of ten events with 0.25 none happens, of ten with 0.75 all: each is 0.25 off."""
+    """None of ten events with probability 0.25 happens, and all of ten with probability 0.75."""
     believed = np.repeat([0.25, 0.75], 10)
     happened = believed > 0.5
     bins = metrics.calibration_bins(believed, happened)

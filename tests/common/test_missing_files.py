@@ -1,4 +1,4 @@
-"""A missing file: which command makes it."""
+"""The message about a missing file names the command that makes it."""
 
 from pathlib import Path
 
@@ -8,6 +8,7 @@ from common.missing_files import where_to_get
 import pytest
 
 RELATED = layout.RELATED_DIR / "cloze/data"
+# A part of the hint for a missing file; "" if there is no hint.
 HINTS = {
     layout.TRAIN_DIR / layout.TRAIN_TASK_1_2: "`python data/generate_sample.py` simulates",
     Path(layout.TEMPLATE_TASK_1_2): "`python -m tools.templates` builds it",

@@ -1,4 +1,4 @@
-"""Pages: what is text stays text; tables whose cells keep their labels on a phone."""
+"""Pages: text is shown as text, and tables can be read on a phone."""
 
 import re
 
@@ -12,26 +12,30 @@ ROWS = [["<a>", "0.5", "3"], ["b", "0.25", ""]]
 
 
 def page_of(html: str) -> str:
+    """Return a page with this content."""
     return pages.render("base.html", title="<title>", body=pages.Html(html))
 
 
 @pytest.mark.parametrize("stacks", [False, True])
-def test_a_table_shows_its_texts_and_scrolls_or_labels_every_cell(stacks: bool) -> None:
+def test_a_table_shows_its_texts_and_on_a_phone_scrolls_or_labels_every_cell(
+    stacks: bool,
+) -> None:
     html = page_of(pages.part("table", HEADER, ROWS, caption="<what>", stacks=stacks))
     page = read_page(html)
     assert page.headings == ["<title>"]
     table = page.table("<what>")
     assert (table.columns, table.rows) == (HEADER, ROWS)
-    score, seeds = "score &amp; more", "seeds"
-    assert re.findall(r'data-label="(.*?)"', html) == [score, seeds, score, seeds] * stacks
+    labels = ["score &amp; more", "seeds"] * len(ROWS) if stacks else []
+    assert re.findall(r'data-label="(.*?)"', html) == labels
     assert '<div class="wide"><table' in html
-    # Labels are shown on a phone alone.
+    # Labels are shown only on a phone.
     phone = html[html.index("@media (max-width: 34rem)") : html.index("</style>")]
     assert html.count("content: attr(data-label)") == phone.count("content: attr(data-label)") == 1
 
 
-def test_only_what_is_html_stays_html_and_long_words_may_be_broken() -> None:
-    path, name = "data/test_output/submission_<1>.csv", "my_idea --n_dimensions 8"
+def test_cells_escape_all_but_html_and_break_long_words() -> None:
+    path = "data/test_output/submission_<1>.csv"
+    name = "my_idea --n_dimensions 8"
     rows = [[pages.Html("<b>x</b>"), "<b>"], [path, name]]
     html = pages.part("table", ["partially_correct_incomplete", "own"], rows)
     assert '<th scope="row"><b>x</b></th><td>&lt;b&gt;</td>' in html

@@ -1,4 +1,4 @@
-"""Files of probabilities: pandas may write and read them, and what is wrong is said."""
+"""Files of probabilities: pandas can write and read them, and faults are told."""
 
 from pathlib import Path
 from typing import Any
@@ -17,21 +17,27 @@ P_OPTION = np.array([[1, 0, 0, 0], [0.25] * 4, [0.1, 0.2, 0.3, 0.4], [0, 0, 0.5,
 
 
 def frame(**changes: Any) -> pd.DataFrame:
+    """Return probabilities of right answers, with some columns changed."""
     columns = {"UserId": STUDENT, "QuestionId": QUESTION, "ProbabilityCorrect": P_RIGHT}
     return pd.DataFrame({**columns, **changes})
 
 
 def options_frame(p: Any = P_OPTION) -> pd.DataFrame:
+    """Return probabilities of options."""
     columns = {f"ProbabilityOption{k + 1}": np.asarray(p)[:, k] for k in range(4)}
     return frame(**columns).drop(columns="ProbabilityCorrect")
 
 
-def test_pandas_writes_and_reads_them(tmp_path: Path) -> None:
+def test_a_file_that_pandas_has_written_is_read(tmp_path: Path) -> None:
     path = tmp_path / "p.parquet"
     frame().astype({"UserId": "int64"}).to_parquet(path)
-    own = read_probabilities(path, 1)
-    assert own.value[:, 1].tolist() == P_RIGHT.tolist() and own.origin is None
-    # Those of task 4 say for which mask.
+    probabilities = read_probabilities(path, 1)
+    assert probabilities.value[:, 1].tolist() == P_RIGHT.tolist()
+    assert probabilities.origin is None
+
+
+def test_pandas_reads_a_file_of_task_4_with_its_masks(tmp_path: Path) -> None:
+    path = tmp_path / "p.parquet"
     masks = ["IsTarget_0", "IsTarget_0", "IsTarget_1", "IsTarget_1"]
     write_probabilities(frame(Mask=masks), 4, P_RIGHT, path)
     found = pd.read_parquet(path)
@@ -41,6 +47,7 @@ def test_pandas_writes_and_reads_them(tmp_path: Path) -> None:
 
 
 NAN = float("nan")
+# A task, a file, and a part of the message that refuses it.
 FAULTS: list[tuple[int, pd.DataFrame, str]] = [
     (1, frame(ProbabilityCorrect=[0.1, 1.5, -2, 0]), "row 2 is 1.5 .2 such rows., expected a num"),
     (1, frame(ProbabilityCorrect=list("abcd")), "holds str, expected numbers"),
@@ -55,39 +62,55 @@ FAULTS: list[tuple[int, pd.DataFrame, str]] = [
 ]  # fmt: skip
 
 
-def test_what_is_wrong_is_said(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("task", "content", "expected"), [pytest.param(*fault, id=fault[2]) for fault in FAULTS]
+)
+def test_a_fault_is_told_in_one_line(
+    tmp_path: Path, task: int, content: pd.DataFrame, expected: str
+) -> None:
     path = tmp_path / "p.parquet"
-    for task, content, expected in FAULTS:
-        content.to_parquet(path)
-        with pytest.raises(InputError, match=expected) as fault:
-            read_probabilities(path, task)
-        assert str(path) in str(fault.value)
-        assert "\n" not in str(fault.value)
+    content.to_parquet(path)
+    with pytest.raises(InputError, match=expected) as fault:
+        read_probabilities(path, task)
+    assert str(path) in str(fault.value)
+    assert "\n" not in str(fault.value)
 
 
-def test_other_files(tmp_path: Path) -> None:
-    path = tmp_path / "p.parquet"
+def test_a_missing_file_is_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"file not found; the folder holds no \.parquet file"):
-        read_probabilities(path, 1)
+        read_probabilities(tmp_path / "p.parquet", 1)
+
+
+@pytest.mark.parametrize("damage", ["empty", "CSV", "cut off", "a changed value"])
+def test_a_file_of_another_format_or_a_damaged_one_is_refused(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "p.parquet"
     write_probabilities(frame(), 1, P_RIGHT, path)
     whole = path.read_bytes()
-    # Of a changed value only the checksum tells.
-    place = whole.index(P_RIGHT.astype(np.float32).tobytes())
-    changed = whole[:place] + b"\1" + whole[place + 1 :]
-    for content in (b"", b"UserId,QuestionId\n", whole[:-100], changed):
-        path.write_bytes(content)
-        with pytest.raises(InputError, match="is not a Parquet file, or a damaged one, expected"):
-            read_probabilities(path, 1)
+    start = whole.index(P_RIGHT.astype(np.float32).tobytes())
+    content = {
+        "empty": b"",
+        "CSV": b"UserId,QuestionId\n",
+        "cut off": whole[:-100],
+        # Only the checksum reveals this.
+        "a changed value": whole[:start] + b"\1" + whole[start + 1 :],
+    }[damage]
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="is not a Parquet file, or a damaged one, expected"):
+        read_probabilities(path, 1)
 
 
-def test_a_model_cannot_write_anything_else(tmp_path: Path) -> None:
-    wrong: list[tuple[int, Any, str]] = [
-        (1, P_RIGHT[:3], r"have shape \(3,\), expected \(4,\)"),
-        (2, P_RIGHT, r"have shape \(4,\), expected \(4, 4\)"),
-        (1, [0, 1, NAN, 0], "row 3 would be nan"),
-        (2, P_OPTION / 2, "sum to 0.5"),
-    ]
-    for task, p, expected in wrong:
-        with pytest.raises(InputError, match=expected):
-            write_probabilities(frame(), task, np.asarray(p), tmp_path / "p.parquet")
+@pytest.mark.parametrize(
+    ("task", "p", "expected"),
+    [
+        pytest.param(1, P_RIGHT[:3], r"have shape \(3,\), expected \(4,\)", id="too few"),
+        pytest.param(2, P_RIGHT, r"have shape \(4,\), expected \(4, 4\)", id="of another task"),
+        pytest.param(1, [0, 1, NAN, 0], "row 3 would be nan", id="NaN"),
+        pytest.param(2, P_OPTION / 2, "sum to 0.5", id="sum below 1"),
+    ],
+)
+def test_a_model_s_invalid_probabilities_are_not_written(
+    tmp_path: Path, task: int, p: Any, expected: str
+) -> None:
+    with pytest.raises(InputError, match=expected):
+        write_probabilities(frame(), task, np.asarray(p), tmp_path / "p.parquet")
     assert not list(tmp_path.iterdir())

@@ -1,4 +1,4 @@
-"""Files that were made from other data or of another split are refused, with the way to mend it."""
+"""Files made from other data or of another split are refused; the message says how to mend that."""
 
 import json
 from pathlib import Path
@@ -12,15 +12,17 @@ from page_reading import read_page
 
 
 def drop_last_row(path: Path) -> None:
+    """Change a file, so that it no longer counts as the one it was."""
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
 
 
-def test_each_group_of_tasks_is_judged_by_its_own_files(tiny_kit: Path) -> None:
-    """Real files of tasks 3/4 beside simulated ones make no score of task 1 real, or vice versa."""
+def test_whether_a_score_counts_as_simulated_depends_on_the_files_of_its_task(
+    tiny_kit: Path,
+) -> None:
     train = ["task_4/numpy/train_model.py", "--local"]
     for command in ("task_1/local_data_split.py", "task_4/local_data_split.py"):
         succeeds([command], kit=tiny_kit)
-    # Now they are answers that nobody simulated.
+    # The answers of tasks 3 and 4 are no longer those that the generator has written.
     drop_last_row(tiny_kit / "data/train_data/train_task_3_4.csv")
     line = fails(train, kit=tiny_kit)
     assert "train_task_4.csv: was made from other data than now lie in" in line
@@ -51,7 +53,7 @@ def test_a_stale_template_is_refused_and_the_command_mends_it(tiny_kit: Path) ->
         assert "`python -m tools.templates` makes it again" in line
     succeeds(["-m", "tools.templates"], kit=tiny_kit, cwd=tiny_kit)
     succeeds(model, kit=tiny_kit)
-    # One of the user's own needs no record.
+    # A template of the user's own needs no record.
     template = tiny_kit / "submission_templates/submission_task_1_2.csv"
     template.write_text("QuestionId,UserId\n0,0\n1,0\n")
     assert "remove the .json if the file is your own" in fails(model, kit=tiny_kit)
@@ -71,11 +73,22 @@ def test_files_of_two_splits_are_never_used_together(tiny_kit: Path) -> None:
     assert "`python task_1/local_data_split.py` makes it again" in line
 
 
-def test_a_damaged_record_is_reported(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param("{half", id="cut off"),
+        pytest.param("[]", id="a list"),
+        pytest.param("{}", id="without fields"),
+        pytest.param("[" * 100_000, id="nested too deeply"),
+        pytest.param(
+            '{"command": "python x", "files": {}, "made_from": {}, "simulated": true}',
+            id="of a former version",
+        ),
+    ],
+)
+def test_a_damaged_record_is_reported(tmp_path: Path, content: str) -> None:
     path = tmp_path / layout.TRAIN_TASK_4
     path.touch()
-    former = '{"command": "python x", "files": {}, "made_from": {}, "simulated": true}'
-    for content in ("{half", "[]", "{}", "[" * 100_000, former):
-        (tmp_path / "split_task_4.json").write_text(content)
-        with pytest.raises(InputError, match=r"split_task_4\.json: is damaged"):
-            provenance.require_current([path])
+    (tmp_path / "split_task_4.json").write_text(content)
+    with pytest.raises(InputError, match=r"split_task_4\.json: is damaged"):
+        provenance.require_current([path])

@@ -1,4 +1,4 @@
-"""Logs of long runs: what each line holds, whoever else writes to the file."""
+"""Logs of long runs: what a line holds, and that several writers leave whole lines."""
 
 import json
 import subprocess
@@ -11,13 +11,16 @@ import numpy as np
 from run_scripts import PATIENCE, ROOT
 
 
-def test_notes_the_start_and_every_event(tmp_path: Path) -> None:
-    """A second run appends."""
+def test_without_a_file_an_event_is_not_written() -> None:
     run_log.open_log(None)("epoch", loss=float("inf"))
+
+
+def test_a_log_holds_the_starts_of_all_runs_and_every_event(tmp_path: Path) -> None:
     path = tmp_path / "new folder" / "fit.jsonl"
     log_event = run_log.open_log(path)
     log_event("epoch", epoch=1, loss=0.5)
     log_event("epoch", epoch=np.int64(2), loss=np.float32(0.25), shares=np.array([0.5, np.nan]))
+    # A second run appends.
     run_log.open_log(path)
     start, first, second, again = map(json.loads, path.read_text(encoding="utf-8").splitlines())
     assert start["event"] == again["event"] == "start"
@@ -27,6 +30,7 @@ def test_notes_the_start_and_every_event(tmp_path: Path) -> None:
     assert 0 <= first["seconds"] <= second["seconds"]
 
 
+# Appends 300 lines.
 WRITER = """
 import sys
 from pathlib import Path
@@ -37,8 +41,8 @@ for number in range(300):
 
 
 def test_writers_at_once_leave_whole_lines(tmp_path: Path) -> None:
-    """Nor does a line that was cut off, as by a kill, swallow the next."""
     path = tmp_path / "results.jsonl"
+    # The file ends with a line that was cut off. It does not swallow the next one.
     path.write_text('{"sco', encoding="utf-8")
     start = [sys.executable, "-c", WRITER, path]
     writers = [subprocess.Popen([*start, name], cwd=ROOT) for name in "ab"]

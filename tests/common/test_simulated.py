@@ -1,4 +1,4 @@
-"""Simulated files replace former ones as a whole, and are known whenever a run ends."""
+"""Simulated files replace former ones as a whole, and stay marked wherever a run ends."""
 
 import os
 import subprocess
@@ -26,44 +26,66 @@ def place(folder: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("n_renames", "left"), [(0, "old old"), (1, "old old"), (2, "new old"), (3, "new new")]
+    ("n_renames", "expected"),
+    [
+        # The first rename is that of the marker, the next ones are those of the files.
+        (0, ["a old", "b old"]),
+        (1, ["a old", "b old"]),
+        (2, ["a new", "b old"]),
+        (3, ["a new", "b new"]),
+    ],
 )
-def test_wherever_a_run_ends_all_files_are_whole_and_known(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_renames: int, left: str
+def test_after_control_c_all_files_are_whole_and_marked_as_simulated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_renames: int, expected: list[str]
 ) -> None:
-    """By Control-C before the marker is renamed, or a file, or at the end."""
     folder = tmp_path / "train_data"
     place(tmp_path, "old")
-    done: list[Path] = []
+    renamed: list[Path] = []
     rename = Path.replace
 
-    def ends_there(self: Path, target: Path) -> Path:
-        if len(done) == n_renames:
+    def rename_or_interrupt(self: Path, target: Path) -> Path:
+        if len(renamed) == n_renames:
             raise KeyboardInterrupt
-        done.append(target)
+        renamed.append(target)
         return rename(self, target)
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(Path, "replace", ends_there)
+        patch.setattr(Path, "replace", rename_or_interrupt)
         place(tmp_path, "new")
-    texts = [path.read_text() for path in sorted(folder.iterdir())]
-    assert texts == [f"{name} {text}" for name, text in zip("ab", left.split(), strict=True)]
+    assert [path.read_text() for path in sorted(folder.iterdir())] == expected
     assert fingerprints.simulated_files(tmp_path) == [folder / "a", folder / "b"]
-    assert not list(tmp_path.glob("*.partial")) and not list(tmp_path.glob(".*.partial"))
+    assert not list(tmp_path.glob("*.partial"))
+    assert not list(tmp_path.glob(".*.partial"))
+    # The next run replaces all files.
     place(tmp_path, "newer")
     assert sorted(path.read_text() for path in folder.iterdir()) == ["a newer", "b newer"]
 
 
 @on_unix("harmless signal that tells whether a process runs")
-def test_what_a_process_is_writing_holds_until_it_ends(tmp_path: Path) -> None:
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
-    claims = [tmp_path / f".simulation.{n}.partial" for n in (os.getppid(), gone.pid, os.getpid())]
-    for claim in claims:
-        (claim / "train_data").mkdir(parents=True)
+def test_a_process_that_is_writing_a_simulation_excludes_others_until_it_ends(
+    tmp_path: Path,
+) -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+
+    def partial_of(process: int) -> Path:
+        """Return the folder in which a process writes, unless it is renamed."""
+        return tmp_path / f".simulation.{process}.partial"
+
+    of_running = partial_of(os.getppid())
+    of_ended = partial_of(ended.pid)
+    of_this = partial_of(os.getpid())
+    for folder in (of_running, of_ended, of_this):
+        (folder / "train_data").mkdir(parents=True)
+
     with pytest.raises(InputError, match=rf"another process \({os.getppid()}\)"):
         place(tmp_path, "new")
-    assert [claim.exists() for claim in claims] == [True, False, False]
-    claims[0].rename(claims[1])
+    # Leftovers go all the same.
+    assert of_running.exists()
+    assert not of_ended.exists()
+    assert not of_this.exists()
+
+    # Now the other process has ended.
+    of_running.rename(of_ended)
     place(tmp_path, "new")
-    assert not claims[1].exists()
+    assert not of_ended.exists()

@@ -8,7 +8,7 @@ from common import layout, source_code
 import pytest
 from conftest import Write
 
-# An entry that imports in all ways, and what else lies beside what it uses.
+# Files that an entry imports, in all forms that Python knows, directly or through others.
 USED = {
     "common/__init__.py": "",
     "common/a.py": "from . import b\n",
@@ -18,26 +18,41 @@ USED = {
     "task_1/entry.py": "import numpy, helper\nfrom common import (  # Why.\n    a as z,\n)\n",
     "task_1/helper.py": "def f():\n    from common.deep import c\n",
 }
-# A folder with the name of a library is not a file of the kit.
+# Files beside them that it does not import: task_1/numpy is no library.
 UNUSED = {"common/unused.py": "y = 1\n", "task_1/other.py": "", "task_1/numpy/model.py": ""}
 
 
-def test_the_fingerprint_changes_with_what_is_used_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Write
-) -> None:
+@pytest.fixture
+def entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Write) -> Path:
+    """Write the files to a kit; return the entry."""
     monkeypatch.setattr(layout, "ROOT", tmp_path)
     for name, text in {**USED, **UNUSED}.items():
         write(name, text)
-    entry = tmp_path / "task_1/entry.py"
+    return tmp_path / "task_1/entry.py"
+
+
+def test_the_files_of_an_entry_are_those_that_it_imports(entry: Path, tmp_path: Path) -> None:
     files = source_code.files_of(entry)
     assert {path.relative_to(tmp_path.resolve()).as_posix() for path in files} == {*USED}
-    for name in [*USED, *UNUSED]:
-        before = source_code.fingerprint(entry)
-        path = tmp_path / name
-        path.write_text(path.read_text() + "z = 2\n")
-        assert (source_code.fingerprint(entry) != before) == (name in USED), name
-    # Line ends and the place change nothing.
+
+
+@pytest.mark.parametrize("name", [*USED, *UNUSED])
+def test_the_fingerprint_changes_only_with_files_that_are_imported(
+    entry: Path, tmp_path: Path, name: str
+) -> None:
+    before = source_code.fingerprint(entry)
+    path = tmp_path / name
+    path.write_text(path.read_text() + "z = 2\n")
+    has_changed = source_code.fingerprint(entry) != before
+    assert has_changed == (name in USED)
+
+
+def test_line_ends_do_not_change_the_fingerprint(entry: Path) -> None:
     before = source_code.fingerprint(entry)
     entry.write_bytes(entry.read_bytes().replace(b"\n", b"\r\n"))
+    assert source_code.fingerprint(entry) == before
+
+
+def test_moving_an_entry_does_not_change_the_fingerprint(entry: Path, tmp_path: Path) -> None:
     moved = Path(shutil.copytree(tmp_path / "task_1", tmp_path / "elsewhere/task_1"))
-    assert source_code.fingerprint(moved / "entry.py") == before
+    assert source_code.fingerprint(moved / "entry.py") == source_code.fingerprint(entry)

@@ -1,4 +1,4 @@
-"""Splits: complete, disjoint, seeded, of the right size."""
+"""Splits: no row is lost or in both parts, the sizes are right, and the seed decides."""
 
 from pathlib import Path
 
@@ -12,15 +12,18 @@ from conftest import Write, fails, succeeds
 
 
 def split(task: int, train: Path, folder: Path, seed: int = 0) -> list[Path]:
-    """Run the split of a task; return the files written."""
+    """Run the split of a task; return the files that it says it has written."""
     places = ["--input_dir", train.parent, "--train_data", train.name, "--output_dir", folder]
-    told = succeeds([f"task_{task}/local_data_split.py", *places, "--seed", seed])
-    return [Path(name) for name in told.strip().removeprefix("written: ").split(", ")]
+    printed = succeeds([f"task_{task}/local_data_split.py", *places, "--seed", seed])
+    return [Path(name) for name in printed.strip().removeprefix("written: ").split(", ")]
 
 
 @pytest.fixture
 def train(write: Write) -> Path:
-    """As many answers of a fifth of the students as there are students."""
+    """Write five answers of each of 50 students.
+
+    A fifth of the answers are then as many as the answers of a fifth of the students.
+    """
     rng = np.random.default_rng(0)
     question = np.concatenate([rng.permutation(40)[:5] for _ in range(50)])
     correct, option = rng.integers(1, 5, (2, 250))
@@ -30,53 +33,82 @@ def train(write: Write) -> Path:
     return write("train.csv", answers.to_csv(index=False))
 
 
-def test_answers_file(train: Path, tmp_path: Path) -> None:
+def test_a_fifth_of_the_answers_is_held_out_in_the_order_of_the_file(
+    train: Path, tmp_path: Path
+) -> None:
     paths = split(1, train, tmp_path / "out")
     header, *rows = train.read_text().splitlines()
-    learned, examined, template = (path.read_text().splitlines() for path in paths)
-    assert learned[0] == examined[0] == header
-    # Both parts keep the order of the file, and no row is in both.
-    held_out = set(examined[1:])
-    assert learned[1:] == [row for row in rows if row not in held_out]
-    assert examined[1:] == [row for row in rows if row in held_out]
+    train_rows, valid_rows, _ = (path.read_text().splitlines() for path in paths)
+    assert train_rows[0] == valid_rows[0] == header
+    held_out = set(valid_rows[1:])
     assert len(held_out) == 50
-    # The template reveals nothing but the pairs.
-    assert template == [",".join(row.split(",")[:3]) for row in examined]
-    again, other = (split(2, train, tmp_path / str(seed), seed) for seed in (0, 1))
-    assert [path.read_bytes() for path in again] == [path.read_bytes() for path in paths]
-    assert other[1].read_bytes() != paths[1].read_bytes()
+    assert train_rows[1:] == [row for row in rows if row not in held_out]
+    assert valid_rows[1:] == [row for row in rows if row in held_out]
 
 
-def test_students_file(train: Path, tmp_path: Path) -> None:
+def test_the_template_reveals_only_ids(train: Path, tmp_path: Path) -> None:
+    _, valid, template = split(1, train, tmp_path / "out")
+    ids = [",".join(row.split(",")[:3]) for row in valid.read_text().splitlines()]
+    assert template.read_text().splitlines() == ids
+
+
+def test_tasks_1_and_2_have_the_same_split_and_another_seed_another(
+    train: Path, tmp_path: Path
+) -> None:
+    of_task_1 = split(1, train, tmp_path / "1")
+    of_task_2 = split(2, train, tmp_path / "2")
+    of_other_seed = split(2, train, tmp_path / "other", seed=1)
+    assert [path.read_bytes() for path in of_task_2] == [path.read_bytes() for path in of_task_1]
+    assert of_other_seed[1].read_bytes() != of_task_1[1].read_bytes()
+
+
+def test_a_fifth_of_the_students_is_held_out_in_the_order_of_the_file(
+    train: Path, tmp_path: Path
+) -> None:
     train_path, valid_path = split(4, train, tmp_path / "out")
-    learned, examined = pd.read_csv(train_path), pd.read_csv(valid_path)
-    other = pd.read_csv(split(4, train, tmp_path / "other", seed=1)[1])
-    assert {*other.UserId} != {*examined.UserId}
-    assert not {*learned.UserId} & {*examined.UserId}
-    for valid in (examined, other):
-        students, targets = valid.UserId.unique(), np.flatnonzero(valid.IsTarget)
-        assert [len(valid), len(students), len(targets)] == [50, 10, 10]
-        # Drawn apart: one stream would choose the same places.
-        assert len(np.intersect1d(students, targets)) < 6
-    # Both parts keep the order of the file, and no row is lost.
-    rows = train.read_text().splitlines()
-    held_out = [row.rpartition(",")[0] for row in valid_path.read_text().splitlines()]
-    assert held_out[1:] == [row for row in rows[1:] if row in set(held_out)]
+    assert not {*pd.read_csv(train_path).UserId} & {*pd.read_csv(valid_path).UserId}
+    header, *rows = train.read_text().splitlines()
+    # The last column says which answers are targets.
+    valid_rows = [row.rpartition(",")[0] for row in valid_path.read_text().splitlines()]
+    assert valid_rows[0] == header
+    held_out = set(valid_rows[1:])
+    assert valid_rows[1:] == [row for row in rows if row in held_out]
     assert train_path.read_text().splitlines()[1:] == [row for row in rows if row not in held_out]
 
 
-def test_what_cannot_be_split(train: Path, write: Write, tmp_path: Path) -> None:
-    # A split never overwrites what it splits.
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_fifth_of_a_student_s_answers_are_targets_drawn_independently_of_the_students(
+    train: Path, tmp_path: Path, seed: int
+) -> None:
+    valid = pd.read_csv(split(4, train, tmp_path / "out", seed)[1])
+    students = valid.UserId.unique()
+    targets = np.flatnonzero(valid.IsTarget)
+    assert [len(valid), len(students), len(targets)] == [50, 10, 10]
+    # The same stream of random numbers would draw the same positions.
+    assert len(np.intersect1d(students, targets)) < 6
+
+
+def test_the_seed_decides_which_students_are_held_out(train: Path, tmp_path: Path) -> None:
+    first, second = (
+        pd.read_csv(split(4, train, tmp_path / str(seed), seed)[1]).UserId for seed in (0, 1)
+    )
+    assert {*first} != {*second}
+
+
+def test_a_split_never_overwrites_the_file_to_be_split(train: Path, tmp_path: Path) -> None:
     official = train.rename(tmp_path / "train_task_1_2.csv")
     before = official.read_bytes()
     places = ["--input_dir", tmp_path, "--output_dir", tmp_path]
     assert "is the file to be split" in fails(["task_1/local_data_split.py", *places])
     assert official.read_bytes() == before
+
+
+@pytest.mark.parametrize("task", [1, 4])
+def test_too_few_answers_or_students_are_refused(write: Write, tmp_path: Path, task: int) -> None:
     few = write("t.csv", "QuestionId,UserId,IsCorrect\n1,1,0\n1,2,0\n")
     places = ["--input_dir", tmp_path, "--train_data", few.name, "--output_dir", tmp_path / "out"]
-    for task in (1, 4):
-        line = fails([f"task_{task}/local_data_split.py", *places])
-        assert "t.csv: holds too few answers or students to hold some out" in line
+    line = fails([f"task_{task}/local_data_split.py", *places])
+    assert "t.csv: holds too few answers or students to hold some out" in line
     assert not (tmp_path / "out").exists()
 
 
@@ -86,6 +118,9 @@ def test_groups_stay_together_in_folds_of_equal_size() -> None:
     pairs = {*zip(group.tolist(), fold.tolist(), strict=True)}
     assert len(pairs) == 31
     assert sorted(np.bincount([number for _, number in pairs])) == [3] * 9 + [4]
-    for n_folds in (1, 32):
-        with pytest.raises(InputError, match=f"--folds is {n_folds}, expected .*, which is 31"):
-            assign_folds(group, n_folds, seed=3)
+
+
+@pytest.mark.parametrize("n_folds", [1, 32])
+def test_there_are_at_least_two_folds_and_at_most_as_many_as_groups(n_folds: int) -> None:
+    with pytest.raises(InputError, match=f"--folds is {n_folds}, expected .*, which is 31"):
+        assign_folds(np.arange(31), n_folds, seed=3)

@@ -1,4 +1,4 @@
-"""Threads: how many, and in which order their results come."""
+"""Threads: their number, and the order of their results."""
 
 import os
 import time
@@ -9,7 +9,7 @@ import pytest
 
 
 @pytest.mark.parametrize(("given", "expected"), [("3", 3), ("2,4", 2)])
-def test_there_are_as_many_threads_as_openmp_is_given(
+def test_there_are_as_many_threads_as_omp_num_threads_says(
     monkeypatch: pytest.MonkeyPatch, given: str, expected: int
 ) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", given)
@@ -17,7 +17,7 @@ def test_there_are_as_many_threads_as_openmp_is_given(
 
 
 @pytest.mark.parametrize("given", ["", "0", "all"])
-def test_without_a_number_there_is_a_thread_for_each_core(
+def test_without_a_number_there_is_a_thread_for_each_of_at_most_eight_cores(
     monkeypatch: pytest.MonkeyPatch, given: str
 ) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", given)

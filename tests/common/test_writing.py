@@ -1,4 +1,4 @@
-"""Writing files: all of them or none, whatever ends the process; CSV as it was read."""
+"""Writing files: all of them or none, whatever ends the process; columns of a CSV unchanged."""
 
 import io
 import os
@@ -19,18 +19,23 @@ from run_scripts import PATIENCE, ROOT, wait_for
 
 
 @pytest.mark.usefixtures("each_reader")
-def test_other_columns_pass_through_as_they_stand(write: Write) -> None:
-    """Only a text that needs quotes gets them."""
-    plain = ",QuestionId,AnswerId\n0,7,0012\n1,8,1.50\n"
-    mixed = ',QuestionId,Note,AnswerId\n0,7,"a, ""b""",0012\n1,8,,1.50\n'
-    for rows in (plain, mixed):
-        source = file_source(write("a.csv", rows))
-        written = io.BytesIO()
-        write_csv_to(written, read_table(source, [schema.QUESTION_ID], keep_others=True))
-        assert written.getvalue().decode() == rows
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(",QuestionId,AnswerId\n0,7,0012\n1,8,1.50\n", id="no text needs quotes"),
+        pytest.param(
+            ',QuestionId,Note,AnswerId\n0,7,"a, ""b""",0012\n1,8,,1.50\n', id="a text needs quotes"
+        ),
+    ],
+)
+def test_columns_that_are_not_read_are_written_as_they_were(write: Write, text: str) -> None:
+    source = file_source(write("a.csv", text))
+    written = io.BytesIO()
+    write_csv_to(written, read_table(source, [schema.QUESTION_ID], keep_others=True))
+    assert written.getvalue().decode() == text
 
 
-def test_failed_write_leaves_the_previous_files(tmp_path: Path) -> None:
+def test_a_failed_write_leaves_the_previous_files(tmp_path: Path) -> None:
     paths = [tmp_path / "a.csv", tmp_path / "b.zip"]
     for path in paths:
         path.write_text("previous")
@@ -38,13 +43,22 @@ def test_failed_write_leaves_the_previous_files(tmp_path: Path) -> None:
         first.write(b"half")
         raise OSError("disk")
     assert [path.read_text() for path in paths] == ["previous", "previous"]
-    # No folder is written over, and no file taken for one.
-    for path, fault in ((tmp_path, "is a folder, exp"), (paths[0] / "c.csv", "is no folder, exp")):
-        with pytest.raises(InputError, match=fault), atomic_write(path):
-            raise AssertionError("nothing is to be written")
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["a.csv", "b.zip"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "b.zip"]
 
 
+@pytest.mark.parametrize(
+    ("name", "fault"), [("", "is a folder, exp"), ("a.csv/c.csv", "is no folder, exp")]
+)
+def test_neither_a_folder_nor_below_a_file_can_be_written(
+    tmp_path: Path, name: str, fault: str
+) -> None:
+    (tmp_path / "a.csv").write_text("previous")
+    with pytest.raises(InputError, match=fault), atomic_write(tmp_path / name):
+        raise AssertionError("nothing is to be written")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
+
+
+# Writes half of a file, and then does something that ends the process.
 WRITES = """
 import sys, time
 from pathlib import Path
@@ -62,21 +76,25 @@ FILLS_THE_DISK = "import resource as r; r.setrlimit(r.RLIMIT_FSIZE, (9, 9)); fil
 @on_unix("such signals and limits")
 @pytest.mark.parametrize("end", ["SIGKILL", "SIGTERM", "full disk"])
 def test_a_write_that_is_ended_keeps_the_previous_file(tmp_path: Path, end: str) -> None:
-    path, is_full = tmp_path / "a.csv", end == "full disk"
+    path = tmp_path / "a.csv"
     path.write_text("previous")
+    is_full = end == "full disk"
     script = WRITES.format(then=FILLS_THE_DISK if is_full else "time.sleep(60)")
     process = subprocess.Popen(
         [sys.executable, "-c", script, path],
-        env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     if not is_full:
-        assert wait_for(lambda: any(e.stat().st_size for e in tmp_path.glob(".*.partial")))
+        # Half of the file is written.
+        assert wait_for(lambda: any(file.stat().st_size for file in tmp_path.glob(".*.partial")))
         process.send_signal(getattr(signal, end))
-    said = process.communicate(timeout=PATIENCE)[1]
+    _, error = process.communicate(timeout=PATIENCE)
     assert path.read_text() == "previous"
     if is_full:
-        assert (process.returncode, said) == (2, f"error: {path}: File too large\n")
+        assert (process.returncode, error) == (2, f"error: {path}: File too large\n")
     if end == "SIGKILL":
-        # What was half-written goes with the next write.
+        # The next write removes the half-written file.
         write_files({path: "next"})
-    assert [entry.name for entry in tmp_path.iterdir()] == ["a.csv"]
+    assert [file.name for file in tmp_path.iterdir()] == ["a.csv"]

@@ -1,4 +1,4 @@
-"""Zips of unknown origin: what they may hold, and that nothing they state is trusted."""
+"""Zips of unknown origin: what they may hold, and that their statements are not trusted."""
 
 import re
 import tracemalloc
@@ -21,7 +21,7 @@ METHODS = [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED]
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_every_method_is_read_whole(tmp_path: Path, method: int) -> None:
+def test_a_zip_of_either_method_is_read_up_to_the_limit(tmp_path: Path, method: int) -> None:
     path = write_zip(tmp_path / "a.zip", {NAME: ROWS}, method=method)
     source = zip_source(path, NAME, len(ROWS))
     assert source.name == f"{path}/{NAME}"
@@ -38,7 +38,7 @@ def test_a_bomb_takes_no_more_memory_than_the_limit(
     limit = 8 << 20
     path = write_zip(tmp_path / "a.zip", {NAME: bytes(64 << 20)}, method=method)
     if stated is not None:
-        # With the checksum of what it states to hold.
+        # Both headers state this size, and the checksum of so many zeros.
         content = bytearray(path.read_bytes())
         for start in (14, content.rindex(b"PK\x01\x02") + 16):
             content[start : start + 4] = zlib.crc32(bytes(stated)).to_bytes(4, "little")
@@ -51,34 +51,47 @@ def test_a_bomb_takes_no_more_memory_than_the_limit(
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    # A zip bomb that is stored without compression is read up to its contents, no byte more.
+    # Without compression, the zip itself is as large as its contents.
     assert peak < 4 * limit + path.stat().st_size
     if stated is not None:
         with pytest.raises(InputError, match="unpacks to 67,108,864 bytes, but the zip states 100"):
             zip_source(path, NAME, 64 << 20)
 
 
-def test_zip_must_hold_only_the_submission(tmp_path: Path) -> None:
-    for members, expected in (
+@pytest.mark.parametrize(
+    ("members", "expected"),
+    [
         ({NAME: b"x", "b.csv": b"y"}, f"holds 2 files ({NAME}, b.csv), expected only {NAME}"),
+        # The name would clear a terminal.
         ({"\x1b[2J.txt": b"x"}, r"holds \x1b[2J.txt, expected"),
-    ):
-        with pytest.raises(InputError, match=re.escape(expected)):
-            zip_source(write_zip(tmp_path / "a.zip", members), NAME, LIMIT)
+    ],
+)
+def test_a_zip_of_other_files_than_the_submission_is_refused(
+    tmp_path: Path, members: dict[str, bytes], expected: str
+) -> None:
+    with pytest.raises(InputError, match=re.escape(expected)):
+        zip_source(write_zip(tmp_path / "a.zip", members), NAME, LIMIT)
+
+
+def test_a_file_that_is_no_zip_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.zip").write_bytes(ROWS)
     with pytest.raises(InputError, match=r"a\.zip: is not a zip file, or is cut off"):
         zip_source(tmp_path / "a.zip", NAME, LIMIT)
 
 
-def test_no_damage_reaches_the_reader(tmp_path: Path) -> None:
-    """Every byte of a small zip changed in turn: refused, or unpacked to the original contents."""
+def test_a_zip_with_a_changed_byte_is_refused_or_holds_the_original_contents(
+    tmp_path: Path,
+) -> None:
+    """Every byte of a small zip is changed in turn."""
     table = ROWS[:121]
     faults = []
     for method in METHODS:
         path = write_zip(tmp_path / "a.zip", {NAME: table}, method=method)
         whole = path.read_bytes()
-        for place in range(len(whole)):
-            path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x55]) + whole[place + 1 :])
+        for position in range(len(whole)):
+            changed = bytearray(whole)
+            changed[position] ^= 0x55
+            path.write_bytes(changed)
             try:
                 with zip_source(path, NAME, LIMIT).open() as file:
                     assert file.read() == table
@@ -86,5 +99,6 @@ def test_no_damage_reaches_the_reader(tmp_path: Path) -> None:
                 assert str(error).startswith(str(path))
                 faults.append(str(error))
     assert len(faults) > 350
+    # The changes have led to each of these faults.
     for part in ("is encrypted", "another method than deflate", "wrong checksum", "the zip states"):
         assert any(part in fault for fault in faults), part

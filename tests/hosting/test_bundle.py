@@ -1,4 +1,4 @@
-"""What is read of a bundle, and zips that do not unpack: each fault is named in one line."""
+"""Reading bundles and unpacking zips: each fault is told in one line, and nothing is unpacked."""
 
 import shutil
 import zipfile
@@ -14,48 +14,79 @@ from toy_bundle import write_folder, write_zip
 YAML = "competition.yaml"
 
 
-def fault_of(path: Path, folder: Path) -> str:
-    """Return why a bundle is refused."""
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The toy bundle as a folder."""
+    return write_folder(tmp_path / "own")
+
+
+def zip_folder(folder: Path) -> Path:
+    """Write a zip of the contents of a folder."""
+    return Path(shutil.make_archive(str(folder.with_name("bundle")), "zip", folder))
+
+
+def read_fault(bundle: Path) -> str:
+    """Return why a bundle is refused, without the bundle's name at the start."""
     with pytest.raises(InputError) as raised:
-        read_bundle(path, folder)
-    text = str(raised.value)
-    assert text.startswith(str(path)) and "\n" not in text
-    return text.removeprefix(str(path))
+        read_bundle(bundle, bundle.with_name("unpacked"))
+    message = str(raised.value)
+    assert message.startswith(str(bundle))
+    assert "\n" not in message
+    return message.removeprefix(str(bundle))
 
 
-def test_a_bundle_is_a_zip_of_what_the_folder_holds(tmp_path: Path) -> None:
-    folder = write_folder(tmp_path / "own")
-    path = Path(shutil.make_archive(str(tmp_path / "bundle"), "zip", folder))
-    bundle = read_bundle(path, tmp_path / "here")
-    assert (bundle.title, bundle.folder) == ("Toy challenge", tmp_path / "here")
+def test_a_zip_of_a_folder_is_a_bundle(folder: Path, tmp_path: Path) -> None:
+    bundle = read_bundle(zip_folder(folder), tmp_path / "here")
+    assert bundle.title == "Toy challenge"
+    assert bundle.folder == tmp_path / "here"
+
+
+def test_a_zip_with_a_changed_byte_is_refused(folder: Path) -> None:
+    path = zip_folder(folder)
     content = bytearray(path.read_bytes())
+    # A byte of the first page.
     content[content.index(b"pages/overview.md") + 30] ^= 1
     path.write_bytes(content)
-    assert "is a damaged zip file" in fault_of(path, tmp_path / "a")
+    assert "is a damaged zip file" in read_fault(path)
+
+
+def test_a_zip_with_the_bundle_in_a_folder_is_refused(folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder, tmp_path / "more/bundle")
-    path = Path(shutil.make_archive(str(tmp_path / "bundle"), "zip", tmp_path / "more"))
-    fault = fault_of(path, tmp_path / "b")
+    fault = read_fault(zip_folder(tmp_path / "more"))
     assert f"holds no {YAML} at the top level, it lies in bundle/{YAML}" in fault
+
+
+def test_a_zip_whose_members_exclude_each_other_is_refused(tmp_path: Path) -> None:
     path = write_zip(tmp_path / "bundle.zip", {"good": "x", "good/a": "y"})
-    assert "good/a cannot be unpacked" in fault_of(path, tmp_path / "d")
+    assert "good/a cannot be unpacked" in read_fault(path)
+
+
+def test_a_folder_without_one_of_its_pages_is_refused(folder: Path) -> None:
     (folder / "pages/terms.md").unlink()
-    assert fault_of(folder, tmp_path / "c") == f"/{YAML}: file pages/terms.md is not in the bundle"
-    for text, expected in (
+    assert read_fault(folder) == f"/{YAML}: file pages/terms.md is not in the bundle"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
         ("title: [a\n", "expected what hosting/make_bundle.py writes (ParserError: "),
         ("a: !!python/object/apply:os.getcwd []", "(ConstructorError: "),
         ("title: x", "(KeyError: 'tasks')"),
         ("start: 2026-02-30", "(ValueError: day is out of range"),
-    ):
-        (folder / YAML).write_text(text)
-        assert expected in fault_of(folder, tmp_path / "c")
+    ],
+)
+def test_a_faulty_description_is_refused(folder: Path, text: str, expected: str) -> None:
+    (folder / YAML).write_text(text)
+    assert expected in read_fault(folder)
 
 
 @pytest.mark.parametrize("name", ["/a", "b/../../a", "..\\a", "C:/a"])
-def test_no_member_leads_out_of_the_folder(name: str, tmp_path: Path) -> None:
+def test_no_member_of_a_zip_is_written_outside_the_folder(name: str, tmp_path: Path) -> None:
     path = write_zip(tmp_path / "a.zip", {"good": "x", name: "y"})
     with pytest.raises(InputError, match="which leads out of its folder"):
         zips.unpack(path, tmp_path / "out", 100)
-    assert not (tmp_path / "a").exists() and not (tmp_path / "out").exists()
+    assert not (tmp_path / "a").exists()
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_zip_bomb_is_not_unpacked(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What strangers get of a competition, asked of a small server that answers in either way."""
+"""What a stranger can fetch from a competition's server; a small server here stands in for it."""
 
 import json
 import threading
@@ -10,28 +10,41 @@ from typing import Any
 from conftest import fails, run, succeeds
 
 SCRIPT = "hosting/check_server.py"
-FILES = ("scoring_program", "reference_data")
+# The server's description of the competition. Only the files of the public task have addresses.
 COMPETITION = {
     "title": "Toy challenge",
     "phases": [
-        {"id": 7, "name": "Public", "tasks": [
-            {"name": "Task 1, public", "public_datasets": [{"type": t, "key": t} for t in FILES]}]},
+        {
+            "id": 7,
+            "name": "Public",
+            "tasks": [
+                {
+                    "name": "Task 1, public",
+                    "public_datasets": [
+                        {"type": "scoring_program", "key": "scoring_program"},
+                        {"type": "reference_data", "key": "reference_data"},
+                    ],
+                }
+            ],
+        },
         {"id": 8, "name": "Private", "tasks": [{"name": "Task 1, private"}]},
     ],
-}  # fmt: skip
-ADDRESS = {"data_file": "http://127.0.0.1/a.zip"}
-# What the server answers, by path: JSON, a status, bytes, or the path that it redirects to.
-OPEN = {
+}
+FILE_ADDRESS = {"data_file": "http://127.0.0.1/a.zip"}
+# What a server sends for each path: JSON (a dict or list), a status, bytes, or the path to which
+# it redirects (a str). This server gives everything to strangers.
+OPEN: dict[str, Any] = {
     "/api/competitions/1/": COMPETITION,
     "/datasets/download/scoring_program/": b"PK",
     "/datasets/download/reference_data/": "/storage/a.zip",
     "/storage/a.zip": b"PK" * 500,
     "/api/submissions/?phase=7": {"results": [{"id": 5, "scores": [{"score": "0.7"}]}]},
     "/api/submissions/?phase=8": [],
-    "/api/submissions/5/get_details/": ADDRESS,
-    "/api/submissions/5/get_detail_result/": ADDRESS,
+    "/api/submissions/5/get_details/": FILE_ADDRESS,
+    "/api/submissions/5/get_detail_result/": FILE_ADDRESS,
 }
-CLOSED = {
+# This server gives strangers neither files nor submissions.
+CLOSED: dict[str, Any] = {
     **OPEN,
     "/datasets/download/scoring_program/": 404,
     "/datasets/download/reference_data/": "/accounts/login/",
@@ -42,32 +55,41 @@ CLOSED = {
 
 @contextmanager
 def serving(answers: dict[str, Any]) -> Iterator[str]:
-    """Return the address of a competition on a server of this machine that answers so."""
+    """Run a server that sends these answers; yield the address of its competition."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            assert "Cookie" not in self.headers and "Authorization" not in self.headers
+            # A stranger has not logged in.
+            assert "Cookie" not in self.headers
+            assert "Authorization" not in self.headers
             answer = answers.get(self.path, 404)
-            status = answer if isinstance(answer, int) else 302 if isinstance(answer, str) else 200
+            if isinstance(answer, int):
+                status = answer
+            elif isinstance(answer, str):
+                status = 302
+            else:
+                status = 200
             body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
             self.send_response(status)
             if status == 302:
                 self.send_header("Location", answer)
-            self.send_header("Content-Type", "text/html" if body[:1] == b"<" else "application/zip")
+            is_page = body.startswith(b"<")
+            self.send_header("Content-Type", "text/html" if is_page else "application/zip")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
-            pass
+            """Print nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        # The server looks every 0.01 s whether it should shut down.
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/competitions/1/"
         server.shutdown()
 
 
-def test_what_a_stranger_gets_is_said_in_one_line_each() -> None:
+def test_an_open_server_is_reported_line_by_line() -> None:
     with serving(OPEN) as url:
         done = run([SCRIPT, url])
     assert (done.returncode, done.stderr) == (1, "")
@@ -82,17 +104,33 @@ def test_what_a_stranger_gets_is_said_in_one_line_each() -> None:
         "Private: list of leading submissions: nothing",
         "open: 2 of these should not be; keep private answers off this server",
     ]
+
+
+def test_a_closed_server_is_reported_with_its_refusals() -> None:
     with serving(CLOSED) as url:
-        assert succeeds([SCRIPT, f"{url}?secret_key=x#pages"]) == "the competition: refused (404)\n"
-        said = succeeds([SCRIPT, url]).splitlines()
-    assert said[1:3] == [
+        lines = succeeds([SCRIPT, url]).splitlines()
+    assert lines[1:3] == [
         "Public: Task 1, public: the scoring program: refused (404)",
         "Public: Task 1, public: the answers: refused (a page instead, as of a login)",
     ]
-    assert "Public: what was submitted: refused (403)" in said
-    assert said[-1] == "closed: a stranger gets no answers, and no submissions"
+    assert "Public: what was submitted: refused (403)" in lines
+    assert lines[-1] == "closed: a stranger gets no answers, and no submissions"
+
+
+def test_the_secret_key_of_an_address_is_kept() -> None:
+    with serving(CLOSED) as url:
+        # This server knows no competition with a secret key.
+        printed = succeeds([SCRIPT, f"{url}?secret_key=x#pages"])
+    assert printed == "the competition: refused (404)\n"
+
+
+def test_an_address_of_no_competition_is_refused() -> None:
     expected = "expected an address such as https://SERVER/competitions/NUMBER/"
     assert expected in fails([SCRIPT, "example.org/competitions/1"])
-    # Nobody answers there any more.
+
+
+def test_a_server_that_does_not_answer_is_named() -> None:
+    with serving(CLOSED) as url:
+        pass
     address = url.replace("/competitions", "/api/competitions")
     assert f"{address}: cannot be reached (" in fails([SCRIPT, url])

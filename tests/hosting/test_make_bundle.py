@@ -1,4 +1,4 @@
-"""Whole competitions: bundles are made, unpacked and scored; participants cannot find answers."""
+"""Whole competitions: bundles are made and scored, and show participants no answers."""
 
 import hashlib
 import io
@@ -9,8 +9,10 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 from common import layout
 from common.tasks import TASKS
@@ -24,128 +26,240 @@ import yaml
 from bundle import read_bundle
 from conftest import fails, imported, run, succeeds
 from page_reading import Page, read_page
-from run_scripts import ROOT
+from run_scripts import ROOT, Done
 from sklearn.metrics import roc_auc_score
 from toy_bundle import entry, make_bundles, submission_for, write_zip
 
-# Joined, so that this file, which is part of the starting kit, does not hold it.
+# Joined, so that no file of the kit, such as this one, holds the secret.
 SECRET = " ".join(["nobody", "will", "ever", "guess", "it"])
 PUBLIC = competition.PUBLIC_DATA
 PLAY = "hosting/run_locally.py"
-PAIR = ["UserId", "QuestionId"]
 
 
 @pytest.fixture(scope="module")
 def secret(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a bundle of all tasks from a secret seed, unpacked: only read from it."""
-    flags = ("--size", "tiny", "--seed", SECRET, "--start", "2027-02-01", "--end", "2027-03-31")
-    about = ("--title", "A course: of '27", "--tasks", 1, 2, 3, 4)
-    return make_bundles(tmp_path_factory.mktemp("bundle"), *flags, *about)
+    return make_bundles(
+        tmp_path_factory.mktemp("bundle"),
+        *("--size", "tiny"),
+        *("--seed", SECRET),
+        *("--start", "2027-02-01", "--end", "2027-03-31"),
+        *("--title", "A course: of '27"),
+        *("--tasks", 1, 2, 3, 4),
+    )
 
 
 def answers_of(bundle: Path, task: int, phase: str) -> Path:
-    """Return the file of the answers that a phase of a task is scored on."""
+    """Return the file of the answers on which a phase of a task is scored."""
     name = TASKS[task].answers_name(phase)
     base = bundle if phase == "public" else bundle.with_name(f"{bundle.name}_private")
     return base / f"reference_data/task_{task}_{phase}/test_data" / name
 
 
-def scores_in(output: Path) -> dict[tuple[str, int], float]:
-    """Return the scores on a leaderboard, by team and task."""
+def read_scores(output: Path) -> dict[tuple[str, int], float]:
+    """Return the scores of a leaderboard, by team and task."""
     board = pd.read_csv(output / "leaderboard.csv", index_col=["team", "task"])
     return board["score"].to_dict()
 
 
-# ---- Scores --------------------------------------------------------------------------------------
+# ---- Scores of tasks 1 to 3 --------------------------------------------------------------------
+
+# Tasks 1 and 3 are scored in the public phase, tasks 2 and 3 in the private one.
+SCORED_TASKS = [("public", 1), ("public", 3), ("private", 2), ("private", 3)]
 
 
-def test_scores_refusals_and_pages_are_those_of_the_local_evaluation(
-    simulated_kit: Path, tmp_path: Path
-) -> None:
-    """Tasks 1 to 3, in one phase or the other, to the last digit; task 4 follows below."""
-    official = ("--official", simulated_kit / "data", "--tasks", 1, 2, 3)
-    bundle, local = make_bundles(tmp_path, *official), tmp_path / "local"
-    # Their licence leaves it to their publisher to hand out the official files.
-    assert zipfile.ZipFile(bundle / PUBLIC).namelist() == ["README.md"]
+@dataclass(frozen=True)
+class OfficialCompetition:
+    """A competition with official data, in which three teams hand in a zip each.
+
+    The zip of team "right" is valid; the files in that of "cut" end in the middle; those in that of
+    "nested" lie in a folder.
+    """
+
+    # The bundle, unpacked.
+    bundle: Path
+    # A folder with a folder of the submitted files of each team, and a leaderboard of each phase.
+    base: Path
+    # How the local runner has ended in each phase, and its output.
+    done: dict[str, Done]
+    kit: Path
+
+    def evaluate_locally(self, team: str, task: int, phase: str) -> list[object]:
+        """Return the command that scores a team's file without the bundle."""
+        return [
+            f"task_{task}/local_evaluation.py",
+            *("--submission_dir", self.base / team),
+            *("--submit_data", TASKS[task].submission),
+            *("--phase", phase),
+            *("--output_dir", self.base / "local"),
+        ]
+
+
+@pytest.fixture(scope="module")
+def official(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> OfficialCompetition:
+    base = tmp_path_factory.mktemp("official")
+    bundle = make_bundles(base, "--official", simulated_kit / "data", "--tasks", 1, 2, 3)
     right: dict[str, str] = {}
     for task in (1, 2, 3):
         right |= submission_for(simulated_kit / "submission_templates", task)
     cut = {name: text[: text.index("\n", len(text) // 2) + 1] for name, text in right.items()}
     nested = {f"a/{name}": text for name, text in right.items()}
+    # The name of this file begins like that of a submission.
     nested["submission_task_2.csv/b.csv"] = ""
     for team, members in {"right": right, "cut": cut, "nested": nested}.items():
-        path = write_zip(tmp_path / f"handed_in/{team}.zip", members)
-        shutil.unpack_archive(path, tmp_path / team)
-    for phase, tasks in (("public", (1, 3)), ("private", (2, 3))):
-        flags = ("--submissions", tmp_path / "handed_in", "--phase", phase, "--tasks", *tasks)
-        done = run([PLAY, bundle, *flags, "--output_dir", tmp_path / phase])
-        assert (done.returncode, done.stderr.count("\n")) == (2, 4)
-        scores = scores_in(tmp_path / phase)
-        assert set(scores) == {("right", task) for task in tasks}, done.stdout + done.stderr
-        for task in tasks:
-            name = TASKS[task].submission
-            flags = ("--submit_data", name, "--phase", phase, "--output_dir", local)
-            evaluate = [f"task_{task}/local_evaluation.py", *flags, "--submission_dir"]
-            line = fails([*evaluate, tmp_path / "cut"], kit=simulated_kit)
-            for place in (tmp_path / "cut", simulated_kit / "data", simulated_kit):
-                line = line.replace(f"{place}/", "")
-            assert line.startswith(name)
-            assert f"error: cut.zip: Task {task}, {phase}: {line}\n" in done.stderr
-            succeeds([*evaluate, tmp_path / "right"], kit=simulated_kit)
-            text = (local / f"scores_task_{task}_{phase}.txt").read_text()
-            assert 0 < scores["right", task] == float(text.removeprefix("score:")) < 1
+        path = write_zip(base / f"handed_in/{team}.zip", members)
+        shutil.unpack_archive(path, base / team)
+    done = {}
+    for phase in layout.PHASES:
+        tasks = [task for scored_phase, task in SCORED_TASKS if scored_phase == phase]
+        flags = ("--submissions", base / "handed_in", "--phase", phase, "--tasks", *tasks)
+        done[phase] = run([PLAY, bundle, *flags, "--output_dir", base / phase])
+    return OfficialCompetition(bundle, base, done, simulated_kit)
+
+
+def test_official_files_are_not_handed_out(official: OfficialCompetition) -> None:
+    """The licence of the official files lets only their publisher hand them out."""
+    assert zipfile.ZipFile(official.bundle / PUBLIC).namelist() == ["README.md"]
+
+
+@pytest.mark.parametrize("phase", layout.PHASES)
+def test_only_valid_submissions_have_scores(official: OfficialCompetition, phase: str) -> None:
+    done = official.done[phase]
+    tasks = [task for scored_phase, task in SCORED_TASKS if scored_phase == phase]
+    # Two teams fail on two tasks.
+    assert (done.returncode, done.stderr.count("\n")) == (2, 4)
+    scores = read_scores(official.base / phase)
+    assert set(scores) == {("right", task) for task in tasks}, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(("phase", "task"), SCORED_TASKS)
+def test_scores_equal_those_of_the_local_evaluation_to_the_last_digit(
+    official: OfficialCompetition, phase: str, task: int
+) -> None:
+    succeeds(official.evaluate_locally("right", task, phase), kit=official.kit)
+    text = (official.base / f"local/scores_task_{task}_{phase}.txt").read_text()
+    score = read_scores(official.base / phase)["right", task]
+    assert 0 < score == float(text.removeprefix("score:")) < 1
+
+
+@pytest.mark.parametrize(("phase", "task"), SCORED_TASKS)
+def test_refusals_equal_those_of_the_local_evaluation(
+    official: OfficialCompetition, phase: str, task: int
+) -> None:
+    # A refusal by the platform names no folder.
+    line = fails(official.evaluate_locally("cut", task, phase), kit=official.kit)
+    for folder in (official.base / "cut", official.kit / "data", official.kit):
+        line = line.replace(f"{folder}/", "")
+    assert line.startswith(TASKS[task].submission)
+    assert f"error: cut.zip: Task {task}, {phase}: {line}\n" in official.done[phase].stderr
+
+
+def test_a_zip_whose_files_lie_in_a_folder_is_refused(official: OfficialCompetition) -> None:
     missing = "the zip holds no submission_task_2.csv at its top level, but a/"
-    assert f"error: nested.zip: Task 2, private: {missing}" in done.stderr
-    # With everything that training answers and metadata tell, read when the bundle was made.
-    expected = read_page((local / "scores_task_1_public.html").read_text())
-    pages = [read_page(path.read_text()) for path in (tmp_path / "public/details").iterdir()]
-    (page,) = (page for page in pages if page.headings == expected.headings)
+    assert f"error: nested.zip: Task 2, private: {missing}" in official.done["private"].stderr
+
+
+def read_details(official: OfficialCompetition) -> list[Page]:
+    """Read the pages of the scores in the public phase."""
+    folder = official.base / "public/details"
+    return [read_page(path.read_text()) for path in folder.iterdir()]
+
+
+def test_a_page_equals_that_of_the_local_evaluation(official: OfficialCompetition) -> None:
+    """Facts from training answers and metadata were read when the bundle was made."""
+    succeeds(official.evaluate_locally("right", 1, "public"), kit=official.kit)
+    expected = read_page((official.base / "local/scores_task_1_public.html").read_text())
+    (page,) = (page for page in read_details(official) if page.headings == expected.headings)
     # The first table says where the files lie.
-    assert page.tables[1:] == expected.tables[1:] and len(page.tables) > 4
+    assert page.tables[1:] == expected.tables[1:]
+    assert len(page.tables) > 4
     assert page.charts == expected.charts
     for part in ("From simulated answers", "Confusion matrix", "By difficulty", "Pupil premium"):
         assert part in page.text
     assert "left out" not in page.text
-    # What the experts said of single pairs would be the answers.
-    assert "Pairs on which" in (local / "scores_task_3_public.html").read_text()
-    assert not any("Pairs on which" in page.text for page in pages)
 
 
-def test_an_entry_that_fails_or_cheats_gets_no_score(
-    secret: Path, simulated_kit: Path, tmp_path: Path
-) -> None:
+def test_no_page_shows_what_experts_said_of_single_pairs(official: OfficialCompetition) -> None:
+    """Judgements of single pairs are the answers of task 3."""
+    succeeds(official.evaluate_locally("right", 3, "public"), kit=official.kit)
+    local = (official.base / "local/scores_task_3_public.html").read_text()
+    assert "Pairs on which" in local
+    assert not any("Pairs on which" in page.text for page in read_details(official))
+
+
+# ---- Scores of task 4 --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PlayedEntries:
+    """Three entries of task 4, which fail or cheat, in the public phase."""
+
+    handed_in: Path
+    output: Path
+    done: Done
+
+
+@pytest.fixture(scope="module")
+def played(secret: Path, tmp_path_factory: pytest.TempPathFactory) -> PlayedEntries:
+    """Play the entries: only read from it."""
+    base = tmp_path_factory.mktemp("played")
     keys = f"{tempfile.gettempdir()}/**/key.txt"
-    cases = {
+    entries = {
+        # Ends with an error in the first round.
         "fails": entry("raise ValueError('x' * 9)"),
-        # Scored, but then it tells what it has seen: nothing of that may reach the page.
+        # Tells what it has seen, in a message, after it has been scored: when its curve is drawn.
         "tells": entry(
             "self.asked = True",
             "can_query[:] = 0\n        if not hasattr(self, 'asked'):\n"
             "            raise ValueError('the answers ' + '0110' * 9)",
         ),
+        # Opens the key with which the programs sign a record.
         "opens": entry(f"open(__import__('glob').glob({keys!r}, recursive=True)[0])"),
     }
-    folder, output = tmp_path / "submissions", tmp_path / "output"
-    for case, members in cases.items():
-        write_zip(folder / f"{case}.zip", members)
-    played = ("--tasks", 4, "--output_dir", output)
-    assert run([PLAY, secret, "--submissions", folder, *played]).returncode == 2
-    assert "raised ValueError" in Page((output / "leaderboard.html").read_text()).text
-    # Its score is the one that the local evaluation gives for its questions and predictions.
+    for team, members in entries.items():
+        write_zip(base / f"handed_in/{team}.zip", members)
+    flags = ("--tasks", 4, "--output_dir", base / "output")
+    done = run([PLAY, secret, "--submissions", base / "handed_in", *flags])
+    return PlayedEntries(base / "handed_in", base / "output", done)
+
+
+def test_entries_that_fail_get_no_score(played: PlayedEntries) -> None:
+    assert played.done.returncode == 2
+    assert set(read_scores(played.output)) == {("tells", 4)}
+    assert "raised ValueError" in Page((played.output / "leaderboard.html").read_text()).text
+
+
+def test_an_entry_s_score_equals_that_of_the_local_evaluation(
+    played: PlayedEntries, secret: Path, simulated_kit: Path, tmp_path: Path
+) -> None:
+    # This entry asks and predicts the same as the entry that tells what it has seen.
     honest = write_zip(tmp_path / "honest.zip", entry())
-    flags = ("--skip_curve", "--phase", "public", "--output_dir", tmp_path,
-             "--input_dir", answers_of(secret, 4, "public").parent)  # fmt: skip
+    flags = (
+        "--skip_curve",
+        *("--phase", "public"),
+        *("--output_dir", tmp_path),
+        *("--input_dir", answers_of(secret, 4, "public").parent),
+    )
     succeeds(["task_4/local_evaluation.py", honest, *flags], kit=simulated_kit)
     text = (tmp_path / "scores_task_4_public.txt").read_text()
-    assert scores_in(output) == {("tells", 4): float(text.removeprefix("score:"))}
-    (page,) = (path.read_text() for path in (output / "details").iterdir())
+    assert read_scores(played.output)["tells", 4] == float(text.removeprefix("score:"))
+
+
+def test_an_entry_cannot_tell_on_its_page_what_it_has_seen(played: PlayedEntries) -> None:
+    (page,) = (path.read_text() for path in (played.output / "details").iterdir())
     assert "failed when it was given the questions" in page
-    assert "0110" not in page and "update_model changes" not in page
-    # In the private phase no word of an entry's own is shown.
-    fails = folder / "fails.zip"
-    done = run([PLAY, secret, fails, "--phase", "private", *played])
+    assert "0110" not in page
+    assert "update_model changes" not in page
+
+
+def test_in_the_private_phase_no_word_of_an_entry_is_shown(
+    played: PlayedEntries, secret: Path, tmp_path: Path
+) -> None:
+    path = played.handed_in / "fails.zip"
+    flags = ("--phase", "private", "--tasks", 4, "--output_dir", tmp_path)
+    done = run([PLAY, secret, path, *flags])
     line = "the entry: IsTarget_0, round 1, select_questions failed; the public phase says how"
-    assert (done.returncode, done.stderr) == (2, f"error: {fails}: Task 4, private: {line}\n")
+    assert (done.returncode, done.stderr) == (2, f"error: {path}: Task 4, private: {line}\n")
     assert "xxx" not in done.stdout + done.stderr
 
 
@@ -154,110 +268,215 @@ def test_an_entry_that_fails_or_cheats_gets_no_score(
 
 @pytest.fixture(scope="module")
 def given(secret: Path) -> dict[str, bytes]:
-    """Return every file that participants get, by its name."""
+    """Return the content of every file that participants get, by its name."""
     files: dict[str, bytes] = {}
     for name in (PUBLIC, competition.STARTING_KIT):
         with zipfile.ZipFile(secret / name) as archive:
             files |= {f"{name}/{member}": archive.read(member) for member in archive.namelist()}
-    # The platform keeps programs and input for itself, but shows the latter to a submission that
-    # brings a program of its own.
+    # The platform keeps programs and input to itself, but a submission that brings a program of its
+    # own can read the input.
     paths = [*(secret / "pages").iterdir(), *(secret / "input_data").rglob("*.csv")]
     return files | {str(path.relative_to(secret)): path.read_bytes() for path in paths}
 
 
-def test_no_seed_marker_or_answers_are_among_them(
-    secret: Path, given: dict[str, bytes], simulated_kit: Path
-) -> None:
+def test_participants_get_training_data_metadata_and_templates(given: dict[str, bytes]) -> None:
     parts = {name.split("/")[1] for name in given if name.startswith(PUBLIC)}
     assert parts == {"README.md", "train_data", "metadata", "submission_templates"}
-    number = int.from_bytes(hashlib.sha256(SECRET.encode()).digest(), "big")
+
+
+def test_participants_get_neither_keys_nor_markers_nor_answers(
+    secret: Path, given: dict[str, bytes]
+) -> None:
     keys = {path.read_bytes().strip() for path in secret.parent.rglob("key.txt")}
     assert len(keys) == 3
     for name, content in given.items():
         assert not any(key in content for key in keys), name
         assert not name.endswith(layout.SIMULATED_MARKER_NAME), name
         assert "test_data/" not in name, name
-    # Not even in the bundle, which an organiser may pass on to another.
+
+
+def test_no_file_holds_the_secret_seed(secret: Path, given: dict[str, bytes]) -> None:
+    """Not even a file of the bundle, which an organiser may pass on to another one."""
+    number = int.from_bytes(hashlib.sha256(SECRET.encode()).digest(), "big")
     bundle = {str(path): path.read_bytes() for path in secret.parent.rglob("*") if path.is_file()}
     for name, content in (given | bundle).items():
-        assert SECRET.encode() not in content and str(number).encode() not in content, name
-    # The generator is public: its default seed gives other answers.
+        assert SECRET.encode() not in content, name
+        assert str(number).encode() not in content, name
+
+
+def test_a_secret_seed_makes_other_answers_than_the_default_seed(
+    given: dict[str, bytes], simulated_kit: Path
+) -> None:
+    """Everybody can run the generator with its default seed."""
     name = f"train_data/{layout.TRAIN_TASK_1_2}"
     assert given[f"{PUBLIC}/{name}"] != (simulated_kit / "data" / name).read_bytes()
 
 
-def test_what_is_uploaded_holds_no_private_answer(secret: Path, given: dict[str, bytes]) -> None:
-    """Of no pair a value, of no examined student a row, of no judgement the questions."""
-    there = {str(path.relative_to(secret)): path.read_bytes() for path in secret.rglob("*.csv")}
-    tables = {name: text for name, text in (given | there).items() if name.endswith(".csv")}
+def test_no_table_that_is_uploaded_holds_a_hidden_answer(
+    secret: Path, given: dict[str, bytes]
+) -> None:
+    """Tasks 1 and 2 hide pairs of a student and a question; task 4 hides all of some students.
+
+    Files that participants get hold neither answers of the private phase nor of the public one.
+    Files that the platform keeps to itself hold answers of the public phase.
+    """
+    uploaded = {str(path.relative_to(secret)): path.read_bytes() for path in secret.rglob("*.csv")}
+    tables = {name: text for name, text in (given | uploaded).items() if name.endswith(".csv")}
     assert len(tables) > 12
     for name, text in tables.items():
         table = pd.read_csv(io.BytesIO(text))
-        if {*PAIR} <= set(table) and {"IsCorrect", "AnswerValue"} & set(table):
-            # Tasks 3 and 4 have questions and students of their own.
-            tasks, key = ((1, 2), PAIR) if re.search("task_[12]", name) else ((4,), PAIR[:1])
-            # What participants get holds none of the public phase either.
-            is_kept = name.startswith(("reference_data", "ingestion_program"))
-            for task, phase in product(tasks, ["private"] if is_kept else layout.PHASES):
-                hidden = pd.read_csv(answers_of(secret, task, phase))
-                assert len(hidden) and hidden[key].merge(table[key]).empty, name
-    # Nor as lines of a file of any kind: a value beside its ids.
-    lines = set()
+        has_pairs = {"UserId", "QuestionId"} <= set(table)
+        has_values = bool({"IsCorrect", "AnswerValue"} & set(table))
+        if not (has_pairs and has_values):
+            continue
+        if re.search("task_[12]", name):
+            tasks = [1, 2]
+            key = ["UserId", "QuestionId"]
+        else:
+            # Tasks 3 and 4 have students and questions of their own.
+            tasks = [4]
+            key = ["UserId"]
+        is_kept = name.startswith(("reference_data", "ingestion_program"))
+        phases = ["private"] if is_kept else layout.PHASES
+        for task, phase in product(tasks, phases):
+            hidden = pd.read_csv(answers_of(secret, task, phase))
+            assert len(hidden), (task, phase)
+            assert hidden[key].merge(table[key]).empty, (name, task, phase)
+
+
+@pytest.mark.parametrize("task", [1, 2, 3, 4])
+def test_no_line_of_the_private_answers_is_in_a_file_that_is_uploaded(
+    secret: Path, uploaded_lines: set[bytes], task: int
+) -> None:
+    """A line holds a value beside its ids."""
+    public, private = (
+        set(answers_of(secret, task, phase).read_bytes().split()[1:]) for phase in layout.PHASES
+    )
+    assert public <= uploaded_lines
+    # Among few questions, a pair may be judged alike in both phases.
+    only_private = private - public
+    assert len(only_private) > 20
+    assert not only_private & uploaded_lines
+
+
+@pytest.fixture(scope="module")
+def uploaded_lines(secret: Path) -> set[bytes]:
+    """Return the words and lines of all files of the bundle."""
+    lines: set[bytes] = set()
     for path in filter(Path.is_file, secret.rglob("*")):
         lines |= set(path.read_bytes().split())
-    for task in (1, 2, 3, 4):
-        public, own = (
-            set(answers_of(secret, task, phase).read_bytes().split()[1:]) for phase in layout.PHASES
-        )
-        # Of few questions, a pair may be judged alike in both.
-        assert public <= lines and len(own - public) > 20 and not (own - public) & lines, task
+    return lines
 
 
-def test_nothing_in_the_order_of_the_answers_tells_them(secret: Path) -> None:
-    """Numbers and rows are as good as a coin at ranking the answers; so is the template's order."""
+@pytest.mark.parametrize("hint", ["position", "AnswerId", "UserId"])
+def test_no_number_or_order_tells_the_outcome_of_a_hidden_answer(secret: Path, hint: str) -> None:
+    """The rows of the template have the same order as those of the answers."""
     hidden = pd.read_csv(answers_of(secret, 1, "private"))
-    right = hidden["IsCorrect"]
-    deviation = np.sqrt((len(right) + 1) / (12 * right.sum() * (1 - right).sum()))
-    for guess in (hidden.index, hidden["AnswerId"], hidden["UserId"]):
-        assert abs(roc_auc_score(right, guess) - 0.5) < 4 * deviation
+    is_correct = hidden["IsCorrect"]
+    number = hidden.index if hint == "position" else hidden[hint]
+    # The standard deviation of the AUC of a guess that knows nothing (Mann and Whitney 1947).
+    n_right = is_correct.sum()
+    n_wrong = (1 - is_correct).sum()
+    deviation = np.sqrt((len(hidden) + 1) / (12 * n_right * n_wrong))
+    assert abs(roc_auc_score(is_correct, number) - 0.5) < 4 * deviation
 
 
-def test_the_starting_kit_is_this_kit(given: dict[str, bytes]) -> None:
-    inside = {name.partition("/")[2] for name in given if name.startswith(competition.STARTING_KIT)}
-    assert {"README.md", "quickstart.py", "common/reading.py", "common/item_response/model.py",
-            "common/templates/base.html", "common/templates/style.css",
-            "task_1/sample_model_majority.py"} <= inside  # fmt: skip
-    assert not any(re.search(r"\.venv|__pycache__|train_data|\.git/", name) for name in inside)
-    # Its pages link to nothing that it lacks, such as this folder.
-    folders = {str(place) for name in inside for place in Path(name).parents}
-    for name in filter(lambda name: name.endswith(".md"), inside):
-        text = given[f"{competition.STARTING_KIT}/{name}"].decode()
+# ---- The starting kit ----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def starting_kit(given: dict[str, bytes]) -> dict[str, bytes]:
+    """Return the content of each file of the starting kit, by its name."""
+    prefix = f"{competition.STARTING_KIT}/"
+    return {
+        name.removeprefix(prefix): content
+        for name, content in given.items()
+        if name.startswith(prefix)
+    }
+
+
+def test_the_starting_kit_is_this_kit_without_data(starting_kit: dict[str, bytes]) -> None:
+    assert {
+        "README.md",
+        "quickstart.py",
+        "common/reading.py",
+        "common/item_response/model.py",
+        "common/templates/base.html",
+        "common/templates/style.css",
+        "task_1/sample_model_majority.py",
+    } <= set(starting_kit)
+    unwanted = re.compile(r"\.venv|__pycache__|train_data|\.git/")
+    assert not any(unwanted.search(name) for name in starting_kit)
+
+
+def test_pages_of_the_starting_kit_link_to_nothing_that_it_lacks(
+    starting_kit: dict[str, bytes],
+) -> None:
+    """The folder hosting/, for instance, is not part of the starting kit."""
+    folders = {str(parent) for name in starting_kit for parent in Path(name).parents}
+    for name in filter(lambda name: name.endswith(".md"), starting_kit):
+        text = starting_kit[name].decode()
         assert text.count("\n") == (ROOT / name).read_text().count("\n")
         for link in re.findall(r"\]\((?!http)([^)#]+)", text):
-            assert os.path.normpath(Path(name).parent / link) in inside | folders, (name, link)
-    if (ROOT / ".git").exists():
-        done = subprocess.run(["git", "-C", ROOT, "ls-files"], capture_output=True, text=True)
-        others = ("hosting/", "tests/", ".ci/", ".github/", ".pre-commit-config.yaml")
-        tracked = {name for name in done.stdout.split("\n") if name and (ROOT / name).is_file()}
-        assert inside == {name for name in tracked if not name.startswith(others)}
+            target = os.path.normpath(Path(name).parent / link)
+            assert target in set(starting_kit) | folders, (name, link)
 
 
-def test_what_an_organiser_keeps_in_the_kit_stays_there(tmp_path: Path) -> None:
-    kept = ("my_class.csv", "seed.txt", "bundle/organiser/students.csv", "data/my_class.csv",
-            "data/test_data/key.txt", "hosting/bundle.zip", "handed_in/team/model.py",
-            "bundle/scoring_program/score.py", "data/metadata/a.py", "task_1/.seed.md",
-            "related_challenges/cloze/data/README.md", "submission_templates/a.csv")  # fmt: skip
-    kit = ("README.md", "common/reading.py", "common/item_response/model.py", "data/README.md")
-    for name in (*kept, *kit):
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="the kit is not under version control")
+def test_the_starting_kit_holds_the_files_under_version_control(
+    starting_kit: dict[str, bytes],
+) -> None:
+    done = subprocess.run(["git", "-C", ROOT, "ls-files"], capture_output=True, text=True)
+    tracked = {name for name in done.stdout.split("\n") if name and (ROOT / name).is_file()}
+    left_out = ("hosting/", "tests/", ".ci/", ".github/", ".pre-commit-config.yaml")
+    assert set(starting_kit) == {name for name in tracked if not name.startswith(left_out)}
+
+
+# Files of the kit, and files that an organiser may keep in its folders.
+KIT_FILES = [
+    "README.md",
+    "common/item_response/model.py",
+    "common/reading.py",
+    "data/README.md",
+]
+ORGANISERS_FILES = [
+    "my_class.csv",
+    "seed.txt",
+    "bundle/organiser/students.csv",
+    "data/my_class.csv",
+    "data/test_data/key.txt",
+    "hosting/bundle.zip",
+    "handed_in/team/model.py",
+    "bundle/scoring_program/score.py",
+    "data/metadata/a.py",
+    "task_1/.seed.md",
+    "related_challenges/cloze/data/README.md",
+    "submission_templates/a.csv",
+]
+
+
+@pytest.fixture
+def organisers_kit(tmp_path: Path) -> Path:
+    """The kit of an organiser who keeps files in it."""
+    for name in KIT_FILES + ORGANISERS_FILES:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("x")
-    assert bundle_files.list_kit(tmp_path) == sorted(kit)
-    # So does what the organiser has put under version control.
-    (tmp_path / ".gitignore").write_text("")
+    return tmp_path
+
+
+def test_an_organiser_s_files_are_not_in_the_starting_kit(organisers_kit: Path) -> None:
+    assert bundle_files.list_kit(organisers_kit) == KIT_FILES
+
+
+def test_an_organiser_s_files_under_version_control_are_not_in_the_starting_kit(
+    organisers_kit: Path,
+) -> None:
+    (organisers_kit / ".gitignore").write_text("")
     for command in (["init", "-q"], ["add", "-A", "-f"]):
-        subprocess.run(["git", "-C", str(tmp_path), *command], check=True)
-    (tmp_path / "common/new.py").write_text("x")
-    assert bundle_files.list_kit(tmp_path) == sorted([".gitignore", *kit])
+        subprocess.run(["git", "-C", str(organisers_kit), *command], check=True)
+    # A file of the kit that is not under version control is left out too.
+    (organisers_kit / "common/new.py").write_text("x")
+    assert bundle_files.list_kit(organisers_kit) == [".gitignore", *KIT_FILES]
 
 
 def test_without_git_what_a_user_has_added_is_not_in_the_starting_kit(tmp_path: Path) -> None:
@@ -274,63 +493,121 @@ def test_without_git_what_a_user_has_added_is_not_in_the_starting_kit(tmp_path: 
 # ---- The bundle ----------------------------------------------------------------------------------
 
 
-def test_the_platform_takes_it_and_shows_no_answers(secret: Path, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def description(secret: Path) -> dict[str, Any]:
+    """Return what competition.yaml says."""
+    content: dict[str, Any] = yaml.safe_load((secret / "competition.yaml").read_text())
+    return content
+
+
+def test_the_platform_reads_title_phases_and_columns(secret: Path, tmp_path: Path) -> None:
     bundle = read_bundle(secret, tmp_path / "bundle")
     assert bundle.title == "A course: of '27"
-    times = [(phase.start, phase.end) for phase in bundle.phases]
-    assert times == [("2027-02-01 00:00:00", "2027-03-24 23:59:59"),
-                     ("2027-03-25 00:00:00", "2027-03-31 23:59:59")]  # fmt: skip
-    # The best score first, then the smallest error; what masks give is a task's own.
-    columns = [(column.key, column.sorting, column.precision) for column in bundle.columns]
-    assert columns == [("score", "desc", 4), ("standard_error", "asc", 4)]
-    described = yaml.safe_load((secret / "competition.yaml").read_text())
-    assert described["enable_detailed_results"] is True and "contact_email" not in described
-    # Its rule for the best one would look at all tasks together.
-    assert described["leaderboards"][0]["submission_rule"] == "Force_Latest_Multiple"
-    for flag in ("make_programs_available", "make_input_data_available",
-                 "can_participants_make_submissions_public",
-                 "show_detailed_results_in_leaderboard"):  # fmt: skip
-        assert described[flag] is False, flag
-    # Else a stranger could fetch what leads, and an entry print the answers it has seen.
-    for part in ("output", "prediction_output", "score_output"):
-        assert all(phase[f"hide_{part}"] is True for phase in described["phases"])
-    # The pages say what the platform does.
-    said = " ".join(" ".join(page.read_text() for page in (secret / "pages").iterdir()).split())
-    assert "public phase from 2027-02-01 to 2027-03-24, private phase to 2027-03-31" in said
-    assert "5 a day, 100 in all in the public phase, 1 a day, 3 in all in the private" in said
+    assert [(phase.start, phase.end) for phase in bundle.phases] == [
+        ("2027-02-01 00:00:00", "2027-03-24 23:59:59"),
+        ("2027-03-25 00:00:00", "2027-03-31 23:59:59"),
+    ]
+    # The best score comes first, then the smallest error. Only a bundle of task 4 alone has columns
+    # of masks.
+    assert [(column.key, column.sorting, column.precision) for column in bundle.columns] == [
+        ("score", "desc", 4),
+        ("standard_error", "asc", 4),
+    ]
 
 
-def test_programs_import_only_what_the_image_has(secret: Path) -> None:
-    """What stands in for tqdm, and the engine of the pages, lie beside the programs."""
-    for program in (secret / "scoring_program", secret / "ingestion_program/private"):
-        names = {name.split(".")[0] for path in program.rglob("*.py") for name in imported(path)}
-        others = names - {path.stem for path in program.iterdir()}
-        # Only what checks types would import the last, in jinja2.
-        others -= {*sys.stdlib_module_names, "typing_extensions"}
-        assert others <= {"numpy", "pandas", "pyarrow", "tqdm", "scipy", "sklearn"}
+def test_a_bundle_of_all_tasks_shows_results_and_no_address(description: dict[str, Any]) -> None:
+    assert description["enable_detailed_results"] is True
+    assert "contact_email" not in description
+
+
+def test_the_latest_submission_counts_in_a_bundle_of_several_tasks(
+    description: dict[str, Any],
+) -> None:
+    """The platform's rule for the best submission would look at all tasks together."""
+    assert description["leaderboards"][0]["submission_rule"] == "Force_Latest_Multiple"
+
+
+@pytest.mark.parametrize(
+    "flag",
+    [
+        "make_programs_available",
+        "make_input_data_available",
+        "can_participants_make_submissions_public",
+        "show_detailed_results_in_leaderboard",
+    ],
+)
+def test_the_platform_shows_no_program_input_or_submission(
+    description: dict[str, Any], flag: str
+) -> None:
+    """Otherwise a stranger could fetch the leading submissions."""
+    assert description[flag] is False
+
+
+@pytest.mark.parametrize("part", ["output", "prediction_output", "score_output"])
+def test_the_platform_hides_what_a_run_prints(description: dict[str, Any], part: str) -> None:
+    """Otherwise an entry could print the answers that it has seen."""
+    assert all(phase[f"hide_{part}"] is True for phase in description["phases"])
+
+
+def test_the_pages_say_when_phases_are_and_how_often_one_may_submit(secret: Path) -> None:
+    pages = " ".join(page.read_text() for page in (secret / "pages").iterdir())
+    text = " ".join(pages.split())
+    assert "public phase from 2027-02-01 to 2027-03-24, private phase to 2027-03-31" in text
+    assert "5 a day, 100 in all in the public phase, 1 a day, 3 in all in the private" in text
+
+
+@pytest.mark.parametrize("program", ["scoring_program", "ingestion_program/private"])
+def test_programs_import_only_what_the_image_has(secret: Path, program: str) -> None:
+    """A stand-in for tqdm and the template engine of the pages lie beside the programs."""
+    folder = secret / program
+    names = {name.split(".")[0] for path in folder.rglob("*.py") for name in imported(path)}
+    beside = {path.stem for path in folder.iterdir()}
+    # jinja2 would import typing_extensions only to check types.
+    others = names - beside - {*sys.stdlib_module_names, "typing_extensions"}
+    assert others <= {"numpy", "pandas", "pyarrow", "tqdm", "scipy", "sklearn"}
 
 
 def test_the_same_secret_makes_the_same_competition(secret: Path, tmp_path: Path) -> None:
     again = make_bundles(tmp_path, "--size", "tiny", "--seed", SECRET, "--tasks", 1)
     for phase in layout.PHASES:
         answers = answers_of(secret, 1, phase).read_bytes()
-        assert answers_of(again, 1, phase).read_bytes() == answers
+        assert answers_of(again, 1, phase).read_bytes() == answers, phase
 
 
-def test_a_bundle_of_ones_own_answers(simulated_kit: Path, tmp_path: Path) -> None:
-    own = simulated_kit / "data/train_data" / layout.TRAIN_TASK_3_4
-    flags = ("--answers", own, "--min_answers", 0, "--tasks", 1, 2, 4)
-    bundle = make_bundles(tmp_path, *flags)
-    data_page = (bundle / "pages/data.md").read_text()
-    assert "Task 4 has the same questions" in data_page and "metadata/" not in data_page
-    assert (tmp_path / "bundle_private/organiser/students.csv").is_file()
-    shutil.unpack_archive(bundle / PUBLIC, tmp_path / "public")
-    assert not [*bundle.rglob("organiser"), *(tmp_path / "public").rglob("organiser")]
-    right = submission_for(tmp_path / "public/submission_templates", 1)
-    team = write_zip(tmp_path / "team.zip", right)
-    said = succeeds([PLAY, bundle.with_name("bundle.zip"), team, "--output_dir", tmp_path])
-    assert "Task 1, public: scored" in said
-    # The page tells what is left out, and nothing of the organiser's folders.
+# ---- Own answers ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def own_bundle(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a bundle of an organiser's own answers, unpacked, beside its public data."""
+    answers = simulated_kit / "data/train_data" / layout.TRAIN_TASK_3_4
+    flags = ("--answers", answers, "--min_answers", 0, "--tasks", 1, 2, 4)
+    bundle = make_bundles(tmp_path_factory.mktemp("own"), *flags)
+    shutil.unpack_archive(bundle / PUBLIC, bundle.with_name("public"))
+    return bundle
+
+
+def test_the_data_page_says_that_task_4_has_the_same_questions(own_bundle: Path) -> None:
+    page = (own_bundle / "pages/data.md").read_text()
+    assert "Task 4 has the same questions" in page
+    assert "metadata/" not in page
+
+
+def test_the_organiser_alone_gets_the_own_ids(own_bundle: Path) -> None:
+    private = own_bundle.with_name("bundle_private")
+    assert (private / "organiser/students.csv").is_file()
+    assert [*own_bundle.rglob("organiser")] == []
+    assert [*own_bundle.with_name("public").rglob("organiser")] == []
+
+
+def test_a_submission_to_own_answers_is_scored_and_lacks_no_folder(
+    own_bundle: Path, tmp_path: Path
+) -> None:
+    templates = own_bundle.with_name("public") / "submission_templates"
+    team = write_zip(tmp_path / "team.zip", submission_for(templates, 1))
+    printed = succeeds([PLAY, own_bundle.with_name("bundle.zip"), team, "--output_dir", tmp_path])
+    assert "Task 1, public: scored" in printed
+    # The page says what is left out, but does not name a folder of the organiser's.
     page = read_page((tmp_path / "detailed_results_task_1_public.html").read_text())
     assert "Accuracy by quiz: metadata/answer_metadata_task_1_2.csv is not there." in page.text
 
@@ -352,7 +629,9 @@ def test_a_bundle_of_ones_own_answers(simulated_kit: Path, tmp_path: Path) -> No
         (["--output", "{tmp}/bundle.tar"], "expected the name of a zip"),
     ],
 )
-def test_wrong_flags(flags: list[str], message: str, tmp_path: Path) -> None:
-    given = [flag.format(tmp=tmp_path) for flag in ["--output", "{tmp}/bundle.zip", *flags]]
-    assert message in fails(["hosting/make_bundle.py", *given])
+def test_wrong_flags_are_told_in_one_line_and_nothing_is_written(
+    flags: list[str], message: str, tmp_path: Path
+) -> None:
+    words = [flag.format(tmp=tmp_path) for flag in ["--output", "{tmp}/bundle.zip", *flags]]
+    assert message in fails(["hosting/make_bundle.py", *words])
     assert list(tmp_path.iterdir()) == []

@@ -1,6 +1,7 @@
-"""One's own answers: nothing lost, nothing hidden that shows elsewhere, faults named."""
+"""An organiser's own answers: nothing is lost, nothing hidden shows elsewhere, faults are named."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import chain, product
 from pathlib import Path
 
@@ -19,185 +20,419 @@ from sklearn.metrics import roc_auc_score
 
 # QuestionId, UserId, AnswerValue, CorrectAnswer.
 Row = tuple[str, str, int, int]
-HEADER = "QuestionId,UserId,AnswerValue,CorrectAnswer"
+COLUMNS = ["QuestionId", "UserId", "AnswerValue", "CorrectAnswer"]
+# Tasks for which an organiser may have answers split. Task 4 sets its students aside first.
+WITHOUT_TASK_4 = [(1,), (2,), (1, 2)]
+WITH_TASK_4 = [(4,), (2, 4), (1, 2, 4)]
 
 
 def draw_rows(seed: int = 0, n_students: int = 30, n_questions: int = 25) -> list[Row]:
     """Draw a class in which the last fifth of the students answered few questions."""
     rng = np.random.default_rng(seed)
-    key = rng.integers(1, 5, n_questions)
+    correct_option = rng.integers(1, 5, n_questions)
     rows = []
     for student in range(n_students):
-        n = rng.integers(14, n_questions + 1) if student < n_students * 4 // 5 else 6
-        for question in rng.permutation(n_questions)[:n]:
-            option = key[question] if rng.random() < 0.6 else rng.integers(1, 5)
-            rows.append((f"=q{question}", f"@{student} x", int(option), int(key[question])))
+        n_answers = rng.integers(14, n_questions + 1) if student < n_students * 4 // 5 else 6
+        for question in rng.permutation(n_questions)[:n_answers]:
+            option = correct_option[question] if rng.random() < 0.6 else rng.integers(1, 5)
+            rows.append(
+                (f"=q{question}", f"@{student} x", int(option), int(correct_option[question]))
+            )
     return rows
 
 
+def to_csv(rows: Sequence[Row]) -> str:
+    """Return the file of some answers, with a header."""
+    return "\n".join([",".join(COLUMNS), *(",".join(map(str, row)) for row in rows)])
+
+
 def make(
-    folder: Path,
-    answers: Sequence[Row] | str,
-    tasks: Sequence[int],
-    seed: int = 0,
-    min_answers: int = 0,
+    folder: Path, text: str, tasks: Sequence[int], seed: int = 0, min_answers: int = 0
 ) -> tuple[Path, list[str]]:
-    """Make the folder of a file, or of its rows; return it with what the organiser is told."""
-    if not isinstance(answers, str):
-        answers = "\n".join([HEADER, *(",".join(map(str, row)) for row in answers)])
+    """Make the data folder of a file of answers; return its path and the notes."""
     folder.mkdir(exist_ok=True)
-    path, made = folder / "own.csv", folder / "made"
-    path.write_text(answers, encoding="utf-8", newline="")
+    path = folder / "own.csv"
+    path.write_text(text, encoding="utf-8", newline="")
+    data = folder / "made"
     rng = np.random.default_rng(seed)
-    return made, own_answers.make_data_folder(path, made, tasks, rng, min_answers)
+    return data, own_answers.make_data_folder(path, data, tasks, rng, min_answers)
 
 
-def read_own_ids(folder: Path, name: str) -> list[str]:
-    """Return the own ids of numbers 0, 1, …"""
-    own = pd.read_csv(folder / "organiser" / name, dtype=str, index_col=0).iloc[:, 0]
-    assert own.index.tolist() == [str(number) for number in range(len(own))]
-    # A spreadsheet must not take them for formulas.
-    assert not own.str.match("[=@]").any()
-    return own.str.removeprefix("'").to_list()
+def read_own_ids(data: Path, name: str) -> list[str]:
+    """Return the organiser's ids of students or questions 0, 1, …"""
+    own_ids = pd.read_csv(data / "organiser" / name, dtype=str, index_col=0).iloc[:, 0]
+    assert own_ids.index.tolist() == [str(number) for number in range(len(own_ids))]
+    # A spreadsheet would take text that begins so for a formula.
+    assert not own_ids.str.match("[=@]").any()
+    return own_ids.str.removeprefix("'").to_list()
 
 
-def read_parts(folder: Path) -> dict[str, pd.DataFrame]:
-    return {path.name: pd.read_csv(path) for path in folder.glob("t*_data/*")}
+def read_parts(data: Path) -> dict[str, pd.DataFrame]:
+    """Return the training and test files by name."""
+    return {path.name: pd.read_csv(path) for path in data.glob("t*_data/*")}
 
 
-@pytest.mark.parametrize("tasks", [(1,), (2,), (4,), (1, 2), (2, 4), (1, 2, 4)])
-def test_each_answer_is_in_one_part(tasks: tuple[int, ...], tmp_path: Path) -> None:
-    """So that no hidden answer is in a training file."""
+# ---- The parts ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SplitClass:
+    """A class whose answers are split for some tasks."""
+
+    tasks: tuple[int, ...]
+    # The answers that count, without later attempts.
+    rows: list[Row]
+    n_later_attempts: int
+    data: Path
+    notes: list[str]
+    parts: dict[str, pd.DataFrame]
+
+    @property
+    def answer_sets(self) -> set[frozenset[int]]:
+        """The different sets of answers that the parts hold."""
+        return {frozenset(part["AnswerId"]) for part in self.parts.values()}
+
+
+@pytest.fixture(scope="module", params=WITHOUT_TASK_4 + WITH_TASK_4, ids=str)
+def split_class(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> SplitClass:
+    """Split a class; every twentieth answer is followed by a later attempt."""
+    tasks = request.param
     rows = draw_rows(sum(tasks), 45, 18)
-    repeated = [(*row[:2], row[2] % 4 + 1, row[3]) for row in rows[::20]]
-    made, notes = make(tmp_path, rows + repeated, tasks)
-    assert f"left out as later attempts: {len(repeated)} rows" in notes[0]
-    parts = read_parts(made)
-    expected = {TASKS[task].answers_name(phase) for task in tasks for phase in layout.PHASES}
-    expected |= {layout.TRAIN_TASK_3_4 if task == 4 else layout.TRAIN_TASK_1_2 for task in tasks}
-    assert set(parts) == expected
-    # The tasks learn from the same answers; tasks 1 and 2 hide the same ones.
-    apart = {frozenset(part["AnswerId"]) for part in parts.values()}
-    assert len(apart) == 1 + 2 * (tasks != (4,)) + 2 * (4 in tasks)
-    assert sorted(chain(*apart)) == list(range(len(rows)))
+    later_attempts = [
+        (question, student, option % 4 + 1, correct_option)
+        for question, student, option, correct_option in rows[::20]
+    ]
+    folder = tmp_path_factory.mktemp("class")
+    data, notes = make(folder, to_csv(rows + later_attempts), tasks)
+    return SplitClass(tasks, rows, len(later_attempts), data, notes, read_parts(data))
 
-    students, questions = (read_own_ids(made, f"{of}.csv") for of in ("students", "questions"))
-    assert questions == sorted({row[0] for row in rows}, key=lambda own: (len(own), own))
-    found = pd.concat(parts.values())
-    found["QuestionId"] = np.array(questions)[found["QuestionId"]]
-    found["UserId"] = np.array(students)[found["UserId"]]
-    known = pd.DataFrame(rows, columns=HEADER.split(","))
-    known["IsCorrect"] = known["AnswerValue"] == known["CorrectAnswer"]
-    both = found.merge(known, on=["QuestionId", "UserId"], validate="many_to_one")
-    assert set(both["AnswerId"]) == set(range(len(rows))) and len(both) == len(found)
+
+def test_later_attempts_are_left_out_and_counted(split_class: SplitClass) -> None:
+    assert (
+        f"left out as later attempts: {split_class.n_later_attempts} rows" in split_class.notes[0]
+    )
+
+
+def test_each_task_has_a_training_file_and_a_file_of_each_phase(split_class: SplitClass) -> None:
+    expected = set()
+    for task in split_class.tasks:
+        expected.add(layout.TRAIN_TASK_3_4 if task == 4 else layout.TRAIN_TASK_1_2)
+        expected |= {TASKS[task].answers_name(phase) for phase in layout.PHASES}
+    assert set(split_class.parts) == expected
+
+
+def test_each_answer_is_in_one_part(split_class: SplitClass) -> None:
+    """Otherwise a training file could hold a hidden answer."""
+    # All tasks learn from the same answers, and tasks 1 and 2 hide the same ones.
+    n_hidden_sets = 2 * (split_class.tasks != (4,)) + 2 * (4 in split_class.tasks)
+    assert len(split_class.answer_sets) == 1 + n_hidden_sets
+    assert sorted(chain(*split_class.answer_sets)) == list(range(len(split_class.rows)))
+
+
+def test_questions_are_numbered_in_the_order_of_their_own_ids(split_class: SplitClass) -> None:
+    own_ids = {question for question, *_ in split_class.rows}
+    expected = sorted(own_ids, key=lambda own_id: (len(own_id), own_id))
+    assert read_own_ids(split_class.data, "questions.csv") == expected
+
+
+def test_answers_are_written_as_they_were_given(split_class: SplitClass) -> None:
+    question_ids = np.array(read_own_ids(split_class.data, "questions.csv"))
+    student_ids = np.array(read_own_ids(split_class.data, "students.csv"))
+    written = pd.concat(split_class.parts.values())
+    written["QuestionId"] = question_ids[written["QuestionId"]]
+    written["UserId"] = student_ids[written["UserId"]]
+    given = pd.DataFrame(split_class.rows, columns=COLUMNS)
+    given["IsCorrect"] = given["AnswerValue"] == given["CorrectAnswer"]
+    joined = written.merge(
+        given,
+        on=["QuestionId", "UserId"],
+        suffixes=("", "_given"),
+        validate="many_to_one",
+    )
+    assert len(joined) == len(written)
+    assert set(joined["AnswerId"]) == set(range(len(split_class.rows)))
     for name in ("IsCorrect", "AnswerValue", "CorrectAnswer"):
-        written = both[f"{name}_x"].dropna()
-        assert (written == both[f"{name}_y"][written.index]).all()
+        # A part may lack a column.
+        values = joined[name].dropna()
+        assert (values == joined[f"{name}_given"][values.index]).all(), name
 
-    # What the kit's own reading and the rules of task 4 require, and the proportions.
-    (train, *_) = [read_answers(p, options=True, ids=True) for p in made.glob("train_data/*")]
-    if 4 not in tasks:
-        n_hidden = [len(parts[TASKS[tasks[0]].answers_name(p)]) for p in layout.PHASES]
-        assert len(train) == len(rows) * 4 // 5 and 0 <= n_hidden[1] - n_hidden[0] <= 1
-        return
-    seen = set(train["UserId"])
+
+@pytest.mark.parametrize("split_class", WITHOUT_TASK_4, indirect=True, ids=str)
+def test_tasks_1_and_2_learn_from_four_fifths_and_phases_hide_equally_many(
+    split_class: SplitClass,
+) -> None:
+    (train, *_) = read_training_files(split_class.data)
+    assert len(train) == len(split_class.rows) * 4 // 5
+    task = TASKS[split_class.tasks[0]]
+    n_public, n_private = (
+        len(split_class.parts[task.answers_name(phase)]) for phase in layout.PHASES
+    )
+    assert 0 <= n_private - n_public <= 1
+
+
+@pytest.mark.parametrize("split_class", WITH_TASK_4, indirect=True, ids=str)
+def test_students_examined_in_task_4_can_play_and_answer_nowhere_else(
+    split_class: SplitClass,
+) -> None:
+    (train, *_) = read_training_files(split_class.data)
+    students_so_far = set(train["UserId"])
     for phase in layout.PHASES:
-        reference = read_reference(made / "test_data" / TASKS[4].answers_name(phase))
-        assert len(reference.student) == 4 and not seen & set(reference.student.tolist())
-        seen |= set(reference.student.tolist())
+        reference = read_reference(split_class.data / "test_data" / TASKS[4].answers_name(phase))
+        examined = set(reference.student.tolist())
+        assert len(reference.student) == 4
+        assert not students_so_far & examined
+        students_so_far |= examined
+        # Ten masks, all different.
         assert len({targets.tobytes() for targets in reference.targets.values()}) == 10
         n_answers = (reference.is_correct >= 0).sum(axis=1)
         for mask, targets in reference.targets.items():
-            # Raises where a student cannot be asked ten questions.
+            # Raises an error if a student cannot be asked ten questions.
             GameState(reference, mask, Rules(targets_queryable=False)).require_askable(10)
             assert (targets.sum(axis=1) == np.rint(0.2 * n_answers)).all()
 
 
-def test_no_number_tells_the_outcome(tmp_path: Path) -> None:
-    """Even if the file is sorted by outcome, and by student."""
+def read_training_files(data: Path) -> list[pd.DataFrame]:
+    """Read the training files as the kit does, which checks them."""
+    return [read_answers(path, options=True, ids=True) for path in data.glob("train_data/*")]
+
+
+def test_at_most_a_quarter_of_the_able_students_is_examined_in_a_phase(tmp_path: Path) -> None:
+    """An able student has enough answers to be examined; a tenth of all students would be more."""
+    able = [
+        (f"q{question}", f"able {n}", 1 + n % 2, 1) for n in range(13) for question in range(12)
+    ]
+    others = [(f"q{question}", f"u{n}", 1 + n % 2, 1) for n in range(87) for question in range(11)]
+    data, _ = make(tmp_path, to_csv(able + others), [4])
+    student_ids = read_own_ids(data, "students.csv")
+    for phase in layout.PHASES:
+        part = pd.read_csv(data / "test_data" / TASKS[4].answers_name(phase))
+        examined = {student_ids[student] for student in part["UserId"]}
+        assert all(student.startswith("able") for student in examined)
+        assert len(examined) == 13 // 4
+
+
+# ---- What numbers and orders tell --------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def sorted_rows() -> list[Row]:
+    """Return a class whose file is sorted by outcome, and by student."""
     rows = draw_rows(n_students=200, n_questions=40)
-    rows.sort(key=lambda row: (row[2] != row[3], row[1]))
-    made, _ = make(tmp_path, rows, [1, 2, 4])
-    parts = read_parts(made)
-    build_templates(made, made / "templates")
-    template = pd.read_csv(made / "templates" / layout.TEMPLATE_TASK_1_2)
+    return sorted(rows, key=lambda row: (row[2] != row[3], row[1]))
+
+
+@pytest.fixture(scope="module")
+def sorted_class(sorted_rows: list[Row], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the data folder of the sorted class, with templates: only read from it."""
+    data, _ = make(tmp_path_factory.mktemp("sorted"), to_csv(sorted_rows), [1, 2, 4])
+    build_templates(data, data / "templates")
+    return data
+
+
+@pytest.fixture(scope="module")
+def hidden_in_template(sorted_class: Path) -> pd.DataFrame:
+    """Return the hidden answers of task 1 in the order of the template."""
+    template = pd.read_csv(sorted_class / "templates" / layout.TEMPLATE_TASK_1_2)
     assert list(template) == ["Unnamed: 0", "QuestionId", "UserId", "AnswerId"]
+    parts = read_parts(sorted_class)
     hidden = pd.concat(parts[TASKS[1].answers_name(phase)] for phase in layout.PHASES)
-    in_template = template.merge(hidden[["AnswerId", "IsCorrect"]], validate="one_to_one")
-    assert len(in_template) == len(template)
-    examined = parts[TASKS[4].answers_name("public")]
-    for part in (in_template, parts[layout.TRAIN_TASK_1_2], examined):
-        # By chance an AUC of n answers, half right, has a standard error of 1 / √(3 n): 0.016
-        # for the 1,300 hidden ones. What is drawn is the same on every machine.
-        for place in (np.arange(len(part)), part["AnswerId"]):
-            assert abs(roc_auc_score(part["IsCorrect"], place) - 0.5) < 0.05
-    # The number of a student does not follow the file: 200 students, a standard error of 0.07.
-    first_row = {student: place for place, (_, student, *_) in reversed([*enumerate(rows)])}
-    order = [first_row[student] for student in read_own_ids(made, "students.csv")]
+    joined = template.merge(hidden[["AnswerId", "IsCorrect"]], validate="one_to_one")
+    assert len(joined) == len(template)
+    return joined
+
+
+@pytest.mark.parametrize("part", ["template", "training", "examined"])
+@pytest.mark.parametrize("hint", ["position", "AnswerId"])
+def test_no_number_tells_the_outcome_of_an_answer(
+    sorted_class: Path, hidden_in_template: pd.DataFrame, part: str, hint: str
+) -> None:
+    parts = read_parts(sorted_class)
+    answers = {
+        "template": hidden_in_template,
+        "training": parts[layout.TRAIN_TASK_1_2],
+        "examined": parts[TASKS[4].answers_name("public")],
+    }[part]
+    number = np.arange(len(answers)) if hint == "position" else answers["AnswerId"]
+    # By chance, an AUC of n answers, half of them right, has a standard error of 1 / √(3 n), which
+    # is 0.016 for the 1,300 hidden answers. The draw is the same on every machine.
+    assert abs(roc_auc_score(answers["IsCorrect"], number) - 0.5) < 0.05
+
+
+def test_the_number_of_a_student_does_not_follow_the_file(
+    sorted_class: Path, sorted_rows: list[Row]
+) -> None:
+    first_row: dict[str, int] = {}
+    for position, (_, student, *_) in enumerate(sorted_rows):
+        first_row.setdefault(student, position)
+    order = [first_row[student] for student in read_own_ids(sorted_class, "students.csv")]
+    # By chance, a correlation over 200 students has a standard error of 0.07.
     assert abs(np.corrcoef(order, np.arange(len(order)))[0, 1]) < 0.2
-    # The same generator makes the same bytes, another one others.
-    for seed in (0, 1):
-        again, _ = make(tmp_path / f"{seed}", rows, [1, 2, 4], seed)
-        pairs = [(path, made / path.relative_to(again)) for path in again.rglob("*.csv")]
-        changed = [path.name for path, old in pairs if path.read_bytes() != old.read_bytes()]
-        assert len(changed) == 9 * seed and "questions.csv" not in changed
 
 
-def test_what_counts_of_a_file(tmp_path: Path) -> None:
-    """Ids as a spreadsheet writes them, the latest answers; who and what has too few goes."""
-    # Student 21 answers 9 questions only, so that of question 20, which only it and 19 others
-    # answer, too few are left.
+@pytest.mark.parametrize(("seed", "n_changed"), [(0, 0), (1, 9)])
+def test_the_seed_alone_decides_what_is_drawn(
+    sorted_class: Path, sorted_rows: list[Row], seed: int, n_changed: int, tmp_path: Path
+) -> None:
+    """The numbers of the questions are not drawn."""
+    again, _ = make(tmp_path, to_csv(sorted_rows), [1, 2, 4], seed)
+    changed = [
+        path.name
+        for path in again.rglob("*.csv")
+        if path.read_bytes() != (sorted_class / path.relative_to(again)).read_bytes()
+    ]
+    assert len(changed) == n_changed
+    assert "questions.csv" not in changed
+
+
+# ---- Which answers count -----------------------------------------------------------------------
+
+
+def write_spreadsheet() -> str:
+    """Return a file as a spreadsheet writes it: further columns, spaces, decimal places, attempts.
+
+    Students 0 to 20 answer questions 0 to 19; students 0 to 18 and 21 also answer question 20, and
+    student 21 answers only 9 questions. If 20 answers are required, student 21 goes, and question
+    20, which then has only 19 answers, goes too.
+
+    Every student has answered each question on days 3, 5 and 4, and at an unknown time. The answer
+    of day 5, the latest, is option 3 for students of even numbers, and option 2 for the others.
+    """
     pairs = [*product(range(21), range(20)), *((student, 20) for student in range(19))]
     pairs += [(21, question) for question in (*range(8), 20)]
     lines = ["Quiz,UserId,CorrectAnswer,QuestionId,AnswerValue,DateAnswered"]
     for student, question in pairs:
-        own = f"{student}.0" if question % 2 else f" {student} "
-        # One row has another key than the other answers to its question.
-        key = 4 if student == question == 7 else 3
+        own_id = f"{student}.0" if question % 2 else f" {student} "
+        # One row has another right option than the other answers to its question.
+        correct_option = 4 if student == question == 7 else 3
         for day, option in ((3, 1 + student % 2), (5, 3 - student % 2), (4, 4)):
-            lines.append(f'"a, b",{own},{key},{question},{option},2020-01-0{day} 10:00')
-        lines.append(f'"",{own},3,{question},1,')
-    text = "\ufeff" + "\r\n".join(lines)
-    made, notes = make(tmp_path, text, [1], min_answers=20)
-    assert "left out as earlier attempts: 1,344 rows; the latest answer of a" in notes[0]
-    gone = "1 questions and 1 students with fewer than 20 answers, 28 answers in all"
-    assert notes[1] == f"left out: {gone} (--min_answers)"
-    assert "more than one CorrectAnswer: 1, such as QuestionId '7'" in notes[2]
-    assert read_own_ids(made, "questions.csv") == [str(n) for n in range(20)]
-    students = read_own_ids(made, "students.csv")
-    assert sorted(students, key=int) == [str(n) for n in range(21)]
-    train = read_parts(made)[layout.TRAIN_TASK_1_2]
-    own = train["UserId"].map(lambda number: int(students[number]))
-    assert len(train) == 336 and (train["AnswerValue"] == 3 - own % 2).all()
-    with pytest.raises(InputError, match="nothing is left without 21 questions and 22 students"):
-        make(tmp_path, text, [1], min_answers=own_answers.MIN_ANSWERS_OF_EACH)
+            date = f"2020-01-0{day} 10:00"
+            lines.append(f'"a, b",{own_id},{correct_option},{question},{option},{date}')
+        lines.append(f'"",{own_id},3,{question},1,')
+    return "\ufeff" + "\r\n".join(lines)
 
+
+@pytest.fixture(scope="module")
+def spreadsheet(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """Return the data folder and the notes of the spreadsheet, with at least 20 answers of each."""
+    return make(tmp_path_factory.mktemp("sheet"), write_spreadsheet(), [1], min_answers=20)
+
+
+def test_notes_say_which_answers_are_left_out(spreadsheet: tuple[Path, list[str]]) -> None:
+    _, notes = spreadsheet
+    assert "left out as earlier attempts: 1,344 rows; the latest answer of a" in notes[0]
+    assert notes[1] == (
+        "left out: 1 questions and 1 students with fewer than 20 answers, 28 answers in all "
+        "(--min_answers)"
+    )
+    assert "more than one CorrectAnswer: 1, such as QuestionId '7'" in notes[2]
+
+
+def test_ids_are_read_without_spaces_and_decimal_places(
+    spreadsheet: tuple[Path, list[str]],
+) -> None:
+    data, _ = spreadsheet
+    assert read_own_ids(data, "questions.csv") == [str(number) for number in range(20)]
+    students = read_own_ids(data, "students.csv")
+    assert sorted(students, key=int) == [str(number) for number in range(21)]
+
+
+def test_the_latest_answer_counts(spreadsheet: tuple[Path, list[str]]) -> None:
+    data, _ = spreadsheet
+    students = read_own_ids(data, "students.csv")
+    train = read_parts(data)[layout.TRAIN_TASK_1_2]
+    own_id = train["UserId"].map(lambda number: int(students[number]))
+    assert len(train) == 336
+    assert (train["AnswerValue"] == 3 - own_id % 2).all()
+
+
+def test_a_class_with_too_few_answers_of_each_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="nothing is left without 21 questions and 22 students"):
+        make(tmp_path, write_spreadsheet(), [1], min_answers=own_answers.MIN_ANSWERS_OF_EACH)
+
+
+# ---- Faults ------------------------------------------------------------------------------------
 
 ROWS = draw_rows()
 
 
-def grid(n_students: int, n_questions: int) -> list[Row]:
+def answer_all(n_students: int, n_questions: int) -> list[Row]:
     """Return an answer of every student to every question."""
-    return [(f"q{q}", f"u{s}", 1 + s % 2, 1) for s in range(n_students) for q in range(n_questions)]
+    return [
+        (f"q{question}", f"u{student}", 1 + student % 2, 1)
+        for student, question in product(range(n_students), range(n_questions))
+    ]
 
 
 @pytest.mark.parametrize(
     ("rows", "tasks", "expected"),
     [
-        (ROWS, [1, 3], "task 3 needs experts' judgements"),
-        (grid(50, 9), [1], "own.csv: holds 450 answers of 50 students to 9 questions, expected"),
-        ([(q, s, key, key) for q, s, _, key in ROWS], [2], "own.csv: every answer is right"),
-        ([(q, s, key % 4 + 1, key) for q, s, _, key in ROWS], [1], "every answer is wrong"),
-        (grid(19, 30), [4], "own.csv: holds 19 students, 19 of them with 12 or more answers"),
-        (grid(30, 11), [4], "own.csv: holds 30 students, 0 of them with 12 or more answers"),
-        (grid(20, 12), [1, 4], "own.csv: holds 192 answers of 16 students to 12 questions "
-         "beside the students examined in task 4, expected at least 200, 10 and 10"),
-        ([*ROWS[:3], ("q1", " ", 1, 1)], [1], "column 'UserId': row 5 is empty, expected text"),
-        ([("q1", "u", 5, 1), *ROWS], [1], "'AnswerValue': row 2 is '5', expected a whole number"),
+        pytest.param(
+            ROWS,
+            [1, 3],
+            "task 3 needs experts' judgements",
+            id="task 3",
+        ),
+        pytest.param(
+            answer_all(50, 9),
+            [1],
+            "own.csv: holds 450 answers of 50 students to 9 questions, expected",
+            id="few questions",
+        ),
+        pytest.param(
+            [(question, student, correct, correct) for question, student, _, correct in ROWS],
+            [2],
+            "own.csv: every answer is right",
+            id="all right",
+        ),
+        pytest.param(
+            [
+                (question, student, correct % 4 + 1, correct)
+                for question, student, _, correct in ROWS
+            ],
+            [1],
+            "every answer is wrong",
+            id="all wrong",
+        ),
+        pytest.param(
+            answer_all(19, 30),
+            [4],
+            "own.csv: holds 19 students, 19 of them with 12 or more answers",
+            id="few students for task 4",
+        ),
+        pytest.param(
+            answer_all(30, 11),
+            [4],
+            "own.csv: holds 30 students, 0 of them with 12 or more answers",
+            id="few answers for task 4",
+        ),
+        pytest.param(
+            answer_all(20, 12),
+            [1, 4],
+            "own.csv: holds 192 answers of 16 students to 12 questions beside the students "
+            "examined in task 4, expected at least 200, 10 and 10",
+            id="few answers beside task 4",
+        ),
+        pytest.param(
+            [*ROWS[:3], ("q1", " ", 1, 1)],
+            [1],
+            "column 'UserId': row 5 is empty, expected text",
+            id="no student",
+        ),
+        pytest.param(
+            [("q1", "u", 5, 1), *ROWS],
+            [1],
+            "'AnswerValue': row 2 is '5', expected a whole number",
+            id="no such option",
+        ),
     ],
-)  # fmt: skip
-def test_faults(rows: list[Row], tasks: list[int], expected: str, tmp_path: Path) -> None:
+)
+def test_a_fault_is_told_in_one_line_and_nothing_is_written(
+    rows: list[Row], tasks: list[int], expected: str, tmp_path: Path
+) -> None:
     with pytest.raises(InputError) as raised:
-        make(tmp_path, rows, tasks)
-    assert expected in str(raised.value) and "\n" not in str(raised.value)
+        make(tmp_path, to_csv(rows), tasks)
+    assert expected in str(raised.value)
+    assert "\n" not in str(raised.value)
     assert not (tmp_path / "made").exists()

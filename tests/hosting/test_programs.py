@@ -1,12 +1,13 @@
-"""The programs as the platform runs them: what each phase tells, who gets no score, and where."""
+"""The programs as the platform runs them: what each phase tells, and who gets no score."""
 
+import copy
 import json
 import os
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from common import layout
@@ -15,177 +16,318 @@ from common.adaptive.entry_files import ENTRY_FILE
 import pytest
 import yaml
 from bundle import read_bundle, score
-from page_reading import read_page
+from page_reading import Page, read_page
 from run_scripts import PATIENCE, run_script
 from toy_bundle import entry, make_bundles, submission_for, write_zip
 
+# The file that the ingestion program of task 4 hands to the scoring program.
 RECORD = "played_task_4.json"
-# So that both phases have begun, the private one with the last seven days.
-PAST = ("--start", "2020-02-01", "--end", "2020-03-31")
+# Both phases have begun: the private phase is the last seven days.
+PAST_DAYS = ("--start", "2020-02-01", "--end", "2020-03-31")
 
 
 @pytest.fixture(scope="module")
 def bundles(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of a bundle for each task, as bundle_task_1 and so on."""
+    """Return a folder with a bundle for each task, as bundle_task_1 and so on: only read from it.
+
+    The private answers are not in these bundles.
+    """
     folder = tmp_path_factory.mktemp("bundles")
-    return make_bundles(folder, "--size", "tiny", "--contact", "a@b.org", *PAST).parent
+    return make_bundles(folder, "--size", "tiny", "--contact", "a@b.org", *PAST_DAYS).parent
 
 
-def valid(bundle: Path, task: int) -> dict[str, str]:
-    """Return what is in a valid zip."""
+def valid_files(bundle: Path, task: int) -> dict[str, str]:
+    """Return the members of a valid zip for a task."""
     if task == 4:
-        # Given other questions than it has asked for it fails: its curve takes no time.
+        # The curve gives the entry questions for which it has not asked, and ends with an error:
+        # so it takes no time.
         return entry("self.asked = True", "self.asked")
     shutil.unpack_archive(bundle / "public_data.zip", bundle.parent / "public_data")
     return submission_for(bundle.parent / "public_data/submission_templates", task)
 
 
-class Platform:
-    """A run on the platform: its two steps, in this process with this kit's `common`."""
+@dataclass(frozen=True)
+class Scored:
+    """Result of the scoring program."""
+
+    # Text that it prints on stderr.
+    error: str
+    # The figures by name, or None if there is no file of them.
+    scores: dict[str, float] | None
+    page: Page
+
+
+class PlatformRun:
+    """A submission on the platform: its two steps, in this process with this kit's `common`."""
 
     def __init__(self, bundle: Path, task: int, phase: str, files: dict[str, str]) -> None:
+        """Lay out the folders of a submission; for task 4, run the ingestion program."""
         self.base = bundle.parent / f"run_{len(list(bundle.parent.iterdir()))}"
-        self.result, self.output = self.base / "input/res", self.base / "output"
+        self.bundle = bundle
+        self.phase = phase
+        # How the programs ended, as the platform writes it: exit codes, None for "did not run".
+        self.status: dict[str, Any] = {"exitCode": None, "ingestionExitCode": None}
+        self.ingestion_error = ""
         shutil.copytree(bundle / f"reference_data/task_{task}_{phase}", self.base / "input/ref")
-        for folder in (self.base / "submitted", self.result):
+        for folder in (self.submitted, self.result):
             folder.mkdir()
             for name, text in files.items():
                 (folder / name).write_text(text)
-        self.bundle, self.ingestion = bundle, bundle / f"ingestion_program/{phase}/ingest.py"
-        self.status: dict[str, Any] = {"exitCode": None, "ingestionExitCode": None}
-        self.said = self.ingest() if task == 4 else ""
+        if task == 4:
+            self.ingestion_error = self.ingest()
+
+    @property
+    def submitted(self) -> Path:
+        """The folder of the submitted files."""
+        return self.base / "submitted"
+
+    @property
+    def result(self) -> Path:
+        """The folder that the scoring program reads: the submission, or what ingestion wrote."""
+        return self.base / "input/res"
+
+    def copy(self, folder: Path) -> "PlatformRun":
+        """Return a copy of this run in another folder, which a test may change."""
+        other = copy.copy(self)
+        other.base = Path(shutil.copytree(self.base, folder / self.base.name))
+        other.status = dict(self.status)
+        return other
 
     def ingest(self) -> str:
-        """Run the ingestion program; return what it says on stderr."""
-        words = self.ingestion, self.bundle / "input_data/task_4", self.base / "submitted"
-        done = run_script([*words, self.result], kit=self.ingestion.parent)
+        """Run the ingestion program; return what it prints on stderr."""
+        program = self.bundle / f"ingestion_program/{self.phase}/ingest.py"
+        folders = (self.bundle / "input_data/task_4", self.submitted, self.result)
+        done = run_script([program, *folders], kit=program.parent)
         self.status["ingestionExitCode"] = done.returncode
         return done.stderr.strip()
 
-    def score(self) -> Any:
-        """Run the scoring program; return what it says, the scores (None without) and the page."""
+    def score(self) -> Scored:
+        """Run the scoring program."""
+        output = self.base / "output"
+        shutil.rmtree(output, ignore_errors=True)
         (self.result / "metadata").write_text(yaml.safe_dump(self.status))
-        shutil.rmtree(self.output, ignore_errors=True)
         program = self.bundle / "scoring_program/score.py"
-        done = run_script([program, self.base / "input", self.output], kit=program.parent)
-        file, page = self.output / "scores.json", self.output / "detailed_results.html"
+        done = run_script([program, self.base / "input", output], kit=program.parent)
+        file = output / "scores.json"
         scores = json.loads(file.read_text()) if file.exists() else None
         assert (done.returncode == 0) == (scores is not None), done.stderr
-        page = read_page(page.read_text())
-        return SimpleNamespace(error=done.stderr.strip(), scores=scores, page=page)
+        page = read_page((output / "detailed_results.html").read_text())
+        return Scored(done.stderr.strip(), scores, page)
 
 
-def test_a_bundle_for_each_task_and_its_own_columns(bundles: Path) -> None:
+# ---- Bundles of single tasks -------------------------------------------------------------------
+
+
+def test_each_task_has_a_bundle_and_a_zip_of_private_answers(bundles: Path) -> None:
     names = sorted(path.name for path in bundles.glob("*.zip"))
-    assert names == [f"bundle_task_{n}{part}.zip" for n in "1234" for part in ("", "_private")]
-    for task in (1, 2, 3, 4):
-        bundle = bundles / f"bundle_task_{task}"
-        described = yaml.safe_load((bundle / "competition.yaml").read_text())
-        tasks = [f"Task {task}, {phase}" for phase in layout.PHASES]
-        assert [one["name"] for one in described["tasks"]] == tasks
-        (board,) = described["leaderboards"]
-        masks = [f"mask_{number}" for number in range(10)] if task == 4 else []
-        keys = [column["key"] for column in board["columns"]]
-        assert keys == ["score", "standard_error", *masks]
-        assert (board["submission_rule"], described["contact_email"]) == ("Force_Best", "a@b.org")
-        page = (bundle / "pages/overview.md").read_text()
-        assert "\nQuestions: a@b.org\n" in page and f"**Task {task}" in page
-    said = (bundles / "said.txt").read_text()
-    assert "MB, the private answers: keep it, upload it nowhere" in said
-    assert said.count("warning: ") == said.count("last day, 2020-03-31, is past: nobody can") == 1
+    assert names == [
+        f"bundle_task_{task}{part}.zip" for task in (1, 2, 3, 4) for part in ("", "_private")
+    ]
 
 
 @pytest.mark.parametrize("task", [1, 2, 3, 4])
-def test_where_the_private_answers_are_not_a_submission_is_received(
-    bundles: Path, task: int
-) -> None:
+def test_a_bundle_describes_its_task_alone(bundles: Path, task: int) -> None:
     bundle = bundles / f"bundle_task_{task}"
-    files = valid(bundle, task)
-    run = Platform(bundle, task, "private", files)
-    done = run.score()
-    assert (run.said, done.error, done.scores) == ("", "", {"received": 1.0})
-    assert "Received, and complete." in done.page.text
-    # Nor is anything received before the phase begins.
+    description = yaml.safe_load((bundle / "competition.yaml").read_text())
+    names = [described["name"] for described in description["tasks"]]
+    assert names == [f"Task {task}, {phase}" for phase in layout.PHASES]
+    assert description["contact_email"] == "a@b.org"
+    (board,) = description["leaderboards"]
+    masks = [f"mask_{number}" for number in range(10)] if task == 4 else []
+    assert [column["key"] for column in board["columns"]] == ["score", "standard_error", *masks]
+    assert board["submission_rule"] == "Force_Best"
+    page = (bundle / "pages/overview.md").read_text()
+    assert "\nQuestions: a@b.org\n" in page
+    assert f"**Task {task}" in page
+
+
+def test_the_organiser_is_told_to_keep_the_answers_and_warned_of_past_days(bundles: Path) -> None:
+    printed = (bundles / "said.txt").read_text()
+    assert "MB, the private answers: keep it, upload it nowhere" in printed
+    assert printed.count("warning: ") == 1
+    assert printed.count("last day, 2020-03-31, is past: nobody can") == 1
+
+
+# ---- The private phase, without its answers on the server ----------------------------------------
+
+
+@pytest.fixture(scope="module", params=[1, 2, 3, 4])
+def received(request: pytest.FixtureRequest, bundles: Path) -> PlatformRun:
+    """Return a run of a valid submission in the private phase of each task: only copy it."""
+    bundle = bundles / f"bundle_task_{request.param}"
+    return PlatformRun(bundle, request.param, "private", valid_files(bundle, request.param))
+
+
+def test_without_private_answers_a_submission_is_received_and_not_scored(
+    received: PlatformRun,
+) -> None:
+    scored = received.score()
+    assert received.ingestion_error == ""
+    assert scored.error == ""
+    assert scored.scores == {"received": 1.0}
+    assert "Received, and complete." in scored.page.text
+
+
+def test_nothing_is_received_before_the_phase_begins(received: PlatformRun, tmp_path: Path) -> None:
+    run = received.copy(tmp_path)
     settings = run.base / "input/ref/settings.json"
     settings.write_text(settings.read_text().replace("2020", "2999"))
     assert "error: this phase begins on 2999-03-25 00:00:00 UTC: not scored" in run.score().error
-    # What the organiser will not be able to score is refused at once.
-    ((name, text),) = files.items()
-    wrong, expected = "\n".join(text.splitlines()[:-2]), "are missing"
+
+
+@pytest.mark.parametrize("task", [1, 2, 3, 4])
+def test_a_submission_that_cannot_be_scored_later_is_refused_at_once(
+    bundles: Path, task: int
+) -> None:
+    bundle = bundles / f"bundle_task_{task}"
+    ((name, text),) = valid_files(bundle, task).items()
     if task == 4:
-        wrong, expected = text.replace("return right", "return 1 / 0, right"), "ZeroDivisionError"
-    run = Platform(bundle, task, "private", {name: wrong})
-    done = run.score()
-    assert expected in done.error and expected in done.page.text and "\n" not in done.error
-    assert run.said == (done.error if task == 4 else "")
+        invalid = text.replace("return right", "return 1 / 0, right")
+        expected = "ZeroDivisionError"
+    else:
+        invalid = "\n".join(text.splitlines()[:-2])
+        expected = "are missing"
+    run = PlatformRun(bundle, task, "private", {name: invalid})
+    scored = run.score()
+    assert expected in scored.error
+    assert "\n" not in scored.error
+    assert expected in scored.page.text
+    # An entry of task 4 fails while it is played.
+    assert run.ingestion_error == (scored.error if task == 4 else "")
 
 
-def test_where_the_server_has_them_only_the_archive_tells_the_private_score(tmp_path: Path) -> None:
-    flags = ("--size", "tiny", "--tasks", 1, 4, "--private_on_server", *PAST)
+# ---- The private phase, with its answers on the server -------------------------------------------
+
+
+def test_with_private_answers_only_the_archive_tells_the_private_score(tmp_path: Path) -> None:
+    flags = ("--size", "tiny", "--tasks", 1, 4, "--private_on_server", *PAST_DAYS)
     served = make_bundles(tmp_path, *flags)
     whole = read_bundle(served, tmp_path / "read", tmp_path / "bundle_private.zip")
     tasks = {task.name: task for task in whole.tasks.values()}
+    shown_columns = {column.key for column in whole.columns}
     for task in (1, 4):
-        files = valid(served, task)
-        done = Platform(served, task, "private", files).score()
+        files = valid_files(served, task)
+        on_server = PlatformRun(served, task, "private", files).score()
         path = write_zip(tmp_path / "a.zip", files)
         local = score(path, tasks[f"Task {task}, private"], whole, 600).scores
-        assert {name: done.scores[f"private_{name}"] for name in local} == local
-        assert local["score"] > 0 and f"{local['score']:.2f}" not in done.page.text
-        assert not {column.key for column in whole.columns} & done.scores.keys()
-    said = (tmp_path / "said.txt").read_text()
-    assert "warning: the private answers are in what is uploaded: some servers hand" in said
+        assert local["score"] > 0
+        assert on_server.scores is not None
+        assert {name: on_server.scores[f"private_{name}"] for name in local} == local
+        # Participants see neither the columns nor the score on the page.
+        assert not shown_columns & on_server.scores.keys()
+        assert f"{local['score']:.2f}" not in on_server.page.text
+    printed = (tmp_path / "said.txt").read_text()
+    assert "warning: the private answers are in what is uploaded: some servers hand" in printed
 
 
-def test_what_is_handed_on_is_of_no_use_to_a_program_beside_it(bundles: Path) -> None:
-    """It may delete metadata.yaml before anybody looks, read the record, write another one."""
+# ---- The record of a game, which a submission's own program may change ---------------------------
+
+
+@pytest.fixture(scope="module")
+def honest(bundles: Path) -> PlatformRun:
+    """Return a played submission of task 4: only copy it."""
+    return PlatformRun(bundles / "bundle_task_4", 4, "public", entry())
+
+
+@pytest.fixture(scope="module")
+def other(bundles: Path) -> PlatformRun:
+    """Return another played submission of task 4, with the same score: only copy it."""
     bundle = bundles / "bundle_task_4"
-    run = Platform(bundle, 4, "public", entry())
-    record = (run.result / RECORD).read_text()
-    honest = run.score()
-    # Reads it: scores and counts, no prediction.
-    told = json.loads(json.loads(record)["record"])
-    names = "masks confusion curves standard_error facts seconds submission"
-    assert set(told) == set(names.split())
+    return PlatformRun(bundle, 4, "public", valid_files(bundle, 4))
 
-    def is_refused(run: Platform, fault: str) -> bool:
-        done = run.score()
-        return done.scores is None and fault in done.error
 
-    # The platform says that a program ran, though its metadata.yaml is gone.
+def assert_refused(run: PlatformRun, fault: str) -> None:
+    scored = run.score()
+    assert scored.scores is None
+    assert fault in scored.error
+
+
+def test_the_record_of_a_game_holds_no_prediction(honest: PlatformRun) -> None:
+    """A program that comes with a submission could read the record."""
+    signed = json.loads((honest.result / RECORD).read_text())
+    assert set(json.loads(signed["record"])) == {
+        "masks", "confusion", "curves", "standard_error", "facts", "seconds", "submission",
+    }  # fmt: skip
+
+
+def test_a_submission_with_a_program_of_its_own_is_refused(
+    honest: PlatformRun, tmp_path: Path
+) -> None:
+    """The platform says that a program ran, even if that has deleted its metadata.yaml."""
+    run = honest.copy(tmp_path)
     run.status["exitCode"] = 0
-    assert is_refused(run, "brought a program of its own")
-    # Nor does a record count that is there although the ingestion program has failed.
-    run.status = {"exitCode": None, "ingestionExitCode": 137}
-    assert is_refused(run, "was not played to its end")
-    run.status["ingestionExitCode"] = 0
-    # Without the files that the platform copies where no program is, it is another submission.
+    assert_refused(run, "brought a program of its own")
+
+
+def test_a_record_does_not_count_if_the_ingestion_program_failed(
+    honest: PlatformRun, tmp_path: Path
+) -> None:
+    run = honest.copy(tmp_path)
+    run.status["ingestionExitCode"] = 137
+    assert_refused(run, "was not played to its end")
+
+
+def test_a_record_does_not_count_for_a_submission_without_its_files(
+    honest: PlatformRun, tmp_path: Path
+) -> None:
+    """The platform copies the submitted files beside the record."""
+    run = honest.copy(tmp_path)
     (run.result / ENTRY_FILE).rename(run.result / "other.py")
-    assert is_refused(run, "is another submission than this one")
-    # Replaces it by the record of a better submission, by its own, or by none.
-    other = Platform(bundle, 4, "public", valid(bundle, 4))
-    for text, fault in (
-        (record, "is another submission than this one"),
-        (record.replace("0.", "1."), "is not signed by the ingestion program"),
-        ("[]", "the entry was not played to its end"),
-    ):
-        (other.result / RECORD).write_text(text)
-        assert is_refused(other, fault)
-    # What a zip brings under this name is replaced, and metadata.yaml is refused where it is seen.
-    assert other.ingest() == "" and other.score().scores == honest.scores
-    (other.base / "submitted/metadata.yaml").write_text("command: python3 a.py")
-    assert "the zip holds metadata.yaml" in other.ingest()
-    assert other.score().scores is None
+    assert_refused(run, "is another submission than this one")
+
+
+@pytest.mark.parametrize(
+    ("replacement", "fault"),
+    [
+        ("the record of another submission", "is another submission than this one"),
+        ("a record with better scores", "is not signed by the ingestion program"),
+        ("no record", "the entry was not played to its end"),
+    ],
+)
+def test_a_replaced_record_is_refused(
+    honest: PlatformRun, other: PlatformRun, tmp_path: Path, replacement: str, fault: str
+) -> None:
+    record = (honest.result / RECORD).read_text()
+    text = {
+        "the record of another submission": record,
+        "a record with better scores": record.replace("0.", "1."),
+        "no record": "[]",
+    }[replacement]
+    run = other.copy(tmp_path)
+    (run.result / RECORD).write_text(text)
+    assert_refused(run, fault)
+
+
+def test_the_ingestion_program_replaces_a_record_that_a_zip_brings(
+    honest: PlatformRun, other: PlatformRun, tmp_path: Path
+) -> None:
+    run = other.copy(tmp_path)
+    (run.result / RECORD).write_text("[]")
+    assert run.ingest() == ""
+    assert run.score().scores == honest.score().scores
+
+
+def test_a_zip_that_brings_metadata_of_a_program_is_refused(
+    other: PlatformRun, tmp_path: Path
+) -> None:
+    run = other.copy(tmp_path)
+    (run.submitted / "metadata.yaml").write_text("command: python3 a.py")
+    assert "the zip holds metadata.yaml" in run.ingest()
+    assert run.score().scores is None
+
+
+# ---- The platform's image ------------------------------------------------------------------------
 
 
 @pytest.mark.slow
 def test_the_programs_need_numpy_and_pandas_alone(
     bundles: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same scores, to the last digit, as with this Python; a page without SciPy says so."""
+    """The scores equal those of this Python to the last digit. A page that needs SciPy says so."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "env"], check=True)
     python = str(tmp_path / "env" / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
-    # Compiling all that is installed takes longer than all else: what is imported is enough.
+    # Compiling all modules would take longer than the rest of the test; Python compiles those that
+    # it imports.
     wanted = ["--only-binary=:all:", "--no-compile", "numpy==1.26.4", "pandas==2.2.3"]
     command = [sys.executable, "-m", "pip", "--python", python, "install", "-q", *wanted]
     try:
@@ -194,12 +336,16 @@ def test_the_programs_need_numpy_and_pandas_alone(
         pytest.skip(f"no environment from the package index: {fault}")
     for task in (1, 2, 3, 4):
         folder = bundles / f"bundle_task_{task}"
-        bundle, files = read_bundle(folder, tmp_path / folder.name), valid(folder, task)
+        bundle = read_bundle(folder, tmp_path / folder.name)
+        files = valid_files(folder, task)
         with monkeypatch.context() as patch:
             patch.setattr(sys, "executable", python)
             result = score(write_zip(tmp_path / "a.zip", files), bundle.tasks[0], bundle, 600)
-        assert result.scores == Platform(folder, task, "public", files).score().scores
-        assert result.scores and result.output == ()
+        assert result.scores
+        assert result.scores == PlatformRun(folder, task, "public", files).score().scores
+        assert result.output == ()
         page = read_page(result.details)
-        lacks = "No charts and tables here: No module named 'scipy'" in page.text
-        assert (lacks, bool(page.tables)) == (task == 3, task != 3)
+        needs_scipy = task == 3
+        says_so = "No charts and tables here: No module named 'scipy'" in page.text
+        assert says_so == needs_scipy
+        assert bool(page.tables) != needs_scipy

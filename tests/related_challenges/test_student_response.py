@@ -3,6 +3,7 @@
 import argparse
 import re
 import shutil
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from sample_blocks import needs_blocks
 alignment = import_module("alignment")
 responses = import_module("responses")
 similarity = import_module("similarity")
+similarity_boosting = import_module("sample_model_similarity_boosting")
 
 FOLDER = "related_challenges/student_response"
 
@@ -170,6 +172,69 @@ def test_features_by_hand(write: Write) -> None:
         assert found[name].tolist() == pytest.approx(values), name
 
 
+# Bulbs B and C and path 2 are symbols. The reference has nine words, five of which are content
+# words (bulbs, B, C, path, 2), eight pairs of words in a row and seven triples.
+REFERENCE = "the bulbs B and C are on path 2"
+ANSWERS = [
+    REFERENCE,
+    # Pairs in the reference: "path 2", "bulb B".
+    "path 2 and bulb B",
+    # Pairs in the reference: "on path", "path 2"; triple: "on path 2". There is no bulb D.
+    "bulb D is on path 2",
+    # No symbol, no content word: "a" is a function word, not a bulb.
+    "not a",
+]
+FEATURES_OF_PAIRS = {
+    "recall of symbols": [1, 2 / 3, 1 / 3, 0],
+    # An answer without symbols has no wrong one.
+    "precision of symbols": [1, 1, 1 / 2, 1],
+    "recall of pairs": [1, 2 / 8, 2 / 8, 0],
+    "precision of pairs": [1, 2 / 4, 2 / 5, 0],
+    "recall of triples": [1, 0, 1 / 7, 0],
+    "precision of triples": [1, 0, 1 / 4, 0],
+    "recall of content words": [1, 4 / 5, 3 / 5, 0],
+    "precision of content words": [1, 1, 3 / 4, 0],
+    "recall of words as spelt": [1, 5 / 9, 4 / 9, 0],
+    "more negations": [0, 0, 0, 1],
+    "log of lengths' ratio": [0, np.log(6 / 10), np.log(7 / 10), np.log(3 / 10)],
+}
+# The question is "Why is B out?": what is new in an answer is all but "B", "is" and "out".
+FEATURES_OF_ANSWERS = {
+    "number of words": [9, 5, 6, 2],
+    "number of new words": [8, 4, 5, 2],
+    "share of new words": [8 / 9, 4 / 5, 5 / 6, 1],
+    "number of negations": [0, 0, 0, 1],
+    "share of function words": [4 / 9, 1 / 5, 2 / 6, 1],
+    "number of symbols": [3, 2, 2, 0],
+    "number of references": [1, 1, 1, 1],
+    "mean number of words of the references": [9, 9, 9, 9],
+    "number of words of the question": [4, 4, 4, 4],
+}
+
+
+@pytest.fixture
+def matches(write: Write) -> Any:
+    """Match `ANSWERS` with `REFERENCE`."""
+    text = question_file("a", dict.fromkeys(range(len(ANSWERS)), "correct"), ANSWERS)
+    text = text.replace("Because.", REFERENCE).replace("Why?", "Why is B out?")
+    return alignment.Matches(responses.read_responses(write("a.xml", text).parent))
+
+
+@pytest.mark.parametrize("name", FEATURES_OF_PAIRS)
+def test_features_of_an_answer_and_its_reference_by_hand(matches: Any, name: str) -> None:
+    assert matches.pair_features[name].tolist() == pytest.approx(FEATURES_OF_PAIRS[name])
+
+
+@pytest.mark.parametrize("name", FEATURES_OF_ANSWERS)
+def test_features_of_an_answer_by_hand(matches: Any, name: str) -> None:
+    values = dict(zip(FEATURES_OF_ANSWERS, matches.answer_features, strict=True))
+    assert values[name].tolist() == pytest.approx(FEATURES_OF_ANSWERS[name])
+
+
+def test_every_feature_of_an_answer_and_its_reference_is_worked_by_hand(matches: Any) -> None:
+    assert {*matches.pair_features} == {*FEATURES_OF_PAIRS}
+
+
 def test_features_know_neither_labels_nor_other_answers_to_predict(write: Write) -> None:
     def read(*texts: str) -> Any:
         path = write("a.xml", question_file("a", {"a.1": "", "a.2": ""}, texts))
@@ -293,6 +358,47 @@ def test_test_sets_are_predicted_and_scored(challenge_kit: Kits, tmp_path: Path)
     line = last_record(tmp_path)
     assert line["rules"] == "5 labels, mean of test sets"
     assert line["score"] == pytest.approx(sum(macro) / 3, abs=1e-4)
+
+
+def write_questions(folder: Path, first_labels: list[str]) -> None:
+    """Write 12 questions with 3 answers each, of which the first question has these labels.
+
+    All questions have the same words, so that a model of words can learn one from another.
+    """
+    texts = ["the bulb is lit", "no path is closed", "it is a bulb"]
+    for number in range(12):
+        labels = ["correct", "contradictory", "irrelevant"] if number else first_labels
+        by_id = {f"{number}.{place}": label for place, label in enumerate(labels)}
+        (folder / f"{number:02}.xml").write_text(question_file(number, by_id, texts))
+
+
+@needs_blocks(f"{FOLDER}/sample_model_similarity_boosting.py")
+def test_the_model_for_new_questions_learns_from_words_that_were_scored_without_their_question(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other labels of a training question change no feature of its answers."""
+    test = write("test-unseen-questions/new.xml", question_file("new", {"a.1": ""}, ["a bulb"]))
+    train = tmp_path / "train"
+    train.mkdir()
+    seen: list[Any] = []
+
+    def keep_features(features: Any, label: Any, train: Any, rows: Any) -> Any:
+        seen.append(features)
+        return np.zeros(rows.sum(), int)
+
+    monkeypatch.setattr(similarity_boosting, "predict_labels", keep_features)
+    places = ["--train_dir", train, "--test_dir", test.parent, "--output_dir", tmp_path / "out"]
+    monkeypatch.setattr(sys, "argv", ["model", *map(str, places)])
+    for first_labels in (
+        ["correct", "contradictory", "irrelevant"],
+        ["irrelevant", "correct", "contradictory"],
+    ):
+        write_questions(train, first_labels)
+        similarity_boosting.main()
+    before, after = seen
+    np.testing.assert_array_equal(before[:3], after[:3])
+    # The labels do matter to the answers to other questions.
+    assert (before[3:] != after[3:]).any()
 
 
 @pytest.mark.parametrize(

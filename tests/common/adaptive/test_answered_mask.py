@@ -1,4 +1,4 @@
-"""Answered masks: closed forms against ridge regression of scikit-learn."""
+"""Masks of answered questions: closed forms equal ridge regression of scikit-learn."""
 
 from common.adaptive import answered_mask
 
@@ -8,8 +8,7 @@ from numpy.testing import assert_allclose
 from sklearn.linear_model import Ridge
 
 
-def test_completion_against_hiding_answers() -> None:
-    """The closed form equals ridge regression on masks with answers hidden many times."""
+def test_completing_masks_equals_ridge_regression_with_answers_hidden_many_times() -> None:
     rng = np.random.default_rng(8)
     patterns = (rng.random((60, 1)) < rng.random((1, 8))) | (rng.random((60, 8)) < 0.3)
     n_times = 4000
@@ -17,12 +16,12 @@ def test_completion_against_hiding_answers() -> None:
     kept = whole * (rng.random(whole.shape) > answered_mask.HIDDEN_SHARE)
     expected = Ridge(100 * n_times, fit_intercept=False).fit(kept, whole).coef_.T
     patterns = patterns.astype(np.float32)
-    # Of 240,000 rows a weight has a standard error of 0.39 / 0.48 / √240,000 = 0.0016, a fifth of
-    # which the penalty leaves: 0.0003. The largest of 64 errors is below six of these.
+    # With 240,000 rows, a weight has a standard error of 0.39 / 0.48 / √240,000 = 0.0016. The
+    # penalty leaves a fifth of that, 0.0003. The largest of 64 errors is below six of these.
     assert answered_mask.complete(patterns.T @ patterns) == pytest.approx(expected, abs=2e-3)
 
 
-def test_what_masks_tell_of_students_and_of_questions() -> None:
+def test_regression_on_masks_equals_ridge_regression() -> None:
     rng = np.random.default_rng(3)
     mask = (rng.random((40, 6)) < 0.5).astype(np.float32)
     mask[:, 0] = 1
@@ -31,5 +30,8 @@ def test_what_masks_tell_of_students_and_of_questions() -> None:
     relative = mask / np.sqrt(mask.sum(axis=1, keepdims=True))
     assert_allclose(mean, relative.mean(axis=0), rtol=1e-6)
     assert_allclose(weights, Ridge(12).fit(relative, latent).coef_.T, atol=1e-5)
+
+
+def test_questions_are_similar_by_the_cosine_of_who_answered_them() -> None:
     _, similarity = answered_mask.count_together(np.array([[1, 1, 0], [1, 0, 0]], np.float32))
     assert_allclose(similarity, [[1, 0.5**0.5, 0], [0.5**0.5, 1, 0], [0, 0, 0]], rtol=1e-6)

@@ -1,4 +1,4 @@
-"""What the folder of an entry may not hold."""
+"""An entry's folder is refused if no zip can hold its files, or if it is too large."""
 
 from pathlib import Path
 
@@ -27,11 +27,11 @@ LEADS_OUT = "is a link that leads out of the entry's folder"
         ),
     ],
 )
-def test_what_no_zip_can_hold_is_refused(
+def test_a_file_that_no_zip_can_hold_is_refused(
     write: Write, tmp_path: Path, name: str, target: str, fault: str
 ) -> None:
-    for there in ("secret", "package/parts/table.csv", f"package/{entry_files.ENTRY_FILE}"):
-        write(there, "")
+    for existing in ("secret", "package/parts/table.csv", f"package/{entry_files.ENTRY_FILE}"):
+        write(existing, "")
     package = tmp_path / "package"
     (package / name).unlink(missing_ok=True)
     (package / name).symlink_to(target)
@@ -40,9 +40,9 @@ def test_what_no_zip_can_hold_is_refused(
 
 
 @on_unix("holes in files")
-def test_what_is_too_large_is_refused(write: Write, tmp_path: Path) -> None:
+def test_a_folder_that_is_too_large_is_refused(write: Write, tmp_path: Path) -> None:
     with write(f"package/{entry_files.ENTRY_FILE}", "").open("wb") as file:
-        # A hole, which takes no place.
+        # The file has a hole, which takes no space on the disk.
         file.truncate(9 << 30)
     with pytest.raises(InputError, match=r"package: holds 9,663,676,416 bytes, expected at most 8"):
         entry_files.collect(tmp_path / "package")

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from common.adaptive import game
@@ -17,12 +16,17 @@ import pytest
 from conftest import Write, answers_frame
 from task_4_models import as_reference
 
+# The only mask of the students below.
 MASK = "IsTarget"
 Array = np.ndarray[Any, Any]
 
 
 def make_students(n_students: int) -> Reference:
-    """Students 100, 103, … with answers at random, some options not known, a fifth targets."""
+    """Draw answers of students 100, 103, … to 40 questions.
+
+    All students have answered questions 0 to 19. A fifth of the answers are targets: none to the
+    first ten questions, all to question 15. Some chosen options are not known.
+    """
     rng = np.random.default_rng(0)
     answered = rng.random((n_students, 40)) < 0.5
     answered[:, :20] = True
@@ -41,7 +45,18 @@ STUDENTS = make_students(7)
 
 
 class First:
-    """Asks the first question that it may ask and predicts 1; or does it as it is told to."""
+    """An entry that asks the first question it may ask and predicts 1, unless it is told otherwise.
+
+    Parameters
+    ----------
+    select : callable
+        Changes the questions that it would ask, of shape (students,).
+    predict : callable
+        Predicts, given the options seen, of shape (students, questions).
+    believe : array_like, optional
+        Probabilities that it returns, broadcast to that shape. Without them it has no method
+        ``predict_probabilities``.
+    """
 
     def __init__(
         self,
@@ -57,61 +72,94 @@ class First:
 
 
 def play_with(entry: Any, *rules: Rules) -> Game:
+    """Play an entry in this process with the seven students."""
     return game.play(LocalEntry(entry), STUDENTS, MASK, *rules)
+
+
+# ---- What an entry sees ------------------------------------------------------------------------
+
+
+class Spy:
+    """An entry that keeps what it sees, and then overwrites it.
+
+    It gets copies, so that overwriting changes nothing that it sees or may do later.
+    """
+
+    def __init__(self) -> None:
+        # The arrays of each call.
+        self.seen: list[list[Array]] = []
+
+    def look(self, *arrays: Array) -> Any:
+        """Keep and overwrite the arrays; predict 1 everywhere."""
+        self.seen.append([array.copy() for array in arrays])
+        for array in arrays:
+            array[:] = 1
+        return np.ones(arrays[0].shape, bool)
+
+    def select_questions(self, data: Array, binary: Array, can_query: Array) -> Any:
+        """Ask the last question that may be asked."""
+        chosen = can_query.shape[1] - 1 - can_query[:, ::-1].argmax(axis=1)
+        self.look(data, binary, can_query)
+        return chosen
+
+    update_model = look
+    predict = look
 
 
 @pytest.mark.parametrize("targets_queryable", [False, True])
 @pytest.mark.parametrize("unobserved", [-1, 0])
 def test_an_entry_sees_only_what_is_revealed(targets_queryable: bool, unobserved: int) -> None:
-    """It gets copies: to change them changes nothing that it sees or may do later."""
-    seen: list[list[Array]] = []
-
-    def look(*arrays: Array) -> Any:
-        seen.append([array.copy() for array in arrays])
-        for array in arrays:
-            array[:] = 1
-        return np.ones(arrays[0].shape, bool)
-
-    def select(*arrays: Array) -> Any:
-        # The last one that may be asked.
-        chosen = arrays[2].shape[1] - 1 - arrays[2][:, ::-1].argmax(axis=1)
-        look(*arrays)
-        return chosen
-
-    entry = SimpleNamespace(select_questions=select, update_model=look, predict=look)
+    entry = Spy()
     played = play_with(entry, Rules(targets_queryable, unobserved))
-    assert [len(arrays) for arrays in seen] == [3, 3] * N_ROUNDS + [2]
+    assert [len(arrays) for arrays in entry.seen] == [3, 3] * N_ROUNDS + [2]
     targets = STUDENTS.targets[MASK]
     allowed = (STUDENTS.is_correct >= 0) & (targets_queryable | ~targets)
     asked = np.zeros_like(targets)
-    for number, arrays in enumerate(seen):
-        if number % 2:
-            asked[np.arange(len(asked)), played.chosen[:, number // 2]] = True
+    for call, arrays in enumerate(entry.seen):
+        is_update = call % 2 == 1
+        if is_update:
+            asked[np.arange(len(asked)), played.chosen[:, call // 2]] = True
         expected = (
             np.where(asked & (STUDENTS.option > 0), STUDENTS.option, unobserved),
             np.where(asked, STUDENTS.is_correct, unobserved),
             allowed & ~asked,
         )
+        # To predict, it gets no third array.
         for given, array in zip(arrays, expected, strict=False):
-            assert given.dtype == np.int64 and np.array_equal(given, array)
+            assert given.dtype == np.int64
+            assert np.array_equal(given, array)
     assert (asked & targets).any() == targets_queryable
 
 
-def test_numbers_of_many_kinds() -> None:
-    plain = play_with(First())
-    for entry in (
-        First(lambda chosen: chosen.tolist(), lambda data: np.ones(data.shape, bool)),
-        First(lambda chosen: chosen[:, None], lambda data: np.ones(data.shape, "f2").tolist()),
-        # Only at the targets it matters what is predicted.
-        First(predict=lambda data: np.where(STUDENTS.targets[MASK], 1, np.nan)),
-    ):
-        played = play_with(entry)
-        assert np.array_equal(played.prediction, plain.prediction)
-        assert np.array_equal(played.chosen, plain.chosen)
+# ---- What an entry returns ---------------------------------------------------------------------
 
 
-def with_one(value: float) -> First:
-    """An entry whose prediction for a single target is this."""
+@pytest.mark.parametrize(
+    "entry",
+    [
+        pytest.param(
+            First(lambda chosen: chosen.tolist(), lambda data: np.ones(data.shape, bool)),
+            id="list and booleans",
+        ),
+        pytest.param(
+            First(lambda chosen: chosen[:, None], lambda data: np.ones(data.shape, "f2").tolist()),
+            id="column and floats",
+        ),
+        pytest.param(
+            First(predict=lambda data: np.where(STUDENTS.targets[MASK], 1, np.nan)),
+            id="NaN where there is no target",
+        ),
+    ],
+)
+def test_numbers_of_many_types_are_accepted(entry: First) -> None:
+    expected = play_with(First())
+    played = play_with(entry)
+    assert np.array_equal(played.prediction, expected.prediction)
+    assert np.array_equal(played.chosen, expected.chosen)
+
+
+def predicting_once(value: float) -> First:
+    """Return an entry that predicts this for a single target, and 1 elsewhere."""
     prediction = np.ones((7, 40))
     prediction[3, 15] = value
     return First(predict=lambda data: prediction)
@@ -131,9 +179,12 @@ def with_one(value: float) -> First:
         (First(lambda chosen: chosen * 0), "2, select_questions: .* was asked in round 1 already"),
         (First(lambda _: (STUDENTS.is_correct < 0).argmax(1)), "which the student has not"),
         (First(predict=lambda data: None), "predict: returned nothing, expected an array of"),
-        (with_one(0.7), r"student 3 \(UserId 109\): predicted 0.7 for QuestionId 15 \(1 such targ"),
-        (with_one(2), "predicted 2.0 for QuestionId 15"),
-        (with_one(np.nan), "predicted nan for QuestionId 15 .* expected 0 or 1"),
+        (
+            predicting_once(0.7),
+            r"student 3 \(UserId 109\): predicted 0.7 for QuestionId 15 \(1 such targ",
+        ),
+        (predicting_once(2), "predicted 2.0 for QuestionId 15"),
+        (predicting_once(np.nan), "predicted nan for QuestionId 15 .* expected 0 or 1"),
         (First(predict=lambda data: [1] * 40), r"returned shape \(40,\), expected an .* \(7, 40"),
         (First(), "--probabilities asks for: class Submission has no method predict_prob"),
         (First(believe=1.01), r"predicted 1\.01 for QuestionId 1\d .* a number from 0 to 1"),
@@ -142,28 +193,37 @@ def with_one(value: float) -> First:
         (First(believe=np.full((7, 40), "half")), "values, expected numbers"),
     ],
 )
-def test_what_breaks_a_rule(entry: Any, fault: str) -> None:
+def test_an_entry_that_breaks_a_rule_is_told_which(entry: Any, fault: str) -> None:
     with pytest.raises(EntryError, match=f"^(after )?round .*{fault}"):
         game.play(LocalEntry(entry), STUDENTS, MASK, with_probability=True)
 
 
-def test_random_choice_keeps_the_rules() -> None:
+def test_a_random_choice_keeps_the_rules_and_chooses_equally_often() -> None:
     students = make_students(300)
     chosen = game.choose_at_random(students, MASK, seed=3)
-    assert np.array_equal(chosen, game.choose_at_random(students, MASK, seed=3))
     state = game.GameState(students, MASK, Rules())
-    for number in range(N_ROUNDS):
-        state.reveal(state.check_selection(chosen[:, number]))
-    # Every question that all may ask is chosen about equally often.
+    for round_number in range(N_ROUNDS):
+        # Raises an error if a rule is broken.
+        state.reveal(state.check_selection(chosen[:, round_number]))
+    # All students may be asked the first ten questions.
     counts = np.bincount(chosen.ravel())[:N_ROUNDS]
     assert counts.min() > 0.6 * counts.mean()
 
 
-def test_too_few_answers_to_ask() -> None:
+def test_a_seed_makes_the_same_random_choice() -> None:
+    first, second = (game.choose_at_random(STUDENTS, MASK, seed=3) for _ in range(2))
+    assert np.array_equal(first, second)
+
+
+# ---- Students and files ------------------------------------------------------------------------
+
+
+def test_a_student_with_too_few_answers_to_ask_is_named() -> None:
     students = as_reference(np.ones((2, 10)), np.arange(20) % 10 == 0)
     fault = "UserId 0 has 9 answers that may be asked with mask 'mask', expected at least 10$"
     with pytest.raises(InputError, match=f"^students.csv: {fault}"):
         game.play(LocalEntry(First()), students, "mask")
+    # If targets may be asked, the answers suffice.
     game.play(LocalEntry(First()), students, "mask", Rules(targets_queryable=True))
 
 
@@ -178,29 +238,38 @@ CSV = "QuestionId,UserId,IsCorrect,IsTarget\n"
         (CSV + "9999999,2,1,1\n" + "".join(f"1,{u},0,0\n" for u in range(20)), "file of task 4"),
     ],
 )
-def test_faulty_files(write: Write, text: str, fault: str) -> None:
+def test_a_faulty_file_is_refused(write: Write, text: str, fault: str) -> None:
     with pytest.raises(InputError, match=fault):
         game.read_reference(write("valid.csv", text))
 
 
-def test_reading_students_and_masks(write: Write) -> None:
-    path = write(
-        "masks.csv",
-        "IsTarget_1,QuestionId,UserId,AnswerId,IsCorrect,CorrectAnswer,AnswerValue,IsTarget_0\r\n"
-        "0,4,9,1,1,3,3,1\r\n1,2,9,2,0,3,1,0\r\n0,4,7,3,0,3,4,1\r\n",
-    )
+MASKS = """\
+IsTarget_1,QuestionId,UserId,AnswerId,IsCorrect,CorrectAnswer,AnswerValue,IsTarget_0
+0,4,9,1,1,3,3,1
+1,2,9,2,0,3,1,0
+0,4,7,3,0,3,4,1
+"""
+
+
+def test_students_and_masks_are_read_into_a_row_for_each_student(write: Write) -> None:
+    path = write("masks.csv", MASKS.replace("\n", "\r\n"))
     students = game.read_reference(path, n_questions=6)
     assert students.student.tolist() == [7, 9]
-    none = -1
-    assert students.is_correct.tolist() == [[none] * 4 + [0, none], [none, none, 0, none, 1, none]]
-    assert students.option.tolist() == [[none] * 4 + [4, none], [none, none, 1, none, 3, none]]
+    # -1 stands for no answer.
+    assert students.is_correct.tolist() == [[-1, -1, -1, -1, 0, -1], [-1, -1, 0, -1, 1, -1]]
+    assert students.option.tolist() == [[-1, -1, -1, -1, 4, -1], [-1, -1, 1, -1, 3, -1]]
     targets = {name: np.argwhere(mask).tolist() for name, mask in students.targets.items()}
     assert targets == {"IsTarget_1": [[1, 2]], "IsTarget_0": [[0, 4], [1, 4]]}
-    assert game.read_reference(path).is_correct.shape == (2, 5)
 
 
-def test_most_popular_answer_on_the_real_students(real_data: Path) -> None:
-    """The organisers' own baseline, computed from their published arrays, scores 0.6365."""
+def test_without_a_number_of_questions_the_largest_id_decides(write: Write) -> None:
+    assert game.read_reference(write("masks.csv", MASKS)).is_correct.shape == (2, 5)
+
+
+def test_the_most_popular_answer_scores_on_real_students_as_the_organisers_say(
+    real_data: Path,
+) -> None:
+    """From the arrays that the organisers have published, their baseline scores 0.6365."""
     folder = real_data / "eedi_tasks_3_4"
     statistics = pd.read_csv(folder / "train_task_3_4_question_stats.csv")
     path = folder / "test_data" / "test_public_task_4_more_splits.csv"
@@ -209,5 +278,5 @@ def test_most_popular_answer_on_the_real_students(real_data: Path) -> None:
     mostly_correct = statistics.set_index("QuestionId").MajorityCorrect.reindex(range(948))
     entry = LocalEntry(First(predict=lambda data: np.tile(mostly_correct, (len(data), 1))))
     played = [game.play(entry, students, mask) for mask in students.targets]
-    scores = [np.mean(each.truth == each.prediction) for each in played]
+    scores = [np.mean(of_mask.truth == of_mask.prediction) for of_mask in played]
     assert np.mean(scores) == pytest.approx(0.6365, abs=0.0001)

@@ -1,4 +1,4 @@
-"""Playing an entry with all masks: its files, its output, its curve."""
+"""Playing an entry with all masks: its files, what it prints, its curve, faulty zips."""
 
 import itertools
 import time
@@ -19,18 +19,21 @@ from entry_folders import STUDENTS, TWO_MASKS, make_setting, with_entry
 
 @pytest.fixture
 def setting(tmp_path: Path) -> Setting:
-    """An entry's folder, and a file of hidden answers."""
+    """Write an entry's folder and a file of hidden answers; return how the entry is played."""
     return make_setting(tmp_path)
 
 
-def test_what_an_entry_finds_in_its_folder(setting: Setting, write: Write) -> None:
-    """Its own files and those of the challenge, which replace its own; all fresh for every mask."""
+def test_an_entry_finds_its_own_files_and_those_of_the_challenge_fresh_for_every_mask(
+    setting: Setting, write: Write
+) -> None:
     package = setting.submission
+    # The challenge's file of this name replaces the entry's.
     write("package/train_task_3_4.csv", "the full training file")
     write("package/weights/model_task_4_a.txt", "weights")
     (package / "model_task_4_b.txt").symlink_to("weights/model_task_4_a.txt")
     write("subject_metadata.csv", "subjects")
     train = write("train_task_4.csv", "the local training file")
+    # With the second mask, nothing that the entry has written with the first one may be there.
     look = """
 from pathlib import Path
 assert Path('weights/model_task_4_a.txt').read_text() == 'weights'
@@ -44,6 +47,7 @@ Path('train_task_3_4.csv').write_text('')
 import tempfile
 with tempfile.NamedTemporaryFile() as file: open(file.name).close()
 """
+    # The variables of the module do not outlive a mask either: there are ten rounds.
     count = "global calls\ncalls = globals().get('calls', 0) + 1\nassert calls <= 10"
     entry = with_entry(setting, __init__=look, update_model=count)
     assert len(play_all(replace(entry, train=train), TWO_MASKS).games) == 2
@@ -51,8 +55,7 @@ with tempfile.NamedTemporaryFile() as file: open(file.name).close()
     assert not (package / "left_behind").exists()
 
 
-def test_what_a_failing_entry_prints_is_written(setting: Setting) -> None:
-    """The end of it, where it is much."""
+def test_the_end_of_what_a_failing_entry_prints_is_written(setting: Setting) -> None:
     output = setting.submission.parent / "output.txt"
     entry = with_entry(setting, predict="print('long ago')\nprint('x' * 150_000)\n1 / 0")
     with pytest.raises(InputError, match=r"; what it printed is in .*output.txt$"):
@@ -62,23 +65,26 @@ def test_what_a_failing_entry_prints_is_written(setting: Setting) -> None:
     assert text.endswith("ZeroDivisionError: division by zero\n")
 
 
-def test_the_curve_replays_the_choices_without_select_questions(
+def test_the_curve_replays_the_choices_and_compares_them_with_random_ones(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its predictions become right, two of three, once question 0 is asked, its first choice."""
+    # The entry first chooses question 0. From then on, two of its three predictions are right.
     predict = "return np.repeat(masked_binary_data[:, :1] >= 0, masked_data.shape[1], axis=1)"
     entry = with_entry(setting, predict=predict)
     games = play_all(entry, TWO_MASKS).games
-    # Each of the four replays has the whole time: by this clock they take some 35 of 60 seconds.
+    # Each of the four replays may take 60 seconds. By this clock, a replay takes some 35.
     clock = itertools.count(step=1.5)
     monkeypatch.setattr(time, "monotonic", lambda: next(clock))
     curves = measure_curves(entry, TWO_MASKS, games)
     assert not isinstance(curves, str)
-    assert curves[:, 0].tolist() == [[1 / 3, *[2 / 3] * 10]] * 2
-    assert curves[:, 1, 0].tolist() == [1 / 3] * 2
-    assert np.all(np.diff(curves[:, 1]) >= 0)
-    # Each mask has a random choice of its own.
-    assert curves[0, 1].tolist() != curves[1, 1].tolist()
+    # The curves have the shape (masks, entry or random choice, rounds).
+    of_entry = curves[:, 0]
+    of_random_choice = curves[:, 1]
+    assert of_entry.tolist() == [[1 / 3, *[2 / 3] * 10]] * 2
+    assert of_random_choice[:, 0].tolist() == [1 / 3] * 2
+    assert np.all(np.diff(of_random_choice) >= 0)
+    # The questions are drawn anew for each mask.
+    assert of_random_choice[0].tolist() != of_random_choice[1].tolist()
 
 
 @pytest.mark.parametrize(
@@ -90,7 +96,7 @@ def test_the_curve_replays_the_choices_without_select_questions(
         ({ENTRY_FILE: "import model"}, "starting Sub.*: raised ModuleNotFoundError: .*'model'"),
     ],
 )
-def test_faulty_zips(setting: Setting, members: dict[str, str], fault: str) -> None:
+def test_a_faulty_zip_is_refused(setting: Setting, members: dict[str, str], fault: str) -> None:
     path = toy_bundle.write_zip(setting.reference.parent / "entry.zip", members)
     with pytest.raises(InputError, match=fault):
         play_all(replace(setting, submission=path), STUDENTS)

@@ -1,4 +1,4 @@
-"""What a trainer of task 4 reads and saves."""
+"""What a trainer of task 4 reads, and that its weights are saved whole or not at all."""
 
 import contextlib
 import itertools
@@ -16,26 +16,50 @@ from platforms import on_unix
 HEADER = "QuestionId,UserId,IsCorrect\n"
 
 
-def test_reading_what_training_needs(write: Write, tmp_path: Path) -> None:
-    """There are as many questions as the training files or the metadata know of."""
-    train = write("train.csv", HEADER + "7,1,1\n3,1,0\n")
-    more = write("more.csv", HEADER + "5,2,1\n")
-    answers, n_questions = training.read_training([train, more], tmp_path)
-    assert n_questions == training.count_questions(train, tmp_path) == 8
-    assert training.count_questions(None, tmp_path) == 0
+@pytest.fixture
+def train_files(write: Write) -> list[Path]:
+    """Write two training files, in which the largest QuestionId is 7."""
+    return [
+        write("train.csv", HEADER + "7,1,1\n3,1,0\n"),
+        write("more.csv", HEADER + "5,2,1\n"),
+    ]
+
+
+def test_answers_of_all_training_files_are_read(train_files: list[Path], tmp_path: Path) -> None:
+    answers, _ = training.read_training(train_files, tmp_path)
     columns = answers[["UserId", "QuestionId", "IsCorrect"]]
     assert columns.to_numpy().tolist() == [[1, 7, 1], [1, 3, 0], [2, 5, 1]]
+
+
+def test_questions_are_counted_up_to_the_largest_id_in_training_files(
+    train_files: list[Path], tmp_path: Path
+) -> None:
+    assert training.read_training(train_files, tmp_path)[1] == 8
+    assert training.count_questions(train_files[0], tmp_path) == 8
+
+
+def test_questions_are_counted_up_to_the_largest_id_in_the_metadata(
+    train_files: list[Path], write: Write, tmp_path: Path
+) -> None:
     write("question_metadata_task_3_4.csv", 'QuestionId,SubjectId\n11,"[3]"\n2,"[3]"\n')
-    assert training.read_training([train], tmp_path)[1] == 12
-    assert training.count_questions(train, tmp_path) == 12
+    assert training.read_training(train_files[:1], tmp_path)[1] == 12
+    assert training.count_questions(train_files[0], tmp_path) == 12
+
+
+def test_without_training_files_and_metadata_no_question_is_known(tmp_path: Path) -> None:
+    assert training.count_questions(None, tmp_path) == 0
+
+
+# ---- Saving weights ----------------------------------------------------------------------------
 
 
 def train(folder: Path, students: list[int], weights: str) -> None:
+    """Save weights that have learned from some students."""
     with training.replace_weights(folder, np.array(students, np.int32)) as partial:
         (partial / "weights").write_text(weights)
 
 
-def test_weights_that_are_not_saved_whole_replace_nothing(tmp_path: Path) -> None:
+def test_weights_that_cannot_be_saved_whole_replace_nothing(tmp_path: Path) -> None:
     train(tmp_path, [1, 2], "a")
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     with (
@@ -47,29 +71,36 @@ def test_weights_that_are_not_saved_whole_replace_nothing(tmp_path: Path) -> Non
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def be_killed(folder: Path, n_before: int) -> None:
-    """Save weights in a process that is killed before its n-th rename."""
+def train_and_be_killed(folder: Path, n_renames: int) -> None:
+    """Save weights "b" of student 3 in a process that ends after some renames."""
     process = os.fork()
-    if not process:
-        rename, numbers = Path.replace, itertools.count()
-        end = {"replace": lambda *p: rename(*p) if next(numbers) < n_before else os._exit(9)}
-        with mock.patch.multiple(Path, **end), contextlib.suppress(BaseException):
+    if process == 0:
+        replace = Path.replace
+        numbers = itertools.count()
+
+        def replace_or_end(path: Path, target: Path) -> Path:
+            if next(numbers) == n_renames:
+                os._exit(9)
+            return replace(path, target)
+
+        patch = mock.patch.object(Path, "replace", replace_or_end)
+        with patch, contextlib.suppress(BaseException):
             train(folder, [3], "b")
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 9
 
 
 @on_unix("fork, which makes the process that is killed")
-@pytest.mark.parametrize("n_before", range(4))
-def test_a_killed_run_leaves_no_student_out_that_the_weights_may_know(
-    tmp_path: Path, n_before: int
+@pytest.mark.parametrize("n_renames", range(4))
+def test_after_a_kill_the_record_names_every_student_that_the_weights_may_know(
+    tmp_path: Path, n_renames: int
 ) -> None:
-    """It renames the record, the weights, and the record again."""
+    """A run renames the record, files of weights, and the record again."""
     train(tmp_path, [1, 2], "a")
-    be_killed(tmp_path, n_before)
+    train_and_be_killed(tmp_path, n_renames)
     known = {"a": {1, 2}, "b": {3}}[(tmp_path / "weights").read_text()]
     assert known <= set(np.load(tmp_path / weights.TRAINED_STUDENTS).tolist())
-    # The next run takes away what this one has left.
+    # The next run removes what the killed one has left.
     train(tmp_path, [4], "c")
     assert np.load(tmp_path / weights.TRAINED_STUDENTS).tolist() == [4]
     assert not list(tmp_path.glob(".weights*"))

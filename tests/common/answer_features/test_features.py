@@ -1,11 +1,12 @@
-"""Every feature of the answers, counted by hand; no feature knows an answer's own outcome."""
+"""Features of answers, compared with plain counts; none knows an answer's own outcome."""
 
-import itertools
 import json
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from unittest.mock import patch
 
 from common import layout
@@ -24,142 +25,267 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import roc_auc_score
 
 Read = Callable[..., tuple[Pairs, Known]]
-World = dict[str, pd.DataFrame]
+# Number of pairs to predict in the tests with metadata.
 N_TEMPLATE = 40
 NEAREST = "common.answer_features.nearest"
 
 
+@dataclass
+class World:
+    """Answers of some students, and metadata by the names of their files in `layout`."""
+
+    answers: pd.DataFrame
+    metadata: dict[str, pd.DataFrame]
+
+
+def read_world(
+    folder: Path, answers: pd.DataFrame, n_template: int, **metadata: pd.DataFrame
+) -> tuple[Pairs, Known]:
+    """Read answers, the last ones as the template, and metadata, which are written to a folder."""
+    for name, content in metadata.items():
+        content.to_csv(folder / getattr(layout, name), index=False)
+    rows = answers.astype("i4").reset_index(drop=True)
+    train = rows[:-n_template]
+    pairs = read_pairs(train, rows[-n_template:], folder)
+    return pairs, Known(pairs, train)
+
+
 @pytest.fixture
 def read(tmp_path: Path) -> Read:
-    """Read answers, the last ones as the template, with metadata given as frames."""
+    """Return `read_world` with a folder of its own."""
+    return partial(read_world, tmp_path)
 
-    def read_world(frame: pd.DataFrame, n_template: int, **files: pd.DataFrame) -> Any:
-        for name, content in files.items():
-            content.to_csv(tmp_path / getattr(layout, name), index=False)
-        rows = frame.astype("i4").reset_index(drop=True)
-        answers, template = rows[:-n_template], rows[-n_template:]
-        pairs = read_pairs(answers, template, tmp_path)
-        return pairs, Known(pairs, answers)
 
-    return read_world
+def load_world(kit: Path) -> World:
+    """Load the answers of two simulated classes, with all metadata.
+
+    Dates are rounded down to ten minutes, so that some answers have the same date.
+    """
+    metadata = {
+        name: pd.read_csv(kit / "data/metadata" / getattr(layout, name))
+        for name in (
+            "ANSWER_METADATA_TASK_1_2",
+            "STUDENT_METADATA_TASK_1_2",
+            "QUESTION_METADATA_TASK_1_2",
+            "SUBJECT_METADATA",
+        )
+    }
+    of_answers = metadata["ANSWER_METADATA_TASK_1_2"]
+    of_answers["DateAnswered"] = pd.to_datetime(of_answers.DateAnswered).dt.floor("10min")
+    answers = pd.read_csv(kit / "data/train_data" / layout.TRAIN_TASK_1_2)
+    is_of_two_classes = answers.AnswerId.isin(of_answers.AnswerId[of_answers.GroupId < 2])
+    return World(answers[is_of_two_classes].reset_index(drop=True), metadata)
 
 
 @pytest.fixture
 def world(simulated_kit: Path) -> World:
-    """Answers of two simulated classes, ten minutes rounded to one, and all metadata."""
-    data = simulated_kit / "data"
-    names = [f"{of}_METADATA_TASK_1_2" for of in ("ANSWER", "STUDENT", "QUESTION")]
-    tables = {
-        name: pd.read_csv(data / "metadata" / getattr(layout, name))
-        for name in (*names, "SUBJECT_METADATA")
-    }
-    given = tables["ANSWER_METADATA_TASK_1_2"]
-    given["DateAnswered"] = pd.to_datetime(given.DateAnswered).dt.floor("10min")
-    answers = pd.read_csv(data / "train_data" / layout.TRAIN_TASK_1_2)
-    answers = answers[answers.AnswerId.isin(given.AnswerId[given.GroupId < 2])]
-    return {"answers": answers.reset_index(drop=True), **tables}
+    return load_world(simulated_kit)
 
 
-def features(pairs: Pairs, known: Known, *groups: str) -> pd.DataFrame:
-    """Return the features of the template."""
+def template_features(pairs: Pairs, known: Known, *groups: str) -> pd.DataFrame:
+    """Return features of the pairs to predict."""
     return table(pairs, known, np.arange(len(known.rows), len(pairs)), groups)
 
 
-def test_rates(read: Read) -> None:
-    """Student 5 is right, wrong, wrong, student 6 right once; asked: 6 the second question."""
+# ---- From the answers alone ---------------------------------------------------------------------
+
+
+@pytest.fixture
+def few_answers(read: Read) -> tuple[Pairs, Known]:
+    """Four training answers, two of which are right; two pairs to predict."""
     rows = [
-        (5, 10, 1, 1, 1), (5, 11, 0, 4, 2), (5, 12, 0, 4, 2), (6, 10, 1, 1, 1), (6, 11, 0, 3, 2),
+        # Student, question, right or wrong, chosen option, right option.
+        (5, 10, 1, 1, 1),
+        (5, 11, 0, 4, 2),
+        (5, 12, 0, 4, 2),
+        (6, 10, 1, 1, 1),
+        # To predict. Student 7 and question 13 have no answers.
+        (6, 11, 0, 3, 2),
         (7, 13, 0, 3, 1),
-    ]  # fmt: skip
-    pairs, known = read(answers_frame(*np.transpose(rows)), 2)
-    found = features(pairs, known, "rates")
-    # Half of four known answers are right; a rate counts five more of these.
-    assert found["question_rate"].tolist() == pytest.approx([2.5 / 6, 0.5])
-    assert found["question_count"].tolist() == [1, 0]
-    # Student 6 exceeds the rate 4.5 / 7 of the first question once; student 7 is not known.
-    assert found["student_rate"].tolist() == pytest.approx([(1 - 4.5 / 7) / 6, 0])
-    assert found["student_count"].tolist() == [1, 0]
-    # A question that nobody answered has its options by popularity: 1 and 4 were chosen twice each.
+    ]
+    return read(answers_frame(*np.transpose(rows)), 2)
+
+
+def test_rates_of_questions_by_hand(few_answers: tuple[Pairs, Known]) -> None:
+    """A rate counts the answers, and five more of which as many are right as of all."""
+    rates = template_features(*few_answers, "rates")
+    assert rates["question_rate"].tolist() == pytest.approx([2.5 / 6, 0.5])
+    assert rates["question_count"].tolist() == [1, 0]
+
+
+def test_rates_of_students_by_hand(few_answers: tuple[Pairs, Known]) -> None:
+    """A student's rate is the mean excess over the rates of the questions, with five zeros."""
+    rates = template_features(*few_answers, "rates")
+    # Student 6 has answered question 10, whose rate is (2 + 2.5) / 7.
+    assert rates["student_rate"].tolist() == pytest.approx([(1 - 4.5 / 7) / 6, 0])
+    assert rates["student_count"].tolist() == [1, 0]
+
+
+def test_options_of_a_question_without_answers_are_ranked_by_their_popularity(
+    few_answers: tuple[Pairs, Known],
+) -> None:
+    _, known = few_answers
+    # The right option of question 13 is option 1. Options 1 and 4 were chosen twice each.
     assert known.outcome_of_option[3].tolist() == [0, 2, 3, 1]
 
 
-def test_distractors_tell_how_often_options_are_chosen_and_by_whom(read: Read) -> None:
-    """Two wrong options are as popular: one half of the students prefers the first, and so on."""
-    student, question = (a.ravel() for a in np.indices((40, 30)))
+@dataclass(frozen=True)
+class Distractors:
+    """Answers to questions whose right option is 1, and the features of 100 pairs."""
+
+    known: Known
+    # Features of the pairs, and the numbers of their questions.
+    found: pd.DataFrame
+    question: np.ndarray
+    # The wrong option that the student of each pair prefers, 2 or 3.
+    preferred: np.ndarray
+
+
+@pytest.fixture
+def distractors(read: Read) -> Distractors:
+    """Plant two wrong options that are equally popular.
+
+    To questions of even numbers, students of even numbers prefer option 2 and all others option 3;
+    to questions of odd numbers it is the other way round.
+    """
+    student, question = (index.ravel() for index in np.indices((40, 30)))
     rng = np.random.default_rng(0)
-    prefers = np.where((question % 2 == 0) == (student % 2 == 0), 2, 3)
-    option = np.where(rng.random(1200) < 0.2, 1, np.where(rng.random(1200) < 0.9, prefers, 4))
+    preferred = np.where((question % 2 == 0) == (student % 2 == 0), 2, 3)
+    is_right = rng.random(1200) < 0.2
+    takes_preferred = rng.random(1200) < 0.9
+    option = np.where(is_right, 1, np.where(takes_preferred, preferred, 4))
     frame = answers_frame(student, question, option == 1, option, np.ones(1200))
     frame = frame.sample(frac=1, random_state=0)
     pairs, known = read(frame, 100)
-    found, asked = features(pairs, known, "distractors"), pairs.numbers["question"][-100:]
-    for o in range(4):
-        is_chosen = pd.Series(known.option == o + 1)
-        chosen, overall = is_chosen.groupby(known.question).agg(["sum", "count"]), is_chosen.mean()
-        share = (chosen["sum"] + 5 * overall) / (chosen["count"] + 5)
-        outcome = known.outcome_of_option[asked, o]
-        of_option = found.filter(like="share").to_numpy()[np.arange(100), outcome]
-        assert_allclose(of_option, share[asked], atol=1e-5)
-    own = prefers[frame.index][-100:]
-    is_first = known.outcome_of_option[asked, own - 1] == 1
-    assert found["distractor"][is_first].min() > found["distractor"][~is_first].max()
+    return Distractors(
+        known,
+        template_features(pairs, known, "distractors"),
+        pairs.numbers["question"][-100:],
+        preferred[frame.index][-100:],
+    )
 
 
-def test_subjects_are_those_of_the_tree_else_from_the_root_down(read: Read, world: World) -> None:
-    """Here all questions have one branch of four; features by the tree are checked below."""
-    answers, tree = world["answers"], world["SUBJECT_METADATA"]
+@pytest.mark.parametrize("option", [1, 2, 3, 4])
+def test_distractors_tell_how_often_an_option_is_chosen(
+    distractors: Distractors, option: int
+) -> None:
+    known = distractors.known
+    is_chosen = pd.Series(known.option == option)
+    by_question = is_chosen.groupby(known.question).agg(["sum", "count"])
+    # Five answers more, of which as many are this option as of all answers.
+    share = (by_question["sum"] + 5 * is_chosen.mean()) / (by_question["count"] + 5)
+    outcome = known.outcome_of_option[distractors.question, option - 1]
+    shares = distractors.found.filter(like="share").to_numpy()[np.arange(100), outcome]
+    assert_allclose(shares, share[distractors.question], atol=1e-5)
+
+
+def test_distractors_tell_which_of_two_a_student_prefers(distractors: Distractors) -> None:
+    outcome = distractors.known.outcome_of_option[distractors.question, distractors.preferred - 1]
+    prefers_first = outcome == 1
+    value = distractors.found["distractor"]
+    assert value[prefers_first].min() > value[~prefers_first].max()
+
+
+def test_subjects_are_those_of_the_tree_or_else_those_from_the_root_down(
+    read: Read, world: World
+) -> None:
+    """If each question has one branch of four subjects, as here, these are the same."""
+    tree = world.metadata["SUBJECT_METADATA"]
     level = tree.set_index("SubjectId").Level
-    lists = world["QUESTION_METADATA_TASK_1_2"].SubjectId.map(json.loads)
-    branches = lists[lists.map(len) == 4].map(lambda own: str(sorted(own, key=level.get)))
+    lists = world.metadata["QUESTION_METADATA_TASK_1_2"].SubjectId.map(json.loads)
+    branches = lists[lists.map(len) == 4].map(lambda branch: str(sorted(branch, key=level.get)))
     listed = branches.sample(100, replace=True, random_state=0)
     subjects = pd.DataFrame({"QuestionId": range(100), "SubjectId": listed.to_numpy()})
-    without, by_tree = (
-        features(*read(answers, 10, QUESTION_METADATA_TASK_1_2=subjects, **files), "subjects")
-        for files in ({}, {"SUBJECT_METADATA": tree})
-    )
-    pd.testing.assert_frame_equal(without, by_tree)
+
+    def find_features(**tree: pd.DataFrame) -> pd.DataFrame:
+        read_world = read(world.answers, 10, QUESTION_METADATA_TASK_1_2=subjects, **tree)
+        return template_features(*read_world, "subjects")
+
+    without_tree = find_features()
+    with_tree = find_features(SUBJECT_METADATA=tree)
+    pd.testing.assert_frame_equal(without_tree, with_tree)
 
 
-def test_context_and_habits_are_those_of_the_same_quiz(read: Read) -> None:
-    """Student 0 chooses option 3 only; asked are questions 0 and 6, both with option 1 right."""
-    # Students answer one of two quizzes, the first two of them both.
-    student, question = (a.ravel() for a in np.indices((30, 12)))
-    kept = (question // 6 == student % 2) | (student < 2)
-    student, question = student[kept], question[kept]
-    key = 1 + question % 4
+@dataclass(frozen=True)
+class TwoQuizzes:
+    """Answers in two quizzes, questions 0 to 5 and 6 to 11, and features of two pairs.
+
+    Both pairs are of student 0, who has answered both quizzes, and has always chosen option 3 in
+    the first one. The pairs are questions 0 and 6; the right option of question 0 is option 1.
+    """
+
+    pairs: Pairs
+    known: Known
+    first: pd.Series
+    second: pd.Series
+
+    @property
+    def third_option(self) -> int:
+        """The outcome that option 3 stands for at question 0."""
+        return int(self.known.outcome_of_option[0, 2])
+
+
+@pytest.fixture
+def two_quizzes(read: Read) -> TwoQuizzes:
+    student, question = (index.ravel() for index in np.indices((30, 12)))
+    # Students 0 and 1 answer both quizzes, and all others one.
+    is_answered = (question // 6 == student % 2) | (student < 2)
+    student = student[is_answered]
+    question = question[is_answered]
+    right_option = 1 + question % 4
     option = np.random.default_rng(0).integers(1, 5, len(student))
     option[(student == 0) & (question < 6)] = 3
-    order = np.argsort((student == 0) & np.isin(question, [0, 6]), kind="stable")
-    frame = answers_frame(student, question, option == key, option, key)
-    pairs, known = read(frame.iloc[order], 2)
-    of_quiz, other = (row for _, row in features(pairs, known, "context", "habits").iterrows())
-    outcome = int(known.outcome_of_option[0, 2])
-    assert of_quiz[f"habit_15_{outcome}"] > 0.5
-    assert sum(of_quiz[f"habit_15_{o}"] for o in range(4)) == pytest.approx(0, abs=1e-5)
-    assert abs(other[f"habit_15_{int(known.outcome_of_option[6, 2])}"]) < 0.5
-    # The four nearest answers chose the third option, too.
-    assert [of_quiz[f"near_option_{nth}"] for nth in range(4)] == [outcome] * 4
-    place = [of_quiz[f"place_{o}"] for o in range(4)]
-    assert place == np.argsort(known.outcome_of_option[0]).tolist()
-    # Means over the student's answers, weighted by powers of the similarity of the questions.
-    own = known.student == 0
+    is_asked = (student == 0) & np.isin(question, [0, 6])
+    frame = answers_frame(student, question, option == right_option, option, right_option)
+    pairs, known = read(frame.iloc[np.argsort(is_asked, kind="stable")], 2)
+    found = template_features(pairs, known, "context", "habits")
+    return TwoQuizzes(pairs, known, found.iloc[0], found.iloc[1])
+
+
+def test_habits_are_those_of_the_same_quiz(two_quizzes: TwoQuizzes) -> None:
+    first = two_quizzes.first
+    assert first[f"habit_15_{two_quizzes.third_option}"] > 0.5
+    assert sum(first[f"habit_15_{option}"] for option in range(4)) == pytest.approx(0, abs=1e-5)
+    third_option_of_second = int(two_quizzes.known.outcome_of_option[6, 2])
+    assert abs(two_quizzes.second[f"habit_15_{third_option_of_second}"]) < 0.5
+
+
+def test_the_nearest_answers_tell_their_options(two_quizzes: TwoQuizzes) -> None:
+    nearest = [two_quizzes.first[f"near_option_{nth}"] for nth in range(4)]
+    assert nearest == [two_quizzes.third_option] * 4
+
+
+def test_places_of_options_are_told(two_quizzes: TwoQuizzes) -> None:
+    places = [two_quizzes.first[f"place_{option}"] for option in range(4)]
+    assert places == np.argsort(two_quizzes.known.outcome_of_option[0]).tolist()
+
+
+@pytest.mark.parametrize(("power", "shrinkage"), [(2, 2.0), (6, 1.0), (15, 0.5)])
+def test_means_of_a_student_s_answers_are_weighted_by_powers_of_similarity(
+    two_quizzes: TwoQuizzes, power: int, shrinkage: float
+) -> None:
+    pairs = two_quizzes.pairs
+    known = two_quizzes.known
+    is_own = known.student == 0
     nearness = np.zeros(pairs.n_questions)
     nearness[pairs.neighbours[0]] = pairs.similarity[0]
-    for power, shrinkage in ((2, 2.0), (6, 1.0), (15, 0.5)):
-        weight = nearness[known.question[own]] ** power
-        assert of_quiz[f"nearness_{power}"] == pytest.approx(weight.sum(), rel=1e-4)
-        mean = (weight * known.residual[own]).sum() / (weight.sum() + shrinkage)
-        assert of_quiz[f"near_{power}"] == pytest.approx(mean, rel=1e-4)
+    weight = nearness[known.question[is_own]] ** power
+    assert two_quizzes.first[f"nearness_{power}"] == pytest.approx(weight.sum(), rel=1e-4)
+    mean = (weight * known.residual[is_own]).sum() / (weight.sum() + shrinkage)
+    assert two_quizzes.first[f"near_{power}"] == pytest.approx(mean, rel=1e-4)
 
 
-def test_models_predict(read: Read, world: World) -> None:
-    """The logit and the options agree with the key, where all students but one know it."""
-    frame = world["answers"]
+def test_models_know_where_students_know_the_right_option(read: Read, world: World) -> None:
+    frame = world.answers
+    # All students but one know it. That student's answers come first: all pairs to predict are of
+    # students who know it.
     frame["IsCorrect"] = (frame.UserId != frame.UserId[0]).astype(int)
     frame["AnswerValue"] = (frame.CorrectAnswer - frame.IsCorrect) % 4 + 1
-    found = features(*read(frame.sort_values("IsCorrect"), 10), "model", "options")
+    found = template_features(*read(frame.sort_values("IsCorrect"), 10), "model", "options")
+    # The logit of a right answer.
     assert (found["model"] > 1).all()
-    p = np.exp([found[f"model_{o}"] for o in range(4)])
+    # The logarithms of the probabilities of options; the right one has number 0.
+    p = np.exp([found[f"model_{option}"] for option in range(4)])
     assert p.sum(axis=0) == pytest.approx(1, abs=1e-4)
     assert (p[0] > 0.6).all()
 
@@ -167,251 +293,429 @@ def test_models_predict(read: Read, world: World) -> None:
 # ---- From the answer metadata -------------------------------------------------------------------
 
 
-class Joined(NamedTuple):
-    """Pairs, known answers, and all rows with their metadata."""
+@dataclass(frozen=True)
+class Joined:
+    """The world, read, and its rows joined with their metadata by pandas."""
 
     pairs: Pairs
     known: Known
-    whole: pd.DataFrame
-    asked: pd.DataFrame  # The last of them.
+    # All rows.
+    rows: pd.DataFrame
+
+    @property
+    def asked(self) -> pd.DataFrame:
+        """The rows to predict, which are the last ones."""
+        return self.rows[-N_TEMPLATE:]
+
+    @property
+    def train(self) -> pd.DataFrame:
+        """The rows of the training answers."""
+        return self.rows[:-N_TEMPLATE]
 
     def features(self, *groups: str) -> pd.DataFrame:
-        return features(self.pairs, self.known, *groups)
+        """Return features of the rows to predict."""
+        return template_features(self.pairs, self.known, *groups)
 
 
-@pytest.fixture
-def joined(read: Read, world: World) -> Joined:
-    frame = world.pop("answers")
-    pairs, known = read(frame, N_TEMPLATE, **world)
-    whole = frame.merge(world["ANSWER_METADATA_TASK_1_2"], on="AnswerId")
-    whole = whole.merge(world["STUDENT_METADATA_TASK_1_2"], on="UserId")
-    whole["date"] = pd.to_datetime(whole.DateAnswered)
-    whole["day"] = whole.date.dt.date
-    ids = ["UserId", "QuestionId", "QuizId", "GroupId", "SchemeOfWorkId"]
-    whole[["student", "question", "quiz", "group", "scheme"]] = whole[ids]
-    lists = world["QUESTION_METADATA_TASK_1_2"].set_index("QuestionId").SubjectId
-    subject = lists.map(json.loads).explode()
-    level = subject.map(world["SUBJECT_METADATA"].set_index("SubjectId").Level)
+@pytest.fixture(scope="module")
+def joined(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Joined:
+    """Return the world of two classes: only read from it."""
+    world = load_world(simulated_kit)
+    folder = tmp_path_factory.mktemp("joined")
+    pairs, known = read_world(folder, world.answers, N_TEMPLATE, **world.metadata)
+    rows = world.answers.merge(world.metadata["ANSWER_METADATA_TASK_1_2"], on="AnswerId")
+    rows = rows.merge(world.metadata["STUDENT_METADATA_TASK_1_2"], on="UserId")
+    rows["date"] = pd.to_datetime(rows.DateAnswered)
+    # Columns named as in the names of features.
+    rows["day"] = rows.date.dt.date
+    rows["student"] = rows.UserId
+    rows["question"] = rows.QuestionId
+    rows["quiz"] = rows.QuizId
+    rows["group"] = rows.GroupId
+    rows["scheme"] = rows.SchemeOfWorkId
+    questions = world.metadata["QUESTION_METADATA_TASK_1_2"].set_index("QuestionId")
+    subject = questions.SubjectId.map(json.loads).explode()
+    level = subject.map(world.metadata["SUBJECT_METADATA"].set_index("SubjectId").Level)
     for n in (1, 2, 3):
-        whole[f"subject_{n}"] = whole.QuestionId.map(subject[level == n].groupby(level=0).last())
-    whole["residual"] = np.append(known.residual, np.full(N_TEMPLATE, np.nan))
-    return Joined(pairs, known, whole, whole[-N_TEMPLATE:])
+        last_of_level = subject[level == n].groupby(level=0).last()
+        rows[f"subject_{n}"] = rows.QuestionId.map(last_of_level)
+    rows["residual"] = np.append(known.residual, np.full(N_TEMPLATE, np.nan))
+    return Joined(pairs, known, rows)
 
 
+# The names of rates, by group of features; a name lists the columns whose values an answer shares.
 RATES = {
-    "quiz": "student_quiz question_quiz quiz",
-    "classes": "group question_group group_quiz scheme question_scheme",
-    "time": "student_day",
-    "subjects": "student_subject_1 student_subject_2 student_subject_3",
+    "quiz": ["student_quiz", "question_quiz", "quiz"],
+    "classes": ["group", "question_group", "group_quiz", "scheme", "question_scheme"],
+    "time": ["student_day"],
+    "subjects": ["student_subject_1", "student_subject_2", "student_subject_3"],
 }
 
 
 @pytest.mark.parametrize("group", RATES)
-def test_rates_of_groups(joined: Joined, group: str) -> None:
-    """The smoothed rate and the count of each template row, by pandas."""
+def test_rates_of_groups_are_those_that_pandas_counts(joined: Joined, group: str) -> None:
+    """Five answers more, whose residuals are 0, count in each rate."""
     found = joined.features(group)
-    for name in RATES[group].split():
-        keys = re.findall(r"subject_\d|[a-z]+", name)
-        grouped = joined.whole[:-N_TEMPLATE].groupby(keys).residual.agg(["sum", "count"])
-        expected = joined.asked[keys].merge(grouped.reset_index(), how="left", on=keys)
-        is_known = joined.asked[keys].notna().all(axis=1).to_numpy()
+    for name in RATES[group]:
+        columns = re.findall(r"subject_\d|[a-z]+", name)
+        of_groups = joined.train.groupby(columns).residual.agg(["sum", "count"])
+        expected = joined.asked[columns].merge(of_groups.reset_index(), how="left", on=columns)
+        is_known = joined.asked[columns].notna().all(axis=1).to_numpy()
         count = expected["count"].fillna(0).where(is_known)
         rate = (expected["sum"].fillna(0) / (count + 5)).where(is_known)
-        assert_allclose(found[f"{name}_rate"], rate, atol=1e-5)
-        assert_array_equal(found[f"{name}_count"], count)
+        assert_allclose(found[f"{name}_rate"], rate, atol=1e-5, err_msg=name)
+        assert_array_equal(found[f"{name}_count"], count, err_msg=name)
 
 
-def test_students_and_time(joined: Joined) -> None:
-    found, whole, asked = joined.features("students", "time"), joined.whole, joined.asked
-    birth = pd.to_datetime(asked.DateOfBirth)
-    for name, date in (("age", pd.Timestamp("2019-01-01")), ("age_then", asked.date)):
-        assert_allclose(found[name], (date - birth) / pd.Timedelta(365.25, "D"), rtol=1e-5)
-    assert_array_equal(found["gender"], asked.Gender)
-    assert_array_equal(found["premium"], asked.PremiumPupil)
-    hour = asked.date.dt.hour + asked.date.dt.minute / 60
-    assert found["hour"].tolist() == pytest.approx(hour.tolist())
-    assert found["weekday"].tolist() == asked.date.dt.day_of_week.tolist()
-    for i, row in enumerate(asked.itertuples()):
-        own = whole[whole.UserId == row.UserId]
+def test_students_have_their_age_gender_and_premium(joined: Joined) -> None:
+    found = joined.features("students", "time")
+    birth = pd.to_datetime(joined.asked.DateOfBirth)
+    for name, date in (("age", pd.Timestamp("2019-01-01")), ("age_then", joined.asked.date)):
+        years = (date - birth) / pd.Timedelta(365.25, "D")
+        assert_allclose(found[name], years, rtol=1e-5, err_msg=name)
+    assert_array_equal(found["gender"], joined.asked.Gender)
+    assert_array_equal(found["premium"], joined.asked.PremiumPupil)
+
+
+def test_an_answer_has_its_hour_and_weekday(joined: Joined) -> None:
+    found = joined.features("time")
+    date = joined.asked.date.dt
+    assert found["hour"].tolist() == pytest.approx((date.hour + date.minute / 60).tolist())
+    assert found["weekday"].tolist() == date.day_of_week.tolist()
+
+
+def test_an_answer_has_its_place_in_the_quiz_and_the_minutes_since_the_last_answer(
+    joined: Joined,
+) -> None:
+    found = joined.features("time")
+    for i, row in enumerate(joined.asked.itertuples()):
+        own = joined.rows[joined.rows.UserId == row.UserId]
         earlier = own.date[own.date < row.date]
         assert found["place_in_quiz"][i] == len(earlier[own.QuizId == row.QuizId])
         gap = (row.date - earlier.max()) / pd.Timedelta(1, "min") if len(earlier) else np.nan
         assert found["gap"][i] == pytest.approx(gap, nan_ok=True)
 
 
-def test_size_of_the_quiz_and_habits_in_it(joined: Joined) -> None:
-    """The template counts for the size, of course not for the habits."""
-    pairs, known, whole, _ = joined
+def test_the_size_of_a_quiz_counts_the_pairs_to_predict_too(joined: Joined) -> None:
     found = joined.features("quiz")
-    size = whole.groupby(["UserId", "QuizId"]).AnswerId.transform("count")
+    size = joined.rows.groupby(["UserId", "QuizId"]).AnswerId.transform("count")
     assert_array_equal(found["quiz_size"], size[-N_TEMPLATE:])
+
+
+@pytest.mark.parametrize("option", [1, 2, 3, 4])
+def test_habits_in_a_quiz_are_the_mean_excess_over_the_shares_of_options(
+    joined: Joined, option: int
+) -> None:
+    """The excess is 0 in five answers more."""
+    found = joined.features("quiz")
+    known = joined.known
     first = joined.asked.iloc[0]
-    own = (whole.UserId == first.UserId) & (whole.QuizId == first.QuizId)
-    own = own[:-N_TEMPLATE].to_numpy()
-    for option in range(4):
-        excess = (known.option[own] == option + 1) - known.option_share[known.question[own], option]
-        outcome = known.outcome_of_option[pairs.numbers["question"][-N_TEMPLATE], option]
-        expected = excess.sum() / (own.sum() + 5)
-        assert found[f"quiz_habit_{outcome}"][0] == pytest.approx(expected, abs=1e-5)
+    is_own = (joined.train.UserId == first.UserId) & (joined.train.QuizId == first.QuizId)
+    own = is_own.to_numpy()
+    share = known.option_share[known.question[own], option - 1]
+    excess = (known.option[own] == option) - share
+    outcome = known.outcome_of_option[joined.pairs.numbers["question"][-N_TEMPLATE], option - 1]
+    expected = excess.sum() / (own.sum() + 5)
+    assert found[f"quiz_habit_{outcome}"][0] == pytest.approx(expected, abs=1e-5)
 
 
-def test_order_is_that_of_the_minutes_within_the_quiz(joined: Joined) -> None:
-    found, known = joined.features("order"), joined.whole[:-N_TEMPLATE]
-    for (i, row), nth in itertools.product(enumerate(joined.asked.itertuples()), (1, 2)):
-        own = known[(known.UserId == row.UserId) & (known.QuizId == row.QuizId)]
+@pytest.mark.parametrize("nth", [1, 2])
+def test_order_tells_the_nth_answer_before_and_after_in_the_same_quiz(
+    joined: Joined, nth: int
+) -> None:
+    found = joined.features("order")
+    train = joined.train
+    for i, row in enumerate(joined.asked.itertuples()):
+        own = train[(train.UserId == row.UserId) & (train.QuizId == row.QuizId)]
         own = own.sort_values("date", kind="stable")
-        before, after = own[own.date < row.date][::-1], own[own.date >= row.date]
+        before = own[own.date < row.date][::-1]
+        after = own[own.date >= row.date]
         for name, others in (("before", before), ("after", after)):
-            value, option = found[f"{name}_{nth}"][i], found[f"{name}_{nth}_option"][i]
+            residual = found[f"{name}_{nth}"][i]
+            option = found[f"{name}_{nth}_option"][i]
             if len(others) < nth:
-                assert np.isnan(value) and np.isnan(option)
+                assert np.isnan(residual)
+                assert np.isnan(option)
                 continue
             other = others.iloc[nth - 1]
-            # Answers of the same minute have no order.
+            # Answers of the same date have no order.
             if (others.date == other.date).sum() == 1:
-                assert value == pytest.approx(other.residual)
+                assert residual == pytest.approx(other.residual)
+                # Option 0 is the right one.
                 assert (option == 0) == (other.AnswerValue == row.CorrectAnswer)
                 assert option in range(4)
 
 
-def test_confidence(joined: Joined) -> None:
-    found, asked = joined.features("confidence"), joined.asked
+def test_confidence_is_compared_with_the_student_s_usual_one(joined: Joined) -> None:
+    found = joined.features("confidence")
+    asked = joined.asked
     assert_array_equal(found["confidence"], asked.Confidence)
-    stated = joined.whole.dropna(subset="Confidence")
-    grouped = stated.groupby("UserId").Confidence.agg(["sum", "count"]).reindex(asked.UserId)
-    usual = (grouped["sum"] + 5 * stated.Confidence.mean()) / (grouped["count"] + 5)
+    stated = joined.rows.dropna(subset="Confidence")
+    of_students = stated.groupby("UserId").Confidence.agg(["sum", "count"]).reindex(asked.UserId)
+    # Five answers more, with the mean confidence of all.
+    usual = (of_students["sum"] + 5 * stated.Confidence.mean()) / (of_students["count"] + 5)
     assert_allclose(found["usual_confidence"], usual, rtol=1e-5)
     above = asked.Confidence.to_numpy() - usual.to_numpy()
     assert_allclose(found["confidence_above_usual"], above, atol=1e-3)
-    assert_array_equal(found["confidence_count"], grouped["count"].fillna(0))
+    assert_array_equal(found["confidence_count"], of_students["count"].fillna(0))
 
 
-def test_missing_circumstances_are_no_number(read: Read, world: World, tmp_path: Path) -> None:
-    metadata = world["ANSWER_METADATA_TASK_1_2"]
+def test_features_of_missing_circumstances_are_nan(read: Read, world: World) -> None:
+    metadata = world.metadata["ANSWER_METADATA_TASK_1_2"]
     metadata = metadata.assign(QuizId=np.nan, DateAnswered="", Confidence=np.nan)
-    pairs, known = read(world["answers"], N_TEMPLATE, ANSWER_METADATA_TASK_1_2=metadata)
-    found = features(pairs, known, "quiz", "order", "time", "confidence")
+    pairs, known = read(world.answers, N_TEMPLATE, ANSWER_METADATA_TASK_1_2=metadata)
+    found = template_features(pairs, known, "quiz", "order", "time", "confidence")
     assert found.drop(columns="confidence_count").isna().all(axis=None)
-    # Without the ids of what is to be predicted none are known.
-    answers = world["answers"]
-    assert read_pairs(answers, answers[["UserId", "QuestionId"]], tmp_path).circumstances is None
+
+
+def test_a_template_without_answer_ids_has_no_circumstances(
+    read: Read, world: World, tmp_path: Path
+) -> None:
+    # Writes the metadata.
+    read(world.answers, N_TEMPLATE, **world.metadata)
+    template = world.answers[["UserId", "QuestionId"]]
+    assert read_pairs(world.answers, template, tmp_path).circumstances is None
 
 
 # ---- Similar questions and the answers to them, against plain loops -----------------------------
 
 
-@pytest.mark.parametrize("seed", range(50))
-def test_nearest_answers_are_those_to_the_most_similar_questions(seed: int) -> None:
-    """Of the same student; similar is what the same students, all or some, answered."""
-    rng = np.random.default_rng(seed)
+@dataclass(frozen=True)
+class Nearest:
+    """Random answers, half of them asked for, with similar questions and the nearest answers."""
+
+    # Whether a student has a pair with a question, known or asked for, shape (students, questions).
+    has_pair: np.ndarray
+    # Students and questions of the known and the asked pairs.
+    known: np.ndarray
+    asked: np.ndarray
+    n_nearest: int
+    # Number of similar questions of each question.
+    n_neighbours: int
+    # Upper limit of the number of products by which questions are compared.
+    max_products: int
+    # Similar questions of each question, and their similarity, shape (questions, neighbours).
+    neighbours: np.ndarray
+    similarity: np.ndarray
+    # Numbers of the asked pairs, in the order in which they were visited.
+    rows: np.ndarray
+    # The nearest known answers of each of these pairs, and the similarity of their questions, shape
+    # (rows, nearest).
+    answers: np.ndarray
+    answer_similarity: np.ndarray
+
+
+@pytest.fixture(scope="module", params=range(50))
+def nearest(request: pytest.FixtureRequest) -> Nearest:
+    """Find nearest answers in parts of random sizes."""
+    rng = np.random.default_rng(request.param)
     n_questions, n_nearest, n_neighbours = rng.integers(1, (11, 7, 10)).tolist()
-    max_cells, max_products = int(rng.choice([1, 30, 200, 10**6])), int(rng.choice([200, 10**9]))
-    mask = rng.random((20, n_questions)) < 0.5
-    pairs = rng.permutation(np.argwhere(mask).astype(np.int32)).T
+    max_cells = int(rng.choice([1, 30, 200, 10**6]))
+    max_products = int(rng.choice([200, 10**9]))
+    has_pair = rng.random((20, n_questions)) < 0.5
+    pairs = rng.permutation(np.argwhere(has_pair).astype(np.int32)).T
     known, asked = np.array_split(pairs, 2, axis=1)
-    place = {pair: i for i, pair in enumerate(zip(*known.tolist(), strict=True))}
     parts: list[Any] = []
-    limits = {"_MAX_CELLS": max_cells, "_MAX_PRODUCTS": max_products, "_BLOCK": 4}
-    with patch.multiple(NEAREST, _N_NEIGHBOURS=n_neighbours, **limits):
-        neighbours, similarity = similar = similar_questions(*pairs, 20, n_questions)
-        both = tuple(known), tuple(asked)
-        visit_nearest(*both, 20, *similar, n_nearest, lambda *part: parts.append(part))
-        rows, *found = (np.concatenate(column) for column in zip(*parts, strict=True))
-    k = min(n_neighbours, n_questions - 1)
+    with patch.multiple(
+        NEAREST,
+        _N_NEIGHBOURS=n_neighbours,
+        _MAX_CELLS=max_cells,
+        _MAX_PRODUCTS=max_products,
+        _BLOCK=4,
+    ):
+        similar = similar_questions(*pairs, 20, n_questions)
+        visit_nearest(
+            tuple(known),
+            tuple(asked),
+            20,
+            *similar,
+            n_nearest,
+            lambda *part: parts.append(part),
+        )
+    rows, answers, answer_similarity = (
+        np.concatenate(column) for column in zip(*parts, strict=True)
+    )
+    return Nearest(
+        has_pair,
+        known,
+        asked,
+        n_nearest,
+        min(n_neighbours, n_questions - 1),
+        max_products,
+        *similar,
+        rows,
+        answers,
+        answer_similarity,
+    )
+
+
+def test_similar_questions_are_those_that_the_same_students_answered(nearest: Nearest) -> None:
+    """If there are many answers, some students stand for all."""
+    has_pair = nearest.has_pair
     drawn = np.random.default_rng(0).permutation(20)
-    drawn = drawn[np.cumsum(mask.sum(axis=1)[drawn] ** 2) <= max_products]
-    cosine = count_together(mask[drawn].astype("f"))[1]
+    n_products = np.cumsum(has_pair.sum(axis=1)[drawn] ** 2)
+    drawn = drawn[n_products <= nearest.max_products]
+    cosine = count_together(has_pair[drawn].astype("f"))[1]
     np.fill_diagonal(cosine, -1)
-    for expected in (np.take_along_axis(cosine, neighbours, 1), -np.sort(-cosine, axis=1)[:, :k]):
-        assert_allclose(similarity, expected, rtol=1e-6)
-    assert all(len({*row, i}) == k + 1 for i, row in enumerate(neighbours.tolist()))
-    assert sorted(rows) == list(range(len(asked[0])))
-    for student, question, *own in zip(*asked[:, rows].tolist(), *found, strict=True):
-        others = zip(neighbours[question].tolist(), similarity[question], strict=True)
-        expected = [
-            (place[student, other], value) for other, value in others if (student, other) in place
-        ]
-        expected += [(-1, 0.0)] * n_nearest
-        assert list(zip(*own, strict=True)) == expected[: min(n_nearest, k)]
+    largest = -np.sort(-cosine, axis=1)[:, : nearest.n_neighbours]
+    assert_allclose(nearest.similarity, largest, rtol=1e-6)
+    of_neighbours = np.take_along_axis(cosine, nearest.neighbours, 1)
+    assert_allclose(nearest.similarity, of_neighbours, rtol=1e-6)
+
+
+def test_the_neighbours_of_a_question_are_different_and_not_itself(nearest: Nearest) -> None:
+    for question, neighbours in enumerate(nearest.neighbours.tolist()):
+        assert len({*neighbours, question}) == nearest.n_neighbours + 1
+
+
+def test_each_pair_that_is_asked_for_is_visited_once(nearest: Nearest) -> None:
+    assert sorted(nearest.rows) == list(range(nearest.asked.shape[1]))
+
+
+def test_the_nearest_answers_are_the_student_s_to_the_most_similar_questions(
+    nearest: Nearest,
+) -> None:
+    position = {pair: i for i, pair in enumerate(zip(*nearest.known.tolist(), strict=True))}
+    n_found = min(nearest.n_nearest, nearest.n_neighbours)
+    students, questions = nearest.asked[:, nearest.rows].tolist()
+    for student, question, answers, similarities in zip(
+        students, questions, nearest.answers, nearest.answer_similarity, strict=True
+    ):
+        expected = []
+        for other, similarity in zip(
+            nearest.neighbours[question].tolist(), nearest.similarity[question], strict=True
+        ):
+            if (student, other) in position:
+                expected.append((position[student, other], similarity))
+        # Places without an answer hold -1.
+        expected += [(-1, 0.0)] * nearest.n_nearest
+        assert list(zip(answers, similarities, strict=True)) == expected[:n_found]
 
 
 # ---- Nothing of a training answer's own outcome -------------------------------------------------
 
 
-def change(answers: pd.DataFrame, rows: np.ndarray) -> pd.DataFrame:
-    """Return the answers with another option chosen in some rows."""
+def change_options(answers: pd.DataFrame, rows: np.ndarray) -> pd.DataFrame:
+    """Return the answers with another option chosen in some rows, given as booleans."""
     option = answers["AnswerValue"].where(~rows, answers["AnswerValue"] % 4 + 1)
     is_correct = (option == answers["CorrectAnswer"]).astype(np.int8)
     return answers.assign(AnswerValue=option, IsCorrect=is_correct)
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_other_outcomes_same_features(joined: Joined, group: str) -> None:
-    """Whatever the outcomes that are held out, no feature of theirs changes."""
-    pairs, answers = joined.pairs, joined.whole[:-N_TEMPLATE]
+def test_held_out_outcomes_change_no_feature_of_their_rows(joined: Joined, group: str) -> None:
+    answers = joined.train
     held_out = np.random.default_rng(1).random(len(answers)) < 0.2
     rows = np.flatnonzero(held_out)
-    first, second = (
-        table(pairs, Known(pairs, outcomes, held_out), rows, [group])
-        for outcomes in (answers, change(answers, held_out))
-    )
-    assert set(first.dtypes) == {np.dtype(np.float32)} and len(first) == len(rows)
-    pd.testing.assert_frame_equal(first, second, check_exact=True)
+
+    def find_features(outcomes: pd.DataFrame) -> pd.DataFrame:
+        return table(joined.pairs, Known(joined.pairs, outcomes, held_out), rows, [group])
+
+    before = find_features(answers)
+    after = find_features(change_options(answers, held_out))
+    assert len(before) == len(rows)
+    assert set(before.dtypes) == {np.dtype(np.float32)}
+    pd.testing.assert_frame_equal(before, after, check_exact=True)
 
 
 @pytest.mark.parametrize(("enough", "n_held_out"), [(125_000, 10), (1_000, 2), (300, 1), (30, 1)])
-def test_models_of_a_part_do_not_begin_with_its_outcomes(
+def test_outcomes_of_a_part_change_features_of_all_other_parts_but_not_its_own(
     joined: Joined, monkeypatch: pytest.MonkeyPatch, enough: int, n_held_out: int
 ) -> None:
-    """Other outcomes of a part change no feature of it, although they do those of the others."""
-    pairs, answers = joined.pairs, joined.whole[:-N_TEMPLATE]
+    """The model of a part must not be warm-started from one that has learned from the part."""
+    answers = joined.train
     monkeypatch.setattr("common.answer_features.known._ENOUGH", enough)
     groups = ["model", "rates", "distractors", "context", "quiz", "order"]
-    first = list(tables(pairs, answers, groups, seed=0))
-    assert len(first) == n_held_out + 1
-    rows = np.concatenate([part.rows for part in first])
+    before = list(tables(joined.pairs, answers, groups, seed=0))
+    # The last part is the template.
+    assert len(before) == n_held_out + 1
+    rows = np.concatenate([part.rows for part in before])
     assert len({*rows}) == len(rows)
-    assert n_held_out < 10 or len(rows) == len(pairs)
+    if n_held_out == 10:
+        assert len(rows) == len(joined.pairs)
     for number in {0, n_held_out // 3}:
-        other = change(answers, np.isin(np.arange(len(answers)), first[number].rows))
-        second = tables(pairs, other, groups, seed=0)
-        same = [a.table.equals(b.table) for a, b in zip(first, second, strict=True)]
-        # Where so few are held out, nothing is learned from them for the template either.
-        assert np.flatnonzero(same).tolist() == ([0, 1] if enough == 30 else [number])
+        is_of_part = np.isin(np.arange(len(answers)), before[number].rows)
+        after = tables(joined.pairs, change_options(answers, is_of_part), groups, seed=0)
+        is_same = [a.table.equals(b.table) for a, b in zip(before, after, strict=True)]
+        # If only some 30 answers are held out, the template's features do without them too.
+        unchanged = [0, 1] if enough == 30 else [number]
+        assert np.flatnonzero(is_same).tolist() == unchanged
 
 
-def test_random_labels_score_at_chance_and_a_leak_is_caught(joined: Joined) -> None:
-    pairs, answers = joined.pairs, joined.whole[:-N_TEMPLATE]
-    right = np.random.default_rng(2).integers(0, 2, len(answers)).astype(np.int8)
-    answers = answers[["UserId", "QuestionId"]].assign(IsCorrect=right)
-    *parts, _ = tables(pairs, answers, ["model", "rates", "context", "quiz", "order"], seed=0)
-    rows = np.concatenate([part.rows for part in parts])
-    y, is_even = right[rows], pairs.numbers["student"][rows] % 2 == 0
+@dataclass(frozen=True)
+class RandomOutcomes:
+    """Answers whose outcomes are random: no honest feature tells anything about them."""
 
-    def score(x: pd.DataFrame) -> float:
-        """Return the accuracy on all answers, by trees that learned from the other students'."""
-        is_hit = np.empty(len(y), bool)
+    pairs: Pairs
+    answers: pd.DataFrame
+    # Rows of the answers with features, and these.
+    rows: np.ndarray
+    honest: pd.DataFrame
+    is_right: np.ndarray
+
+    def score(self, features: pd.DataFrame) -> float:
+        """Return the accuracy of trees on these features, each learned from half of the students.
+
+        The trees predict the answers of the other half.
+        """
+        is_even = self.pairs.numbers["student"][self.rows] % 2 == 0
+        is_hit = np.empty(len(self.rows), bool)
         for asked in (is_even, ~is_even):
             trees = HistGradientBoostingClassifier(max_iter=30, max_leaf_nodes=8, random_state=0)
-            is_hit[asked] = trees.fit(x[~asked], y[~asked]).predict(x[asked]) == y[asked]
+            trees.fit(features[~asked], self.is_right[~asked])
+            is_hit[asked] = trees.predict(features[asked]) == self.is_right[asked]
         return float(is_hit.mean())
 
+
+@pytest.fixture(scope="module")
+def random_outcomes(joined: Joined) -> RandomOutcomes:
+    right = np.random.default_rng(2).integers(0, 2, len(joined.train)).astype(np.int8)
+    answers = joined.train[["UserId", "QuestionId"]].assign(IsCorrect=right)
+    groups = ["model", "rates", "context", "quiz", "order"]
+    *parts, _ = tables(joined.pairs, answers, groups, seed=0)
+    rows = np.concatenate([part.rows for part in parts])
     honest = pd.concat([part.table for part in parts])
-    # Four standard errors of a share of one half: some 2,200 answers make that 0.043.
-    assert abs(score(honest) - 0.5) < 4 * 0.5 / np.sqrt(len(y)) < 0.05
-    # A model that begins with what one of all answers has learned knows their outcomes. The
-    # standard error of an AUC without any information is 1 / √(3 n) if half of n answers are right.
-    assert abs(roc_auc_score(y, honest["model"]) - 0.5) < 4 / np.sqrt(3 * len(y)) < 0.055
-    # Rates among all answers, the row's own outcome included.
-    leak = pd.DataFrame(rates_of(pairs, Known(pairs, answers), rows, [("student", "quiz")]))
-    assert score(leak) > 0.6
+    return RandomOutcomes(joined.pairs, answers, rows, honest, right[rows])
 
 
-def test_parts_held_out_are_a_tenth_or_a_fifth_or_less_and_each_answer_is_in_one() -> None:
-    """Of many answers fewer are held out: as many as are enough."""
-    for n_answers, n_parts, n_held_out in ((1003, 10, 10), (200_000, 5, 3), (4_000_000, 32, 1)):
-        part, n = cut(n_answers, 0)
-        assert n == n_held_out
-        assert {*np.bincount(part)} <= {n_answers // n_parts, n_answers // n_parts + 1}
-        assert len(part) == n_answers and (part < n).sum() <= 125_000
+def test_features_predict_random_outcomes_at_chance_and_a_leak_predicts_them(
+    random_outcomes: RandomOutcomes,
+) -> None:
+    n = len(random_outcomes.rows)
+    # Four standard errors of a share of one half: 0.043 with some 2,200 answers.
+    tolerance = 4 * 0.5 / np.sqrt(n)
+    assert tolerance < 0.05
+    assert abs(random_outcomes.score(random_outcomes.honest) - 0.5) < tolerance
+    # A planted leak: rates over all answers, including the outcome of the row.
+    known = Known(random_outcomes.pairs, random_outcomes.answers)
+    rates = rates_of(random_outcomes.pairs, known, random_outcomes.rows, [("student", "quiz")])
+    assert random_outcomes.score(pd.DataFrame(rates)) > 0.6
+
+
+def test_the_model_s_logit_ranks_random_outcomes_at_chance(
+    random_outcomes: RandomOutcomes,
+) -> None:
+    """A model that is warm-started from one of all answers would know their outcomes."""
+    # The AUC of a guess has a standard error of 1 / √(3 n) if half of n answers are right.
+    tolerance = 4 / np.sqrt(3 * len(random_outcomes.rows))
+    assert tolerance < 0.055
+    auc = roc_auc_score(random_outcomes.is_right, random_outcomes.honest["model"])
+    assert abs(auc - 0.5) < tolerance
+
+
+@pytest.mark.parametrize(
+    ("n_answers", "n_parts", "n_held_out"),
+    [(1003, 10, 10), (200_000, 5, 3), (4_000_000, 32, 1)],
+)
+def test_parts_have_equal_sizes_and_only_as_many_as_needed_are_held_out(
+    n_answers: int, n_parts: int, n_held_out: int
+) -> None:
+    part, n = cut(n_answers, 0)
+    assert n == n_held_out
+    assert len(part) == n_answers
+    assert {*np.bincount(part)} <= {n_answers // n_parts, n_answers // n_parts + 1}
+    assert (part < n).sum() <= 125_000
+
+
+def test_the_seed_decides_which_answers_make_a_part() -> None:
     assert (cut(1003, 0)[0] != cut(1003, 1)[0]).any()

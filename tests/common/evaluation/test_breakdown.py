@@ -1,4 +1,4 @@
-"""Accuracy in groups of answers: intervals that hold, and nothing shown of single answers."""
+"""Accuracy in groups of answers: intervals follow closed forms; single answers are not shown."""
 
 from common.evaluation import breakdown
 from common.evaluation.breakdown import FEW, break_down, clustered_intervals, most_lost
@@ -8,51 +8,86 @@ import pandas as pd
 import pytest
 
 
-def test_intervals_grow_with_what_answers_of_a_student_have_in_common() -> None:
+def test_the_interval_of_independent_answers_is_wilson_s() -> None:
     n_right = (np.arange(2000) % 4 > 0)[None]
     low, high = clustered_intervals(n_right, np.ones((1, 2000)))
-    # Independent ones have Wilson's: of 1,500 of 2,000, by the closed form with 1.96.
+    # 1,500 of 2,000, by the closed form with 1.96.
     assert (low[0], high[0]) == pytest.approx((0.7306, 0.7685), abs=2e-4)
+
+
+@pytest.mark.parametrize(
+    ("n_right_per_answer", "expected"),
+    [
+        # Students are right in all their answers or in none. The answers tell as much as
+        # (Σ n)² / Σ n² · 49 / 50 = 38.9 independent ones.
+        pytest.param("all or none", (0.3466, 0.6534), id="alike"),
+        # Every student is right in half of the answers. The answers tell as much as all 980, and
+        # not more.
+        pytest.param("half", (0.4680, 0.5320), id="as different as possible"),
+    ],
+)
+def test_intervals_are_wider_if_answers_of_a_student_are_alike(
+    n_right_per_answer: str, expected: tuple[float, float]
+) -> None:
+    """The expected intervals follow from the closed form with Student's 2.0096."""
     n = np.repeat([10, 30], [26, 24])
-    n_right = np.stack([n * (np.arange(50) % 2), n // 2])
-    low, high = clustered_intervals(n_right, np.stack([n, n]))
-    # Where students are right in all or in none, their answers tell as much as (Σ n)² / Σ n² · 49 /
-    # 50 = 38.9; never more than all 980. By the closed form with Student's 2.0096.
-    assert low == pytest.approx([0.3466, 0.4680], abs=1e-4)
-    assert high == pytest.approx([0.6534, 0.5320], abs=1e-4)
-    # All right is not certain: of five students with answers, with 2.7764.
+    n_right = n * (np.arange(50) % 2) if n_right_per_answer == "all or none" else n // 2
+    low, high = clustered_intervals(n_right[None], n[None])
+    assert (low[0], high[0]) == pytest.approx(expected, abs=1e-4)
+
+
+def test_answers_that_are_all_right_are_not_certain() -> None:
+    # Five students have answers: Student's quantile is 2.7764.
     all_right = np.array([[3, 3, 3, 3, 3, 0]])
     low, high = clustered_intervals(all_right, all_right)
     assert (low[0], high[0]) == pytest.approx((0.3934, 1), abs=1e-4)
-    # One student says nothing about others.
+
+
+def test_a_single_student_tells_nothing_about_others() -> None:
     assert clustered_intervals(np.array([[1]]), np.array([[2]])) == (0, 1)
 
 
-@pytest.mark.parametrize("n", [1, FEW - 1, FEW])
-def test_of_few_answers_only_their_number_is_shown(n: int) -> None:
-    """Of a group, of a question, and of the subjects of questions."""
+def make_pairs(n: int) -> pd.DataFrame:
+    """Return n wrong answers to question 4711 and 1,000 right answers to question 1.
+
+    The first group is called few, the second one many. Each answer is of another student.
+    """
     right = np.arange(n + 1000) >= n
-    pairs = pd.DataFrame({"right": right, "majority_right": ~right})
-    pairs["student_code"] = np.arange(len(pairs))
-    pairs["QuestionId"] = np.where(right, 1, 4711)
-    pairs["difficulty"] = pd.Categorical(np.where(right, "many", "few"))
-    (part,) = break_down(pairs, None)
-    many, few = part.groups.loc["many"], part.groups.loc["few"]
+    return pd.DataFrame(
+        {
+            "right": right,
+            "majority_right": ~right,
+            "student_code": np.arange(n + 1000),
+            "QuestionId": np.where(right, 1, 4711),
+            "difficulty": pd.Categorical(np.where(right, "many", "few")),
+        }
+    )
+
+
+@pytest.mark.parametrize("n", [1, FEW - 1, FEW])
+def test_a_group_of_few_answers_shows_only_their_number(n: int) -> None:
+    (part,) = break_down(make_pairs(n), None)
+    many = part.groups.loc["many"]
+    few = part.groups.loc["few"]
     assert (few["n_answers"], many["n_answers"]) == (n, 1000)
     assert (many["accuracy"], many["majority"]) == (1, 0)
     assert few["share"] == n / (n + 1000)
     for figure in ("accuracy", "low", "high", "majority"):
-        assert np.isnan(few[figure]) == (n < FEW)
+        assert np.isnan(few[figure]) == (n < FEW), figure
+
+
+@pytest.mark.parametrize("n", [1, FEW - 1, FEW])
+def test_a_question_or_subject_of_few_answers_is_not_named_where_most_is_lost(n: int) -> None:
+    pairs = make_pairs(n)
     columns = {"QuestionId": [4711], "SubjectId": [3], "Name": ["Hard"], "Level": [1]}
     lost = most_lost(pairs, pd.DataFrame(columns).assign(Parent=""))
     assert lost.subjects is not None
-    assert [lost.questions.name.tolist(), lost.subjects.name.tolist()] == (
-        [[4711], ["Hard"]] if n == FEW else [[], []]
-    )
+    assert lost.questions.name.tolist() == ([4711] if n == FEW else [])
+    assert lost.subjects.name.tolist() == (["Hard"] if n == FEW else [])
 
 
-def test_rare_subjects_go_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those with most answers are named; a question counts in these, or once in the others."""
+def test_rare_subjects_make_one_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The two subjects with most answers are named. A question counts in these, or else once."""
     monkeypatch.setattr(breakdown, "_N_SUBJECTS", 2)
     question = np.repeat([1, 2, 3, 4], [40, 30, 20, 5])
     pairs = pd.DataFrame({"QuestionId": question, "student_code": 0, "right": True})

@@ -1,6 +1,5 @@
-"""Kept outcomes: one order for the same answers, small files, and nothing read from damage."""
+"""Stored outcomes: equal for the same answers, small, and refused if they are damaged."""
 
-import shutil
 from pathlib import Path
 
 from common.errors import InputError
@@ -12,80 +11,141 @@ import pandas as pd
 import pytest
 
 
-def example(seed: int, n: int = 200) -> pd.DataFrame:
-    """Return answers to distinct questions by distinct students, and predictions."""
+def draw_answers(seed: int, n: int = 200) -> pd.DataFrame:
+    """Draw answers of students to questions, each pair once, with predictions."""
     rng = np.random.default_rng(seed)
-    place = rng.choice(40 * 50, n, replace=False).astype(np.int32)
+    pair = rng.choice(40 * 50, n, replace=False).astype(np.int32)
     truth, predicted = rng.integers(2, size=(2, n)).astype(np.int8)
-    keys = {"UserId": place // 50 + 7, "QuestionId": place % 50}
-    return pd.DataFrame({**keys, "truth": truth, "predicted": predicted})
+    return pd.DataFrame(
+        {"UserId": pair // 50 + 7, "QuestionId": pair % 50, "truth": truth, "predicted": predicted}
+    )
 
 
-def same(one: Outcomes, other: Outcomes) -> bool:
-    return all(map(np.array_equal, vars(one).values(), vars(other).values()))
+def is_same(left: Outcomes, right: Outcomes) -> bool:
+    return all(map(np.array_equal, vars(left).values(), vars(right).values()))
+
+
+# ---- Counts ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_counts_are_those_of_each_student_in_each_part(seed: int) -> None:
+def test_answers_are_counted_by_student_and_part(seed: int) -> None:
     part = np.random.default_rng(seed).permutation(np.arange(200) % 3)
-    answers = example(seed).assign(part=part)
-    kept = outcomes.of_predictions(answers)
+    answers = draw_answers(seed).assign(part=part)
+    outcome = outcomes.of_predictions(answers)
     student = answers.UserId.to_numpy()
-    own = (student == np.unique(student)[:, None]) & (part == np.arange(3)[:, None, None])
-    assert np.array_equal(kept.counts, own.sum(axis=2))
+    is_of_student = student == np.unique(student)[:, None]
+    is_of_part = part == np.arange(3)[:, None, None]
+    # The shape is (parts, students, answers).
+    is_counted = is_of_student & is_of_part
+    assert np.array_equal(outcome.counts, is_counted.sum(axis=2))
     is_right = (answers.truth == answers.predicted).to_numpy()
-    assert np.array_equal(kept.count_right(), (own & is_right).sum(axis=2))
-    # The order of the answers does not matter.
-    for given in (answers, answers.drop(columns="part")):
-        shuffled = given.sample(frac=1, random_state=seed)
-        assert same(outcomes.of_predictions(given), outcomes.of_predictions(shuffled))
+    assert np.array_equal(outcome.count_right(), (is_counted & is_right).sum(axis=2))
 
 
-def test_another_test_set_is_told_apart() -> None:
-    """Other students, questions, true values or folds; other predictions are the same test."""
-    answers = example(0)
-    own = outcomes.of_predictions(answers).answers
-    other_predictions = answers.assign(predicted=1 - answers.predicted)
-    assert outcomes.of_predictions(other_predictions).answers == own
-    part = (np.arange(200) % 2).astype(np.int8)
-    others = [
-        answers.assign(UserId=answers.UserId + 1),
-        answers.assign(QuestionId=answers.QuestionId + 1),
-        answers.assign(truth=np.where(answers.index == 5, 1 - answers.truth, answers.truth)),
-        answers.assign(part=part),
-        answers.assign(part=1 - part),
-        answers[1:],
-    ]
-    found = [outcomes.of_predictions(other) for other in others]
-    assert len({own, *(other.answers for other in found)}) == 7
-    # Answers that count several times are known.
-    twice = pd.concat([answers.assign(part=0), answers.assign(part=1)])
-    assert found[3].distinct
-    assert not outcomes.of_predictions(twice).distinct
+@pytest.mark.parametrize("has_parts", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_order_of_the_answers_does_not_matter(seed: int, has_parts: bool) -> None:
+    answers = draw_answers(seed)
+    if has_parts:
+        answers["part"] = np.random.default_rng(seed).permutation(np.arange(200) % 3)
+    shuffled = answers.sample(frac=1, random_state=seed)
+    assert is_same(outcomes.of_predictions(answers), outcomes.of_predictions(shuffled))
 
 
-def test_judgements_count_where_there_are_any() -> None:
+def test_only_judgements_that_an_expert_has_made_count() -> None:
+    judgements, agrees = make_judgements()
+    outcome = outcomes.of_judgements(judgements, agrees)
+    assert outcome.counts.tolist() == [[1, 1, 0], [0, 1, 1]]
+    assert outcome.count_right().tolist() == [[1, 0, 0], [0, 0, 1]]
+
+
+def make_judgements() -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return judgements of two experts on three pairs, and whether a ranking agrees with them."""
     pairs = pd.MultiIndex.from_arrays([[1, 2, 3], [4, 5, 6]])
     judgements = pd.DataFrame({"a": [1, 2, np.nan], "b": [np.nan, 2, 1]}, pairs)
     agrees = pd.DataFrame({"a": [1, 0, np.nan], "b": [np.nan, 0, 1]}, pairs)
-    kept = outcomes.of_judgements(judgements, agrees)
-    assert kept.counts.tolist() == [[1, 1, 0], [0, 1, 1]]
-    assert kept.count_right().tolist() == [[1, 0, 0], [0, 0, 1]]
-    for changed in (judgements.set_axis(pairs.swaplevel()), 3 - judgements):
-        assert kept.answers != outcomes.of_judgements(changed, agrees).answers
+    return judgements, agrees
 
 
-def test_what_is_written_is_read_once_whole_and_under_its_name(tmp_path: Path) -> None:
-    # Of one student with more answers than a byte can count, too.
-    for answers in (example(0, 2000).assign(UserId=7), example(1), example(1)):
-        kept = outcomes.of_predictions(answers)
-        path = tmp_path / f"{outcomes.write(tmp_path, kept)}.npz"
-        assert same(outcomes.read(path), kept)
+# ---- Which answers they are of -----------------------------------------------------------------
+
+
+def test_other_predictions_are_of_the_same_answers() -> None:
+    answers = draw_answers(0)
+    other = answers.assign(predicted=1 - answers.predicted)
+    assert outcomes.of_predictions(other).answers == outcomes.of_predictions(answers).answers
+
+
+def test_other_students_questions_truths_or_folds_are_other_answers() -> None:
+    answers = draw_answers(0)
+    part = (np.arange(200) % 2).astype(np.int8)
+    versions = {
+        "as drawn": answers,
+        "other students": answers.assign(UserId=answers.UserId + 1),
+        "other questions": answers.assign(QuestionId=answers.QuestionId + 1),
+        "another truth": answers.assign(
+            truth=np.where(answers.index == 5, 1 - answers.truth, answers.truth)
+        ),
+        "folds": answers.assign(part=part),
+        "other folds": answers.assign(part=1 - part),
+        "an answer less": answers[1:],
+    }
+    names_by_key: dict[str, str] = {}
+    for name, version in versions.items():
+        key = outcomes.of_predictions(version).answers
+        assert key not in names_by_key, (name, names_by_key[key])
+        names_by_key[key] = name
+
+
+def test_other_pairs_or_judgements_are_other_answers() -> None:
+    judgements, agrees = make_judgements()
+    key = outcomes.of_judgements(judgements, agrees).answers
+    swapped = judgements.set_axis(judgements.index.swaplevel())
+    assert outcomes.of_judgements(swapped, agrees).answers != key
+    assert outcomes.of_judgements(3 - judgements, agrees).answers != key
+
+
+def test_answers_that_count_several_times_are_marked() -> None:
+    answers = draw_answers(0)
+    twice = pd.concat([answers.assign(part=0), answers.assign(part=1)])
+    once = answers.assign(part=np.arange(200) % 2)
+    assert outcomes.of_predictions(once).distinct
+    assert not outcomes.of_predictions(twice).distinct
+
+
+# ---- Files -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        pytest.param(draw_answers(1), id="some students"),
+        pytest.param(
+            draw_answers(0, 2000).assign(UserId=7), id="more answers than a byte can count"
+        ),
+    ],
+)
+def test_outcomes_are_read_as_they_are_written(tmp_path: Path, answers: pd.DataFrame) -> None:
+    outcome = outcomes.of_predictions(answers)
+    path = tmp_path / f"{outcomes.write(tmp_path, outcome)}.npz"
+    assert is_same(outcomes.read(path), outcome)
+
+
+def test_the_same_outcomes_are_stored_once(tmp_path: Path) -> None:
+    for answers in (draw_answers(0), draw_answers(1), draw_answers(1)):
+        outcomes.write(tmp_path, outcomes.of_predictions(answers))
     assert len([*tmp_path.iterdir()]) == 2
-    other = Path(shutil.copy(path, tmp_path / f"{'0' * 16}.npz"))
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(content)
-    for file in (path, other):
-        with pytest.raises(InputError, match=rf"{file.name}: is damaged or holds other outcomes"):
-            outcomes.read(file)
+
+
+@pytest.mark.parametrize("damage", ["another name", "a changed byte"])
+def test_outcomes_that_do_not_match_their_name_are_refused(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / f"{outcomes.write(tmp_path, outcomes.of_predictions(draw_answers(1)))}.npz"
+    if damage == "another name":
+        path = path.rename(tmp_path / f"{'0' * 16}.npz")
+    else:
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content)
+    with pytest.raises(InputError, match=rf"{path.name}: is damaged or holds other outcomes"):
+        outcomes.read(path)

@@ -1,4 +1,4 @@
-"""What is known about pairs: counted from the training answers, joined with the metadata."""
+"""Facts about pairs of a student and a question, from training answers and metadata."""
 
 import re
 from pathlib import Path
@@ -12,9 +12,12 @@ from common.tasks import TASKS
 
 import pandas as pd
 import pytest
-from conftest import Write
 
 QUIZ_FILE = "metadata/answer_metadata_task_1_2.csv"
+# Of all 13 training answers, nine are right; option 1 is chosen four times, and so is option 4.
+# Question 20: three of five training answers are right. Question 30: two of four are right, and
+# option 4 was chosen as often as option 3. Nobody is asked the other questions.
+# Student 5 gave answer 3 (training) and answer 101 in quiz 11. Other students took quiz 12.
 FILES = {
     "data/valid.csv": """QuestionId,UserId,AnswerId,IsCorrect,CorrectAnswer,AnswerValue
 20,5,100,1,2,2
@@ -22,8 +25,6 @@ FILES = {
 20,6,102,0,2,4
 40,7,103,1,1,1
 """,
-    # Question 20: three of five right. Question 30: two of four, and option 4 as often as 3. The
-    # others are not asked for. Of all 13 answers nine are right; four are option 1, four option 4.
     "data/train.csv": """QuestionId,UserId,AnswerId,IsCorrect,CorrectAnswer,AnswerValue
 20,7,0,1,2,2
 20,8,1,1,2,2
@@ -39,7 +40,6 @@ FILES = {
 52,5,11,1,1,1
 53,5,12,1,1,1
 """,
-    # Student 5 answered 3 (training) and 101 in quiz 11; quiz 12 is known from others alone.
     QUIZ_FILE: """AnswerId,QuizId
 0,12.0
 3.0,11
@@ -70,103 +70,173 @@ FILES = {
 }
 
 
-@pytest.fixture
-def folder(write: Write, tmp_path: Path) -> Path:
+def write_files(folder: Path) -> Path:
+    """Write `FILES` to a folder; return the folder."""
     for name, text in FILES.items():
-        write(name, text)
-    return tmp_path
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_files(tmp_path)
 
 
 def read(folder: Path, task: int) -> PairFacts:
-    reference, train = folder / "data/valid.csv", folder / "data/train.csv"
-    pairs = read_pair_values(file_source(reference), TASKS[task].column)
+    """Return the facts about the pairs in valid.csv."""
+    reference = folder / "data/valid.csv"
     return read_facts(
-        pairs, TASKS[task], reference=reference, train=train, folder=folder / "metadata"
+        read_pair_values(file_source(reference), TASKS[task].column),
+        TASKS[task],
+        reference=reference,
+        train=folder / "data/train.csv",
+        folder=folder / "metadata",
     )
 
 
 @pytest.mark.parametrize("task", [1, 2])
-def test_training_answers_are_counted(folder: Path, task: int) -> None:
+def test_students_are_numbered_and_nothing_is_left_out(folder: Path, task: int) -> None:
     facts = read(folder, task)
     assert facts.left_out == []
-    pairs = facts.pairs
-    assert pairs.student_code.tolist() == [0, 0, 1, 2]
-    # A tie, and a question that nobody answered, go by all answers; of options the smaller wins.
-    assert pairs.majority.tolist() == ([1, 1, 1, 1] if task == 1 else [2, 3, 2, 1])
+    assert facts.pairs.student_code.tolist() == [0, 0, 1, 2]
+
+
+# A question with a tie, or without answers, gets the majority of all answers; among options that
+# were chosen equally often, the smallest.
+@pytest.mark.parametrize(("task", "expected"), [(1, [1, 1, 1, 1]), (2, [2, 3, 2, 1])])
+def test_the_majority_of_a_question_is_counted(
+    folder: Path, task: int, expected: list[int]
+) -> None:
+    assert read(folder, task).pairs.majority.tolist() == expected
+
+
+KNOWN_QUIZ = "other answers in the quiz known"
+NO_OTHER_ANSWER = "no other answer in the quiz known"
+UNKNOWN_QUIZ = "quiz not known"
+GROUPS = {
+    "difficulty": ["60 to 70 %", "50 to 60 %", "60 to 70 %", "not known"],
+    "answers_of_student": ["5 to 9", "5 to 9", "1 to 4", "1 to 4"],
+    "answers_to_question": ["5 to 9", "1 to 4", "5 to 9", "none"],
     # A quiz is known by other answers of the same student.
-    is_known = "other answers in the quiz known"
-    quizzes = ["no other answer in the quiz known", is_known, *["quiz not known"] * 2]
-    by_option = ["option 2", "option 3", "option 2", "not known"]
+    "quiz": [NO_OTHER_ANSWER, KNOWN_QUIZ, UNKNOWN_QUIZ, UNKNOWN_QUIZ],
+}
+RIGHT_OPTION = ["option 2", "option 3", "option 2", "not known"]
+
+
+@pytest.mark.parametrize("task", [1, 2])
+def test_pairs_are_grouped_by_what_training_answers_tell(folder: Path, task: int) -> None:
+    pairs = read(folder, task).pairs
     of_students = {grouping.key for grouping in OF_STUDENTS}
-    others = {"student_code", "majority"} | of_students
-    assert {key: [*pairs[key]] for key in pairs if key not in others} == {
-        "difficulty": ["60 to 70 %", "50 to 60 %", "60 to 70 %", "not known"],
-        "answers_of_student": ["5 to 9", "5 to 9", "1 to 4", "1 to 4"],
-        "answers_to_question": ["5 to 9", "1 to 4", "5 to 9", "none"],
-        **({"right_option": by_option} if task == 2 else {}),
-        "quiz": quizzes,
-    }
-    # Nothing is known of the quizzes of training answers.
+    not_counted = {"student_code", "majority"} | of_students
+    expected = dict(GROUPS)
+    if task == 2:
+        expected["right_option"] = RIGHT_OPTION
+    assert {key: [*pairs[key]] for key in pairs if key not in not_counted} == expected
+
+
+@pytest.mark.parametrize("task", [1, 2])
+def test_without_quizzes_of_training_answers_no_other_answer_is_known(
+    folder: Path, task: int
+) -> None:
     (folder / QUIZ_FILE).write_text("AnswerId,QuizId\n100,12\n101,11\n")
-    assert [*read(folder, task).pairs["quiz"]] == [*quizzes[:1] * 2, *quizzes[2:]]
+    expected = [NO_OTHER_ANSWER, NO_OTHER_ANSWER, UNKNOWN_QUIZ, UNKNOWN_QUIZ]
+    assert [*read(folder, task).pairs["quiz"]] == expected
 
 
-def test_numbers_belong_to_the_group_that_begins_there(folder: Path) -> None:
-    """Each question is answered by so many students, and as many are right."""
-    counts = [(1, 0), (4, 3), (5, 5), (9, 8), (10, 1), (10_000, 999)]
-    rows = [
-        f"{question},{student},{int(student < n_right)}\n"
-        for question, (n, n_right) in enumerate(counts)
-        for student in range(n)
+def test_a_number_belongs_to_the_group_that_begins_with_it(folder: Path) -> None:
+    # A question with so many training answers, of which so many are right, and its groups.
+    questions = [
+        (1, 0, "1 to 4", "0 to 10 %"),
+        (4, 3, "1 to 4", "70 to 80 %"),
+        (5, 5, "5 to 9", "90 to 100 %"),
+        (9, 8, "5 to 9", "80 to 90 %"),
+        (10, 1, "10 to 19", "10 to 20 %"),
+        (10_000, 999, "from 10,000", "0 to 10 %"),
     ]
-    (folder / "data/train.csv").write_text("QuestionId,UserId,IsCorrect\n" + "".join(rows))
-    asked = "".join(f"{question},{question},1\n" for question in range(len(counts)))
-    (folder / "data/valid.csv").write_text("QuestionId,UserId,IsCorrect\n" + asked)
+    train = ["QuestionId,UserId,IsCorrect\n"]
+    asked = ["QuestionId,UserId,IsCorrect\n"]
+    for question, (n_answers, n_right, _, _) in enumerate(questions):
+        for student in range(n_answers):
+            train.append(f"{question},{student},{int(student < n_right)}\n")
+        asked.append(f"{question},{question},1\n")
+    (folder / "data/train.csv").write_text("".join(train))
+    (folder / "data/valid.csv").write_text("".join(asked))
     pairs = read(folder, 1).pairs
-    expected = ["1 to 4", "1 to 4", "5 to 9", "5 to 9", "10 to 19", "from 10,000"]
-    assert [*pairs["answers_to_question"]] == expected
-    expected = ["0 to 10 %", "70 to 80 %", "90 to 100 %", "80 to 90 %", "10 to 20 %", "0 to 10 %"]
-    assert [*pairs["difficulty"]] == expected
+    groups = zip(pairs["answers_to_question"], pairs["difficulty"], strict=True)
+    assert [*groups] == [(n_answers, difficulty) for _, _, n_answers, difficulty in questions]
 
 
-def test_subjects_and_students_are_joined(folder: Path) -> None:
-    facts = read(folder, 1)
+@pytest.fixture(scope="module")
+def predicted(tmp_path_factory: pytest.TempPathFactory) -> tuple[PairFacts, pd.DataFrame]:
+    """Return facts, and pairs of which half are predicted right, repeated 20 times.
+
+    So many are enough to be shown.
+    """
+    facts = read(write_files(tmp_path_factory.mktemp("facts")), 1)
     pairs = facts.pairs.assign(QuestionId=[20, 30, 20, 40], right=[True, False, False, True])
-    # Each several times, so that they are enough to be shown.
-    pairs = pd.concat([pairs] * 20, ignore_index=True)
+    return facts, pd.concat([pairs] * 20, ignore_index=True)
+
+
+# Number of students, number of pairs, and accuracy of each group, by the title of the grouping.
+ACCURACY = {
+    "By difficulty of the question": {
+        "50 to 60 %": (1, 1, 0),
+        "60 to 70 %": (2, 2, 0.5),
+        "not known": (1, 1, 1),
+    },
+    # Question 30 is about both subjects; about question 40 no subject is known.
+    "By subject": {"Number": (2, 3, 1 / 3), "Algebra": (1, 1, 0)},
+    "By subject, one level further down": {"Adding": (2, 3, 1 / 3), "Solving": (1, 1, 0)},
+    "Gender": {"female": (1, 2, 0.5), "male": (1, 1, 0), "not listed": (1, 1, 1)},
+    "Pupil premium": {"entitled": (1, 2, 0.5), "not known": (2, 2, 0.5)},
+    # Student 5, born in September 2001, is 18 on the day; student 6, born in October, is not.
+    "Age in years on 2019-09-01": {
+        "17": (1, 1, 0),
+        "from 18": (1, 2, 0.5),
+        "not known": (1, 1, 1),
+    },
+}
+
+
+@pytest.mark.parametrize("title", ACCURACY)
+def test_accuracy_is_counted_by_subject_and_student(
+    predicted: tuple[PairFacts, pd.DataFrame], title: str
+) -> None:
+    facts, pairs = predicted
     parts = {part.grouping.title: part.groups for part in break_down(pairs, facts.subjects)}
     parts |= {grouping.title: accuracy_by(pairs, grouping.key) for grouping in OF_STUDENTS}
-    assert [
-        (title, {
-            name: (n_students, n_answers / 20, accuracy)
-            for name, n_answers, n_students, accuracy in groups.iloc[:, :3].itertuples()
-        })
-        for title, groups in parts.items()
-        if " number " not in title and "quiz" not in title
-    ] == [
-        (
-            "By difficulty of the question",
-            {"50 to 60 %": (1, 1, 0), "60 to 70 %": (2, 2, 0.5), "not known": (1, 1, 1)},
-        ),
-        # Question 30 is about both, and question 40 about nothing that is known.
-        ("By subject", {"Number": (2, 3, 1 / 3), "Algebra": (1, 1, 0)}),
-        ("By subject, one level further down", {"Adding": (2, 3, 1 / 3), "Solving": (1, 1, 0)}),
-        ("Gender", {"female": (1, 2, 0.5), "male": (1, 1, 0), "not listed": (1, 1, 1)}),
-        ("Pupil premium", {"entitled": (1, 2, 0.5), "not known": (2, 2, 0.5)}),
-        # Born in September 2001: eighteen on the day; in October: not yet.
-        (
-            "Age in years on 2019-09-01",
-            {"17": (1, 1, 0), "from 18": (1, 2, 0.5), "not known": (1, 1, 1)},
-        ),
-    ]  # fmt: skip
-    # Half of all answers are wrong, and of those to question 20, with which nothing is lost; of the
-    # subjects only the most specific of each question count.
-    columns = ["name", "about", "n_answers", "n_wrong", "lost"]
+    groups = parts[title]
+    found = {
+        name: (group["n_students"], group["n_answers"] / 20, group["accuracy"])
+        for name, group in groups.iterrows()
+    }
+    assert found == ACCURACY[title]
+    assert [*groups.index] == [*ACCURACY[title]]
+
+
+def test_groups_are_shown_in_this_order(predicted: tuple[PairFacts, pd.DataFrame]) -> None:
+    facts, pairs = predicted
+    titles = [part.grouping.title for part in break_down(pairs, facts.subjects)]
+    titles += [grouping.title for grouping in OF_STUDENTS]
+    shown = [title for title in titles if " number " not in title and "quiz" not in title]
+    assert shown == [*ACCURACY]
+
+
+def test_most_is_lost_where_more_answers_are_wrong_than_on_average(
+    predicted: tuple[PairFacts, pd.DataFrame],
+) -> None:
+    """Half of all answers are wrong, and half of those to question 20, with which nothing is lost.
+
+    Only the most specific subjects of a question count.
+    """
+    facts, pairs = predicted
     lost = most_lost(pairs, facts.subjects)
     assert lost.subjects is not None
-    tables = (lost.questions, lost.subjects)
-    assert [[*row] for table in tables for row in table[columns].to_numpy()] == [
-        [30, "Adding, Solving", 20, 20, 10],
+    columns = ["name", "about", "n_answers", "n_wrong", "lost"]
+    assert lost.questions[columns].to_numpy().tolist() == [[30, "Adding, Solving", 20, 20, 10]]
+    assert lost.subjects[columns].to_numpy().tolist() == [
         ["Adding", "Number", 60, 40, 10],
         ["Solving", "Algebra", 20, 20, 10],
     ]
@@ -183,10 +253,11 @@ NO_IDS = "by quiz: training and true answers do not both have a column AnswerId"
         ("metadata/subject_metadata.csv", "ng,3,2", "ng,9,2", "by subject: .* is 9, which is no"),
         ("metadata/student_metadata_task_1_2.csv", "5,1,", "5,9,", "by gender.* column 'Gender'"),
         # Answers without ids have no quizzes, which is no fault.
-        *((f"data/{name}.csv", "AnswerId", "Other", NO_IDS) for name in ("train", "valid")),
+        ("data/train.csv", "AnswerId", "Other", NO_IDS),
+        ("data/valid.csv", "AnswerId", "Other", NO_IDS),
     ],
 )
-def test_what_cannot_be_read_is_left_out_with_the_fault(
+def test_a_fact_that_cannot_be_read_is_left_out_and_the_fault_is_told(
     folder: Path, name: str, old: str, new: str, expected: str
 ) -> None:
     path = folder / name
@@ -194,4 +265,6 @@ def test_what_cannot_be_read_is_left_out_with_the_fault(
     left_out = read(folder, 1).left_out
     (part,) = (part for part in left_out if part.why != "the training answers are not known")
     assert re.search(expected, f"{part.what}: {part.why}")
-    assert part.is_fault == part.why.startswith(f"{path}: ") == (expected != NO_IDS)
+    is_fault = expected != NO_IDS
+    assert part.is_fault == is_fault
+    assert part.why.startswith(f"{path}: ") == is_fault

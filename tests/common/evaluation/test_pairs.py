@@ -1,8 +1,9 @@
-"""The evaluations of tasks 1 and 2 as a user runs them: page, probabilities, what is left out."""
+"""The evaluations of tasks 1 and 2 as a user runs them: scores, pages, probabilities, faults."""
 
 import json
 import re
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,11 @@ from planted_answers import COLUMN, KEYS, TASKS
 from sample_blocks import needs_blocks
 from sklearn.metrics import log_loss, roc_auc_score
 
-NAMES = {1: ["ProbabilityCorrect"], 2: [f"ProbabilityOption{k}" for k in (1, 2, 3, 4)]}
+# Names of the columns of probabilities, by task.
+NAMES = {
+    1: ["ProbabilityCorrect"],
+    2: ["ProbabilityOption1", "ProbabilityOption2", "ProbabilityOption3", "ProbabilityOption4"],
+}
 
 
 @pytest.fixture(scope="module")
@@ -33,73 +38,172 @@ def predicted(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 
 def page_in(folder: Path, name: str) -> Page:
+    """Read the page of a score."""
     return read_page((folder / f"scores_{name}.html").read_text())
 
 
-@needs_blocks(*(f"task_{task}/sample_model_majority.py" for task in (1, 2)))
-@TASKS
-def test_the_page_explains_the_score(predicted: Path, tmp_path: Path, task: int) -> None:
-    kit, probabilities = predicted, predicted / f"p{task}.parquet"
-    flags = ["--probabilities", probabilities, "--output_dir", tmp_path]
-    told = succeeds([f"task_{task}/local_evaluation.py", *flags], kit=kit).splitlines()
-    printed = re.fullmatch(r"score (0\.\d{4}) ± (0\.\d{4}) \(accuracy on [\d,]+ pairs\)", told[0])
-    assert printed
-    page = page_in(tmp_path, f"task_{task}")
-    by_option = ["By which option is right"] * (task == 2)
-    assert page.headings[1:] == [
-        "Confusion matrix", "Probabilities", "Where predictions are right",
-        "By difficulty of the question", "By number of known answers of the student",
-        "By number of known answers to the question", *by_option, "By subject",
-        "By subject, one level further down", "By known or unknown quiz", "Where most is lost",
-        "Questions", "Subjects", "Groups of students", "Gender", "Pupil premium",
+@dataclass(frozen=True)
+class Evaluated:
+    """The evaluation of the majority's predictions for a task: only read from it."""
+
+    task: int
+    kit: Path
+    # File of the probabilities.
+    probabilities: Path
+    # Lines that the evaluation prints.
+    lines: list[str]
+    page: Page
+
+    @property
+    def score_and_error(self) -> tuple[str, str]:
+        """The score and its standard error as they are printed."""
+        pattern = r"score (0\.\d{4}) ± (0\.\d{4}) \(accuracy on [\d,]+ pairs\)"
+        printed = re.fullmatch(pattern, self.lines[0])
+        assert printed
+        return printed[1], printed[2]
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """The facts on the page by their names."""
+        return {row[0]: row[1] for row in self.page.tables[0].rows}
+
+    def read_truth(self) -> pd.DataFrame:
+        return pd.read_csv(self.kit / "data/test_input/valid_task_1_2.csv")
+
+    def read_predictions(self) -> pd.DataFrame:
+        """Return the true values, and beside them the predicted ones."""
+        path = self.kit / f"data/test_output/test_submission_task_{self.task}.csv"
+        return self.read_truth().merge(pd.read_csv(path), on=KEYS, suffixes=("", "_predicted"))
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(task, marks=needs_blocks(f"task_{task}/sample_model_majority.py"))
+        for task in (1, 2)
+    ],
+)
+def evaluated(
+    request: pytest.FixtureRequest, predicted: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Evaluated:
+    task = request.param
+    output = tmp_path_factory.mktemp("evaluated")
+    probabilities = predicted / f"p{task}.parquet"
+    flags = ["--probabilities", probabilities, "--output_dir", output]
+    printed = succeeds([f"task_{task}/local_evaluation.py", *flags], kit=predicted)
+    page = page_in(output, f"task_{task}")
+    return Evaluated(task, predicted, probabilities, printed.splitlines(), page)
+
+
+def test_the_page_has_a_heading_for_each_part(evaluated: Evaluated) -> None:
+    by_option = ["By which option is right"] if evaluated.task == 2 else []
+    assert evaluated.page.headings[1:] == [
+        "Confusion matrix",
+        "Probabilities",
+        "Where predictions are right",
+        "By difficulty of the question",
+        "By number of known answers of the student",
+        "By number of known answers to the question",
+        *by_option,
+        "By subject",
+        "By subject, one level further down",
+        "By known or unknown quiz",
+        "Where most is lost",
+        "Questions",
+        "Subjects",
+        "Groups of students",
+        "Gender",
+        "Pupil premium",
         "Age in years on 2019-09-01",
-    ]  # fmt: skip
-    assert len(page.charts) == 8 + len(by_option)
-    facts = {row[0]: row[1] for row in page.tables[0].rows}
-    assert facts["Entry"] == "majority"
-    assert facts["Made by"].endswith(f"majority.py --local --probabilities {probabilities}")
-    assert re.fullmatch(r"\d+\.\d s, memory \d\.\d\d GB", facts["Fit and predict"])
-    # The majority model is the majority.
-    assert told[1] == f"majority {printed[1]}"
-    limits = json.loads((kit / "data/SIMULATED.json").read_text())["best_expected_accuracy"]
-    best = limits["1_2"][{1: "right_or_wrong", 2: "option"}[task]]
-    assert page.charts[0].titles == [
-        f"this entry: {printed[1]}", f"majority: {printed[1]}", f"best possible: {best:.4f}",
-    ]  # fmt: skip
+    ]
+    assert len(evaluated.page.charts) == 8 + len(by_option)
 
-    valid = pd.read_csv(kit / "data/test_input/valid_task_1_2.csv")
-    joined = valid.merge(pd.read_parquet(probabilities), on=KEYS)
+
+def test_the_page_says_what_made_the_submission(evaluated: Evaluated) -> None:
+    facts = evaluated.facts
+    assert facts["Entry"] == "majority"
+    command = f"majority.py --local --probabilities {evaluated.probabilities}"
+    assert facts["Made by"].endswith(command)
+    assert re.fullmatch(r"\d+\.\d s, memory \d\.\d\d GB", facts["Fit and predict"])
+
+
+def test_the_score_is_shown_beside_the_majority_s_and_the_best_possible(
+    evaluated: Evaluated,
+) -> None:
+    """The entry is the majority here, so that both scores are the same."""
+    score, _ = evaluated.score_and_error
+    assert evaluated.lines[1] == f"majority {score}"
+    simulated = json.loads((evaluated.kit / "data/SIMULATED.json").read_text())
+    target = {1: "right_or_wrong", 2: "option"}[evaluated.task]
+    best = simulated["best_expected_accuracy"]["1_2"][target]
+    assert evaluated.page.charts[0].titles == [
+        f"this entry: {score}",
+        f"majority: {score}",
+        f"best possible: {best:.4f}",
+    ]
+
+
+def test_probabilities_are_scored_as_by_scikit_learn(evaluated: Evaluated) -> None:
+    task = evaluated.task
+    joined = evaluated.read_truth().merge(pd.read_parquet(evaluated.probabilities), on=KEYS)
+    truth = joined[COLUMN[task]]
     p = joined[NAMES[task]].to_numpy()
-    loss = log_loss(joined[COLUMN[task]], np.c_[1 - p, p] if task == 1 else p)
+    loss = log_loss(truth, np.c_[1 - p, p] if task == 1 else p)
     auc = f"AUC {roc_auc_score(joined.IsCorrect, p[:, 0]):.4f}, " if task == 1 else ""
-    happened = joined[[COLUMN[task]]].to_numpy() == np.arange(1, p.shape[1] + 1)
+    happened = truth.to_numpy()[:, None] == np.arange(1, p.shape[1] + 1)
     brier = ((p - happened) ** 2).sum(axis=1).mean()
-    assert told[2].startswith(f"log loss {loss:.4f}, {auc}Brier score {brier:.4f}, ")
-    for part in told[2].split(", "):
+    line = evaluated.lines[2]
+    assert line.startswith(f"log loss {loss:.4f}, {auc}Brier score {brier:.4f}, ")
+    for part in line.split(", "):
         name, figure = part.rsplit(" ", 1)
-        assert page.table("Probabilities").row(name[0].upper() + name[1:])[1] == figure
-    contradicted = ["3 predictions are not the most probable value"] * (task == 1)
-    assert [line for line in told if " predictions " in line] == contradicted
-    assert ("In 3 pairs the submission does not predict" in page.text) == (task == 1)
-    submission = pd.read_csv(kit / f"data/test_output/test_submission_task_{task}.csv")
-    both = valid.merge(submission, on=KEYS, suffixes=("", "_predicted"))
-    truth, predictions = both[COLUMN[task]], both[f"{COLUMN[task]}_predicted"]
-    assert printed[1] == f"{(truth == predictions).mean():.4f}"
+        row = evaluated.page.table("Probabilities").row(name[0].upper() + name[1:])
+        assert row[1] == figure
+
+
+def test_predictions_that_are_not_the_most_probable_value_are_counted(
+    evaluated: Evaluated,
+) -> None:
+    """Three predictions of task 1 contradict their probabilities."""
+    expected = {1: ["3 predictions are not the most probable value"], 2: []}[evaluated.task]
+    assert [line for line in evaluated.lines if " predictions " in line] == expected
+    says_so = "In 3 pairs the submission does not predict" in evaluated.page.text
+    assert says_so == (evaluated.task == 1)
+
+
+def test_the_score_is_the_share_of_right_predictions(evaluated: Evaluated) -> None:
+    predictions = evaluated.read_predictions()
+    column = COLUMN[evaluated.task]
+    accuracy = (predictions[column] == predictions[f"{column}_predicted"]).mean()
+    score, _ = evaluated.score_and_error
+    assert score == f"{accuracy:.4f}"
+
+
+def test_the_page_explains_the_standard_error(evaluated: Evaluated) -> None:
+    score, error = evaluated.score_and_error
     pattern = r"(\S+), 95 % interval (\S+) to (\S+): (\d+) students, .*"
-    said = re.fullmatch(pattern, facts["Standard error"])
-    assert said and (said[1], int(said[4])) == (printed[2], both.UserId.nunique())
-    low, high = float(said[2]), float(said[3])
-    assert low < float(printed[1]) < high
-    assert high - low == pytest.approx(2 * 1.96 * float(said[1]), rel=0.1)
-    # The rows of the confusion matrix are the truth.
-    counts = pd.crosstab(truth, predictions).to_numpy()
-    for row, n in zip(page.table("Of the answers").rows[1:], counts, strict=True):
-        assert row[1:] == [f"{count / sum(n):.1%}{count:,}" for count in n]
+    fact = re.fullmatch(pattern, evaluated.facts["Standard error"])
+    assert fact
+    assert fact[1] == error
+    assert int(fact[4]) == evaluated.read_predictions().UserId.nunique()
+    low = float(fact[2])
+    high = float(fact[3])
+    assert low < float(score) < high
+    assert high - low == pytest.approx(2 * 1.96 * float(error), rel=0.1)
+
+
+def test_the_confusion_matrix_has_a_row_for_each_true_value(evaluated: Evaluated) -> None:
+    predictions = evaluated.read_predictions()
+    column = COLUMN[evaluated.task]
+    counts = pd.crosstab(predictions[column], predictions[f"{column}_predicted"]).to_numpy()
+    rows = evaluated.page.table("Of the answers").rows[1:]
+    expected = [[f"{count / sum(row):.1%}{count:,}" for count in row] for row in counts]
+    assert [row[1:] for row in rows] == expected
 
 
 @TASKS
-def test_no_score_with_wrong_probabilities(predicted: Path, tmp_path: Path, task: int) -> None:
-    """No score of an earlier run is left, and nothing is recorded."""
+def test_with_wrong_probabilities_there_is_no_score_not_even_of_an_earlier_run(
+    predicted: Path, tmp_path: Path, task: int
+) -> None:
     path = tmp_path / "mine.parquet"
     pd.read_parquet(predicted / f"p{task}.parquet")[:-1].to_parquet(path)
     for end in ("txt", "html"):
@@ -112,15 +216,18 @@ def test_no_score_with_wrong_probabilities(predicted: Path, tmp_path: Path, task
 
 @TASKS
 def test_a_score_needs_nothing_but_the_answers(write: Write, tmp_path: Path, task: int) -> None:
-    """Without training answers and metadata, and by a submission whose maker is not known."""
+    """Training answers, metadata and a record of the submission's origin are missing here."""
     write("given/answers.csv", "QuestionId,UserId,IsCorrect,AnswerValue\n1,7,1,2\n2,7,0,3\n")
     write("given/mine.csv", "QuestionId,UserId,IsCorrect,AnswerValue\n1,7,1,2\n2,7,1,2\n")
-    given = ["--input_dir", tmp_path / "given", "--submission_dir", tmp_path / "given"]
-    files = ["--ref_data", "answers.csv", "--submit_data", "mine.csv", "--output_dir", tmp_path]
-    printed = succeeds([f"task_{task}/local_evaluation.py", *given, *files]).splitlines()
+    flags = [
+        *("--input_dir", tmp_path / "given", "--ref_data", "answers.csv"),
+        *("--submission_dir", tmp_path / "given", "--submit_data", "mine.csv"),
+        *("--output_dir", tmp_path),
+    ]
+    lines = succeeds([f"task_{task}/local_evaluation.py", *flags]).splitlines()
     # One student tells nothing about others: there is no standard error.
-    assert printed[0] == "score 0.5000 (accuracy on 2 pairs)"
-    assert len(printed) == 2
+    assert lines[0] == "score 0.5000 (accuracy on 2 pairs)"
+    assert len(lines) == 2
     assert (tmp_path / f"scores_task_{task}.txt").read_text() == "score:0.5\n"
     page = page_in(tmp_path, f"task_{task}")
     assert "Entry not known" in page.text
@@ -129,14 +236,15 @@ def test_a_score_needs_nothing_but_the_answers(write: Write, tmp_path: Path, tas
     assert "By difficulty" not in page.text
 
 
-def test_a_score_does_not_depend_on_what_explains_it(predicted: Path, tmp_path: Path) -> None:
-    """But on the true answers: those of another split give none, and leave none that was there."""
+def test_the_score_stays_the_same_if_what_explains_it_is_faulty(
+    predicted: Path, tmp_path: Path
+) -> None:
     kit = Path(shutil.copytree(predicted, tmp_path / "kit"))
     evaluation = ["task_1/local_evaluation.py", "--output_dir", tmp_path]
     first = succeeds(evaluation, kit=kit).splitlines()[0]
     path = kit / "data/metadata/student_metadata_task_1_2.csv"
     path.write_text("UserId,Gender\n1,x\n")
-    # A training file of another split is no training file of this one.
+    # Now the training answers are not those of this split.
     train = kit / "data/test_input/train_task_1_2.csv"
     train.write_bytes(train.read_bytes()[:-1])
     again, *others = succeeds(evaluation, kit=kit).splitlines()
@@ -147,7 +255,17 @@ def test_a_score_does_not_depend_on_what_explains_it(predicted: Path, tmp_path: 
     page = page_in(tmp_path, "task_1")
     assert "Left out The majority" in page.text
     assert "By subject" in page.headings
+    # Diamonds mark the majority's accuracy.
     assert "Diamond" not in page.text
+
+
+def test_without_the_true_answers_of_the_split_there_is_no_score_not_even_of_an_earlier_run(
+    predicted: Path, tmp_path: Path
+) -> None:
+    kit = Path(shutil.copytree(predicted, tmp_path / "kit"))
+    evaluation = ["task_1/local_evaluation.py", "--output_dir", tmp_path]
+    for name in ("scores_task_1.txt", "scores_task_1.html"):
+        (tmp_path / name).write_text("of an earlier run")
     valid = kit / "data/test_input/valid_task_1_2.csv"
     valid.write_bytes(valid.read_bytes()[:-1])
     assert f"{valid}: is not the file that" in fails(evaluation, kit=kit)

@@ -1,4 +1,4 @@
-"""Wrong arguments: each error names the argument, its value, and what was expected."""
+"""Arguments of the estimators: a wrong one is refused, and different types of ids are accepted."""
 
 from typing import Any
 
@@ -14,6 +14,7 @@ RIGHT = [1, 0, 1]
 OPTION = [1, 2, 3]
 KEY = [1, 4, 3]
 
+# Settings of an estimator by the message that refuses them.
 SETTINGS = {
     "n_dimensions is 0, expected at least 1": {"n_dimensions": 0},
     "n_dimensions is 2.5, expected a whole number": {"n_dimensions": 2.5},
@@ -33,6 +34,7 @@ def test_settings_out_of_range_are_refused(estimator: Any, message: str) -> None
     assert str(error.value) == message
 
 
+# Arguments of `fit` by the message that refuses them.
 ANSWERS: dict[str, dict[str, Any]] = {
     "student has shape (1, 3), expected one dimension": {"student": [STUDENT]},
     "student has dtype float64, expected whole numbers": {"student": [1.0, 1.0, 2.0]},
@@ -79,46 +81,54 @@ def test_predicting_before_fitting_is_refused(estimator: Any) -> None:
         estimator().predict_proba(STUDENT, QUESTION)
 
 
-def test_pairs_need_contexts_if_answers_had_them() -> None:
+def test_pairs_without_contexts_are_refused_if_answers_had_contexts() -> None:
     model = ItemResponse(n_steps=1).fit(STUDENT, QUESTION, RIGHT, context=[1, 1, 2])
     with pytest.raises(InputError, match="had contexts, expected those of the pairs as well"):
         model.predict_proba(STUDENT, QUESTION)
 
 
-def test_pairs_have_as_many_levels_of_contexts_as_answers() -> None:
+def test_pairs_with_other_levels_of_contexts_than_answers_are_refused() -> None:
     model = ItemResponse(n_steps=1).fit(STUDENT, QUESTION, RIGHT)
     with pytest.raises(InputError, match="context has 1 levels, expected 0, as the fit had"):
         model.predict_proba(STUDENT, QUESTION, context=[1, 1, 2])
 
 
-def test_a_fit_goes_on_only_from_one_of_its_kind() -> None:
+def test_a_start_with_other_dimensions_is_refused() -> None:
     start = ItemResponse(n_dimensions=2, n_steps=1).fit(STUDENT, QUESTION, RIGHT)
     with pytest.raises(InputError, match="start has 2 dimensions, expected 3"):
         ItemResponse(n_dimensions=3).fit(STUDENT, QUESTION, RIGHT, start=start)
+
+
+def test_a_start_with_other_levels_of_contexts_is_refused() -> None:
+    start = ItemResponse(n_dimensions=2, n_steps=1).fit(STUDENT, QUESTION, RIGHT)
     with pytest.raises(InputError, match="start has 0 levels of contexts, expected 1"):
         ItemResponse(n_dimensions=2).fit(STUDENT, QUESTION, RIGHT, start=start, context=[1, 1, 2])
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint32, np.int64, np.uint64])
 def test_ids_of_any_integer_type_are_the_same_ids(dtype: Any) -> None:
-    """Also where an id is the largest of its type: looking it up must not overflow."""
+    """Looking up the largest id of a type must not overflow."""
     high = min(int(np.iinfo(dtype).max), 2**62)
     student = np.array([0, high, high, 7], dtype)
     question = np.array([3, 3, high, high], dtype)
     is_correct = [1, 0, 1, 0]
     context = np.array([high, 0, high, 0], dtype)
     model = ItemResponse(n_steps=2).fit(student, question, is_correct, context=context)
-    smaller = {0: 0, 3: 1, 7: 2, high: 3}
+    number = {0: 0, 3: 1, 7: 2, high: 3}
 
-    def small(ids: np.ndarray) -> list[int]:
-        return [smaller[int(one)] for one in ids]
+    def renumber(ids: np.ndarray) -> list[int]:
+        """Return small ids in the same order."""
+        return [number[int(one_id)] for one_id in ids]
 
+    small_student = renumber(student)
+    small_question = renumber(question)
+    small_context = renumber(context)
     expected = ItemResponse(n_steps=2).fit(
-        small(student), small(question), is_correct, context=small(context)
+        small_student, small_question, is_correct, context=small_context
     )
     np.testing.assert_array_equal(
         model.predict_proba(student, question, context=context),
-        expected.predict_proba(small(student), small(question), context=small(context)),
+        expected.predict_proba(small_student, small_question, context=small_context),
     )
 
 

@@ -1,13 +1,15 @@
-"""Right and wrong answers: planted abilities and effects of contexts are found."""
+"""Right and wrong answers: planted abilities, questions and effects of contexts are recovered."""
 
 import math
 import pickle
+from dataclasses import dataclass
 from typing import Any
 
 from common.item_response import ItemResponse
 from common.item_response.model import expected_probability
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from planted_contexts import (
@@ -26,24 +28,44 @@ from planted_contexts import (
     split,
 )
 
+# Planted variance of the effects that the students of a class do not share.
 OWN_VARIANCE = 0.3
 
 
-def plant_slopes(k: int, n_students: int, n_questions: int, guessing: float = 0) -> Any:
-    """Return the columns of answers; their true probabilities; (slopes, intercept) of questions."""
+@dataclass(frozen=True)
+class Planted:
+    """Answers of students whose abilities and questions are known."""
+
+    student: np.ndarray
+    question: np.ndarray
+    is_correct: np.ndarray
+    # True probability of a right answer.
+    p_right: np.ndarray
+    # Slopes of the questions, shape (questions, k), and intercepts.
+    slopes: np.ndarray
+    intercept: np.ndarray
+
+    def fit(self, **settings: Any) -> ItemResponse:
+        return ItemResponse(**settings).fit(self.student, self.question, self.is_correct)
+
+
+def plant_slopes(k: int, n_students: int, n_questions: int, guessing: float = 0) -> Planted:
+    """Plant k abilities; the slopes on the first ability are positive."""
     rng = RNG(3)
     ability = rng.standard_normal((n_students, k))
-    z = rng.normal(0, 0.7, (n_questions, k + 1))
-    z[:, 0] = np.exp(rng.normal(0, 0.3, n_questions))
+    parameters = rng.normal(0, 0.7, (n_questions, k + 1))
+    parameters[:, 0] = np.exp(rng.normal(0, 0.3, n_questions))
+    slopes = parameters[:, :k]
+    intercept = parameters[:, k]
     student, question = np.nonzero(rng.random((n_students, n_questions)) < 0.5)
-    logit = (ability[student] * z[question, :k]).sum(axis=1) + z[question, k]
+    logit = (ability[student] * slopes[question]).sum(axis=1) + intercept[question]
     p = guessing + (1 - guessing) / (1 + np.exp(-logit))
     is_correct = (rng.random(len(p)) < p).astype(np.int8)
-    return (student, question, is_correct), p, z
+    return Planted(student, question, is_correct, p, slopes, intercept)
 
 
-def over_gaussian(logit: np.ndarray, variance: float) -> np.ndarray:
-    """Return E[sigmoid(logit + x)] for x of N(0, variance)."""
+def mean_probability(logit: np.ndarray, variance: float) -> np.ndarray:
+    """Return E[sigmoid(logit + x)] for x of the distribution N(0, variance)."""
     x, weight = np.polynomial.hermite_e.hermegauss(30)
     p = 1 / (1 + np.exp(-logit[:, None] - np.sqrt(variance) * x))
     result: np.ndarray = p @ weight / weight.sum()
@@ -53,34 +75,38 @@ def over_gaussian(logit: np.ndarray, variance: float) -> np.ndarray:
 # ---- Abilities and questions --------------------------------------------------------------------
 
 
-def test_guessing_given_recovers_the_difficulty_behind_it() -> None:
-    columns, p_right, z = plant_slopes(1, 1_500, 120, guessing=0.25)
-    with_guessing = ItemResponse(n_dimensions=1, guessing=0.25).fit(*columns)
-    without = ItemResponse(n_dimensions=1, guessing=0.0).fit(*columns)
-    error = np.abs(with_guessing.difficulty_ + z[:, 1]).mean()
-    assert error < 0.15
-    assert error < np.abs(without.difficulty_ + z[:, 1]).mean() / 2
-    p = with_guessing.predict_proba(*columns[:2])[:, 1]
+def test_difficulties_are_recovered_if_the_probability_of_guessing_is_given() -> None:
+    planted = plant_slopes(1, 1_500, 120, guessing=0.25)
+    with_guessing = planted.fit(n_dimensions=1, guessing=0.25)
+    without = planted.fit(n_dimensions=1, guessing=0.0)
+
+    def mean_error(model: ItemResponse) -> float:
+        """Return the mean error of the difficulties, which are the negative intercepts."""
+        return float(np.abs(model.difficulty_ + planted.intercept).mean())
+
+    assert mean_error(with_guessing) < 0.15
+    assert mean_error(with_guessing) < mean_error(without) / 2
+    p = with_guessing.predict_proba(planted.student, planted.question)[:, 1]
     assert p.min() >= 0.25
-    assert_calibrated(p, p_right, n_bins=7)
+    assert_calibrated(p, planted.p_right, n_bins=7)
 
 
 @pytest.mark.parametrize("k", [1, 3])
-def test_further_dimensions_are_found_where_they_are_and_shrink_where_not(k: int) -> None:
-    columns, _, z = plant_slopes(k, 2_000, 150)
-    slopes = ItemResponse(n_dimensions=3, guessing=0.0, n_steps=15).fit(*columns).discrimination_
+def test_three_dimensions_are_found_if_they_are_planted_and_shrink_otherwise(k: int) -> None:
+    planted = plant_slopes(k, 2_000, 150)
+    slopes = planted.fit(n_dimensions=3, guessing=0.0, n_steps=15).discrimination_
     size = np.linalg.norm(slopes, axis=0) / math.sqrt(150)
-    # The slopes planted have a size of 0.7. A slope rests on 1,000 answers and so has a standard
-    # error of 1 / √(1,000 · 0.2) = 0.07. A dimension that is not there is made of such errors, and
-    # fits where they are largest: at most twice their size.
+    # The planted slopes have a size of 0.7. A slope rests on 1,000 answers, so that its standard
+    # error is 1 / √(1,000 · 0.2) = 0.07. A dimension that was not planted consists of such errors,
+    # along the direction in which they are largest: at most twice their size.
     if k == 3:
         assert (size[1:] > 0.3).all()
     else:
         assert (size[1:] < 0.15).all()
-    # Slopes are identified up to a rotation: compare what they explain. That error takes
-    # (0.07 / 0.7)² / 2 = 0.005 from the share explained.
+    # Slopes are identified up to a rotation. The share of the planted slopes that they explain is
+    # therefore compared. The standard error takes (0.07 / 0.7)² / 2 = 0.005 from it.
     q, _ = np.linalg.qr(slopes[:, :k])
-    assert np.linalg.norm(q.T @ z[:, :k]) / np.linalg.norm(z[:, :k]) > 0.97
+    assert np.linalg.norm(q.T @ planted.slopes) / np.linalg.norm(planted.slopes) > 0.97
 
 
 def test_fitted_attributes_belong_to_their_ids() -> None:
@@ -92,20 +118,22 @@ def test_fitted_attributes_belong_to_their_ids() -> None:
     assert model.ability_covariance_.shape == (n_students, 2, 2)
     assert model.discrimination_.shape == (n_questions, 2)
     assert model.difficulty_.shape == (n_questions,)
-    # The logit of a pair whose parameters are all known.
-    found = model.explain(model.student_ids_[[7]], model.question_ids_[[5]])
+    # The attributes make the logit of a pair.
+    parts = model.explain(model.student_ids_[[7]], model.question_ids_[[5]])
     logit = model.discrimination_[5] @ model.ability_[7] - model.difficulty_[5]
-    assert found.mean[0] == pytest.approx(logit, abs=1e-5)
+    assert parts.mean[0] == pytest.approx(logit, abs=1e-5)
 
 
 def test_unknown_questions_get_the_parameters_of_an_average_one() -> None:
     model = fit(TRAIN, n_dimensions=1)
-    known, unknown = model.question_ids_[0], 999_999
-    found = model.question_parameters([known, unknown])
-    assert found.difficulty[0] == model.difficulty_[0]
-    assert_array_equal(found.discrimination[0], model.discrimination_[0])
-    assert found.difficulty[1] == pytest.approx(model.difficulty_.mean(), abs=0.02)
-    assert found.discrimination[1] == pytest.approx(model.discrimination_.mean(axis=0), abs=0.02)
+    known = model.question_ids_[0]
+    unknown = 999_999
+    parameters = model.question_parameters([known, unknown])
+    assert parameters.difficulty[0] == model.difficulty_[0]
+    assert_array_equal(parameters.discrimination[0], model.discrimination_[0])
+    assert parameters.difficulty[1] == pytest.approx(model.difficulty_.mean(), abs=0.02)
+    mean_discrimination = model.discrimination_.mean(axis=0)
+    assert parameters.discrimination[1] == pytest.approx(mean_discrimination, abs=0.02)
 
 
 def test_a_fitted_estimator_can_be_pickled() -> None:
@@ -123,9 +151,9 @@ def with_quiz() -> ItemResponse:
 
 
 def test_planted_effects_are_recovered(with_quiz: ItemResponse) -> None:
-    # There are 7,700 effects with 7.5 answers each. An answer tells 0.17 (Fisher's information), so
-    # an effect is known up to a variance of 1 / (7.5 · 0.17) = 0.8. Their variance then
-    # has a standard error of √(2 / 7,700) · (1 + 0.8) = 0.03: five of these.
+    # There are 7,700 effects with 7.5 answers each. Fisher's information of an answer is 0.17, so
+    # that an effect is known up to a variance of 1 / (7.5 · 0.17) = 0.8. Their estimated variance
+    # then has a standard error of √(2 / 7,700) · (1 + 0.8) = 0.03. Five of these are allowed.
     assert with_quiz.context_variance_[0] == pytest.approx(1, abs=0.15)
     p = predict(with_quiz, TEST, TEST.quiz)
     assert_calibrated(p, TEST.p_right)
@@ -137,11 +165,11 @@ def test_no_pairs_have_no_predictions() -> None:
     assert predict(fit(TRAIN, n_steps=1), TEST[:0]).shape == (0,)
 
 
-def test_explain_tells_what_predictions_consist_of(with_quiz: ItemResponse) -> None:
+def test_explain_returns_the_parts_of_a_prediction(with_quiz: ItemResponse) -> None:
     parts = with_quiz.explain(TEST.student, TEST.question, context=TEST.quiz)
     mean = parts.mean + parts.effect
     variance = parts.variance + parts.effect_variance
-    # But for the covariance of effect and ability, these make the predictions.
+    # These make the predictions, apart from the covariance of effect and ability.
     p = predict(with_quiz, TEST, TEST.quiz)
     assert_allclose(expected_probability(mean, variance), p, atol=0.03)
     assert np.corrcoef(parts.own_effect, parts.effect)[0, 1] > 0.9
@@ -150,68 +178,123 @@ def test_explain_tells_what_predictions_consist_of(with_quiz: ItemResponse) -> N
 
 
 @pytest.mark.parametrize("contexts", ["groups of quizzes", "quizzes of classes"])
-def test_contexts_without_effect_cost_nothing(contexts: str) -> None:
+def test_contexts_without_effect_make_predictions_hardly_worse(contexts: str) -> None:
     answers = plant(0.0)
     labels = groups(answers) if contexts == "groups of quizzes" else answers.class_quiz.to_numpy()
     train, test = split(answers)
     without = fit(train)
-    found = fit(train, labels[answers.is_train])
-    assert found.context_variance_.max() < 0.06
-    assert found.shared_variance_ < 0.06
+    with_contexts = fit(train, labels[answers.is_train])
+    assert with_contexts.context_variance_.max() < 0.06
+    assert with_contexts.shared_variance_ < 0.06
     for rows in (test, answers[answers.is_new]):
-        p = predict(found, rows, labels[rows.index])
+        p = predict(with_contexts, rows, labels[rows.index])
         assert loss(p, rows.p_right) < loss(predict(without, rows), rows.p_right) + 2e-3
 
 
 @pytest.mark.parametrize("level", [0, 1])
 def test_the_level_that_has_the_effect_gets_the_variance(level: int) -> None:
-    """Where only the group of a quiz is known, its effect is; further down they only vary."""
+    """Level 0 are groups of quizzes, and level 1 are quizzes.
+
+    If only the group of a quiz is known, the effect of the group is known, not that of the quiz.
+    """
     train, test = split(plant(float(level == 1), float(level == 0)))
-    found = fit(train, groups(train))
-    # As above, but half of the effects rest on one answer in ten: the 6,600 effects of quizzes and
-    # the 4,100 of groups give a standard error of about 0.05, four of these.
-    assert found.context_variance_[level] == pytest.approx(1, abs=0.2)
-    assert found.context_variance_[1 - level] < 0.2
-    # All is known, the quiz is not, the group is not.
-    unknown = over_gaussian((test.ability + test.known).to_numpy(), 1)
-    truths = {2: test.p_right, 1: unknown if level else test.p_right, 0: unknown}
-    for n_known, truth in truths.items():
+    model = fit(train, groups(train))
+    # As in the test of planted effects, but half of the effects rest on one answer in ten. With
+    # 6,600 effects of quizzes and 4,100 of groups, a variance has a standard error of about 0.05.
+    # Four of these are allowed.
+    assert model.context_variance_[level] == pytest.approx(1, abs=0.2)
+    assert model.context_variance_[1 - level] < 0.2
+    unknown = mean_probability((test.ability + test.known).to_numpy(), 1)
+    p_with_known_group = test.p_right if level == 0 else unknown
+    # How many levels are known, and the probability of a right answer then.
+    for n_known, p_right in ((2, test.p_right), (1, p_with_known_group), (0, unknown)):
         contexts = np.where(np.arange(2) < n_known, groups(test), UNKNOWN)
-        assert_calibrated(predict(found, test, contexts), truth, by=0.03, n_bins=8)
-    # A quiz without its group is none that the student has met.
+        assert_calibrated(predict(model, test, contexts), p_right, by=0.03, n_bins=8)
+    # A quiz in an unknown group is not the quiz that the student has taken.
     contexts[:, 1] = test.quiz
-    assert_calibrated(predict(found, test, contexts), unknown, by=0.03, n_bins=8)
+    assert_calibrated(predict(model, test, contexts), unknown, by=0.03, n_bins=8)
 
 
-def test_what_a_class_shares_tells_most_of_students_with_few_answers() -> None:
+@dataclass(frozen=True)
+class SharedEffects:
+    """Answers with effects that the students of a class share, and a model of them."""
+
+    answers: pd.DataFrame
+    by_class: ItemResponse
+
+    @property
+    def train(self) -> pd.DataFrame:
+        return split(self.answers)[0]
+
+    @property
+    def new(self) -> pd.DataFrame:
+        """Pairs of students without any answers."""
+        return self.answers[self.answers.is_new]
+
+
+@pytest.fixture(scope="module")
+def shared_effects() -> SharedEffects:
     answers = plant(OWN_VARIANCE, of_class=1.0)
-    train, rest = split(answers)
-    by_class, planted = fit(train, train.class_quiz), train.groupby("class_quiz").shared.first()
-    # The variance of 321 effects has a standard error of √(2 / 321) = 0.08: three of these.
+    train, _ = split(answers)
+    return SharedEffects(answers, fit(train, train.class_quiz))
+
+
+def test_planted_effects_of_classes_and_their_variances_are_recovered(
+    shared_effects: SharedEffects,
+) -> None:
+    by_class = shared_effects.by_class
+    planted = shared_effects.train.groupby("class_quiz").shared.first()
+    # The variance of 321 effects has a standard error of √(2 / 321) = 0.08. Three are allowed.
     assert by_class.shared_variance_ == pytest.approx(planted.var(), abs=0.25)
-    # The 6,600 effects of single students are known up to a variance of 1.1, so that the standard
-    # error is √(2 / 6,600) · (0.3 + 1.1) = 0.024: four of these.
+    # The 6,600 effects of single students are known up to a variance of 1.1, so that their variance
+    # has a standard error of √(2 / 6,600) · (0.3 + 1.1) = 0.024. Four are allowed.
     assert by_class.context_variance_[0] == pytest.approx(OWN_VARIANCE, abs=0.1)
     shared = by_class.posterior_.shared
     assert shared.variance[:-1].max() < by_class.shared_variance_
-    # Neither shrunk too much nor too little. Effects deviate by 0.38 from what is found of them, so
-    # the slope over 321 effects has a standard error of 0.38 / √321 = 0.02: five of these.
-    found = shared.mean[:-1]
-    assert np.cov(found, planted)[0, 1] / found.var() == pytest.approx(1, abs=0.1)
+    # The effects are shrunk neither too much nor too little: planted effects have a slope of 1 over
+    # their posterior means. They deviate by 0.38 from these, so that the slope over 321 effects has
+    # a standard error of 0.38 / √321 = 0.02. Five are allowed.
+    mean = shared.mean[:-1]
+    assert np.cov(mean, planted)[0, 1] / mean.var() == pytest.approx(1, abs=0.1)
 
-    alone = fit(train, train.quiz)  # Each student in a context of their own.
-    new = answers[answers.is_new]
-    for test, gain in ((rest[rest.knows_few], 0.03), (rest[~rest.knows_few], 0.005), (new, 0.03)):
+
+def test_effects_of_classes_improve_predictions_most_for_students_with_few_answers(
+    shared_effects: SharedEffects,
+) -> None:
+    by_class = shared_effects.by_class
+    train, rest = split(shared_effects.answers)
+    # Each student has contexts of their own.
+    alone = fit(train, train.quiz)
+    for test, gain in (
+        (rest[rest.knows_few], 0.03),
+        (rest[~rest.knows_few], 0.005),
+        (shared_effects.new, 0.03),
+    ):
         p = predict(by_class, test, test.class_quiz)
-        other = predict(alone, test, test.quiz)
-        assert loss(p, test.p_right) < loss(other, test.p_right) - gain
+        p_alone = predict(alone, test, test.quiz)
+        assert loss(p, test.p_right) < loss(p_alone, test.p_right) - gain
         assert_calibrated(p, test.p_right, by=0.04, n_bins=8)
-    # No other information is there, so that it is as good as it can be, but for estimation.
-    of_class = over_gaussian(new.known.to_numpy(), 1 + OWN_VARIANCE)
-    p = predict(by_class, new, new.class_quiz)
-    assert loss(p, new.p_right) < loss(of_class, new.p_right) + 0.012
-    assert_calibrated(p, of_class)
-    # Of a class that has not taken the quiz no more is known than of one that nobody has heard of.
-    not_taken = np.setdiff1d(np.arange(N_CLASSES * N_QUIZZES), train.class_quiz)
-    unknown = predict(by_class, new, np.full(len(new), UNKNOWN))
-    assert_array_equal(predict(by_class, new, RNG(0).choice(not_taken, len(new))), unknown)
+
+
+def test_predictions_for_new_students_are_nearly_as_good_as_possible(
+    shared_effects: SharedEffects,
+) -> None:
+    """Only the question and the effect of the class are known for a new student."""
+    new = shared_effects.new
+    best = mean_probability(new.known.to_numpy(), 1 + OWN_VARIANCE)
+    p = predict(shared_effects.by_class, new, new.class_quiz)
+    assert loss(p, new.p_right) < loss(best, new.p_right) + 0.012
+    assert_calibrated(p, best)
+
+
+def test_a_class_that_has_not_taken_the_quiz_is_like_an_unknown_one(
+    shared_effects: SharedEffects,
+) -> None:
+    new = shared_effects.new
+    taken = shared_effects.train.class_quiz
+    not_taken = np.setdiff1d(np.arange(N_CLASSES * N_QUIZZES), taken)
+    drawn = RNG(0).choice(not_taken, len(new))
+    unknown = np.full(len(new), UNKNOWN)
+    assert_array_equal(
+        predict(shared_effects.by_class, new, drawn), predict(shared_effects.by_class, new, unknown)
+    )

@@ -1,4 +1,4 @@
-"""How a fit begins and ends: early stopping, going on from a model, degenerate answers."""
+"""How a fit begins and ends: early stopping, a warm start, degenerate answers."""
 
 from typing import Any
 from unittest.mock import patch
@@ -25,7 +25,7 @@ from planted_contexts import (
 # ---- Early stopping -----------------------------------------------------------------------------
 
 
-def test_the_fit_ends_when_the_held_out_loss_hardly_falls() -> None:
+def test_the_fit_ends_when_the_held_out_loss_hardly_falls_in_two_steps() -> None:
     losses = [score.loss for score in fit(TRAIN).history_]
     falls = [(before - now) / before for before, now in zip(losses, losses[2:], strict=False)]
     assert falls[-1] < 1.25e-3 <= min(falls[:-1])
@@ -45,31 +45,33 @@ def test_each_step_is_logged_with_its_score() -> None:
     ]
 
 
-def test_many_answers_are_fitted_in_fewer_steps_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_answers_are_fitted_in_fewer_steps_and_equally_well(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     few = fit(TRAIN, n_dimensions=6)
     monkeypatch.setattr(fitting, "_MANY_ANSWERS", 0)
     many = fit(TRAIN, n_dimensions=6)
     assert len(many.history_) < len(few.history_)
-    # Both are measured on the same answers by their true probabilities: nothing is drawn.
+    # Both losses are expectations over the same true probabilities, without random errors.
     assert loss(predict(many, TEST), TEST.p_right) < loss(predict(few, TEST), TEST.p_right) + 5e-4
 
 
-def test_in_the_end_all_answers_are_learned_from() -> None:
-    """Those held out for early stopping too, which here are the only ones to their questions."""
+def test_in_the_end_the_fit_learns_from_held_out_answers_too() -> None:
     n = 2_000
+    # Questions with a single answer each: some of these answers are held out.
     rows = pd.concat([TRAIN, TRAIN[:n].assign(question=np.arange(n) + UNKNOWN)])
-    # The last one is a question without answers.
+    # The last covariance is that of a question without answers, which is the prior's.
     *known, unknown = fit(rows, n_dimensions=1).posterior_.items.covariance[:, 1, 1]
     assert len(known) == N_QUESTIONS + n
     assert max(known) < unknown
 
 
-# ---- Going on from a model ----------------------------------------------------------------------
+# ---- Warm start --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("has_contexts", [False, True])
-def test_a_fit_goes_on_from_a_model_of_some_of_the_answers(has_contexts: bool) -> None:
-    """That knows neither all students nor all questions nor all contexts."""
+def test_a_warm_start_spares_steps(has_contexts: bool) -> None:
+    """The first model lacks some of the students, questions and contexts."""
 
     def context(rows: pd.DataFrame) -> np.ndarray | None:
         return groups(rows) if has_contexts else None
@@ -77,16 +79,16 @@ def test_a_fit_goes_on_from_a_model_of_some_of_the_answers(has_contexts: bool) -
     known = TRAIN[(TRAIN.student % 7 > 0) & (TRAIN.question % 10 > 0) & (TRAIN.quiz > 1)]
     start = fit(known, context(known))
     models = {
-        "whole": fit(TRAIN, context(TRAIN)),
-        "goes on": fit(TRAIN, context(TRAIN), start=start, n_steps=2),
-        "as few steps": fit(TRAIN, context(TRAIN), n_steps=2),
+        "cold": fit(TRAIN, context(TRAIN)),
+        "warm, 2 steps": fit(TRAIN, context(TRAIN), start=start, n_steps=2),
+        "cold, 2 steps": fit(TRAIN, context(TRAIN), n_steps=2),
     }
     losses = {
         name: loss(predict(model, TEST, context(TEST)), TEST.p_right)
         for name, model in models.items()
     }
-    assert losses["goes on"] < losses["whole"] + 1e-3
-    assert losses["goes on"] < losses["as few steps"] - 1e-3
+    assert losses["warm, 2 steps"] < losses["cold"] + 1e-3
+    assert losses["warm, 2 steps"] < losses["cold, 2 steps"] - 1e-3
 
 
 def test_control_c_in_the_first_step_leaves_no_model() -> None:
@@ -97,6 +99,7 @@ def test_control_c_in_the_first_step_leaves_no_model() -> None:
 
 # ---- Degenerate answers --------------------------------------------------------------------------
 
+# Columns of the answers that get a single value.
 DEGENERATE = {
     "one answer": {},
     "one student": {"student": 2_000_000_000},
@@ -113,7 +116,7 @@ def test_degenerate_answers_have_sane_predictions(predicts: str, n_levels: int, 
     n = 1 if what == "one answer" else 400
     rows = TRAIN.iloc[np.linspace(0, len(TRAIN) - 1, n).astype(int)].assign(**DEGENERATE[what])
     labels = np.stack([rows.quiz // 4, rows.quiz // 2, rows.quiz], axis=1)[:, :n_levels]
-    # The last ones are of a student or a question without answers, in a context without any.
+    # Three further pairs: an unknown student, an unknown question, and both; in unknown contexts.
     first = rows.iloc[0]
     student = np.append(rows.student, [123_456, first.student, 123_456])
     question = np.append(rows.question, [first.question, 9_999_998, 9_999_998])

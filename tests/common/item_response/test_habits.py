@@ -1,4 +1,4 @@
-"""Habits of position: planted ones are found, none where there are none."""
+"""Habits of choosing options by their position: planted habits are found, and no others."""
 
 from dataclasses import dataclass
 
@@ -16,11 +16,12 @@ N_OPTIONS = 4
 
 @dataclass
 class Choices:
-    """Choices with the probabilities of all options, without habits and with them."""
+    """Choices of options, with the true probabilities of all options."""
 
     student: np.ndarray
     context: np.ndarray
     choice: np.ndarray
+    # Probabilities without habits and with them, shape (choices, options).
     before: np.ndarray
     after: np.ndarray
 
@@ -29,7 +30,10 @@ class Choices:
 
 
 def plant(of_student: float, of_context: float) -> Choices:
-    """Return choices with habits of these variances; ids have gaps."""
+    """Return choices with habits of students, and of students in contexts, of these variances.
+
+    The ids of students and contexts have gaps.
+    """
     rng = RNG(0)
     n = 40_000
     student = rng.integers(0, N_STUDENTS, n)
@@ -70,7 +74,9 @@ def test_planted_variances_are_recovered(of_student: float, of_context: float) -
 
 
 @VARIANCES
-def test_habits_make_better_probabilities(of_student: float, of_context: float) -> None:
+def test_habits_make_probabilities_better_and_calibrated(
+    of_student: float, of_context: float
+) -> None:
     train, test = split(plant(of_student, of_context))
     p = predict(fit(train), test)
 
@@ -79,11 +85,12 @@ def test_habits_make_better_probabilities(of_student: float, of_context: float) 
 
     least = expected_loss(test.after)
     assert expected_loss(p) - least < 0.6 * (expected_loss(test.before) - least) + 1e-3
-    # The probabilities are right on average. A bin holds 400 of 40,000 or more, which deviate from
-    # what is planted by up to 0.1: a standard error of 0.1 / √400 = 0.005, four of these.
+    # A bin holds at least 400 of the 40,000 probabilities. They deviate from the true ones by up to
+    # 0.1, so that a mean has a standard error of 0.1 / √400 = 0.005. Four are allowed.
     bins = np.minimum((p * 10).astype(int), 9)
-    for b in range(9):
-        assert p[bins == b].mean() == pytest.approx(test.after[bins == b].mean(), abs=0.02)
+    for number in range(9):
+        is_in_bin = bins == number
+        assert p[is_in_bin].mean() == pytest.approx(test.after[is_in_bin].mean(), abs=0.02)
 
 
 def test_without_habits_none_are_found() -> None:
@@ -97,7 +104,7 @@ def test_unknown_students_have_no_habits() -> None:
     assert_allclose(predict(fit(train), test), test.before, atol=1e-6)
 
 
-def test_in_unknown_contexts_students_have_their_habits_as_a_whole() -> None:
+def test_in_unknown_contexts_students_have_the_habits_of_all_their_contexts() -> None:
     train, test = split(plant(0.3, 0.3))
     habits = fit(train)
     test.context = np.full_like(test.context, 1_000_000)
@@ -107,7 +114,7 @@ def test_in_unknown_contexts_students_have_their_habits_as_a_whole() -> None:
     assert_allclose(predict(habits, test), expected, atol=1e-5)
 
 
-def test_rare_choices_and_certain_ones_have_finite_habits() -> None:
+def test_improbable_and_certain_choices_have_finite_habits() -> None:
     choices = plant(0.3, 0.3).take(slice(60))
     choices.before = RNG(0).dirichlet(np.full(N_OPTIONS, 0.05), 60).astype(np.float32)
     habits = fit(choices)
@@ -116,8 +123,9 @@ def test_rare_choices_and_certain_ones_have_finite_habits() -> None:
 
 
 @pytest.mark.parametrize("p_chosen", [0.0, 1e-30, 1e-6, 1 - 1e-6, 1.0])
-def test_a_choice_made_again_and_again_overflows_nothing(p_chosen: float) -> None:
-    """Whether it was all but impossible or certain, in thousands of answers of one student."""
+def test_a_choice_that_a_student_makes_thousands_of_times_does_not_overflow(
+    p_chosen: float,
+) -> None:
     n = 20_000
     p_other = (1 - p_chosen) / (N_OPTIONS - 1)
     before = np.full((n, N_OPTIONS), p_other, np.float32)

@@ -1,4 +1,4 @@
-"""The mathematics of an answer: expectations over the logit, and the items' prior."""
+"""The mathematics of an answer: expectations over the logit, and the prior of the items."""
 
 from common.item_response import model
 from common.item_response.model import Gaussians
@@ -11,7 +11,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 @pytest.mark.parametrize("guessing", [0.0, 0.2])
 @pytest.mark.parametrize("right", [True, False])
 def test_expectations_are_means_over_the_logit(guessing: float, right: bool) -> None:
-    """Of knowing, and of slope and curvature of the log likelihood; those far out are finite."""
+    """The probability of knowing, and slope and curvature of the log likelihood, are expectations.
+
+    They are compared with Gauss-Hermite quadrature, except for the last four logits, which are so
+    large that only finite values are required.
+    """
     mean = np.array([-3, -0.5, 0, 2, 0, 1.5, -2, 0.8, -60, 60, -1e4, 1e4], np.float32)
     variance = np.array([0, 0, 0, 0, 1, 0.5, 3, 0.6, 0, 0, 0, 0], np.float32)
     p_knows = model.expected_probability(mean, variance)
@@ -27,20 +31,21 @@ def test_expectations_are_means_over_the_logit(guessing: float, right: bool) -> 
     change = (1 - guessing) * knows * (1 - knows)
     slopes = change / p if right else -change / (1 - p)
     # Fisher's information, Σ P(outcome) (d log P(outcome) / dx)².
-    values = np.stack([knows, slopes, change**2 / (p * (1 - p))])
-    of_knowing, of_slope, information = values @ weight / weight.sum()
-    assert_allclose(p_knows[:8], of_knowing, atol=0.005)
-    # The wider, the less exact.
+    information = change**2 / (p * (1 - p))
+    values = np.stack([knows, slopes, information])
+    mean_knows, mean_slope, mean_information = values @ weight / weight.sum()
+    assert_allclose(p_knows[:8], mean_knows, atol=0.005)
+    # The approximations are less exact for larger variances.
     tolerance = 1e-4 + 0.01 * variance[:8]
-    assert (np.abs(slope[:8] - of_slope) < tolerance).all()
-    assert (np.abs(curvature[:8] - np.maximum(information, 0.01)) < tolerance).all()
+    assert (np.abs(slope[:8] - mean_slope) < tolerance).all()
+    assert (np.abs(curvature[:8] - np.maximum(mean_information, 0.01)) < tolerance).all()
 
 
 # ---- The prior of the items --------------------------------------------------------------------
 
 
 def make_items(*means: float) -> Gaussians:
-    """Return items with one slope and an intercept, which are equal, and a small variance."""
+    """Return items whose slope and intercept are equal, with a variance of 0.01."""
     mean = np.repeat(np.array(means)[:, None], 2, axis=1)
     return Gaussians(mean, np.tile(0.01 * np.eye(2), (len(means), 1, 1)))
 
@@ -51,18 +56,18 @@ OLD_PRIOR = Gaussians(np.full((2, 2), 7.0), np.tile(9.0 * np.eye(2), (2, 1, 1)))
 def test_items_without_answers_do_not_count_for_the_prior() -> None:
     group = np.zeros(3, int)
     is_answered = np.array([True, False, True])
-    # The second item is what its old prior has made it.
-    found = model.estimate_prior(make_items(1.0, 50.0, 2.0), group, is_answered, OLD_PRIOR)
-    assert_allclose(found.mean[0], [1.5, 1.5])
+    # The second item, without answers, is only as the old prior has made it.
+    prior = model.estimate_prior(make_items(1.0, 50.0, 2.0), group, is_answered, OLD_PRIOR)
+    assert_allclose(prior.mean[0], [1.5, 1.5])
     alone = model.estimate_prior(make_items(1.0, 2.0), group[:2], is_answered[[0, 2]], OLD_PRIOR)
-    assert_allclose(found.covariance[0], alone.covariance[0])
+    assert_allclose(prior.covariance[0], alone.covariance[0])
 
 
-def test_the_prior_is_the_mean_of_squares_with_a_weak_guess() -> None:
-    everything = np.full(2, True)
-    found = model.estimate_prior(make_items(1.0, 2.0), np.zeros(2, int), everything, OLD_PRIOR)
-    # Two items with squared deviations of 0.25 and variances of 0.01; a guess of 0.1 that counts
-    # as three items.
+def test_the_prior_s_covariance_is_a_mean_of_squares_and_a_weak_guess() -> None:
+    is_answered = np.full(2, True)
+    found = model.estimate_prior(make_items(1.0, 2.0), np.zeros(2, int), is_answered, OLD_PRIOR)
+    # Two items have squared deviations of 0.25 and variances of 0.01. A guessed variance of 0.1
+    # counts as three items.
     variance = (2 * 0.25 + 2 * 0.01 + 3 * 0.1) / (2 + 3)
     covariance = 2 * 0.25 / (2 + 3)
     assert_allclose(found.covariance[0], [[variance, covariance], [covariance, variance]])

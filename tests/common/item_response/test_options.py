@@ -1,4 +1,4 @@
-"""Options: their ranks, planted habits of students in quizzes, unknown questions."""
+"""Options: their ranks, their probabilities, and planted habits of students in quizzes."""
 
 from common.item_response import ItemResponseOptions
 
@@ -8,7 +8,11 @@ from planted_contexts import TEST, TRAIN, UNKNOWN, assert_calibrated, fit_option
 
 
 def fit_two_questions() -> ItemResponseOptions:
-    """Question 5: option 3 is right; 1 is chosen most, then 4, then 2. Question 9: 2 is right."""
+    """Fit six answers to question 5 and two to question 9.
+
+    Question 5: option 3 is right; option 1 is chosen most often, then 4, then 2. Question 9: option
+    2 is right.
+    """
     option = np.array([1, 1, 1, 4, 4, 2, 2, 2])
     question = np.array([5, 5, 5, 5, 5, 5, 9, 9])
     key = np.where(question == 5, 3, 2)
@@ -45,7 +49,7 @@ def test_attributes_have_a_row_for_each_stage() -> None:
     assert model.shared_variance_.shape == (3,)
 
 
-def test_wrong_options_are_told_by_quiz_and_right_ones_by_ability() -> None:
+def test_the_quiz_tells_which_wrong_option_a_student_chooses() -> None:
     model = fit_options(TRAIN, TRAIN.quiz)
     option, key = options(TEST)
     rows = np.arange(len(option))

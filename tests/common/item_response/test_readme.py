@@ -9,7 +9,7 @@ from conftest import ROOT, blocks
 README = ROOT / "common" / "item_response" / "README.md"
 
 
-def test_the_example_runs_and_recovers_the_difficulties(
+def test_the_example_runs_and_prints_what_it_says(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     (example,) = blocks(README, "python")

@@ -1,4 +1,4 @@
-"""Clusters of questions: planted blocks, groups of these, data without any."""
+"""Clusters of questions: planted blocks and groups of blocks are found, and no others."""
 
 from common.item_response.similarity import cluster_questions
 
@@ -20,27 +20,29 @@ def plant(
     """
     rng = RNG(0)
     student, block = np.nonzero(rng.random((n_students, n_blocks)) < share_of_blocks)
-    place = block[:, None] * BLOCK_SIZE + np.arange(BLOCK_SIZE)
-    answered = rng.random(place.shape) < share
-    shuffled = rng.permutation(n_blocks * BLOCK_SIZE)
-    block_of = np.empty_like(shuffled)
-    block_of[shuffled] = np.arange(len(shuffled)) // BLOCK_SIZE
-    student = np.broadcast_to(student[:, None], place.shape)[answered]
-    return student, shuffled[place[answered]], block_of
+    # Positions of questions, ordered by block.
+    position = block[:, None] * BLOCK_SIZE + np.arange(BLOCK_SIZE)
+    is_answered = rng.random(position.shape) < share
+    question_at = rng.permutation(n_blocks * BLOCK_SIZE)
+    block_of = np.empty_like(question_at)
+    block_of[question_at] = np.arange(len(question_at)) // BLOCK_SIZE
+    student = np.broadcast_to(student[:, None], position.shape)[is_answered]
+    return student, question_at[position[is_answered]], block_of
 
 
 def test_blocks_of_many_questions_are_found_among_many_students() -> None:
-    """So many that a random projection stands for who answered, and similarities come in parts."""
+    """A random projection of the students replaces them, and similarities are computed in parts."""
     student, question, block = plant(32_000, 500, 0.004, 1.0)
     _, cluster = cluster_questions(student, question, seed=4)
     assert has_level(cluster, block)
-    # The coarser levels are those of chance.
+    # Coarser levels arise by chance.
     assert cluster.shape[1] > 1
-    _, same = cluster_questions(student, question, seed=4)
-    assert_array_equal(cluster, same)
+    # The seed decides everything.
+    _, again = cluster_questions(student, question, seed=4)
+    assert_array_equal(cluster, again)
 
 
-def test_groups_of_blocks_are_levels_of_their_own() -> None:
+def test_groups_of_blocks_make_a_level_of_their_own() -> None:
     student, question, block = plant()
     # Some students answer the whole of four blocks.
     group_of = block // 4
@@ -51,9 +53,10 @@ def test_groups_of_blocks_are_levels_of_their_own() -> None:
     _, cluster = cluster_questions(student, question)
     assert has_level(cluster, block)
     assert has_level(cluster, group_of)
-    # The coarsest: contexts of about 32 answers, or the nearest to it; the finest, of 4.
+    # Mean number of answers in a context of each level, the coarsest first. It is about 32 in the
+    # coarsest level, and about 4 in the finest.
     contexts = [np.unique(student * 1_000 + level[question]) for level in cluster.T]
-    sizes = [len(question) / len(found) for found in contexts]
+    sizes = [len(question) / len(of_level) for of_level in contexts]
     assert sizes == sorted({*sizes}, reverse=True)
     assert sizes[0] > 10
     assert 2 < sizes[-1] < 6
@@ -65,7 +68,7 @@ def all_answer(n_questions: int) -> np.ndarray:
 
 
 def almost_all_answer() -> np.ndarray:
-    """Return pairs of 600 students: here and there an answer is left out, mostly the last one."""
+    """Return pairs of 600 students who leave out few answers, most of them to the last question."""
     p_left_out = np.append(np.full(31, 0.002), 0.03)
     return np.argwhere(RNG(0).random((600, 32)) > p_left_out).T
 

@@ -1,6 +1,7 @@
-"""A step: a pass over answers with effects of contexts, scaling, several threads."""
+"""A step of a fit: a pass over the answers, effects of contexts, scaling, several threads."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 from unittest.mock import patch
 
@@ -22,9 +23,10 @@ RNG = np.random.default_rng
 def test_the_number_of_threads_changes_no_result(
     monkeypatch: pytest.MonkeyPatch, predicts: str
 ) -> None:
-    """Answers and contexts that make several chunks."""
+    # So many answers and contexts make several chunks.
     student, question = (a.ravel() for a in np.indices((800, 60)))
-    option, key = RNG(0).integers(1, 5, len(student)), question % 4 + 1
+    option = RNG(0).integers(1, 5, len(student))
+    key = question % 4 + 1
     quiz = question // 10
 
     def fit_and_predict(n_threads: int) -> np.ndarray:
@@ -45,18 +47,21 @@ def test_the_number_of_threads_changes_no_result(
 
 
 def make_case(seed: int, n_levels: int) -> tuple[Observations, State]:
-    """Return answers in random contexts, of which few share one, and a state to begin with."""
+    """Return a few answers in random contexts, and a state to begin with.
+
+    Numbers of students, items, dimensions k, stages and answers are drawn up to 6, 5, 3, 3 and 40.
+    """
     rng = RNG(seed)
-    highest = {"n_students": 6, "n_items": 5, "k": 3, "n_stages": 3, "n_answers": 40}
-    n_students, n_items, k, n_stages, n_answers = rng.integers(
-        1, [n + 1 for n in highest.values()]
-    ).tolist()
+    n_students, n_items, k, n_stages, n_answers = rng.integers(1, [7, 6, 4, 4, 41]).tolist()
     stage = rng.integers(0, n_stages, n_answers)
     labels = [rng.integers(0, 3, n_answers) * n_stages + stage for _ in range(n_levels)]
-    student, item = (rng.integers(0, n, n_answers) for n in (n_students, n_items))
+    student = rng.integers(0, n_students, n_answers)
+    item = rng.integers(0, n_items, n_answers)
     _, start, levels = sort_answers(student, labels, n_students)
-    is_right, is_used = (rng.random(n_answers) < share for share in (0.6, 0.8))
-    root, n_shared = rng.normal(0, 0.4, (n_items, k + 1, k + 1)).astype("f"), 3 * n_stages
+    is_right = rng.random(n_answers) < 0.6
+    is_used = rng.random(n_answers) < 0.8
+    root = rng.normal(0, 0.4, (n_items, k + 1, k + 1)).astype("f")
+    n_shared = 3 * n_stages
     state = State(
         students=model.standard_normal(n_students, k),
         items=Gaussians(rng.normal(0.3, 0.7, (n_items, k + 1)).astype("f"), root @ root.mT),
@@ -74,7 +79,11 @@ def make_case(seed: int, n_levels: int) -> tuple[Observations, State]:
 
 
 def expand(observations: Observations, state: State) -> Gaussians:
-    """Return an item for each answer: effects are abilities, on which it has slopes."""
+    """Return an item for each answer, for which effects are further abilities of the student.
+
+    The slope on such an ability is the standard deviation of the effect. It is 0 if the answer is
+    not in the context of the effect.
+    """
     items = state.items.take(observations.item)
     k = state.students.mean.shape[1]
     slopes = [items.mean[:, :k]]
@@ -91,56 +100,108 @@ def expand(observations: Observations, state: State) -> Gaussians:
     return Gaussians(mean.astype("f"), covariance.astype("f"))
 
 
-# Variances are estimated from so few answers that nothing would stay comparable.
-@patch.object(context, "estimate_variance", lambda _, old: old)
-@pytest.mark.parametrize("n_levels", range(4))
-@pytest.mark.parametrize("seed", range(12))
-def test_effects_of_contexts_are_found_as_abilities_are(seed: int, n_levels: int) -> None:
-    """An effect is an ability on which only the answers in its context have a slope.
+@dataclass(frozen=True)
+class TwoWays:
+    """Two passes over the same answers, with effects of contexts, and with effects as abilities.
 
-    Two passes: only then do the effects that the last one has found matter.
+    An effect is an ability on which only the answers in its context have a slope. Both ways
+    therefore find the same.
     """
+
+    observations: Observations
+    # Result with effects of contexts, and the sums of each item.
+    state: State
+    item_sums: np.ndarray
+    # Result with effects as abilities, in which each answer has an item of its own, and the sums of
+    # these items.
+    expanded: State
+    answer_sums: np.ndarray
+    # The part of the expanded items' means that is not the items' own, but comes from effects.
+    from_effects: np.ndarray
+
+    @property
+    def k(self) -> int:
+        """Number of abilities without effects."""
+        return int(self.state.students.mean.shape[1])
+
+    @property
+    def own_dimensions(self) -> list[int]:
+        """The dimensions of an expanded item that the item itself has: slopes and intercept."""
+        return [*range(self.k), -1]
+
+
+@pytest.fixture(scope="module", params=product(range(12), range(4)), ids=str)
+def two_ways(request: pytest.FixtureRequest) -> TwoWays:
+    """Pass over random answers, for a seed and a number of levels of contexts."""
+    seed, n_levels = request.param
     observations, state = make_case(seed, n_levels)
     item = observations.item
-    levels = observations.levels
     n_answers = len(item)
-    rows = np.arange(n_answers, dtype=np.int32)
-    student = number_rows(observations.start)
-    plain = replace(observations, item=rows, n_items=n_answers, levels=())
+    plain = replace(
+        observations, item=np.arange(n_answers, dtype=np.int32), n_items=n_answers, levels=()
+    )
     k = state.students.mean.shape[1]
-    # Among the dimensions of `whole`, those of slopes and intercept.
-    of_item = [*range(k), -1]
-    ends = np.cumsum([k, *(len(level.label) for level in levels)])
-    students = model.standard_normal(len(state.students.mean), ends[-1])
-    whole = replace(state, students=students, guessing=state.guessing[item], effects=())
-    for _ in range(2):
-        whole = replace(whole, items=expand(observations, state))
-        rest = whole.items.mean.copy()
-        rest[:, of_item] -= state.items.mean[item]
-        whole, of_answers = steps.pass_over_answers(plain, whole)
-        state, of_items = steps.pass_over_answers(observations, state)
-    assert_allclose(state.students.mean, whole.students.mean[:, :k], atol=2e-4)
-    assert_allclose(state.students.covariance, whole.students.covariance[:, :k, :k], atol=2e-4)
-    # What the items of all answers to a question need, less what is known of effects.
-    linear, squares = model._unpack(of_answers)
-    linear = linear - np.einsum("nij,nj->ni", squares, rest)
-    by_item = np.eye(observations.n_items)[:, item]
-    for found, expected in zip(
-        model._unpack(of_items),
-        (linear[:, of_item], squares[:, of_item][:, :, of_item]),
-        strict=True,
-    ):
-        assert_allclose(found, np.tensordot(by_item, expected, 1), atol=1e-3)
-    # The logits with the effects of the first levels, and of all; none that are shared.
-    items = expand(observations, replace(state, shared=SharedEffects(*np.zeros((3, 99)))))
-    for level, effects, end in zip(levels, state.effects, ends[1:], strict=True):
-        part = Gaussians(items.mean.copy(), items.covariance)
-        part.mean[:, end:-1] = 0
+    own_dimensions = [*range(k), -1]
+    n_effects = sum(len(level.label) for level in observations.levels)
+    students = model.standard_normal(len(state.students.mean), k + n_effects)
+    expanded = replace(state, students=students, guessing=state.guessing[item], effects=())
+    # The variances of effects stay fixed: estimates from so few answers would differ too much.
+    with patch.object(context, "estimate_variance", lambda _, old: old):
+        # The effects that the first pass finds matter only in the second pass.
+        for _ in range(2):
+            expanded = replace(expanded, items=expand(observations, state))
+            from_effects = expanded.items.mean.copy()
+            from_effects[:, own_dimensions] -= state.items.mean[item]
+            expanded, answer_sums = steps.pass_over_answers(plain, expanded)
+            state, item_sums = steps.pass_over_answers(observations, state)
+    return TwoWays(observations, state, item_sums, expanded, answer_sums, from_effects)
+
+
+def test_abilities_are_the_same_with_effects_as_abilities(two_ways: TwoWays) -> None:
+    k = two_ways.k
+    students = two_ways.state.students
+    expanded = two_ways.expanded.students
+    assert_allclose(students.mean, expanded.mean[:, :k], atol=2e-4)
+    assert_allclose(students.covariance, expanded.covariance[:, :k, :k], atol=2e-4)
+
+
+def test_sums_of_an_item_are_those_of_its_answers_without_the_part_of_effects(
+    two_ways: TwoWays,
+) -> None:
+    own = two_ways.own_dimensions
+    linear, squares = model._unpack(two_ways.answer_sums)
+    linear = linear - np.einsum("nij,nj->ni", squares, two_ways.from_effects)
+    is_of_item = np.eye(two_ways.observations.n_items)[:, two_ways.observations.item]
+    expected_linear = np.tensordot(is_of_item, linear[:, own], 1)
+    expected_squares = np.tensordot(is_of_item, squares[:, own][:, :, own], 1)
+    item_linear, item_squares = model._unpack(two_ways.item_sums)
+    assert_allclose(item_linear, expected_linear, atol=1e-3)
+    assert_allclose(item_squares, expected_squares, atol=1e-3)
+
+
+def test_logits_with_effects_of_the_first_levels_are_the_same(two_ways: TwoWays) -> None:
+    """Effects count up to the first level, then up to the second, and so on; none are shared."""
+    observations = two_ways.observations
+    levels = observations.levels
+    state = two_ways.state
+    student = number_rows(observations.start)
+    rows = np.arange(len(observations.item), dtype=np.int32)
+    without_shared = replace(state, shared=SharedEffects(*np.zeros((3, 99))))
+    items = expand(observations, without_shared)
+    # The dimensions of the effects of each level end here.
+    ends = two_ways.k + np.cumsum([len(level.label) for level in levels])
+    for level, effects, end in zip(levels, state.effects, ends, strict=True):
+        first_levels = Gaussians(items.mean.copy(), items.covariance)
+        first_levels.mean[:, end:-1] = 0
         assert_allclose(
             steps.logit_moments(
-                state.students, state.items, student, item, effects[number_rows(level.start)]
+                state.students,
+                state.items,
+                student,
+                observations.item,
+                effects[number_rows(level.start)],
             ),
-            steps.logit_moments(whole.students, part, student, rows),
+            steps.logit_moments(two_ways.expanded.students, first_levels, student, rows),
             atol=1e-3,
         )
 
@@ -155,11 +216,12 @@ def test_scaling_the_latent_space_changes_no_prediction() -> None:
         effects = state.effects[0][leaf]
         return steps.logit_moments(state.students, state.items, student, observations.item, effects)
 
-    # Before scaling, which changes effects in place.
+    # Scaling changes effects in place.
     before = logit_moments(state)
     scaled = steps.standardise(state)
     assert_allclose(logit_moments(scaled), before, atol=1e-3)
-    mean, covariance = scaled.students.mean, scaled.students.covariance
+    mean = scaled.students.mean
+    covariance = scaled.students.covariance
     assert_allclose(mean.mean(axis=0), 0, atol=1e-5)
     spread = mean.T @ mean / len(mean) + covariance.mean(axis=0)
     assert_allclose(spread, np.eye(mean.shape[1]), atol=1e-4)

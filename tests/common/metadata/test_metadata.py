@@ -1,4 +1,4 @@
-"""Metadata of answers, students and subjects: joined by id, tolerant of gaps."""
+"""Metadata of answers, students and questions: joined by id, NaN where unknown, faults named."""
 
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from platforms import with_links
 
+# Runs a test with each reader of CSV files.
 READERS = pytest.mark.usefixtures("each_reader")
 ANSWERS = "AnswerId,DateAnswered,Confidence,GroupId,QuizId,SchemeOfWorkId\n"
 STUDENTS = "UserId,Gender,DateOfBirth,PremiumPupil\n"
@@ -28,14 +29,14 @@ def ids(*numbers: int) -> npt.NDArray[np.int32]:
     return np.array(numbers, np.int32)
 
 
-def same_dates(found: pd.Series, expected: list[str]) -> bool:
-    return found.equals(pd.Series(np.array(expected, "datetime64[s]"), name=found.name))
+def is_dates(values: pd.Series, expected: list[str]) -> bool:
+    """Return whether a column holds these dates; "NaT" stands for none."""
+    return values.equals(pd.Series(np.array(expected, "datetime64[s]"), name=values.name))
 
 
 @READERS
-def test_answers_are_joined_by_id(write: Write) -> None:
-    # Ids beyond float32's whole numbers, rows without an id, missing values, an answer not listed,
-    # one asked for twice, one whose id is unknown.
+def test_circumstances_of_answers_are_joined_by_id(write: Write) -> None:
+    # The file holds ids that float32 cannot represent, rows without an id, and missing values.
     path = write(
         "metadata.csv",
         ANSWERS
@@ -45,9 +46,10 @@ def test_answers_are_joined_by_id(write: Write) -> None:
         + ",2020-01-01 00:00:00.000,1.0,1,1,\n"
         + "7.0,2018-09-01 00:59:59.999,25.0,,9,\n",
     )
+    # Answer 8 is not listed, the id of an answer is unknown (-1), and answer 7 is asked for twice.
     found = metadata.read_circumstances(path, ids(7, 19834812, 8, 19834811, -1, 7, 2**31 - 1))
     dates = ["2018-09-01T00:59", "NaT", "NaT", "2020-02-29T14:05", "NaT", "2018-09-01T00:59", "NaT"]
-    assert same_dates(found["DateAnswered"], dates)
+    assert is_dates(found["DateAnswered"], dates)
     expected = [25, np.nan, np.nan, 75, np.nan, 25, np.nan]
     assert np.array_equal(found["Confidence"], expected, equal_nan=True)
     assert found["GroupId"].tolist() == [-1, 4, -1, 3, -1, -1, -1]
@@ -55,37 +57,49 @@ def test_answers_are_joined_by_id(write: Write) -> None:
     assert found["SchemeOfWorkId"].tolist() == [-1, 5, -1, -1, -1, -1, -1]
 
 
+# As a spreadsheet writes it: with a mark at the beginning, and line ends of Windows.
+QUIZZES = b"\xef\xbb\xbfQuizId,AnswerId\r\n8,5\r\n,6\r\n"
+
+
 @READERS
-def test_columns_that_are_not_there_are_not_known_but_those_named_must_be(write: Write) -> None:
-    path = write("metadata.csv", b"\xef\xbb\xbfQuizId,AnswerId\r\n8,5\r\n,6\r\n")
+def test_values_of_missing_columns_are_unknown(write: Write) -> None:
+    path = write("metadata.csv", QUIZZES)
     found = metadata.read_circumstances(path, ids(6, 5))
     assert found["QuizId"].tolist() == [-1, 8]
     assert found[["DateAnswered", "Confidence"]].isna().all(axis=None)
     assert found["GroupId"].tolist() == found["SchemeOfWorkId"].tolist() == [-1, -1]
+
+
+@READERS
+def test_columns_that_are_asked_for_must_be_there(write: Write) -> None:
+    path = write("metadata.csv", QUIZZES)
     with pytest.raises(InputError, match="column 'Confidence' is missing"):
         metadata.read_circumstances(path, ids(5), columns=[schema.QUIZ_ID, schema.CONFIDENCE])
-    # What is not asked for may hold anything.
+
+
+@READERS
+def test_columns_that_are_not_asked_for_may_hold_anything(write: Write) -> None:
     path = write("metadata.csv", "AnswerId,QuizId,GroupId\n5,8,none\n")
     found = metadata.read_circumstances(path, ids(5), columns=[schema.QUIZ_ID])
     assert (found["QuizId"].tolist(), found["GroupId"].tolist()) == ([8], [-1])
 
 
 @with_links
-def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
-    """It is a fault, which the reader reports."""
-    path = tmp_path / "metadata.csv"
-    path.with_name("link.csv").symlink_to("nowhere")
-    assert metadata.find(path.parent, "link.csv") and not metadata.find(path.parent, "no.csv")
+def test_a_link_that_leads_nowhere_is_found_so_that_its_reader_reports_it(tmp_path: Path) -> None:
+    (tmp_path / "link.csv").symlink_to("nowhere")
+    assert metadata.find(tmp_path, "link.csv")
+    assert not metadata.find(tmp_path, "no.csv")
 
 
+# Ids that lie close together, and ids that lie far apart, are found in different ways.
 NUMBERS = st.integers(0, 40) | st.integers(2**31 - 40, 2**31 - 1)
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(listed=st.lists(NUMBERS, unique=True, min_size=1), wanted=st.lists(NUMBERS | st.just(-1)))
 def test_every_answer_gets_its_own_row(write: Write, listed: list[int], wanted: list[int]) -> None:
-    """Ids that lie close together and ids far apart, which are found in different ways."""
-    rows = "".join(f"{number},{place}\n" for place, number in enumerate(listed))
+    # The quiz of an answer is its position in the list.
+    rows = "".join(f"{number},{position}\n" for position, number in enumerate(listed))
     path = write("metadata.csv", f"AnswerId,QuizId\n{rows}")
     wanted = [listed[0], *wanted]
     found = metadata.read_circumstances(path, ids(*wanted))["QuizId"]
@@ -94,42 +108,94 @@ def test_every_answer_gets_its_own_row(write: Write, listed: list[int], wanted: 
 
 
 @READERS
-def test_dates_of_birth_in_any_way_and_nonsense(write: Write) -> None:
-    # The last two pyarrow alone does not read: more digits than its type holds, spaces.
+@pytest.mark.parametrize(
+    ("date", "expected"),
+    [
+        ("1998-01-01", "1998-01-01"),
+        ("2014-12-31 23:59", "2014-12-31"),
+        ("2010-03-01T23:59:59", "2010-03-01"),
+        # pyarrow does not read this by itself: its type holds fewer digits.
+        ("2000-02-29 23:59:00.0000000", "2000-02-29"),
+        # pyarrow does not read spaces either.
+        (" 2010-03-01 23:59:01 ", "2010-03-01"),
+        ("", "NaT"),
+        # Nobody born in these years is at school in 2020.
+        ("1756-03-01", "NaT"),
+        ("1997-12-31", "NaT"),
+        ("2015-01-01", "NaT"),
+        ("9999-12-01", "NaT"),
+    ],
+)
+def test_dates_of_birth_are_read_and_impossible_ones_are_unknown(
+    write: Write, date: str, expected: str
+) -> None:
+    # Beside another one, as a column of a real file.
+    path = write("students.csv", f"{STUDENTS}0,1,{date},1.0\n1,1,2005-05-05,1.0\n")
+    found = metadata.read_student_metadata(path, np.arange(2))
+    assert is_dates(found["DateOfBirth"], [expected, "2005-05-05"])
+
+
+@READERS
+def test_dates_of_birth_in_different_forms_are_read_from_one_column(write: Write) -> None:
     dates = ["1998-01-01", "2014-12-31 23:59", "2010-03-01T23:59:59"]
     dates += ["2000-02-29 23:59:00.0000000", " 2010-03-01 23:59:01 "]
-    nonsense = ["", "1756-03-01", "1997-12-31", "2015-01-01", "9999-12-01"]
-    rows = "".join(f"{n},{n % 4},{date},1.0\n" for n, date in enumerate([*dates, *nonsense]))
+    impossible = ["", "1756-03-01", "1997-12-31", "2015-01-01", "9999-12-01"]
+    rows = "".join(f"{n},{n % 4},{date},1.0\n" for n, date in enumerate([*dates, *impossible]))
+    # Student 10 is not listed.
     found = metadata.read_student_metadata(write("students.csv", STUDENTS + rows), np.arange(11))
-    assert same_dates(found["DateOfBirth"], [*(date.strip()[:10] for date in dates), *["NaT"] * 6])
+    days = [date.strip()[:10] for date in dates]
+    assert is_dates(found["DateOfBirth"], [*days, *["NaT"] * 6])
     assert found["Gender"].tolist() == [0, 1, 2, 3, 0, 1, 2, 3, 0, 1, -1]
 
 
-def test_subjects_of_questions(write: Write) -> None:
-    subjects = write("subject_metadata.csv", SUBJECTS)
-    tree = metadata.read_subject_tree(subjects)
+def test_the_tree_of_subjects_is_sorted_by_id_with_the_rows_of_parents(write: Write) -> None:
+    tree = metadata.read_subject_tree(write("subject_metadata.csv", SUBJECTS))
     assert tree["SubjectId"].tolist() == [1, 3, 7, 8, 9]
     assert tree["Name"].tolist() == ["Science", "Maths", "Area", "Angles, right", "Shape"]
     assert tree["parent"].tolist() == [-1, -1, 4, 4, 1]
     assert tree["Level"].tolist() == [0, 0, 2, 2, 1]
-    path = write(
-        "question_metadata_task_3_4.csv", QUESTIONS + '4,"[3, 9, 7]"\n2,"[3,8, 9,7]"\n9,[3]\n'
-    )
-    wanted = ids(2, 5, 9, 4, 9)
-    found = metadata.read_question_subjects(path, wanted)
+
+
+@pytest.fixture
+def question_file(write: Write) -> Path:
+    """Write the subjects of questions 4, 2 and 9, beside the tree."""
+    write("subject_metadata.csv", SUBJECTS)
+    rows = '4,"[3, 9, 7]"\n2,"[3,8, 9,7]"\n9,[3]\n'
+    return write("question_metadata_task_3_4.csv", QUESTIONS + rows)
+
+
+# Question 5 is not listed, and question 9 is asked for twice.
+ASKED_QUESTIONS = ids(2, 5, 9, 4, 9)
+
+
+def test_each_question_that_is_asked_for_gets_a_row_for_each_subject(question_file: Path) -> None:
+    found = metadata.read_question_subjects(question_file, ASKED_QUESTIONS)
     assert found["subject"].tolist() == [3, 8, 9, 7, 3, 3, 9, 7, 3]
     assert found["row"].tolist() == [0, 0, 0, 0, 2, 3, 3, 3, 4]
-    placed = metadata.read_question_subjects(path, wanted, tree)
-    assert tree["SubjectId"][placed["subject"]].tolist() == found["subject"].tolist()
-    assert placed["row"].equals(found["row"])
-    # The most specific ones.
-    names = metadata.name_subjects(path.parent, wanted)
-    assert names == ["Angles, right, Area", "", "Maths", "Area", "Maths"]
-    subjects.unlink()
-    assert metadata.name_subjects(path.parent, wanted) == [""] * 5
 
+
+def test_with_a_tree_subjects_are_given_as_its_rows(question_file: Path) -> None:
+    by_id = metadata.read_question_subjects(question_file, ASKED_QUESTIONS)
+    tree = metadata.read_subject_tree(question_file.with_name("subject_metadata.csv"))
+    by_row = metadata.read_question_subjects(question_file, ASKED_QUESTIONS, tree)
+    assert tree["SubjectId"][by_row["subject"]].tolist() == by_id["subject"].tolist()
+    assert by_row["row"].equals(by_id["row"])
+
+
+def test_questions_are_named_by_their_most_specific_subjects(question_file: Path) -> None:
+    names = metadata.name_subjects(question_file.parent, ASKED_QUESTIONS)
+    assert names == ["Angles, right, Area", "", "Maths", "Area", "Maths"]
+
+
+def test_without_a_tree_questions_have_no_names(question_file: Path) -> None:
+    question_file.with_name("subject_metadata.csv").unlink()
+    assert metadata.name_subjects(question_file.parent, ASKED_QUESTIONS) == [""] * 5
+
+
+# ---- Faults ------------------------------------------------------------------------------------
 
 DATE = "expected a date such as 2020-02-11 14:05:00.000 or nothing"
+# Rows with a fault, and the message, by the header of the file.
 FAULTS = {
     ANSWERS: [
         ("5.0,,101,1,1,\n", "column 'Confidence': row 2 is '101', expected a number from 0 to 100"),
@@ -167,7 +233,9 @@ FAULTS = {
     [(header, *fault) for header, faults in FAULTS.items() for fault in faults],
 )
 @READERS
-def test_faults_are_named(write: Write, header: str, rows: str, message: str) -> None:
+def test_a_fault_is_told_with_its_row_and_value(
+    write: Write, header: str, rows: str, message: str
+) -> None:
     path = write("faulty.csv", header + rows)
     with pytest.raises(InputError, match=f"faulty.csv: .*{message}"):
         if header == TREE:
@@ -182,8 +250,7 @@ def test_faults_are_named(write: Write, header: str, rows: str, message: str) ->
 
 
 @pytest.mark.parametrize("tasks", ["1_2_sample", "3_4"])
-def test_real_students_and_subjects(real_data: Path, tasks: str) -> None:
-    """Official files beside pandas; the lists hold every subject on the way to the root."""
+def test_official_student_metadata_are_read_as_by_pandas(real_data: Path, tasks: str) -> None:
     folder = real_data / f"eedi_tasks_{tasks}" / "metadata"
     path = folder / f"student_metadata_task_{tasks[:3]}.csv"
     frame = pd.read_csv(path, dtype={"DateOfBirth": str}).sort_values("UserId")
@@ -192,8 +259,14 @@ def test_real_students_and_subjects(real_data: Path, tasks: str) -> None:
     assert np.array_equal(students["PremiumPupil"], frame.PremiumPupil.fillna(-1))
     date = frame.DateOfBirth.str[:10]
     is_known = date.str[:4].fillna("0").astype(int).between(1998, 2014)
-    assert same_dates(students["DateOfBirth"], [*date.where(is_known, "NaT")])
+    assert is_dates(students["DateOfBirth"], [*date.where(is_known, "NaT")])
 
+
+@pytest.mark.parametrize("tasks", ["1_2_sample", "3_4"])
+def test_official_lists_hold_every_subject_on_the_way_to_the_root(
+    real_data: Path, tasks: str
+) -> None:
+    folder = real_data / f"eedi_tasks_{tasks}" / "metadata"
     tree = metadata.read_subject_tree(folder / "subject_metadata.csv")
     assert len(tree) == 388
     path = folder / f"question_metadata_task_{tasks[:3]}.csv"

@@ -1,7 +1,7 @@
-"""Replies that a dishonest entry writes to the evaluator's channel itself: the game ends at once.
+"""A dishonest entry writes replies to the evaluator's channel itself: the game ends at once.
 
-A stand-in for the program `common.sandbox.inside` answers as the program does, then with a forged
-reply, and sleeps. It puts up no walls.
+A stand-in for the program `common.sandbox.inside` replies as the program does when it starts, then
+with a forged reply, and sleeps. It puts up no walls.
 """
 
 import json
@@ -23,7 +23,8 @@ pytestmark = on_linux("the walls around an entry")
 
 Forge = Callable[..., Setting]
 
-# Reads requests up to the end of a line: no byte of the arrays in these games is a line feed.
+# A request is read up to the end of a line, because no byte of the arrays in these games is a line
+# feed.
 STAND_IN = """import sys, time
 for reply in REPLIES:
     sys.stdin.buffer.readline()
@@ -33,10 +34,11 @@ time.sleep(1000)
 """
 READY = b'{"walls": {}, "memory_limited": false, "refusal": null, "arrays": []}\n'
 DONE = b'{"arrays": []}\n'
-# In seconds: whoever waited for the stand-in would take longer, and a busy machine does not.
+# In seconds. A test that waits for the stand-in takes longer; a busy machine does not.
 SOONER = 40
 
 GARBLED = "closed or garbled the channel"
+# Replies with the message of the error that ends the game.
 FORGED = {
     "an empty line": (b"\n", GARBLED),
     "half a line": (b'{"arr', GARBLED),
@@ -72,7 +74,7 @@ FORGED = {
 
 @pytest.fixture
 def forge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Forge:
-    """Return a function that lets the stand-in give some replies after those to the start."""
+    """Return a function that makes a game whose entry gives some replies after it has started."""
 
     def replace_program(*replies: bytes) -> Setting:
         stand_in = tmp_path / "inside/__main__.py"
@@ -86,7 +88,7 @@ def forge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Forge:
 
 
 @pytest.mark.parametrize("name", FORGED)
-def test_what_is_no_reply_ends_the_game_at_once(forge: Forge, name: str) -> None:
+def test_a_message_that_is_no_reply_ends_the_game_at_once(forge: Forge, name: str) -> None:
     reply, message = FORGED[name]
     setting = forge(reply)
     started = time.monotonic()
@@ -98,16 +100,17 @@ def test_what_is_no_reply_ends_the_game_at_once(forge: Forge, name: str) -> None
 
 
 def message_with(dtype: str, shape: Sequence[int], content: bytes) -> bytes:
-    """Return a reply that holds an array."""
+    """Return a reply that claims to hold an array in these bytes."""
     return json.dumps({"arrays": [[dtype, shape]]}).encode() + b"\n" + content
 
 
 def as_reply(values: object, dtype: str) -> bytes:
+    """Return a reply that holds an array of these values."""
     array = np.asarray(values, dtype)
     return message_with(dtype, array.shape, array.tobytes())
 
 
-# Four students and 20 questions, of which the last three are targets.
+# There are 4 students and 20 questions. The last three questions are targets.
 SELECTIONS = {
     "nothing": (DONE, "returned nothing, expected one column index for each of the 4 students"),
     "one number": (as_reply(0, "<i8"), r"returned shape \(\), expected one column index"),
@@ -143,8 +146,8 @@ def test_a_forged_selection_is_checked_like_any_other(forge: Forge, name: str) -
         play_all(forge(reply), STUDENTS)
 
 
-def rounds() -> list[bytes]:
-    """Return the replies of ten rounds in which all students are asked questions 0 to 9."""
+def reply_to_rounds() -> list[bytes]:
+    """Return the replies of ten rounds, in which all students are asked questions 0 to 9."""
     replies = []
     for question in range(10):
         replies += [as_reply([question] * 4, "<i8"), DONE]
@@ -155,10 +158,10 @@ def rounds() -> list[bytes]:
 def test_a_forged_prediction_is_checked_like_any_other(forge: Forge, name: str) -> None:
     reply, message = PREDICTIONS[name]
     with pytest.raises(InputError, match=f"mask, after round 10, predict: .*{message}"):
-        play_all(forge(*rounds(), reply), STUDENTS)
+        play_all(forge(*reply_to_rounds(), reply), STUDENTS)
 
 
-def test_any_byte_of_a_boolean_but_0_is_true(forge: Forge) -> None:
+def test_any_byte_but_0_is_the_boolean_true(forge: Forge) -> None:
     reply = message_with("|b1", [4, 20], bytes([7]) * 80)
-    games = play_all(forge(*rounds(), reply), STUDENTS).games
+    games = play_all(forge(*reply_to_rounds(), reply), STUDENTS).games
     assert games["mask"].prediction.tolist() == [1] * 12

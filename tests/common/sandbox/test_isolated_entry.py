@@ -1,4 +1,4 @@
-"""An entry in its own process: what it gets, and the message for every violation."""
+"""An entry in a process of its own: what it can know, how it fails, and that it ends."""
 
 import contextlib
 import os
@@ -25,32 +25,79 @@ linux = on_linux("/proc, and memory limits that hold")
 
 @pytest.fixture
 def setting(tmp_path: Path) -> Setting:
-    """An entry's folder, and a file of hidden answers."""
+    """Write an entry's folder and a file of hidden answers; return how the entry is played."""
     return make_setting(tmp_path)
 
 
-CHEATS = {
-    "opens the answers": ("__init__", "open('ANSWERS')", "denied .*valid_task_4.csv, which is n"),
-    "raises": ("update_model", "raise KeyError('nothing here')", "round 1, update_model: raised "
-               r"KeyError: 'nothing here' \(submission_model_task_4.py, line 14\)"),
-    "counts what it does not see": ("update_model", "np.bincount(masked_data.ravel())",
-                                    "; an entry written for 0 as unobserved needs --unobserved 0$"),
-    "exits": ("update_model", "raise SystemExit(3)", "ended the program with exit code 3"),
-    "ends its process": ("predict", "import os; os._exit(3)", "process ended with exit code 3"),
-    "crashes": ("predict", "import ctypes; ctypes.string_at(0)", "process was ended by SIGSEGV"),
-    "allocates much": ("predict", "np.ones(1 << 30)", "ran out of memory.*, expected at most 1 G"),
-    "reads from the keyboard": ("update_model", "input()", "raised EOFError"),
-    "prints forever": ("predict", "while True: print('x' * 1000)", "printed more than 5 MB"),
-    "imports the kit": ("__init__", "import common.reading", "imports common.*, the kit's shared"),
-}  # fmt: skip
-OF_LINUX = {"crashes", "allocates much"}
+# ---- What an entry does wrong ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    "cheat", [pytest.param(name, marks=[linux] * (name in OF_LINUX)) for name in CHEATS]
+    ("method", "body", "message"),
+    [
+        pytest.param(
+            "__init__",
+            "open('ANSWERS')",
+            "denied .*valid_task_4.csv, which is n",
+            id="opens the answers",
+        ),
+        pytest.param(
+            "update_model",
+            "raise KeyError('nothing here')",
+            "round 1, update_model: raised KeyError: 'nothing here' "
+            r"\(submission_model_task_4.py, line 14\)",
+            id="raises an error",
+        ),
+        pytest.param(
+            "update_model",
+            "np.bincount(masked_data.ravel())",
+            "; an entry written for 0 as unobserved needs --unobserved 0$",
+            id="takes -1 for an option",
+        ),
+        pytest.param(
+            "update_model",
+            "raise SystemExit(3)",
+            "ended the program with exit code 3",
+            id="exits",
+        ),
+        pytest.param(
+            "predict",
+            "import os; os._exit(3)",
+            "process ended with exit code 3",
+            id="ends its process",
+        ),
+        pytest.param(
+            "predict",
+            "import ctypes; ctypes.string_at(0)",
+            "process was ended by SIGSEGV",
+            marks=linux,
+            id="crashes",
+        ),
+        pytest.param(
+            "predict",
+            "np.ones(1 << 30)",
+            "ran out of memory.*, expected at most 1 G",
+            marks=linux,
+            id="allocates too much",
+        ),
+        pytest.param("update_model", "input()", "raised EOFError", id="reads from the keyboard"),
+        pytest.param(
+            "predict",
+            "while True: print('x' * 1000)",
+            "printed more than 5 MB",
+            id="prints forever",
+        ),
+        pytest.param(
+            "__init__",
+            "import common.reading",
+            "imports common.*, the kit's shared",
+            id="imports the kit",
+        ),
+    ],
 )
-def test_every_misdeed_has_its_message(setting: Setting, cheat: str) -> None:
-    method, body, message = CHEATS[cheat]
+def test_a_misdeed_is_told_in_one_line(
+    setting: Setting, method: str, body: str, message: str
+) -> None:
     with_entry(setting, **{method: body.replace("ANSWERS", str(setting.reference))})
     with pytest.raises(InputError, match=message) as caught:
         play_all(setting, STUDENTS)
@@ -58,7 +105,7 @@ def test_every_misdeed_has_its_message(setting: Setting, cheat: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_no_path_tells_where_the_answers_are(
+def test_nothing_that_an_entry_sees_tells_where_the_answers_are(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("REFERENCE", str(setting.reference))
@@ -72,20 +119,26 @@ def test_no_path_tells_where_the_answers_are(
     assert str(setting.reference.parent) not in played.output
 
 
-# In seconds: whoever waited for one of these would take longer, and a busy machine does not.
+# ---- An entry ends with what it has started ----------------------------------------------------
+
+# In seconds. A test that waits for one of these processes takes longer; a busy machine does not.
 SOONER = 40
 
 
 def find_processes(text: str) -> list[int]:
-    """Find the processes whose command line holds a text: to themselves they have other numbers."""
-    found = []
+    """Return the numbers of the processes whose command line holds a text.
+
+    In a namespace of its own, a process has another number for itself.
+    """
+    numbers = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
-            found += [int(path.parent.name)] if text.encode() in path.read_bytes() else []
-    return found
+            if text.encode() in path.read_bytes():
+                numbers.append(int(path.parent.name))
+    return numbers
 
 
-# A session of its own, an orphan, and a session that starts others.
+# Starts a process in a session of its own, an orphan, and a session that starts many sessions.
 STARTING = """import os, subprocess, sys
 others = "for i in $(seq 100); do setsid sleep SECONDS & sleep 0.05; done"
 subprocess.Popen(["sleep", "SECONDS"], start_new_session=True)
@@ -98,41 +151,54 @@ sys.stdout.flush()
 
 @linux
 @pytest.mark.parametrize(
-    ("wanted", "then", "fault"),
+    ("allowed", "ending", "n_seconds", "fault"),
     [
-        (walls.ALL, "1 / 0", "predict: raised ZeroDivisionError"),
-        (walls.ALL, "import time; time.sleep(99)", "a whole game within 5 s"),
-        (Walls(), "os.killpg(0, 9)", "predict: its process was ended by SIGKILL"),
+        pytest.param(walls.ALL, "1 / 0", 60, "predict: raised ZeroDivisionError", id="error"),
+        # The limit leaves a busy machine time to get as far as `predict`.
+        pytest.param(
+            walls.ALL, "import time; time.sleep(99)", 5, "a whole game within 5 s", id="time limit"
+        ),
+        pytest.param(
+            Walls(),
+            "os.killpg(0, 9)",
+            60,
+            "predict: its process was ended by SIGKILL",
+            id="killed, without walls",
+        ),
     ],
 )
 def test_what_an_entry_started_ends_with_it(
-    setting: Setting, monkeypatch: pytest.MonkeyPatch, wanted: Walls, then: str, fault: str
+    setting: Setting,
+    monkeypatch: pytest.MonkeyPatch,
+    allowed: Walls,
+    ending: str,
+    n_seconds: int,
+    fault: str,
 ) -> None:
-    """Though it holds the pipes that the evaluator reads: closing must not wait for them."""
-    monkeypatch.setattr(walls, "ALL", wanted)
-    # A time that no other process sleeps.
-    mark = f"60.{time.time_ns()}"
+    """The evaluator does not wait for these processes, although they hold the pipes it reads."""
+    monkeypatch.setattr(walls, "ALL", allowed)
+    # No other process sleeps for this time, which is part of the command line.
+    seconds = f"60.{time.time_ns()}"
     output = setting.submission.parent / "output.txt"
-    entry = with_entry(setting, predict=STARTING.replace("SECONDS", mark) + then)
-    # The limit leaves a busy machine time to get as far as `predict`.
-    limits, started = Limits(5 if "sleep" in then else 60), time.monotonic()
+    entry = with_entry(setting, predict=STARTING.replace("SECONDS", seconds) + ending)
+    started = time.monotonic()
     with pytest.raises(InputError, match=fault):
-        play_all(replace(entry, limits=limits), STUDENTS, output)
+        play_all(replace(entry, limits=Limits(n_seconds)), STUDENTS, output)
     assert time.monotonic() - started < SOONER
     assert "started" in output.read_text()
-    assert all(ends(pid, 0.1) for pid in find_processes(mark))
+    assert all(ends(pid, 0.1) for pid in find_processes(seconds))
 
 
 @linux
-def test_closing_does_not_wait_for_who_holds_a_pipe(setting: Setting) -> None:
-    """Closing returns even if others, here this process, hold the other end of a pipe."""
+def test_closing_does_not_wait_for_another_process_that_holds_a_pipe(setting: Setting) -> None:
+    """Here, this process holds the pipe."""
     entry = with_entry(setting, __init__="import os\nprint(os.getcwd())")
     with isolate(entry) as process:
         folder = Path(wait_for(lambda: process.output).strip()).parent
         pipes = [Path(f"/proc/{pid}/fd/2") for pid in find_processes(str(folder))]
-        (held,) = [pipe for pipe in pipes if str(pipe.readlink()).startswith("pipe:")]
+        (pipe,) = [pipe for pipe in pipes if str(pipe.readlink()).startswith("pipe:")]
         started = time.monotonic()
-        with held.open("wb"):
+        with pipe.open("wb"):
             process.__exit__()
         assert time.monotonic() - started < SOONER
 
@@ -146,20 +212,21 @@ IsolatedEntry(copy_files, pathlib.Path("none")).__enter__()
 
 
 @linux
-def test_an_entry_ends_when_the_evaluator_is_killed(setting: Setting, tmp_path: Path) -> None:
-    """Its folder goes with it."""
-    tell = "import time\nopen('told', 'w').close()\n"
-    entry = with_entry(setting, __init__=f"{tell}time.sleep(1000)")
+def test_an_entry_and_its_folder_go_when_the_evaluator_is_killed(
+    setting: Setting, tmp_path: Path
+) -> None:
+    starts = "import time\nopen('started', 'w').close()\ntime.sleep(1000)"
+    entry = with_entry(setting, __init__=starts)
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     evaluator = subprocess.Popen(
         [sys.executable, "-c", EVALUATOR, str(entry.submission)],
         env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(temporary)},
     )
-    assert wait_for(lambda: [*temporary.glob("*/entry/told")])
-    started = find_processes(f"{temporary}/task_4")
-    assert started
+    assert wait_for(lambda: [*temporary.glob("*/entry/started")])
+    processes = find_processes(f"{temporary}/task_4")
+    assert processes
     evaluator.kill()
     evaluator.wait()
-    assert all(ends(pid) for pid in started)
+    assert all(ends(pid) for pid in processes)
     assert wait_for(lambda: not [*temporary.iterdir()])

@@ -1,4 +1,7 @@
-"""The filter of system calls, run by a small interpreter: also for machines that are not here."""
+"""The filter of system calls allows what an entry needs, on any processor.
+
+A small interpreter runs the filter, so that filters for other processors can be tested too.
+"""
 
 import errno
 import struct
@@ -9,12 +12,19 @@ from common.sandbox.inside.seccomp_rules import rules
 
 import pytest
 
+# What the filter returns (seccomp(2)). A pretended call returns 0 and does nothing.
 ALLOWED = 0x7FFF0000
 REFUSED = 0x00050000 | errno.EPERM
 PRETENDED = 0x00050000
+# Numbers of architectures in the kernel's audit.h.
 X86_64 = 0xC000003E
 AARCH64 = 0xC00000B7
 I386 = 0x40000003
+# Instructions of the filter.
+LOAD = 0x20
+JUMP_IF_EQUAL = 0x15
+JUMP_IF_AT_LEAST = 0x35
+RETURN = 0x06
 
 
 @dataclass(frozen=True)
@@ -32,7 +42,7 @@ class Call:
 
 
 def run_filter(call: Call, *, has_root: bool, machine: str = "x86_64") -> int:
-    """Return what the program returns for a call; it uses four instructions only."""
+    """Return what the filter returns for a call."""
     program = assemble(ARCHITECTURES[machine], rules(has_root))
     instructions = list(struct.iter_unpack("=HBBI", program))
     position = 0
@@ -40,12 +50,12 @@ def run_filter(call: Call, *, has_root: bool, machine: str = "x86_64") -> int:
     while True:
         code, skip_if_true, skip_if_false, value = instructions[position]
         position += 1
-        if code == 0x06:
+        if code == RETURN:
             return int(value)
-        if code == 0x20:
+        if code == LOAD:
             (word,) = struct.unpack_from("<I", call.packed(), value)
         else:
-            is_true = {0x15: word == value, 0x35: word >= value}[code]
+            is_true = {JUMP_IF_EQUAL: word == value, JUMP_IF_AT_LEAST: word >= value}[code]
             position += skip_if_true if is_true else skip_if_false
 
 
@@ -70,7 +80,9 @@ def run_filter(call: Call, *, has_root: bool, machine: str = "x86_64") -> int:
         pytest.param(Call(0x40000000), REFUSED, id="x32 call"),
     ],
 )
-def test_a_call_is_allowed_or_refused(call: Call, result: int, has_root: bool) -> None:
+def test_a_call_is_allowed_or_refused_with_a_root_and_without(
+    call: Call, result: int, has_root: bool
+) -> None:
     assert run_filter(call, has_root=has_root) == result
 
 
@@ -88,7 +100,7 @@ def test_local_sockets_need_a_root_of_its_own(number: int, argument: int) -> Non
 
 
 @pytest.mark.parametrize("number", [90, 91, 92, 235, 260, 268, 280, 452])
-def test_modes_owners_and_times_only_seem_to_change_without_a_root(number: int) -> None:
+def test_without_a_root_modes_owners_and_times_only_seem_to_change(number: int) -> None:
     assert run_filter(Call(number), has_root=True) == ALLOWED
     assert run_filter(Call(number), has_root=False) == PRETENDED
 
