@@ -11,9 +11,11 @@ from unittest.mock import patch
 from common import layout
 from common.adaptive.answered_mask import count_together
 from common.answer_features import GROUPS, Known, Pairs, read_pairs, table, tables
+from common.answer_features.asked import Asked
 from common.answer_features.groups import rates_of
-from common.answer_features.known import cut
-from common.answer_features.nearest import similar_questions, visit_nearest
+from common.answer_features.nearest_answers import visit_nearest
+from common.answer_features.parts import split_answers
+from common.answer_features.similar_questions import similar_questions
 
 import numpy as np
 import pandas as pd
@@ -26,7 +28,8 @@ from sklearn.metrics import roc_auc_score
 Read = Callable[..., tuple[Pairs, Known]]
 World = dict[str, pd.DataFrame]
 N_TEMPLATE = 40
-NEAREST = "common.answer_features.nearest"
+NEAREST = "common.answer_features.nearest_answers"
+SIMILAR = "common.answer_features.similar_questions"
 
 
 @pytest.fixture
@@ -311,8 +314,8 @@ def test_nearest_answers_are_those_to_the_most_similar_questions(seed: int) -> N
     known, asked = np.array_split(pairs, 2, axis=1)
     place = {pair: i for i, pair in enumerate(zip(*known.tolist(), strict=True))}
     parts: list[Any] = []
-    limits = {"_MAX_CELLS": max_cells, "_MAX_PRODUCTS": max_products, "_BLOCK": 4}
-    with patch.multiple(NEAREST, _N_NEIGHBOURS=n_neighbours, **limits):
+    limits = {"_MAX_PRODUCTS": max_products, "_BLOCK": 4, "_N_NEIGHBOURS": n_neighbours}
+    with patch.multiple(NEAREST, _MAX_CELLS=max_cells), patch.multiple(SIMILAR, **limits):
         neighbours, similarity = similar = similar_questions(*pairs, 20, n_questions)
         both = tuple(known), tuple(asked)
         visit_nearest(*both, 20, *similar, n_nearest, lambda *part: parts.append(part))
@@ -359,13 +362,15 @@ def test_other_outcomes_same_features(joined: Joined, group: str) -> None:
     pd.testing.assert_frame_equal(first, second, check_exact=True)
 
 
-@pytest.mark.parametrize(("enough", "n_held_out"), [(125_000, 10), (1_000, 2), (300, 1), (30, 1)])
+@pytest.mark.parametrize(
+    ("max_held_out", "n_held_out"), [(125_000, 10), (1_000, 2), (300, 1), (30, 1)]
+)
 def test_models_of_a_part_do_not_begin_with_its_outcomes(
-    joined: Joined, monkeypatch: pytest.MonkeyPatch, enough: int, n_held_out: int
+    joined: Joined, monkeypatch: pytest.MonkeyPatch, max_held_out: int, n_held_out: int
 ) -> None:
     """Other outcomes of a part change no feature of it, although they do those of the others."""
     pairs, answers = joined.pairs, joined.whole[:-N_TEMPLATE]
-    monkeypatch.setattr("common.answer_features.known._ENOUGH", enough)
+    monkeypatch.setattr("common.answer_features.parts._MAX_HELD_OUT", max_held_out)
     groups = ["model", "rates", "distractors", "context", "quiz", "order"]
     first = list(tables(pairs, answers, groups, seed=0))
     assert len(first) == n_held_out + 1
@@ -377,7 +382,7 @@ def test_models_of_a_part_do_not_begin_with_its_outcomes(
         second = tables(pairs, other, groups, seed=0)
         same = [a.table.equals(b.table) for a, b in zip(first, second, strict=True)]
         # Where so few are held out, nothing is learned from them for the template either.
-        assert np.flatnonzero(same).tolist() == ([0, 1] if enough == 30 else [number])
+        assert np.flatnonzero(same).tolist() == ([0, 1] if max_held_out == 30 else [number])
 
 
 def test_random_labels_score_at_chance_and_a_leak_is_caught(joined: Joined) -> None:
@@ -403,15 +408,16 @@ def test_random_labels_score_at_chance_and_a_leak_is_caught(joined: Joined) -> N
     # standard error of an AUC without any information is 1 / √(3 n) if half of n answers are right.
     assert abs(roc_auc_score(y, honest["model"]) - 0.5) < 4 / np.sqrt(3 * len(y)) < 0.055
     # Rates among all answers, the row's own outcome included.
-    leak = pd.DataFrame(rates_of(pairs, Known(pairs, answers), rows, [("student", "quiz")]))
+    leak = pd.DataFrame(rates_of(Asked(pairs, Known(pairs, answers), rows), [("student", "quiz")]))
     assert score(leak) > 0.6
 
 
 def test_parts_held_out_are_a_tenth_or_a_fifth_or_less_and_each_answer_is_in_one() -> None:
     """Of many answers fewer are held out: as many as are enough."""
     for n_answers, n_parts, n_held_out in ((1003, 10, 10), (200_000, 5, 3), (4_000_000, 32, 1)):
-        part, n = cut(n_answers, 0)
-        assert n == n_held_out
+        split = split_answers(n_answers, 0)
+        part = split.part
+        assert (split.n_parts, split.n_held_out) == (n_parts, n_held_out)
         assert {*np.bincount(part)} <= {n_answers // n_parts, n_answers // n_parts + 1}
-        assert len(part) == n_answers and (part < n).sum() <= 125_000
-    assert (cut(1003, 0)[0] != cut(1003, 1)[0]).any()
+        assert len(part) == n_answers and (part < n_held_out).sum() <= 125_000
+    assert (split_answers(1003, 0).part != split_answers(1003, 1).part).any()
