@@ -111,9 +111,9 @@ def visit_nearest(
     n_nearest: int,
     visit: Callable[[IntArray, IntArray, FloatArray], None],
 ) -> None:
-    """Find the nearest known answers for pairs that are asked, and hand them out in blocks.
+    """Call `visit` with the nearest known answers for each pair that is asked, block by block.
 
-    Nearest are the answers of the same student to the most similar questions.
+    The nearest answers are those of the same student to the most similar questions.
 
     Parameters
     ----------
@@ -139,12 +139,13 @@ def visit_nearest(
     known_order, first_known, _ = sort_answers(known_student, [], n_students)
     asked_order = np.argsort(asked_student, kind="stable")
     ordered_student = asked_student[asked_order]
-    # Students in a table, and rows that are looked up in it at a time.
+    # Each thread looks answers up in a table of some students × all questions, for a block of rows
+    # at a time.
     n_table_students = max(1, min(_MAX_CELLS // n_questions, math.ceil(n_students / N_THREADS)))
     n_block_rows = max(1, _MAX_CELLS // (8 * max(n_neighbours, 1)))
 
-    def visit_tables(first_students: IntArray) -> None:
-        # The position in `known` of the answer of each student to each question, else -1.
+    def visit_students(first_students: IntArray) -> None:
+        # Position in `known` of each student's answer to each question; -1 without an answer.
         answer_table = np.full((n_table_students, n_questions), -1, np.int32)
         for first in first_students.tolist():
             end = min(first + n_table_students, n_students)
@@ -158,12 +159,22 @@ def visit_nearest(
                 question = asked_question[block]
                 table_row = asked_student[block] - first
                 candidates = answer_table[table_row[:, None], neighbours[question]]
-                # A stable sort moves the missing answers to the end and keeps the others' order.
-                order = np.argsort(candidates < 0, axis=1, kind="stable")[:, :n_nearest]
-                nearest = np.take_along_axis(candidates, order, 1)
-                nearness = np.take_along_axis(similarity[question], order, 1)
-                visit(block, nearest, np.where(nearest >= 0, nearness, np.float32(0)))
+                visit(block, *_take_nearest(candidates, similarity[question], n_nearest))
             answer_table[cells] = -1
 
     first_of_table = np.arange(0, n_students, n_table_students)
-    list(in_threads(visit_tables, np.array_split(first_of_table, N_THREADS)))
+    list(in_threads(visit_students, np.array_split(first_of_table, N_THREADS)))
+
+
+def _take_nearest(
+    candidates: IntArray, similarity: FloatArray, n_nearest: int
+) -> tuple[IntArray, FloatArray]:
+    """Return the first candidates of each row that are not -1, with their similarities.
+
+    Shapes are (rows, n_nearest). Missing candidates at the end are -1, with a similarity of 0.
+    """
+    # A stable sort moves missing candidates to the end and keeps the order of the others.
+    order = np.argsort(candidates < 0, axis=1, kind="stable")[:, :n_nearest]
+    nearest = np.take_along_axis(candidates, order, 1)
+    nearness = np.take_along_axis(similarity, order, 1)
+    return nearest, np.where(nearest >= 0, nearness, np.float32(0))
