@@ -241,8 +241,8 @@ def accelerate(
 def update_shared(sums: FloatArray, old: SharedEffects) -> SharedEffects:
     """Return the posteriors of the shared effects.
 
-    `sums` has shape (labels + stages, 2): for each label, the sum over its leaves of g W, and that of
-    `left` from `restore`.
+    `sums` has shape (labels + stages, 2). It holds the sums over the leaves of each label: of g W,
+    and of `left` from `restore`.
     """
     stage = np.arange(len(sums)) % len(old.prior)
     variance = 1 / (1 / old.prior[stage] + sums[:, 0])
