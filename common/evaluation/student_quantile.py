@@ -40,8 +40,15 @@ _NORMAL = 1.959963984540054
 def student_quantile(freedom: IntArray) -> FloatArray:
     """Return t such that 95 % of Student's distribution lie between -t and t, to ten digits.
 
-    `freedom` are degrees of freedom, 1 or more, of any shape. Beyond the table, the quantile is
-    that of the normal distribution with four corrections (Abramowitz and Stegun 1964, 26.7.5).
+    Parameters
+    ----------
+    freedom
+        Degrees of freedom, 1 or more, of any shape.
+
+    Notes
+    -----
+    Up to 100 degrees of freedom, the quantile is looked up in the table. Beyond, it is computed
+    from the normal quantile with four corrections (Abramowitz and Stegun 1964, 26.7.5).
     """
     x = _NORMAL
     v = np.asarray(freedom, np.float64)
