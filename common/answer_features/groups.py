@@ -1,7 +1,9 @@
-"""The groups of features. Each is a function that returns columns for the rows asked.
+"""The groups of features: functions that return columns with a value for each row asked.
 
-Of the rows asked, a group may use everything but the outcomes, also their order and confidence.
-`GROUPS` names all groups, in the order in which they are used by default.
+A group may use everything that is known about the rows asked except their outcomes, so also their
+order and the confidence of the students. To add a group, write a function with the decorator
+`@group`, which enters it in `GROUPS` and says which data it needs. Groups are used in the order of
+this file.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,12 +21,12 @@ from common.item_response.options import N_OPTIONS
 import numpy as np
 import pandas as pd
 
-# How many known answers before, and how many after, are features of their own.
+# Numbers of known answers before, and of known answers after, that `order` describes.
 _N_STEPS = 2
-# Ages are those at the start of the year in which most answers were given.
+# Date for ages: the start of the year in which most answers were given.
 _YEAR = np.datetime64("2019-01-01")
 _DAYS_PER_YEAR = 365.25
-# Probabilities are at least this, and at most 1 minus this, before a logarithm is taken.
+# Probabilities are clipped to this before a logarithm is taken, and to 1 minus this.
 _MIN_PROBABILITY = np.float32(1e-6)
 # Steps of the item response model of wrong answers.
 _STEPS_OF_DISTRACTORS = 8
@@ -61,8 +63,9 @@ ANSWER_METADATA = Need(
 class Group:
     """A group of features."""
 
+    # Computes the columns of the group.
     compute: Callable[[Asked], Columns]
-    # The data that must be there beside UserId, QuestionId and IsCorrect; None if there are none.
+    # The data that the group needs beside UserId, QuestionId and IsCorrect; None if it needs none.
     need: Need | None
     # Whether the group reads `Asked.nearest`.
     uses_nearest: bool
@@ -75,7 +78,7 @@ GroupFunction = Callable[[Asked], Columns]
 def group(
     *, need: Need | None = None, uses_nearest: bool = False
 ) -> Callable[[GroupFunction], GroupFunction]:
-    """Enter a function in `GROUPS` by its name."""
+    """Enter a function in `GROUPS` by its name; see `Group` for the arguments."""
 
     def enter(compute: GroupFunction) -> GroupFunction:
         GROUPS[compute.__name__] = Group(compute, need, uses_nearest)
@@ -273,14 +276,14 @@ def order(asked: Asked) -> Columns:
     moment = asked.pairs.moments("student", "quiz")
     asked_moment = moment[asked.rows]
     known_moment = moment[known.rows]
-    # It is as long as all pairs.
+    # Free this large array, which has an element for each pair.
     del moment
-    # Positions in `known`, in the order of time; without answers of unknown time, -1.
+    # Positions in `known` in the order of time. Answers of unknown time, -1, come first: drop them.
     n_unknown = np.sum(known_moment < 0)
     answer = np.argsort(known_moment, kind="stable").astype(np.int32)[n_unknown:]
     ordered_moment = known_moment[answer]
     n_earlier = _count_less(ordered_moment, asked_moment)
-    # Pad both ends, so that every step leads to an element.
+    # Pad both ends, so that every step from a position leads to an element.
     ordered_moment = np.pad(ordered_moment, _N_STEPS, constant_values=-1)
     answer = np.pad(answer, _N_STEPS)
     first_later = n_earlier + _N_STEPS
@@ -368,10 +371,11 @@ def confidence(asked: Asked) -> Columns:
 
 
 def rates_of(asked: Asked, keys: Sequence[tuple[str, ...]]) -> Columns:
-    """Return the mean residual of the known answers that share a key with a row, and their number.
+    """Return columns with the mean residual of the known answers that share a key with each row.
 
-    A key is one or two names of `Pairs.numbers`, such as ("student", "quiz") for the answers of the
-    same student in the same quiz. Columns are named student_quiz_rate and student_quiz_count.
+    A key is one or two names of `Pairs.numbers`. For instance, ("student", "quiz") stands for the
+    answers of the same student in the same quiz. Its columns are student_quiz_rate, the mean, and
+    student_quiz_count, the number of answers.
     """
     columns: Columns = {}
     for key in keys:
@@ -383,10 +387,10 @@ def rates_of(asked: Asked, keys: Sequence[tuple[str, ...]]) -> Columns:
 
 
 def _habits_in(key: tuple[str, ...], asked: Asked) -> FloatArray:
-    """Return how often each position is chosen beyond its usual share, shape (rows, options).
+    """Return how much more often than usual each position is chosen, shape (rows, options).
 
-    Only answers that share the key with a row count. The usual share is that of the option at the
-    position, among all answers to the question.
+    Only known answers that share the key with a row count. The usual share of a position is that of
+    the option at this position among all answers to the question.
     """
     known = asked.known
     habit_by_position = []
@@ -401,15 +405,16 @@ def _habits_in(key: tuple[str, ...], asked: Asked) -> FloatArray:
 def _mean_in(
     key: tuple[str, ...], asked: Asked, value: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Average a value of the known answers that share a key with a row; return also their number.
+    """Return the mean of a value over the known answers that share a key with each row.
 
-    Means are shrunk towards 0. Both are NaN where the key of a row is unknown.
+    Returns also the number of these answers. Means are shrunk towards 0. Mean and number are NaN if
+    the key of a row is unknown.
     """
     number = asked.pairs.number(*key)
     n_numbers = int(number.max(initial=-1)) + 1
     known_number = number[asked.known.rows]
     asked_number = number[asked.rows]
-    # Free it, unless `pairs` keeps it: it is as long as all pairs.
+    # Free this large array, unless `pairs` keeps it.
     del number
     mean, count = shrunk_mean(known_number, value, n_numbers)
     return _look_up(mean, asked_number), _look_up(count, asked_number)
@@ -456,7 +461,7 @@ def _moments_of(asked: Asked, *names: str) -> tuple[IntArray, IntArray]:
 
 
 def _count_less(ordered: IntArray, wanted: IntArray) -> IntArray:
-    """Return how many of the ordered numbers are less than each of those wanted."""
+    """Return, for each wanted number, how many of the ordered numbers are less."""
     # Looking up millions of numbers is much faster in increasing order.
     order = np.argsort(wanted)
     count = np.empty(len(wanted), np.int64)

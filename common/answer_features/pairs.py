@@ -41,7 +41,7 @@ class Pairs:
     students: pd.DataFrame | None = None
     # A row for each pair; None without answer metadata.
     circumstances: pd.DataFrame | None = None
-    # What `number` has computed and kept, by the two names.
+    # Results of `number` that are kept, by the two names.
     _numbers_of_two: dict[tuple[str, ...], IntArray] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
