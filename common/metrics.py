@@ -111,7 +111,7 @@ class ProbabilityScores:
     # Mean of −log P(true category), in nats; 0 is best.
     log_loss: float
     # Mean squared difference between probability and outcome (Brier 1950). With two categories it
-    # counts one of them, and is from 0 to 1. With more, it is the sum over the categories.
+    # is that of one category, from 0 to 1. With more categories, it is the sum over the categories.
     brier: float
     # Area under the ROC curve. None for more than two categories, or if one never happened.
     auc: float | None

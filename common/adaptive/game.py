@@ -45,7 +45,7 @@ class Reference:
     Matrices have the shape (students, questions). Column j belongs to QuestionId j.
     """
 
-    # Where the answers come from, for messages.
+    # The file of the answers, for messages.
     name: str
     # UserIds, increasing, shape (students,).
     student: IntArray

@@ -165,6 +165,7 @@ def describe(
 
 
 def _draw_masks(accuracies: Mapping[str, float], mean: float) -> str:
+    """Draw the accuracy with each mask, and the mean of the accuracies as a dashed line."""
     return charts.dot_chart(
         [charts.Dot(mask, accuracy) for mask, accuracy in accuracies.items()],
         label="Accuracy with each mask",
@@ -175,6 +176,7 @@ def _draw_masks(accuracies: Mapping[str, float], mean: float) -> str:
 
 
 def _draw_curves(curves: list[list[float]]) -> str:
+    """Draw the accuracies after each question, of `_CURVE_NAMES`."""
     steps = range(N_ROUNDS + 1)
     drawn = [
         charts.Curve(name, steps, accuracies, color)

@@ -1,4 +1,4 @@
-"""A student's known answers to the questions most similar to one that is asked."""
+"""Summarise a student's known answers to the questions that are most similar to a question."""
 
 import math
 from collections.abc import Callable
@@ -17,8 +17,8 @@ import numpy as np
 _N_NEAREST = 32
 # How many of the nearest answers have the option chosen as a feature.
 _N_OPTIONS_SHOWN = 4
-# Powers of the similarity that are weights, each with the weight of a prior mean of 0. Chosen on
-# training answers (tests/benchmarks/README.md).
+# Means of the nearest answers are weighted by these powers of the similarity. For each power, the
+# weight of the prior mean 0. All are chosen on training answers (tests/benchmarks/README.md).
 PRIOR_WEIGHT_BY_POWER = {2: 2.0, 6: 1.0, 15: 0.5}
 # Cells of the table of students × questions, and of arrays of rows × neighbours, in memory at a
 # time.
@@ -37,10 +37,11 @@ class NearestAnswers:
     # By power: the sum of the weights, shape (rows,).
     weight: dict[int, FloatArray]
     # By power: how much more often than usual the student chose the position of each option, shape
-    # (rows, options). Options are in the order of their outcomes. Without options, no columns.
+    # (rows, options). The options are in the order of their outcomes. No columns without options.
     habit: dict[int, FloatArray]
-    # The outcome that the position chosen in each of the first `_N_OPTIONS_SHOWN` answers has in
-    # the question asked; NaN where there is no such answer. Without options, no columns.
+    # For each of the first `_N_OPTIONS_SHOWN` answers: the outcome, in the question asked, of the
+    # option at the position that the student chose. NaN if there is no such answer. No columns
+    # without options.
     outcome: FloatArray
 
 
@@ -91,11 +92,11 @@ def summarise_nearest(pairs: Pairs, known: Known, rows: IntArray) -> NearestAnsw
 
 
 def _excess_over_share(known: Known, answer: IntArray) -> FloatArray:
-    """Return by how much answers' choices exceed the usual share of each option's position.
+    """Return the choice of each answer minus the usual shares of the options.
 
-    `answer` holds positions in `known`, shape (rows, answers). Returns shape (rows, answers,
-    options): 1 for the option chosen and 0 for the others, minus the options' shares among all
-    answers to the same question; 0 where `answer` is -1.
+    The choice is 1 for the option chosen and 0 for the others. The usual shares are those among all
+    known answers to the question. `answer` holds positions in `known`, shape (rows, answers).
+    Returns shape (rows, answers, options), 0 where `answer` is -1.
     """
     is_chosen = known.option[answer][:, :, None] == np.arange(1, N_OPTIONS + 1)
     excess = is_chosen - known.option_share[known.question[answer]]

@@ -60,12 +60,13 @@ def split_answers(n_answers: int, seed: int) -> Split:
 
 
 def tables(pairs: Pairs, answers: pd.DataFrame, groups: Sequence[str], seed: int) -> Iterator[Part]:
-    """Yield held-out parts of the training answers with their features, then the template.
+    """Yield the held-out parts of the training answers with their features, then the template.
 
-    The features of a part rest on the outcomes of all other training answers, those of the template
-    on the outcomes of all training answers. If less than 2 % of the training answers are held out,
-    the template's features do not use these either, so that one computation serves both. Shows a
-    progress bar on a terminal.
+    The features of a held-out part use the outcomes of all other training answers. The features of
+    the template use the outcomes of all training answers. There is one exception: if less than 2 %
+    of the training answers are held out, the features of the template do not use their outcomes, so
+    that one computation serves the held-out part and the template. Shows a progress bar on a
+    terminal.
 
     Parameters
     ----------
@@ -87,6 +88,7 @@ def tables(pairs: Pairs, answers: pd.DataFrame, groups: Sequence[str], seed: int
     starts = _fit_starts(pairs, answers, groups, split)
     template = np.arange(len(answers), len(pairs))
     if split.n_parts > _MANY_PARTS:
+        # This start knows all answers but the held-out part.
         known = starts[0]
         held_out = np.flatnonzero(split.part < split.n_held_out)
         whole = table(pairs, known, np.append(held_out, template), groups)
@@ -98,7 +100,7 @@ def tables(pairs: Pairs, answers: pd.DataFrame, groups: Sequence[str], seed: int
     def describe_part(number: int) -> Part:
         start = starts[number % len(starts)]
         if split.n_held_out == 1:
-            # `start` knows everything but this part.
+            # The start knows all answers but this part.
             known = start
         else:
             known = Known(pairs, answers, split.part == number, start.model)
@@ -114,13 +116,13 @@ def tables(pairs: Pairs, answers: pd.DataFrame, groups: Sequence[str], seed: int
 def _fit_starts(
     pairs: Pairs, answers: pd.DataFrame, groups: Sequence[str], split: Split
 ) -> list[Known]:
-    """Return known answers with fitted models from which the fits of the parts go on.
+    """Return one or two `Known` whose models are starts for the fits of the parts.
 
-    The model of part i goes on from start i modulo their number, which has seen no outcome of the
-    part. One start that knows no held-out answer serves all parts. If most answers are held out,
-    such a start would know too little: then there are two, one that knows the even parts and one
-    that knows the odd parts. Only the group `model` goes on from a start. For `options`, this cost
-    0.0007 of accuracy.
+    To fit a model for each part takes fewer steps from a start that has seen no outcome of the
+    part. A single start, which knows no held-out answer, can serve all parts. If most answers are
+    held out, such a start would know too little. Then there are two: start 0, which does not know
+    the even parts, serves these parts, and start 1 serves the odd parts. Only the group `model`
+    uses the starts; for `options`, starts cost 0.0007 of accuracy.
     """
     n_starts = 2 if split.n_held_out > split.n_parts / 2 else 1
 
@@ -165,10 +167,10 @@ def table(pairs: Pairs, known: Known, rows: IntArray, groups: Sequence[str]) -> 
     in_parallel = [name for name in groups if not GROUPS[name].uses_nearest]
     in_parallel = [*in_parallel[:1], *reversed(in_parallel[1:])]
     by_group = dict(zip(in_parallel, in_threads(compute, in_parallel), strict=True))
-    # `asked.nearest` uses all threads by itself.
+    # These groups come one after the other, since `asked.nearest` uses all threads by itself.
     for name in groups:
         if GROUPS[name].uses_nearest:
             by_group[name] = compute(name)
     columns = {key: column for name in groups for key, column in by_group[name].items()}
-    # Without copy=False pandas would join the columns into one array, perhaps the largest of all.
+    # Without copy=False, pandas would copy all columns to one array, perhaps the largest of all.
     return pd.DataFrame(columns, copy=False)

@@ -1,4 +1,4 @@
-"""Which questions are similar: those that the same students answer."""
+"""Find similar questions: those that the same students answer."""
 
 from common.arrays import BoolArray, FloatArray, IntArray
 from common.threads import in_threads

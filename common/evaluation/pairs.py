@@ -197,6 +197,7 @@ def explain(
 
 
 def _describe_error(score: Score, total: Mapping[Hashable, Any]) -> str:
+    """Return the standard error and the interval of a score as text."""
     if score.error is None:
         return "not known: all answers are of one student"
     return (

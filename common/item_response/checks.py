@@ -102,6 +102,7 @@ def _check_shape(name: str, array: npt.NDArray[Any], n_expected: int | None) -> 
 
 
 def _check_range(name: str, array: IntArray, low: int, high: int | None = None) -> None:
+    """Raise `InputError` for the first number outside of the range."""
     if not array.size:
         return
     if array.min() < low or (high is not None and array.max() > high):

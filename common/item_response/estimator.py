@@ -195,7 +195,7 @@ class ItemResponse(BaseItemResponse):
             Ids, shape (questions,).
         """
         posterior = self._check_fitted()
-        # An unknown question gets the last position, which is that of the average question.
+        # `find_ids` gives an unknown id the last position, where the average question is.
         position = find_ids(posterior.question_ids, checks.as_ids("question", question))
         items = posterior.items.mean[position]
         return QuestionParameters(discrimination=items[:, :-1], difficulty=-items[:, -1])

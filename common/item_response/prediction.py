@@ -23,7 +23,7 @@ def predict_stages(
     `student` and `question` are ids, `context` holds labels, shape (pairs, levels). An unknown
     student or question counts as average, with the variance of all students or questions.
     """
-    # `find_ids` gives an unknown id the last position, which is that of the average one.
+    # `find_ids` gives an unknown id the last position, where the average student or question is.
     student_position = find_ids(posterior.student_ids, student)
     question_position = find_ids(posterior.question_ids, question)
     n_questions = len(posterior.question_ids) + 1
