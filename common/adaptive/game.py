@@ -100,7 +100,7 @@ def make_reference(
     Parameters
     ----------
     name
-        Where the answers come from, for messages.
+        The file of the answers, for messages.
     answers
         Answers, with AnswerValue if it is known.
     masks
@@ -136,8 +136,12 @@ class GameState:
 
     Attributes
     ----------
-    reference, mask, rules
-        As given.
+    reference : Reference
+        The students.
+    mask : str
+        Name of the mask.
+    rules : Rules
+        How the rules are read.
     targets : array of bool, shape (students, questions)
         Whether an answer is to be predicted.
     truth : array of int8, shape (targets,)
@@ -208,13 +212,14 @@ class GameState:
         Returns
         -------
         array or None
-            As of `check_selection`; for a prediction, the values of the targets, shape (targets,),
-            int8 or, as probabilities, float64; None for `update_model`.
+            For `select_questions`, the QuestionIds of `check_selection`. For `predict`, the values
+            of the targets, int8, shape (targets,); for `predict_probabilities`, float64. For
+            `update_model`, None.
 
         Raises
         ------
         EntryError
-            If the method fails, or returns something else than it should.
+            If the method fails, or does not return what it should.
         """
         # The entry gets copies of these: see `Entry.call`.
         seen = self._option, self._is_correct
@@ -256,9 +261,9 @@ class GameState:
         if selection.dtype.kind not in "iu":
             raise EntryError(f"returned {selection.dtype} values, expected whole numbers")
         questions = selection.ravel()
-        outside = (questions < 0) | (questions >= n_questions)
-        if outside.any():
-            row = int(outside.argmax())
+        is_outside = (questions < 0) | (questions >= n_questions)
+        if is_outside.any():
+            row = int(is_outside.argmax())
             raise EntryError(
                 f"{self._name(row)}: chose column {questions[row]}, expected 0 to {n_questions - 1}"
             )
@@ -316,6 +321,7 @@ class GameState:
             )
 
     def _name(self, row: int) -> str:
+        """Return the name of a student for messages."""
         return f"student {row} (UserId {self.reference.student[row]})"
 
 

@@ -39,11 +39,11 @@ _NEEDS_0 = re.compile(r"raised IndexError|raised .*\b(out of (bounds|range)|nega
 class Played:
     """The games of an entry with all masks, and how its processes ran."""
 
-    # By mask, in the order in which they were played.
+    # The games by mask, in the order in which they were played.
     games: dict[str, Game]
     # The end of the stdout and stderr of all processes, joined.
     output: str
-    # By method, the names of the arguments that the entry has changed, which has no effect.
+    # Names of the arguments that the entry has changed, by method. Changes have no effect.
     changed: dict[str, set[str]]
     # How the entry was isolated, as text for the page.
     isolation: str

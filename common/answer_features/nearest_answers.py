@@ -32,12 +32,13 @@ class NearestAnswers:
     Means are weighted by a power of the similarity, and shrunk towards 0.
     """
 
-    # By power: the mean residual, see `Known.residual`, shape (rows,).
+    # The mean of `Known.residual`, shape (rows,), by power.
     residual: dict[int, FloatArray]
-    # By power: the sum of the weights, shape (rows,).
+    # The sum of the weights, shape (rows,), by power.
     weight: dict[int, FloatArray]
-    # By power: how much more often than usual the student chose the position of each option, shape
-    # (rows, options). The options are in the order of their outcomes. No columns without options.
+    # How much more often than usual the student chose the position of each option, shape (rows,
+    # options), by power. The options are in the order of their outcomes. Without options in the
+    # training answers, there are no columns.
     habit: dict[int, FloatArray]
     # For each of the first `_N_OPTIONS_SHOWN` answers: the outcome, in the question asked, of the
     # option at the position that the student chose. NaN if there is no such answer. No columns

@@ -32,9 +32,9 @@ class Pairs:
     numbers: dict[str, IntArray]
     n_students: int
     n_questions: int
-    # From `contexts_of_pairs`, shape (pairs, levels).
+    # The contexts of `contexts_of_pairs`, shape (pairs, levels).
     context: IntArray
-    # From `similar_questions`, shape (questions, neighbours).
+    # The nearest questions and similarities of `similar_questions`, shape (questions, neighbours).
     neighbours: IntArray
     similarity: FloatArray
     # A row for each student; None without student metadata.

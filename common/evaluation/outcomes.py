@@ -55,7 +55,7 @@ def of_predictions(answers: pd.DataFrame) -> Outcomes:
     truth = answers["truth"].to_numpy()
     predicted = answers["predicted"].to_numpy()
     part = answers["part"].to_numpy() if "part" in answers else np.zeros(len(keys), np.int8)
-    # By part, and within a part by student and question.
+    # Sort by part, and within a part by student and question.
     order = np.argsort(keys)
     order = order[np.argsort(part[order], kind="stable")]
     student_ids, student = number_ids(answers["UserId"])

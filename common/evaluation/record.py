@@ -24,10 +24,11 @@ class Evaluation:
 
     # Number of the task, or the name of a related challenge, which has no phase.
     task: int | str
-    # By default the title of the task.
+    # Title of the page; "" for the title of the task.
     title: str = ""
     metric: str
-    # From 0 to 1. In a related challenge at least 0; a correlation (task 3) is at least -1.
+    # The value is from 0 to 1; a correlation (task 3) is from -1 to 1. In a related challenge it is
+    # at least 0.
     score: Score
     # The file or folder that is scored.
     submission: Path
@@ -94,7 +95,7 @@ class Result:
     memory: int | None = None
     # Name of the file of outcomes, see `outcomes.write`.
     outcomes: str = ""
-    # As in `Evaluation`.
+    # Short name of the metric; "" for the task's metric.
     metric_name: str = ""
 
     @property

@@ -33,7 +33,7 @@ _TABLE = np.array(
         1.984984311522, 1.984723186014, 1.984467454508, 1.984216951586, 1.983971518524,
     ]
 )  # fmt: skip
-# The same quantile of the normal distribution.
+# The 97.5 % quantile of the normal distribution.
 _NORMAL = 1.959963984540054
 
 

@@ -42,7 +42,7 @@ _MANY_ANSWERS = 2_000_000
 # Momentum: from the third step on, a step starts from the items of the last step, plus this share
 # of the change that the last step made.
 _MOMENTUM = np.float32(0.7)
-# As `_MIN_GAIN`, with momentum.
+# The value of `_MIN_GAIN` with momentum.
 _MIN_GAIN_OF_MANY = 3e-3
 # Lower bound on the probability of an outcome in the held-out loss.
 _MIN_PROBABILITY = 1e-7

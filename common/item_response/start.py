@@ -66,7 +66,7 @@ def find_start(
 
     students = model.standard_normal(len(is_first), n_dimensions)
     students.mean[is_first, 0] = state.students.mean[:, 0]
-    # From (general slope, intercept) to (general slope, further slopes, intercept).
+    # Insert the further slopes between the general slope and the intercept.
     k = n_dimensions
     ends = [0, k]
     n_items = observations.n_items
@@ -160,7 +160,7 @@ def _find_residual_directions(
     mean_square = (n_answers[:, None] * directions**2).sum(axis=0) / n_answers.sum()
     directions /= np.sqrt(np.maximum(mean_square, 1e-30))
     directions = np.clip(directions, -_MAX_DIRECTION, _MAX_DIRECTION)
-    # With hardly any items there are fewer directions than wanted.
+    # If there are very few items, fewer directions than wanted exist: pad with zeros.
     n_missing = n_directions - directions.shape[1]
     return np.pad(directions, [(0, 0), (0, n_missing)])
 

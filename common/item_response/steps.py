@@ -126,11 +126,11 @@ def standardise(state: AnyState) -> AnyState:
 class _ChunkSums:
     """The terms of a chunk of students in the sums over all answers."""
 
-    # From `model.weigh`, shape (items, …).
+    # The items' sums of `model.weigh`, shape (items, …).
     items: FloatArray
-    # For `context.estimate_variance`, shape (levels, stages, 4). None without contexts.
+    # The sums for `context.estimate_variance`, shape (levels, stages, 4). None without contexts.
     variance: FloatArray | None = None
-    # For `context.update_shared`, shape (labels + stages, 2). None without contexts.
+    # The sums for `context.update_shared`, shape (labels + stages, 2). None without contexts.
     shared: FloatArray | None = None
 
 

@@ -43,11 +43,12 @@ _TO_OWN = _ALL_BUT_IOCTL & ~(_MAKE_CHAR | _MAKE_BLOCK)
 # A rule for a file that is not a folder may hold these rights only.
 _FOR_FILES = _EXECUTE | _READ_FILE | _WRITE_FILE | _TRUNCATE | _IOCTL_DEV
 
-# By version, the rights to files that the version added.
+# The rights to files that each version of Landlock added, by version.
 _FILE_RIGHTS = {1: (1 << 13) - 1, 2: _REFER, 3: _TRUNCATE, 5: _IOCTL_DEV, 9: _RESOLVE_UNIX}
-# By version, the rights to networks: to bind and connect TCP sockets, then UDP sockets.
+# The rights to networks that each version added: to bind and connect TCP, and then UDP sockets.
 _NETWORK_RIGHTS = {4: 0b0011, 10: 0b1100}
-# By version, the scopes: abstract UNIX sockets and signals reach only processes in the same scope.
+# The scopes that each version added. Within a scope, abstract UNIX sockets and signals do not reach
+# processes outside of it.
 _SCOPES = {6: 0b11}
 
 

@@ -62,7 +62,7 @@ class Architecture:
         return rule.generic if self.has_generic_numbers else rule.x86_64
 
 
-# By the name that uname(2) gives to the machine.
+# The known architectures, by the machine's name in uname(2).
 ARCHITECTURES = {
     "x86_64": Architecture(0xC000003E, has_generic_numbers=False),
     "aarch64": Architecture(0xC00000B7, has_generic_numbers=True),
