@@ -32,7 +32,8 @@ class Known:
     held_out
         Whether each training answer is held out, shape (training answers,). By default none is.
     start
-        Fitted to some of the known answers, and to no other: `fit_model` goes on from it.
+        A model fitted to some of the known answers, and to no others. `fit_model` goes on from
+        there.
 
     Attributes
     ----------
@@ -45,15 +46,14 @@ class Known:
     question_rate : array of float32, shape (questions,)
         Share of right answers, shrunk towards the share among all known answers.
     student_rate : array of float32, shape (students,)
-        By how much a student's answers exceed the rates of the questions on average, shrunk
-        towards 0.
+        Mean of `is_correct` minus the question's rate over a student's answers, shrunk towards 0.
     residual : array of float32, shape (known answers,)
-        `is_correct` minus its expectation, the sum of the rates of question and student.
+        `is_correct` minus its expectation: question rate + student rate, clipped to 0.05 to 0.95.
     option, correct_option : array of int8, shape (known answers,)
         The option chosen and the right one, from 1. Empty if the answers have no options.
     option_share : array of float32, shape (questions, options)
-        Share of each option among the answers to a question, shrunk towards its share among all
-        known answers. Without options, no columns.
+        Share of each option among the answers to a question, shrunk towards the option's share
+        among all known answers. No columns if the answers have no options.
     outcome_of_option : array of int, shape (questions, options)
         Rank of each option of a question: 0 the right one, 1 the most popular wrong one, and so on.
         Empty if the answers have no options.

@@ -25,7 +25,7 @@ from common import (
     submission,
 )
 from common.answers import number_ids, pair_keys, require_distinct_pairs
-from common.arrays import BoolArray
+from common.arrays import BoolArray, IntArray
 from common.errors import InputError
 from common.evaluation import breakdown, outcomes, score_files
 from common.evaluation.groupings import OF_STUDENTS
@@ -166,13 +166,30 @@ def explain(
         ],
         outcomes=outcomes.of_predictions(pairs),
     )
+    return evaluation, _make_page(matched, evaluation, pairs, total, confusion, facts, beliefs)
+
+
+def _make_page(
+    matched: Matched,
+    evaluation: Evaluation,
+    pairs: pd.DataFrame,
+    total: Mapping[Hashable, Any],
+    confusion: IntArray,
+    facts: PairFacts,
+    beliefs: ProbabilityScores | None,
+) -> dict[str, Any]:
+    """Return the fields of the template pairs.html.
+
+    `pairs` is the table of `breakdown`, `total` the row of all answers in `breakdown.accuracy_by`.
+    """
+    task = matched.task
     best_possible = None
     if evaluation.simulated:
         best_possible = _find_best_possible(matched.reference.parent.parent, task)
     majority = total.get("majority")
     losses = breakdown.most_lost(pairs, facts.subjects)
-    page = {
-        "comparison": _draw_comparison(score, total, best_possible),
+    return {
+        "comparison": _draw_comparison(evaluation.score, total, best_possible),
         "majority": majority,
         "has_best": best_possible is not None,
         "confusion": score_files.confusion_table(confusion, task.value_names),
@@ -193,7 +210,6 @@ def explain(
         "left_out": facts.left_out,
         "few": breakdown.FEW,
     }
-    return evaluation, page
 
 
 def _describe_error(score: Score, total: Mapping[Hashable, Any]) -> str:
