@@ -1,3 +1,3 @@
-"""What the four tasks share: paths, columns, reading, writing, metrics, submissions, scores."""
+"""Code that the four tasks share: paths, columns, files, metrics, submissions and scores."""
 
 from common import requirements as requirements

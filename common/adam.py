@@ -1,6 +1,7 @@
-"""PyTorch's Adam without `torch.compile`, whose import takes longer than a small model's training.
+"""The optimiser Adam of PyTorch, without the slow import of PyTorch's compiler.
 
-The first step of `torch.optim.Adam` imports `torch._dynamo`: as long again as importing PyTorch.
+The first step of `torch.optim.Adam` imports `torch._dynamo`, which takes as long as importing
+PyTorch: longer than the training of a small model.
 """
 
 import inspect
@@ -9,7 +10,7 @@ import torch
 
 
 class Adam(torch.optim.Adam):
-    """`torch.optim.Adam` with the same arguments and steps, but not for `torch.compile`."""
+    """Adam with the same arguments and steps as `torch.optim.Adam`; not for `torch.compile`."""
 
     # PyTorch wraps these methods in functions that import its compiler; `unwrap` undoes that.
     add_param_group = inspect.unwrap(torch.optim.Adam.add_param_group)

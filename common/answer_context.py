@@ -20,8 +20,8 @@ def find_contexts(
     """Find the contexts of the training answers, and of the pairs to be predicted.
 
     If the answer metadata give the quiz of at least half of the pairs to be predicted, a context is
-    the quiz of a class (QuizId and GroupId). A row whose quiz is unknown then has a context of its
-    own. Otherwise contexts are clusters of questions that the same students answer, on several
+    the quiz of a class (QuizId and GroupId), and a row whose quiz is unknown gets a separate
+    context. Otherwise contexts are clusters of questions that the same students answer, on several
     nested levels.
 
     Parameters
@@ -80,7 +80,7 @@ def contexts_of_pairs(
         group = circumstances["GroupId"].to_numpy()
         if (quiz[n_answers:] >= 0).mean() >= _MIN_SHARE_KNOWN:
             _, number = number_ids(small_keys(group + 1, quiz + 1))
-            # Every row whose quiz is unknown has a context of its own.
+            # Every row whose quiz is unknown gets a separate context.
             unknown = np.flatnonzero(quiz < 0)
             number[unknown] = number.max() + 1 + np.arange(len(unknown))
             return number[:, None]

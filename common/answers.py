@@ -1,4 +1,7 @@
-"""The answers of students to questions: DataFrames; 15.9 million answers take 175 MB."""
+"""Read answers of students to questions, and look up their ids.
+
+Answers are a DataFrame. 15.9 million answers take 175 MB.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-# Ids up to here, or up to four times the number of answers, are numbered by a lookup table.
-_SMALL_TABLE = 10_000_000
+# A lookup table with an element for each possible id is fast. It is used for ids up to
+# `_TABLE_SIZE`, and with many ids for ids up to this multiple of their number.
+_TABLE_SIZE = 10_000_000
+_TABLE_SIZE_PER_ID = 4
 
 
 def read_answers(
@@ -29,20 +34,21 @@ def read_answers(
     path
         CSV with UserId, QuestionId, IsCorrect and usually AnswerId, CorrectAnswer, AnswerValue.
     options
-        Whether to read CorrectAnswer and AnswerValue: True, they must be there; None, if present.
+        Whether to read CorrectAnswer and AnswerValue. If True, both columns must be there. If None,
+        they are read if the file has them.
     ids
-        Whether to read AnswerId if present, by which `common.metadata` finds what is known about an
-        answer.
+        Whether to read AnswerId if the file has it. `common.metadata` finds the metadata of an
+        answer by its AnswerId.
     masks
-        Whether to read the target masks of task 4, at least one of which must be there: IsTarget,
-        or IsTarget_0 and so on.
+        Whether to read the target masks of task 4: IsTarget, or IsTarget_0, IsTarget_1 and so on.
+        At least one must be there.
 
     Returns
     -------
     DataFrame
-        UserId and QuestionId (int32), IsCorrect (int8); with AnswerId (int32), CorrectAnswer,
-        AnswerValue and masks (int8) as asked. pandas returns sums of int8 by group as int8 where
-        they fit: convert them (`astype`) before computing with them.
+        UserId and QuestionId (int32), IsCorrect (int8). If they are read, also AnswerId (int32),
+        CorrectAnswer, AnswerValue and the masks (int8). pandas returns sums of int8 by group as
+        int8 where they fit: convert them (`astype`) before computing with them.
 
     Raises
     ------
@@ -52,47 +58,59 @@ def read_answers(
     """
     source = reading.file_source(path)
     header = reading.read_header(source)
-    columns = [schema.QUESTION_ID, schema.USER_ID, schema.IS_CORRECT]
+    columns = [schema.QUESTION_ID, schema.USER_ID]
     if ids and schema.ANSWER_ID.name in header:
-        columns.insert(2, schema.ANSWER_ID)
+        columns.append(schema.ANSWER_ID)
+    columns.append(schema.IS_CORRECT)
     option_columns = [schema.CORRECT_ANSWER, schema.ANSWER_VALUE]
     if options or (options is None and any(column.name in header for column in option_columns)):
         columns += option_columns
     if masks:
-        targets = [column for column in map(schema.target_column, header) if column]
-        if not targets:
+        mask_columns = [column for column in map(schema.target_column, header) if column]
+        if not mask_columns:
             raise InputError(
                 f"{source.name}: column '{schema.IS_TARGET}' is missing (or several, numbered: "
                 f"'{schema.IS_TARGET}_0' and so on), found: {printable(', '.join(header), 300)}"
             )
-        columns += targets
+        columns += mask_columns
     answers = reading.read_table(source, columns)
     require_distinct_pairs(source, answers)
     if "AnswerValue" in answers:
-        is_right = answers["AnswerValue"] == answers["CorrectAnswer"]
-        contradiction = (is_right != answers["IsCorrect"]).to_numpy()
-        if contradiction.any():
-            row = int(contradiction.argmax())
-            raise InputError(
-                f"{source.name}: row {source.row_number(row)}: column 'IsCorrect' is "
-                f"{answers['IsCorrect'][row]}, but AnswerValue is {answers['AnswerValue'][row]} "
-                f"and CorrectAnswer is {answers['CorrectAnswer'][row]} "
-                f"({int(contradiction.sum())} such rows)"
-            )
+        _require_agreement(source, answers)
     return answers
 
 
+def _require_agreement(source: reading.Source, answers: pd.DataFrame) -> None:
+    """Raise `InputError` if IsCorrect contradicts the option chosen and the right option."""
+    is_right = answers["AnswerValue"] == answers["CorrectAnswer"]
+    contradiction = (is_right != answers["IsCorrect"]).to_numpy()
+    if contradiction.any():
+        row = int(contradiction.argmax())
+        raise InputError(
+            f"{source.name}: row {source.row_number(row)}: column 'IsCorrect' is "
+            f"{answers['IsCorrect'][row]}, but AnswerValue is {answers['AnswerValue'][row]} "
+            f"and CorrectAnswer is {answers['CorrectAnswer'][row]} "
+            f"({int(contradiction.sum())} such rows)"
+        )
+
+
 def read_students(files: list[Path]) -> pd.DataFrame:
-    """Read right and wrong answers from several files; `InputError` if two share a student."""
+    """Read right and wrong answers from several files, each with other students.
+
+    Raises `InputError` if a student is in two of the files.
+    """
     parts = [read_answers(file, options=False) for file in files]
-    for (part, _), (other, file) in combinations(zip(parts, files, strict=True), 2):
-        twice = np.intersect1d(part["UserId"], other["UserId"])
-        if len(twice):
+    for (part, _), (other_part, other_file) in combinations(zip(parts, files, strict=True), 2):
+        shared = np.intersect1d(part["UserId"], other_part["UserId"])
+        if len(shared):
             raise InputError(
-                f"{file}: UserId {twice[0]} appears in another training file as well, expected "
-                "different students"
+                f"{other_file}: UserId {shared[0]} appears in another training file as well, "
+                "expected different students"
             )
     return pd.concat(parts, ignore_index=True)
+
+
+# ---- Look up ids -------------------------------------------------------------------------------
 
 
 def number_ids(ids: IntArray | pd.Series) -> tuple[IntArray, npt.NDArray[np.int32]]:
@@ -101,49 +119,67 @@ def number_ids(ids: IntArray | pd.Series) -> tuple[IntArray, npt.NDArray[np.int3
     Returns
     -------
     distinct : array of int, shape (distinct ids,)
-        In increasing order.
+        The ids without repeats, in increasing order.
     number : array of int32, shape (ids,)
-        Place of each given id in `distinct`.
+        The position in `distinct` of each of `ids`.
     """
     ids = np.asarray(ids)
     highest = int(ids.max(initial=0))
-    if highest < 4 * len(ids) + _SMALL_TABLE:
-        present = np.zeros(highest + 1, bool)
-        present[ids] = True
-        number = np.cumsum(present, dtype=np.int32) - np.int32(1)
-        return np.flatnonzero(present).astype(np.int32), number[ids]
-    distinct, place = np.unique(ids, return_inverse=True)
-    return distinct, place.astype(np.int32)
+    if _fits_lookup_table(highest, len(ids)):
+        is_present = np.zeros(highest + 1, bool)
+        is_present[ids] = True
+        number = np.cumsum(is_present, dtype=np.int32) - np.int32(1)
+        return np.flatnonzero(is_present).astype(np.int32), number[ids]
+    distinct, position = np.unique(ids, return_inverse=True)
+    return distinct, position.astype(np.int32)
 
 
 def find_ids(distinct: IntArray, ids: IntArray | pd.Series) -> npt.NDArray[np.int32]:
-    """Find the place of ids among sorted distinct ones; `len(distinct)` if it is not there."""
+    """Find the position of each id in `distinct`, sorted ids; `len(distinct)` if it is not there.
+
+    Returns int32, shape (ids,).
+    """
     if len(distinct) <= len(ids):
         row = find_rows(distinct, ids)
         return np.where(row < 0, np.int32(len(distinct)), row)
-    place = np.searchsorted(distinct, ids)
-    found = distinct[np.minimum(place, len(distinct) - 1)] == ids
-    return np.where(found, place, len(distinct)).astype(np.int32)
+    position = np.searchsorted(distinct, ids)
+    is_found = distinct[np.minimum(position, len(distinct) - 1)] == ids
+    return np.where(is_found, position, len(distinct)).astype(np.int32)
 
 
 def find_rows(ids: IntArray | pd.Series, wanted: IntArray | pd.Series) -> npt.NDArray[np.int32]:
-    """Find the row of each wanted id, -1 if there is none; ids are distinct, unknown ones -1."""
-    ids, wanted = np.asarray(ids), np.asarray(wanted)
+    """Find the row in `ids` of each wanted id; -1 if it is not there.
+
+    `ids` are distinct, in any order. In both arrays, -1 stands for an unknown id, which has no row.
+    Returns int32, shape (wanted,).
+    """
+    ids = np.asarray(ids)
+    wanted = np.asarray(wanted)
     highest = int(ids.max(initial=-1))
-    if highest < 4 * len(ids) + _SMALL_TABLE:
-        # Its first element is that of unknown ids, its last one that of all that are too high.
-        row = np.full(highest + 3, -1, np.int32)
-        row[1:][ids] = np.arange(len(ids), dtype=np.int32)
-        # An unknown id, -1, has written there.
-        row[-1] = -1
-        return row.take(wanted + 1, mode="clip")
-    # Both sorted: looking up millions of ids in random order takes ten times as long.
-    order, wanted_order = np.argsort(ids), np.argsort(wanted)
-    place = np.searchsorted(ids[order], wanted[wanted_order])
+    if _fits_lookup_table(highest, len(ids)):
+        # The row of id i is element i + 1. The first element stands for the unknown id -1, the last
+        # one for all ids above the highest.
+        row_of_id = np.full(highest + 3, -1, np.int32)
+        row_of_id[1:][ids] = np.arange(len(ids), dtype=np.int32)
+        # An unknown id among `ids`, which is -1, has written to the last element.
+        row_of_id[-1] = -1
+        return row_of_id.take(wanted + 1, mode="clip")
+    # Sort the wanted ids too: a search for millions of ids in random order takes ten times as long.
+    order = np.argsort(ids)
+    wanted_order = np.argsort(wanted)
+    position = np.searchsorted(ids[order], wanted[wanted_order])
     row = np.empty(len(wanted), np.int32)
-    row[wanted_order] = order[np.minimum(place, len(ids) - 1)]
+    row[wanted_order] = order[np.minimum(position, len(ids) - 1)]
     row[(ids[row] != wanted) | (wanted < 0)] = -1
     return row
+
+
+def _fits_lookup_table(highest: int, n_ids: int) -> bool:
+    """Return whether a lookup table of all ids up to the highest is of reasonable size."""
+    return highest < _TABLE_SIZE_PER_ID * n_ids + _TABLE_SIZE
+
+
+# ---- Keys of pairs, and repeats ----------------------------------------------------------------
 
 
 def pair_keys(
@@ -156,7 +192,10 @@ def pair_keys(
 
 
 def small_keys(first: IntArray, second: IntArray) -> IntArray:
-    """Encode pairs of numbers from 0 as one number each, which takes as little memory as it can."""
+    """Encode pairs of numbers from 0 as one number each, uint32 if that suffices, else int64.
+
+    The key is first · (largest second + 1) + second: keys of different calls cannot be compared.
+    """
     width = int(second.max(initial=0)) + 1
     is_small = (int(first.max(initial=0)) + 1) * width <= 1 << 32
     keys: IntArray = first.astype(np.uint32 if is_small else np.int64)
@@ -166,8 +205,11 @@ def small_keys(first: IntArray, second: IntArray) -> IntArray:
 
 
 def find_repeats(keys: IntArray) -> npt.NDArray[np.int64]:
-    """Find rows whose key appears in an earlier row; negative keys, of faulty rows, never count."""
-    # Sorting them finds out that there are none in a tenth of the time.
+    """Find the rows whose key appears in an earlier row.
+
+    Negative keys never count: they stand for values that could not be read.
+    """
+    # Usually there are no repeats. To sort shows that in a tenth of the time.
     ordered = np.sort(keys)
     if not ((ordered[1:] == ordered[:-1]) & (ordered[1:] >= 0)).any():
         return np.empty(0, np.int64)
@@ -178,11 +220,12 @@ def require_distinct_pairs(
     source: reading.Source, pairs: pd.DataFrame, report: Report = stop
 ) -> npt.NDArray[np.int64]:
     """Report if a pair of UserId and QuestionId appears twice in a file; return the later rows."""
-    student, question = pairs["UserId"].to_numpy(), pairs["QuestionId"].to_numpy()
-    # To find out that there are none takes little memory.
-    small = small_keys(student, question)
-    small.sort()
-    if not (small[1:] == small[:-1]).any():
+    student = pairs["UserId"].to_numpy()
+    question = pairs["QuestionId"].to_numpy()
+    # Usually there are no repeats. Small keys show that with little memory.
+    ordered_keys = small_keys(student, question)
+    ordered_keys.sort()
+    if not (ordered_keys[1:] == ordered_keys[:-1]).any():
         return np.empty(0, np.int64)
     keys = pair_keys(student, question)
     repeats = find_repeats(keys)
@@ -200,15 +243,20 @@ def require_distinct_pairs(
 def require_distinct(
     source: reading.Source, column: str, ids: Array, report: Report = stop
 ) -> None:
-    """Report if an id, a text or a number, appears twice; what could not be read does not count."""
+    """Report if an id appears twice in a column of a file.
+
+    Ids are texts or numbers. "" and negative numbers stand for ids that could not be read, and may
+    appear more than once.
+    """
     is_text = ids.dtype == object
-    rows = find_repeats(np.where(ids == "", -1, pd.factorize(ids)[0]) if is_text else ids)
-    if len(rows):
-        again = int(rows[0])
-        first = int(np.flatnonzero(ids == ids[again])[0])
+    keys = np.where(ids == "", -1, pd.factorize(ids)[0]) if is_text else ids
+    repeats = find_repeats(keys)
+    if len(repeats):
+        repeat = int(repeats[0])
+        first = int(np.flatnonzero(ids == ids[repeat])[0])
         report(
-            f"{source.name}: column '{column}': row {source.row_number(again)} repeats "
-            f"{_show(ids[again])} of row {source.row_number(first)}{_count(rows)}, "
+            f"{source.name}: column '{column}': row {source.row_number(repeat)} repeats "
+            f"{_show(ids[repeat])} of row {source.row_number(first)}{_count_rows(repeats)}, "
             "expected each once"
         )
 
@@ -216,37 +264,61 @@ def require_distinct(
 def match_ids(
     source: reading.Source,
     column: str,
-    found: Array,
+    ids: Array,
     expected: Sequence[Any],
     expected_in: str,
     report: Report = stop,
 ) -> npt.NDArray[np.int64]:
-    """Find the row of each expected id, -1 where missing; "" and -1 have been reported before."""
-    require_distinct(source, column, found, report)
-    rows = pd.Series(np.arange(len(found)), found)
-    rows = rows[~rows.index.isin(["", schema.UNREADABLE])]
-    unknown = rows[~rows.index.isin(expected)]
+    """Find the row of each expected id in a column of a file.
+
+    Parameters
+    ----------
+    source
+        The file.
+    column
+        The column's name.
+    ids
+        The column's values. "" and `schema.UNREADABLE` stand for ids that could not be read, which
+        the reader of the file has reported.
+    expected
+        The ids that should be there, each once, in any order.
+    expected_in
+        Where the expected ids come from, for messages.
+    report
+        Called for ids that are repeated, unexpected or missing.
+
+    Returns
+    -------
+    array of int64, shape (expected ids,)
+        Rows from 0, the first one of a repeated id; -1 where an expected id is missing.
+    """
+    require_distinct(source, column, ids, report)
+    row_by_id = pd.Series(np.arange(len(ids)), ids)
+    row_by_id = row_by_id[~row_by_id.index.isin(["", schema.UNREADABLE])]
+    unknown = row_by_id[~row_by_id.index.isin(expected)]
     if len(unknown):
-        number, value = source.row_number(unknown.iloc[0]), unknown.index[0]
+        number = source.row_number(unknown.iloc[0])
+        value = _show(unknown.index[0])
         report(
-            f"{source.name}: column '{column}': row {number} is {_show(value)}, which is not in "
-            f"{expected_in}{_count(unknown)}"
+            f"{source.name}: column '{column}': row {number} is {value}, which is not in "
+            f"{expected_in}{_count_rows(unknown)}"
         )
-    places = rows[~rows.index.duplicated()].reindex([*expected], fill_value=schema.UNREADABLE)
-    missing = places.index[places < 0]
+    first_rows = row_by_id[~row_by_id.index.duplicated()]
+    rows = first_rows.reindex([*expected], fill_value=-1)
+    missing = rows.index[rows < 0]
     # If no id could be read at all, that has been reported already.
-    if len(missing) and len(rows):
+    if len(missing) and len(row_by_id):
         shown = ", ".join(map(_show, missing[: reading.SHOWN]))
         report(
             f"{source.name}: {len(missing)} of {len(expected)} {column}s are missing, first "
             f"{shown}, expected every {column} of {expected_in}"
         )
-    return places.to_numpy()
+    return rows.to_numpy()
 
 
 def _show(value: object) -> str:
     return quote(value) if isinstance(value, str) else str(value)
 
 
-def _count(wrong: Sized) -> str:
-    return f" ({len(wrong)} such rows)" if len(wrong) > 1 else ""
+def _count_rows(rows: Sized) -> str:
+    return f" ({len(rows)} such rows)" if len(rows) > 1 else ""

@@ -1,7 +1,7 @@
 """Draw the charts of pages as SVG, in the colours and the font of the page.
 
-Every chart has a label for screen readers. Lengths are in points, and y grows downwards. The
-drawing tools that all charts share come first.
+Every chart has a label for screen readers. Lengths are in points, and y grows downwards. The first
+half of this module are tools that all charts share.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ ACCENT = "rgb(var(--accent))"
 LINE = "var(--line)"
 SOFT = "color-mix(in srgb, currentColor 70%, Canvas)"
 GREY = "color-mix(in srgb, currentColor 40%, Canvas)"
-# A chart is as wide as a phone, where its text must stay readable.
+# Width of a chart. It is that of a phone, so that the text of the chart is readable on a phone.
 WIDTH = 340.0
-# Sizes of fonts: of most text, and of names beside axes.
+# Font size of most texts.
 _FONT_SIZE = 11.0
+# Font size of names beside axes.
 SMALL = 10.0
 ROW_HEIGHT = 21.0
 LINE_HEIGHT = 13.5
@@ -44,7 +45,8 @@ Point = tuple[float, float]
 # A value on a scale, and its name.
 Tick = tuple[float, str]
 
-# Widths of characters in hundredths of the font size, for a font that is wider than most.
+# Widths of characters in hundredths of the font size. They are those of a rather wide font, since
+# the font of the page is not known.
 _WIDTHS = {
     character: width
     for width, characters in {
@@ -61,7 +63,7 @@ _WIDE = 100
 
 
 def text_width(text: str, size: float = _FONT_SIZE, *, bold: bool = False) -> float:
-    """Estimate the width of a text, rather too large than too small."""
+    """Return an upper estimate of the width of a text."""
     widths = (_WIDTHS.get(c) or (_USUAL if c < "\u1100" else _WIDE) for c in text)
     return sum(widths) * size / 100 * (1.15 if bold else 1)
 
@@ -70,13 +72,20 @@ def wrap(text: str, width: float, *, bold: bool = False) -> list[str]:
     """Break a text into lines: after spaces if possible, else after underscores, else anywhere."""
     lines = []
     while text:
-        ends = accumulate(text_width(character, bold=bold) for character in text)
-        cut = room = max(1, len([*takewhile(lambda end: end <= width, ends)]))
-        if room < len(text):
-            cut = text.rfind(" ", 0, room + 1) + 1 or text.rfind("_", 0, room) + 1 or room
-        lines.append(text[:cut].rstrip())
-        text = text[cut:]
+        widths = accumulate(text_width(character, bold=bold) for character in text)
+        n_fitting = max(1, sum(1 for _ in takewhile(lambda end: end <= width, widths)))
+        end = len(text) if n_fitting == len(text) else _find_break(text, n_fitting)
+        lines.append(text[:end].rstrip())
+        text = text[end:]
     return lines or [""]
+
+
+def _find_break(text: str, n_fitting: int) -> int:
+    """Return the number of characters of the first line, of which `n_fitting` fit into a line."""
+    # A space at the end of the line need not fit.
+    after_space = text.rfind(" ", 0, n_fitting + 1) + 1
+    after_underscore = text.rfind("_", 0, n_fitting) + 1
+    return after_space or after_underscore or n_fitting
 
 
 # ---- Scales --------------------------------------------------------------------------------------
@@ -94,26 +103,35 @@ def _limits_of(values: Sequence[float], margin: float) -> Point:
 
 
 def ticks(low: float, high: float, n_steps: int, *, integer: bool = False) -> list[Tick]:
-    """Return at least two round numbers on a scale, with about `n_steps` steps, and their names."""
-    least = (high - low) / n_steps
-    size = 10.0 ** floor(log10(least))
-    steps = [size * power * factor for power in (0.1, 1, 10) for factor in (1, 2, 2.5, 5)]
+    """Return round numbers on a scale, with their names.
+
+    There are about `n_steps` steps between the numbers, and at least two numbers. If `integer`, the
+    numbers are whole.
+    """
+    least_step = (high - low) / n_steps
+    magnitude = 10.0 ** floor(log10(least_step))
+    steps = [magnitude * power * factor for power in (0.1, 1, 10) for factor in (1, 2, 2.5, 5)]
     if integer:
         steps = [step for step in steps if step >= 1 and step == round(step)] or [1.0]
-    # Take the smallest step that is large enough, or a smaller one until two numbers fit.
-    index = next((k for k, step in enumerate(steps) if step >= least * (1 - 1e-9)), 0)
+    # Take the smallest step that is large enough, then smaller steps until two numbers fit. 1e-9
+    # allows for rounding.
+    index = next((k for k, step in enumerate(steps) if step >= least_step * (1 - 1e-9)), 0)
     values: list[float] = []
     while index >= 0 and len(values) < 2:
         step = steps[index]
         multiples = range(ceil(low / step - 1e-9), floor(high / step + 1e-9) + 1)
         values = [multiple * step for multiple in multiples]
         index -= 1
+    # Show as many decimals as all numbers need.
     digits = next(d for d in range(20) if all(abs(round(v, d) - v) < step / 1e3 for v in values))
     return [(value, f"{value:.{digits}f}".replace("-", "−")) for value in values]
 
 
 def thin(names: Sequence[Tick], width: float) -> list[Tick]:
-    """Leave out names that would overlap the one before; `width` is the points of a unit."""
+    """Leave out names that would overlap the name before.
+
+    `width` is the number of points of one unit of the scale.
+    """
     shown: list[Tick] = []
     end = float("-inf")
     for value, text in names:
@@ -128,13 +146,22 @@ def thin(names: Sequence[Tick], width: float) -> list[Tick]:
 
 
 def _polygon(n: int, size: float, *, turn: float = 0, inner: float = 0) -> list[Point]:
-    """Return the corners of a polygon, the first one at the top; with `inner`, of a star."""
-    angles = [(k / 2 + turn) * 2 * pi / n for k in range(2 * n)]
-    corners = zip((size, inner) * n, angles, strict=True)
-    return [(radius * sin(a), -radius * cos(a)) for radius, a in corners if radius]
+    """Return the corners of a polygon or a star with n points, clockwise.
+
+    `size` is the distance of the points from the centre. The first point is at the top, or turned
+    by `turn` of the angle between two points. If `inner` is not 0, it is the distance of the inner
+    corners of a star.
+    """
+    corners = []
+    for k in range(2 * n):
+        radius = inner if k % 2 else size
+        angle = (k / 2 + turn) * 2 * pi / n
+        if radius:
+            corners.append((radius * sin(angle), -radius * cos(angle)))
+    return corners
 
 
-# The corners of marks of about equal area.
+# The corners of marks. The marks have about equal areas.
 _MARKS = {
     "s": _polygon(4, 1.25, turn=0.5),
     "^": _polygon(3, 1.2),
@@ -174,7 +201,7 @@ DASHED = stroke(SOFT, 0.9, "; stroke-dasharray: 2.7,3.6")
 
 
 class Drawing:
-    """An SVG drawing that grows by its methods; browsers show a tooltip beside the pointer."""
+    """An SVG drawing, to which methods add shapes. Browsers show the tooltip of a shape."""
 
     def __init__(self, height: float) -> None:
         self.height = height
@@ -226,23 +253,25 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Axes:
-    """A rectangle of a drawing, with a scale to the right and one upwards."""
+    """A rectangle of a drawing, with a horizontal and a vertical scale."""
 
     drawing: Drawing
+    # The values at the left and the right end, and at the bottom and the top.
     x_limits: Point
     y_limits: Point
+    # The edges of the rectangle, in points.
     left: float
     top: float
     right: float
     bottom: float
 
     def x(self, value: float) -> float:
-        """Return where a value is."""
+        """Return the position of a value on the horizontal scale."""
         low, high = self.x_limits
         return self.left + (value - low) / (high - low) * (self.right - self.left)
 
     def y(self, value: float) -> float:
-        """Return where a value is."""
+        """Return the position of a value on the vertical scale."""
         low, high = self.y_limits
         return self.bottom - (value - low) / (high - low) * (self.bottom - self.top)
 
@@ -256,7 +285,10 @@ class Axes:
         self.drawing.line([(self.x(value), self.bottom), (self.x(value), self.top)], style)
 
     def name_x(self, names: Sequence[Tick], axis: str = "", *, grid: bool = False) -> None:
-        """Write the names of values and of the axis below it; with `grid`, draw lines at values."""
+        """Write the names of values, and the name of the axis, below the rectangle.
+
+        If `grid`, draw a vertical line at each value.
+        """
         for value, name in names:
             if grid:
                 self.upright(value, THIN)
@@ -278,9 +310,10 @@ def upright_axes(
     drawing: Drawing, x_limits: Point, y_limits: Point, y_names: Sequence[Tick], *,
     title: str = "", axis: str = "", above: float = 0, beside: float = 0, below: float = 0,
 ) -> Axes:  # fmt: skip
-    """Return axes that fill a drawing, and draw the names of the values at the left.
+    """Return axes that fill a drawing, and write the names of the vertical scale at their left.
 
-    `above`, `beside` and `below` are points that stay free, beside at the right.
+    `above`, `beside` and `below` are the points that stay free above, at the right of and below the
+    axes.
     """
     axes = Axes(
         drawing,
@@ -300,15 +333,15 @@ def upright_axes(
 
 # ---- Values on one scale, a row for each ---------------------------------------------------------
 
-# Points between names and scale.
+# Points between the names and the scale.
 _BEFORE = 7.0
-# Points between scale and numbers.
+# Points between the scale and the numbers at its right.
 _BESIDE = 9.0
 # Points between the two scales of a chart with bars.
 _BETWEEN = 10.0
 # Radius of a dot.
 _RADIUS = 3.25
-# The intervals of rows with a smaller share do not widen the scale. They are cut off.
+# Intervals of rows with a smaller share do not widen the scale, but are cut off.
 _SHARE_THAT_COUNTS = 0.02
 
 
@@ -343,20 +376,29 @@ def dot_chart(
 ) -> Html:
     """Draw a row for each value, on one scale.
 
-    Without `limits`, the scale fits the values. `chance` is drawn as a dashed line. `digits` is the
-    number of decimals.
+    Parameters
+    ----------
+    dots
+        The rows. If any has a share, bars for the shares are drawn at the right.
+    label
+        Text for screen readers.
+    digits
+        The number of decimals of the values.
+    limits
+        The ends of the scale. By default the scale fits the values.
+    chance
+        A value that is drawn as a dashed line; none by default.
+    axis
+        The name of the scale.
     """
     has_bars = not all(isnan(dot.share) for dot in dots)
     names = [wrap(dot.label, (0.36 if has_bars else 0.4) * WIDTH) for dot in dots]
     heights = [ROW_HEIGHT + LINE_HEIGHT * (len(name) - 1) for name in names]
     bottom = PAD + sum(heights)
     drawing = Drawing(bottom + TICK_HEIGHT + PAD + (LINE_HEIGHT if axis else 0))
-    if limits is None:
-        values = [chance, *(number for dot in dots for number in (dot.value, dot.mark))]
-        matter = [dot for dot in dots if not dot.share < _SHARE_THAT_COUNTS]
-        values += [end for dot in matter for ends in (dot.interval, dot.band) for end in ends]
-        limits = _limits_of([value for value in values if not isnan(value)] or [0, 1], 0.1)
+    limits = limits or _fit_limits(dots, chance)
 
+    # From left to right: names, dots, numbers, and perhaps bars and shares.
     numbers = [_write(dot.mark if isnan(dot.value) else dot.value, digits) for dot in dots]
     shares = ["<1%" if 0 < dot.share < 0.005 else f"{dot.share:.0%}" for dot in dots]
     beside_dots = _BESIDE + max(map(text_width, numbers))
@@ -370,16 +412,18 @@ def dot_chart(
         room = right - left - _BETWEEN - beside_bars
         right = left + 0.75 * room
         start = right + beside_dots + _BETWEEN
-        most = max(dot.share for dot in dots) or 1
-        bars = Axes(drawing, (0, most), (0, 1), start, PAD, start + 0.25 * room, bottom)
+        largest_share = max(dot.share for dot in dots) or 1
+        bars = Axes(drawing, (0, largest_share), (0, 1), start, PAD, start + 0.25 * room, bottom)
         bars.name_x([], "answers")
     axes = Axes(drawing, limits, (0, 1), left, PAD, right, bottom)
-    axes.name_x(thin(ticks(*limits, 4), (right - left) / (limits[1] - limits[0])), axis, grid=True)
+    points_per_unit = (right - left) / (limits[1] - limits[0])
+    axes.name_x(thin(ticks(*limits, 4), points_per_unit), axis, grid=True)
     if not isnan(chance):
         axes.upright(chance, DASHED)
-    ends_of_rows = accumulate(heights, initial=PAD)
+    top = PAD
     for dot, name, number, share, height in zip(dots, names, numbers, shares, heights, strict=True):
-        y = next(ends_of_rows) + height / 2
+        y = top + height / 2
+        top += height
         drawing.text(right_of_names, y, name, anchor="end")
         _draw_dot(axes, dot, y, height, digits)
         drawing.text(axes.right + _BESIDE, y, number)
@@ -390,8 +434,19 @@ def dot_chart(
     return drawing.svg(label)
 
 
+def _fit_limits(dots: Sequence[Dot], chance: float) -> Point:
+    """Return the ends of a scale that holds all values, and the intervals that count."""
+    values = [chance]
+    for dot in dots:
+        values += [dot.value, dot.mark]
+        # A share of NaN, which is not known, counts.
+        if not dot.share < _SHARE_THAT_COUNTS:
+            values += [*dot.interval, *dot.band]
+    return _limits_of([value for value in values if not isnan(value)] or [0, 1], 0.1)
+
+
 def _write(number: float, digits: int) -> str:
-    """Write a number with some decimals and a minus sign, NaN as a dash."""
+    """Return a number as text with `digits` decimals and a minus sign; NaN is a dash."""
     return "–" if isnan(number) else f"{number:.{digits}f}".replace("-", "−")
 
 
@@ -423,10 +478,11 @@ def share_chart(
     value: str = "accuracy",
     mark: str = "majority",
 ) -> Html:
-    """Draw a value and a diamond for every group, and a bar for its share of all answers.
+    """Draw for each group a dot, a diamond, and a bar for the group's share of all answers.
 
-    `value` and `mark` name the columns of the value and of the diamond; low, high, share and
-    n_answers are further columns. A column may be missing, a number may be NaN.
+    `groups` has a row for each group. `value` and `mark` name its columns with the values of the
+    dots and the diamonds. The columns low and high are the ends of intervals; further columns are
+    share and n_answers. Columns may be missing, and numbers may be NaN.
     """
     columns = [value, "low", "high", mark, "share", "n_answers"]
     rows = groups.reindex(columns=columns).astype(float).itertuples(name=None)
@@ -441,14 +497,14 @@ def share_chart(
 
 
 class Panel(NamedTuple):
-    """A small bar chart of `bar_panels`.
-
-    Shares are from 0 to 1. Faint bars rest on few answers.
-    """
+    """A small bar chart of `bar_panels`."""
 
     title: str
+    # Heights of the bars, from 0 to 1.
     shares: Sequence[float]
+    # Whether the bars have the page's accent colour, and the title is bold.
     accent: bool
+    # Whether each bar is faint, since it rests on few answers. Empty if none is.
     faint: Sequence[bool] = ()
 
 
@@ -478,7 +534,7 @@ def bar_panels(panels: Sequence[Panel], bar_names: Sequence[str], *, label: str,
                 style = f"fill: {LINE}; stroke: {GREY}; stroke-width: 0.8; stroke-dasharray: 2,2"
             tooltip = f"{panel.title}, {name}: {share:.0%}"
             axes.bar((middle - 0.4, middle + 0.4), share, style, tooltip)
-        # Titles of fewer lines begin at the same height as the others.
+        # All titles begin at the same height, however many lines they have.
         height = axes.top - 6 - LINE_HEIGHT * (n_lines - len(title) / 2)
         drawing.text(axes.x(number * pitch - 0.4), height, title, bold=panel.accent)
     axes.name_x(named, axis)
@@ -487,8 +543,8 @@ def bar_panels(panels: Sequence[Panel], bar_names: Sequence[str], *, label: str,
 
 # ---- Lines and points ----------------------------------------------------------------------------
 
-# Colour-blind readers can tell these colours apart (Okabe and Ito 2008). They are mixed with the
-# colour of the text, for light and dark pages. Curves that share a colour have different marks.
+# Colour-blind readers can tell these colours apart (Okabe and Ito 2008). The colours are mixed with
+# that of the text, for light and dark pages. Curves that share a colour have different marks.
 _HUES = ("#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6bb1", "#808080")
 _COLOURS = (ACCENT, *(f"color-mix(in srgb, currentColor 12%, {hue})" for hue in _HUES))
 # Curves with more points have no marks, which would hide the curve.
@@ -496,17 +552,19 @@ _MAX_MARKED = 25
 
 
 class Curve(NamedTuple):
-    """A curve of `curve_chart`; `number`, from 0, chooses its colour and mark."""
+    """A curve of `curve_chart`."""
 
     name: str
+    # Horizontal and vertical coordinates of the points.
     steps: Sequence[float]
     values: Sequence[float]
+    # Determines colour and mark, from 0. Curve 0 is thicker than the others.
     number: int = 0
     is_dashed: bool = False
 
 
 def curve_chart(curves: Sequence[Curve], *, label: str, axis: str, value_axis: str = "") -> Html:
-    """Draw curves on one scale, which need not start at 0, and their names below."""
+    """Draw curves on one scale, which may not start at 0, and their names below."""
     names = [wrap(curve.name, WIDTH - 60) for curve in curves]
     below = sum(LINE_HEIGHT * len(name) + 5 for name in names)
     drawing = Drawing(240 + below)
@@ -525,6 +583,7 @@ def curve_chart(curves: Sequence[Curve], *, label: str, axis: str, value_axis: s
     axes.name_x(ticks(*x_limits, 8, integer=True), axis)
 
     def draw(curve: Curve, points: list[Point], marked: list[Point], tooltip: str = "") -> None:
+        # Each time the colours are used up, marks move on by one.
         turn, hue = divmod(curve.number, len(_COLOURS))
         dashes = "; stroke-dasharray: 5,2.2" if curve.is_dashed else ""
         drawing.line(points, stroke(_COLOURS[hue], 1.4 if curve.number else 2.2, dashes), tooltip)
@@ -533,12 +592,13 @@ def curve_chart(curves: Sequence[Curve], *, label: str, axis: str, value_axis: s
             marks = " ".join(_mark_path(mark, *point, 2.75) for point in marked)
             drawing.path(marks, f"fill: {_COLOURS[hue]}")
 
-    # The first curves lie above the others.
+    # Draw the first curves last, so that they lie above the others.
     for curve in sorted(curves, key=lambda curve: -curve.number):
         steps = map(axes.x, curve.steps)
         values = map(axes.y, curve.values)
         points = [*zip(steps, values, strict=True)]
         draw(curve, points, points, curve.name)
+    # The legend: a short piece of each curve beside its name.
     top = drawing.height - PAD - below + 5
     for curve, name in zip(curves, names, strict=True):
         middle = top + LINE_HEIGHT / 2

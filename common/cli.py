@@ -1,4 +1,4 @@
-"""The command line of every script: the same flags, the same errors, the same exit codes."""
+"""Run scripts and parse their flags, with the same errors and exit codes in all scripts."""
 
 import argparse
 import contextlib
@@ -18,13 +18,14 @@ from common.errors import InputError, one_line, printable
 
 
 def run(main: Callable[[], None]) -> NoReturn:
-    """Run a script's `main` and exit; report a user's mistake in one line, with exit code 2.
+    """Run a script's `main` and exit.
 
-    Mistakes are `InputError` and `OSError`.
+    `InputError` and `OSError` count as mistakes of the user: they are printed in one line, and the
+    exit code is 2.
     """
     _exit_on_signals()
     fault = None
-    # A console that lacks a character, such as cp1252 on Windows, shows its escape instead.
+    # Print an escape for a character that the console lacks, such as cp1252 on Windows.
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
@@ -38,7 +39,7 @@ def run(main: Callable[[], None]) -> NoReturn:
     except OSError as error:
         fault = f"{error.filename or 'reading or writing a file'}: {error.strerror or error}"
     except RuntimeError as error:
-        # Before Python 3.13, `Path.resolve` reports a circle of symlinks so.
+        # Before Python 3.13, `Path.resolve` raises RuntimeError for a loop of symlinks.
         loop = re.fullmatch("Symlink loop from '(.*)'", str(error), re.DOTALL)
         if not loop:
             raise
@@ -59,13 +60,13 @@ def _exit_on_signals() -> None:
     if hasattr(signal, "SIGHUP"):
         signals.append(signal.SIGHUP)
     for number in signals:
-        # `nohup` has the script ignore SIGHUP.
+        # A signal that is ignored stays ignored: `nohup` ignores SIGHUP.
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, lambda received, _: sys.exit(128 + received))
 
 
 class _PrintableStream:
-    """Escapes unprintable characters, since a file name may hold codes that steer a terminal."""
+    """Escapes unprintable characters, since file names may contain control codes for terminals."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -84,9 +85,17 @@ def print_fault(message: str) -> None:
 
 
 def run_check(path: Path, name: str, check: Callable[[list[str]], list[str]]) -> None:
-    """Print the summary that `check` returns, or the faults that it finds, with exit code 2.
+    """Check a file; print the faults and exit with code 2, or print a summary.
 
-    `check` appends every fault to the list that it is given.
+    Parameters
+    ----------
+    path
+        The file.
+    name
+        Name of the task or challenge, for the summary.
+    check
+        Checks the file. It appends every fault to the list that it is called with, and returns the
+        lines of the summary.
     """
     faults: list[str] = []
     try:
@@ -101,7 +110,7 @@ def run_check(path: Path, name: str, check: Callable[[list[str]], list[str]]) ->
 
 
 def show(path: Path) -> str:
-    """Return a printable path: seen from the kit's folder, with forward slashes, if inside it."""
+    """Return a path as printable text; a path in the kit's folder is relative to that folder."""
     if path.is_relative_to(layout.ROOT):
         return printable(path.relative_to(layout.ROOT).as_posix())
     return printable(str(path))
@@ -142,10 +151,10 @@ def _identity(path: Path) -> object:
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that refuses output files which cannot be written, before any work starts."""
+    """A parser that checks, before any work starts, that output files can be written."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse the flags, then check the folders and files that they say to write."""
+        """Parse the flags, then check the output folders and files that they name."""
         options, others = super().parse_known_args(args, namespace)
         values = vars(options)
         folder = values.get("output_dir")
@@ -178,7 +187,10 @@ def add_folder(parser: argparse.ArgumentParser, flag: str, default: Path, what: 
 def add_optional_folder(
     parser: argparse.ArgumentParser, flag: str, default_in_words: str, what: str = ""
 ) -> None:
-    """Add a flag that names a folder, or is None; the help says what is used then."""
+    """Add a flag that names a folder and is None by default.
+
+    `default_in_words` tells in the help which folder is used by default.
+    """
     help_text = _with_default(what, default_in_words)
     parser.add_argument(flag, type=Path, metavar="DIR", help=help_text)
 
@@ -234,12 +246,16 @@ def add_optional_names(
     names: Collection[str],
     default_in_words: str,
 ) -> None:
-    """Add a flag that takes some of the names, or is None; the help says what is used then."""
+    """Add a flag that takes some of the names and is None by default.
+
+    `default_in_words` tells in the help which names are used by default.
+    """
     help_text = _with_default(f"{what} {', '.join(names)}", default_in_words)
     parser.add_argument(flag, nargs="+", choices=names, metavar="NAME", help=help_text)
 
 
 def _with_default(what: str, default: object) -> str:
+    """Return the help of a flag with its default."""
     return f"{what} (default {default})" if what else f"default {default}"
 
 

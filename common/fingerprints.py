@@ -1,4 +1,4 @@
-"""Fingerprints of files: whether a file is the same as before, and which files are simulated.
+"""Fingerprints, which tell whether a file is the same as before, and which files are simulated.
 
 This module needs the standard library only: the quickstart uses it before anything is installed.
 """
@@ -15,7 +15,7 @@ from common import layout
 # The size of a file and the SHA-256 of its content or of samples of it.
 Fingerprint = dict[str, int | str]
 
-# Large files are fingerprinted by 64 samples (1 ms).
+# Large files are fingerprinted by 64 samples, which takes 1 ms.
 _N_SAMPLES = 64
 _SAMPLE_SIZE = 1 << 16
 # A relative path with at least one folder, without `..`, drive letter or backslash.
@@ -23,7 +23,10 @@ _PATH_IN_TREE = re.compile(r"([^./\\:][^/\\:]*/)+[^./\\:][^/\\:]*")
 
 
 def fingerprint(path: Path) -> Fingerprint:
-    """Return the size of a file and the SHA-256 of its content; of samples if the file is large."""
+    """Return the fingerprint of a file: its size, and the SHA-256 of its content.
+
+    For a large file it is the SHA-256 of samples of the content.
+    """
     size = path.stat().st_size
     if size <= _N_SAMPLES * _SAMPLE_SIZE:
         return {"bytes": size, "sha256": digest(path)}
@@ -47,7 +50,10 @@ def digest(path: Path) -> str:
 
 
 def matches(path: Path, known: object) -> bool:
-    """Return whether `path` is a file with the fingerprint `known`, which may be damaged."""
+    """Return whether `path` is a file with the fingerprint `known`.
+
+    `known` may be of any type, since it may come from a damaged record.
+    """
     if not isinstance(known, Mapping) or not path.is_file():
         return False
     # A file of another size need not be read.
@@ -63,9 +69,9 @@ def matches(path: Path, known: object) -> bool:
 
 
 def read_marker(data_dir: Path) -> dict[str, Any] | None:
-    """Read the marker that a simulation leaves in a data folder; None without a valid one.
+    """Read the marker that a simulation leaves in a data folder; None if there is no valid marker.
 
-    Its `files` and `replaced` are fingerprints by path.
+    The marker's `files` and `replaced` are dicts of fingerprints by path.
     """
     try:
         marker = json.loads((data_dir / layout.SIMULATED_MARKER_NAME).read_bytes())
@@ -76,12 +82,15 @@ def read_marker(data_dir: Path) -> dict[str, Any] | None:
 
 
 def simulated_files(data_dir: Path, only: Path | None = None) -> list[Path]:
-    """Return the unchanged simulated files in a folder laid out like `data/`; or one of them."""
+    """Return the unchanged simulated files in a folder that is laid out like `data/`.
+
+    `only` restricts the search to one path.
+    """
     marker = read_marker(data_dir)
     if marker is None:
         return []
     simulated: set[Path] = set()
-    # While a simulation replaces its files, some of the former ones are still there.
+    # While a new simulation replaces files, some files of the former simulation are still there.
     for part in ("files", "replaced"):
         for name, known in marker.get(part, {}).items():
             path = data_dir / name

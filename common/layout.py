@@ -1,4 +1,4 @@
-"""The folders and file names of the kit, each defined once, from the place of this file."""
+"""The folders and the file names of the kit."""
 
 import os
 from itertools import pairwise
@@ -42,8 +42,8 @@ FOLDS = "folds.csv"
 TEMPLATE_TASK_1_2 = "submission_task_1_2.csv"
 TEMPLATE_TASK_3 = "submission_task_3.csv"
 
-# The files that one script makes together, by the name of the record that says how
-# (`common.provenance`).
+# The files that a script makes together, by the name of the record that says how they were made
+# (see `common.provenance`).
 _FILES_OF_STAMP = {
     "split_task_1_2.json": (TRAIN_TASK_1_2, VALID_TASK_1_2, LOCAL_TEMPLATE_TASK_1_2),
     "split_task_3.json": (TRAIN_TASK_3, VALID_TASK_3),
@@ -54,7 +54,7 @@ _FILES_OF_STAMP = {
 }
 STAMP_OF_FILE = {name: stamp for stamp, names in _FILES_OF_STAMP.items() for name in names}
 
-# What the evaluations and the scoreboard write to TEST_OUTPUT_DIR.
+# Files and folders that the evaluations and the scoreboard write to TEST_OUTPUT_DIR.
 RESULTS_NAME = "results.jsonl"
 SCOREBOARD_NAME = "scoreboard.html"
 OUTCOMES_NAME = "outcomes"
@@ -63,14 +63,14 @@ PHASES = ("public", "private")
 
 
 def is_data(path: Path) -> bool:
-    """Return whether a path leads into a folder of answers, metadata or templates of the kit."""
+    """Return whether a path lies in one of the kit's folders of data, metadata or templates."""
     real_path = Path(os.path.realpath(path))
     if not real_path.is_relative_to(ROOT):
         return False
     folders = real_path.relative_to(ROOT).parts[:-1]
     if folders == (TEMPLATE_DIR.name,):
         return True
-    # A related challenge has such folders too, in a data/ of its own.
+    # A related challenge has folders of the same names, in its own data/.
     data_folders = (TRAIN_DIR, METADATA_DIR, TEST_DIR, TEST_INPUT_DIR, IMAGES_DIR)
     names = {folder.name for folder in data_folders}
     return any(parent == DATA_DIR.name and folder in names for parent, folder in pairwise(folders))

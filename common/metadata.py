@@ -22,8 +22,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-# Other dates of birth are wrong: pupils were 4 to 20 years old at the end of 2018. 2.6 % of the
-# official dates are, some by teachers who try a quiz. They reach from 1756 to 9999.
+# Dates of birth outside of this range count as unknown. The range means an age of 4 to 20 years at
+# the end of 2018. 2.6 % of the official dates lie outside, from 1756 to 9999; some belong to
+# teachers who tried a quiz.
 _FIRST_BIRTH = "1998-01-01"
 _LAST_BIRTH = "2014-12-31"
 
@@ -262,7 +263,7 @@ def name_subjects(folder: Path | None, question_id: IntArray) -> list[str]:
     return names.reindex(range(len(question_id)), fill_value="").tolist()
 
 
-# ---- The steps of all readers: read, check the ids, find the rows asked for ----------------------
+# ---- Steps of all readers: read the file, check the ids, find the wanted rows --------------------
 
 
 def _read_described(
@@ -274,8 +275,8 @@ def _read_described(
 ) -> pd.DataFrame:
     """Read the row of each wanted id, with all `known` columns.
 
-    The file must have the `needed` columns, and only these are read. Without `needed`, the known
-    columns that the file has are read.
+    If `needed` columns are given, the file must have them, and only these are read. Otherwise all
+    known columns that the file has are read. Columns that are not read hold missing values.
     """
     source = reading.file_source(path)
     if needed is None:
@@ -304,8 +305,8 @@ def _read_whole(path: Path, columns: Sequence[Column]) -> pd.DataFrame:
     """
     source = reading.file_source(path)
     data = reading.read_table(source, columns)
-    # Official files end in a line end. A file that is cut off in its last cell looks complete
-    # otherwise.
+    # Official files end in a line end. Without this check, a file that is cut off within its last
+    # cell would look complete.
     with source.open() as file:
         file.seek(-1, 2)
         if file.read(1) not in b"\r\n":

@@ -16,12 +16,12 @@ import pandas as pd
 
 @dataclass(frozen=True)
 class Score:
-    """The value of a metric, how sure it is, and how much it rests on."""
+    """The value of a metric, its standard error, and the number of cases that it rests on."""
 
     value: float
-    # Standard error; None where it is not known.
+    # Standard error; None if it is not known.
     error: float | None = None
-    # Number of answers, targets or pairs of questions; None where nobody counted them.
+    # Number of answers, targets or pairs of questions; None if it is not known.
     n: int | None = None
 
 
@@ -36,8 +36,9 @@ def accuracy(truth: Array, prediction: Array, student: IntArray | None = None) -
     truth, prediction : array, the same shape
         Values of any type that can be compared.
     student : array of int, the same shape, optional
-        Number of the student, from 0, of each answer. If given, the score has a standard error that
-        counts the answers of a student as one cluster; None for answers of one student alone.
+        Number of the student of each answer, from 0. If it is given, the score has a standard error
+        that counts the answers of a student as one cluster. For the answers of a single student,
+        the standard error is None.
 
     Raises
     ------
@@ -57,7 +58,7 @@ def accuracy(truth: Array, prediction: Array, student: IntArray | None = None) -
 
 
 def share_right(n_right: npt.ArrayLike, n: npt.ArrayLike) -> FloatArray:
-    """Return shares from counts of any shape; NaN where there is nothing to count."""
+    """Return n_right / n for counts of any shape; NaN where n is 0."""
     counts = np.asarray(n)
     return np.asarray(n_right / np.where(counts > 0, counts, np.nan))
 
@@ -107,18 +108,18 @@ def normalise_rows(counts: npt.NDArray[np.int64]) -> FloatArray:
 class ProbabilityScores:
     """How good predicted probabilities are, beyond the accuracy of the predictions."""
 
-    # Mean negative logarithm (nats) of the probability of what happened; 0 is best.
+    # Mean of −log P(true category), in nats; 0 is best.
     log_loss: float
-    # Mean squared distance (Brier 1950): for two categories of one of them, from 0 to 1; for more
-    # categories the sum over them.
+    # Mean squared difference between probability and outcome (Brier 1950). With two categories it
+    # is that of one category, from 0 to 1. With more categories, it is the sum over the categories.
     brier: float
-    # Area under the ROC curve; None for more than two categories, or if one never happened.
+    # Area under the ROC curve. None for more than two categories, or if one never happened.
     auc: float | None
     # Expected calibration error (Guo et al. 2017): mean distance of the bins from the diagonal.
     calibration_error: float
-    # As of `calibration_bins`.
+    # The table of `calibration_bins`.
     bins: pd.DataFrame
-    # How many predictions are not the most probable category.
+    # Number of predictions that are not the most probable category.
     n_other: int
 
 
@@ -137,15 +138,16 @@ def score_probabilities(
     probability : array, shape (answers, categories)
         Every row is divided by its sum.
     predicted : array of int, shape (answers,), optional
-        The category that was predicted, from 0: counts predictions that are not the most probable.
+        The category that was predicted, from 0. If it is given, predictions that are not the most
+        probable category are counted.
     """
     # scikit-learn takes a second to import, and only this function needs it.
     from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
     n_other = 0
     if predicted is not None:
-        of_predicted = probability[np.arange(len(predicted)), predicted]
-        n_other = int((of_predicted < probability.max(axis=1)).sum())
+        p_predicted = probability[np.arange(len(predicted)), predicted]
+        n_other = int((p_predicted < probability.max(axis=1)).sum())
     p = probability / probability.sum(axis=1, keepdims=True, dtype=np.float64)
     n_categories = p.shape[1]
     if n_categories == 2:
@@ -174,7 +176,8 @@ def calibration_bins(believed: FloatArray, happened: BoolArray) -> pd.DataFrame:
     Parameters
     ----------
     believed : array, shape (events,)
-        Probability of each event: of two categories of the second one, else of the most probable.
+        Probability of each event. With two categories, the event is that the second one happens;
+        with more, that the most probable one happens.
     happened : array of bool, shape (events,)
         Whether the event happened.
 
@@ -198,9 +201,9 @@ def calibration_bins(believed: FloatArray, happened: BoolArray) -> pd.DataFrame:
 
 
 def calibration_error(bins: pd.DataFrame) -> float:
-    """Return the mean distance between probability and share, a bin counting by its answers.
+    """Return the mean absolute difference between probability and share that happened.
 
-    Distances are absolute: bins that are too high do not make up for bins that are too low.
+    The mean is over the bins, weighted by their numbers of answers.
     """
     n = bins["n_answers"].to_numpy()
     distance = (bins["mean_probability"] - bins["share_happened"]).abs().to_numpy()
@@ -216,7 +219,7 @@ def clustered_standard_error(right: Array, cluster: IntArray) -> float:
     Parameters
     ----------
     right : array, shape (answers,)
-        What the share is the mean of: 1 for each answer that is right, 0 for the others.
+        1 for each answer that is right, 0 for the others. The share is the mean of this array.
     cluster : array of int, shape (answers,)
         Number of the cluster (the student) of each answer, from 0.
 
@@ -262,7 +265,7 @@ _N_DRAWS = 10_000
 
 
 def best_agreement(agrees: pd.DataFrame) -> Score:
-    """Return the score of task 3: on what share of pairs a ranking agrees with its best expert.
+    """Return the score of task 3: the agreement of a ranking with its best expert.
 
     `agrees` has a row for each pair and a column for each expert: 1, 0, or NaN without a judgement.
     The best of several shares has no simple standard error: see `bootstrap_agreement`.
@@ -272,9 +275,10 @@ def best_agreement(agrees: pd.DataFrame) -> Score:
 
 
 def expert_concordance(judgements: pd.DataFrame) -> FloatArray:
-    """Return how often each two experts agree, of the pairs that both judged.
+    """Return the share of pairs on which each two experts agree, among the pairs that both judged.
 
-    The shape is (experts, experts); the diagonal, and two experts without a common pair, are NaN.
+    The shape is (experts, experts). The diagonal is NaN, and so are two experts without a pair that
+    both judged.
     """
     prefers_left = (judgements == 1).to_numpy(np.int64)
     prefers_right = (judgements == 2).to_numpy(np.int64)
@@ -287,7 +291,10 @@ def expert_concordance(judgements: pd.DataFrame) -> FloatArray:
 
 
 def bootstrap_agreement(agrees: pd.DataFrame) -> FloatArray:
-    """Return every expert's agreement in samples of the pairs (Efron 1979), (samples, experts)."""
+    """Resample the pairs (bootstrap, Efron 1979); return each expert's agreement in the samples.
+
+    The shape is (samples, experts).
+    """
     n_pairs = len(agrees)
     rng = np.random.default_rng(0)
     n_drawn = rng.multinomial(n_pairs, np.full(n_pairs, 1 / n_pairs), size=_N_DRAWS)
@@ -296,9 +303,9 @@ def bootstrap_agreement(agrees: pd.DataFrame) -> FloatArray:
 
 
 def random_best_agreement(judgements: pd.DataFrame) -> FloatArray:
-    """Return the agreement of random rankings with their best expert, (rankings,).
+    """Return the agreement of random rankings with their best expert, shape (rankings,).
 
-    This is the floor of task 3: what a ranking reaches that knows nothing.
+    This is the floor of task 3, the score of a ranking without any knowledge.
     """
     judged = judgements.dropna(axis=1, how="all").to_numpy()
     questions, index = np.unique(np.array([*judgements.index]).T, return_inverse=True)

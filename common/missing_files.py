@@ -1,4 +1,4 @@
-"""Which command makes or fetches a file that is missing."""
+"""Say which command makes or fetches a file that is missing."""
 
 import re
 from pathlib import Path
@@ -6,13 +6,14 @@ from pathlib import Path
 from common import layout
 from common.tasks import TASKS
 
-# Names of official files, which the simulation uses as well.
+# Names of official files. Simulated files have the same names.
 _OFFICIAL = re.compile(
     r"train_task_(1_2|3_4)\.csv|(question|student|answer)_metadata_task_(1_2|3_4)\.csv"
     r"|subject_metadata\.csv|quality_response_remapped_(public|private)\.csv"
     r"|test_(public|private)_(answers_task_[12]|task_4_more_splits)\.csv"
 )
-# A file of these names is made by a script only in this folder; elsewhere it is another file.
+# The folder in which a script makes a file of this name. In other folders, the name belongs to an
+# official file.
 _MADE_ONLY_IN = {
     layout.TRAIN_TASK_1_2: layout.TEST_INPUT_DIR,
     layout.TEMPLATE_TASK_3: layout.TEMPLATE_DIR,

@@ -1,4 +1,4 @@
-"""Write pages in the kit's style from `templates/`. Every text that is not `Html` is escaped."""
+"""Make pages in the kit's style from `templates/`. Every text that is not `Html` is escaped."""
 
 import re
 from functools import cache

@@ -1,7 +1,8 @@
-"""Predicted probabilities: what a model believes; the challenge's score never depends on it.
+"""Files of predicted probabilities. The challenge's score does not depend on them.
 
-A file of compressed columns (Parquet): UserId, QuestionId, and ProbabilityCorrect (task 1, and with
-Mask task 4) or ProbabilityOption1 to ProbabilityOption4 (task 2).
+A file is Parquet, with the columns UserId and QuestionId. Further columns are ProbabilityCorrect in
+task 1, Mask and ProbabilityCorrect in task 4, and ProbabilityOption1 to ProbabilityOption4 in task
+2.
 """
 
 from __future__ import annotations
@@ -23,26 +24,31 @@ import numpy as np
 import pandas as pd
 
 _column = partial(Column, dtype=schema.FLOAT32, low=0, high=1, whole=False)
-# How far the probabilities of a row may sum to something else than 1; float32 adds up to 1e-7.
+# Largest deviation from 1 of the sum of a row's probabilities. Rounding of float32 makes some 1e-7.
 _SUM_TOLERANCE = 1e-3
-# Of what pandas keeps beside a table: the record of how the file was made.
+# Key of the record of how the file was made, among the attributes of the table.
 _ORIGIN = "origin"
 
 
 @dataclass(frozen=True)
 class Probabilities:
-    """What a file of probabilities of task 1 or 2 holds, in its order."""
+    """The contents of a file of probabilities of task 1 or 2, in the order of its rows."""
 
     path: Path
     task: int
+    # UserId and QuestionId.
     pairs: pd.DataFrame
-    # Shape (rows, categories): P(wrong) and P(right), or that of options 1 to 4.
+    # Shape (rows, categories): P(wrong) and P(right), or the probabilities of options 1 to 4.
     value: FloatArray
-    # The command that made the file; None where it does not say.
+    # The command that made the file; None if the file does not say.
     origin: provenance.Provenance | None
 
     def at(self, wanted: pd.DataFrame, wanted_in: Path) -> FloatArray:
-        """Return the probabilities of the pairs of a file; `InputError` if one is missing."""
+        """Return the probabilities of wanted pairs, shape (wanted pairs, categories).
+
+        `wanted_in` is the file of the wanted pairs, for messages. Raises `InputError` if a pair is
+        missing.
+        """
         rows, _ = find_pairs(str(self.path), self.pairs, wanted, wanted_in)
         return self.value[rows]
 
@@ -50,7 +56,7 @@ class Probabilities:
 def write_probabilities(
     template: pd.DataFrame, task: int, probability: FloatArray, path: Path | None
 ) -> None:
-    """Write probabilities for every row of a template, atomically; nothing if no path is given.
+    """Write probabilities for every row of a template, atomically; if `path` is None, do nothing.
 
     Parameters
     ----------
@@ -59,14 +65,15 @@ def write_probabilities(
     task
         1, 2 or 4.
     probability
-        Tasks 1 and 4: P(right), shape (rows,). Task 2: that of options 1 to 4, shape (rows, 4).
+        In tasks 1 and 4, P(right), shape (rows,). In task 2, the probabilities of options 1 to 4,
+        shape (rows, 4).
     path
-        What ``--probabilities`` names, or None.
+        The file to write, or None.
 
     Raises
     ------
     InputError
-        If they are not probabilities, or not as many as the template has rows.
+        If the numbers are no probabilities, or there is not one row for each row of the template.
     """
     if path is None:
         return
@@ -94,11 +101,15 @@ def write_probabilities(
 
 
 def read_probabilities(path: Path, task: int | None = None) -> Probabilities:
-    """Read and check probabilities of task 1 or 2, by default of that which its columns tell."""
+    """Read and check a file of probabilities of task 1 or 2.
+
+    If `task` is None, the columns of the file tell the task.
+    """
     reading.require_file(path)
     try:
         table = pd.read_parquet(path, engine="pyarrow", page_checksum_verification=True)
-    except Exception:  # Of a damaged file the reader raises whatever its parts do.
+    except Exception:
+        # For a damaged file, pyarrow raises any of many exceptions.
         raise InputError(
             f"{path}: is not a Parquet file, or a damaged one, expected one that a script has "
             "written with --probabilities"
@@ -147,6 +158,7 @@ def read_probabilities(path: Path, task: int | None = None) -> Probabilities:
 
 
 def _read_column(path: Path, cells: pd.Series, column: Column) -> Array:
+    """Return the values of a column, or raise `InputError` if one is not valid."""
     empty = cells.isna().to_numpy()
     if empty.any():
         raise InputError(
@@ -163,6 +175,7 @@ def _read_column(path: Path, cells: pd.Series, column: Column) -> Array:
 
 
 def _require_sum(path: Path, names: Sequence[str], value: FloatArray) -> None:
+    """Raise `InputError` unless the probabilities of each row sum to 1, if there are several."""
     total = value.sum(axis=1, dtype=np.float64)
     wrong = np.abs(total - 1) > _SUM_TOLERANCE
     if len(names) > 1 and wrong.any():

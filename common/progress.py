@@ -1,4 +1,4 @@
-"""The steps of a fit: a progress bar, a line in the log for each step, and a way to stop early."""
+"""Run the steps of a fit with a progress bar, a log, and a way to stop early."""
 
 import math
 import sys
@@ -28,7 +28,7 @@ def announce(seconds: float) -> None:
 def steps(
     n_steps: int, name: str, log: Path | None = None, *, disable: bool | None = None
 ) -> Iterator[tuple[Iterable[int], Callable[..., None]]]:
-    """Show, log and allow to interrupt the steps of a fit.
+    """Show a progress bar for the steps of a fit, log them, and let the user stop them early.
 
         with progress.steps(options.steps, "training", options.log) as (steps, show):
             for step in steps:

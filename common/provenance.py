@@ -1,8 +1,8 @@
-"""How a file was made: by which script and options, from which other files, in what time.
+"""Record how a file was made: by which script and options, from which files, in what time.
 
 The record is a .json file beside the file, or beside several files that were made together. A file
-of probabilities holds its record inside. Whoever reads a split or a template checks its record, so
-that two splits are never mixed.
+of probabilities contains its record. Scripts that read a split or a template check its record, so
+that files of two splits are never mixed.
 
 This module needs the standard library only: the quickstart uses it before anything is installed.
 """
@@ -22,7 +22,7 @@ from common import layout, source_code
 from common.errors import InputError
 from common.fingerprints import Fingerprint, fingerprint, matches, simulated_files
 
-# Options that say where a model reads and writes. The other options say what it computes.
+# Options that name files and folders. All other options determine what a model computes.
 PLACES = (
     "input_dir",
     "train_data",
@@ -37,7 +37,7 @@ PLACES = (
 )
 # When the script started, since every script imports this module first.
 _STARTED = time.perf_counter()
-# Fingerprints of the files that this process has checked, and so learns from.
+# Fingerprints of the files that this process has checked in order to learn from them.
 CHECKED: dict[Path, Fingerprint] = {}
 
 
@@ -45,23 +45,23 @@ CHECKED: dict[Path, Fingerprint] = {}
 class Provenance:
     """How a file was made."""
 
-    # Relative to the kit's folder; "notebook" in a notebook.
+    # Path of the script relative to the kit's folder; "notebook" in a notebook.
     script: str
-    # As `options_of` returns them.
+    # The options of the command, as `options_of` returns them.
     options: dict[str, Any]
-    # From the start of the script until it wrote the file.
+    # Seconds from the start of the script until it wrote the file.
     seconds: float
-    # Peak memory until then, in bytes.
+    # Peak memory until the script wrote the file, in bytes; None if it is not known.
     memory: int | None = None
     # Fingerprint of the script and of its imports from the kit.
     code: str = ""
-    # The folds, each predicted after learning from the others, such as "10 folds --by_question".
+    # The folds of a cross-validation, such as "10 folds --by_question"; "" without folds.
     split: str = ""
-    # Whether any of the files that it was made from is simulated.
+    # Whether the files were made from simulated files.
     simulated: bool = False
-    # Fingerprints, by name, of the files made together.
+    # Fingerprints, by name, of the files that were made together.
     files: dict[str, Fingerprint] = field(default_factory=dict)
-    # Fingerprints, by relative path, of the files that they were made from.
+    # Fingerprints, by relative path, of the files that these were made from.
     made_from: dict[str, Fingerprint] = field(default_factory=dict)
 
     @property
@@ -89,9 +89,10 @@ class Provenance:
 
 
 def options_of(words: Iterable[str]) -> dict[str, Any]:
-    """Return the options of a command line by flag; arguments without a flag are ``files``.
+    """Return the options of a command line.
 
-    The value of an option is a text, a list of texts, or True for a flag without a value.
+    The keys are flags without ``--``. Arguments without a flag have the key ``files``. A value is a
+    text, a list of texts, or True for a flag without a value.
     """
     options: dict[str, Any] = {}
     name = "files"
@@ -99,17 +100,18 @@ def options_of(words: Iterable[str]) -> dict[str, Any]:
         if word.startswith("--"):
             name, has_value, value = word[2:].partition("=")
             options[name] = value if has_value else True
-            # Beside files, --local is the kit's only flag without a value.
+            # A file name may follow --local, the only flag without a value in scripts that take
+            # files.
             if has_value or name == "local":
                 name = "files"
         else:
-            former = options.get(name, True)
-            if former is True:
+            value_so_far = options.get(name, True)
+            if value_so_far is True:
                 options[name] = word
-            elif isinstance(former, list):
-                options[name] = [*former, word]
+            elif isinstance(value_so_far, list):
+                options[name] = [*value_so_far, word]
             else:
-                options[name] = [former, word]
+                options[name] = [value_so_far, word]
     return options
 
 
@@ -127,7 +129,7 @@ def flags_of(options: Mapping[str, Any]) -> list[str]:
 
 
 def settings(options: Mapping[str, Any], keep: Collection[str] = ()) -> dict[str, Any]:
-    """Return the options that say what a model computes, and the `PLACES` to keep."""
+    """Return the options without those in `PLACES`, but with the places to `keep`."""
     return {name: value for name, value in options.items() if name not in PLACES or name in keep}
 
 
@@ -138,12 +140,14 @@ def this_command() -> str:
 
 
 def _as_typed(script: str, words: Sequence[str]) -> str:
+    """Return the command line that runs a script with some arguments."""
     module = ".".join(Path(script).with_suffix("").parts)
     start = ["-m", module] if script.startswith("tools/") else [script]
     return shlex.join(["python", *start, *words])
 
 
 def _script_and_options() -> tuple[str, dict[str, Any]]:
+    """Return the script that runs, and its options."""
     if "ipykernel" in sys.modules:
         return "notebook", {}
     return show_path(Path(sys.argv[0])), options_of(sys.argv[1:])
@@ -169,13 +173,13 @@ def this_process(
     Parameters
     ----------
     folder
-        Folder of the record, from which it names other files.
+        Folder of the record. The paths of source files are relative to this folder.
     files
-        The complete, still open files by path.
+        The files, complete and still open, by path.
     made_from
-        The source files; by default all that are `CHECKED`.
+        The source files. By default all files in `CHECKED`.
     split
-        What the record says about folds.
+        Description of the folds, see `Provenance.split`.
     """
     open_files = files or {}
     for file in open_files.values():
@@ -211,15 +215,16 @@ def _peak_memory() -> int | None:
 
 
 def _relative_to(folder: Path, path: Path) -> str:
-    """Return a relative path, so that the whole tree may be moved."""
+    """Return a path relative to a folder, which stays valid if the whole tree is moved."""
     try:
         return Path(os.path.relpath(path, folder)).as_posix()
-    except ValueError:  # Another drive on Windows.
+    except ValueError:
+        # The path is on another drive of Windows.
         return path.resolve().as_posix()
 
 
 def parse(content: bytes | str) -> Provenance | None:
-    """Return the record in a file of unknown origin; None if the record is damaged."""
+    """Return the record that is the content of a file; None if the content is no valid record."""
     try:
         fields = json.loads(content)
         record = Provenance(**{**fields, "seconds": float(fields["seconds"])})
@@ -229,11 +234,11 @@ def parse(content: bytes | str) -> Provenance | None:
 
 
 def _is_valid(record: Provenance) -> bool:
-    """Return whether all fields have their types; other errors mean that they do not."""
+    """Return whether all fields have the right types. An exception means that they have not."""
     texts = [record.script, record.split, *flags_of(record.options)]
     texts += [*record.files, *record.made_from]
     return (
-        # No file name holds a NUL.
+        # A file name cannot contain NUL.
         all(isinstance(text, str) and "\0" not in text for text in texts)
         and Path(record.script).name != ""
         and (record.memory is None or type(record.memory) is int)
@@ -245,7 +250,7 @@ def _is_valid(record: Provenance) -> bool:
 
 
 def read(path: Path) -> Provenance | None:
-    """Read the record of a file; None if there is none, or the file has changed since."""
+    """Read the record of a file; None if there is no record, or the file has changed since."""
     record = _read_beside(path)
     if record is None or not any(matches(path, known) for known in record.files.values()):
         return None
@@ -253,21 +258,24 @@ def read(path: Path) -> Provenance | None:
 
 
 def _read_beside(path: Path) -> Provenance | None:
-    """Read the record beside a file; a damaged one of a split or template is an `InputError`."""
-    place = record_path(path)
-    if not place.is_file():
+    """Read the record beside a file; None if there is no valid record.
+
+    Raises `InputError` if the record of a split or a template is damaged.
+    """
+    beside = record_path(path)
+    if not beside.is_file():
         return None
-    record = parse(place.read_bytes())
-    if record is None and place.name in layout.STAMP_OF_FILE.values():
+    record = parse(beside.read_bytes())
+    if record is None and beside.name in layout.STAMP_OF_FILE.values():
         raise InputError(
-            f"{place}: is damaged or of an earlier version of the kit, expected the record of "
+            f"{beside}: is damaged or of an earlier version of the kit, expected the record of "
             f"{path.name}: make that again, or remove the .json if it is your own"
         )
     return record
 
 
 def record_path(path: Path) -> Path:
-    """Return the path of a file's record: one of several files, if it exists, or its own."""
+    """Return the path of a file's record: the shared record of several files, else its own."""
     own = path.with_suffix(".json")
     shared = path.with_name(layout.STAMP_OF_FILE.get(path.name, own.name))
     return shared if shared.is_file() else own
@@ -286,6 +294,7 @@ def require_current(paths: Iterable[Path]) -> None:
 
 
 def _require_as_recorded(path: Path, record: Provenance) -> None:
+    """Raise `InputError` unless a file, and its sources, are as the record says."""
     if not matches(path, record.files.get(path.name)):
         raise InputError(
             f"{path}: is not the file that {record_path(path)} describes, so it may be of "
@@ -302,15 +311,19 @@ def _require_as_recorded(path: Path, record: Provenance) -> None:
 
 
 def is_simulated(*paths: Path) -> bool:
-    """Return whether any file, also in a folder, is simulated or was made from a simulated one."""
-    return any(
-        _is_simulated(file.absolute())
-        for path in paths
-        for file in (sorted(path.rglob("*")) if path.is_dir() else [path])
-    )
+    """Return whether any of some files is simulated, or was made from simulated files.
+
+    A folder stands for all files in it.
+    """
+    for path in paths:
+        files = sorted(path.rglob("*")) if path.is_dir() else [path]
+        if any(_is_simulated(file.absolute()) for file in files):
+            return True
+    return False
 
 
 def _is_simulated(path: Path) -> bool:
+    """Return whether a file is simulated, by its own record or by the marker of its data folder."""
     record = read(path)
     if record is not None:
         return record.simulated

@@ -39,9 +39,9 @@ _Part: TypeAlias = "Mapping[int, pd.Series | Array | list[Any]]"
 # How many faulty rows a message shows.
 SHOWN = 3
 _LONGEST_HEADER = 1 << 16
-# Rows that the slow reader reads at once: few enough to leave no large holes in memory.
+# Rows of a part of the slow reader. More rows would leave large holes in memory.
 _ROWS_AT_ONCE = 1 << 16
-# Bytes that the quick reader reads at once.
+# Bytes of a block of the quick reader.
 _BLOCK_SIZE = 1 << 22
 # A block with one of these goes to the slow reader: pyarrow reads 0x10 as a number, and pyarrow and
 # pandas treat quotes and NUL differently.
@@ -61,8 +61,9 @@ csv.field_size_limit(2**31 - 1)
 class Source:
     """A CSV file, on disk or in a zip, which can be opened several times."""
 
-    # Names the file in messages.
+    # Name of the file in messages.
     name: str
+    # Opens the file; called once for each pass.
     open: Callable[[], BinaryIO]
     # The column names of a file without a header; empty if row 1 is the header.
     column_names: tuple[str, ...] = ()
@@ -99,7 +100,7 @@ def file_source(path: Path, column_names: tuple[str, ...] = ()) -> Source:
 
 
 def is_there(path: Path) -> bool:
-    """Return whether a path exists, also as a broken symlink, which the reader then reports."""
+    """Return whether a path exists; a broken symlink exists too, and fails when it is read."""
     return os.path.lexists(path)
 
 
@@ -114,7 +115,7 @@ def require_file(path: Path) -> None:
     except (FileNotFoundError, NotADirectoryError):
         raise InputError(f"{path}: {_why_missing(path)}") from None
     except OSError as error:
-        # A circle of symlinks, a name that is too long, or no permission.
+        # For instance a loop of symlinks, a name that is too long, or no permission.
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
     kind = "a folder" if stat.S_ISDIR(mode) else "a pipe or a device"
     raise InputError(f"{path}: is {kind}, expected a file")
@@ -134,7 +135,7 @@ def _why_missing(path: Path) -> str:
             )
             advice = f"the folder holds {', '.join(present[:8]) or f'no {suffix} file'}"
     elif not advice or not path.is_relative_to(ROOT):
-        # Probably a mistyped flag: no command makes a folder outside the kit.
+        # No command makes a folder outside the kit, so the flag is probably mistyped.
         advice = f"the folder {path.parent} does not exist"
     return f"file not found; {advice}"
 
@@ -159,7 +160,7 @@ def read_header(source: Source) -> list[str]:
         raise InputError(f"{source.name}: row 1 is blank, expected a header with column names")
     line = re.split(r"[\r\n]", start.decode("utf-8-sig", "replace"))[0]
     try:
-        # A column name is quoted as a whole or not at all. Cells may hold single quotation marks.
+        # strict=True refuses a quotation mark inside a column name. In cells they are allowed.
         next(csv.reader([line], strict=True))
     except csv.Error as error:
         raise InputError(f"{source.name}: row 1 cannot be read as CSV: {error}") from None
@@ -226,7 +227,7 @@ def read_table(
     as_text = {name: Column(name, TEXT, may_be_empty=True) for name in header}
     read_as = as_text | known if keep_others else known
     wanted = {position: read_as[name] for position, name in enumerate(header) if name in read_as}
-    # If every column is missing, the rows are checked nevertheless.
+    # If every column is missing, read the first one, so that the rows are still checked.
     wanted = wanted or {0: as_text[header[0]]}
     series: dict[int, pd.Series] = {}
     with suppress(ValueError, OverflowError, Warning), warnings.catch_warnings():
@@ -306,7 +307,10 @@ def _read_quickly(
 
 
 def _by_pandas(block: bytes, n_columns: int, types: Mapping[int, str]) -> pd.DataFrame:
-    """Parse whole lines; the result's columns are named by position, since a name may be empty."""
+    """Parse a block of whole lines; the columns of the result are named "0", "1" and so on.
+
+    `types` gives the types of the columns to read, by position.
+    """
     lines = block.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     text = np.frombuffer(lines.rstrip(b"\n") + b"\n", np.uint8)
     separators = text[(text == ord(",")) | (text == ord("\n"))]
@@ -329,7 +333,10 @@ def _by_pandas(block: bytes, n_columns: int, types: Mapping[int, str]) -> pd.Dat
 
 
 def _by_pyarrow(block: bytes, n_columns: int, types: Mapping[int, str]) -> pd.DataFrame:
-    """Parse whole lines five times as fast as `_by_pandas`, which is used without pyarrow."""
+    """Parse a block as `_by_pandas` does, but five times as fast.
+
+    If pyarrow is not installed, `_by_pandas` parses the block.
+    """
     try:
         import pyarrow as pa
         from pyarrow import csv
@@ -344,7 +351,8 @@ def _by_pyarrow(block: bytes, n_columns: int, types: Mapping[int, str]) -> pd.Da
         null_values=[""],
     )
     options = csv.ReadOptions(column_names=[str(position) for position in range(n_columns)])
-    # pyarrow gets the block, not the file: its reading threads would abort an ending process.
+    # Give pyarrow the block, not the file. When a process ends, pyarrow's threads that read a file
+    # would abort it.
     table = csv.read_csv(pa.BufferReader(block), options, convert_options=convert)
     cells: pd.DataFrame = table.to_pandas(split_blocks=True)
     for name in cells.select_dtypes("float"):
@@ -367,7 +375,7 @@ def _check(cells: pd.Series, column: Column) -> pd.Series | Array:
 
 
 def _parse_dates(cells: pd.Series, column: Column) -> Array:
-    """Parse each distinct text once; raise ValueError if one is no date."""
+    """Parse dates, each distinct text once; raise ValueError if a text is no date."""
     index, texts = pd.factorize(cells)
     dates = [column.parse(text) for text in texts]
     if any(date is None for date in dates):
@@ -460,7 +468,7 @@ def _read_with_care(
 def report_cells(
     source: Source, column: str, shown: Sequence[str], n: int, expected: str, report: Report
 ) -> None:
-    """Report the `n` faulty cells of a column in one line that shows the first ones."""
+    """Report the `n` faulty cells of a column in one message, which shows the first ones."""
     more = f" and {n - SHOWN} more rows" if n > SHOWN else ""
     report(f"{source.name}: column '{column}': {'; '.join(shown)}{more}, expected {expected}")
 

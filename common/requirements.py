@@ -1,6 +1,7 @@
-"""On import: limit the threads of libraries, make `tools` importable, name a missing package.
+"""Prepare Python for a script, when this module is imported.
 
-The `common.py` beside every script imports this module before any library.
+The import limits the threads of libraries, makes `tools` importable, and lets Python name a package
+that is missing. The `common.py` beside every script imports this module before any library.
 """
 
 import os
@@ -10,7 +11,7 @@ from types import TracebackType
 
 _KIT = Path(__file__).resolve().parents[1]
 _PINNED_VERSIONS = _KIT / "requirements.txt"
-# Packages whose modules have another name.
+# Names of packages, by the names of their modules where these differ.
 _PACKAGES = {
     "PIL": "pillow",
     "sklearn": "scikit-learn",
@@ -19,12 +20,13 @@ _PACKAGES = {
 
 
 def _limit_threads() -> None:
-    """Set how threads of libraries that are still to be imported behave."""
+    """Set how the threads of libraries behave that will be imported later."""
     # Busy-waiting threads slow a shared machine down; threads that sleep at once slow trees down.
     # These settings spin briefly, then sleep.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")
-    # BLAS rounds differently with another number of threads. The engines have their own threads.
+    # BLAS rounds differently with another number of threads. The kit's own code has threads of its
+    # own.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
@@ -37,7 +39,11 @@ def _make_tools_importable() -> None:
 def _name_missing_package(
     kind: type[BaseException], error: BaseException, traceback: TracebackType | None
 ) -> None:
-    """Report an uncaught error: in one line, with exit code 2, if a required package is missing."""
+    """Report an uncaught exception, as `sys.excepthook` does.
+
+    If a required package is missing, print one line that tells how to install it, and exit with
+    code 2.
+    """
     pin = _pin_of(error.name) if isinstance(error, ModuleNotFoundError) else None
     if pin is None:
         sys.__excepthook__(kind, error, traceback)

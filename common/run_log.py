@@ -1,4 +1,4 @@
-"""A machine-readable log of a long run: one line of JSON for every event."""
+"""Write a machine-readable log of a long run: one line of JSON for every event."""
 
 import argparse
 import errno
@@ -14,16 +14,17 @@ from typing import Any
 from common import provenance
 from common.errors import InputError
 
+# A function that logs an event, called as log_event(event, **values).
 LogEvent = Callable[..., None]
 
 # Every line begins with these bytes.
 _BEGIN = b'{"event": '
 
 
-def add_log_flag(p: argparse.ArgumentParser) -> None:
-    """Add the flag ``--log``, the path of the log or None, to a script's parser."""
+def add_log_flag(parser: argparse.ArgumentParser) -> None:
+    """Add the flag ``--log``, the path of the log, to a script's parser; None by default."""
     help_text = "append what happens to FILE, a line of JSON each"
-    p.add_argument("--log", type=Path, metavar="FILE", help=help_text)
+    parser.add_argument("--log", type=Path, metavar="FILE", help=help_text)
 
 
 def ignore_event(event: str, **values: Any) -> None:
@@ -99,5 +100,5 @@ def append_line(path: Path, record: dict[str, Any]) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Convert a value that JSON does not know: NumPy's to Python's, others to text."""
+    """Convert a value of a type that JSON lacks: NumPy values to Python's, others to text."""
     return value.tolist() if hasattr(value, "tolist") else str(value)

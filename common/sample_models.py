@@ -11,7 +11,7 @@ from common.tasks import TASK_3, TASKS
 
 @dataclass(frozen=True)
 class Paths:
-    """Where a sample model reads and writes."""
+    """The files that a sample model reads and writes."""
 
     # The training answers.
     train: Path
@@ -21,12 +21,12 @@ class Paths:
     output: Path
     # Folder of the metadata of these answers; None if there is none, or the model reads none.
     metadata: Path | None
-    # Where to write the probability of each prediction; None if nobody asked.
+    # The file for the probability of each prediction; None if it is not asked for.
     probabilities: Path | None
 
 
 def parser(doc: str | None, task: int, *, reads_answers: bool = True) -> argparse.ArgumentParser:
-    """Return the parser of a sample model, which adds its own flags.
+    """Return a parser with the flags of all sample models, to which a model may add its own flags.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def parser(doc: str | None, task: int, *, reads_answers: bool = True) -> argpars
 
 
 def _add_halves_flag(parser: argparse.ArgumentParser) -> None:
-    """Add --local of task 3, which chooses one half of the students."""
+    """Add the flag --local of task 3, which chooses one half of the students."""
     help_text = (
         "rank by one half of the students (local_data_split.py), the first by default; "
         f"defaults become data/test_input, {TASK_3.local_train} (second: {TASK_3.local_answers}), "
@@ -134,14 +134,14 @@ def paths(options: argparse.Namespace, task: int) -> Paths:
 
 
 def metadata_folder(train_dir: Path, named: Path | None = None) -> Path | None:
-    """Return the named folder of metadata, or the kit's if `train_dir` is one of the kit's.
+    """Return the folder of the metadata for training answers in `train_dir`.
 
-    For training answers from elsewhere, None is returned. A named folder that is missing is an
-    `InputError`.
+    If a folder is `named`, it is that folder; `InputError` is raised if it is missing. Otherwise it
+    is the kit's folder if `train_dir` is in the kit, and None for other training answers.
     """
     if named is not None:
         if not named.is_dir():
             raise InputError(f"{named}: not found, expected a folder of metadata")
         return named
-    kits_folders = (layout.TRAIN_DIR.resolve(), layout.TEST_INPUT_DIR.resolve())
-    return layout.METADATA_DIR if train_dir.resolve() in kits_folders else None
+    folders_of_kit = (layout.TRAIN_DIR.resolve(), layout.TEST_INPUT_DIR.resolve())
+    return layout.METADATA_DIR if train_dir.resolve() in folders_of_kit else None

@@ -1,4 +1,4 @@
-"""The columns of the challenge's files: name, type and range of each, in one place."""
+"""The columns of the challenge's files: the name, type and range of each."""
 
 import re
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ TEXT = "text"
 DATE = "datetime64[m]"
 
 INT32_MAX = 2**31 - 1
-# Some ids index arrays directly, so they are bounded.
+# Upper bound on ids that index arrays directly.
 _ID_MAX = 2**24 - 1
-# Stands for a whole number that is not known, or was reported as faulty.
+# Stands for a whole number that is unknown, or that was reported as faulty.
 UNREADABLE = -1
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -32,7 +32,7 @@ class Column:
     """A column of a CSV file and the values that it may hold."""
 
     name: str
-    # The type that values are read into, one of those above.
+    # The type of the values, one of the constants above.
     dtype: str = INT32
     # The lowest and the highest valid number.
     low: int = 0
@@ -41,7 +41,7 @@ class Column:
     may_be_empty: bool = False
     # Whether numbers must be whole.
     whole: bool = True
-    # Whether True and False, as pandas writes them, are valid too and stand for 1 and 0.
+    # Whether the texts True and False, which pandas writes, are valid too. They stand for 1 and 0.
     is_boolean: bool = False
 
     @property
@@ -78,6 +78,7 @@ class Column:
         return self._parse_number(text)
 
     def _parse_number(self, text: str) -> float | None:
+        """Return the number that a text stands for; None if it is not valid."""
         if self.is_boolean:
             text = {"true": "1", "false": "0"}.get(text.lower(), text)
         if not _NUMBER.fullmatch(text):
@@ -89,6 +90,7 @@ class Column:
 
 
 def _parse_date(text: str) -> np.datetime64 | None:
+    """Return the date that a text stands for; None if it is not valid."""
     if not _DATE.fullmatch(text):
         return None
     try:
@@ -109,7 +111,7 @@ ANSWER_COLUMNS = (QUESTION_ID, USER_ID, ANSWER_ID, IS_CORRECT, CORRECT_ANSWER, A
 
 OPTIONS = (1, 2, 3, 4)
 
-# Task 3: a ranking of all questions, 1 is the best. Columns of experts may have any name.
+# Task 3: a ranking of all questions, where 1 is the best. Columns of experts may have any name.
 RANKING = Column("ranking", low=1)
 LEFT = Column("left")
 RIGHT = Column("right")
@@ -128,9 +130,9 @@ IS_TARGET = "IsTarget"
 
 
 def target_column(name: str = IS_TARGET) -> Column | None:
-    """Return the column that marks what to predict; None if the name is another.
+    """Return the column of a target mask by its name: ``IsTarget``, ``IsTarget_0`` and so on.
 
-    The name is ``IsTarget``, or ``IsTarget_0`` and so on.
+    Returns None if the name is not that of a target mask.
     """
     if not re.fullmatch(rf"{IS_TARGET}(_\d+)?", name):
         return None

@@ -1,4 +1,4 @@
-"""Replace the simulated files of a folder by new ones: all of them, or none."""
+"""Replace the simulated files of a data folder: either all of them, or none."""
 
 import json
 import shutil
@@ -14,14 +14,14 @@ from common.fingerprints import fingerprint, simulated_files
 def place_simulated(
     data_dir: Path, folders: Sequence[str], write_tree: Callable[[Path], dict[str, Any]]
 ) -> None:
-    """Replace the simulated files in a data folder by new ones, all or none.
+    """Replace the simulated files in a data folder by new ones: either all of them, or none.
 
     Parameters
     ----------
     data_dir
         The data folder.
     folders
-        Names of the folders in it that may hold simulated files only.
+        Names of folders in `data_dir`. They may hold only simulated files.
     write_tree
         Writes the new files below a folder, and returns further facts for the marker file.
 
@@ -31,12 +31,12 @@ def place_simulated(
         If a folder holds a file that is not simulated, or another process simulates there.
     """
     partial = writing.partial_beside(data_dir / "simulation")
-    # A container that was stopped may have left a folder of the same process number.
+    # A process with the same number in another container may have left its folder.
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     try:
-        # Look only now that the folder of this process exists: so at least one of two processes
-        # that start at the same time finds the other.
+        # Look for other processes only after the folder of this process exists. So of two processes
+        # that start at the same time, at least one finds the other.
         for other in data_dir.glob(".simulation.*.partial"):
             if other != partial:
                 raise InputError(
@@ -50,7 +50,8 @@ def place_simulated(
         facts = write_tree(partial)
         new_paths = [path for path in sorted(partial.rglob("*")) if path.is_file()]
         marker = {"simulated": True, **facts, "files": _fingerprints(new_paths, partial)}
-        # Write the marker before anything changes: if the run is killed, it lists all files.
+        # Write the marker before any file changes. If this process is killed while it moves files,
+        # the marker lists both old and new files.
         marker_path = data_dir / layout.SIMULATED_MARKER_NAME
         _write_json(marker_path, {**marker, "replaced": replaced})
         targets = set()

@@ -42,10 +42,11 @@ def _imports_of(path: Path, content: bytes) -> set[Path]:
             folders = [path.parent, layout.ROOT]
         elif isinstance(statement, ast.ImportFrom):
             module = statement.module or ""
-            # What is imported from a package may be a module of the package.
+            # A name that is imported from a package may be a module of the package.
             names = [f"{module}.{alias.name}".strip(".") for alias in statement.names]
             names.append(module)
-            # A leading dot means the file's own package, each further dot the package around it.
+            # One leading dot stands for the file's own package, each further dot for the package
+            # around that one.
             level = statement.level
             folders = [path.parents[level - 1]] if level else [path.parent, layout.ROOT]
         else:
@@ -68,10 +69,11 @@ def _statements(block: Sequence[ast.AST]) -> Iterator[ast.AST]:
 def _modules(folder: Path, name: str) -> list[Path]:
     """Return the existing files of a module and of the packages around it."""
     files: list[Path] = []
-    place = folder
+    package = folder
     for part in name.split("."):
-        place = place / part
-        files += [place.with_name(f"{part}.py"), place / "__init__.py"]
+        files.append(package / f"{part}.py")
+        package = package / part
+        files.append(package / "__init__.py")
     return [file.resolve() for file in files if file.is_file()]
 
 

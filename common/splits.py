@@ -60,7 +60,7 @@ def run(
     Parameters
     ----------
     options
-        What the parser of `parser` returns.
+        The options that the parser of `parser` has parsed.
     split
         Takes the answers and the seed, and returns the table of each file name.
 
@@ -86,7 +86,7 @@ def run(
 
 
 def assign_folds(group: IntArray, n_folds: int, seed: int | Sequence[int]) -> npt.NDArray[np.int32]:
-    """Assign groups of examples to folds at random, evenly.
+    """Assign groups of examples to folds at random, so that folds have equally many groups.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Submissions: fill a template, write the CSV and the zip to upload, read and check either.
 
-Checks are those of the challenge's scorer. Each calls `report` with the message of a fault, at
-which an evaluation stops, and which `tools.check_submission` collects.
+The checks are those of the challenge's scorer. A check calls `report` with every fault. An
+evaluation stops at the first fault; `tools.check_submission` collects all of them.
 """
 
 from __future__ import annotations
@@ -18,11 +18,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-# A zip may unpack to so many bytes, or so many times the list of what to predict; else a bomb.
-_MAX_UNPACKED, _MAX_RATIO = 128 << 20, 20
+# A submission's zip may unpack to this many bytes,
+_MAX_UNPACKED = 128 << 20
+# or to this many times the size of the file that lists the pairs to predict. A larger zip is taken
+# for a zip bomb.
+_MAX_RATIO = 20
 
 
-# ---- What an entry reads and writes --------------------------------------------------------------
+# ---- For models: read a template, write a submission ---------------------------------------------
 
 
 def read_template(path: Path) -> pd.DataFrame:
@@ -31,14 +34,15 @@ def read_template(path: Path) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        All columns of the file, in its row order: UserId, QuestionId and, if it is there, AnswerId
-        int32 (-1 where it is empty); further columns as text, to be passed through unchanged.
+        All columns of the file, in its row order. UserId, QuestionId and, if the file has it,
+        AnswerId are int32; AnswerId is -1 where it is empty. Further columns are text, to be passed
+        through unchanged.
 
     Raises
     ------
     InputError
-        If it is missing, has no UserId or QuestionId, names a pair twice, has an AnswerId that is
-        none, or was built from other data than now lie there.
+        If the file is missing, lacks UserId or QuestionId, names a pair twice, holds an invalid
+        AnswerId, or was built from other data than are there now.
     """
     provenance.require_current([path])
     source = reading.file_source(path)
@@ -60,26 +64,27 @@ def read_ranking_template(path: Path) -> IntArray:
 
 
 def write_predictions(template: pd.DataFrame, task: int, value: Array, path: Path) -> None:
-    """Write a submission of task 1 or 2: the template with one column filled in, and its zip.
+    """Write a submission of task 1 or 2, a CSV and its zip: the template with one column filled in.
 
     Parameters
     ----------
     template
-        What to fill in; its row order and further columns are kept.
+        The template. Its row order and its further columns are kept.
     task
-        1 or 2, which says what column to fill in, or to append where the template lacks it, and
-        the name of the CSV inside the zip.
+        1 or 2. It determines the column to fill in, which is appended if the template lacks it, and
+        the name of the CSV in the zip.
     value
         A prediction for every row of the template, shape (rows,).
     path
-        Where the CSV goes; the zip goes beside it.
+        The path of the CSV. The zip is written beside the CSV.
 
     Raises
     ------
     InputError
         If there is not exactly one valid prediction for every row.
     """
-    table, name = template.copy(deep=False), schema.ANSWER_ID.name
+    table = template.copy(deep=False)
+    name = schema.ANSWER_ID.name
     if name in table:
         # An unknown id becomes an empty cell.
         table[name] = table[name].astype("Int32").mask(table[name] < 0)
@@ -87,7 +92,11 @@ def write_predictions(template: pd.DataFrame, task: int, value: Array, path: Pat
 
 
 def rank_by_quality(question: IntArray, quality: Array) -> IntArray:
-    """Return ranks, int64, 1 for the highest quality; equals go by QuestionId, NaN goes last."""
+    """Rank questions by their quality, the highest quality first.
+
+    Returns ranks from 1, int64, shape (questions,). Questions of equal quality are ranked by
+    QuestionId, questions whose quality is NaN last.
+    """
     if np.shape(quality) != question.shape:
         raise InputError(
             f"quality has shape {np.shape(quality)}, expected {question.shape}, one for each "
@@ -108,7 +117,7 @@ def write_ranking(question: IntArray, quality: Array, path: Path) -> None:
     quality
         A number for each question; higher is better, NaN ranks last.
     path
-        Where the CSV goes; the zip goes beside it.
+        The path of the CSV. The zip is written beside the CSV.
 
     Raises
     ------
@@ -120,7 +129,7 @@ def write_ranking(question: IntArray, quality: Array, path: Path) -> None:
 
 
 def files_of(path: Path) -> list[Path]:
-    """Return the files of a submission: the CSV at this path, its zip, and what made it."""
+    """Return the files of a submission: its CSV, its zip, and the record of how it was made."""
     beside = [path.with_suffix(".zip"), path.with_suffix(".json")]
     if path.suffix.lower() in (other.suffix for other in beside):
         raise InputError(
@@ -131,7 +140,8 @@ def files_of(path: Path) -> list[Path]:
 
 
 def _write(table: pd.DataFrame, column: Column, value: Array, path: Path, task: int) -> None:
-    # A list or a tensor will do as well.
+    """Fill a column of a table with predictions, and write the submission's three files."""
+    # Accept a list or a tensor as well.
     value = np.asarray(value)
     if value.shape != (len(table),):
         raise InputError(
@@ -154,13 +164,17 @@ def _write(table: pd.DataFrame, column: Column, value: Array, path: Path, task: 
         record.write(provenance.this_process(path.parent, files).as_json())
 
 
-# ---- What checks a submission --------------------------------------------------------------------
+# ---- For evaluations: read and check a submission ------------------------------------------------
 
 
 def submission_source(
     path: Path, task: int, listed_in: Path, report: Report = stop
 ) -> reading.Source:
-    """Open a submission, a CSV or a zip, which must hold it alone and under the task's name."""
+    """Return the CSV of a submission as a source, from a CSV or from a zip.
+
+    The zip must hold nothing else, and the CSV under the task's name. `listed_in` is the file that
+    lists the pairs to predict, whose size limits the size of the CSV.
+    """
     if path.suffix.lower() != ".zip":
         return reading.file_source(path)
     reading.require_file(listed_in)
@@ -169,56 +183,87 @@ def submission_source(
 
 
 def read_predictions(path: Path, task: int, template: Path, report: Report = stop) -> pd.DataFrame:
-    """Read a submission as `read_pair_values` does: predictions of a template, and no others."""
+    """Read a submission of task 1 or 2, which must hold all pairs of the template and no others.
+
+    Returns the table of `read_pair_values`.
+    """
     source = submission_source(path, task, template, report)
     wanted = read_template(template)
-    found = read_pair_values(source, TASKS[task].column, report)
-    _, extra = find_pairs(source.name, found, wanted, template, report)
-    if extra.any():
-        report(f"{source.name}: {name_extra(source, found, extra, template)}")
-    return found
+    predictions = read_pair_values(source, TASKS[task].column, report)
+    _, is_extra = find_pairs(source.name, predictions, wanted, template, report)
+    if is_extra.any():
+        report(f"{source.name}: {name_extra(source, predictions, is_extra, template)}")
+    return predictions
 
 
 def read_pair_values(source: reading.Source, column: Column, report: Report = stop) -> pd.DataFrame:
-    """Read predictions, or the answers to score them with; both ids are -1 in a row reported."""
+    """Read a value for each pair: predictions, or the answers to score them with.
+
+    Returns a table with UserId, QuestionId and the column. If a row's pair was reported as faulty,
+    both of its ids are -1.
+    """
     pairs = reading.read_table(source, (schema.USER_ID, schema.QUESTION_ID, column), report=report)
     ids = [schema.USER_ID.name, schema.QUESTION_ID.name]
     if report is not stop:
         pairs.loc[(pairs[ids] == schema.UNREADABLE).any(axis=1), ids] = schema.UNREADABLE
-    # Repeats have been reported; they must not count as extra rows as well.
-    pairs.loc[answers.require_distinct_pairs(source, pairs, report), ids] = schema.UNREADABLE
+    repeats = answers.require_distinct_pairs(source, pairs, report)
+    # The repeats have been reported. They must not be reported as extra rows as well.
+    pairs.loc[repeats, ids] = schema.UNREADABLE
     return pairs
 
 
 def find_pairs(
-    name: str, found: pd.DataFrame, wanted: pd.DataFrame, wanted_in: Path, report: Report = stop
+    name: str, pairs: pd.DataFrame, wanted: pd.DataFrame, wanted_in: Path, report: Report = stop
 ) -> tuple[IntArray, BoolArray]:
-    """Return rows of wanted pairs, -1 if missing, which is reported; and which rows are extra."""
-    keys = answers.pair_keys(found["UserId"], found["QuestionId"])
+    """Find the wanted pairs in a table; report missing ones.
+
+    Parameters
+    ----------
+    name
+        The file of the table, for messages.
+    pairs
+        A table with UserId and QuestionId, both -1 in a faulty row.
+    wanted
+        A table with the pairs to find.
+    wanted_in
+        The file of the wanted pairs, for messages.
+    report
+        Called if pairs are missing.
+
+    Returns
+    -------
+    rows : array of int, shape (wanted pairs,)
+        The row in `pairs` of each wanted pair; -1 if the pair is missing.
+    is_extra : array of bool, shape (pairs,)
+        Whether a row of `pairs` is valid but not wanted.
+    """
+    keys = answers.pair_keys(pairs["UserId"], pairs["QuestionId"])
     wanted_keys = answers.pair_keys(wanted["UserId"], wanted["QuestionId"])
-    # Mostly both files have one order: no need to sort them.
-    same_order = np.array_equal(keys, wanted_keys)
-    rows = np.arange(len(keys)) if same_order else answers.find_rows(keys, wanted_keys)
+    # Usually both tables have the same order. Then there is no need to sort them.
+    if np.array_equal(keys, wanted_keys):
+        rows: IntArray = np.arange(len(keys))
+    else:
+        rows = answers.find_rows(keys, wanted_keys)
     missing = np.flatnonzero(rows < 0)
-    extra = keys >= 0
+    is_extra = keys >= 0
     # If no row could be read at all, that has been reported already.
-    if len(missing) and extra.any():
+    if len(missing) and is_extra.any():
         report(
             f"{name}: {len(missing)} of {len(wanted)} pairs are missing, first "
             f"{_name_pairs(wanted, missing)}, expected every pair of {wanted_in}"
         )
-    extra[rows[rows >= 0]] = False
-    return rows, extra
+    is_extra[rows[rows >= 0]] = False
+    return rows, is_extra
 
 
 def name_extra(
-    source: reading.Source, found: pd.DataFrame, extra: BoolArray, wanted_in: str | Path
+    source: reading.Source, pairs: pd.DataFrame, is_extra: BoolArray, wanted_in: str | Path
 ) -> str:
-    """Describe how many rows of a submission were not asked for, and name the first."""
-    rows = np.flatnonzero(extra)
+    """Say how many pairs of a submission were not asked for, and name the first ones."""
+    rows = np.flatnonzero(is_extra)
     return (
         f"{len(rows)} rows hold pairs that are not in {wanted_in}, first row "
-        f"{source.row_number(int(rows[0]))} with {_name_pairs(found, rows)}"
+        f"{source.row_number(int(rows[0]))} with {_name_pairs(pairs, rows)}"
     )
 
 
@@ -229,22 +274,40 @@ def _name_pairs(pairs: pd.DataFrame, rows: npt.NDArray[np.int64]) -> str:
 
 
 def read_ranking(path: Path, template: Path, report: Report = stop) -> pd.Series:
-    """Read the ranks of a template's QuestionIds, 1 to n, each once; -1 was reported as faulty."""
+    """Read a ranking of task 3, which must give each question of the template a rank.
+
+    Returns the ranks with QuestionIds as index. The ranks are 1 to the number of questions, each
+    once. A rank or an id that was reported as unreadable is -1.
+    """
     expected = read_ranking_template(template)
     source = submission_source(path, 3, template, report)
     columns = (schema.QUESTION_ID, schema.RANKING)
     question, ranking = reading.read_table(source, columns, report=report).to_numpy().T
     answers.match_ids(source, "QuestionId", question, expected.tolist(), "the template", report)
-    ranks = np.arange(1, len(expected) + 1)
-    outside = np.flatnonzero(~np.isin(ranking, [schema.UNREADABLE, *ranks]))
-    unused = np.setdiff1d(ranks, ranking)
-    also = f" and rank {unused[0]} is missing" if len(unused) else ""
-    repeats = answers.find_repeats(ranking)
-    for rows, verb, more in ((outside, "is", ""), (repeats, "repeats rank", also)):
-        for row in rows[:1].tolist():
-            report(
-                f"{source.name}: column 'ranking': row {source.row_number(row)} {verb} "
-                f"{ranking[row]} ({len(rows)} such rows){more}, expected every rank from 1 to "
-                f"{len(ranks)} once"
-            )
+    _require_all_ranks(source, ranking, len(expected), report)
     return pd.Series(ranking, question)
+
+
+def _require_all_ranks(
+    source: reading.Source, ranking: IntArray, n_ranks: int, report: Report
+) -> None:
+    """Report ranks outside of 1 to `n_ranks`, and ranks that appear twice."""
+    ranks = np.arange(1, n_ranks + 1)
+    outside = np.flatnonzero(~np.isin(ranking, [schema.UNREADABLE, *ranks]))
+    repeats = answers.find_repeats(ranking)
+    unused = np.setdiff1d(ranks, ranking)
+    expected = f"expected every rank from 1 to {n_ranks} once"
+    start = f"{source.name}: column 'ranking': row"
+    if len(outside):
+        row = int(outside[0])
+        report(
+            f"{start} {source.row_number(row)} is {ranking[row]} ({len(outside)} such rows), "
+            f"{expected}"
+        )
+    if len(repeats):
+        row = int(repeats[0])
+        missing = f" and rank {unused[0]} is missing" if len(unused) else ""
+        report(
+            f"{start} {source.row_number(row)} repeats rank {ranking[row]} "
+            f"({len(repeats)} such rows){missing}, {expected}"
+        )

@@ -14,7 +14,7 @@ LOCAL = "local"
 
 
 class Form(Enum):
-    """What a participant hands in."""
+    """The kinds of submissions."""
 
     PREDICTIONS = "a prediction for each pair of a student and a question"
     RANKING = "a ranking of all questions"
@@ -25,7 +25,7 @@ class Form(Enum):
 class DataFiles:
     """Names of the official files that two tasks share."""
 
-    # As in the names of the files: "1_2" or "3_4".
+    # The numbers of the two tasks, as in the names of the files: "1_2" or "3_4".
     tasks: str
     train: str
     question_metadata: str
@@ -34,7 +34,7 @@ class DataFiles:
 
     @property
     def metadata(self) -> tuple[str, str, str]:
-        """The metadata of these tasks alone, without the subjects."""
+        """The metadata files of these two tasks; the file of subjects belongs to all tasks."""
         return self.question_metadata, self.student_metadata, self.answer_metadata
 
 
@@ -43,7 +43,7 @@ class Task:
     """One of the four tasks."""
 
     number: int
-    # As on pages: "Task 1: right or wrong".
+    # The title on pages: "Task 1: right or wrong".
     title: str
     form: Form
 
@@ -56,32 +56,35 @@ class Task:
     needs_options: bool = False
     # Columns of a file of probabilities; none for a ranking.
     probability_columns: tuple[str, ...] = ()
-    # What the charts of probabilities show the share of: "answered correctly".
+    # The event that a probability is for, on charts: "answered correctly".
     event: str = ""
-    # Key of the best expected accuracy in the record of simulated data; "" where there is none.
+    # Key of the best expected accuracy in the record of simulated data; "" if there is none.
     best_possible_key: str = ""
 
     # ---- How it is scored ----
-    # What a score is, in a table of scores and in a sentence.
+    # Name of the metric in a table of scores.
     metric: str
+    # The metric explained in a sentence.
     metric_sentence: str
-    # The score is the mean of the parts (masks, folds), or their best (experts).
+    # Whether the score is the best of the parts (experts). Otherwise it is the mean (masks, folds).
     scores_best_part: bool = False
     # The lowest possible score: -1 for a correlation.
     lowest_score: int = 0
-    # What is predicted right or wrong, and what is drawn again in a bootstrap.
+    # Name of the items that are predicted right or wrong.
     scored_items: str = "answers"
+    # Name of the units that a bootstrap resamples.
     drawn_units: str = "students"
 
     # ---- Its files ----
     data: DataFiles
     # The simplest sample model: a script's name without `sample_model_`, or a package of task 4.
     simplest_model: str
-    # What a submission fills in; None in task 4.
+    # Name of the template that a submission fills in; None in task 4.
     template: str | None
-    # What the uploaded zip holds, which is also its name on disk, but in task 4.
+    # Name of the file in the uploaded zip. In tasks 1 to 3 it is also the file's name on disk.
     submission: str
-    # Released answers in data/test_data, by phase: in task 3 judgements, in task 4 ten masks.
+    # Name of the released answers in data/test_data, with {phase} in it. In task 3 these are
+    # experts' judgements, in task 4 answers with ten target masks.
     released_answers: str
     # Files of the local split, in data/test_input; only tasks 1 and 2 have a template there.
     local_train: str
@@ -100,26 +103,26 @@ class Task:
 
     @property
     def local_submission(self) -> str:
-        """Name of a submission for the local split; in a zip it is called `submission`."""
+        """Name of a submission for the local split on disk; in a zip its name is `submission`."""
         return f"test_{self.submission}"
 
     def answers_name(self, phase: str) -> str:
-        """Return the name of the answers that a score rests on: of a phase, or the local split."""
+        """Return the name of the file of answers for a score of a phase or of the local split."""
         if phase in layout.PHASES:
             return self.released_answers.format(phase=phase)
         return self.local_answers
 
     def answers_path(self, phase: str) -> Path:
-        """Return where the answers lie that a score rests on: of a phase, or the local split."""
+        """Return the path of the file of answers for a score of a phase or of the local split."""
         is_released = phase in layout.PHASES
         folder = layout.TEST_DIR if is_released else layout.TEST_INPUT_DIR
         return folder / self.answers_name(phase)
 
     def submission_path(self, phase: str) -> Path:
-        """Return where the submission for a phase or the local split lies (tasks 1, 2 and 3).
+        """Return the default path of a submission for a phase or the local split (tasks 1 to 3).
 
-        The submission for the local split may lie in data/test_output or, as the challenge's guide
-        has it, in data/test_input; the newer of two counts.
+        A submission for the local split may lie in data/test_output or, as the challenge's guide
+        says, in data/test_input. If there are both, the newer file counts.
         """
         if phase in layout.PHASES:
             return layout.SUBMISSION_DIR / self.submission
@@ -195,7 +198,7 @@ TASK_3 = Task(
     metric="agreement with the best expert",
     metric_sentence="Share of pairs on which the ranking agrees with its best expert",
     scores_best_part=True,
-    # Of the local split the score is a rank correlation.
+    # On the local split, the score is a rank correlation.
     lowest_score=-1,
     scored_items="judgements",
     drawn_units="pairs",
@@ -226,13 +229,13 @@ TASK_4 = Task(
     local_train=layout.TRAIN_TASK_4,
     local_answers=layout.VALID_TASK_4,
 )
-# By their numbers.
+# The tasks by number.
 TASKS = {task.number: task for task in (TASK_1, TASK_2, TASK_3, TASK_4)}
 
 
 def title_of(task: int | str) -> str:
-    """Return the name of a task, or of a related challenge from its folder's name, for people."""
+    """Return the title of a task by its number, or of a related challenge by its folder's name."""
     if isinstance(task, str):
         return task.replace("_", " ").capitalize()
-    # The record of scores, which anybody may edit, may name other tasks.
+    # The file with the record of scores may have been edited, and name other tasks.
     return TASKS[task].title if task in TASKS else f"Task {task}"

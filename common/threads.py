@@ -1,4 +1,4 @@
-"""Run a function on several parts of the data at a time, in threads."""
+"""Run a function on several parts of the data at the same time, in threads."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -8,12 +8,16 @@ from typing import TypeVar
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 
-# Threads at most where nothing else is said: more hardly speed up arrays that share one memory.
+# Default number of threads, at most. More threads hardly speed up work on arrays, which is limited
+# by the memory that they share.
 _MAX_THREADS = 8
 
 
 def _count_threads() -> int:
-    """Return as many threads as BLAS gets, so that processes on one machine share its cores."""
+    """Return the number of threads: that of OMP_NUM_THREADS, else the number of cores up to 8.
+
+    Who runs several processes on one machine sets OMP_NUM_THREADS to share the cores.
+    """
     # OpenMP allows a list, with one number for each level of nesting.
     first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     if first.isdecimal() and int(first) > 0:
@@ -25,7 +29,7 @@ N_THREADS = _count_threads()
 
 
 def in_threads(function: Callable[[Part], Result], parts: Iterable[Part]) -> Iterator[Result]:
-    """Yield function(part) for every part, in their order; several parts run at a time."""
+    """Yield function(part) for every part, in the order of parts; several run at the same time."""
     if N_THREADS == 1:
         yield from map(function, parts)
         return

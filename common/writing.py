@@ -22,7 +22,10 @@ Table: TypeAlias = "Mapping[str, Any] | pd.DataFrame"
 
 
 def require_writable(path: Path) -> None:
-    """Raise `InputError` unless `path` can be written: it is no folder, its parent is writable."""
+    """Raise `InputError` unless a file can be written to `path`.
+
+    The path must not be a folder, and its parent folder must be writable.
+    """
     if path.exists() and not path.is_file():
         kind = "a folder" if path.is_dir() else "a pipe or a device"
         raise InputError(f"{path}: is {kind}, expected the name of a file to write")
@@ -127,11 +130,12 @@ def write_files(
     header
         Whether a table's first row holds its column names.
     record
-        Where to write how this process made the files, which then lie in one folder.
+        File for the record of how this process made the files, which must lie in one folder. By
+        default there is no record.
     made_from
-        The files that the record names as sources. By default all that the process has checked.
+        The source files that the record names. By default all files that the process has checked.
     split
-        What the record says about folds.
+        Description of the folds, see `Provenance.split`.
     """
     paths = list(contents) if record is None else [*contents, record]
     with atomic_write(*paths) as files:
@@ -154,7 +158,7 @@ def write_csv_to(file: BinaryIO, columns: Table, *, header: bool = True) -> None
         table.head(0).to_csv(file, index=False, lineterminator="\n")
     start = file.tell()
     try:
-        # pyarrow is much faster, where it is installed and no text needs quotation marks.
+        # pyarrow is much faster. It fails if it is not installed, or a text needs quotation marks.
         import pyarrow as pa
         from pyarrow import csv as pa_csv
 

@@ -1,4 +1,4 @@
-"""Read zips that nobody has checked, within limits of size, and write flat zips."""
+"""Read zips from unknown sources safely, within limits of size, and write flat zips."""
 
 import errno
 import struct
@@ -15,7 +15,8 @@ from common.errors import InputError, Report, printable, stop
 from common.reading import SHOWN, Source, require_file
 
 _MAX_MEMBERS = 100_000
-# Errors of the system for member names that the file system refuses, alone or beside another name.
+# Errors of the system for member names that the file system refuses, or that conflict with another
+# member.
 _ODD_NAMES = (errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG, errno.EILSEQ)
 
 
@@ -23,7 +24,8 @@ _ODD_NAMES = (errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG, err
 def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
     """Open a zip for reading.
 
-    Raises `InputError` if the zip is damaged, also if that shows only while the block reads it.
+    Raises `InputError` if the zip is damaged, also if the damage shows only when the `with` block
+    reads a member.
     """
     require_file(path)
     if not zipfile.is_zipfile(path):
@@ -31,7 +33,8 @@ def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(path) as archive:
             for member in archive.infolist():
-                # With other methods, Python unpacks a whole block at once, of any size.
+                # With other methods, Python unpacks a whole block at once, which may be of any
+                # size.
                 if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
                     fault = "is packed by another method than deflate, or with a password"
                     raise InputError(f"{path}: {printable(member.filename)} {fault}")
@@ -93,7 +96,8 @@ def unpack(path: Path, folder: Path, max_size: int) -> None:
         if (n := len(members)) > _MAX_MEMBERS:
             raise InputError(f"{path}: holds {n:,} files, expected at most {_MAX_MEMBERS:,}")
         for member in members:
-            # The name in the zip: in `filename`, Python has changed some dangerous names.
+            # `orig_filename` is the name in the zip; in `filename`, Python has changed dangerous
+            # names.
             name = member.orig_filename.replace("\\", "/")
             if name.startswith("/") or ".." in name.split("/") or ":" in name.split("/")[0]:
                 raise InputError(
@@ -131,7 +135,7 @@ def zip_source(path: Path, member: str, max_size: int, report: Report = stop) ->
 
 
 def _describe_content(names: Sequence[str]) -> str:
-    """Return what is wrong with the names in a zip, for a message."""
+    """Describe a zip by the names in it, for the message that it holds the wrong files."""
     folders = [name for name in names if "/" in name]
     if folders:
         return f"holds a folder ({printable(folders[0])})"

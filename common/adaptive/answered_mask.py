@@ -1,7 +1,8 @@
-"""What the answered mask, 0 or 1 for each question, reveals before any answer is seen (task 4).
+"""Predictions from the answered mask of a student, before any answer is seen (task 4).
 
-Teachers choose quizzes for their classes; and a question that is missing, though usually answered
-with the others, is likely hidden. Penalties were chosen by cross-validation over students.
+The mask is 1 for each question that may be asked, and 0 for the others. It tells something about
+ability, since teachers choose quizzes for their classes. It also tells which questions are likely
+hidden: those that are missing, though other students answered them together with the rest.
 """
 
 from common.arrays import Array, FloatArray
@@ -10,26 +11,50 @@ import numpy as np
 
 # Share of the answers of a test student that the masks hide.
 HIDDEN_SHARE = 0.2
-_REGRESSION_PENALTY, _COMPLETION_PENALTY = 12.0, 100.0
+# Ridge penalties of `regress` and `complete`, chosen by cross-validation over students.
+_REGRESSION_PENALTY = 12.0
+_COMPLETION_PENALTY = 100.0
 
 
 def count_together(mask: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Count, of answered masks, float32 (students, questions), the students who answered both of
-    two questions, and compute the questions' cosine, 1 where the same students answered them, 0
-    where nobody answered both; two arrays of float32, (questions, questions).
+    """Count the students who answered both of two questions, for all pairs of questions.
+
+    Parameters
+    ----------
+    mask
+        Answered masks, float32, shape (students, questions).
+
+    Returns
+    -------
+    together : array of float32, shape (questions, questions)
+        The number of students who answered both questions.
+    cosine : array of float32, shape (questions, questions)
+        `together` over the geometric mean of the numbers of students who answered each: 1 if the
+        same students answered both questions, 0 if nobody did.
     """
     together = mask.T @ mask
-    count = np.maximum(np.diagonal(together), 1)
-    return together, together / np.sqrt(np.outer(count, count))
+    n_students = np.maximum(np.diagonal(together), 1)
+    return together, together / np.sqrt(np.outer(n_students, n_students))
 
 
 def regress(mask: Array, latent: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Predict latent vectors, abilities or means, (students, k), from which questions were
-    answered, (students, questions), by ridge regression; every student has answers.
+    """Fit a ridge regression of latent vectors on answered masks.
 
-    Masks are divided by the root of the number of questions answered. Returned are their mean,
-    float32 (questions,), and weights, float32 (questions, k): what a mask has beyond that mean,
-    times these, is the expected deviation of the latent vector from the mean of all.
+    The prediction for a mask m is mean(latent) + (m / √(number of questions in m) − mean) weights.
+
+    Parameters
+    ----------
+    mask
+        Answered masks, shape (students, questions); every student has answered a question.
+    latent
+        Vectors to predict, such as abilities, shape (students, k).
+
+    Returns
+    -------
+    mean : array of float32, shape (questions,)
+        Mean of the masks, each divided by the root of its number of questions.
+    weights : array of float32, shape (questions, k)
+        The regression coefficients.
     """
     x = np.asarray(mask / np.sqrt(mask.sum(axis=1, keepdims=True)), np.float32)
     mean = x.mean(axis=0)
@@ -39,13 +64,25 @@ def regress(mask: Array, latent: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def complete(together: FloatArray) -> FloatArray:
-    """Predict a whole answered mask from one with hidden answers, by ridge regression on the
-    numbers of students who answered both of two questions, (questions, questions).
+    """Fit a ridge regression of whole answered masks on masks with hidden answers.
 
-    No training masks with answers hidden at random are needed: the expectations over all ways of
-    hiding have a closed form (Steck 2020, "Autoencoders that don't overfit towards the identity").
+    Parameters
+    ----------
+    together
+        Numbers of students who answered both of two questions, from `count_together`.
+
+    Returns
+    -------
+    array of float32, shape (questions, questions)
+        Regression coefficients: mask with hidden answers @ coefficients predicts the whole mask.
+
+    Notes
+    -----
+    No masks with answers hidden at random are needed. The expectations over all ways of hiding have
+    a closed form (Steck 2020, "Autoencoders that don't overfit towards the identity").
     """
-    kept = np.float32(1 - HIDDEN_SHARE)
-    squares = kept**2 * together
-    np.fill_diagonal(squares, kept * np.diagonal(together) + _COMPLETION_PENALTY)
-    return np.linalg.solve(squares, kept * together)
+    kept_share = np.float32(1 - HIDDEN_SHARE)
+    expected_squares = kept_share**2 * together
+    expected_diagonal = kept_share * np.diagonal(together)
+    np.fill_diagonal(expected_squares, expected_diagonal + _COMPLETION_PENALTY)
+    return np.linalg.solve(expected_squares, kept_share * together)

@@ -1,4 +1,4 @@
-"""The files of an entry of task 4, a folder or its zip, which are played and checked alike."""
+"""Read and check the files of an entry of task 4, which is a folder or the zip of a folder."""
 
 import os
 import shutil
@@ -16,13 +16,18 @@ from common.sandbox import ENTRY_MODULE
 import numpy as np
 
 ENTRY_FILE = f"{ENTRY_MODULE}.py"
-# What an entry may unpack to, or take in its folder, in bytes, and a file that is read of it.
-_MAX_SIZE, _MAX_FILE = 8 << 30, 256 << 20
+# Bytes of all files of an entry together, at most.
+_MAX_SIZE = 8 << 30
+# Bytes of a file of an entry that the kit reads itself, at most.
+_MAX_FILE = 256 << 20
 _TRAINER = "train_model.py"
-# Lets the scripts of the folder find the kit. No entry can import `common`, so it is left out.
+# The scripts of a package find the kit by this file. An entry cannot import the kit, so the file is
+# no part of the entry.
 _FINDS_THE_KIT = "common.py"
-# Hidden files, caches, and what macOS puts into a zip.
+# Names that begin like this are no part of an entry: hidden files, caches, and files that macOS
+# adds to a zip.
 _NO_PART = (".", "__pycache__", "__MACOSX")
+# Endings of the names of saved models.
 _SAVED_MODELS = (
     ".bin", ".ckpt", ".h5", ".hdf5", ".joblib", ".keras", ".npy", ".npz", ".onnx", ".pickle",
     ".pkl", ".pt", ".pth", ".safetensors",
@@ -30,17 +35,30 @@ _SAVED_MODELS = (
 
 
 def collect(package: Path) -> dict[str, Path]:
-    """Return an entry's files by names in the zip; `InputError` if one is unfit or missing."""
+    """Find the files of an entry's folder.
+
+    Returns
+    -------
+    dict
+        The path of each file, by the file's name in the zip of the entry, in alphabetical order.
+
+    Raises
+    ------
+    InputError
+        If the entry's module or the weights are missing, a file may not be part of an entry, or the
+        files are too large.
+    """
     require_file(package / ENTRY_FILE)
     files = {}
     for folder, folders, names in os.walk(package):
+        # `os.walk` descends to the folders that this list keeps. It does not follow symlinks.
         folders[:] = [name for name in folders if not name.startswith(_NO_PART)]
         links = [name for name in folders if (Path(folder) / name).is_symlink()]
         for name in [*links, *names]:
             path = Path(folder) / name
             if name.startswith(_NO_PART) or name.endswith(".partial"):
                 continue
-            _require_plain(path, package)
+            _require_plain_file(path, package)
             name_in_zip = path.relative_to(package).as_posix()
             if name_in_zip != _FINDS_THE_KIT:
                 files[name_in_zip] = path
@@ -56,12 +74,14 @@ def collect(package: Path) -> dict[str, Path]:
     return dict(sorted(files.items()))
 
 
-def _require_plain(path: Path, package: Path) -> None:
+def _require_plain_file(path: Path, package: Path) -> None:
+    """Raise `InputError` unless a path is a file within the package, with a printable name."""
     try:
-        inside = path.resolve(strict=True).is_relative_to(package.resolve())
+        is_inside = path.resolve(strict=True).is_relative_to(package.resolve())
     except (OSError, RuntimeError):
-        inside = False
-    if not inside:
+        # A broken symlink, or a loop of symlinks.
+        is_inside = False
+    if not is_inside:
         raise InputError(
             f"{path}: is a link that leads out of the entry's folder, expected a file in it"
         )
@@ -72,7 +92,7 @@ def _require_plain(path: Path, package: Path) -> None:
 
 
 def _names_inside(submission: Path) -> list[str]:
-    """Return the names of the files of an entry's folder, as in its zip, or of its zip."""
+    """Return the names of an entry's files, relative to the entry."""
     if submission.is_dir():
         return list(collect(submission))
     with zips.open_zip(submission) as archive:
@@ -80,7 +100,7 @@ def _names_inside(submission: Path) -> list[str]:
 
 
 def unpack(submission: Path, folder: Path) -> None:
-    """Copy an entry out of its folder, or unpack its zip, to a new folder."""
+    """Copy the files of an entry, which is a folder or a zip, to a new folder."""
     if submission.is_dir():
         for name, path in collect(submission).items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -88,14 +108,14 @@ def unpack(submission: Path, folder: Path) -> None:
         return
     names = _names_inside(submission)
     if ENTRY_FILE not in names:
-        inside = [name for name in names if name.endswith(f"/{ENTRY_FILE}")]
-        fault = f"holds a folder ({inside[0]})" if inside else f"holds no {ENTRY_FILE}"
+        in_folders = [name for name in names if name.endswith(f"/{ENTRY_FILE}")]
+        fault = f"holds a folder ({in_folders[0]})" if in_folders else f"holds no {ENTRY_FILE}"
         raise InputError(f"{submission}: {fault}, expected {ENTRY_FILE} at the top level")
     zips.unpack(submission, folder, _MAX_SIZE)
 
 
 def read_entry_file(submission: Path, name: str) -> bytes | None:
-    """Read a file of an entry's folder or zip; None if it is not there."""
+    """Read a file of an entry, which is a folder or a zip; None if the file is not there."""
     if submission.is_dir():
         if not is_there(submission / name):
             return None
@@ -108,14 +128,16 @@ def read_entry_file(submission: Path, name: str) -> bytes | None:
 
 
 def read_trained_students(submission: Path) -> IntArray | None:
-    """Return the students that an entry's weights are trained on; None if that is not recorded."""
-    if (content := read_entry_file(submission, TRAINED_STUDENTS)) is None:
+    """Return the UserIds that an entry's weights are trained on; None if they are not recorded."""
+    content = read_entry_file(submission, TRAINED_STUDENTS)
+    if content is None:
         return None
     try:
         students: IntArray = np.lib.format.read_array(BytesIO(content), allow_pickle=False)
-    except Exception:  # NumPy's reader raises whatever its parts do.
+    except Exception:
+        # For a damaged file, NumPy raises any of many exceptions. No UserIds: damaged.
         students = np.empty(0, int)
-    # Anything else, such as UserIds as text, would equal no UserId.
+    # UserIds of another type, such as text, would equal no UserId of the reference.
     if students.dtype.kind not in "iu" or students.ndim != 1 or not len(students):
         raise InputError(
             f"{submission}: {TRAINED_STUDENTS} is damaged, expected an array of UserIds"
@@ -124,7 +146,7 @@ def read_trained_students(submission: Path) -> IntArray | None:
 
 
 def fingerprint_code(submission: Path, training_code: str = "") -> str:
-    """Return a fingerprint of an entry's Python files, folder or zip, and its training code."""
+    """Return a fingerprint of an entry's Python files and of the code that trained its weights."""
     contents = [
         (name, read_entry_file(submission, name) or b"")
         for name in sorted(_names_inside(submission))
@@ -134,7 +156,7 @@ def fingerprint_code(submission: Path, training_code: str = "") -> str:
 
 
 def warn_of_names(submission: Path) -> None:
-    """Warn, a line for each, of files of an entry that seem to be models saved by other names."""
+    """Print a warning for each file that seems to be a saved model but is not named like one."""
     for name in sorted(_names_inside(submission)):
         if name.lower().endswith(_SAVED_MODELS) and not _is_named_by_the_rule(name):
             print(
@@ -145,4 +167,5 @@ def warn_of_names(submission: Path) -> None:
 
 
 def _is_named_by_the_rule(name: str) -> bool:
+    """Return whether a file, or a folder that it lies in, has the name of a saved model."""
     return any(part.startswith((WEIGHTS, *_NO_PART)) for part in name.split("/"))

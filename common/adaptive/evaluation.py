@@ -1,4 +1,4 @@
-"""Score an entry of task 4: what its `local_evaluation.py` does."""
+"""Score an entry of task 4. The scripts `local_evaluation.py` of task 4 call this module."""
 
 from __future__ import annotations
 
@@ -39,21 +39,21 @@ from common.tasks import LOCAL, TASK_4
 import numpy as np
 import pandas as pd
 
-# By default the questions that so many students were asked are printed.
+# Students whose questions are printed by default.
 _N_STUDENTS_PRINTED = 3
 
 
 @dataclass(frozen=True)
 class _Examination:
-    """What came of playing an entry."""
+    """The results of playing an entry."""
 
     reference: Reference
     played: Played
     # Seconds that reading the students and playing the scored games took.
     seconds: float
-    # Accuracies after each question, or why there are none: see `measure_curves`.
+    # Accuracies after each question, or the reason why there are none: see `measure_curves`.
     curves: FloatArray | str
-    # How the entry's weights were trained; None if that is not recorded.
+    # How the entry's weights were trained; None if it is not recorded.
     training: Provenance | None
     # Fingerprint of the entry's code.
     code: str
@@ -63,9 +63,9 @@ class _Examination:
 class _Paths:
     """The files that an evaluation writes beside the score."""
 
-    # Every question asked.
+    # A table of the questions asked.
     asked: Path
-    # What the entry has printed; not written if that is nothing.
+    # The entry's output; not written if the entry prints nothing.
     output: Path
     # Probabilities of the targets; None if they are not asked for.
     probabilities: Path | None
@@ -74,15 +74,15 @@ class _Paths:
 def evaluate(options: argparse.Namespace, package: Path | None = None) -> None:
     """Play the entry that the flags of a `local_evaluation.py` name; write its score and page.
 
-    `package` is the folder of the script, if the folder is an entry.
+    `package` is the script's folder if it is an entry. None if the script plays other entries.
     """
     setting = read_game_flags(options, read_data_flags(options, options.submission))
     paths = _prepare_outputs(options, setting)
-    # The weights of a package may be of all students. Only the script beside them, on the kit's own
-    # local split, trains others.
-    is_own = options.submission == package
-    is_local = setting.reference == TASK_4.answers_path(LOCAL)
-    with _with_local_weights(setting, is_own and is_local) as setting_played:
+    # The weights of a package may be trained on all students. If so, and if the package beside this
+    # script is scored on the kit's local split, a copy of the package is trained without them.
+    is_own_package = options.submission == package
+    is_local_split = setting.reference == TASK_4.answers_path(LOCAL)
+    with _with_local_weights(setting, is_own_package and is_local_split) as setting_played:
         examination = _examine(setting_played, options, paths)
     _publish(options, setting, examination, paths)
 
@@ -90,29 +90,45 @@ def evaluate(options: argparse.Namespace, package: Path | None = None) -> None:
 def build_parser(doc: str | None, package: Path | None = None) -> argparse.ArgumentParser:
     """Return the parser of a `local_evaluation.py`, whose docstring is `doc`.
 
-    `package` is the folder of the script, and the entry that is played by default. Without a
-    package, the script's first argument names the entry.
+    `package` is the script's folder, and the entry that is played by default. If it is None, the
+    script's first argument names the entry.
     """
     parser = cli.parser(doc)
     if package is None:
         parser.add_argument("submission", type=Path, metavar="SUBMISSION", help="folder or zip")
     else:
-        named = "folder or zip (default: this folder)"
-        parser.add_argument("--submission", type=Path, default=package, help=named)
+        parser.add_argument(
+            "--submission",
+            type=Path,
+            default=package,
+            help="folder or zip (default: this folder)",
+        )
     add_data_flags(parser)
     cli.add_folder(parser, "--output_dir", layout.TEST_OUTPUT_DIR)
     add_game_flags(parser)
-    asks = "ask the entry for its probabilities too: write them to FILE (Parquet), score them"
-    parser.add_argument("--probabilities", type=Path, metavar="FILE", help=asks)
-    skips = "do not measure the accuracy after each question, which takes further predictions"
-    parser.add_argument("--skip_curve", action="store_true", help=skips)
-    shows = "print what the first N students were asked, in order; 0: none"
-    cli.add_number(parser, "--show_sequences", _N_STUDENTS_PRINTED, shows, cli.seed)
+    parser.add_argument(
+        "--probabilities",
+        type=Path,
+        metavar="FILE",
+        help="ask the entry for its probabilities too: write them to FILE (Parquet), score them",
+    )
+    parser.add_argument(
+        "--skip_curve",
+        action="store_true",
+        help="do not measure the accuracy after each question, which takes further predictions",
+    )
+    cli.add_number(
+        parser,
+        "--show_sequences",
+        _N_STUDENTS_PRINTED,
+        "print what the first N students were asked, in order; 0: none",
+        cli.seed,
+    )
     return parser
 
 
 def _prepare_outputs(options: argparse.Namespace, setting: Setting) -> _Paths:
-    """Return the paths of what will be written, and remove what an earlier run has left there."""
+    """Return the paths of the files to write, and remove the files of an earlier run."""
     inputs = [setting.submission, setting.reference, setting.train]
     text_path, _ = score_files.score_paths(options.output_dir, TASK_4.number, options.phase)
     paths = _Paths(
@@ -130,7 +146,7 @@ def _prepare_outputs(options: argparse.Namespace, setting: Setting) -> _Paths:
 
 @contextmanager
 def _with_local_weights(setting: Setting, may_train: bool) -> Iterator[Setting]:
-    """Give a setting whose entry does not know the local split, if `may_train`."""
+    """Give the setting; if `may_train`, with an entry whose weights do not know the local split."""
     if may_train:
         with for_local_split(setting.submission, setting.reference) as package:
             yield replace(setting, submission=package)
@@ -139,7 +155,7 @@ def _with_local_weights(setting: Setting, may_train: bool) -> Iterator[Setting]:
 
 
 def _examine(setting: Setting, options: argparse.Namespace, paths: _Paths) -> _Examination:
-    """Play the scored games, then measure the curves; write what the entry has printed."""
+    """Play the scored games, then measure the curves; write the entry's output."""
     started = time.perf_counter()
     reference = read_students(setting)
     entry_files.warn_of_names(options.submission)
@@ -160,7 +176,7 @@ def _examine(setting: Setting, options: argparse.Namespace, paths: _Paths) -> _E
 def _publish(
     options: argparse.Namespace, setting: Setting, examination: _Examination, paths: _Paths
 ) -> None:
-    """Write and print the score, its page and what belongs to it."""
+    """Print the score; write the score, its page, and the table of questions asked."""
     reference = examination.reference
     played = examination.played
     targets = list_targets(reference, played.games)
@@ -186,10 +202,10 @@ def _publish(
     shown["template"] = "games.html"
     if len(played.games) > 1:
         deviation = games_page.deviation_over_masks(figures)
-        what = f"± {deviation} (mean of {len(played.games)} masks, {setting.rules})"
+        details = f"± {deviation} (mean of {len(played.games)} masks, {setting.rules})"
     else:
-        what = f"(one mask, {setting.rules})"
-    lines = [f"score {evaluation.score.value:.4f} {what}"]
+        details = f"(one mask, {setting.rules})"
+    lines = [f"score {evaluation.score.value:.4f} {details}"]
     if paths.probabilities is not None:
         scores = _score_probabilities(targets, paths.probabilities)
         shown["calibration"] = score_files.calibration(scores, TASK_4.event)
@@ -221,13 +237,13 @@ def _score_probabilities(targets: pd.DataFrame, path: Path) -> ProbabilityScores
 def _show_sequences(
     asked: pd.DataFrame, reference: Reference, n_students: int, path: Path
 ) -> list[str]:
-    """Say what the first students were asked, a line for each student and mask.
+    """Return the questions that the first students were asked, a line for each student and mask.
 
-    `path` is where all questions are written.
+    `path` is the file of all questions, to which the last line points.
     """
     lines = []
-    of_first = asked[asked["UserId"].isin(reference.student[:n_students])]
-    by_student = of_first.sort_values("UserId", kind="stable")
+    is_shown = asked["UserId"].isin(reference.student[:n_students])
+    by_student = asked[is_shown].sort_values("UserId", kind="stable")
     for (student, mask), rows in by_student.groupby(["UserId", "Mask"], sort=False):
         answers = zip(rows["QuestionId"], OUTCOMES[rows["IsCorrect"]], strict=True)
         sequence = ", ".join(f"{question} {outcome}" for question, outcome in answers)

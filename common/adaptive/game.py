@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from common import metrics, schema
 from common.answers import read_answers
@@ -18,7 +18,7 @@ import pandas as pd
 
 N_ROUNDS = 10
 
-# Students times questions; at most some 20 matrices of one byte each exist at a time.
+# Students times questions, at most. Some 20 matrices of one byte a cell exist at a time.
 _MAX_CELLS = 100_000_000
 
 
@@ -28,31 +28,41 @@ class Rules:
 
     # Whether a target may be asked: the guide forbids it, the published scorer allowed it.
     targets_queryable: bool = False
-    # Of an answer that is not revealed: -1 as documented; 0, like wrong, in the published scorer.
+    # The value that an entry sees for an answer that is not revealed: -1 as documented; 0, which
+    # also stands for a wrong answer, in the published scorer.
     unobserved: int = -1
 
     def __str__(self) -> str:
         """Return how the rules are read, in words."""
-        asked = "may be asked" if self.targets_queryable else "may not be asked"
-        return f"targets {asked}, unobserved = {self.unobserved}"
+        may = "may be asked" if self.targets_queryable else "may not be asked"
+        return f"targets {may}, unobserved = {self.unobserved}"
 
 
 @dataclass(frozen=True)
 class Reference:
-    """The students to be examined, UserIds increasing, with all their answers: matrices (students,
-    questions), column j being QuestionId j, `is_correct` 1 right, 0 wrong, -1 not answered,
-    `option` 1 to 4, -1 not answered or unknown, both int8, and `targets` by their column.
+    """The students to be examined, with all their answers.
+
+    Matrices have the shape (students, questions). Column j belongs to QuestionId j.
     """
 
+    # The file of the answers, for messages.
     name: str
+    # UserIds, increasing, shape (students,).
     student: IntArray
+    # 1 right, 0 wrong, -1 not answered, int8.
     is_correct: IntArray
+    # The option chosen, 1 to 4, or -1 where it is unknown or the question not answered, int8.
     option: IntArray
+    # For each mask, by the name of its column: whether an answer is to be predicted.
     targets: dict[str, BoolArray]
 
     def require_others(self, student: IntArray, holder: str, hint: str) -> None:
-        """Raise `InputError` if a student to be examined is known, as in ``train.csv: holds``."""
-        if len(known := np.intersect1d(self.student, student)):
+        """Raise `InputError` if some UserIds include a student to be examined.
+
+        `holder` begins the message, such as ``train.csv: holds``; `hint` ends it.
+        """
+        known = np.intersect1d(self.student, student)
+        if len(known):
             raise InputError(
                 f"{holder} UserId {known[0]} of {self.name} ({len(known)} such students), expected "
                 f"other students: {hint}"
@@ -60,7 +70,20 @@ class Reference:
 
 
 def read_reference(path: Path, n_questions: int = 0) -> Reference:
-    """Read students and masks (IsTarget, or IsTarget_0, …) of at least `n_questions` questions."""
+    """Read the students to be examined, with their masks: IsTarget, or IsTarget_0 and so on.
+
+    Parameters
+    ----------
+    path
+        File of answers.
+    n_questions
+        The number of columns of the matrices, at least; more if the file has larger QuestionIds.
+
+    Raises
+    ------
+    InputError
+        If the file is not as expected, or a mask has no targets.
+    """
     answers = read_answers(path, masks=True)
     masks = {f"{name}": answers[name] for name in answers if schema.target_column(f"{name}")}
     for name, values in masks.items():
@@ -72,56 +95,100 @@ def read_reference(path: Path, n_questions: int = 0) -> Reference:
 def make_reference(
     name: str, answers: pd.DataFrame, masks: Mapping[str, Any], n_questions: int = 0
 ) -> Reference:
-    """Build the students to be examined from their answers; a mask is 1 or True for a target."""
+    """Build the students to be examined from their answers.
+
+    Parameters
+    ----------
+    name
+        The file of the answers, for messages.
+    answers
+        Answers, with AnswerValue if it is known.
+    masks
+        By name, a value for each answer: 1 or True for a target.
+    n_questions
+        The number of columns of the matrices, at least.
+    """
     student, row = np.unique(answers["UserId"].to_numpy(), return_inverse=True)
-    width = max(n_questions, int(answers["QuestionId"].max()) + 1)
-    if len(student) * width > _MAX_CELLS:
+    column = answers["QuestionId"].to_numpy()
+    n_columns = max(n_questions, int(column.max()) + 1)
+    if len(student) * n_columns > _MAX_CELLS:
         raise InputError(
-            f"{name}: {len(student):,} students and QuestionIds up to {width - 1:,}, "
+            f"{name}: {len(student):,} students and QuestionIds up to {n_columns - 1:,}, "
             f"expected at most {_MAX_CELLS:,} pairs: is this a file of task 4?"
         )
 
-    def matrix(values: Any, elsewhere: int) -> IntArray:
-        cells = np.full((len(student), width), elsewhere, np.int8)
-        cells[row, answers["QuestionId"].to_numpy()] = values
+    def matrix(values: Any, not_answered: int) -> IntArray:
+        cells = np.full((len(student), n_columns), not_answered, np.int8)
+        cells[row, column] = values
         return cells
 
-    is_correct = matrix(answers["IsCorrect"], -1)
-    option = matrix(answers.get("AnswerValue", -1), -1)
-    targets = {mask: matrix(values, 0).astype(bool) for mask, values in masks.items()}
-    return Reference(name, student, is_correct, option, targets)
+    return Reference(
+        name=name,
+        student=student,
+        is_correct=matrix(answers["IsCorrect"], -1),
+        option=matrix(answers.get("AnswerValue", -1), -1),
+        targets={mask: matrix(values, 0).astype(bool) for mask, values in masks.items()},
+    )
 
 
 class GameState:
-    """What is revealed in a game with one mask; `can_query`, bool, (students, questions), tells
-    what may be asked, `chosen` holds QuestionIds by round, `truth` is 1 right, 0 wrong, by target.
+    """A game with one mask: which answers are revealed, and which questions may be asked.
+
+    Attributes
+    ----------
+    reference : Reference
+        The students.
+    mask : str
+        Name of the mask.
+    rules : Rules
+        How the rules are read.
+    targets : array of bool, shape (students, questions)
+        Whether an answer is to be predicted.
+    truth : array of int8, shape (targets,)
+        The answers to be predicted, 1 right, 0 wrong, in the order of `targets[targets]`.
+    can_query : array of bool, shape (students, questions)
+        Whether a question may be asked now.
+    chosen : list of arrays of int64, shape (students,)
+        For each round so far, the QuestionIds asked.
     """
 
     def __init__(self, reference: Reference, mask: str, rules: Rules) -> None:
-        self.reference, self.mask, self.rules = reference, mask, rules
+        self.reference = reference
+        self.mask = mask
+        self.rules = rules
         self.targets = reference.targets[mask]
         self.truth = reference.is_correct[self.targets]
         self.can_query: BoolArray = reference.is_correct >= 0
         if not rules.targets_queryable:
             self.can_query &= ~self.targets
         self.chosen: list[IntArray] = []
+        # The answers as the entry sees them.
         self._option = np.full_like(reference.option, rules.unobserved)
         self._is_correct = np.full_like(reference.is_correct, rules.unobserved)
 
     def require_askable(
         self, n_questions: int, hint: str = "", rows: slice | IntArray = slice(None)
     ) -> None:
-        """Raise `InputError` if one of the students in some rows cannot be asked so many."""
-        n_askable, student = self.can_query.sum(axis=1)[rows], self.reference.student[rows]
-        if (n_askable < n_questions).any():
-            first = int((n_askable < n_questions).argmax())
+        """Raise `InputError` unless every student can be asked at least `n_questions` questions.
+
+        `rows` are the students that are checked, by default all. `hint` ends the message.
+        """
+        n_askable = self.can_query.sum(axis=1)[rows]
+        student = self.reference.student[rows]
+        has_too_few = n_askable < n_questions
+        if has_too_few.any():
+            first = int(has_too_few.argmax())
             raise InputError(
                 f"{self.reference.name}: UserId {student[first]} has {n_askable[first]} answers "
                 f"that may be asked with mask '{self.mask}', expected at least {n_questions}{hint}"
             )
 
     def reveal(self, questions: IntArray) -> None:
-        """Reveal each student's answer to the question chosen, which must be askable; -1: none."""
+        """Reveal an answer of each student.
+
+        `questions` are QuestionIds that may be asked, int64, shape (students,). For a student with
+        -1 nothing is revealed.
+        """
         self.chosen.append(questions)
         rows = np.flatnonzero(questions >= 0)
         asked = questions[rows]
@@ -131,72 +198,135 @@ class GameState:
         self._option[rows, asked] = np.where(option > 0, option, self.rules.unobserved)
 
     def ask(self, entry: Entry, when: str, method: str) -> Any:
-        """Call a method of an entry with what it may see, and return what it returned, checked."""
-        # What an entry gets are copies: see `Entry.call`.
-        arrays = self._option, self._is_correct, self.can_query.astype(np.int8)
-        as_probability = method == "predict_probabilities"
+        """Call a method of an entry with what it may see; check and return what it returns.
+
+        Parameters
+        ----------
+        entry
+            The entry.
+        when
+            The time in the game, for messages, such as ``round 1``.
+        method
+            `select_questions`, `update_model`, `predict` or `predict_probabilities`.
+
+        Returns
+        -------
+        array or None
+            For `select_questions`, the QuestionIds of `check_selection`. For `predict`, the values
+            of the targets, int8, shape (targets,); for `predict_probabilities`, float64. For
+            `update_model`, None.
+
+        Raises
+        ------
+        EntryError
+            If the method fails, or does not return what it should.
+        """
+        # The entry gets copies of these: see `Entry.call`.
+        seen = self._option, self._is_correct
         try:
-            if method.startswith("predict"):
-                return self._check_prediction(entry.call(method, arrays[:2]), as_probability)
-            returned = entry.call(method, arrays)
-            return self.check_selection(returned) if method == "select_questions" else None
+            if method == "predict":
+                return self._check_labels(entry.call(method, seen))
+            if method == "predict_probabilities":
+                return self._check_probabilities(entry.call(method, seen))
+            returned = entry.call(method, (*seen, self.can_query.astype(np.int8)))
+            if method == "select_questions":
+                return self.check_selection(returned)
+            return None
         except EntryError as fault:
-            # For what it is asked, an entry that lacks it should be told.
-            asked_for = ", which --probabilities asks for" if as_probability else ""
-            raise EntryError(f"{when}, {method}{asked_for}: {fault}") from None
+            # Tell the entry which flag requires the method.
+            flag = ", which --probabilities asks for" if method == "predict_probabilities" else ""
+            raise EntryError(f"{when}, {method}{flag}: {fault}") from None
 
     def check_selection(self, selection: Array | None) -> IntArray:
-        """Return what an entry chose to ask as int64 of shape (students,), if it may."""
+        """Check that an entry may ask the questions that it has chosen.
+
+        Parameters
+        ----------
+        selection
+            What `select_questions` has returned: QuestionIds, shape (students,) or (students, 1).
+
+        Returns
+        -------
+        array of int64, shape (students,)
+            The same QuestionIds.
+
+        Raises
+        ------
+        EntryError
+            If the shape or the dtype is wrong, or a question may not be asked.
+        """
         n_students, n_questions = self.can_query.shape
         expected = f"one column index for each of the {n_students} students"
         selection = _require_shape(selection, expected, (n_students,), (n_students, 1))
         if selection.dtype.kind not in "iu":
             raise EntryError(f"returned {selection.dtype} values, expected whole numbers")
         questions = selection.ravel()
-        outside = (questions < 0) | (questions >= n_questions)
-        if outside.any():
-            row = int(outside.argmax())
-            fault = f"chose column {questions[row]}, expected 0 to {n_questions - 1}"
-            raise EntryError(f"{self._name(row)}: {fault}")
-        questions = questions.astype(np.int64)
-        forbidden = ~self.can_query[np.arange(n_students), questions]
-        if forbidden.any():
-            row = int(forbidden.argmax())
-            question, asked_before = questions[row], [chosen[row] for chosen in self.chosen]
-            why = "is a target"
-            if question in asked_before:
-                why = f"was asked in round {asked_before.index(question) + 1} already"
-            elif self.reference.is_correct[row, question] < 0:
-                why = "the student has not answered"
+        is_outside = (questions < 0) | (questions >= n_questions)
+        if is_outside.any():
+            row = int(is_outside.argmax())
             raise EntryError(
-                f"{self._name(row)}: chose QuestionId {question}, which {why} "
-                f"({int(forbidden.sum())} such students); expected a column where can_query is 1"
+                f"{self._name(row)}: chose column {questions[row]}, expected 0 to {n_questions - 1}"
+            )
+        questions = questions.astype(np.int64)
+        is_forbidden = ~self.can_query[np.arange(n_students), questions]
+        if is_forbidden.any():
+            row = int(is_forbidden.argmax())
+            question = int(questions[row])
+            raise EntryError(
+                f"{self._name(row)}: chose QuestionId {question}, which "
+                f"{self._why_forbidden(row, question)} ({int(is_forbidden.sum())} such students); "
+                "expected a column where can_query is 1"
             )
         return questions
 
-    def _check_prediction(self, returned: Array | None, as_probability: bool) -> Array:
+    def _why_forbidden(self, row: int, question: int) -> str:
+        """Say why a question may not be asked."""
+        asked_before = [chosen[row] for chosen in self.chosen]
+        if question in asked_before:
+            return f"was asked in round {asked_before.index(question) + 1} already"
+        if self.reference.is_correct[row, question] < 0:
+            return "the student has not answered"
+        return "is a target"
+
+    def _check_labels(self, returned: Array | None) -> IntArray:
+        """Return the predictions of the targets, int8, if all are 0 or 1."""
+        values = self._take_targets(returned)
+        self._require_valid(values, np.isin(values, (0, 1)), "0 or 1")
+        return values.astype(np.int8)
+
+    def _check_probabilities(self, returned: Array | None) -> FloatArray:
+        """Return the probabilities of the targets, float64, if all are from 0 to 1."""
+        values = self._take_targets(returned)
+        # NaN fails every comparison.
+        is_valid = (values >= 0) & (values <= 1)
+        self._require_valid(values, is_valid, "a number from 0 to 1")
+        return values.astype(np.float64)
+
+    def _take_targets(self, returned: Array | None) -> Array:
+        """Return the values of the targets, shape (targets,), from an array of all cells."""
         shape = self.can_query.shape
         cells = "one row for each student, one column for each question"
         array = _require_shape(returned, f"an array of shape {shape}: {cells}", shape)
-        values, expected = array[self.targets], "0 or 1"
-        valid = np.isin(values, (0, 1))
-        if as_probability:
-            # NaN fails every comparison.
-            valid, expected = (values >= 0) & (values <= 1), "a number from 0 to 1"
-        if not valid.all():
-            place = int(valid.argmin())
-            row, question = np.argwhere(self.targets)[place]
+        targets: Array = array[self.targets]
+        return targets
+
+    def _require_valid(self, values: Array, is_valid: BoolArray, expected: str) -> None:
+        """Raise `EntryError` for the first prediction that is not valid."""
+        if not is_valid.all():
+            first = int(is_valid.argmin())
+            row, question = np.argwhere(self.targets)[first]
             raise EntryError(
-                f"{self._name(row)}: predicted {values[place]} for QuestionId {question} "
-                f"({int((~valid).sum())} such targets), expected {expected}"
+                f"{self._name(row)}: predicted {values[first]} for QuestionId {question} "
+                f"({int((~is_valid).sum())} such targets), expected {expected}"
             )
-        return values.astype(np.float64 if as_probability else np.int8)
 
     def _name(self, row: int) -> str:
+        """Return the name of a student for messages."""
         return f"student {row} (UserId {self.reference.student[row]})"
 
 
 def _require_shape(returned: Array | None, expected: str, *shapes: tuple[int, ...]) -> Array:
+    """Return an array that an entry has returned, if it has one of the shapes."""
     if returned is None or returned.shape not in shapes:
         found = "nothing" if returned is None else f"shape {returned.shape}"
         raise EntryError(f"returned {found}, expected {expected}")
@@ -204,33 +334,41 @@ def _require_shape(returned: Array | None, expected: str, *shapes: tuple[int, ..
 
 
 class Entry(Protocol):
-    """An entry as the game sees it, in this process or in one of its own."""
+    """An entry as the game sees it, whether it runs in this process or in another one."""
 
     def call(self, method: str, arrays: tuple[IntArray, ...]) -> Array | None:
-        """Call a method with int64 copies of arrays; `EntryError` if it returns no numbers."""
+        """Call a method of the entry with int64 copies of arrays.
+
+        Returns what the method returns as an array; None if it returns nothing. Raises `EntryError`
+        if the method is missing or fails, or returns anything but numbers.
+        """
 
 
-class LocalEntry(NamedTuple):
-    """An entry in this process, for tests of a trusted one: it has the methods of `Submission`."""
+@dataclass(frozen=True)
+class LocalEntry:
+    """An entry that runs in this process, for tests of entries that are trusted."""
 
+    # An object with the methods of the `Submission` of an entry.
     submission: Any
 
     def call(self, method: str, arrays: tuple[IntArray, ...]) -> Array | None:
-        """Call a method, as in `Entry`; what the method raises passes through."""
+        """Call a method, as in `Entry`. An exception that the method raises passes through."""
         try:
             return call_method(self.submission, method, arrays).values
         except UnfitError as error:
             raise EntryError(str(error)) from None
 
 
-class Game(NamedTuple):
-    """What an entry did with one mask: the QuestionIds in the order asked, int64, shape (students,
-    N_ROUNDS); 1 right, 0 wrong, int8, and possibly P(right), float64, of all targets, (targets,).
-    """
+@dataclass(frozen=True)
+class Game:
+    """A finished game with one mask."""
 
+    # The QuestionIds in the order asked, int64, shape (students, N_ROUNDS).
     chosen: IntArray
+    # The answers to be predicted and their predictions: 1 right, 0 wrong, int8, shape (targets,).
     truth: IntArray
     prediction: IntArray
+    # Probability of a right answer, float64, shape (targets,). None if it was not asked for.
     probability: FloatArray | None = None
 
 
@@ -242,7 +380,30 @@ def play(
     on_round: Callable[[], object] = lambda: None,
     with_probability: bool = False,
 ) -> Game:
-    """Play the rounds with a fresh entry, then let it predict; `EntryError` if it breaks a rule."""
+    """Play all rounds with a fresh entry, then let the entry predict the targets.
+
+    Parameters
+    ----------
+    entry
+        The entry, which has played no game yet.
+    reference
+        The students to be examined.
+    mask
+        Name of one of the reference's masks.
+    rules
+        How the rules are read.
+    on_round
+        Called after each round.
+    with_probability
+        Whether to ask for probabilities too.
+
+    Raises
+    ------
+    EntryError
+        If the entry fails or breaks a rule.
+    InputError
+        If a student has too few questions that may be asked.
+    """
     for state in _states(entry, reference, mask, rules):
         if state.chosen:
             on_round()
@@ -255,25 +416,36 @@ def play(
 def replay(
     entry: Entry, reference: Reference, mask: str, chosen: IntArray, rules: Rules = Rules()
 ) -> FloatArray:
-    """Reveal given questions, (students, N_ROUNDS); return the accuracies before and after each."""
-    scores = []
+    """Play a game in which the questions are given, and let the entry predict after each round.
+
+    `chosen` holds the QuestionIds, shape (students, N_ROUNDS). Returns the accuracy before the
+    first round and after each round, shape (N_ROUNDS + 1,).
+    """
+    accuracies = []
     for state in _states(entry, reference, mask, rules, chosen):
         prediction = state.ask(entry, f"after round {len(state.chosen)}", "predict")
-        scores.append(metrics.accuracy(state.truth, prediction).value)
-    return np.array(scores)
+        accuracies.append(metrics.accuracy(state.truth, prediction).value)
+    return np.array(accuracies)
 
 
 def _states(
     entry: Entry, reference: Reference, mask: str, rules: Rules, chosen: IntArray | None = None
 ) -> Iterator[GameState]:
-    """Yield the state before and after each round; an entry chooses itself, unless it is told."""
+    """Play all rounds; yield the state before the first round and after each round.
+
+    `chosen` holds the questions to ask, shape (students, N_ROUNDS). If it is None, the entry
+    chooses them.
+    """
     state = GameState(reference, mask, rules)
     state.require_askable(N_ROUNDS)
     yield state
     for number in range(N_ROUNDS):
         when = f"round {number + 1}"
-        own = state.ask(entry, when, "select_questions") if chosen is None else chosen[:, number]
-        state.reveal(own)
+        if chosen is None:
+            questions = state.ask(entry, when, "select_questions")
+        else:
+            questions = chosen[:, number]
+        state.reveal(questions)
         state.ask(entry, when, "update_model")
         yield state
 
@@ -281,8 +453,10 @@ def _states(
 def choose_at_random(
     reference: Reference, mask: str, rules: Rules = Rules(), seed: int = 0
 ) -> IntArray:
-    """Choose ten questions for each student at random, int64 of shape (students, N_ROUNDS)."""
+    """Choose different questions for each student at random; int64, shape (students, N_ROUNDS)."""
     state = GameState(reference, mask, rules)
     state.require_askable(N_ROUNDS)
-    random = np.random.default_rng(seed).random(state.can_query.shape)
-    return np.argsort(np.where(state.can_query, random, np.inf), axis=1)[:, :N_ROUNDS]
+    # Sort by random keys; questions that may not be asked come last.
+    keys = np.random.default_rng(seed).random(state.can_query.shape)
+    keys[~state.can_query] = np.inf
+    return np.argsort(keys, axis=1)[:, :N_ROUNDS]

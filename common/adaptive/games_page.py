@@ -1,4 +1,4 @@
-"""The page of a score of task 4: figures of the games, and what the page shows of them."""
+"""The page of a score of task 4: the figures of the games, and the contents of the page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ import pandas as pd
 
 # Names of the values of IsCorrect.
 OUTCOMES = np.array(TASK_4.value_names)
-# The page shows the questions that so many students were asked.
+# Students whose questions the page shows, at most.
 _N_STUDENTS_SHOWN = 3
 _CURVE_NAMES = ("entry's choice", "random choice")
 
@@ -37,11 +37,29 @@ def figures_of(
     seconds: float,
     training: Provenance | None,
 ) -> dict[str, Any]:
-    """Return the figures that the page shows of games that have been played.
+    """Return the figures of games that have been played.
 
-    They are in types that JSON has: on a server one program plays the games, another writes the
-    page. `targets` come from `list_targets`, `curves` from `measure_curves`; `seconds` is how long
-    the games took, `training` how the weights were made.
+    Parameters
+    ----------
+    setting, reference
+        The entry, and the students examined.
+    targets
+        From `list_targets`.
+    played
+        From `play_all`.
+    curves
+        From `measure_curves`.
+    seconds
+        How long the games took.
+    training
+        How the entry's weights were trained; None if it is not recorded.
+
+    Returns
+    -------
+    dict
+        Values of types that JSON has: on a server, one program plays the games and another writes
+        the page. `masks` (accuracy by mask), `confusion` (matrix), `curves` (means over the masks,
+        or why there are none), `seconds`, and `facts` (pairs of name and value, as text).
     """
     truth = targets["truth"].to_numpy()
     predicted = targets["predicted"].to_numpy()
@@ -55,23 +73,35 @@ def figures_of(
         "curves": curves if isinstance(curves, str) else curves.mean(axis=0).tolist(),
         "seconds": seconds,
     }
+    facts = _list_facts(setting, reference, played, len(truth), seconds, training)
+    if len(figures["masks"]) > 1:
+        facts.append(("Deviation over masks", deviation_over_masks(figures)))
+    facts += [("Note", note) for note in list_notes(played)]
+    return {**figures, "facts": facts}
+
+
+def _list_facts(
+    setting: Setting,
+    reference: Reference,
+    played: Played,
+    n_targets: int,
+    seconds: float,
+    training: Provenance | None,
+) -> list[tuple[str, str]]:
+    """Return names and values of facts about the games, as the page shows them."""
     enforced = "" if played.memory_limited else " (not enforced: this system cannot)"
     memory = f"{setting.limits.memory / 2**30:g} GiB of memory{enforced}"
-    facts = [
+    return [
         ("Weights trained by", describe_origin(training)),
         ("Training file given", cli.show(setting.train) if setting.train else "none"),
         ("Students", f"{len(reference.student):,}"),
         ("Questions (columns)", f"{reference.is_correct.shape[1]:,}"),
-        ("Targets scored", f"{len(truth):,}"),
+        ("Targets scored", f"{n_targets:,}"),
         ("Rules", f"{setting.rules}"),
         ("Limits", f"{setting.limits.seconds:g} s for one mask, {memory}"),
         ("Isolation", played.isolation),
         ("Time", f"{seconds:.1f} s"),
     ]
-    if len(figures["masks"]) > 1:
-        facts.append(("Deviation over masks", deviation_over_masks(figures)))
-    facts += [("Note", note) for note in list_notes(played)]
-    return {**figures, "facts": facts}
 
 
 def score_of(figures: Mapping[str, Any]) -> Score:
@@ -88,7 +118,7 @@ def deviation_over_masks(figures: Mapping[str, Any]) -> str:
 
 
 def list_notes(played: Played) -> list[str]:
-    """Say which arguments the entry has changed without effect, a line for each method."""
+    """Return a note for each method of the entry that has changed its arguments."""
     return [
         f"{method} changes {', '.join(sorted(names))}: it got a copy, so that has no effect"
         for method, names in played.changed.items()
@@ -104,8 +134,8 @@ def describe(
 ) -> tuple[Evaluation, dict[str, Any]]:
     """Return the evaluation for the record, and the fields of the template `games.html`.
 
-    `figures` come from `figures_of`, `asked` from `list_questions`. `known` are further fields of
-    the evaluation.
+    `figures` come from `figures_of`, `asked` from `list_questions`. `known` holds further fields of
+    the `Evaluation`.
     """
     accuracies = figures["masks"]
     curves = figures["curves"]
@@ -135,6 +165,7 @@ def describe(
 
 
 def _draw_masks(accuracies: Mapping[str, float], mean: float) -> str:
+    """Draw the accuracy with each mask, and the mean of the accuracies as a dashed line."""
     return charts.dot_chart(
         [charts.Dot(mask, accuracy) for mask, accuracy in accuracies.items()],
         label="Accuracy with each mask",
@@ -145,6 +176,7 @@ def _draw_masks(accuracies: Mapping[str, float], mean: float) -> str:
 
 
 def _draw_curves(curves: list[list[float]]) -> str:
+    """Draw the accuracies after each question, of `_CURVE_NAMES`."""
     steps = range(N_ROUNDS + 1)
     drawn = [
         charts.Curve(name, steps, accuracies, color)
@@ -154,9 +186,10 @@ def _draw_curves(curves: list[list[float]]) -> str:
 
 
 def _choose_students(asked: pd.DataFrame, metadata_dir: Path) -> dict[int, Any]:
-    """Return what some students, evenly spread, were asked with the first mask.
+    """Return the questions that some students were asked with the first mask.
 
-    The keys are UserIds, the values rows of texts: round, question, subject and answer.
+    The students are evenly spread. Keys are UserIds. Values are rows of texts: round, question,
+    subject and answer.
     """
     asked = asked[asked["Mask"] == asked["Mask"].iloc[0]]
     subjects = metadata.name_subjects(metadata_dir, np.arange(asked["QuestionId"].max() + 1))

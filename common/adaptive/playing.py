@@ -23,36 +23,36 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-# The dry run examines so many students.
+# Number of students of a dry run, at most.
 N_DRY_RUN_STUDENTS = 30
-# A student of the dry run needs so many answers: a fifth of them become targets, and the others
-# must be enough for the rounds.
+# A student of a dry run needs this many answers: a fifth of the answers become targets, and the
+# rest must be enough for all rounds.
 _MIN_DRY_RUN_ANSWERS = 2 * N_ROUNDS
-# The metadata that an entry finds in its folder, where the kit has it.
+# Metadata files that are copied to an entry's folder, as far as the kit has them.
 _METADATA = (*TASK_4.data.metadata, layout.SUBJECT_METADATA)
-# Faults of an entry that expects 0 for an answer not revealed, and uses the -1 that it finds as an
+# Typical faults of an entry that expects 0 for an answer not revealed, and uses the actual -1 as an
 # index or a count.
 _NEEDS_0 = re.compile(r"raised IndexError|raised .*\b(out of (bounds|range)|negative)\b")
 
 
 @dataclass(frozen=True)
 class Played:
-    """The games of an entry with all masks, and what its processes told."""
+    """The games of an entry with all masks, and how its processes ran."""
 
-    # By mask, in the order in which they were played.
+    # The games by mask, in the order in which they were played.
     games: dict[str, Game]
-    # The end of what each process has written to stdout and stderr.
+    # The end of the stdout and stderr of all processes, joined.
     output: str
-    # Names of the arguments that the entry has changed, by method.
+    # Names of the arguments that the entry has changed, by method. Changes have no effect.
     changed: dict[str, set[str]]
-    # What the system keeps the entry from.
+    # How the entry was isolated, as text for the page.
     isolation: str
-    # Whether the system enforces the limit of memory.
+    # Whether the system enforces the memory limit.
     memory_limited: bool
 
 
 def isolate(setting: Setting) -> IsolatedEntry:
-    """Return an entry, not yet started, that finds the challenge's files beside its own."""
+    """Return an isolated entry, not yet started, with the challenge's files in its folder."""
 
     def write_files(folder: Path) -> None:
         entry_files.unpack(setting.submission, folder)
@@ -74,8 +74,8 @@ def play_all(
 ) -> Played:
     """Play the game with every mask.
 
-    A fault of the entry is an `InputError`. What the entry has printed until then is written to
-    `output_path`, if that is given.
+    If the entry fails, its output so far is written to `output_path`, unless that is None, and
+    `InputError` is raised.
     """
     games: dict[str, Game] = {}
     output = ""
@@ -105,7 +105,10 @@ def play_all(
 
 
 def dry_run(setting: Setting) -> None:
-    """Play the ten rounds with some students of a training file, the reference; give no score."""
+    """Play with some students of a training file, to see whether the entry runs; give no score.
+
+    The training file is the reference of the setting.
+    """
     train = setting.reference
     answers = read_answers(train)
     n_answers = answers["UserId"].value_counts(sort=False).sort_index()
@@ -124,11 +127,16 @@ def dry_run(setting: Setting) -> None:
 def measure_curves(
     setting: Setting, reference: Reference, games: Mapping[str, Game]
 ) -> FloatArray | str:
-    """Measure the accuracy after each question, by replaying games without `select_questions`.
+    """Measure the accuracy after each question.
 
-    Returns the accuracies after 0 to N_ROUNDS questions, shape (masks, 2, N_ROUNDS + 1): with the
-    questions that the entry has chosen, and with questions chosen at random. Returns a text that
-    says why there are none if the entry fails, since it may rely on `select_questions`.
+    Games are replayed with given questions, without calls of `select_questions`. An entry may fail
+    without these calls.
+
+    Returns
+    -------
+    array of shape (masks, 2, N_ROUNDS + 1), or str
+        The accuracies after 0 to N_ROUNDS questions: first with the questions that the entry has
+        chosen, second with questions chosen at random. If the entry fails, the reason as text.
     """
     accuracies = []
     n_games = 2 * len(games)
@@ -147,7 +155,10 @@ def measure_curves(
 
 
 def list_questions(reference: Reference, games: Mapping[str, Game]) -> pd.DataFrame:
-    """List every question asked: Mask, UserId, Round (from 1), QuestionId and IsCorrect."""
+    """Return a table of all questions asked: Mask, UserId, Round, QuestionId, IsCorrect.
+
+    Rounds count from 1.
+    """
     tables = []
     for mask, played in games.items():
         row, round_index = np.indices(played.chosen.shape).reshape(2, -1)
@@ -164,7 +175,7 @@ def list_questions(reference: Reference, games: Mapping[str, Game]) -> pd.DataFr
 
 
 def list_targets(reference: Reference, games: Mapping[str, Game]) -> pd.DataFrame:
-    """List every target: Mask, UserId, QuestionId, part, truth, predicted, PRight.
+    """Return a table of all targets: Mask, UserId, QuestionId, part, truth, predicted, PRight.
 
     `part` is the position of the mask. `PRight` is empty unless the entry gave probabilities.
     """

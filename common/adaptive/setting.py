@@ -1,4 +1,4 @@
-"""What an entry of task 4 is played with: files, rules and limits, and the flags that name them."""
+"""The files, rules and limits with which an entry of task 4 is played, and the flags for them."""
 
 import argparse
 from dataclasses import dataclass, field, replace
@@ -18,7 +18,7 @@ class Setting:
 
     # The entry, a folder or a zip.
     submission: Path
-    # All answers of the students examined, with their masks.
+    # All answers of the students examined, with the masks.
     reference: Path
     # The training file that the entry finds in its folder; None if it gets none.
     train: Path | None
@@ -75,6 +75,7 @@ def add_game_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def _parse_positive(text: str) -> float:
+    """Parse a finite number above 0, for argparse."""
     value = float(text)
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"{text} is not above 0")
@@ -117,7 +118,8 @@ def read_limits(options: argparse.Namespace) -> Limits:
 def read_students(setting: Setting) -> Reference:
     """Read the students to be examined.
 
-    `InputError` if the training file holds one of them, or the entry's model is trained on one.
+    Raises `InputError` if one of them is in the training file that the entry gets, or among the
+    students that the entry's model is trained on.
     """
     provenance.require_current([setting.reference])
     if setting.train is not None:

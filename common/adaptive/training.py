@@ -1,4 +1,4 @@
-"""What a `train_model.py` of task 4 reads and saves: flags, answers, weights and their students."""
+"""Shared by the scripts `train_model.py` of task 4: flags, reading answers, saving weights."""
 
 from __future__ import annotations
 
@@ -25,83 +25,118 @@ import pandas as pd
 
 
 def training_parser(doc: str | None, *, several: bool = True) -> argparse.ArgumentParser:
-    """Make the parser of a `train_model.py`, for one file or several, of different students."""
-    p = cli.parser(doc)
-    cli.add_optional_folder(p, "--input_dir", "data/train_data")
-    p.add_argument("--train_data", help=f"default {layout.TRAIN_TASK_3_4}")
-    local = f"use the local split: defaults become data/test_input and {layout.TRAIN_TASK_4}"
-    p.add_argument("--local", action="store_true", help=local)
+    """Return the parser of a `train_model.py`, whose docstring is `doc`.
+
+    `several` adds the flag for further training files.
+    """
+    parser = cli.parser(doc)
+    cli.add_optional_folder(parser, "--input_dir", "data/train_data")
+    parser.add_argument("--train_data", help=f"default {layout.TRAIN_TASK_3_4}")
+    parser.add_argument(
+        "--local",
+        action="store_true",
+        help=f"use the local split: defaults become data/test_input and {layout.TRAIN_TASK_4}",
+    )
     if several:
-        add_more_train_data_flag(p)
-    return p
+        add_more_train_data_flag(parser)
+    return parser
 
 
-def add_more_train_data_flag(p: argparse.ArgumentParser) -> None:
+def add_more_train_data_flag(parser: argparse.ArgumentParser) -> None:
     """Add the flag that names further training files."""
-    more = "further files in the same folder, with answers of other students"
-    p.add_argument("--more_train_data", nargs="+", metavar="FILE", default=[], help=more)
+    parser.add_argument(
+        "--more_train_data",
+        nargs="+",
+        metavar="FILE",
+        default=[],
+        help="further files in the same folder, with answers of other students",
+    )
 
 
 def training_paths(options: argparse.Namespace) -> tuple[list[Path], Path]:
     """Return the training files that the flags name, and the folder that may hold the metadata."""
-    input_dir, train = layout.TRAIN_DIR, layout.TRAIN_TASK_3_4
     if options.local:
-        input_dir, train = layout.TEST_INPUT_DIR, layout.TRAIN_TASK_4
-    input_dir = options.input_dir or input_dir
-    names = [options.train_data or train, *getattr(options, "more_train_data", ())]
+        default_dir = layout.TEST_INPUT_DIR
+        default_train = layout.TRAIN_TASK_4
+    else:
+        default_dir = layout.TRAIN_DIR
+        default_train = layout.TRAIN_TASK_3_4
+    input_dir = options.input_dir or default_dir
+    names = [options.train_data or default_train, *getattr(options, "more_train_data", ())]
     paths = [input_dir / name for name in names]
     provenance.require_current(paths)
     return paths, input_dir.parent / layout.METADATA_DIR.name
 
 
 def count_questions(train: Path | None, metadata_dir: Path) -> int:
-    """Count the columns of task 4's arrays: the largest QuestionId known, plus one, or 0."""
+    """Return the number of columns of task 4's arrays: the largest known QuestionId plus 1.
+
+    QuestionIds are known from the question metadata and from a training file, as far as they are
+    there; 0 if neither is.
+    """
     paths = [metadata_dir / layout.QUESTION_METADATA_TASK_3_4, train]
-    known = [path for path in paths if path is not None and reading.is_there(path)]
-    ids = [reading.read_table(path, [schema.QUESTION_ID])["QuestionId"] for path in known]
-    return max((int(column.max()) + 1 for column in ids), default=0)
+    n_questions = 0
+    for path in paths:
+        if path is not None and reading.is_there(path):
+            ids = reading.read_table(path, [schema.QUESTION_ID])["QuestionId"]
+            n_questions = max(n_questions, int(ids.max()) + 1)
+    return n_questions
 
 
 def read_training(paths: list[Path], metadata_dir: Path) -> tuple[pd.DataFrame, int]:
-    """Read the answers of the students of all training files, and count the arrays' columns."""
+    """Read the answers of all training files; return also the number of columns of the arrays."""
     answers = read_students(paths)
-    known = count_questions(None, metadata_dir)
-    return answers, max(known, int(answers["QuestionId"].to_numpy().max(initial=-1)) + 1)
+    n_in_metadata = count_questions(None, metadata_dir)
+    n_in_answers = int(answers["QuestionId"].to_numpy().max(initial=-1)) + 1
+    return answers, max(n_in_metadata, n_in_answers)
 
 
 @contextmanager
 def replace_weights(folder: Path, student: IntArray) -> Iterator[Path]:
-    """Give an empty folder to save weights in; put them into the package's `folder`, in place of
-    files of the same names, with how they were made; `student` is the UserId of every answer.
+    """Give an empty folder to save weights in; at the end, move the weights to the package.
 
-    Beside the weights come the students, whom the evaluation refuses to examine, and the command
-    with its code, for the record. Weights that are not saved whole replace nothing, and whenever a
-    run is killed, no student that the weights may know is missing beside them.
+    Beside the weights come two more files: the students, whom the evaluation refuses to examine,
+    and a record of the command and its code. If saving fails, the package keeps its old weights.
+
+    Parameters
+    ----------
+    folder
+        The package. Weights of the same names are replaced.
+    student
+        The UserIds of the training answers; repeats do not matter.
     """
-    students, before = np.unique(student), _trained_students(folder)
+    students = np.unique(student)
+    old_students = _read_students_if_valid(folder)
     partial = writing.partial_beside(folder / "weights")
     partial.mkdir()
     try:
         yield partial
-        # Until all are replaced, the weights may be those of either.
-        _record_training(folder, students if before is None else np.union1d(before, students))
+        # While files are replaced, the package has old and new weights. If the process is killed
+        # then, the record must name the students of both.
+        mixed_students = students if old_students is None else np.union1d(old_students, students)
+        _record_training(folder, mixed_students)
         for file in sorted(partial.iterdir()):
             file.replace(folder / file.name)
         _record_training(folder, students)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-    if before is not None and not np.array_equal(before, students):
-        print(f"replaced weights that were trained on other students ({len(before):,})")
+    if old_students is not None and not np.array_equal(old_students, students):
+        print(f"replaced weights that were trained on other students ({len(old_students):,})")
 
 
-def _trained_students(package: Path) -> IntArray | None:
+def _read_students_if_valid(package: Path) -> IntArray | None:
+    """Return the UserIds that weights are trained on; None if they are not recorded or damaged.
+
+    The evaluation reports a damaged record.
+    """
     try:
         return read_trained_students(package)
-    except InputError:  # Who plays the entry says that it is damaged.
+    except InputError:
         return None
 
 
 def _record_training(folder: Path, students: IntArray) -> None:
+    """Write the students that weights are trained on, and how this process has made the weights."""
     with writing.atomic_write(folder / TRAINED_STUDENTS, folder / TRAINING) as (file, origin_file):
         np.save(file, students)
         origin_file.write(provenance.this_process(folder).as_json())
@@ -109,25 +144,34 @@ def _record_training(folder: Path, students: IntArray) -> None:
 
 @contextmanager
 def for_local_split(package: Path, reference: Path) -> Iterator[Path]:
-    """Give a package; if it knows students of the local split, a copy trained with --local."""
-    trainer, origin = package / "train_model.py", read_origin(package)
-    known = _trained_students(package) if trainer.is_file() else None
+    """Give a package whose weights do not know the students of the local split.
+
+    If the weights know none of the students in the file `reference`, it is the package itself.
+    Otherwise it is a temporary copy, whose weights are trained with --local.
+    """
+    trainer = package / "train_model.py"
+    origin = read_origin(package)
+    known = _read_students_if_valid(package) if trainer.is_file() else None
     examined = reading.read_table(reference, [schema.USER_ID])["UserId"]
     if origin is None or known is None or not np.isin(examined, known).any():
         yield package
         return
     options = {**provenance.settings(origin.options), "local": True}
-    command = replace(origin, script=provenance.show_path(trainer), options=options).command
+    shown_trainer = provenance.show_path(trainer)
+    command = replace(origin, script=shown_trainer, options=options).command
     print(f"its weights know the local split: `{command}` trains a copy", flush=True)
     with tempfile.TemporaryDirectory(prefix="task_4_local_") as folder:
         copy = Path(folder) / package.name
         copy_package(package, copy)
-        words = [sys.executable, f"{copy / trainer.name}", *provenance.flags_of(options)]
+        arguments = [sys.executable, f"{copy / trainer.name}", *provenance.flags_of(options)]
         environment = {**os.environ, "PYTHONPATH": str(layout.ROOT)}
-        if subprocess.call(words, stdout=subprocess.DEVNULL, env=environment):
-            sys.exit(2)  # It has said why.
-        if origin := read_origin(copy):
+        if subprocess.call(arguments, stdout=subprocess.DEVNULL, env=environment):
+            # The trainer has printed the error.
+            sys.exit(2)
+        copy_origin = read_origin(copy)
+        if copy_origin is not None:
+            # The record names the script in the package, not that in the temporary copy.
             code = source_code.fingerprint(trainer)
-            origin = replace(origin, script=provenance.show_path(trainer), code=code)
-            (copy / TRAINING).write_bytes(origin.as_json())
+            copy_origin = replace(copy_origin, script=shown_trainer, code=code)
+            (copy / TRAINING).write_bytes(copy_origin.as_json())
         yield copy

@@ -1,4 +1,7 @@
-"""The weights of a package of task 4; the standard library only, as the quickstart imports it."""
+"""The names of the files of a package's weights (task 4), and the record of how they were trained.
+
+Uses the standard library only, since the quickstart imports this module before NumPy is installed.
+"""
 
 import shutil
 from pathlib import Path
@@ -6,25 +9,26 @@ from pathlib import Path
 from common import provenance
 from common.errors import printable
 
-# The challenge's rule: the names of saved models, or of their folders, begin with this.
+# By the challenge's rules, the name of a saved model, or of its folder, begins with this.
 WEIGHTS = "model_task_4"
-# The students that a package's weights are trained on: none of them may be examined with it.
+# UserIds of the students that the weights are trained on. These students may not be examined.
 TRAINED_STUDENTS = f"{WEIGHTS}_students.npy"
+# How the weights were trained, as a `provenance.Provenance`.
 TRAINING = f"{WEIGHTS}_training.json"
 
 
 def read_origin(package: Path) -> provenance.Provenance | None:
-    """Return how the weights of a package's folder were trained; None if that is not recorded."""
+    """Return how the weights of a package were trained; None if it is not recorded."""
     path = package / TRAINING
     return provenance.parse(path.read_bytes()) if path.is_file() else None
 
 
 def describe_origin(origin: provenance.Provenance | None) -> str:
-    """Return the command that trained weights, to be shown."""
+    """Return the command that trained the weights, or that it is not recorded, as text."""
     return printable(origin.command) if origin else "not recorded"
 
 
-def copy_package(package: Path, place: Path) -> None:
+def copy_package(package: Path, destination: Path) -> None:
     """Copy a package without its weights, hidden files and caches."""
-    without = shutil.ignore_patterns(f"{WEIGHTS}*", "__pycache__", ".*", "*.partial")
-    shutil.copytree(package, place, ignore=without)
+    ignored = shutil.ignore_patterns(f"{WEIGHTS}*", "__pycache__", ".*", "*.partial")
+    shutil.copytree(package, destination, ignore=ignored)

@@ -1,26 +1,63 @@
-"""The outcomes that features may use, and what follows from them at once."""
+"""The outcomes that features may use, and the statistics of them that several groups share."""
 
 from common.answer_features.pairs import Pairs
-from common.arrays import Array, BoolArray, FloatArray, IntArray
+from common.arrays import BoolArray, FloatArray, IntArray
 from common.item_response import ItemResponse
 from common.item_response.options import count_options, order_options
 
 import numpy as np
 import pandas as pd
 
-Columns = dict[str, Array]
-
-# Answers that a rate is shrunk by towards what is expected, as task 1's winners did.
-_SMOOTHING = 5
-# Answers held out in all, at most: more teach little. Where all are, features rest on nine tenths.
-_ENOUGH = 125_000
-_N_PARTS, _N_PARTS_OF_MANY = 10, 5
-# What is expected of an answer is never taken to be surer than this.
+# Probability that a student who does not know the right option guesses it, in the item response
+# models.
+GUESSING = 0.2
+# A mean is shrunk towards its prior as if this many answers had the prior mean, as task 1's winners
+# did.
+_PRIOR_COUNT = 5
+# The expected probability of a right answer is at least this, and at most 1 minus this.
 _MIN_EXPECTED = 0.05
+# Steps of a fit that goes on from the model of some of the answers.
+_STEPS_FROM_START = 3
 
 
 class Known:
-    """The outcomes that may be used: of training answers not `held_out`; `start` knows no other."""
+    """The training answers whose outcomes may be used: all that are not held out.
+
+    Parameters
+    ----------
+    pairs
+        From `read_pairs`, with these training answers.
+    answers
+        All training answers: IsCorrect, and possibly AnswerValue and CorrectAnswer.
+    held_out
+        Whether each training answer is held out, shape (training answers,). By default none is.
+    start
+        A model fitted to some of the known answers, and to no others. `fit_model` goes on from
+        there.
+
+    Attributes
+    ----------
+    rows : array of int32, shape (known answers,)
+        The rows of the known answers in `pairs`.
+    student, question : array of int32, shape (known answers,)
+        Numbers of students and questions, as in `pairs`.
+    is_correct : array of int, shape (known answers,)
+        1 right, 0 wrong.
+    question_rate : array of float32, shape (questions,)
+        Share of right answers, shrunk towards the share among all known answers.
+    student_rate : array of float32, shape (students,)
+        Mean of `is_correct` minus the question's rate over a student's answers, shrunk towards 0.
+    residual : array of float32, shape (known answers,)
+        `is_correct` minus its expectation: question rate + student rate, clipped to 0.05 to 0.95.
+    option, correct_option : array of int8, shape (known answers,)
+        The option chosen and the right one, from 1. Empty if the answers have no options.
+    option_share : array of float32, shape (questions, options)
+        Share of each option among the answers to a question, shrunk towards the option's share
+        among all known answers. No columns if the answers have no options.
+    outcome_of_option : array of int, shape (questions, options)
+        Rank of each option of a question: 0 the right one, 1 the most popular wrong one, and so on.
+        Empty if the answers have no options.
+    """
 
     def __init__(
         self,
@@ -29,60 +66,99 @@ class Known:
         held_out: BoolArray | None = None,
         start: ItemResponse | None = None,
     ) -> None:
-        rows = np.arange(len(answers)) if held_out is None else np.flatnonzero(~held_out)
-        rows = rows.astype(np.int32)
-        own = answers if held_out is None else answers.iloc[rows]
-        student, question = (pairs.numbers[name][rows] for name in ("student", "question"))
-        # Their places in the pairs, and their numbers there.
-        self.rows, self.student, self.question = rows, student, question
-        self.start = start
-        # Of these answers, once it has been fitted.
+        if held_out is None:
+            rows = np.arange(len(answers))
+            known_answers = answers
+        else:
+            rows = np.flatnonzero(~held_out)
+            known_answers = answers.iloc[rows]
+        self.rows = rows.astype(np.int32)
+        self.student = pairs.numbers["student"][self.rows]
+        self.question = pairs.numbers["question"][self.rows]
+        self.is_correct: IntArray = known_answers["IsCorrect"].to_numpy()
+        self._start = start
         self.model: ItemResponse | None = None
-        self.is_correct: IntArray = own["IsCorrect"].to_numpy()
-        right = self.is_correct.astype(np.float32)
-        # The smoothed share of right answers to each question, and by how much students exceed it.
-        self.question_rate = shrunk_mean(question, right, pairs.n_questions, right.mean())[0]
-        above = right - self.question_rate[question]
-        self.student_rate = shrunk_mean(student, above, pairs.n_students)[0]
-        # `is_correct` minus what the two let expect.
-        expected = self.question_rate[question] + self.student_rate[student]
-        self.residual = right - np.clip(expected, _MIN_EXPECTED, 1 - _MIN_EXPECTED)
-        # What `look_near` has found for the rows asked for.
-        self.near: Columns = {}
-        # Options chosen and right, from 1; by question, (questions, `N_OPTIONS`), smoothed share,
-        # and outcome, 0 right, 1 the most popular wrong one, …; all empty if not told.
+        self._compute_rates(pairs)
+
         self.option: IntArray = np.empty(0, np.int8)
-        self.correct_option = self.outcome_of_option = self.option
+        self.correct_option: IntArray = self.option
+        self.outcome_of_option: IntArray = self.option
         self.option_share: FloatArray = np.empty((pairs.n_questions, 0), np.float32)
-        if "AnswerValue" in own:
-            self.option = own["AnswerValue"].to_numpy()
-            self.correct_option = own["CorrectAnswer"].to_numpy()
-            n = pairs.n_questions
-            count = count_options(question, self.option, n)
-            total = count.sum(axis=1, keepdims=True)
-            overall = count.sum(axis=0) / len(rows)
-            share = (count + _SMOOTHING * overall) / (total + _SMOOTHING)
-            self.option_share = share.astype(np.float32)
-            outcome = order_options(question, self.option, self.correct_option, n)
-            # Nobody knows which option is right: the one that most often is chosen comes first.
-            outcome[total[:, 0] == 0] = np.argsort(np.argsort(-overall, kind="stable"))
-            self.outcome_of_option = outcome
+        if "AnswerValue" in known_answers:
+            self.option = known_answers["AnswerValue"].to_numpy()
+            self.correct_option = known_answers["CorrectAnswer"].to_numpy()
+            self._compare_options(pairs.n_questions)
 
+    def _compute_rates(self, pairs: Pairs) -> None:
+        right = self.is_correct.astype(np.float32)
+        overall = right.mean()
+        self.question_rate, _ = shrunk_mean(self.question, right, pairs.n_questions, overall)
+        expected_of_average = self.question_rate[self.question]
+        above_average = right - expected_of_average
+        self.student_rate, _ = shrunk_mean(self.student, above_average, pairs.n_students)
+        expected = expected_of_average + self.student_rate[self.student]
+        self.residual = right - np.clip(expected, _MIN_EXPECTED, 1 - _MIN_EXPECTED)
 
-def cut(n_answers: int, seed: int) -> tuple[IntArray, int]:
-    """Return each answer's part, from 0, at random, and how many, the first ones, to hold out."""
-    n_parts = _N_PARTS if n_answers <= _ENOUGH else max(_N_PARTS_OF_MANY, n_answers // _ENOUGH)
-    part = np.random.default_rng(seed).permutation(n_answers) % n_parts
-    return part, min(max(1, _ENOUGH * n_parts // max(n_answers, 1)), n_parts)
+    def _compare_options(self, n_questions: int) -> None:
+        count = count_options(self.question, self.option, n_questions)
+        n_answers = count.sum(axis=1, keepdims=True)
+        overall_share = count.sum(axis=0) / len(self.rows)
+        share = (count + _PRIOR_COUNT * overall_share) / (n_answers + _PRIOR_COUNT)
+        self.option_share = share.astype(np.float32)
+        outcome = order_options(self.question, self.option, self.correct_option, n_questions)
+        # The right option of a question without known answers is not known. The options are then
+        # ranked by their shares among all answers.
+        rank_by_share = np.argsort(np.argsort(-overall_share, kind="stable"))
+        outcome[n_answers[:, 0] == 0] = rank_by_share
+        self.outcome_of_option = outcome
+
+    @property
+    def has_options(self) -> bool:
+        """Whether the options chosen are known."""
+        return len(self.option) > 0
+
+    def fit_model(self, pairs: Pairs) -> ItemResponse:
+        """Fit the item response model with context to the known answers; later calls return it."""
+        if self.model is None:
+            n_steps = None if self._start is None else _STEPS_FROM_START
+            self.model = ItemResponse(guessing=GUESSING, n_steps=n_steps).fit(
+                self.student,
+                self.question,
+                self.is_correct,
+                context=pairs.context[self.rows],
+                start=self._start,
+            )
+        return self.model
 
 
 def shrunk_mean(
     group: IntArray, value: FloatArray, n_groups: int, prior: float = 0.0
 ) -> tuple[FloatArray, FloatArray]:
-    """Return means of groups from 0, shrunk towards `prior`, and their sizes; -1 is no group."""
-    if (group < 0).any():
-        value, group = value[group >= 0], group[group >= 0]
+    """Average values within groups, and shrink the means towards a prior mean.
+
+    Parameters
+    ----------
+    group
+        The group of each value, from 0; a value of group -1 does not count.
+    value
+        Shape (values,).
+    n_groups
+        The number of groups.
+    prior
+        The prior mean.
+
+    Returns
+    -------
+    mean : array of float32, shape (groups,)
+        (sum + `_PRIOR_COUNT` · prior) / (count + `_PRIOR_COUNT`).
+    count : array of float32, shape (groups,)
+        The number of values in each group.
+    """
+    is_grouped = group >= 0
+    if not is_grouped.all():
+        value = value[is_grouped]
+        group = group[is_grouped]
     count = np.bincount(group, minlength=n_groups)
     total = np.bincount(group, value, minlength=n_groups)
-    mean = (total + _SMOOTHING * prior) / (count + _SMOOTHING)
+    mean = (total + _PRIOR_COUNT * prior) / (count + _PRIOR_COUNT)
     return mean.astype(np.float32), count.astype(np.float32)

@@ -1,71 +1,97 @@
-"""Whom was asked what, and under which circumstances: all that is known without any outcome."""
+"""Who was asked what, and when: everything that is known about answers without any outcome."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from common import layout, metadata
 from common.answer_context import contexts_of_pairs
-from common.answer_features.nearest import similar_questions
+from common.answer_features.similar_questions import similar_questions
 from common.answers import number_ids, small_keys
 from common.arrays import FloatArray, IntArray
 
 import numpy as np
 import pandas as pd
 
-# Which subject of a question is meant, from general to specific; the root says nothing.
+# Names in `Pairs.numbers` of a question's subjects at three levels of the tree, from general to
+# specific. The root is left out, since all questions have it.
 SUBJECT_LEVELS = ("subject_1", "subject_2", "subject_3")
-# Minutes, more than there are in the four years that dates may span; the last one is no date.
+# More than the minutes in the four years that dates may span.
 MINUTES = 1 << 21
-# Numbers of more pairs than this are kept only where several groups need them, to save memory.
+# With more pairs than this, `Pairs.number` keeps only the numbers that several groups need.
 _MANY = 5_000_000
+_KEPT_OF_MANY = ("student", "quiz")
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Pairs of students and questions, one row for each: training answers, then the template."""
+    """Pairs of students and questions: a row for each training answer, then the template's rows."""
 
-    # By row, from 0, int32, -1 unknown: student, question; if known subject_1 to 3, group, quiz, …
+    # Arrays of int32, shape (pairs,): numbers from 0, -1 where unknown. The keys are "student" and
+    # "question". With question metadata also `SUBJECT_LEVELS`. With answer metadata also "group",
+    # "quiz", "scheme" and "day".
     numbers: dict[str, IntArray]
     n_students: int
     n_questions: int
-    context: IntArray  # From `contexts_of_pairs`, shape (pairs, levels).
-    neighbours: IntArray  # From `similar_questions`, as the next one.
+    # The contexts of `contexts_of_pairs`, shape (pairs, levels).
+    context: IntArray
+    # The nearest questions and similarities of `similar_questions`, shape (questions, neighbours).
+    neighbours: IntArray
     similarity: FloatArray
-    students: pd.DataFrame | None = None  # One row for each student; None without metadata of them.
-    circumstances: pd.DataFrame | None = None  # One row for each pair; None without metadata.
-    _numbers: dict[tuple[str, ...], IntArray] = field(default_factory=dict, repr=False)
+    # A row for each student; None without student metadata.
+    students: pd.DataFrame | None = None
+    # A row for each pair; None without answer metadata.
+    circumstances: pd.DataFrame | None = None
+    # Results of `number` that are kept, by the two names.
+    _numbers_of_two: dict[tuple[str, ...], IntArray] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
         """Count the pairs."""
         return len(self.numbers["student"])
 
     def number(self, *names: str) -> IntArray:
-        """Number what rows share of one or two of `numbers`: int32, gaps possible, -1 unknown."""
+        """Number the combinations of one or two of `numbers`.
+
+        ``number("student", "quiz")`` gives equal numbers to rows of the same student in the same
+        quiz. Returns int32, shape (pairs,), from 0, with gaps; -1 where either is unknown.
+        """
         if len(names) == 1:
             return self.numbers[names[0]]
-        if names not in self._numbers:
-            first, second = (self.numbers[name] for name in names)
-            is_known = (first >= 0) & (second >= 0)
-            both = small_keys(first[is_known], second[is_known])
-            highest = int(both.max(initial=0))
-            if highest >= len(self):
-                both = number_ids(both)[1] if highest < 4 * len(both) else pd.factorize(both)[0]
-            number = np.full(len(self), -1, np.int32)
-            number[is_known] = both
-            if len(self) > _MANY and names != ("student", "quiz"):
-                return number
-            self._numbers[names] = number
-        return self._numbers[names]
+        if names in self._numbers_of_two:
+            return self._numbers_of_two[names]
+        first = self.numbers[names[0]]
+        second = self.numbers[names[1]]
+        is_known = (first >= 0) & (second >= 0)
+        number = np.full(len(self), -1, np.int32)
+        number[is_known] = self._number_combinations(first[is_known], second[is_known])
+        if len(self) <= _MANY or names == _KEPT_OF_MANY:
+            self._numbers_of_two[names] = number
+        return number
+
+    def _number_combinations(self, first: IntArray, second: IntArray) -> IntArray:
+        """Give equal combinations of two numbers an equal number from 0; gaps are possible."""
+        key = small_keys(first, second)
+        highest = int(key.max(initial=0))
+        # Keys that are no larger than row numbers serve themselves.
+        if highest < len(self):
+            return key
+        if highest < 4 * len(key):
+            return number_ids(key)[1]
+        # The lookup table of `number_ids` would be large: hashing is faster.
+        return pd.factorize(key)[0]
 
     def moments(self, *names: str) -> IntArray:
-        """Return `number(*names)` · `MINUTES` + minute of each row, -1 where either is unknown."""
+        """Return a number for each row that orders rows by `number(*names)`, then by minute.
+
+        The moment is number · `MINUTES` + minute, int64, where minutes count from the first date.
+        It is -1 where the number or the date is unknown.
+        """
         assert self.circumstances is not None
         date = self.circumstances["DateAnswered"].to_numpy().astype("datetime64[m]", copy=False)
         number = self.number(*names)
         is_known = ~np.isnat(date) & (number >= 0)
         moment = date.astype(np.int64)
         moment -= moment.min(where=is_known, initial=np.iinfo(np.int64).max)
-        # Dates further from the first one than any official one are all as late as can be.
+        # Official dates span less than `MINUTES`. Later dates count as the last minute.
         np.clip(moment, 0, MINUTES - 1, out=moment)
         moment += number * np.int64(MINUTES)
         moment[~is_known] = -1
@@ -78,16 +104,21 @@ def read_pairs(answers: pd.DataFrame, template: pd.DataFrame, folder: Path | Non
     Parameters
     ----------
     answers
-        Training answers; read with ``ids=True`` if the answer metadata are to be used.
+        Training answers, read with ``ids=True`` if the answer metadata are to be used.
     template
-        What is to be predicted.
+        The pairs to be predicted.
     folder
-        With the official files, of which any may be missing; None: no metadata.
+        Folder of the official metadata files, any of which may be missing. None for no metadata.
+
+    Returns
+    -------
+    Pairs
+        A row for each training answer, then for each row of the template.
 
     Raises
     ------
     InputError
-        If a file of metadata is not as expected, or belongs to other data.
+        If a metadata file is not as expected, or belongs to other data.
     """
 
     def join(name: str) -> IntArray:
@@ -96,37 +127,70 @@ def read_pairs(answers: pd.DataFrame, template: pd.DataFrame, folder: Path | Non
     student_ids, student = number_ids(join("UserId"))
     question_ids, question = number_ids(join("QuestionId"))
     numbers: dict[str, IntArray] = {"student": student, "question": question}
-    if path := metadata.find(folder, layout.QUESTION_METADATA_TASK_1_2):
-        above = metadata.find(folder, layout.SUBJECT_METADATA)
-        tree = None if above is None else metadata.read_subject_tree(above)
-        subjects = metadata.read_question_subjects(path, question_ids, tree)
-        for level, name in enumerate(SUBJECT_LEVELS, start=1):
-            chosen = _choose(subjects, tree, level)
-            of_question = chosen.reindex(range(len(question_ids)), fill_value=-1)
-            numbers[name] = of_question.to_numpy(np.int32)[question]
-    students = circumstances = None
+    for level, subject_of_question in _read_subjects(folder, question_ids).items():
+        numbers[level] = subject_of_question[question]
+    students = None
     if path := metadata.find(folder, layout.STUDENT_METADATA_TASK_1_2):
         students = metadata.read_student_metadata(path, student_ids)
+    circumstances = None
     path = metadata.find(folder, layout.ANSWER_METADATA_TASK_1_2)
     if path and "AnswerId" in answers and "AnswerId" in template:
         circumstances = metadata.read_circumstances(path, join("AnswerId"))
+        numbers["group"] = circumstances["GroupId"].to_numpy()
+        numbers["quiz"] = circumstances["QuizId"].to_numpy()
+        numbers["scheme"] = circumstances["SchemeOfWorkId"].to_numpy()
         day = pd.factorize(circumstances["DateAnswered"].dt.normalize())[0]
-        names = {"group": "GroupId", "quiz": "QuizId", "scheme": "SchemeOfWorkId"}
-        numbers |= {name: circumstances[column].to_numpy() for name, column in names.items()}
         numbers["day"] = day.astype(np.int32)
-    n_students, n_questions = len(student_ids), len(question_ids)
-    similar = similar_questions(student, question, n_students, n_questions)
-    context = contexts_of_pairs(student, question, len(answers), circumstances)
-    return Pairs(numbers, n_students, n_questions, context, *similar, students, circumstances)
+    n_students = len(student_ids)
+    n_questions = len(question_ids)
+    neighbours, similarity = similar_questions(student, question, n_students, n_questions)
+    return Pairs(
+        numbers=numbers,
+        n_students=n_students,
+        n_questions=n_questions,
+        context=contexts_of_pairs(student, question, len(answers), circumstances),
+        neighbours=neighbours,
+        similarity=similarity,
+        students=students,
+        circumstances=circumstances,
+    )
 
 
-def _choose(subjects: pd.DataFrame, tree: pd.DataFrame | None, level: int) -> pd.Series:
-    """Choose for each question with subjects of a level the last one, by its row."""
+def _read_subjects(folder: Path | None, question_ids: IntArray) -> dict[str, IntArray]:
+    """Read the subject of each question at each of `SUBJECT_LEVELS`: int32, -1 where unknown.
+
+    Returns an empty dict if there are no question metadata.
+    """
+    path = metadata.find(folder, layout.QUESTION_METADATA_TASK_1_2)
+    if path is None:
+        return {}
+    tree_path = metadata.find(folder, layout.SUBJECT_METADATA)
+    tree = None if tree_path is None else metadata.read_subject_tree(tree_path)
+    subjects = metadata.read_question_subjects(path, question_ids, tree)
+    subject_by_level = {}
+    for level, name in enumerate(SUBJECT_LEVELS, start=1):
+        subject_by_row = _choose_subject(subjects, tree, level)
+        complete = subject_by_row.reindex(range(len(question_ids)), fill_value=-1)
+        subject_by_level[name] = complete.to_numpy(np.int32)
+    return subject_by_level
+
+
+def _choose_subject(subjects: pd.DataFrame, tree: pd.DataFrame | None, level: int) -> pd.Series:
+    """Choose one subject of a level, 1 to 3, for each question that has any; index: its row.
+
+    If a question has several, the last one counts.
+    """
     if tree is not None:
-        is_meant = subjects["subject"].map(tree["Level"]) == level
+        is_chosen = subjects["subject"].map(tree["Level"]) == level
     else:
-        # Lists go from the root down: the second subject, the one before the last, the last.
-        place = subjects.groupby("row").cumcount()
-        to_end = subjects.groupby("row").cumcount(ascending=False)
-        is_meant = (place > 0) & [place == 1, to_end == 1, to_end == 0][level - 1]
-    return subjects[is_meant].groupby("row")["subject"].last()
+        # Lists of subjects go from the root down.
+        position = subjects.groupby("row").cumcount()
+        position_from_end = subjects.groupby("row").cumcount(ascending=False)
+        if level == 1:
+            is_chosen = position == 1
+        elif level == 2:
+            is_chosen = position_from_end == 1
+        else:
+            is_chosen = position_from_end == 0
+        is_chosen &= position > 0
+    return subjects[is_chosen].groupby("row")["subject"].last()

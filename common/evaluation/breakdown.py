@@ -1,8 +1,8 @@
-"""Accuracy in groups of answers; every interval counts a student's answers as one cluster.
+"""Accuracy in groups of answers, with intervals that count each student's answers as one cluster.
 
-`pairs` is a DataFrame with a row for each answer scored: QuestionId, the columns of
-`PairFacts.pairs`, right (whether it was predicted right), and majority_right where the majority of
-the training answers is known.
+In this module, `pairs` is a DataFrame with a row for each answer scored. Its columns are
+QuestionId, those of `PairFacts.pairs`, right (whether the prediction is right), and majority_right
+(whether the majority is right), if the majority of the training answers is known.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from common.evaluation.student_quantile import student_quantile
 import numpy as np
 import pandas as pd
 
-# Accuracies of fewer answers are not shown: they would tell a participant what the answers are.
+# Accuracies of fewer answers are not shown, since they could tell participants the answers.
 FEW = 20
 # Number of subjects that have a group of their own; the others share one.
 _N_SUBJECTS = 12
 # Stands for the SubjectId of the group of other subjects.
 _OTHERS = -1
-# Number of questions and subjects in the tables of what is lost.
+# Rows of the tables of questions and of subjects with most wrong predictions.
 _N_LOST = 20
 
 
@@ -32,26 +32,27 @@ class Breakdown:
     """Accuracies in the groups of one grouping."""
 
     grouping: Grouping
-    # A row for each group, as of `accuracy_by`.
+    # The table of `accuracy_by`, a row for each group.
     groups: pd.DataFrame
 
 
 def break_down(pairs: pd.DataFrame, subjects: pd.DataFrame | None) -> list[Breakdown]:
-    """Group the answers in every way that the page draws and for which the facts are known."""
+    """Group the answers by each of the groupings on the page whose facts are known."""
     breakdowns = []
     for grouping in OF_ANSWERS:
         if grouping.subject_level is None:
             if grouping.key in pairs:
                 breakdowns.append(Breakdown(grouping, accuracy_by(pairs, grouping.key)))
         elif subjects is not None:
-            of_level = subjects[subjects["Level"] == grouping.subject_level]
-            if len(of_level):
-                breakdowns.append(Breakdown(grouping, _accuracy_by_subject(pairs, of_level)))
+            level_subjects = subjects[subjects["Level"] == grouping.subject_level]
+            if len(level_subjects):
+                groups = _accuracy_by_subject(pairs, level_subjects)
+                breakdowns.append(Breakdown(grouping, groups))
     return breakdowns
 
 
 def _accuracy_by_subject(pairs: pd.DataFrame, subjects: pd.DataFrame) -> pd.DataFrame:
-    """Group by subjects of one level, those with most answers first."""
+    """Group the answers by subjects of one level, the subjects with most answers first."""
     n_answers = subjects["QuestionId"].map(pairs["QuestionId"].value_counts())
     size = n_answers.groupby(subjects["SubjectId"]).sum()
     largest = size.sort_values(ascending=False, kind="stable").index[:_N_SUBJECTS]
@@ -72,25 +73,26 @@ def _accuracy_by_subject(pairs: pd.DataFrame, subjects: pd.DataFrame) -> pd.Data
 def accuracy_by(
     pairs: pd.DataFrame, key: str, *, n_all: int | None = None, few: int = FEW
 ) -> pd.DataFrame:
-    """Return a row for each group that has answers.
+    """Compute the accuracy in each group of answers.
 
     Parameters
     ----------
     pairs
-        The answers, as above.
+        The answers, see the module's docstring.
     key
         Name of a categorical column.
     n_all
-        Number of answers that `share` is a share of; by default that of `pairs`.
+        Number of all answers, for `share`; by default the number of rows of `pairs`.
     few
-        Groups with fewer answers show no accuracy.
+        Groups with fewer answers get no accuracy.
 
     Returns
     -------
     DataFrame
-        n_answers, n_students, accuracy, low and high (ends of its 95 % interval), majority (the
-        accuracy of the majority, where it is known) and share (of all answers). On few answers
-        accuracy, low, high and majority are NaN.
+        A row for each group that has answers: n_answers, n_students, accuracy, low and high (ends
+        of the accuracy's 95 % interval), majority (the accuracy of the majority, if it is known)
+        and share (of all answers). For groups with few answers, accuracy, low, high and majority
+        are NaN.
     """
     groups = pairs[key].cat
     group = groups.codes.to_numpy(np.int64)
@@ -119,9 +121,9 @@ def accuracy_by(
 
 
 def clustered_intervals(n_right: Array, n_answers: Array) -> tuple[FloatArray, FloatArray]:
-    """Return 95 % intervals of shares, whose answers come in clusters: students.
+    """Return 95 % intervals of shares of right answers, where each student is a cluster of answers.
 
-    They are Wilson's intervals with the effective number of answers and Student's distribution
+    These are Wilson's intervals with the effective number of answers and Student's distribution
     (Korn and Graubard 1998; Dean and Pagano 2015).
 
     Parameters
@@ -141,7 +143,8 @@ def clustered_intervals(n_right: Array, n_answers: Array) -> tuple[FloatArray, F
         deviation = n_right - share[:, None] * n_answers
         variance = (deviation**2).sum(axis=1) * n_students / (n_students - 1) / n**2
         effective = np.minimum(share * (1 - share) / variance, n)
-        # If all answers are right or all wrong, only the students are known to be independent.
+        # If all answers are right, or all wrong, the variance is 0. Then only the students count as
+        # independent.
         effective = np.where((share > 0) & (share < 1), effective, n_students)
         t = student_quantile(np.maximum(n_students - 1, 1))
         middle = (share + t**2 / (2 * effective)) / (1 + t**2 / effective)
@@ -155,19 +158,21 @@ def clustered_intervals(n_right: Array, n_answers: Array) -> tuple[FloatArray, F
 
 @dataclass(frozen=True)
 class Losses:
-    """Where most is lost: tables with name, about, n_answers, n_wrong and lost, by falling loss.
+    """The questions and the subjects with most wrong predictions, most lost first.
 
-    Lost are wrong predictions beyond those that the overall share of wrong ones would give.
+    The tables have the columns name, about, n_answers, n_wrong and lost. `lost` is the number of
+    wrong predictions beyond that which the overall share of wrong predictions would give.
     """
 
-    # `about` names the subjects of the question.
+    # A row for each question; `about` names the question's subjects.
     questions: pd.DataFrame
-    # The most specific subjects of questions, `about` names the subject above; None if not known.
+    # A row for each of the most specific subjects of questions; `about` names the subject above.
+    # None if subjects are not known.
     subjects: pd.DataFrame | None
 
 
 def most_lost(pairs: pd.DataFrame, subjects: pd.DataFrame | None) -> Losses:
-    """Return the questions and the subjects with which most is lost, where more than 0 is."""
+    """Return the questions and the subjects with most wrong predictions."""
     is_wrong = ~pairs["right"]
     share_wrong = float(is_wrong.mean())
     by_question = is_wrong.groupby(pairs["QuestionId"]).agg(n_answers="size", n_wrong="sum")
@@ -193,7 +198,7 @@ def most_lost(pairs: pd.DataFrame, subjects: pd.DataFrame | None) -> Losses:
 
 
 def _rank_by_loss(table: pd.DataFrame, share_wrong: float) -> pd.DataFrame:
-    """Add `lost`, and keep the rows that lose most."""
+    """Add the column `lost`; keep the rows that lose most, as far as they lose more than 0."""
     lost = table["n_wrong"] - table["n_answers"] * share_wrong
     ranked = table.assign(lost=lost).sort_values("lost", ascending=False, kind="stable")[:_N_LOST]
     return ranked[(ranked["lost"] > 0) & (ranked["n_answers"] >= FEW)]

@@ -15,11 +15,12 @@ AGE_DAY = np.datetime64("2019-09-01")
 class Grouping:
     """One way to divide answers into groups."""
 
+    # Name of the column.
     key: str
     title: str
-    # How to read the groups, if the title does not tell.
+    # An explanation of the groups, if the title does not suffice.
     note: str = ""
-    # Level of the subjects that are the groups, 0 is the root; None for groups of another kind.
+    # If the groups are subjects: their level in the tree, where 0 is the root. Otherwise None.
     subject_level: int | None = None
 
 
@@ -47,7 +48,7 @@ GENDER = Grouping("gender", "Gender")
 PUPIL_PREMIUM = Grouping("pupil_premium", "Pupil premium")
 AGE = Grouping("age", f"Age in years on {AGE_DAY}")
 
-# In the order of the page: the charts of answers, and the tables of students.
+# The groupings that the page shows as charts, in this order.
 OF_ANSWERS = (
     DIFFICULTY,
     ANSWERS_OF_STUDENT,
@@ -57,4 +58,5 @@ OF_ANSWERS = (
     SUBJECT_BELOW,
     QUIZ,
 )
+# The groupings of students that the page shows as tables, in this order.
 OF_STUDENTS = (GENDER, PUPIL_PREMIUM, AGE)

@@ -1,7 +1,7 @@
-"""Which answers were predicted right: kept with every score, so that any two can be compared later.
+"""Outcomes: which answers a submission has predicted right. They allow to compare any two scores.
 
-The record of scores names the file of outcomes. The file holds no id and no answer; a fingerprint
-tells to which answers the outcomes belong.
+A file of outcomes is kept with every score, and the record of scores names the file. It holds no id
+and no answer. A fingerprint tells to which answers the outcomes belong.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ import pandas as pd
 
 @dataclass(frozen=True)
 class Outcomes:
-    """Which answers were predicted right, in an order that depends on the answers alone."""
+    """Whether each answer was predicted right, in an order that depends only on the answers."""
 
-    # Fingerprint of pairs and true values: only outcomes with the same one can be compared.
+    # Fingerprint of pairs and true values. Outcomes can be compared only if this is equal.
     answers: str
     # Number of answers, shape (parts, units). Parts are masks (task 4), folds, or experts (task 3);
-    # other scores have one part. Units are what a bootstrap draws again: students in the order of
-    # their UserIds, in task 3 pairs of questions.
+    # other scores have one part. Units are resampled by a bootstrap: students in the order of their
+    # UserIds, in task 3 pairs of questions.
     counts: npt.NDArray[np.int64]
     # Whether each answer was predicted right, shape (answers,), ordered by part, unit, question.
     right: BoolArray
-    # Whether every answer counts once; in task 4 it may be a target of several masks.
+    # Whether every answer counts once. In task 4 an answer may be a target of several masks.
     distinct: bool
 
     def count_right(self) -> npt.NDArray[np.int64]:
@@ -55,7 +55,7 @@ def of_predictions(answers: pd.DataFrame) -> Outcomes:
     truth = answers["truth"].to_numpy()
     predicted = answers["predicted"].to_numpy()
     part = answers["part"].to_numpy() if "part" in answers else np.zeros(len(keys), np.int8)
-    # By part, and within a part by student and question.
+    # Sort by part, and within a part by student and question.
     order = np.argsort(keys)
     order = order[np.argsort(part[order], kind="stable")]
     student_ids, student = number_ids(answers["UserId"])
@@ -71,10 +71,10 @@ def of_predictions(answers: pd.DataFrame) -> Outcomes:
 
 
 def of_judgements(judgements: pd.DataFrame, agrees: pd.DataFrame) -> Outcomes:
-    """Return the outcomes of a ranking (task 3): with which judgements it agrees.
+    """Return the outcomes of a ranking (task 3): whether it agrees with each judgement.
 
-    Both tables have a row for each pair and a column for each expert; `agrees` holds 1, 0, or NaN
-    without a judgement.
+    Both tables have a row for each pair and a column for each expert. `agrees` is 1 if the ranking
+    agrees with the judgement, 0 if not, and NaN if there is no judgement.
     """
     left, right = np.array([*judgements.index], np.int64).T
     is_judged = agrees.notna().to_numpy().T
@@ -94,7 +94,10 @@ def _fingerprint(*arrays: Array) -> str:
 
 
 def write(folder: Path, outcomes: Outcomes) -> str:
-    """Write outcomes to a folder, equal ones once; return the file's name without its suffix."""
+    """Write outcomes to a folder; return the file's name without its suffix.
+
+    Equal outcomes get the same name, and so are kept once.
+    """
     content = BytesIO()
     np.savez_compressed(
         content,
@@ -110,7 +113,7 @@ def write(folder: Path, outcomes: Outcomes) -> str:
 
 
 def read(path: Path) -> Outcomes:
-    """Read outcomes; `InputError` if the file is missing or not what its name says."""
+    """Read outcomes; raise `InputError` if the file is missing or does not match its name."""
     reading.require_file(path)
     if fingerprints.digest(path)[:16] != path.stem:
         raise InputError(

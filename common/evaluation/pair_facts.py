@@ -1,4 +1,7 @@
-"""What is known about the pairs scored in tasks 1 and 2; what cannot be read is left out."""
+"""Collect facts about the pairs scored in tasks 1 and 2, from training answers and metadata.
+
+Facts from a file that is missing or wrong are left out.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ import numpy.typing as npt
 import pandas as pd
 
 _NOT_KNOWN = "not known"
-# Numbers of answers from which a group begins; the next one ends it.
+# The lowest number of answers in each group of numbers of answers.
 _COUNTS = (0, 1, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 
 
@@ -31,19 +34,21 @@ _COUNTS = (0, 1, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 class LeftOut:
     """A part of the page that is left out."""
 
+    # Name of the part.
     what: str
+    # The error, as a sentence.
     why: str
-    # Whether a file that is there is wrong; else a file is missing.
+    # True if a file is wrong, False if a file is missing.
     is_fault: bool
 
 
 @dataclass(frozen=True)
 class PairFacts:
-    """What is known about the pairs scored."""
+    """Facts about the pairs scored."""
 
-    # A row for each pair, in the order of the reference: student_code (0 to n - 1), majority (what
-    # the majority model predicts) and the groups of `groupings`, categorical, by their keys. Only
-    # student_code is always there.
+    # A row for each pair, in the order of the reference. The columns are student_code (0 to n - 1),
+    # majority (the prediction of the majority model) and, by its key, each of `groupings`
+    # (categorical). Only student_code is always there.
     pairs: pd.DataFrame
     # A row for each subject of each question: QuestionId, SubjectId, Name, Level and Parent (the
     # name of the subject above, or ""). None if not known.
@@ -54,7 +59,7 @@ class PairFacts:
 def read_facts(
     pairs: pd.DataFrame, task: Task, *, reference: Path, train: Path, folder: Path
 ) -> PairFacts:
-    """Read what is known about the pairs that are scored.
+    """Read facts about the pairs that are scored.
 
     Parameters
     ----------
@@ -73,20 +78,20 @@ def read_facts(
     student_ids, student_code = number_ids(student)
     question_ids, question_code = number_ids(pairs["QuestionId"])
     facts = pd.DataFrame({"student_code": student_code})
-    answers = subjects = None
+    answers = None
+    subjects = None
     left_out: list[LeftOut] = []
 
     with _leaving_out(
         left_out, "The majority, and accuracy by what is known of question and student"
     ):
         answers = _read_training_answers(task, train, folder)
-        of_questions = _count_by_question(answers, question_ids, task)
-        for key, by_question in of_questions.items():
+        for key, by_question in _describe_questions(answers, question_ids, task).items():
             facts[key] = by_question[question_code]
         student_row = find_rows(student_ids, answers["UserId"])
-        # Other students, -1, are counted first and dropped.
-        n_of_student = np.bincount(student_row + 1, minlength=len(student_ids) + 1)[1:]
-        facts[groupings.ANSWERS_OF_STUDENT.key] = _by_count(n_of_student)[student_code]
+        # Students who are not scored have row -1: count them as 0, and drop that count.
+        n_by_student = np.bincount(student_row + 1, minlength=len(student_ids) + 1)[1:]
+        facts[groupings.ANSWERS_OF_STUDENT.key] = _by_count(n_by_student)[student_code]
     with _leaving_out(left_out, "Accuracy by quiz"):
         path = _require(folder / task.data.answer_metadata)
         if answers is None:
@@ -105,7 +110,7 @@ def read_facts(
 
 @contextmanager
 def _leaving_out(left_out: list[LeftOut], what: str) -> Iterator[None]:
-    """Add a part of the page to what is left out, if a file is missing or wrong."""
+    """Add a part of the page to `left_out` if the block finds a file missing or wrong."""
     try:
         yield
     except (FileNotFoundError, InputError) as error:
@@ -113,7 +118,7 @@ def _leaving_out(left_out: list[LeftOut], what: str) -> Iterator[None]:
 
 
 def _require(path: Path) -> Path:
-    """Return a path; `FileNotFoundError` if nothing is there."""
+    """Return a path; raise `FileNotFoundError` if there is no such file."""
     if not reading.is_there(path):
         raise FileNotFoundError(f"{cli.show(path)} is not there")
     return path
@@ -123,7 +128,7 @@ def _require(path: Path) -> Path:
 
 
 def _read_training_answers(task: Task, train: Path, folder: Path) -> pd.DataFrame:
-    """Read the training answers, with their AnswerIds if these lead to metadata."""
+    """Read the training answers, with AnswerIds if there are answer metadata."""
     provenance.require_current([_require(train)])
     columns = [schema.USER_ID, schema.QUESTION_ID, schema.IS_CORRECT]
     if task.needs_options:
@@ -134,23 +139,26 @@ def _read_training_answers(task: Task, train: Path, folder: Path) -> pd.DataFram
     return reading.read_table(train, columns)
 
 
-def _count_by_question(
+def _describe_questions(
     answers: pd.DataFrame, question_ids: IntArray, task: Task
 ) -> dict[str, Array]:
-    """Return for each question scored the majority of the training answers, and its groups."""
+    """Return facts about each question scored, from the training answers.
+
+    The keys are majority, and the keys of the groupings. The arrays have shape (questions,).
+    """
     question = find_rows(question_ids, answers["QuestionId"])
     n_right = _count_values(answers, schema.IS_CORRECT, question, len(question_ids))
     n = n_right.sum(axis=1)
     column = task.column
     counts = _count_values(answers, column, question, len(question_ids))
     overall = np.bincount(answers[column.name] - column.low, minlength=counts.shape[1])
-    # The majority samples give the overall majority to unanswered questions, and in task 1 to tied
-    # ones; in task 2 the smaller of tied options.
+    # As the majority samples do, give unanswered questions the overall majority. Tied questions get
+    # the overall majority in task 1, and the smallest of the tied options in task 2.
     is_undecided = n == 0 if task.needs_options else counts[:, 0] == counts[:, 1]
     decisive = np.where(is_undecided[:, None], overall, counts)
     share_right = n_right[:, 1] / np.where(n > 0, n, np.nan)
     tenths = [f"{10 * k} to {10 * k + 10} %" for k in range(10)]
-    found = {
+    facts = {
         "majority": column.low + decisive.argmax(axis=1),
         groupings.DIFFICULTY.key: _cut(share_right, [k / 10 for k in range(10)], tenths),
         groupings.ANSWERS_TO_QUESTION.key: _by_count(n),
@@ -159,8 +167,8 @@ def _count_by_question(
         n_key = _count_values(answers, schema.CORRECT_ANSWER, question, len(question_ids))
         names = [f"option {option}" for option in schema.OPTIONS]
         group = np.where(n > 0, 1 + n_key.argmax(axis=1), 0)
-        found[groupings.RIGHT_OPTION.key] = _named(group, _NOT_KNOWN, *names)
-    return found
+        facts[groupings.RIGHT_OPTION.key] = _named(group, _NOT_KNOWN, *names)
+    return facts
 
 
 def _count_values(
@@ -168,10 +176,10 @@ def _count_values(
 ) -> npt.NDArray[np.int64]:
     """Count every value of a column for every question, shape (questions, values).
 
-    `question` has the index of the question of each answer, -1 for questions that do not count.
+    `question` has the index of the question of each answer, -1 for questions that are not scored.
     """
     n_values = column.high - column.low + 1
-    # Questions that do not count go to row 0, which is dropped.
+    # Questions that are not scored are counted in row 0, which is dropped.
     cell = (question + 1) * np.int32(n_values) + (answers[column.name] - column.low)
     counts = np.bincount(cell, minlength=(n_questions + 1) * n_values)
     return counts.reshape(-1, n_values)[1:]
@@ -180,9 +188,9 @@ def _count_values(
 def _group_by_quiz(
     student: IntArray, answers: pd.DataFrame, reference: Path, path: Path
 ) -> pd.Categorical[str]:
-    """Group the pairs by whether training answers of the student in their quiz are known.
+    """Group the pairs by whether the student has training answers in the quiz of the pair.
 
-    Takes AnswerId and UserId out of the training answers, to save memory.
+    The columns AnswerId and UserId are removed from `answers`, to save memory.
     """
     name = schema.ANSWER_ID.name
     if name not in answers or name not in reading.read_header(reading.file_source(reference)):
@@ -190,11 +198,11 @@ def _group_by_quiz(
     scored_ids = reading.read_table(reference, [schema.ANSWER_ID_OR_EMPTY])[name]
     answer_id = np.concatenate([answers.pop(name), scored_ids])
     circumstances = metadata.read_circumstances(path, answer_id, columns=[schema.QUIZ_ID])
+    # -1 stands for an unknown quiz.
     quiz_of_all = circumstances["QuizId"].to_numpy()
     n_train = len(answer_id) - len(scored_ids)
     train_quiz = quiz_of_all[:n_train]
     quiz = quiz_of_all[n_train:]
-    # A quiz that is not known is -1.
     has_quiz = train_quiz >= 0
     known_keys = pair_keys(answers.pop("UserId")[has_quiz], train_quiz[has_quiz])
     is_known = pd.Series(pair_keys(student, quiz)).isin(known_keys)
@@ -209,12 +217,12 @@ def _read_subjects(question_ids: IntArray, task: Task, folder: Path) -> pd.DataF
     """Read the subjects of the questions, as in `PairFacts.subjects`."""
     path = _require(folder / task.data.question_metadata)
     tree = metadata.read_subject_tree(_require(folder / SUBJECT_METADATA))
-    found = metadata.read_question_subjects(path, question_ids, tree)
-    # Nothing is above a root.
+    subjects = metadata.read_question_subjects(path, question_ids, tree)
+    # A root has no parent, and so an empty name.
     tree["Parent"] = tree["parent"].map(tree["Name"]).fillna("")
-    found["QuestionId"] = question_ids[found["row"]]
+    subjects["QuestionId"] = question_ids[subjects["row"]]
     columns = ["QuestionId", "SubjectId", "Name", "Level", "Parent"]
-    return found.join(tree, on="subject")[columns]
+    return subjects.join(tree, on="subject")[columns]
 
 
 def _group_students(student_ids: IntArray, path: Path) -> dict[str, pd.Categorical[str]]:
@@ -237,19 +245,22 @@ def _group_students(student_ids: IntArray, path: Path) -> dict[str, pd.Categoric
 
 
 def _by_count(count: Array) -> pd.Categorical[str]:
-    """Return groups of numbers of answers."""
+    """Return the group of each number of answers."""
     between = [f"{low:,} to {high - 1:,}" for low, high in pairwise(_COUNTS[1:])]
     return _cut(count, _COUNTS, ["none", *between, f"from {_COUNTS[-1]:,}"])
 
 
 def _cut(values: Array, starts: Sequence[float], names: Sequence[str]) -> pd.Categorical[str]:
-    """Return groups of numbers by where each group starts; NaN goes to a last one, not known."""
+    """Return the group of each value.
+
+    `starts` are the lowest values of the groups. NaN belongs to a last group, "not known".
+    """
     index = np.searchsorted(starts, values, side="right") - 1
     return _named(np.where(np.isnan(values), -1, index), *names, _NOT_KNOWN)
 
 
 def _named(index: npt.ArrayLike, *names: str) -> pd.Categorical[str]:
-    """Return groups from the indices of their names; -1 stands for the last name."""
+    """Return a categorical from the indices of its names; -1 stands for the last name."""
     codes = np.asarray(index)
     codes = np.where(codes < 0, len(names) - 1, codes)
     return pd.Categorical.from_codes(codes, pd.Index(names))

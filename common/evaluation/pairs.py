@@ -1,7 +1,7 @@
 """Tasks 1 and 2: score predictions for pairs of a student and a question.
 
-The steps are those of `common.evaluation`: `match`, `score`, `explain`, then
-`score_files.publish`; `evaluate` is the whole of a `local_evaluation.py`.
+The steps are those of `common.evaluation`: `match`, `score`, `explain`, then `score_files.publish`.
+`evaluate` makes all steps of a `local_evaluation.py`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from common import (
     submission,
 )
 from common.answers import number_ids, pair_keys, require_distinct_pairs
-from common.arrays import BoolArray
+from common.arrays import BoolArray, IntArray
 from common.errors import InputError
 from common.evaluation import breakdown, outcomes, score_files
 from common.evaluation.groupings import OF_STUDENTS
@@ -50,7 +50,7 @@ class Matched:
     reference: Path
     # UserId, QuestionId, truth and predicted of every pair, in the order of the reference.
     pairs: pd.DataFrame
-    # Which rows of the submission are not scored, in words; "" if all are.
+    # A sentence about the rows of the submission that are not scored; "" if all are scored.
     not_scored: str = ""
 
 
@@ -60,52 +60,55 @@ class Matched:
 def match(task: Task, submission_path: Path, reference_path: Path, phase: str = LOCAL) -> Matched:
     """Check a submission, CSV or zip, and match its predictions with the true answers.
 
-    A submission for a phase holds the rows of both phases; other further rows are refused. For the
-    local split, and for any reference of one's own, further rows are ignored.
+    A submission for a phase may hold the rows of both phases; other further rows are an
+    `InputError`. For the local split, and for other files of true answers, further rows are
+    ignored.
     """
     source = submission.submission_source(submission_path, task.number, reference_path)
     reference = submission.read_pair_values(reading.file_source(reference_path), task.column)
-    found = submission.read_pair_values(source, task.column)
-    rows, is_extra = submission.find_pairs(source.name, found, reference, reference_path)
+    predictions = submission.read_pair_values(source, task.column)
+    rows, is_extra = submission.find_pairs(source.name, predictions, reference, reference_path)
     pairs = reference.rename(columns={task.column.name: "truth"})
-    pairs["predicted"] = found[task.column.name].to_numpy()[rows]
+    pairs["predicted"] = predictions[task.column.name].to_numpy()[rows]
     not_scored = ""
     if phase in layout.PHASES:
         other_phase = layout.PHASES[1 - layout.PHASES.index(phase)]
         other_path = reference_path.with_name(task.answers_name(other_phase))
-        not_scored = _check_other_phase(source, found, is_extra, reference_path, other_path)
+        not_scored = _check_other_phase(source, predictions, is_extra, reference_path, other_path)
     elif is_extra.any():
-        extra = submission.name_extra(source, found, is_extra, reference_path)
+        extra = submission.name_extra(source, predictions, is_extra, reference_path)
         not_scored = f"{extra}: ignored"
     return Matched(task, phase, submission_path, reference_path, pairs, not_scored)
 
 
 def _check_other_phase(
     source: reading.Source,
-    found: pd.DataFrame,
+    predictions: pd.DataFrame,
     is_extra: BoolArray,
     reference_path: Path,
     other_path: Path,
 ) -> str:
-    """Say in words how many rows belong to the other phase; `InputError` if some do not."""
+    """Say how many rows belong to the other phase; `InputError` if extra rows do not."""
     n_extra = int(is_extra.sum())
-    said = f"{n_extra:,} rows of the other phase ignored"
+    not_scored = f"{n_extra:,} rows of the other phase ignored"
     if not n_extra and not other_path.is_file():
-        return said
+        return not_scored
     other_source = reading.file_source(other_path)
     other = reading.read_table(other_source, (schema.USER_ID, schema.QUESTION_ID))
     require_distinct_pairs(other_source, other)
-    found_keys = pair_keys(found["UserId"], found["QuestionId"])
+    keys = pair_keys(predictions["UserId"], predictions["QuestionId"])
     other_keys = pair_keys(other["UserId"], other["QuestionId"])
-    is_unknown = is_extra & ~pd.Series(found_keys).isin(other_keys).to_numpy()
+    is_unknown = is_extra & ~pd.Series(keys).isin(other_keys).to_numpy()
     if is_unknown.any():
         either = f"{reference_path} or {other_path.name}"
-        fault = submission.name_extra(source, found, is_unknown, either)
+        fault = submission.name_extra(source, predictions, is_unknown, either)
         raise InputError(f"{source.name}: {fault}")
     n_missing = len(other) - n_extra
     if n_missing:
-        said += f"; {n_missing:,} of its {len(other):,} pairs are missing, expected in an upload"
-    return said
+        not_scored += (
+            f"; {n_missing:,} of its {len(other):,} pairs are missing, expected in an upload"
+        )
+    return not_scored
 
 
 # ---- Score ---------------------------------------------------------------------------------------
@@ -119,7 +122,7 @@ def score(matched: Matched) -> Score:
 
 
 def score_beliefs(matched: Matched, path: Path) -> ProbabilityScores:
-    """Score the probabilities that a file holds for the pairs."""
+    """Score the probabilities for the pairs in the file at `path`."""
     task = matched.task
     probability = read_probabilities(path, task.number).at(matched.pairs, matched.reference)
     # Categories count from 0.
@@ -133,7 +136,10 @@ def score_beliefs(matched: Matched, path: Path) -> ProbabilityScores:
 def explain(
     matched: Matched, score: Score, facts: PairFacts, beliefs: ProbabilityScores | None = None
 ) -> tuple[Evaluation, dict[str, Any]]:
-    """Return the evaluation of a score, and what pairs.html shows, None where it is not known."""
+    """Return the evaluation of a score, and the fields of the template pairs.html.
+
+    A field is None if it is not known.
+    """
     task = matched.task
     truth = matched.pairs["truth"].to_numpy()
     predicted = matched.pairs["predicted"].to_numpy()
@@ -160,13 +166,30 @@ def explain(
         ],
         outcomes=outcomes.of_predictions(pairs),
     )
+    return evaluation, _make_page(matched, evaluation, pairs, total, confusion, facts, beliefs)
+
+
+def _make_page(
+    matched: Matched,
+    evaluation: Evaluation,
+    pairs: pd.DataFrame,
+    total: Mapping[Hashable, Any],
+    confusion: IntArray,
+    facts: PairFacts,
+    beliefs: ProbabilityScores | None,
+) -> dict[str, Any]:
+    """Return the fields of the template pairs.html.
+
+    `pairs` is the table of `breakdown`, `total` the row of all answers in `breakdown.accuracy_by`.
+    """
+    task = matched.task
     best_possible = None
     if evaluation.simulated:
         best_possible = _find_best_possible(matched.reference.parent.parent, task)
     majority = total.get("majority")
     losses = breakdown.most_lost(pairs, facts.subjects)
-    page = {
-        "comparison": _draw_comparison(score, total, best_possible),
+    return {
+        "comparison": _draw_comparison(evaluation.score, total, best_possible),
         "majority": majority,
         "has_best": best_possible is not None,
         "confusion": score_files.confusion_table(confusion, task.value_names),
@@ -187,10 +210,10 @@ def explain(
         "left_out": facts.left_out,
         "few": breakdown.FEW,
     }
-    return evaluation, page
 
 
 def _describe_error(score: Score, total: Mapping[Hashable, Any]) -> str:
+    """Return the standard error and the interval of a score as text."""
     if score.error is None:
         return "not known: all answers are of one student"
     return (
@@ -202,7 +225,7 @@ def _describe_error(score: Score, total: Mapping[Hashable, Any]) -> str:
 def _draw_comparison(
     score: Score, total: Mapping[Hashable, Any], best_possible: float | None
 ) -> str:
-    """Draw the score beside what to compare it with; nothing where nothing is known."""
+    """Draw the score beside the majority and the best possible score, as far as they are known."""
     compared = {"majority": total.get("majority"), "best possible": best_possible}
     dots = [
         charts.Dot(name, value, accent=False)
@@ -217,7 +240,7 @@ def _draw_comparison(
 
 
 def _find_best_possible(data_dir: Path, task: Task) -> float | None:
-    """Return the accuracy that no model exceeds on average, by the simulation's record."""
+    """Return the best expected accuracy in the record of simulated data; None if it has none."""
     marker = fingerprints.read_marker(data_dir) or {}
     try:
         best = marker["best_expected_accuracy"][task.data.tasks][task.best_possible_key]
@@ -231,13 +254,16 @@ def _find_best_possible(data_dir: Path, task: Task) -> float | None:
 
 @dataclass(frozen=True)
 class _Files:
-    """What an evaluation reads."""
+    """The files that an evaluation reads."""
 
     submission: Path
+    # The true answers.
     reference: Path
+    # Probabilities of the predictions; None if there are none.
     probabilities: Path | None
-    # The training answers that belong to the reference, and the folder of the metadata.
+    # The training answers that belong to the reference.
     train: Path
+    # The folder of the metadata.
     metadata: Path
 
 
@@ -251,7 +277,7 @@ def evaluate(options: argparse.Namespace, task: Task) -> None:
 
     started = time.perf_counter()
     matched = match(task, files.submission, files.reference, phase)
-    found = score(matched)
+    accuracy = score(matched)
     beliefs = None
     if files.probabilities is not None:
         beliefs = score_beliefs(matched, files.probabilities)
@@ -262,43 +288,49 @@ def evaluate(options: argparse.Namespace, task: Task) -> None:
         train=files.train,
         folder=files.metadata,
     )
-    evaluation, page = explain(matched, found, facts, beliefs)
+    evaluation, page = explain(matched, accuracy, facts, beliefs)
     seconds = time.perf_counter() - started
 
     time_taken = ("Time", f"{seconds:.1f} s")
     shown = [*_describe_entry(files.submission), *evaluation.facts, time_taken]
     evaluation = replace(evaluation, facts=shown)
-    lines = _lines(matched, found, page["majority"], beliefs, facts)
+    lines = _lines(matched, accuracy, page["majority"], beliefs, facts)
     score_files.publish(options.output_dir, evaluation, lines, template="pairs.html", **page)
 
 
 def build_parser(doc: str | None, task: Task) -> argparse.ArgumentParser:
-    """Return the parser of task 1 or 2's `local_evaluation.py`, whose docstring is the help."""
-    p = cli.parser(doc)
-    cli.add_optional_folder(p, "--input_dir", "data/test_input")
-    help_text = f"the true answers (default {task.local_answers})"
-    p.add_argument("--ref_data", metavar="FILE", help=help_text)
-    cli.add_optional_folder(p, "--submission_dir", "data/test_output")
-    help_text = f"CSV or zip (default {task.local_submission})"
-    p.add_argument("--submit_data", metavar="FILE", help=help_text)
-    cli.add_folder(p, "--output_dir", layout.TEST_OUTPUT_DIR)
-    help_text = "score submissions/ against the released answers in data/test_data instead"
-    p.add_argument("--phase", choices=layout.PHASES, help=help_text)
-    help_text = (
-        "what a sample model wrote with its flag of that name: adds log loss, Brier score and "
-        "calibration"
+    """Return the parser of a `local_evaluation.py` of task 1 or 2, whose docstring is `doc`."""
+    parser = cli.parser(doc)
+    cli.add_optional_folder(parser, "--input_dir", "data/test_input")
+    parser.add_argument(
+        "--ref_data", metavar="FILE", help=f"the true answers (default {task.local_answers})"
     )
-    if len(task.values) == 2:
-        help_text += ", and AUC"
-    p.add_argument("--probabilities", type=Path, metavar="FILE", help=help_text)
-    return p
+    cli.add_optional_folder(parser, "--submission_dir", "data/test_output")
+    parser.add_argument(
+        "--submit_data", metavar="FILE", help=f"CSV or zip (default {task.local_submission})"
+    )
+    cli.add_folder(parser, "--output_dir", layout.TEST_OUTPUT_DIR)
+    parser.add_argument(
+        "--phase",
+        choices=layout.PHASES,
+        help="score submissions/ against the released answers in data/test_data instead",
+    )
+    auc = ", and AUC" if len(task.values) == 2 else ""
+    parser.add_argument(
+        "--probabilities",
+        type=Path,
+        metavar="FILE",
+        help="what a sample model wrote with its flag of that name: adds log loss, Brier score and "
+        f"calibration{auc}",
+    )
+    return parser
 
 
 def _choose_phase(options: argparse.Namespace, task: Task) -> str:
     """Return the phase that the flags name.
 
-    Without flags and without a local submission it is the public phase: then a sample model has
-    been run as in the challenge's guide, without --local.
+    Without flags it is the local split. If there is no local submission but one to upload, it is
+    the public phase: a sample model has been run without --local, as in the challenge's guide.
     """
     names_files = (
         options.phase
@@ -316,11 +348,12 @@ def _choose_phase(options: argparse.Namespace, task: Task) -> str:
 
 
 def _find_files(options: argparse.Namespace, task: Task, phase: str) -> _Files:
+    """Return the files that the flags name, or the defaults."""
     default_reference = task.answers_path(phase)
     default_submission = task.submission_path(phase)
     input_dir = options.input_dir or default_reference.parent
     submission_dir = options.submission_dir or default_submission.parent
-    # The training answers of a local split lie beside it, those of a phase as in the challenge.
+    # The training answers of a local split lie beside its true answers.
     train_dir = input_dir
     if phase in layout.PHASES:
         train_dir = input_dir.parent / layout.TRAIN_DIR.name
@@ -356,9 +389,9 @@ def _lines(
     beliefs: ProbabilityScores | None,
     facts: PairFacts,
 ) -> list[str]:
-    """Return what is printed: the score, what to compare it with, and what is left out."""
-    around = "" if score.error is None else f" ± {score.error:.4f}"
-    lines = [f"score {score.value:.4f}{around} (accuracy on {score.n:,} pairs)"]
+    """Return the lines to print: the score, the majority, and the parts of the page left out."""
+    error = "" if score.error is None else f" ± {score.error:.4f}"
+    lines = [f"score {score.value:.4f}{error} (accuracy on {score.n:,} pairs)"]
     if majority is not None:
         lines.append(f"majority {majority:.4f}")
     if beliefs is not None:

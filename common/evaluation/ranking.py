@@ -20,13 +20,13 @@ from common.tasks import TASK_3
 import numpy as np
 import pandas as pd
 
-# How a judgement that an expert left empty may count, and what the page says about that.
+# The ways in which a judgement that an expert left empty may count, and the text on the page.
 MISSING = {"ignored": "which do not count", "disagrees": "which count as disagreement"}
 # Stands for an empty judgement that counts as disagreement: neither question is better.
 _NEITHER = 3
 # Title of the fact that says what random rankings reach.
 LUCK = "Read it with care"
-# Columns of row numbers, also in the official files: without a name, or named so by pandas.
+# Names of columns of row numbers, which official files have too: empty, or made up by pandas.
 _ROW_NUMBERS = re.compile(r"(Unnamed: \d+(\.\d+)*)?")
 
 
@@ -39,16 +39,16 @@ class Matched:
     reference: Path
     # One of `MISSING`.
     missing: str
-    # As of `read_judgements`.
+    # The table of `read_judgements`.
     judgements: pd.DataFrame
     # The rank of each question, by QuestionId; 1 is the best.
     rank: pd.Series
-    # As of `agreement`.
+    # The table of `agreement`.
     agrees: pd.DataFrame
 
     @property
     def outcomes(self) -> Outcomes:
-        """With which judgements the ranking agrees."""
+        """Whether the ranking agrees with each judgement."""
         return of_judgements(self.judgements, self.agrees)
 
 
@@ -76,8 +76,9 @@ def read_judgements(path: Path, missing: str = "ignored") -> pd.DataFrame:
     -------
     DataFrame
         A row for each pair, with left and right QuestionId as its index, and a column for each
-        expert: 1 where the left question is better, 2 where the right one is, NaN where nothing is
-        said. If `missing` is "disagrees", 3 where nothing is said by an expert who judged others.
+        expert. 1 means that the left question is better, 2 that the right one is better, NaN that
+        there is no judgement. If `missing` is "disagrees", 3 stands for the empty judgements of
+        experts who judged other pairs.
 
     Raises
     ------
@@ -224,8 +225,9 @@ def _draw(figures: pd.DataFrame, random_range: tuple[float, float]) -> str:
 class ContestedPair:
     """A pair on which experts contradict the ranking."""
 
-    # Rank and QuestionId of the question that is ranked better, and of the other one.
+    # Rank and QuestionId of the question that is ranked better.
     better: tuple[int, int]
+    # Rank and QuestionId of the question that is ranked worse.
     worse: tuple[int, int]
     # For each expert 1 agrees with the ranking, 0 contradicts it, NaN without a judgement.
     agrees: list[float]

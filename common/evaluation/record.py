@@ -1,4 +1,4 @@
-"""The record of all scores: a line of JSON for each, of which `tools.scoreboard` makes a page."""
+"""The record of all scores: one line of JSON for each. `tools.scoreboard` makes a page of it."""
 
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from common.metrics import Score
 from common.provenance import Provenance, show_path
 from common.tasks import TASK_4
 
-# Options that do not change what a model computes; nor do folders and files.
+# Options that, like those of folders and files, do not change what a model computes.
 _PLUMBING = ("local", "seed", "device", "checkpoint")
 
 
@@ -24,31 +24,36 @@ class Evaluation:
 
     # Number of the task, or the name of a related challenge, which has no phase.
     task: int | str
-    # By default the title of the task.
+    # Title of the page; "" for the title of the task.
     title: str = ""
     metric: str
-    # From 0 to 1. In a related challenge at least 0; a correlation (task 3) is at least -1.
+    # The value is from 0 to 1; a correlation (task 3) is from -1 to 1. In a related challenge it is
+    # at least 0.
     score: Score
-    # The file or folder scored; the true answers, a file or a folder of such.
+    # The file or folder that is scored.
     submission: Path
+    # The true answers, a file or a folder of files.
     reference: Path
     phase: str = ""
-    # What two scores must share to be compared: how rules were read (task 4), folds, set of labels.
+    # Settings that must be equal for two scores to be compared: how the rules were read (task 4),
+    # folds, the set of labels.
     rules: str = ""
-    # Share right of each true value (tasks 1, 2), agreement of each expert (task 3), accuracy with
-    # each mask (task 4) or on each fold; of a related challenge its other measures.
+    # Further figures by name: the share right of each true value (tasks 1, 2), the agreement with
+    # each expert (task 3), the accuracy with each mask (task 4) or on each fold. For a related
+    # challenge, its other measures.
     parts: Mapping[str, float] = field(default_factory=dict)
-    # How long it took to fit and predict, or to ask and predict; None: as the submission says.
+    # Seconds to fit and predict, or to ask and predict. None: the submission's record tells.
     seconds: float | None = None
     # Titles and texts for the top of the page.
     facts: Sequence[tuple[str, str]] = ()
-    # Files that the true answers were made from, if the reference itself does not show it.
+    # Files that the true answers were made from, if `reference` has no record of that.
     rests_on: Sequence[Path] = ()
-    # How an entry's weights (task 4) or a cross-validation's submissions were made, and their code.
+    # How an entry's weights (task 4) or a cross-validation's submissions were made.
     training: Provenance | None = None
+    # Fingerprint of the code of the entry, or of the cross-validated model.
     code: str = ""
     outcomes: Outcomes | None = None
-    # Short name of the metric, such as "token F1", if it is another than the task's.
+    # Short name of the metric, such as "token F1", if it differs from the task's metric.
     metric_name: str = ""
 
     @cached_property
@@ -59,38 +64,38 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Result:
-    """A line of the record; empty or None: not known."""
+    """A line of the record. A field is empty or None if it is not known."""
 
     # In UTC: "2020-10-31T23:59:00+00:00".
     time: str
     task: int | str
     phase: str
     rules: str
-    # Name of the model; of an entry of task 4 that of its folder or zip.
+    # Name of the model; for an entry of task 4, the name of its folder or zip.
     model: str
     score: float
     parts: Mapping[str, float | None]
     seconds: float | None
-    # What made the submission. A seed of None is the script's default.
+    # Seed, script and options that made the submission. None is the script's default seed.
     seed: int | None
     script: str
     options: dict[str, Any]
-    # The command that scored it.
+    # The command that made this score.
     command: str
     submission: str
-    # What git calls the kit.
+    # The kit's revision, as `git describe` names it.
     revision: str | None
-    # Fingerprint of the true answers: only scores with the same one can be compared.
+    # Fingerprint of the true answers. Scores can be compared only if this is equal.
     data: str
     simulated: bool
-    # Lines of former versions lack the fields from here on.
-    # Fingerprint of the entry's code; only scores of the same code are averaged over seeds.
+    # The fields below are missing in lines of earlier versions.
+    # Fingerprint of the entry's code. Only scores of the same code are averaged over seeds.
     code: str = ""
     # Peak memory in bytes until the submission was made.
     memory: int | None = None
-    # Name of the file of what was predicted right.
+    # Name of the file of outcomes, see `outcomes.write`.
     outcomes: str = ""
-    # As in `Evaluation`.
+    # Short name of the metric; "" for the task's metric.
     metric_name: str = ""
 
     @property
@@ -98,7 +103,7 @@ class Result:
         """The model's name and the options that change what it computes."""
         kept = provenance.settings(self.options)
         words = provenance.flags_of({name: kept[name] for name in kept if name not in _PLUMBING})
-        # A blend is named by its files, wherever they lie.
+        # The name of a blend holds the names of its files without their folders.
         short = [Path(word).stem if word.endswith(".parquet") else word for word in words]
         return " ".join([self.model, *short])
 
@@ -115,10 +120,11 @@ def append_result(output_dir: Path, evaluation: Evaluation) -> None:
 
 
 def _make_result(evaluation: Evaluation, outcomes_name: str) -> Result:
+    """Return the line of the record for a score."""
     submission = evaluation.submission
     origin = evaluation.training or provenance.read(submission)
     made_by = origin or Provenance(script="", options={}, seconds=0)
-    # A script names its model; the folder or zip of an entry of task 4 does so itself.
+    # A model is named after its script; an entry of task 4 after its folder or zip.
     model = submission.resolve().name if submission.is_dir() else show_path(submission)
     if origin is not None and evaluation.task != TASK_4.number:
         model = origin.model
@@ -155,9 +161,10 @@ def fingerprint_of(reference: Path) -> str:
 
 
 def results_path(output_dir: Path) -> Path:
-    """Return where the record lies: in data/test_output for all folders there, else in the folder.
+    """Return the path of the record for scores in a folder.
 
-    The folders of related challenges share the kit's record.
+    Folders inside data/test_output, also that of a related challenge, share the kit's record in
+    data/test_output. Other folders have their own record.
     """
     folder = output_dir.resolve()
     test_output = layout.TEST_OUTPUT_DIR.relative_to(layout.ROOT)
@@ -168,16 +175,19 @@ def results_path(output_dir: Path) -> Path:
 
 
 def _revision(origin: Provenance | None) -> str | None:
-    """Return what git calls the kit, "…-dirty" if changed; None where git does not know it."""
+    """Return the kit's revision by `git describe`, "…-dirty" if files have changed.
+
+    None if the kit is no git repository, or the script that made the submission is not in it.
+    """
     if not (layout.ROOT / ".git").exists():
         return None
-    how: dict[str, Any] = {"cwd": layout.ROOT, "stderr": subprocess.DEVNULL, "timeout": 10}
+    options: dict[str, Any] = {"cwd": layout.ROOT, "stderr": subprocess.DEVNULL, "timeout": 10}
     try:
         if origin:
-            # A script that git does not know has no revision.
+            # This command fails if git does not know the script.
             is_known = ["git", "ls-files", "--error-unmatch", "--", origin.script]
-            subprocess.check_output(is_known, **how)
+            subprocess.check_output(is_known, **options)
         describe = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
-        return str(subprocess.check_output(describe, encoding="utf-8", **how)).strip()
+        return str(subprocess.check_output(describe, encoding="utf-8", **options)).strip()
     except (OSError, subprocess.SubprocessError):
         return None

@@ -13,7 +13,11 @@ from common.tasks import LOCAL, title_of
 
 
 def score_paths(output_dir: Path, task: int | str, phase: str) -> list[Path]:
-    """Return where a score is written as text and as a page, locally as the organisers named it."""
+    """Return the paths of a score as text and as a page.
+
+    The names are those of the organisers, such as scores_task_1.txt for the local split. For a
+    phase, its name is added.
+    """
     name = task if isinstance(task, str) else f"task_{task}"
     if phase not in ("", LOCAL):
         name += f"_{phase}"
@@ -23,7 +27,10 @@ def score_paths(output_dir: Path, task: int | str, phase: str) -> list[Path]:
 def remove_scores(
     output_dir: Path, task: int | str, phase: str, inputs: Iterable[Path | None]
 ) -> None:
-    """Remove older score files, before anything can fail, lest they are taken for new ones."""
+    """Remove older score files, so that they are not taken for new ones if this run fails.
+
+    Raises `InputError` if a file to write is one of the `inputs`.
+    """
     scores = score_paths(output_dir, task, phase)
     cli.require_outputs([*scores, record.results_path(output_dir)], inputs)
     for path in scores:
@@ -39,9 +46,10 @@ def write_scores(
     template: str = "score.html",
     **shown: Any,
 ) -> list[Path]:
-    """Write a score as text, with further figures, and as a page.
+    """Write a score as text and as a page.
 
-    The page has a body in HTML, or is made by a template from what is `shown`.
+    The text has the further `figures` too. The page is made by a template, with a `body` in HTML or
+    with the fields in `shown`.
     """
     facts = [
         ("Submission", cli.show(evaluation.submission)),
@@ -90,9 +98,9 @@ def confusion_table(counts: Array, labels: Sequence[str]) -> str:
 
 
 def calibration(scores: ProbabilityScores, event: str) -> str:
-    """Return what probabilities tell beyond the accuracy, as HTML.
+    """Return the scores of probabilities with a chart of their calibration, as HTML.
 
-    `event` says what the probabilities are of, such as "answered correctly".
+    `event` is the event that the probabilities are for, such as "answered correctly".
     """
     names = [f"{10 * tenth} to {10 * tenth + 10} %" for tenth in scores.bins.index]
     chart = charts.share_chart(
@@ -108,7 +116,7 @@ def calibration(scores: ProbabilityScores, event: str) -> str:
 
 
 def probability_lines(scores: ProbabilityScores) -> list[str]:
-    """Return what probabilities tell, as lines for the terminal."""
+    """Return the scores of probabilities as lines for the terminal."""
     lines = [", ".join(f"{name} {text}" for name, text in _format_figures(scores).items())]
     if scores.n_other:
         lines.append(f"{scores.n_other:,} predictions are not the most probable value")
@@ -116,6 +124,7 @@ def probability_lines(scores: ProbabilityScores) -> list[str]:
 
 
 def _format_figures(scores: ProbabilityScores) -> dict[str, str]:
+    """Return the figures that are known, by name, with four decimals."""
     figures = {
         "log loss": scores.log_loss,
         "AUC": scores.auc,

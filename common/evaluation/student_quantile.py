@@ -33,15 +33,22 @@ _TABLE = np.array(
         1.984984311522, 1.984723186014, 1.984467454508, 1.984216951586, 1.983971518524,
     ]
 )  # fmt: skip
-# The same quantile of the normal distribution.
+# The 97.5 % quantile of the normal distribution.
 _NORMAL = 1.959963984540054
 
 
 def student_quantile(freedom: IntArray) -> FloatArray:
     """Return t such that 95 % of Student's distribution lie between -t and t, to ten digits.
 
-    `freedom` are degrees of freedom, 1 or more, of any shape. Beyond the table, the quantile is
-    that of the normal distribution with four corrections (Abramowitz and Stegun 1964, 26.7.5).
+    Parameters
+    ----------
+    freedom
+        Degrees of freedom, 1 or more, of any shape.
+
+    Notes
+    -----
+    Up to 100 degrees of freedom, the quantile is looked up in the table. Beyond, it is computed
+    from the normal quantile with four corrections (Abramowitz and Stegun 1964, 26.7.5).
     """
     x = _NORMAL
     v = np.asarray(freedom, np.float64)

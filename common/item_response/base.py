@@ -1,4 +1,4 @@
-"""What the estimators of right and wrong answers and of options have in common."""
+"""The base class of both estimators, of right and wrong answers and of options."""
 
 from typing import Self
 
@@ -44,6 +44,7 @@ class BaseItemResponse:
         self.log_event = log_event
 
     def _check_settings(self) -> Settings:
+        """Return the settings of a fit, or raise `InputError`."""
         checks.check_settings(self.n_dimensions, self.guessing, self.seed, self.n_steps)
         return Settings(self.n_dimensions, self.guessing, self.seed, self.n_steps, self.log_event)
 
@@ -56,7 +57,7 @@ class BaseItemResponse:
         self.history_ = history
         self.student_ids_ = posterior.student_ids
         self.question_ids_ = posterior.question_ids
-        # The last student, and the last question of each stage, are average ones without answers.
+        # The last student, and the last question of each stage, have no answers and are average.
         self.ability_ = posterior.students.mean[:-1]
         self.ability_covariance_ = posterior.students.covariance[:-1]
         n_questions = len(posterior.question_ids)
@@ -69,6 +70,7 @@ class BaseItemResponse:
         return self
 
     def _check_fitted(self) -> Posterior:
+        """Return the posterior of the fit, or raise `InputError` if there was no fit."""
         if not hasattr(self, "posterior_"):
             raise InputError(f"this {type(self).__name__} is not fitted, call fit first")
         return self.posterior_

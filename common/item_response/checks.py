@@ -28,7 +28,10 @@ def _check_whole_number(name: str, value: object, low: int) -> None:
 
 
 def as_ids(name: str, values: npt.ArrayLike, n_expected: int | None = None) -> IntArray:
-    """Return ids as an array of int32 or int64, shape (n,); `n_expected` is that of `student`."""
+    """Return ids as an array of int32 or int64, shape (n,).
+
+    `n_expected` is the length of `student`, which the ids must have.
+    """
     ids = _as_whole_numbers(name, values)
     _check_shape(name, ids, n_expected)
     _check_range(name, ids, low=0)
@@ -51,9 +54,10 @@ def as_category(
 def as_context(
     values: npt.ArrayLike | None, n_expected: int, n_levels: int | None = None
 ) -> IntArray:
-    """Return labels of contexts, shape (n, levels); None has no levels, shape (n,) one.
+    """Return labels of contexts, shape (n, levels).
 
-    `n_levels` is the number of levels that a fit has had.
+    Without `values` there are no levels; values of shape (n,) are one level. `n_levels` is the
+    number of levels that a fit has had, which the labels must have.
     """
     if values is None:
         if n_levels:
@@ -86,7 +90,7 @@ def _as_whole_numbers(name: str, values: Any) -> IntArray:
 
 
 def _widen(ids: IntArray) -> IntArray:
-    """Return ids as int32 or int64: where they are looked up, smaller types could overflow."""
+    """Return ids as int32 or int64, since smaller types could overflow when they are looked up."""
     return ids if ids.dtype in (np.int32, np.int64) else ids.astype(np.int64)
 
 
@@ -98,6 +102,7 @@ def _check_shape(name: str, array: npt.NDArray[Any], n_expected: int | None) -> 
 
 
 def _check_range(name: str, array: IntArray, low: int, high: int | None = None) -> None:
+    """Raise `InputError` for the first number outside of the range."""
     if not array.size:
         return
     if array.min() < low or (high is not None and array.max() > high):

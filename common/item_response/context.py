@@ -1,26 +1,31 @@
 r"""The mathematics of contexts: answers in the same quiz, or on the same day, share an effect.
 
-A student's answers in one quiz are alike beyond what abilities tell: the topic was taught last week
-or it was not, the student was tired, or guessed. So the logit of an answer gets an effect u of
-(student, quiz), which is N(0, variance), and which all answers of this student in this quiz share:
+A student's answers in one quiz are more alike than abilities explain: the topic was taught last
+week or it was not, the student was tired, or guessed. So the logit of an answer gets an effect u of
+(student, quiz), which is N(0, variance). All answers of the student in the quiz share this effect:
 the testlet model (Bradlow, Wainer and Wang 1999, "A Bayesian random effects model for testlets").
-Contexts may be nested, say quizzes in groups of similar quizzes: then the effects on the way from
-the student down to the answer add up to its `total`. Each level has a variance of its own that is
-estimated from the answers, so that a level that tells nothing shrinks to zero. If the context is
-the quiz of a class, its students share an effect as well: they have been taught the topic or not.
+Contexts may be nested, say quizzes in groups of similar quizzes. Then an answer has one effect at
+each level, and the sum of these effects is its `total`. The variance of each level is estimated
+from the answers, so that a level without influence shrinks to zero. If the context is the quiz of a
+class, its students share an effect as well: they have been taught the topic or not.
 
-The contexts of one student are a tree, its root the student, and the log likelihood of an answer is
-replaced by κx − wx²/2 (see `model`). Thus ability and effects have a joint Gaussian posterior, and
-eliminating the effects from the leaves to the root gives it exactly, in time linear in the answers.
-Let t be (ability, 1), and let a node have gathered, as a function of the total U above it,
+The contexts of one student are a tree whose root is the student. The log likelihood of an answer is
+replaced by κx − wx²/2 (see `model`), so ability and effects have a joint Gaussian posterior.
+Eliminating the effects from the leaves to the root gives this posterior exactly, in time linear in
+the number of answers. Let t be (ability, 1), and let U be the total above a node. The log
+likelihood that the node has gathered is a function of U,
 
     (r − S · t) U − W U²/2,     in a leaf r = Σ κ, S = Σ w E[z], W = Σ w over its answers.
 
-Integrating out its effect u with prior precision p, and g = p / (p + W), leaves its parent with
-g r, g S and g W to add to its own, the ability with SSᵀ / (p + W) less precision and r S / (p + W)
-less linear term; and given t and U the node's total is N(gU + (r − S · t) / (p + W), 1 / (p + W)).
-An effect that students share is one more term of U in the leaves of all of them. It is updated from
-what these leaves leave to their parents, with the students' own effects integrated out.
+Let the node's effect u have the prior precision p, and let g = p / (p + W). Integrating out u
+
+- adds g r, g S and g W to r, S and W of the parent,
+- takes SSᵀ / (p + W) from the precision of the ability, and r S / (p + W) from its linear term,
+- leaves the node's total, given t and U, as N(gU + (r − S · t) / (p + W), 1 / (p + W)).
+
+An effect that students share is one more term of U in the leaves of all these students. It is
+updated from the r, S and W that these leaves pass to their parents, with the students' own effects
+integrated out.
 """
 
 from dataclasses import dataclass
@@ -33,12 +38,13 @@ from common.item_response.model import Gaussians, pack
 import numpy as np
 import scipy.sparse
 
-# Variance of the effects that a fit begins with, which is also the prior guess about it.
+# The variance of the effects at the start of a fit, and the prior guess at the variance.
 START_VARIANCE = 0.2
-# Weight of this guess, in contexts.
+# Weight of the prior guess, in contexts.
 _PRIOR_CONTEXTS = 3.0
-# Bounds on how a step changes a variance, see `accelerate`: on the exponent, and on the ratio.
+# Bound on the exponent of the change of a variance in a step, see `accelerate`.
 _MAX_ACCELERATION = 25.0
+# Bound on the ratio of new and old variance in a step.
 _MAX_RATIO = 2.0
 _MIN_VARIANCE = 1e-6
 
@@ -51,8 +57,8 @@ class Level:
     start: IntArray
     # Shape (nodes,): the node's parent in the level above. In the first level, the student.
     parent: IntArray
-    # Shape (nodes,): number of the context, increasing among the nodes of one parent. Its remainder
-    # by the number of stages of a question is the stage of the items in the node.
+    # Shape (nodes,): the number of the context, increasing among the nodes of one parent. It is
+    # context · (number of stages) + stage, where the stage is that of the items in the node.
     label: IntArray
 
     @cached_property
@@ -63,9 +69,11 @@ class Level:
 
     def sum_children(self, values: FloatArray, n_parents: int) -> FloatArray:
         """Return the sum of the children's values, shape (nodes, …), for each parent."""
+        # A sparse matrix with a row for each parent and a 1 for each child.
         n = len(values)
         first = np.searchsorted(self.parent, np.arange(n_parents + 1))
-        ones, nodes = np.ones(n, np.float32), np.arange(n, dtype=np.int32)
+        ones = np.ones(n, np.float32)
+        nodes = np.arange(n, dtype=np.int32)
         sums: FloatArray = scipy.sparse.csr_matrix((ones, nodes, first), (n_parents, n)) @ values
         return sums
 
@@ -73,23 +81,31 @@ class Level:
 class SharedEffects(NamedTuple):
     """Effects that all students share in a context of the last level: independent Gaussians."""
 
-    # Shape (labels + stages,), float32. The last ones, one for each stage, are those of contexts
+    # Shape (labels + stages,), float32. The last elements, one for each stage, belong to contexts
     # without answers.
     mean: FloatArray
-    # The same shape.
+    # Shape (labels + stages,), float32.
     variance: FloatArray
     # Prior variance, shape (stages,).
     prior: FloatArray
 
 
 class Step(NamedTuple):
-    """What `eliminate` leaves for `restore`, for each node of a level; symbols as above."""
+    """Quantities that `eliminate` computes and `restore` needs, for each node of a level.
 
-    gain: FloatArray  # g
-    weight: FloatArray  # g W
-    noise: FloatArray  # 1 / (p + W)
-    linear: FloatArray  # r / (p + W)
-    pull: FloatArray  # S / (p + W)
+    The symbols are those of the module's docstring.
+    """
+
+    # g, shape (nodes,).
+    gain: FloatArray
+    # g W, shape (nodes,).
+    weight: FloatArray
+    # 1 / (p + W), shape (nodes,).
+    noise: FloatArray
+    # r / (p + W), shape (nodes,).
+    linear: FloatArray
+    # S / (p + W), shape (nodes, d).
+    pull: FloatArray
 
 
 def eliminate(
@@ -102,8 +118,8 @@ def eliminate(
     levels
         The coarsest first.
     gathered
-        W, r and S of the last level's nodes, side by side, shape (nodes, 2 + d); for κ stands
-        κ − w E[shared effect].
+        W, r and S of the last level's nodes, side by side, shape (nodes, 2 + d). In r, κ − w
+        E[shared effect] replaces κ.
     variance
         Prior variances of the effects, shape (levels, stages).
     n_students
@@ -114,7 +130,7 @@ def eliminate(
     steps : list of Step
         For `restore`, the coarsest level first.
     taken : array of float32, shape (students, d + d(d + 1)/2)
-        What the effects take from each student's sums of `model.weigh`.
+        The effects take this from each student's sums of `model.weigh`.
     """
     d = gathered.shape[1] - 2
     taken: FloatArray = np.zeros((len(gathered), d + d * (d + 1) // 2), np.float32)
@@ -148,7 +164,7 @@ def restore(
         Sums over the nodes of 1, E[u]², Var[u] and s², where s is the share of the prior variance
         that the answers have removed.
     left : array of float32, shape (leaves,)
-        g (r − S · t − W U) of each leaf, which is what shared effects are updated from.
+        g (r − S · t − W U) of each leaf, from which shared effects are updated.
     """
     n, k = students.mean.shape
     student = np.arange(n)
@@ -175,7 +191,7 @@ def restore(
         mean = linear - np.einsum("ni,ni->n", pull, t[student])
         total_variance = noise - np.einsum("ni,ni->n", with_ability, pull[:, :k])
         effects.append(np.column_stack([mean, total_variance, with_ability]))
-        # The node's own effect u is its total minus that of its parent.
+        # The node's own effect u is its total minus the parent's total.
         pull_of_u = (pull - pull_above)[:, :k]
         variance_of_u = np.einsum("ni,nij,nj->n", pull_of_u, covariance, pull_of_u, optimize=True)
         variance_of_u += (1 - gain) ** 2 * noise_above + step.noise
@@ -193,7 +209,10 @@ def _stage(level: Level, variance: FloatArray) -> IntArray:
 def _sum_squares(
     stage: IntArray, mean: FloatArray, variance: FloatArray, prior: FloatArray
 ) -> FloatArray:
-    """Return the number of effects u, Σ E[u]², Σ Var[u] and Σ s² (see `restore`), (stages, 4)."""
+    """Return the sums of `restore` over effects of given means and variances, by stage.
+
+    They are the number of effects u, Σ E[u]², Σ Var[u] and Σ s², shape (stages, 4).
+    """
     square_of_removed = (1 - variance / prior[stage]) ** 2
     columns = [np.ones(len(mean)), mean**2, variance, square_of_removed]
     return np.stack([np.bincount(stage, values, len(prior)) for values in columns], axis=1)
@@ -209,10 +228,10 @@ def estimate_variance(sums: FloatArray, old: FloatArray) -> FloatArray:
 def accelerate(
     old: FloatArray, new: FloatArray, removed: FloatArray, max_acceleration: float
 ) -> FloatArray:
-    """Return variances that lie further on than `new`, a step of expectation maximisation.
+    """Return variances that lie beyond `new`, the result of a step of expectation maximisation.
 
-    Such a step leaves 1 − s² of the way. So Aitken's extrapolation takes 1 / s² steps at once.
-    `removed` is the mean of s² (see `restore`).
+    Such a step leaves a share of 1 − s² of the way. So Aitken's extrapolation takes 1 / s² steps at
+    once. `removed` is the mean of s² (see `restore`).
     """
     acceleration = np.minimum(1 / np.maximum(removed, 1e-9), max_acceleration)
     ratio = np.clip((new / old) ** acceleration, 1 / _MAX_RATIO, _MAX_RATIO)
@@ -220,9 +239,10 @@ def accelerate(
 
 
 def update_shared(sums: FloatArray, old: SharedEffects) -> SharedEffects:
-    """Return the shared effects' posteriors.
+    """Return the posteriors of the shared effects.
 
-    `sums` are those over leaves of g W and of what `restore` leaves, shape (labels + stages, 2).
+    `sums` has shape (labels + stages, 2). It holds the sums over the leaves of each label: of g W,
+    and of `left` from `restore`.
     """
     stage = np.arange(len(sums)) % len(old.prior)
     variance = 1 / (1 / old.prior[stage] + sums[:, 0])

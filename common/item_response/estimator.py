@@ -38,16 +38,17 @@ class ItemResponse(BaseItemResponse):
     Parameters
     ----------
     n_dimensions
-        Number of abilities of a student, at least 1. Those that the answers do not support shrink
-        to zero; time grows with the square.
+        Number of abilities of a student, at least 1. Abilities that the answers do not support
+        shrink to zero. The time of a fit grows with the square of the number.
     guessing
-        Probability that a student who does not know the answer is right nevertheless, 0 to 0.9.
+        Probability that a student who does not know the answer guesses it, 0 to 0.9.
     seed
         Seed of the random start, at least 0. The same seed gives the same results.
     n_steps
-        Number of steps, at least 1, with all answers. None: until the loss on some answers that are
-        held out stops falling; unless they are too few to matter, a last step learns from these
-        too.
+        Number of steps, at least 1, with all answers. By default (None), some answers are held out,
+        and the fit ends when the loss on these stops falling. If they are at least 1 % of the
+        answers, a last step learns from all answers. With fewer than some 1,000 answers, none are
+        held out, and the fit takes 20 steps.
     log_event
         Function that is called as ``log_event("step", step=1, held_out_loss=0.6,
         held_out_accuracy=0.7)`` after each step with held-out answers.
@@ -103,15 +104,15 @@ class ItemResponse(BaseItemResponse):
         is_correct
             Shape (answers,), 1 or True is right, 0 or False wrong.
         context
-            In which context each answer was given, such as a quiz: labels of any whole numbers of
+            The context in which each answer was given, such as a quiz. Labels are whole numbers of
             at least 0, shape (answers, levels), the coarsest level first; shape (answers,) for one
-            level. Two answers of a student share a context of a level if they agree in its label
-            and in those of all levels before. Two students share a context if they agree in the
-            label of the last level. `similarity.cluster_questions` finds contexts where none are
+            level. Two answers of a student share a context of a level if they agree in the labels
+            of this level and of all levels before. Two students share a context if they agree in
+            the label of the last level. `similarity.cluster_questions` finds contexts if none are
             known.
         start
-            An estimator fitted to some of these answers, with as many dimensions and levels, from
-            which to go on: a few steps are then enough.
+            An estimator fitted to some of these answers, with as many dimensions and levels. The
+            fit goes on from there, so that a few steps are enough.
 
         Returns
         -------
@@ -148,8 +149,8 @@ class ItemResponse(BaseItemResponse):
     ) -> FloatArray:
         """Return the probabilities that students answer questions wrong and right.
 
-        An unknown student has average abilities, an unknown question an average difficulty and
-        discrimination, each as uncertain as they vary.
+        An unknown student counts as average, with the variance of all students; an unknown question
+        counts as average, with the variance of all questions.
 
         Parameters
         ----------
@@ -181,7 +182,7 @@ class ItemResponse(BaseItemResponse):
         *,
         context: npt.ArrayLike | None = None,
     ) -> LogitParts:
-        """Return what the predictions of `predict_proba` consist of; arguments as there."""
+        """Return the parts of the logits behind `predict_proba`, which has the same arguments."""
         posterior = self._check_fitted()
         return prediction.explain(posterior, *self._check_pairs(student, question, context))
 
@@ -194,7 +195,7 @@ class ItemResponse(BaseItemResponse):
             Ids, shape (questions,).
         """
         posterior = self._check_fitted()
-        # An unknown question gets the last position, which is that of the average question.
+        # `find_ids` gives an unknown id the last position, where the average question is.
         position = find_ids(posterior.question_ids, checks.as_ids("question", question))
         items = posterior.items.mean[position]
         return QuestionParameters(discrimination=items[:, :-1], difficulty=-items[:, -1])

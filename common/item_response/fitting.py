@@ -1,8 +1,8 @@
-"""From numbered answers to a fitted posterior: the start, the steps, and when they end.
+"""Fit the posterior to answers: sort the answers, find a start, make steps until they gain little.
 
-A question is passed in stages (see `options`): right or wrong answers have one, a choice among n
-options has n − 1. An answer's outcome is the number of stages that it has not passed, so that 0 is
-right.
+A question is passed in stages (see `options`): right or wrong answers have one stage, a choice
+among n options has n − 1. The outcome of an answer is the number of stages that are not passed, so
+that 0 is right.
 """
 
 import sys
@@ -22,26 +22,29 @@ from common.threads import in_threads
 import numpy as np
 from tqdm import tqdm
 
-# Early stopping: this share of the answers is held out, but no more than this number.
+# Share of the answers that early stopping holds out.
 _HELD_OUT_SHARE = 0.05
+# Number of answers that early stopping holds out, at most.
 _MAX_HELD_OUT = 100_000
-# Fewer held-out answers would tell nothing: the fit then takes a fixed number of steps.
+# Fewer held-out answers would be too noisy. The fit then takes a fixed number of steps.
 _MIN_HELD_OUT = 50
 _STEPS_WITHOUT_HELD_OUT = 20
-# Steps at most.
+# Steps with early stopping, at most.
 _MAX_STEPS = 60
 # The fit ends when this many steps have lowered the held-out loss by less than this share.
 _PATIENCE = 2
 _MIN_GAIN = 1.25e-3
 # One more step with all answers follows if at least this share of them was held out.
 _SHARE_WORTH_A_STEP = 0.01
-# With more answers than this, and without contexts, which can make steps swing, a step is dear.
-# From the third step on, each begins ahead of the last by this share of what that one changed, and
-# two steps must gain more.
+# With more answers than this, a step takes long. The fit then uses momentum and ends earlier. It
+# does not if there are contexts, since momentum can make steps oscillate then.
 _MANY_ANSWERS = 2_000_000
+# Momentum: from the third step on, a step starts from the items of the last step, plus this share
+# of the change that the last step made.
 _MOMENTUM = np.float32(0.7)
+# The value of `_MIN_GAIN` with momentum.
 _MIN_GAIN_OF_MANY = 3e-3
-# Probability that the held-out loss takes for an outcome at least.
+# Lower bound on the probability of an outcome in the held-out loss.
 _MIN_PROBABILITY = 1e-7
 
 
@@ -93,10 +96,11 @@ class HeldOutScore:
 def fit_posterior(
     answers: Answers, settings: Settings, start: Posterior | None = None
 ) -> tuple[Posterior, list[HeldOutScore]]:
-    """Fit the model; return the posterior and the score after each step.
+    """Fit the model; return the posterior, and the score after each step.
 
-    `start` is the posterior of some of these answers, fitted with the same settings, with one
-    stage. Control-C ends the fit early with what it has so far, once there is a step.
+    If `start` is given, the fit goes on from this posterior, which has been fitted to some of these
+    answers with the same settings and one stage. Control-C ends the fit early, with the state after
+    the last complete step. Before the first step is complete, it stops the program.
     """
     rng = np.random.default_rng(settings.seed)
     numbered = in_threads(number_ids, [answers.student, answers.question])
@@ -129,8 +133,9 @@ class _SortedAnswers:
     student_ids: IntArray
     question_ids: IntArray
     context_ids: tuple[IntArray, ...]
-    # For each node of the last level: the row of one of its answers, and the student's number.
+    # For each node of the last level, the row of one of its answers.
     leaf_row: IntArray
+    # For each node of the last level, the number of its student.
     leaf_student: IntArray
 
 
@@ -142,10 +147,12 @@ def _sort(
     student_ids: IntArray,
     question_ids: IntArray,
 ) -> _SortedAnswers:
-    """Sort answers, whose students and questions have been numbered, by student and context.
+    """Sort answers by student and context.
 
-    An answer with an outcome of at least s reaches stage s, which is an item of its own with
-    effects of its own: knowing the answer is one thing, preferring an option another.
+    `student` and `question` are numbers, the positions of ids in `student_ids` and `question_ids`.
+    An answer with an outcome of at least s reaches stage s. Each stage of a question is a separate
+    item with separate effects, since knowing the answer is one thing and preferring an option
+    another.
     """
     n_stages = answers.n_stages
     rows = np.arange(len(student), dtype=np.int32)
@@ -163,7 +170,7 @@ def _sort(
     order, first, levels = sort_answers(student[rows], labels, len(student_ids))
     del labels
 
-    # One item more for each stage: a question without answers.
+    # Each stage has one more item, for a question without answers.
     n_questions = len(question_ids) + 1
     item = question[rows] + stage * np.int32(n_questions)
     columns = item, answers.outcome[rows] == stage, is_used[rows]
@@ -184,7 +191,7 @@ def _sort(
 
 
 def _begin(data: _SortedAnswers, settings: Settings, student_order: IntArray) -> Posterior:
-    """Return the state that a fit begins with if no other has gone before."""
+    """Return the state at the start of a fit that begins from nothing."""
     start = find_start(
         data.observations, data.n_stages, settings.n_dimensions, student_order, settings.seed
     )
@@ -216,11 +223,12 @@ def _begin(data: _SortedAnswers, settings: Settings, student_order: IntArray) ->
 def _go_on(
     data: _SortedAnswers, settings: Settings, start: Posterior, context: IntArray
 ) -> Posterior:
-    """Return the state that a fit begins with if it goes on from `start`, with one stage.
+    """Return the state at the start of a fit that goes on from `start`, with one stage.
 
-    Students, questions and contexts that `start` does not know begin as average ones.
+    Students, questions and contexts that `start` does not know are taken to be average.
     """
-    # `find_ids` returns the number of ids for unknown ones, which is the average one's position.
+    # For an unknown id, `find_ids` returns the number of ids. That is the position of the average
+    # student or question.
     student_position = find_ids(start.student_ids, data.student_ids)
     question_position = find_ids(start.question_ids, data.question_ids)
     average_question = len(start.question_ids)
@@ -251,7 +259,7 @@ def _go_on(
 
 
 def _guessing_by_item(data: _SortedAnswers, guessing: float) -> FloatArray:
-    """Return each item's guessing: only the first stage can be guessed."""
+    """Return the guessing of each item, which is 0 but in the first stage."""
     by_item = np.zeros(data.observations.n_items, np.float32)
     by_item[: len(data.question_ids) + 1] = guessing
     return by_item
@@ -262,10 +270,10 @@ def _guessing_by_item(data: _SortedAnswers, guessing: float) -> FloatArray:
 
 @dataclass(frozen=True)
 class _Plan:
-    """How the steps go on, and when they end."""
+    """Settings of the steps of a fit."""
 
     max_steps: int
-    # 0 without early stopping.
+    # Share of the answers that early stopping holds out; 0 without early stopping.
     held_out_share: float
     # Share of the held-out loss that `_PATIENCE` steps must gain.
     min_gain: float
@@ -276,7 +284,7 @@ class _Plan:
 
 
 def _make_plan(answers: Answers, settings: Settings, start: Posterior | None) -> _Plan:
-    """Choose how many answers are held out, and when the steps end."""
+    """Choose the settings of the steps for some answers."""
     n_answers = len(answers.student)
     share = min(_HELD_OUT_SHARE, _MAX_HELD_OUT / n_answers)
     stops_early = settings.n_steps is None and share * n_answers >= _MIN_HELD_OUT
@@ -303,7 +311,8 @@ def _run_steps(
     history: list[HeldOutScore] = []
     n_done = 0
     items_before = state.items.mean
-    # disable=None: a bar on a terminal only. leave=None: the bar stays unless it is within another.
+    # disable=None: show the bar on a terminal only. leave=None: keep it, unless it is inside
+    # another bar.
     is_hidden = None if plan.shows_progress else True
     with tqdm(desc="item response", total=plan.max_steps, disable=is_hidden, leave=None) as bar:
         try:

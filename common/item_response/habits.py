@@ -1,18 +1,18 @@
-r"""Habits of position: some students click one option more often than its text deserves.
+r"""Habits of position: some students choose one position more often than the options deserve.
 
-Some click the first option more often than they should, above all in one sitting. So the logarithm
-of the probability of option k gets a term of (student, k) and another of (student, context, k),
-both Gaussian around 0, and both estimated from how the student's choices differ from the
-probabilities that the item response model gives:
+A student may click the first option too often, above all in one sitting. The log probability of
+option k therefore gets two terms, one of (student, k) and one of (student, context, k). Both are
+Gaussian around 0. Both are estimated from the difference between the student's choices and the
+probabilities of the item response model:
 
     P(option k) ∝ P(option k | item response) exp(habit of k).
 
-The terms of a student are a tree (see `context`): its root is the student, and it has a node for
-the student's own term and one for each context. No ability is uncertain here, so the root has no
-dimensions. The posterior mode of the terms is found by Newton steps in which the curvature,
-diag(p) − ppᵀ, is replaced by a diagonal: p(1 − p) n / (n − 1) for n options, so that the options
-separate. That is exact for equal p, but for what all options share, which has no influence; and
-always more than half of the curvature, so that the steps converge.
+The terms of a student are a tree (see `context`). Its root is the student. It has a node for the
+student's own term and a node for each context. No ability is uncertain here, so the root has no
+dimensions. The posterior mode of the terms is found by Newton steps. In these steps the curvature,
+diag(p) − ppᵀ, is replaced by the diagonal p(1 − p) n / (n − 1) for n options, so that each option
+can be solved for by itself. For equal p, the replacement is exact, except for a term common to all
+options, which has no influence. It always exceeds half of the curvature, so the steps converge.
 """
 
 from collections.abc import Sequence
@@ -28,14 +28,14 @@ from common.threads import in_threads
 import numpy as np
 
 _N_STEPS = 12
-# Variance that the terms of each level begin with.
+# Variance of the terms of each level at the start.
 _START_VARIANCE = 0.05
 # Bound on how fast a variance changes, see `context.accelerate`.
 _MAX_ACCELERATION = 10.0
-# Probability that a choice is taken to have had at least.
+# Lower bound on the probability of an option without habits.
 _MIN_PROBABILITY = np.float32(1e-6)
-# Bound on a habit. It outweighs `_MIN_PROBABILITY`, whose logarithm is −14, and no exponential
-# overflows. Only choices that are all but impossible, made again and again, lead as far.
+# Bound on a habit, so that no exponential overflows. It outweighs `_MIN_PROBABILITY`, whose
+# logarithm is −14. Only nearly impossible choices that are made again and again reach this bound.
 _MAX_HABIT = np.float32(20)
 
 
@@ -49,8 +49,8 @@ class Habits:
     context_ids: IntArray
     # Nodes of the students, and of the students' contexts.
     levels: tuple[Level, ...]
-    # For each level, the habit of every option, shape (nodes, options); that of a context includes
-    # that of the student.
+    # For each level, the habit of every option, shape (nodes, options). The habit in a context
+    # includes the habit of the student as a whole.
     total: tuple[FloatArray, ...]
     # Prior variance of the terms of each level, shape (levels,).
     variance: FloatArray
@@ -60,7 +60,7 @@ class Habits:
 class _Choices:
     """Choices, sorted by student and context."""
 
-    # Of these only the rows of students and contexts matter.
+    # Says which choices belong to which student and context; the items and outcomes are not used.
     observations: Observations
     # Option chosen, from 0, shape (choices,).
     choice: IntArray
@@ -135,8 +135,8 @@ def _gather(
 ) -> FloatArray:
     """Return what `eliminate` needs for each option, shape (options, leaves, 3).
 
-    A leaf is a student in a context; of each the columns hold W, r and S. `leaf_habit` is the habit
-    of the last step at the leaves, shape (leaves, options).
+    A leaf is a student in a context. The columns are W, r and S of the leaf (see `context`).
+    `leaf_habit` is the habit of the last step at the leaves, shape (leaves, options).
     """
     start = choices.observations.start
     rows = slice(start[students.start], start[students.stop])
@@ -159,8 +159,8 @@ def _gather(
 def _estimate_variance(sums: FloatArray, old: FloatArray, n_options: int) -> FloatArray:
     """Return the terms' prior variance at each level, shape (levels, 1), from `restore`'s sums."""
     n_terms = sums[..., 0]
-    # What all options share has no influence, so its mean is 0, and its variance would be missed
-    # where options separate: the sum over the other dimensions is scaled up to all.
+    # A term common to all options has no influence, so its estimate is 0. The sum of squares covers
+    # the other n − 1 of n dimensions: scale it up to all of them.
     squares = sums[..., 1] * n_options / (n_options - 1)
     new = (squares + sums[..., 2]) / n_terms
     removed = sums[..., 3] / n_terms

@@ -5,18 +5,19 @@ A student has a latent `ability` (k numbers), an item k `slopes` (discrimination
 
     P(right) = guessing + (1 − guessing) sigmoid(x),    x = slopes · ability + intercept.
 
-An item is something that a student passes or not: a question, if answers are right or wrong.
-Abilities are N(0, I). The (slopes, intercept) of the items of a group are N(mean, covariance), and
-these two are estimated from the same answers (empirical Bayes). So nothing has to be tuned: an item
-with few answers is shrunk towards the others, a dimension without support in the answers to zero.
-With k = 1 and no guessing this is the two-parameter logistic model.
+A student passes an item or not. If answers are right or wrong, each question is one item. Abilities
+are N(0, I). The (slopes, intercept) of the items of a group are N(mean, covariance), where mean and
+covariance are estimated from the same answers (empirical Bayes). So nothing has to be tuned: items
+with few answers are shrunk towards the mean of the group, and dimensions that the answers do not
+support are shrunk to zero. With k = 1 and no guessing, this is the two-parameter logistic model.
 
-Students and items get Gaussian posteriors. A Gaussian times the likelihood of an answer is no
-Gaussian, but it is if the log likelihood is replaced by κx − wx²/2. The Gaussian that is closest to
-the posterior (in the Kullback-Leibler divergence) has for w the expected curvature of the log
-likelihood, and κ = expected slope + w E[x] (Opper and Archambeau 2009, "The variational Gaussian
-approximation revisited"). So a step of the fit is: expectations of slope and curvature for every
-answer, a weighted least squares for every student, another for every item, a new prior.
+Students and items get Gaussian posteriors. The product of a Gaussian and the likelihood of an
+answer is not Gaussian. It becomes Gaussian if the log likelihood is replaced by κx − wx²/2. The
+Gaussian closest to the posterior, in the Kullback-Leibler divergence, has w = the expected
+curvature of the log likelihood and κ = the expected slope + w E[x] (Opper and Archambeau 2009, "The
+variational Gaussian approximation revisited"). So a step of the fit computes the expected slope and
+curvature for every answer, a weighted least squares for every student, a weighted least squares for
+every item, and a new prior.
 
 Below, z is (slopes, intercept) and t is (ability, 1), both of d = k + 1 dimensions: x = z · t.
 """
@@ -30,9 +31,9 @@ from common.arrays import BoolArray, FloatArray, IntArray
 
 import numpy as np
 
-# An answer's curvature counts as at least this: with less, a few steps could overshoot.
+# Lower bound on an answer's curvature, without which a few steps could overshoot.
 _MIN_CURVATURE = np.float32(0.01)
-# Logits are clipped here. Beyond it, slope and curvature of the log likelihood hardly change.
+# Logits are clipped to ± this. Beyond, slope and curvature of the log likelihood hardly change.
 _MAX_LOGIT = np.float32(40)
 # The prior guess about the variance of slopes and intercepts.
 _PRIOR_VARIANCE = 0.1
@@ -44,7 +45,7 @@ _PRIOR_ITEMS = 3.0
 class Gaussians:
     """Independent Gaussian distributions, one for each student, item or group."""
 
-    # Shape (n, d). A student's is the ability, an item's the slopes, then the intercept.
+    # Shape (n, d). For a student: the ability. For an item: the slopes, then the intercept.
     mean: FloatArray
     # Shape (n, d, d).
     covariance: FloatArray
@@ -72,7 +73,7 @@ def join(parts: Iterable[Gaussians]) -> Gaussians:
 
 
 def standard_normal(n: int, k: int) -> Gaussians:
-    """Return n standard Gaussians of k dimensions: students without answers."""
+    """Return n standard Gaussians of k dimensions: the abilities of students without answers."""
     identity = np.eye(k, dtype=np.float32)
     return Gaussians(np.zeros((n, k), np.float32), np.tile(identity, (n, 1, 1)))
 
@@ -85,8 +86,9 @@ def expected_slope_and_curvature(
 ) -> tuple[FloatArray, FloatArray]:
     """Return expected slope and curvature of the log likelihood for Gaussian logits.
 
-    Gauss-Hermite quadrature with two points, one deviation to either side of the mean. The
-    curvature is Fisher's information. All arrays have shape (answers,).
+    The expectations are computed by Gauss-Hermite quadrature with two points, one standard
+    deviation to either side of the mean. The curvature is the Fisher information. All arrays have
+    shape (answers,).
     """
     deviation = np.sqrt(variance)
     half = np.float32(0.5)
@@ -110,11 +112,11 @@ def expected_probability(mean: FloatArray, variance: FloatArray) -> FloatArray:
     return np.asarray(0.5 + 0.5 * np.tanh(0.5 * scaled), np.float32)
 
 
-# ---- Moments: all that the least squares for students need of the items, and vice versa ---------
+# ---- Moments: what the least squares of students need from the items, and vice versa ------------
 #
 # A row of d + d(d + 1)/2 numbers holds a vector of d numbers, then a symmetric matrix. The matrix
-# is stored as one triangle, with its off-diagonal elements multiplied by √2, so that the scalar
-# product of two matrices is that of their triangles.
+# is stored as one triangle whose off-diagonal elements are multiplied by √2. So the scalar product
+# of two stored triangles equals the scalar product of the two matrices.
 
 
 def moments(g: Gaussians) -> FloatArray:
@@ -171,7 +173,11 @@ def _unpack(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def update_students(sums: FloatArray) -> Gaussians:
-    """Return abilities: precision I + Σ w E[aaᵀ], linear Σ κ E[a] − Σ w E[ab], where z = (a, b)."""
+    """Return the posteriors of abilities from the sums of `weigh` over each student's answers.
+
+    Their precision is I + Σ w E[aaᵀ], their precision · mean is Σ κ E[a] − Σ w E[ab], where z = (a,
+    b) are slopes and intercept.
+    """
     linear, squares = _unpack(sums)
     k = linear.shape[1] - 1
     covariance = np.linalg.inv(squares[:, :k, :k] + np.eye(k, dtype=np.float32))
@@ -180,7 +186,11 @@ def update_students(sums: FloatArray) -> Gaussians:
 
 
 def update_items(sums: FloatArray, prior: Gaussians, group: IntArray) -> Gaussians:
-    """Return items, float64: precision V⁻¹ + Σ w E[ttᵀ], linear V⁻¹m + Σ κ E[t], prior N(m, V)."""
+    """Return the posteriors of items, float64, from the sums of `weigh` over each item's answers.
+
+    With the prior N(m, V) of the item's group, their precision is V⁻¹ + Σ w E[ttᵀ], and their
+    precision · mean is V⁻¹m + Σ κ E[t].
+    """
     linear, squares = _unpack(sums)
     prior_precision = np.linalg.inv(prior.covariance)
     prior_linear = np.einsum("gij,gj->gi", prior_precision, prior.mean)
@@ -192,11 +202,13 @@ def update_items(sums: FloatArray, prior: Gaussians, group: IntArray) -> Gaussia
 def estimate_prior(
     items: Gaussians, group: IntArray, is_answered: BoolArray, old: Gaussians
 ) -> Gaussians:
-    """Return the prior of each group of items: their expected moments, with a weak guess.
+    """Return the prior of each group of items: the expected moments of the group's items.
 
-    Only items with answers count. A group that has none keeps its old prior.
+    A weak guess at the covariance, as if of `_PRIOR_ITEMS` more items, is added. Only items with
+    answers count. A group without such items keeps its old prior.
     """
-    mean, covariance = old.mean.copy(), old.covariance.copy()
+    mean = old.mean.copy()
+    covariance = old.covariance.copy()
     guess = _PRIOR_ITEMS * _PRIOR_VARIANCE * np.eye(mean.shape[1])
     for g in np.unique(group[is_answered]):
         rows = is_answered & (group == g)

@@ -25,7 +25,7 @@ _N_CHUNKS = 8
 
 @dataclass(frozen=True)
 class Observations:
-    """Right and wrong answers, sorted by student, those of a student by context."""
+    """Right and wrong answers, sorted by student, and for each student by context."""
 
     # Shape (students + 1,): the answers of student i are start[i] to start[i + 1].
     start: IntArray
@@ -67,7 +67,10 @@ class Observations:
         return part, node_ranges
 
     def matrix(self, values: FloatArray, start: IntArray) -> Any:
-        """Return answers as a sparse matrix: a column for each item, rows that begin at `start`."""
+        """Return values of the answers as a sparse matrix, with a column for each item.
+
+        Row i holds the answers start[i] to start[i + 1]: those of a student or of a node.
+        """
         shape = len(start) - 1, self.n_items
         return scipy.sparse.csr_matrix((values, self.item, start), shape=shape)
 
@@ -84,7 +87,7 @@ class Observations:
 
 
 def number_rows(start: IntArray) -> npt.NDArray[np.int32]:
-    """Return the student, or node, of every answer, where theirs begin at `start`."""
+    """Return the row number of each answer if row i has the answers start[i] to start[i + 1]."""
     return np.repeat(np.arange(len(start) - 1, dtype=np.int32), np.diff(start))
 
 
@@ -138,8 +141,8 @@ def _sort_by(key: IntArray, values: npt.NDArray[np.int32]) -> npt.NDArray[np.int
     def sort_range(bounds: tuple[np.int32, np.int32]) -> npt.NDArray[np.int32]:
         low, high = bounds
         rows = np.flatnonzero((key >= low) & (key < high))
-        # A sparse matrix with the key as row: its conversion to CSR is a stable counting sort,
-        # several times faster than argsort.
+        # A sparse matrix with the key as row number. Its conversion to CSR is a stable counting
+        # sort, which is several times faster than argsort.
         matrix_row = key[rows] - low
         matrix_column = np.arange(len(rows), dtype=np.int32)
         shape = max(high - low, 1), max(len(rows), 1)
@@ -154,7 +157,10 @@ def _sort_by(key: IntArray, values: npt.NDArray[np.int32]) -> npt.NDArray[np.int
 def find_nodes(
     levels: tuple[Level, ...], student: IntArray, labels: Sequence[IntArray]
 ) -> Iterator[IntArray]:
-    """Yield for each level the node of each pair, shape (pairs,); −1 if it has no answers."""
+    """Yield for each level the node of each pair, shape (pairs,); −1 if there is no such node.
+
+    Nodes have answers: a student has no node for a context in which the student has no answers.
+    """
     node = student.astype(np.int64)
     has_answers = np.ones(len(node), bool)
     for level, label in zip(levels, labels, strict=True):

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 _OPTION_RANGE = schema.OPTIONS[0], schema.OPTIONS[-1]
 N_OPTIONS = len(schema.OPTIONS)
-# Pairs whose probabilities are put in order at a time.
+# Pairs whose outcomes are reordered to options at a time.
 _BLOCK = 1 << 16
 
 
@@ -107,7 +107,7 @@ class ItemResponseOptions(BaseItemResponse):
         outcome = self.outcome_of_option_[number, option - 1]
         answers = Answers(student, question, outcome, context, n_stages=N_OPTIONS - 1)
         self._fit_stages(answers, settings)
-        # As if each option had been chosen once more: a rare option is not impossible.
+        # Count each option once more, so that the share of a rare option is not 0.
         count = np.bincount(option - 1, minlength=N_OPTIONS) + 1
         self.option_share_ = (count / (n_answers + N_OPTIONS)).astype(np.float32)
         self.habits_ = None
@@ -151,9 +151,9 @@ class ItemResponseOptions(BaseItemResponse):
     def _predict_without_habits(
         self, student: IntArray, question: IntArray, context: IntArray
     ) -> FloatArray:
-        """Return the probability of every option, by item response alone."""
+        """Return the probabilities of options 1 to 4 without the students' habits."""
         passing = predict_stages(self.posterior_, student, question, context)
-        # Columns are outcomes first; then, block by block, options.
+        # The columns are outcomes at first. The loop reorders them to options, block by block.
         probability = outcome_probability(passing)
         position = find_ids(self.posterior_.question_ids, question)
         for begin in range(0, len(position), _BLOCK):
@@ -187,5 +187,5 @@ def count_options(question: IntArray, option: IntArray, n_questions: int) -> Int
 
 
 def _context_of_habits(context: IntArray) -> IntArray:
-    """Return the level, the middle one, in which students have habits; shape (pairs,)."""
+    """Return the labels of the level in which students have habits: the middle one; (pairs,)."""
     return np.ascontiguousarray(context[:, (context.shape[1] - 1) // 2])

@@ -1,4 +1,4 @@
-"""From a posterior to predictions, for any pair of a student and a question."""
+"""Predict the answer to any pair of a student and a question from a posterior."""
 
 from dataclasses import dataclass
 
@@ -18,12 +18,12 @@ _PAIRS_AT_ONCE = 1 << 19
 def predict_stages(
     posterior: Posterior, student: IntArray, question: IntArray, context: IntArray
 ) -> FloatArray:
-    """Return the probability of passing each stage, once it is reached, shape (pairs, stages).
+    """Return the probability of passing each stage if it is reached, shape (pairs, stages).
 
-    `student` and `question` are ids, `context` labels of shape (pairs, levels). Unknown students
-    and questions are average ones, each as uncertain as they vary.
+    `student` and `question` are ids, `context` holds labels, shape (pairs, levels). An unknown
+    student or question counts as average, with the variance of all students or questions.
     """
-    # `find_ids` gives an unknown id the last position, which is that of the average one.
+    # `find_ids` gives an unknown id the last position, where the average student or question is.
     student_position = find_ids(posterior.student_ids, student)
     question_position = find_ids(posterior.question_ids, question)
     n_questions = len(posterior.question_ids) + 1
@@ -48,7 +48,7 @@ def predict_stages(
             p_knows = expected_probability(mean, variance)
             passing[pairs, stage] = p_knows + guessing * (1 - p_knows)
 
-    # By student, since what is known of a student then lies close together in memory.
+    # In the order of students, the posteriors that are read lie close together in memory.
     order, *_ = sort_answers(student_position, [], len(posterior.student_ids) + 1)
     n_parts = 2 * (len(order) // (2 * _PAIRS_AT_ONCE) + 1)
     for _ in in_threads(predict_pairs, np.array_split(order, n_parts)):
@@ -59,7 +59,7 @@ def predict_stages(
 def outcome_probability(passing: FloatArray) -> FloatArray:
     """Return the probability of every outcome from those of passing each stage; rows sum to 1.
 
-    Outcome s means that s stages are not passed and the next one is ("stick breaking").
+    Outcome s means that the first s stages are not passed, and the next one is ("stick breaking").
     """
     one = np.ones((len(passing), 1), np.float32)
     reached = np.hstack([one, 1 - passing]).cumprod(axis=1)
@@ -69,12 +69,12 @@ def outcome_probability(passing: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class LogitParts:
-    """What the predictions of pairs consist of: arrays of float32, shape (pairs,)."""
+    """The parts of the logits of pairs, float32, shape (pairs,)."""
 
     # Posterior mean and variance of slopes · ability + intercept.
     mean: FloatArray
     variance: FloatArray
-    # The same of the effects of the context, the student's and the shared one.
+    # Posterior mean and variance of the sum of the student's and the shared effect of the context.
     effect: FloatArray
     effect_variance: FloatArray
     # Posterior mean of the effects of the student in the context.
@@ -90,7 +90,7 @@ class LogitParts:
 def explain(
     posterior: Posterior, student: IntArray, question: IntArray, context: IntArray
 ) -> LogitParts:
-    """Return what the predictions of right and wrong answers consist of."""
+    """Return the parts of the predictions of right and wrong answers."""
     student_position = find_ids(posterior.student_ids, student)
     question_position = find_ids(posterior.question_ids, question)
     mean, variance = logit_moments(
@@ -124,8 +124,8 @@ def find_effects(
     Returns
     -------
     effects : array of float32, shape (pairs, 2 + k)
-        Mean, variance, and covariance with the ability of the student's total effect. The levels
-        below the last one in which the student has answers add their prior variance.
+        Mean, variance, and covariance with the ability, of the student's total effect. Levels at
+        which the student has no answers in the context add their prior variance.
     shared : array of float32, shape (pairs, 2)
         Mean and variance of the effect that students share in the last level's context.
     """

@@ -1,8 +1,7 @@
 """Contexts where no quiz is known: clusters of questions that the same students answer.
 
 A class is set a quiz, and all in it answer the same questions. The clusters depend on who answered
-a question, or is to answer it, never on how: that would be known for the answers to be predicted
-as well.
+or is to answer a question, never on the answer itself: the pairs to be predicted are clustered too.
 """
 
 from collections.abc import Iterator
@@ -14,8 +13,8 @@ from common.arrays import FloatArray, IntArray
 import numpy as np
 import scipy.sparse
 
-# Mean number of answers of a student in a context. For each of these numbers, the clusters that
-# come next to it are a level.
+# Wanted mean numbers of answers of a student in a context. For each of these numbers, the
+# clustering that comes closest is a level.
 _ANSWERS_IN_CONTEXT = (32, 16, 8, 4)
 # A level tells nothing with fewer answers in a context than this,
 _MIN_ANSWERS = 1.5
@@ -23,8 +22,9 @@ _MIN_ANSWERS = 1.5
 _MIN_CONTEXTS = 1.2
 # Similarities down to which clusters are merged, one clustering for each.
 _CUTS = (0.998, 0.995, 0.99, 0.98, 0.97, *(0.95 - 0.05 * np.arange(19)).tolist())
-# In a test that all answer whole, but for an answer left out here and there, questions are at least
-# this similar. If clusters at this cut tell nothing, those of more similar questions do not either.
+# In a test that all students answer, with few answers left out, questions are at least this
+# similar. If clusters at this cut tell nothing, clusters of more similar questions tell nothing
+# either.
 _NEARLY_SAME = 0.97
 # Smaller similarities count as 0.
 _MIN_SIMILARITY = 0.03

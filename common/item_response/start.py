@@ -1,4 +1,4 @@
-"""A good start: from a random one, the fit takes many steps to turn towards what matters."""
+"""Find a good start for the fit. From a random start, the fit would take many more steps."""
 
 from dataclasses import dataclass
 
@@ -22,16 +22,18 @@ _FIRST_INTERCEPT_VARIANCE = 1.0
 # Root mean square of the slopes in each further dimension, and their prior variance.
 _SLOPE = 0.4
 _SLOPE_VARIANCE = 0.1
-# Bound on a slope before it is scaled by `_SLOPE`: hardly answered items have wild ones.
+# Bound on a slope before it is scaled by `_SLOPE`, since items with few answers have extreme
+# slopes.
 _MAX_DIRECTION = 3
-# Rounds of the search for further dimensions, and the answers that all rounds look at.
+# Rounds of the search for further dimensions.
 _MIN_ROUNDS = 5
 _MAX_ROUNDS = 30
+# Answers that all rounds pass over together, within these bounds on the number of rounds.
 _ANSWERS_LOOKED_AT = 20_000_000
-# Directions searched beyond those wanted, which makes the wanted ones more exact.
+# Further directions that are searched, which makes the wanted directions more exact.
 _OVERSAMPLING = 10
-# Residuals of a student or an item count as if there were this many more answers, all of residual
-# 0: those of few answers are mostly noise.
+# The residuals of a student or an item are scaled as if there were this many more answers, since
+# the residuals of few answers are mostly noise.
 _SHRINKAGE = 10
 
 
@@ -51,10 +53,11 @@ def find_start(
     student_order: IntArray,
     seed: int,
 ) -> Start:
-    """Fit one general ability, and let the other dimensions begin where its residuals vary most.
+    """Fit one general ability, and start the other dimensions where its residuals vary most.
 
-    The fit takes the first students of a random `student_order`. It knows no guessing, which would
-    let the prior shrink the other dimensions away before they have turned.
+    Only the first students of a random `student_order` are used. The fit of the general ability has
+    no guessing: with guessing, the prior would shrink the other dimensions to zero before they have
+    turned to where the residuals vary.
     """
     is_first = _choose_students(observations, student_order)
     first = _answers_of(observations, is_first)
@@ -63,7 +66,7 @@ def find_start(
 
     students = model.standard_normal(len(is_first), n_dimensions)
     students.mean[is_first, 0] = state.students.mean[:, 0]
-    # From (general slope, intercept) to (general slope, further slopes, intercept).
+    # Insert the further slopes between the general slope and the intercept.
     k = n_dimensions
     ends = [0, k]
     n_items = observations.n_items
@@ -127,15 +130,15 @@ def _find_residual_directions(
 ) -> FloatArray:
     """Return the leading right singular vectors of the residuals, shape (items, directions).
 
-    Their mean square over the answers is 1. Randomised subspace iteration (Halko, Martinsson and
-    Tropp 2011, algorithm 4.4).
+    They are scaled to a mean square of 1 over the answers. The method is randomised subspace
+    iteration (Halko, Martinsson and Tropp 2011, algorithm 4.4).
     """
     n_items = observations.n_items
     if n_directions == 0:
         return np.zeros((n_items, 0))
     item = observations.item
     n_answers = np.bincount(item, minlength=n_items)
-    # Rows and columns are scaled by the root of their length: noise alone is then even.
+    # Divide rows and columns by the root of their number of answers, so that noise is even.
     item_scale = 1 / np.sqrt(n_answers + np.float32(_SHRINKAGE))
     student_scale = 1 / np.sqrt(np.diff(observations.start) + np.float32(_SHRINKAGE))
     student = number_rows(observations.start)
@@ -151,19 +154,19 @@ def _find_residual_directions(
         orthonormal = np.linalg.qr(basis)[0].astype(np.float32)
         images = in_threads(lambda part: part.T @ (part @ orthonormal), parts)  # noqa: B023
         basis = sum(images, np.zeros(basis.shape))
-    # The leading left singular vectors of the image, which spans the leading directions.
+    # `basis` spans the leading directions: take its leading left singular vectors.
     directions = np.linalg.svd(basis, full_matrices=False)[0][:, :n_directions]
     directions = directions * item_scale[:, None]
     mean_square = (n_answers[:, None] * directions**2).sum(axis=0) / n_answers.sum()
     directions /= np.sqrt(np.maximum(mean_square, 1e-30))
     directions = np.clip(directions, -_MAX_DIRECTION, _MAX_DIRECTION)
-    # With hardly any items there are fewer directions than wanted.
+    # If there are very few items, fewer directions than wanted exist: pad with zeros.
     n_missing = n_directions - directions.shape[1]
     return np.pad(directions, [(0, 0), (0, n_missing)])
 
 
 def _find_residuals(observations: Observations, state: State, student: IntArray) -> FloatArray:
-    """Return by how much each answer exceeds what is expected, 0 for those that are held out."""
+    """Return each answer minus its expectation, 0 for answers that are held out."""
     mean, variance = logit_moments(state.students, state.items, student, observations.item)
     residual: FloatArray = observations.is_right - model.expected_probability(mean, variance)
     residual *= observations.is_used

@@ -1,8 +1,9 @@
-"""A step of the fit: one pass over all answers, which is where the time goes.
+"""A step of the fit: one pass over all answers, which takes most of the time.
 
-A step updates every student and sums up what the items need, in chunks of students, one thread for
-each chunk, and within a chunk in blocks of answers that fit into the processor's cache. Neither the
-chunks nor the order in which their sums are added depend on the number of threads.
+A step updates every student, and computes the sums from which the items are updated. It works on
+chunks of students, one thread for each chunk. Within a chunk, it works on blocks of answers that
+fit into the processor's cache. Neither the chunks nor the order in which their sums are added
+depend on the number of threads.
 """
 
 from collections.abc import Iterator
@@ -26,23 +27,23 @@ _N_ITEM_PARTS = 8
 
 @dataclass(frozen=True, kw_only=True)
 class State:
-    """What a step of the fit updates.
+    """The quantities that a step of the fit updates.
 
-    The items are those of the first stage, then those of the second, and so on. The last item of
-    each stage belongs to a question without answers.
+    Items are in the order of stages: all items of the first stage, then all of the second, and so
+    on. The last item of each stage belongs to a question without answers.
     """
 
     # Posteriors of the abilities, k dimensions.
     students: Gaussians
     # Posteriors of (slopes, intercept), k + 1 dimensions.
     items: Gaussians
-    # The items' prior, one for each stage.
+    # The prior of the items of each stage.
     prior: Gaussians
     # Probability of passing an item without knowing how, shape (items,), float32.
     guessing: FloatArray
     # For each level of contexts, the coarsest first, the total effects at its nodes: mean,
-    # variance, covariance with the ability; shape (nodes, 2 + k), float32. A step reads those of
-    # the last level only, so the state that a fit begins with holds no others.
+    # variance, covariance with the ability; shape (nodes, 2 + k), float32. A step reads only the
+    # last level, so the state at the start of a fit holds only that one.
     effects: tuple[FloatArray, ...] = ()
     # Prior variance of the effects, shape (levels, stages).
     variance: FloatArray = field(default_factory=lambda: np.zeros((0, 1)))
@@ -93,8 +94,10 @@ def run_step(observations: Observations, state: AnyState) -> AnyState:
 
 
 def standardise(state: AnyState) -> AnyState:
-    """Give abilities mean 0 and covariance I, and change the items to match: the fit needs far
-    fewer steps (parameter expansion: Liu, Rubin and Wu 1998). `effects` are changed in place.
+    """Give abilities mean 0 and covariance I, and change the items to match.
+
+    With this, the fit needs far fewer steps (parameter expansion: Liu, Rubin and Wu 1998). The
+    arrays of `effects` are changed in place.
     """
     n, k = state.students.mean.shape
     ability = state.students.mean.astype(np.float64)
@@ -121,13 +124,13 @@ def standardise(state: AnyState) -> AnyState:
 
 @dataclass(frozen=True)
 class _ChunkSums:
-    """What a chunk of students adds to the sums over all answers."""
+    """The terms of a chunk of students in the sums over all answers."""
 
-    # From `model.weigh`, shape (items, …).
+    # The items' sums of `model.weigh`, shape (items, …).
     items: FloatArray
-    # For `context.estimate_variance`, shape (levels, stages, 4). None without contexts.
+    # The sums for `context.estimate_variance`, shape (levels, stages, 4). None without contexts.
     variance: FloatArray | None = None
-    # For `context.update_shared`, shape (labels + stages, 2). None without contexts.
+    # The sums for `context.update_shared`, shape (labels + stages, 2). None without contexts.
     shared: FloatArray | None = None
 
 
@@ -220,7 +223,7 @@ def _update_with_contexts(
     kappa -= weight * shared_mean[leaf]
     weights = part.matrix(weight, part.start)
     student_sums = model.weigh(part.matrix(kappa, part.start), weights, item_moments)
-    # From the leaves up to the students: what the effects take from the students' sums.
+    # From the leaves up to the students: take the part of the effects from the students' sums.
     leaf_weights = part.matrix(weight, leaves.start)
     leaf_kappas = part.matrix(kappa, leaves.start)
     w = np.asarray(leaf_weights.sum(axis=1))
@@ -239,7 +242,7 @@ def _update_with_contexts(
     shared_sums: FloatArray = np.zeros((n_shared, 2))
     shared_sums[:, 0] = np.bincount(leaves.label, leaf_gain_weight, n_shared)
     shared_sums[:, 1] = np.bincount(leaves.label, left, n_shared)
-    # The items' sums are those without contexts, with the effect taken from κ.
+    # The sums of items are computed as without contexts, after the effect is taken from κ.
     new_leaf_effects = effects[-1]
     kappa -= weight * new_leaf_effects[leaf, 0]
     kappas = part.matrix(kappa, part.start)
@@ -321,8 +324,8 @@ def _logit_blocks(
     """
     d = model.count_dimensions(item_moments)
     # Same dtype as the moments: otherwise `take` converts uninitialised memory and warns about NaN.
-    # One array for both: two smaller ones are given back to the system after each chunk, and
-    # getting their memory again takes a twentieth of the time of a step.
+    # One array for both buffers: the memory of two smaller arrays would go back to the system after
+    # each chunk, and to get it again would take a twentieth of the time of a step.
     buffers = np.empty((2, _BLOCK, item_moments.shape[1]), item_moments.dtype)
     student_buffer = buffers[0]
     item_buffer = buffers[1]

@@ -17,9 +17,9 @@ from common.errors import InputError
 from common.sandbox.inside import channel
 from common.sandbox.inside.messages import Call, Start
 
-# An entry that writes more bytes to stdout and stderr is stopped.
+# Bytes that an entry may write to stdout and stderr. If it writes more, it is stopped.
 _MAX_OUTPUT = 5_000_000
-# So many bytes at the end of the output are kept.
+# Bytes at the end of the output that are kept.
 _KEPT_OUTPUT = 100_000
 # Seconds to wait for the rest of a reply that has begun.
 _MAX_REPLYING = 10.0
@@ -37,9 +37,10 @@ class EntryError(InputError):
 
 @dataclass(frozen=True)
 class Answer(Generic[_Parsed]):
-    """A reply of the process, parsed, and the array that came with it, if one did."""
+    """A reply of the process, and the array that came with the reply."""
 
     reply: _Parsed
+    # None if no array came.
     values: Array | None
 
 
@@ -49,12 +50,12 @@ class EntryProcess:
     Parameters
     ----------
     folder
-        Holds the program in `inside`, the entry's files in `entry` and an empty folder `tmp`. The
-        process removes it at its end, where the system allows that.
+        Holds the program in `inside`, the entry's files in `entry` and an empty folder `tmp`. On
+        Linux the process removes the folder when it ends.
     environment
         The environment variables of the process.
     seconds
-        Wall time that all replies may take together, from now on.
+        Wall time that all replies may take together, from the start of the process on.
     """
 
     def __init__(self, folder: Path, environment: Mapping[str, str], seconds: float) -> None:
@@ -71,7 +72,8 @@ class EntryProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            # A process group of its own: what the entry starts can be ended with it.
+            # In a process group of its own, the processes that the entry starts can be ended with
+            # it.
             start_new_session=True,
         )
         self._reader = threading.Thread(target=self._read_output, daemon=True)
@@ -85,7 +87,7 @@ class EntryProcess:
         return self._output.decode("utf-8", "replace")
 
     def restart_clock(self) -> None:
-        """Let the next replies take the whole time again."""
+        """Restart the time limit: the replies from now on may take all the seconds again."""
         self._deadline = time.monotonic() + self._seconds
 
     def exchange(
@@ -94,10 +96,22 @@ class EntryProcess:
         arrays: Sequence[Array],
         parse: Callable[[dict[str, Any]], _Parsed],
     ) -> Answer[_Parsed]:
-        """Send a request, and return the reply; `EntryError` if there is none that is valid.
+        """Send a request, and wait for the reply.
 
-        `parse` makes the reply from the fields of a message. Any exception that it raises means
-        that the reply is invalid.
+        Parameters
+        ----------
+        request
+            The request.
+        arrays
+            Arrays that are sent with the request.
+        parse
+            Makes the reply from the fields of a message. Any exception means that the message is
+            not valid.
+
+        Raises
+        ------
+        EntryError
+            If no valid reply comes within the time limit.
         """
         begins = threading.Event()
         answers: list[Answer[_Parsed]] = []
@@ -116,7 +130,7 @@ class EntryProcess:
                 answers.append(_parse_answer(channel.read(replies), parse))
             begins.set()
 
-        # A thread: a process that hangs blocks whoever writes to it or reads from it.
+        # In a thread, since writing to a process that hangs, or reading from it, never ends.
         self._talker = threading.Thread(target=talk, daemon=True)
         self._talker.start()
         if not begins.wait(self._deadline - time.monotonic()):
@@ -129,15 +143,17 @@ class EntryProcess:
 
     def end(self) -> None:
         """End the process and everything that it has started."""
-        for end in (self._kill, self._process.kill):
+        # The second way is for a supervisor that does not end when it is told to.
+        for kill in (self._kill, self._process.kill):
             with contextlib.suppress(subprocess.TimeoutExpired):
-                end()
+                kill()
                 self._process.wait(_MAX_ENDING)
                 break
         for thread in (self._reader, self._talker):
             thread.join(_MAX_READING)
-        # Closing a pipe waits for a thread that still uses it, and such a thread may wait for ever
-        # for somebody who holds the other end. The reader of the output closes its own pipe.
+        # Closing a pipe waits for a thread that still uses the pipe. The thread may wait for ever,
+        # if another process holds the other end. `_read_output` closes the pipe of the output
+        # itself.
         if not self._talker.is_alive():
             for pipe in (self._process.stdin, self._process.stdout):
                 if pipe is not None:
@@ -145,6 +161,7 @@ class EntryProcess:
                         pipe.close()
 
     def _explain_missing_reply(self) -> str:
+        """Return the fault of an entry whose process has not replied."""
         if self._n_output > _MAX_OUTPUT:
             return f"printed more than {_MAX_OUTPUT / 1e6:g} MB, expected at most that for one mask"
         try:
@@ -171,11 +188,13 @@ class EntryProcess:
                     return
 
     def _kill(self) -> None:
+        """Tell the process to end with everything that it has started."""
         if sys.platform == "linux":
             # This process is the supervisor, which ends the entry and all that it has started.
             self._process.terminate()
         elif hasattr(os, "killpg"):
-            # The group exists as long as one member runs. It holds no process of the evaluator.
+            # The process group exists as long as one member runs. No process of the evaluator is in
+            # it.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
         elif self._process.poll() is None:
@@ -189,7 +208,7 @@ def _wait_for_first_byte(pipe: IO[bytes]) -> None:
 def _parse_answer(
     message: channel.Message, parse: Callable[[dict[str, Any]], _Parsed]
 ) -> Answer[_Parsed]:
-    """Make an answer from a message; any exception means that the message is none."""
+    """Make an answer from a message; any exception means that the message is no valid answer."""
     if len(message.arrays) > 1:
         raise ValueError("a reply has one array at most")
     values = message.arrays[0] if message.arrays else None

@@ -1,4 +1,4 @@
-"""An entry in isolation: the one way in to the sandbox."""
+"""`IsolatedEntry`: start an entry in isolation, and call its methods."""
 
 import os
 import shutil
@@ -13,22 +13,22 @@ from common.arrays import Array
 from common.errors import InputError, one_line
 from common.sandbox.entry_process import EntryError, EntryProcess
 
-# The program of the process. It is copied as a folder; this import lets whoever collects the files
-# that the evaluator needs (hosting) find all of them.
+# The program of the entry's process, whose folder is copied. Hosting finds the files that the
+# evaluator needs by its imports: this import tells hosting about the program.
 from common.sandbox.inside import __main__ as program
 from common.sandbox.inside import submission, walls
 from common.sandbox.inside.messages import Call, Ready, Reply, Start
 
-# So many characters of a fault are shown: an entry may have written the fault itself.
+# Characters of a fault that are shown, since an entry may have written a fault of any length.
 _MAX_FAULT = 1000
-# Environment variables that name the evaluator's working folder or its program.
+# Environment variables that hold the evaluator's working folder or program.
 _WORKING_FOLDER_VARIABLES = ("PWD", "OLDPWD", "_")
 _TEMPORARY_FOLDER_VARIABLES = ("TMPDIR", "TEMP", "TMP")
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What an entry may use for the game with one mask."""
+    """Limits of time and memory for an entry, for the game with one mask."""
 
     # Wall time from the start of its process on.
     seconds: float = 600.0
@@ -37,30 +37,30 @@ class Limits:
 
 
 class IsolatedEntry:
-    """An entry in a process of its own, which reads its own files and cannot read the answers.
+    """An entry in a separate process, which can read its own files and cannot read the answers.
 
-    A context manager, used once: on entering it, the process is started and makes an instance of
-    the entry's class; on leaving it, the process ends with everything that it has started, and its
-    files are removed.
+    This is a context manager, which can be used once. On entering it, the process starts and makes
+    an instance of the entry's class. On leaving it, the process ends with everything that it has
+    started, and its files are removed.
 
     Parameters
     ----------
     write_files
         Writes the entry's files into an empty folder, which it is called with.
     hidden
-        The file with the answers. Its folder, the kit's data and the working folder of this process
-        are out of the entry's reach.
+        The file with the answers. The entry can reach neither the file's folder, nor the kit's
+        data, nor the working folder of this process.
     limits
-        What the entry may use.
+        Limits of time and memory.
 
     Attributes
     ----------
     isolation : str
-        What the system keeps the entry from, and what is open.
+        Which ways out of the process the system closes, and which are open, as text.
     memory_limited : bool
-        Whether the system enforces the limit of memory.
+        Whether the system enforces the memory limit.
     changed : dict
-        Names of the arguments that the entry has changed, by method.
+        By method, the names of the arguments that the entry has changed.
 
     Raises
     ------
@@ -83,7 +83,7 @@ class IsolatedEntry:
 
     @property
     def output(self) -> str:
-        """The end of what the process has written to stdout and stderr."""
+        """The end of the stdout and stderr of the process."""
         return "" if self._process is None else self._process.output
 
     def __enter__(self) -> "IsolatedEntry":
@@ -106,7 +106,7 @@ class IsolatedEntry:
         self._cleanup.close()
 
     def restart(self) -> None:
-        """Make a new instance of the entry's class in the same process; its time starts anew."""
+        """Make a new instance of the entry's class in the same process, and restart the clock."""
         self._running().restart_clock()
         try:
             self.call("__init__", ())
@@ -142,15 +142,17 @@ class IsolatedEntry:
         self._write_files(folder / "entry")
         (folder / "tmp").mkdir()
         program_folder = Path(program.__file__).parent
-        # With the byte code that the evaluator's own imports have cached: it starts sooner.
+        # The copy includes the bytecode that this import has cached, so that the process starts
+        # sooner.
         shutil.copytree(program_folder, folder / "inside")
         environment = self._environment(folder / "tmp")
         return EntryProcess(folder, environment, self._limits.seconds)
 
     def _isolate(self, process: EntryProcess) -> None:
-        """Let the process put up its walls before any code of the entry runs."""
+        """Tell the process to put up its walls, before any code of the entry runs."""
         hidden = [self._hidden.resolve().parent, layout.DATA_DIR]
-        with suppress(FileNotFoundError):  # Somebody may have removed the working folder.
+        # The working folder may have been removed.
+        with suppress(FileNotFoundError):
             hidden.append(Path.cwd())
         start = Start([str(path) for path in hidden], walls.ALL, self._limits.memory)
         ready = process.exchange(start, (), Ready.parse).reply
@@ -160,18 +162,18 @@ class IsolatedEntry:
         self.memory_limited = ready.memory_limited
 
     def _environment(self, temporary: Path) -> Mapping[str, str]:
-        """Copy this process's environment variables, except those that tell where the answers are.
+        """Return the environment variables of this process, without those that name the answers.
 
         `temporary` is the entry's folder for temporary files.
         """
-        secrets = {str(self._hidden), str(self._hidden.resolve())}
+        secret_paths = {str(self._hidden), str(self._hidden.resolve())}
         environment = {}
         for name, value in os.environ.items():
-            tells = any(secret in value for secret in secrets)
-            if name not in _WORKING_FOLDER_VARIABLES and not tells:
+            names_answers = any(path in value for path in secret_paths)
+            if name not in _WORKING_FOLDER_VARIABLES and not names_answers:
                 environment[name] = value
         for name in _TEMPORARY_FOLDER_VARIABLES:
             environment[name] = str(temporary)
-        # What the entry prints is read as UTF-8.
+        # The evaluator decodes the output as UTF-8.
         environment["PYTHONIOENCODING"] = "utf-8"
         return environment

@@ -17,9 +17,10 @@ from sample_model_item_cf_time import CLICKED_POWER, SCORED_POWER, pairs_of_clic
 from scipy.sparse import csr_array, diags_array
 from sklearn.utils.extmath import randomized_svd
 
-# The organisers kept items with at least this many clicks in a phase, clicks to predict included.
-# An item with fewer known clicks is therefore likely to be an answer: in the real phase 1, 23 % of
-# such items are, and 4 % of all items. Lower counts are raised to it, so that no model learns this.
+# Lower counts of an item's clicks are raised to this. The organisers kept only items with at least
+# this many clicks in a phase, including the clicks to predict. So an item with fewer known clicks
+# is likely to be an answer: in the real phase 1, 23 % of such items are, and 4 % of all items. No
+# model should learn this.
 FEWEST_CLICKS = 4
 # Candidates of a user by similarity to the user's clicks.
 N_SIMILAR = 300
@@ -239,7 +240,7 @@ def choose_candidates(score: FloatArray, closeness: FloatArray) -> pd.DataFrame:
 
 
 def match_clicks(
-    phase: recommend.Phase, neighbours: pd.DataFrame, found: pd.DataFrame
+    phase: recommend.Phase, neighbours: pd.DataFrame, table: pd.DataFrame
 ) -> pd.DataFrame:
     """Match candidates with the clicks of their users on neighbours of the candidate.
 
@@ -249,18 +250,18 @@ def match_clicks(
         Clicks of the phase.
     neighbours : DataFrame
         See `find_neighbours`.
-    found : DataFrame
+    table : DataFrame
         Candidates; see `find_candidates`.
 
     Returns
     -------
     DataFrame
         A row for each match, with the columns of `neighbours`, `row` (position of the candidate in
-        `found`) and `click` (index of the click in `phase`).
+        `table`) and `click` (index of the click in `phase`).
     """
     user_clicks = pd.DataFrame({"user": phase.user, "click": np.arange(len(phase.user))})
-    asked = pd.DataFrame({"user": phase.test_user[found["user"]], "neighbour": found["item"]})
-    matches = asked.assign(row=np.arange(len(found))).merge(user_clicks, on="user")
+    asked = pd.DataFrame({"user": phase.test_user[table["user"]], "neighbour": table["item"]})
+    matches = asked.assign(row=np.arange(len(table))).merge(user_clicks, on="user")
     matches["item"] = phase.item[matches["click"]]
     return matches.merge(neighbours, on=["item", "neighbour"])
 

@@ -21,6 +21,7 @@ from related_challenges import challenge
 
 import clicks
 import numpy as np
+import pandas as pd
 
 NAMES_ON_LEADERBOARD = ("ndcg_50_full", "ndcg_50_half", "hitrate_50_full", "hitrate_50_half")
 
@@ -46,6 +47,22 @@ def main() -> None:
         options.official_sum = True
     if options.official_sum and options.phase not in clicks.FINAL_PHASES:
         raise InputError("--official_sum is for --phase 7, 8 and 9: phases before add nothing")
+    answers, scores = score_phases(options)
+    # The organisers added 1 for each phase before the final ones.
+    added = min(clicks.FINAL_PHASES) if options.official_sum else 0
+    publish(options, answers, scores, added)
+
+
+def score_phases(options: argparse.Namespace) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Score the recommendations of each phase that counts.
+
+    Returns
+    -------
+    answers : DataFrame
+        The clicks to be predicted, as of `clicks.read_answers`, of these phases.
+    scores : DataFrame
+        The metrics of each phase, as of `clicks.score`.
+    """
     submission = options.submission
     reference = options.reference
     answers = clicks.read_answers(reference)
@@ -55,20 +72,28 @@ def main() -> None:
     answers = answers[answers["phase_id"].isin(phases)]
     recommended = clicks.read_recommendations(submission)
     items = clicks.select_users(submission, recommended, answers["user_id"].to_numpy())
-    scores = clicks.score(items, answers)
+    return answers, clicks.score(items, answers)
 
-    # Added by the organisers: 1 for each phase before the final ones.
-    added = min(clicks.FINAL_PHASES) if options.official_sum else 0
+
+def publish(
+    options: argparse.Namespace, answers: pd.DataFrame, scores: pd.DataFrame, added: int
+) -> None:
+    """Print the score, and write its text file, its page and its line of the record.
+
+    `added` is added to the sum over the phases.
+    """
+    reference = options.reference
+    n_phases = len(scores)
     plus = f", plus {added}" if added else ""
-    # In rows, so that sums are computed in the order of phases on every machine.
+    # With rows side by side in memory, sums are computed in the order of phases on every machine.
     values = np.ascontiguousarray(scores)
     totals = values.sum(axis=0) + added
     scores = scores.rename(index="phase {}".format)
     scores.loc["mean"] = values.mean(axis=0)
     scores.loc[f"sum + {added}" if added else "sum"] = totals
     rows = [[name, *map("{:.4f}".format, row)] for name, *row in scores.itertuples()]
-    unit = "phases" if len(phases) > 1 else "phase"
-    how = f"a sum over {len(phases)} {unit}{plus}"
+    unit = "phases" if n_phases > 1 else "phase"
+    how = f"a sum over {n_phases} {unit}{plus}"
     header = ["", "NDCG full", "half", "hit full", "half"]
     titles = ["", *clicks.METRICS]
     challenge.write_scores(

@@ -19,7 +19,7 @@ import argparse
 from typing import Any
 
 from common import cli
-from common.arrays import Array, BoolArray, FloatArray
+from common.arrays import Array, BoolArray, FloatArray, IntArray
 from common.errors import InputError
 
 import candidates
@@ -30,9 +30,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-# The training users are masked in this many parts, so that most clicks remain each time.
+# The training users are masked in this many parts, one after the other. So most clicks remain.
 N_PARTS = 2
-# About this many wrong candidates of each training user are learned from.
+# The boosting learns from about this many wrong candidates of each training user.
 N_OTHERS = 60
 BOOSTING = {
     "max_iter": 200,
@@ -60,18 +60,18 @@ def score_items(phase: recommend.Phase) -> csr_array:
     parts = [masked_part(phase, part) for part in range(N_PARTS)]
     is_clicked = np.concatenate([clicked for _, clicked in parts])
     n_clicks = candidates.count_clicks(phase)
-    found, neighbours, vectors = candidates.find_candidates(phase)
-    if not (is_clicked.any() and len(found)):
+    table, neighbours, vectors = candidates.find_candidates(phase)
+    if not (is_clicked.any() and len(table)):
         raise InputError(
             f"{phase.name}: {is_clicked.sum()} training users clicked a candidate last, and the "
-            f"test users have {len(found)} candidates, expected some of both"
+            f"test users have {len(table)} candidates, expected some of both"
         )
     model = HistGradientBoostingClassifier(random_state=0, **BOOSTING)
     model.fit(np.concatenate([features for features, _ in parts]), is_clicked)
-    log_odds = model.decision_function(describe(phase, neighbours, vectors, found))
-    score = np.exp(log_odds) * n_clicks[found["item"]] ** -RARITY_POWER
+    log_odds = model.decision_function(describe(phase, neighbours, vectors, table))
+    score = np.exp(log_odds) * n_clicks[table["item"]] ** -RARITY_POWER
     shape = (len(phase.test_user), len(phase.item_ids))
-    return csr_array((score, (found["user"], found["item"])), shape=shape)
+    return csr_array((score, (table["user"], table["item"])), shape=shape)
     # ---- End of the model. --------------------------------------------------------------------
 
 
@@ -94,9 +94,9 @@ def masked_part(phase: recommend.Phase, part: int) -> tuple[NDArray[np.float32],
     """
     training_users = np.setdiff1d(np.arange(phase.n_users), phase.test_user)
     masked, answer = candidates.mask_latest(phase, training_users[part::N_PARTS])
-    found, neighbours, vectors = candidates.find_candidates(masked)
-    user = found["user"].to_numpy()
-    is_clicked = found["item"].to_numpy() == answer[user]
+    table, neighbours, vectors = candidates.find_candidates(masked)
+    user = table["user"].to_numpy()
+    is_clicked = table["item"].to_numpy() == answer[user]
     # Users without their masked click among the candidates are left out: they do not show which
     # candidate should come first.
     has_answer = np.bincount(user, is_clicked, len(answer)) > 0
@@ -104,11 +104,11 @@ def masked_part(phase: recommend.Phase, part: int) -> tuple[NDArray[np.float32],
     draw = np.random.default_rng(part).random(len(is_clicked))
     is_drawn = draw * n_candidates[user] < N_OTHERS
     rows = has_answer[user] & (is_clicked | is_drawn)
-    return describe(masked, neighbours, vectors, found[rows]), is_clicked[rows]
+    return describe(masked, neighbours, vectors, table[rows]), is_clicked[rows]
 
 
 def describe(
-    phase: recommend.Phase, neighbours: pd.DataFrame, vectors: FloatArray, found: pd.DataFrame
+    phase: recommend.Phase, neighbours: pd.DataFrame, vectors: FloatArray, table: pd.DataFrame
 ) -> NDArray[np.float32]:
     """Describe candidates by features for the boosting.
 
@@ -116,52 +116,72 @@ def describe(
     ----------
     phase : Phase
         Clicks of the phase.
-    neighbours, vectors, found
+    neighbours, vectors, table
         Neighbours, vectors and candidates as `candidates.find_candidates` returns them.
 
     Returns
     -------
     ndarray of float32, shape (candidates, features)
     """
-    n_found = len(found)
-    item = found["item"].to_numpy()
-    # A row for each candidate and each click of its user on a neighbour of the candidate.
-    matches = candidates.match_clicks(phase, neighbours, found)
-    click = matches["click"].to_numpy()
+    user = phase.test_user[table["user"]]
+    item = table["item"].to_numpy()
+    query = np.clip(phase.query_time, 0, 1)[table["user"]]
+    latest_click = find_latest_clicks(phase)[user]
+    latest_item = phase.item[latest_click]
+    features = {
+        **{name: table[name].to_numpy() for name in ("score", "rank", "share", "closeness")},
+        "closeness to the latest click": candidates.cosines(vectors[latest_item], vectors[item]),
+        **describe_matches(phase, candidates.match_clicks(phase, neighbours, table), query),
+        **describe_items(phase, item, query),
+        **describe_users(phase, user, latest_click, query),
+        "time of the query": query,
+    }
+    return np.stack(list(features.values()), axis=1).astype(np.float32)
+
+
+def find_latest_clicks(phase: recommend.Phase) -> IntArray:
+    """Return the index of each user's latest click, shape (users,)."""
+    # Clicks are in the order of users, and those of a user in the order of time.
+    n_clicks = np.bincount(phase.user, minlength=phase.n_users)
+    return np.asarray(np.cumsum(n_clicks) - 1)
+
+
+def describe_matches(
+    phase: recommend.Phase, matches: pd.DataFrame, query: FloatArray
+) -> dict[str, Array]:
+    """Describe each candidate by the clicks of its user on similar items.
+
+    Parameters
+    ----------
+    phase : Phase
+        Clicks of the phase.
+    matches : DataFrame
+        A row for each candidate and each click of its user on a neighbour of the candidate, see
+        `candidates.match_clicks`.
+    query : ndarray of float64, shape (candidates,)
+        Time of the query for each candidate, from 0 to 1.
+    """
     row = matches["row"].to_numpy()
+    click = matches["click"].to_numpy()
     similarity = matches["similarity"]
     forward = matches["forward"]
     at_once = matches["at_once"]
-    query = np.clip(phase.query_time, 0, 1)[found["user"]]
     since = query[row] - phase.time[click]
-    # Position of the click among its user's, 1 for the latest.
+    # Position of the click among its user's clicks, 1 for the latest.
     position = recommend.positions_from_latest(phase)[click]
     is_latest = position == 1
 
     def total(values: Any) -> Array:
         """Add up a value of the matches of every candidate."""
-        return np.bincount(row, values, n_found)
+        return np.bincount(row, values, len(query))
 
     def least(values: Any) -> Array:
         """Return the smallest value of the matches of every candidate, 1e6 without matches."""
-        result = np.full(n_found, 1e6)
+        result = np.full(len(query), 1e6)
         np.minimum.at(result, row, values)
         return result
 
-    # Values that all candidates of a user share. Clicks are in the order of users.
-    user = phase.test_user[found["user"]]
-    n_clicks = np.bincount(phase.user, minlength=phase.n_users)
-    latest = (np.cumsum(n_clicks) - 1)[user]
-    n_item_clicks = candidates.count_clicks(phase)
-    popularity = np.log(n_item_clicks)
-    taste = np.bincount(phase.user, popularity[phase.item], phase.n_users)[user] / n_clicks[user]
-    near_latest = candidates.cosines(vectors[phase.item[latest]], vectors[item])
-    before, after, n_near = candidates.clicks_around(phase, item, query, NEAR)
-
-    features = {
-        # Columns of the candidates.
-        **{name: found[name] for name in ("score", "rank", "share", "closeness")},
-        "closeness to the latest click": near_latest,
+    return {
         # Similarities to the user's clicks: differently weighed sums, the greatest, and counts.
         "similarity": total(similarity),
         "greatest similarity": -least(-similarity),
@@ -180,19 +200,34 @@ def describe(
         "time since the latest matched": least(since),
         "common users": total(matches["count"]),
         "common users with the latest click": total(matches["count"] * is_latest),
-        # How often and when the item was clicked.
-        "clicks of the item": n_item_clicks[item],
+    }
+
+
+def describe_items(phase: recommend.Phase, item: IntArray, query: FloatArray) -> dict[str, Array]:
+    """Describe each candidate by how often and when its item was clicked."""
+    before, after, n_near = candidates.clicks_around(phase, item, query, NEAR)
+    return {
+        "clicks of the item": candidates.count_clicks(phase)[item],
         "time since its click before": before,
         "time until its click after": after,
         **{f"clicks within {near}": n for near, n in zip(NEAR, n_near, strict=True)},
-        # How active the user is, and how popular the items are that the user clicks.
-        "clicks of the user": n_clicks[user],
-        "time since the latest click": query - phase.time[latest],
-        "popularity of the user's items": taste,
-        "clicks of the user's latest item": n_item_clicks[phase.item[latest]],
-        "time of the query": query,
     }
-    return np.stack(list(features.values()), axis=1).astype(np.float32)
+
+
+def describe_users(
+    phase: recommend.Phase, user: IntArray, latest_click: IntArray, query: FloatArray
+) -> dict[str, Array]:
+    """Describe each candidate by its user: the activity, and the popularity of items clicked."""
+    n_clicks = np.bincount(phase.user, minlength=phase.n_users)
+    n_item_clicks = candidates.count_clicks(phase)
+    popularity = np.log(n_item_clicks)
+    total_popularity = np.bincount(phase.user, popularity[phase.item], phase.n_users)
+    return {
+        "clicks of the user": n_clicks[user],
+        "time since the latest click": query - phase.time[latest_click],
+        "popularity of the user's items": total_popularity[user] / n_clicks[user],
+        "clicks of the user's latest item": n_item_clicks[phase.item[latest_click]],
+    }
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -12,6 +12,7 @@ SemEval-2013 task 7, with 5, 3 and 2 labels. The score is then the mean of their
 """
 
 import argparse
+from dataclasses import dataclass
 
 from common import cli, pages
 from common.errors import InputError
@@ -19,6 +20,23 @@ from related_challenges import challenge
 
 import pandas as pd
 import responses
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The score of the labels, and how the score is shown."""
+
+    score: float
+    # The score in words, for the terminal.
+    description: str
+    # The metric in words, for the page.
+    metric: str
+    # Settings that must be equal for two scores to be compared.
+    rules: str
+    # Tables for the terminal.
+    lines: list[str]
+    # Tables for the page, as HTML.
+    body: str
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -41,45 +59,63 @@ def main() -> None:
     predicted = responses.read_predictions(options.submission, answers)
     counts = responses.count(answers["label"].tolist(), predicted, ways)
     measures = responses.evaluate(counts)
-    accuracy = float(measures["recall"][responses.MICRO])
-    header = ["", *measures.columns]
-    rows = [[name, *map("{:.4f}".format, values)] for name, *values in measures.itertuples()]
-    lines = challenge.in_columns([header, *rows], 30, 9)
-    table = pages.part("table", header, rows, caption="Micro: weighted by class size", stacks=True)
-    body = f"{table}<h2>Confusion matrix</h2>{confusion_table(counts)}"
-
     corpus = responses.corpus_of(folder)
     test_sets = responses.score_test_sets(answers, predicted, corpus)
+
+    scored = score_all_answers(counts, measures, ways)
     if len(test_sets):
-        macro_f1 = test_sets["macro F1"][test_sets["labels"] == ways]
-        score = float(macro_f1.mean())
-        shown = f"mean macro F1 of {len(macro_f1)} test sets"
-        metric = f"Mean of the test sets' macro-averaged F1, {ways} labels"
-        rules = f"{ways} labels, mean of test sets"
-        test_rows = responses.test_set_rows(test_sets, corpus)
-        lines = challenge.in_columns([responses.HEADER, *test_rows], 32, 11) + lines
-        caption = "SemEval-2013 task 7; sources of published figures: responses.py"
-        table = pages.part("table", responses.HEADER, test_rows, caption=caption)
-        body = f"{table}<h2>All test sets together</h2>{body}"
-    else:
-        score = float(measures["F1"][responses.MACRO])
-        shown = f"macro F1 of {len(answers):,} answers"
-        metric = "Macro-averaged F1 over the labels"
-        rules = f"{ways} labels"
+        scored = score_by_test_set(scored, test_sets, corpus, ways)
+    accuracy = float(measures["recall"][responses.MICRO])
     challenge.write_scores(
         options,
-        [*lines, f"score {score:.4f} ({shown})", f"accuracy {accuracy:.4f}"],
+        [
+            *scored.lines,
+            f"score {scored.score:.4f} ({scored.description})",
+            f"accuracy {accuracy:.4f}",
+        ],
         title="Student response analysis",
         metric_name="macro F1",
-        metric=metric,
-        score=score,
+        metric=scored.metric,
+        score=scored.score,
         facts=[
             ("Answers", f"{len(answers):,} to {answers['question'].nunique():,} questions"),
             ("Accuracy", f"{accuracy:.4f}"),
         ],
-        rules=rules,
+        rules=scored.rules,
         parts=score_parts(accuracy, measures, test_sets),
-        body=body,
+        body=scored.body,
+    )
+
+
+def score_all_answers(counts: pd.DataFrame, measures: pd.DataFrame, ways: int) -> Scored:
+    """Score all answers together; `counts` and `measures` come from `responses`."""
+    header = ["", *measures.columns]
+    rows = [[name, *map("{:.4f}".format, values)] for name, *values in measures.itertuples()]
+    table = pages.part("table", header, rows, caption="Micro: weighted by class size", stacks=True)
+    n_answers = counts.to_numpy().sum()
+    return Scored(
+        score=float(measures["F1"][responses.MACRO]),
+        description=f"macro F1 of {n_answers:,} answers",
+        metric="Macro-averaged F1 over the labels",
+        rules=f"{ways} labels",
+        lines=challenge.in_columns([header, *rows], 30, 9),
+        body=f"{table}<h2>Confusion matrix</h2>{confusion_table(counts)}",
+    )
+
+
+def score_by_test_set(together: Scored, test_sets: pd.DataFrame, corpus: str, ways: int) -> Scored:
+    """Score the test sets one by one, and show them above all test sets together."""
+    macro_f1 = test_sets["macro F1"][test_sets["labels"] == ways]
+    rows = responses.test_set_rows(test_sets, corpus)
+    caption = "SemEval-2013 task 7; sources of published figures: responses.py"
+    table = pages.part("table", responses.HEADER, rows, caption=caption)
+    return Scored(
+        score=float(macro_f1.mean()),
+        description=f"mean macro F1 of {len(macro_f1)} test sets",
+        metric=f"Mean of the test sets' macro-averaged F1, {ways} labels",
+        rules=f"{ways} labels, mean of test sets",
+        lines=challenge.in_columns([responses.HEADER, *rows], 32, 11) + together.lines,
+        body=f"{table}<h2>All test sets together</h2>{together.body}",
     )
 
 

@@ -55,9 +55,9 @@ MIN_ANSWERS = 5
 class Split(NamedTuple):
     """Answers to learn from and to predict, for one fit of a model."""
 
-    # Which answers to learn from, shape (answers,).
+    # Whether to learn from each answer, shape (answers,).
     train: BoolArray
-    # Which answers to predict, shape (answers,).
+    # Whether to predict each answer, shape (answers,).
     test: BoolArray
     # Label number of every answer to learn from, `UNKNOWN` for all others, shape (answers,).
     label: IntArray

@@ -33,7 +33,7 @@ def main() -> None:
     """Isolate this process as the evaluator's first message says, and run the entry in it."""
     folder = Path(sys.argv[1]).resolve()
     os.chdir(folder / "entry")
-    # Without a buffer: the messages after the first one are for the runner.
+    # No buffer: it could take messages away from the runner, which reads the later ones.
     with open(0, "rb", buffering=0, closefd=False) as requests:
         start = Start.parse(json.loads(requests.readline()))
     try:
@@ -44,17 +44,17 @@ def main() -> None:
         return
     walls = isolate(folder, readable, start.walls)
     faulthandler.enable()
-    # The runner imports NumPy, which starts threads. A thread that started before the walls stood
-    # would be outside of them.
+    # The runner imports NumPy, which starts threads. Threads that start before the walls stand
+    # would be outside the walls.
     from .runner import answer_requests
 
     answer_requests(walls, start.memory)
 
 
 def isolate(folder: Path, readable: list[str], wanted: Walls) -> Walls:
-    """Keep this process to its folder; return the walls in force.
+    """Let this process use only its folder and readable paths; return the walls in force.
 
-    On Linux the function returns in another process than the one that has called it, which stays
+    On Linux the function forks. It returns only in the child; the process that called it stays
     behind as the supervisor.
     """
     if sys.platform == "linux":
@@ -80,8 +80,8 @@ def _put_up_walls(folder: Path, readable: list[str], wanted: Walls) -> Walls:
     _give_up_privileges()
     writable = [f"{folder}/entry", f"{folder}/tmp"]
     if root:
-        # Outside a root of its own, what the entry leaves in shared memory would stay there for the
-        # next mask.
+        # Without a new root, files that the entry leaves in shared memory would be there for the
+        # game with the next mask.
         writable.append(SHARED_MEMORY)
     landlock = restrict([str(folder), *readable], writable, wanted.landlock)
     seccomp = wanted.seccomp and filter_system_calls(root)
@@ -90,7 +90,7 @@ def _put_up_walls(folder: Path, readable: list[str], wanted: Walls) -> Walls:
 
 def _give_up_privileges() -> None:
     """Give up all capabilities, also those of root, for good."""
-    # No program that the entry starts gives any back (set-user-id, file capabilities).
+    # Programs that the entry starts cannot get privileges either (set-user-id, file capabilities).
     try_call("prctl", PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     this_process = 0
     header = struct.pack("=Ii", _LINUX_CAPABILITY_VERSION_3, this_process)
@@ -100,7 +100,7 @@ def _give_up_privileges() -> None:
 
 def _move_home(home: Path) -> None:
     """Make an empty folder the home folder, for libraries that keep settings and caches there."""
-    # Python finds packages that the user has installed where they are.
+    # Python still finds the packages that the user has installed in the old home folder.
     os.environ["PYTHONUSERBASE"] = site.getuserbase()
     os.environ["HOME"] = str(home)
     folders = [name for name in os.environ if re.fullmatch(r"XDG_\w+_(HOME|DIR)", name)]

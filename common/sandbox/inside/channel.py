@@ -1,7 +1,7 @@
-"""Messages with arrays as bytes in a pipe; nothing is pickled.
+"""Write messages with arrays to a pipe, and read them, without pickle.
 
-A message is a JSON object in one line, then the bytes of its arrays. The key "arrays" of the object
-lists the dtype and the shape of each array.
+A message is a JSON object in one line, followed by the bytes of the arrays. The key "arrays" of the
+object lists the dtype and the shape of each array.
 """
 
 import json
@@ -15,17 +15,19 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-# The longest line of a message, and the most bytes of all its arrays.
+# Bytes of a message's line, at most.
 _MAX_LINE = 1 << 16
+# Bytes of all arrays of a message together, at most.
 MAX_ARRAYS = 1 << 30
-# Booleans, integers and floating-point numbers of a fixed size, as `dtype.str` spells them.
+# The dtypes of booleans, integers and floating-point numbers, as `dtype.str` spells them.
 _NUMBERS = re.compile(r"[<>|][biuf]\d{1,2}")
 
 
 @dataclass(frozen=True)
 class Message:
-    """What one side has sent: the fields of the JSON object, and the arrays after it."""
+    """A message that has been read."""
 
+    # The JSON object, without the key "arrays".
     fields: dict[str, Any]
     arrays: list[Array]
 
@@ -40,7 +42,7 @@ def write(pipe: IO[bytes], fields: dict[str, Any], arrays: Sequence[Array] = ())
 
 
 def read(pipe: IO[bytes]) -> Message:
-    """Read a message from a pipe; any exception means that `write` has not written it."""
+    """Read a message from a pipe. Any exception means that the bytes are no valid message."""
     fields = json.loads(pipe.readline(_MAX_LINE))
     arrays = []
     bytes_left = MAX_ARRAYS
@@ -56,7 +58,7 @@ def read(pipe: IO[bytes]) -> Message:
         bytes_left -= n_bytes
         array: Array = np.ndarray(shape, dtype, pipe.read(n_bytes))
         if dtype.kind == "b":
-            # A forged byte may be neither 0 nor 1; any byte but 0 means True.
+            # A dishonest entry may have written bytes other than 0 and 1.
             array = array.view(np.uint8) != 0
         arrays.append(array)
     return Message(fields, arrays)

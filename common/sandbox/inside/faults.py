@@ -1,4 +1,4 @@
-"""What went wrong in an entry's code, in one line for the person who wrote the entry."""
+"""Describe an error of an entry in one line, for the person who wrote the entry."""
 
 import os
 import traceback
@@ -6,9 +6,9 @@ from pathlib import Path
 
 from .submission import UnfitError
 
-# The kit's packages: an entry cannot import them in the challenge, and cannot here.
+# Packages of the kit. An entry cannot import them, neither here nor in the challenge.
 KIT_PACKAGES = ("common", "tools")
-# So many characters of an exception's own text are shown.
+# Characters of an exception's message that are shown.
 _MAX_TEXT = 300
 
 
@@ -41,7 +41,10 @@ def describe_fault(error: BaseException, folder: Path) -> str:
 
 
 def _find_line(error: BaseException, folder: Path) -> str:
-    """Return the innermost line of the entry's own code, as " (model.py, line 7)"; "" if none."""
+    """Return the innermost line of the entry's own code in a traceback.
+
+    Such as " (model.py, line 7)"; "" if the traceback has no line of the entry.
+    """
     frames = traceback.extract_tb(error.__traceback__)
     own_frames = [frame for frame in frames if Path(frame.filename).is_relative_to(folder)]
     if not own_frames:

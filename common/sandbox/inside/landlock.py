@@ -1,7 +1,7 @@
-"""Landlock: the kernel refuses this process every file, and more, that no rule allows.
+"""Landlock: the kernel refuses this process all files that no rule allows. See landlock(7).
 
-See landlock(7). Each version of Landlock knows more rights, and a right that no version knows stays
-allowed.
+Each version of Landlock controls more rights than the one before, also rights to networks, sockets
+and signals. A right that the kernel's version does not control stays allowed.
 """
 
 import contextlib
@@ -34,20 +34,21 @@ _TRUNCATE = 1 << 14
 _IOCTL_DEV = 1 << 15
 _RESOLVE_UNIX = 1 << 16
 
-# What the entry may do with what it may read, with devices, and with its own folders.
+# The rights of the entry to files that it may read, to devices, and to its own folders.
 _TO_READ = _EXECUTE | _READ_FILE | _READ_DIR
 _TO_USE_DEVICES = _READ_FILE | _READ_DIR | _WRITE_FILE | _TRUNCATE | _IOCTL_DEV
 _ALL_BUT_IOCTL = _RESOLVE_UNIX | ((1 << 15) - 1)
-# No device may be made: root could make a new name for the disk, and read everything on it.
+# The entry may not make devices: root could make a new name for the disk, and read all of it.
 _TO_OWN = _ALL_BUT_IOCTL & ~(_MAKE_CHAR | _MAKE_BLOCK)
 # A rule for a file that is not a folder may hold these rights only.
 _FOR_FILES = _EXECUTE | _READ_FILE | _WRITE_FILE | _TRUNCATE | _IOCTL_DEV
 
-# The rights that each version brought, by version.
+# The rights to files that each version of Landlock added, by version.
 _FILE_RIGHTS = {1: (1 << 13) - 1, 2: _REFER, 3: _TRUNCATE, 5: _IOCTL_DEV, 9: _RESOLVE_UNIX}
-# Binding and connecting: of TCP, then of UDP.
+# The rights to networks that each version added: to bind and connect TCP, and then UDP sockets.
 _NETWORK_RIGHTS = {4: 0b0011, 10: 0b1100}
-# Abstract UNIX sockets and signals reach processes under the same rules only.
+# The scopes that each version added. Within a scope, abstract UNIX sockets and signals do not reach
+# processes outside of it.
 _SCOPES = {6: 0b11}
 
 
@@ -74,10 +75,11 @@ def ruleset(version: int) -> bytes:
 
 
 def restrict(readable: Iterable[str], writable: Iterable[str], version: int) -> int:
-    """Let this process only read some paths, and do anything in others.
+    """Restrict this process: it may read some paths, and read and write others.
 
-    Returns the version of Landlock in force, at most `version`, or 0 if the system refuses. The
-    rules hold for the calling thread and all that it starts, so this comes before other threads.
+    The rules hold for the calling thread and for the threads and processes that it starts.
+    Therefore this function must be called before other threads start. Returns the version of
+    Landlock in force, at most `version`, or 0 if the system refuses.
     """
     version = min(version, landlock_version())
     if version < 1:

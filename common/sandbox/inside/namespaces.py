@@ -17,16 +17,17 @@ _NAMESPACES = _CLONE_NEWIPC | _CLONE_NEWPID | _CLONE_NEWNET
 def enter_namespaces() -> bool:
     """Enter new namespaces; return False if the system refuses.
 
-    The process must have a single thread: the kernel refuses to give a user namespace to others.
+    The process must have a single thread. Otherwise the kernel refuses a user namespace.
     """
-    # These must be asked for now: inside, they read 65534 until they are mapped.
+    # In the new user namespace, both ids read 65534 until they are mapped.
     user = os.geteuid()
     group = os.getegid()
-    # In a user namespace anybody may make the other namespaces. Some containers refuse the user
-    # namespace, and let root make the others without it.
+    # In a user namespace any user may make the other namespaces. Some containers refuse user
+    # namespaces, but let root make the other namespaces without one.
     for flags in (_CLONE_NEWUSER | _NAMESPACES, _NAMESPACES):
         if try_call("unshare", flags):
-            # Without a new user namespace these files cannot be written, and need not be.
+            # Map the ids. Without a new user namespace, the files cannot be written and need not
+            # be.
             with contextlib.suppress(OSError):
                 Path("/proc/self/setgroups").write_text("deny", "utf-8")
                 Path("/proc/self/uid_map").write_text(f"{user} {user} 1", "utf-8")

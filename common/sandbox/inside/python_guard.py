@@ -1,6 +1,7 @@
-"""Where the system offers no wall around files: a guard in Python's own functions for files.
+"""A guard in Python's file functions, for systems that offer no wall around files.
 
-It catches accidents. A library that opens files itself, or another program, is not stopped.
+The guard catches accidents. It does not stop a library that opens files without Python, or another
+program.
 """
 
 import importlib.machinery
@@ -21,10 +22,10 @@ _EVENTS = ("open", "os.listdir", "os.scandir")
 
 
 def guard_files(folder: Path, readable: Iterable[str]) -> None:
-    """Let Python open only files in one folder, Python's own and the system's."""
+    """Let Python open only files in `folder`, `readable` files, and files of the system."""
     windows = [os.environ[name] for name in _WINDOWS_FOLDERS if name in os.environ]
     allowed = [_normalise(path) for path in (str(folder), *readable, *_SYSTEM_FOLDERS, *windows)]
-    # Unlike Path.home, this raises nothing where there is no home folder.
+    # Unlike Path.home, this function raises nothing if there is no home folder.
     home = _normalise(os.path.expanduser("~"))
 
     def check(event: str, arguments: tuple[Any, ...]) -> None:
@@ -38,6 +39,7 @@ def guard_files(folder: Path, readable: Iterable[str]) -> None:
 
 
 def _is_allowed(path: str, allowed: Iterable[str], home: str) -> bool:
+    """Return whether Python may open a path, which is absolute and without links."""
     if process := re.match(r"/proc/(\d+)(/|$)", path):
         return int(process[1]) == os.getpid()
     is_module = path.endswith(tuple(importlib.machinery.all_suffixes()))

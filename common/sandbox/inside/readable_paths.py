@@ -38,7 +38,7 @@ _MACHINE = (
     "/sys/fs/cgroup/cpu.max", "/sys/fs/cgroup/memory.max",
 )  # fmt: skip
 _SYSTEM = (*_PROGRAMS_AND_LIBRARIES, *_LOCALE_AND_NAMES, *_CERTIFICATES, *_MACHINE)
-# What drivers of GPUs read, only where there is a GPU.
+# Paths that drivers of GPUs read. They are readable only if there is a GPU.
 _GPU = (
     "/proc/devices", "/proc/driver", "/proc/modules", "/sys/bus", "/sys/class", "/sys/devices",
     "/sys/module", "/etc/OpenCL", "/usr/share/nvidia",
@@ -52,18 +52,19 @@ _GPU_DEVICES = ("nvidia", "dri", "kfd")
 def readable_paths(hidden: Iterable[str]) -> list[str]:
     """List the files and folders of Python and of the system that an entry may read.
 
-    A path that holds a hidden folder is left out; `ValueError` if the entry cannot do without it.
+    A path that contains one of the `hidden` folders is left out. Raises `ValueError` if the entry
+    needs the path.
     """
     needed = _needed_paths()
     hidden_folders = [os.path.realpath(path) for path in hidden]
     readable = set()
     for path in [*needed, *_search_paths()]:
-        held = [folder for folder in hidden_folders if lies_in(folder, os.path.realpath(path))]
-        if not held:
+        exposed = [folder for folder in hidden_folders if lies_in(folder, os.path.realpath(path))]
+        if not exposed:
             readable.add(os.path.abspath(path))
         elif path in needed:
             raise ValueError(
-                f"{held[0]}: lies in {path}, which an entry has to read for its libraries; "
+                f"{exposed[0]}: lies in {path}, which an entry has to read for its libraries; "
                 "expected the answers, the kit's data and the working folder elsewhere"
             )
     return sorted(readable)
@@ -75,12 +76,12 @@ def devices() -> list[str]:
 
 
 def lies_in(path: str, folder: str) -> bool:
-    """Return whether a path is a folder or lies in it; both are absolute, without links."""
+    """Return whether a path is a folder or lies in the folder; both are absolute, without links."""
     return (path + os.sep).startswith(folder.rstrip(os.sep) + os.sep)
 
 
 def _needed_paths() -> list[str]:
-    """List what an entry cannot do without, whether it is there or not."""
+    """List the paths that an entry needs, whether they exist or not."""
     prefixes = {sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix}
     # /usr holds much that no entry needs; _SYSTEM lists the parts that Python needs.
     prefixes.discard("/usr")

@@ -1,4 +1,4 @@
-"""A root file system of its own: the entry's folder, what it may read, and nothing else."""
+"""Give this process a new root file system, with only the entry's folder and readable paths."""
 
 import os
 import struct
@@ -37,7 +37,7 @@ def enter_root(folder: Path, readable: Iterable[str]) -> bool:
     root = f"{folder}/root"
     try:
         call("unshare", _CLONE_NEWNS)
-        # What is mounted from now on stays unseen outside.
+        # Mounts from now on are not visible outside of this process.
         _mount("none", "/", _MS_REC | _MS_SLAVE)
         os.mkdir(root)
         _mount("tmpfs", root, _MS_NOSUID | _MS_NODEV, "tmpfs")
@@ -52,7 +52,8 @@ def enter_root(folder: Path, readable: Iterable[str]) -> bool:
         call("pivot_root", b".", b".")
         call("umount2", b".", _MNT_DETACH)
         return True
-    except (OSError, AttributeError):  # AttributeError: a C library without one of the functions.
+    # AttributeError: the C library lacks one of the functions.
+    except (OSError, AttributeError):
         return False
     finally:
         os.chdir(folder / "entry")
@@ -65,8 +66,8 @@ def _fill(root: str, folder: Path, readable: Iterable[str]) -> None:
     try:
         _mount("proc", f"{root}/proc", _MS_NOSUID | _MS_NODEV, "proc")
     except OSError:
-        # Some containers cover parts of /proc and allow no new one. The container's own shows that
-        # other processes exist, and gives no access to them.
+        # Some containers cover parts of /proc and refuse a new /proc. The container's /proc shows
+        # that other processes exist, but gives no access to them.
         _mount("/proc", f"{root}/proc", _MS_BIND | _MS_REC)
     _mount(str(folder), root + str(folder), _MS_BIND)
     bound = {"/proc", str(folder)}

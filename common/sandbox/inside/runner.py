@@ -18,8 +18,8 @@ from .walls import Walls
 def answer_requests(walls: Walls, memory: int) -> None:
     """Tell the evaluator which walls are in force, then answer its calls until it ends.
 
-    `memory` is the largest address space of the process in bytes. The working folder is the
-    entry's.
+    `memory` is the largest address space of the process in bytes. The working folder must be the
+    entry's folder.
     """
     requests, replies = _take_over_pipes()
     folder = Path.cwd()
@@ -40,12 +40,13 @@ def answer_requests(walls: Walls, memory: int) -> None:
                 returned = call_method(entry, method, request.arrays)
                 reply = Reply(changed=returned.changed)
                 values = returned.values
-        except BaseException as error:  # An entry may raise anything, SystemExit too.
+        # An entry may raise anything, also SystemExit.
+        except BaseException as error:
             reply = Reply(fault=describe_fault(error, folder))
             if not isinstance(error, UnfitError):
                 with contextlib.suppress(MemoryError):
                     traceback.print_exc()
-        # The entry may have closed them.
+        # The entry may have closed stdout or stderr.
         with contextlib.suppress(OSError, ValueError):
             sys.stdout.flush()
             sys.stderr.flush()
@@ -53,10 +54,10 @@ def answer_requests(walls: Walls, memory: int) -> None:
 
 
 def _take_over_pipes() -> tuple[Any, IO[bytes]]:
-    """Return the pipes of requests and replies, which stdin and stdout no longer are.
+    """Take the pipes of requests and replies away from stdin and stdout, and return them.
 
-    Stdin is empty from now on. Stdout leads to stderr, so that an entry that prints cannot garble a
-    reply.
+    From now on, stdin is empty. Stdout leads to stderr, so that an entry that prints cannot garble
+    a reply.
     """
     requests = os.fdopen(os.dup(0), "rb")
     replies = os.fdopen(os.dup(1), "wb")
@@ -68,7 +69,7 @@ def _take_over_pipes() -> tuple[Any, IO[bytes]]:
 
 
 def _hide_the_kit(folder: Path) -> None:
-    """Let imports find the entry's own modules first, and neither the kit's nor this program's."""
+    """Let imports find the entry's modules first, but no module of the kit or of this program."""
     program_folder = Path(__file__).resolve().parent
     searched = [path for path in sys.path if path != str(program_folder.parent)]
     sys.path[:] = [str(folder), *searched]
@@ -77,9 +78,9 @@ def _hide_the_kit(folder: Path) -> None:
         if name.split(".")[0] == program_folder.name:
             del sys.modules[name]
     for package in KIT_PACKAGES:
-        is_own = (folder / package).exists() or (folder / f"{package}.py").exists()
-        if not is_own:
-            # Importing the package raises ModuleNotFoundError, wherever the kit may be installed.
+        entry_has_it = (folder / package).exists() or (folder / f"{package}.py").exists()
+        if not entry_has_it:
+            # Importing the package now raises ModuleNotFoundError, wherever the kit is installed.
             sys.modules[package] = None  # type: ignore[assignment]
 
 

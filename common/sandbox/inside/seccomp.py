@@ -22,6 +22,9 @@ _JUMP_IF_EQUAL = 0x15  # BPF_JMP | BPF_JEQ | BPF_K
 _JUMP_IF_AT_LEAST = 0x35  # BPF_JMP | BPF_JGE | BPF_K
 _RETURN = 0x06  # BPF_RET | BPF_K
 
+# Bytes of an instruction.
+_INSTRUCTION_SIZE = 8
+
 # Offsets in struct seccomp_data. An argument has 64 bits; on a little-endian machine the lower 32
 # bits come first.
 _OFFSET_OF_NUMBER = 0
@@ -31,7 +34,8 @@ _SIZE_OF_ARGUMENT = 8
 
 # prctl(PR_SET_SECCOMP, …): the filter is a BPF program.
 _SECCOMP_MODE_FILTER = 2
-# What a program returns (linux/seccomp.h); the lower 16 bits of "errno" are the error number.
+# Return values of a program (linux/seccomp.h). The lower 16 bits of SECCOMP_RET_ERRNO are the error
+# number.
 _SECCOMP_RET_ALLOW = 0x7FFF0000
 _SECCOMP_RET_ERRNO = 0x00050000
 _RESULTS = {
@@ -40,7 +44,7 @@ _RESULTS = {
     Action.PRETEND: _SECCOMP_RET_ERRNO | 0,
 }
 
-# x86_64 has a second set of numbers, those of the x32 programming interface, from here on.
+# From this number on, system calls of x86_64 belong to the x32 programming interface.
 _FIRST_X32_NUMBER = 0x40000000
 
 
@@ -48,8 +52,9 @@ _FIRST_X32_NUMBER = 0x40000000
 class Architecture:
     """An architecture whose numbers of system calls are known."""
 
-    # AUDIT_ARCH_… (linux/audit.h); 32-bit calls on the same machine have another one.
+    # AUDIT_ARCH_… (linux/audit.h). 32-bit calls on the same machine have another audit number.
     audit_number: int
+    # Whether system calls have the numbers of the generic table.
     has_generic_numbers: bool
 
     def number_of(self, rule: Rule) -> int | None:
@@ -57,7 +62,7 @@ class Architecture:
         return rule.generic if self.has_generic_numbers else rule.x86_64
 
 
-# By the name that uname(2) gives to the machine.
+# The known architectures, by the machine's name in uname(2).
 ARCHITECTURES = {
     "x86_64": Architecture(0xC000003E, has_generic_numbers=False),
     "aarch64": Architecture(0xC00000B7, has_generic_numbers=True),
@@ -66,9 +71,11 @@ ARCHITECTURES = {
 
 
 def filter_system_calls(has_root: bool) -> bool:
-    """Put up the filter; return False if this machine's numbers are unknown or it is refused.
+    """Put up the filter of system calls for this process.
 
-    `has_root` tells whether the entry has a root file system of its own.
+    `has_root` tells whether the entry has a root file system of its own. Returns False, without a
+    filter, if the numbers of this machine's system calls are unknown or the kernel refuses the
+    filter.
     """
     architecture = ARCHITECTURES.get(os.uname().machine)
     is_64_bit = sys.maxsize > 1 << 32
@@ -76,8 +83,9 @@ def filter_system_calls(has_root: bool) -> bool:
         return False
     program = assemble(architecture, rules(has_root))
     instructions = ctypes.create_string_buffer(program)
-    # struct sock_fprog: the number of instructions, each of 8 bytes, and their address.
-    fields = struct.pack("@HP", len(program) // 8, ctypes.addressof(instructions))
+    # struct sock_fprog: the number of instructions, and their address.
+    n_instructions = len(program) // _INSTRUCTION_SIZE
+    fields = struct.pack("@HP", n_instructions, ctypes.addressof(instructions))
     sock_fprog = ctypes.create_string_buffer(fields)
     address = ctypes.addressof(sock_fprog)
     return try_call("prctl", PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, address, 0, 0)
@@ -95,14 +103,14 @@ def assemble(architecture: Architecture, rules: Iterable[Rule]) -> bytes:
     for rule in rules:
         number = architecture.number_of(rule)
         if number is not None:
-            applied = _apply(rule)
-            n_instructions = len(applied) // 8
+            decision = _decide(rule)
+            n_instructions = len(decision) // _INSTRUCTION_SIZE
             program += _instruction(_JUMP_IF_EQUAL, number, skip_if_false=n_instructions)
-            program += applied
+            program += decision
     return program + _return(Action.ALLOW)
 
 
-def _apply(rule: Rule) -> bytes:
+def _decide(rule: Rule) -> bytes:
     """Return the instructions that decide about a call of the rule's number."""
     if rule.argument is None:
         return _return(rule.action)
@@ -122,5 +130,8 @@ def _return(action: Action) -> bytes:
 
 
 def _instruction(code: int, value: int, skip_if_true: int = 0, skip_if_false: int = 0) -> bytes:
-    """Pack `struct sock_filter`; a comparison skips so many of the next instructions."""
+    """Pack an instruction, `struct sock_filter`.
+
+    A comparison skips `skip_if_true` or `skip_if_false` of the next instructions.
+    """
     return struct.pack("=HBBI", code, skip_if_true, skip_if_false, value)

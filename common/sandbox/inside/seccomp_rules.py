@@ -1,6 +1,6 @@
-"""The rules of the system-call filter: which calls an entry may not make, and why.
+"""The rules of the filter of system calls: which calls an entry may not make, and why.
 
-`seccomp.py` makes a program of them. A call that no rule names is allowed.
+`seccomp.py` makes a program from the rules. A call that no rule names is allowed.
 """
 
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from enum import Enum
 
 
 class Action(Enum):
-    """What happens to a system call."""
+    """The possible treatments of a system call."""
 
     ALLOW = "the kernel carries it out"
     REFUSE = "it fails with EPERM"
@@ -17,10 +17,10 @@ class Action(Enum):
 
 @dataclass(frozen=True)
 class Rule:
-    """What happens to one system call.
+    """A rule for one system call.
 
-    Without an argument that decides, `action` holds for every call. With one, `action` holds where
-    the argument has one of the `values`, and `otherwise` where it has not.
+    If `argument` is None, `action` holds for every call. Otherwise `action` holds if the argument
+    has one of the `values`, and `otherwise` holds if it has another value.
     """
 
     name: str
@@ -46,13 +46,14 @@ def _not(name: str, x86_64: int, generic: int, argument: int, *values: int) -> R
 
 
 def _pretend(name: str, x86_64: int, generic: int | None) -> Rule:
+    """Let a call do nothing and report success."""
     return Rule(name, x86_64, generic, Action.PRETEND)
 
 
 # ioctl(2): flags of a file, such as "append only".
 _FS_IOC_SETFLAGS = 0x40086602
 _FS_IOC_FSSETXATTR = 0x401C5820
-# fcntl(2): how long what is written is expected to live.
+# fcntl(2): hints at the expected lifetime of written data.
 _F_SET_RW_HINT = 1036
 _F_SET_FILE_RW_HINT = 1038
 # socket(2): local sockets, and sockets that ask the kernel about itself.
@@ -61,8 +62,8 @@ _AF_NETLINK = 16
 # The calling process, where a call names a process.
 _SELF = 0
 
-# Most of these calls leave something behind that outlives the process. The entry of the next mask
-# could read it.
+# Calls that are always refused. Most of them leave something behind that outlives the process, and
+# that the entry could read in the game with the next mask.
 _ALWAYS = (
     Rule("add_key", 248, 217),  # leaves a key in the kernel
     Rule("request_key", 249, 218),  # finds such a key
@@ -94,6 +95,7 @@ _ALWAYS = (
     Rule("setpriority", 141, 140),  # changes the priority of other processes
     Rule("ioprio_set", 251, 30),  # changes the disk priority of other processes
 )
+# Calls that are refused if they concern other processes, or leave something with a file.
 _BY_ARGUMENT = (
     _only("sched_setaffinity", 203, 122, 0, _SELF),  # chooses processors of other processes
     _only("sched_setscheduler", 144, 119, 0, _SELF),  # changes how others are scheduled
@@ -127,6 +129,6 @@ _FILE_ATTRIBUTES = (
 def rules(has_root: bool) -> tuple[Rule, ...]:
     """Return the rules for an entry with or without a root file system of its own."""
     if has_root:
-        # It sees no foreign file that it could write to, so that attributes need no rule.
+        # The entry sees no foreign file that it could write to, so attributes need no rules.
         return (*_ALWAYS, *_BY_ARGUMENT, _NO_NETWORK)
     return (*_ALWAYS, *_BY_ARGUMENT, _NO_SOCKETS, *_FILE_ATTRIBUTES)

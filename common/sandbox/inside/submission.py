@@ -28,9 +28,9 @@ class UnfitError(Exception):
 
 @dataclass(frozen=True)
 class Returned:
-    """What a call of a method has brought."""
+    """The result of a method that has been called."""
 
-    # Numbers of any dtype and shape; None if the method returned None or its result is not used.
+    # Numbers of any dtype and shape. None if the method returned None, or its result is not used.
     values: Array | None
     # Names of the arguments that the method changed.
     changed: list[str]
@@ -48,7 +48,10 @@ def create() -> Any:
 
 
 def call_method(entry: Any, method: str, arrays: Sequence[Array]) -> Returned:
-    """Call a method with int64 copies of arrays; `UnfitError` if it returns no numbers."""
+    """Call a method of an entry with int64 copies of arrays.
+
+    Raises `UnfitError` if there is no such method, or it returns anything but numbers.
+    """
     copies = [array.astype(np.int64) for array in arrays]
     result = _find_method(entry, METHODS.get(method, (method,)))(*copies)
     # `predict` gets fewer arrays than there are names.
@@ -60,6 +63,7 @@ def call_method(entry: Any, method: str, arrays: Sequence[Array]) -> Returned:
 
 
 def _find_method(entry: Any, names: tuple[str, ...]) -> Any:
+    """Return the method that has the first of the names that the entry knows."""
     for name in names:
         if hasattr(entry, name):
             return getattr(entry, name)
@@ -67,6 +71,7 @@ def _find_method(entry: Any, names: tuple[str, ...]) -> Any:
 
 
 def _as_numbers(result: Any) -> Array:
+    """Return what a method has returned as an array; `UnfitError` if it is not of numbers."""
     if hasattr(result, "detach"):
         # A PyTorch tensor with a gradient cannot be turned into an array.
         result = result.detach()

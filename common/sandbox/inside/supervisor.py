@@ -1,4 +1,4 @@
-"""Nothing that an entry starts outlives the entry, and no entry outlives the evaluator."""
+"""End all processes that an entry has started with the entry, and the entry with the evaluator."""
 
 import contextlib
 import ctypes
@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from .system_calls import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, try_call
 
-# For so many seconds the supervisor tries to end what an entry has left behind.
+# Seconds for which the supervisor tries to end the processes that an entry has left behind.
 _MAX_ENDING = 5.0
 # Signals that the supervisor waits for: a child has ended; the evaluator wants the entry to end.
 _AWAITED = {signal.SIGCHLD, signal.SIGTERM} if sys.platform == "linux" else set()
@@ -22,8 +22,9 @@ _AWAITED = {signal.SIGCHLD, signal.SIGTERM} if sys.platform == "linux" else set(
 def supervise(folder: Path, has_namespaces: bool) -> None:
     """Fork a child that becomes the entry's process, and return in that child only (Linux).
 
-    This process supervises the child. When the child or the evaluator has ended, it ends everything
-    that the child has started, removes `folder`, and ends in the way in which the child has ended.
+    This process supervises the child. When the child or the evaluator has ended, this process ends
+    everything that the child has started, removes `folder`, and ends with the child's exit code or
+    signal.
     """
     # A parent may have left SIGCHLD ignored. Then no child could be waited for.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -62,7 +63,11 @@ def _fork_first_process() -> int:
 
 
 def _wait_for(entry: int) -> int | None:
-    """Wait until the entry has ended, and return its status; None if it is to be ended."""
+    """Wait until the entry has ended, and return its status.
+
+    Returns None if the entry still runs and should be ended, since the evaluator has ended or asks
+    for it.
+    """
     # The pipe of requests breaks when the evaluator has ended.
     evaluator = select.poll()
     evaluator.register(os.dup(0), 0)
@@ -98,14 +103,15 @@ def _end_children(children: list[int]) -> None:
     for child in children:
         with contextlib.suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)
-    # Waiting starts when all are killed: a child that another child traces can be waited for only
-    # after that one has ended.
+    # Wait only after all are killed: a child that another child traces can be waited for only after
+    # the tracing child has ended.
     for child in children:
         with contextlib.suppress(ChildProcessError):
             os.waitpid(child, 0)
     deadline = time.monotonic() + _MAX_ENDING
-    with contextlib.suppress(ChildProcessError):  # There are no children any more.
-        # The children of a process that ends become children of this one, which finds them next.
+    # ChildProcessError: there are no children any more.
+    with contextlib.suppress(ChildProcessError):
+        # When a child ends, its own children become children of this process.
         while time.monotonic() < deadline:
             ended, _ = os.waitpid(-1, os.WNOHANG)
             if not ended:
@@ -114,6 +120,7 @@ def _end_children(children: list[int]) -> None:
 
 
 def _kill_all_children() -> None:
+    """Kill the processes whose parent is this process."""
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
             # The second field is the program's name in brackets, and may itself hold blanks and
@@ -125,7 +132,7 @@ def _kill_all_children() -> None:
 
 
 def _remove(folder: Path) -> None:
-    # Imported here, where nobody waits for it.
+    # Imported here, after the entry has ended, so that the import delays nobody.
     import shutil
 
     shutil.rmtree(folder, ignore_errors=True)

@@ -1,11 +1,11 @@
-"""The walls around an entry: which there are, and what each of them closes."""
+"""The walls around an entry, and which ways out each of them closes."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Walls:
-    """A set of walls: those that are wanted, or those that are in force."""
+    """A set of walls, either wanted or in force."""
 
     # Namespaces of the network, of System V IPC and, for child processes, of process ids.
     namespaces: bool = False

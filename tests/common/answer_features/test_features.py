@@ -12,9 +12,11 @@ from unittest.mock import patch
 from common import layout
 from common.adaptive.answered_mask import count_together
 from common.answer_features import GROUPS, Known, Pairs, read_pairs, table, tables
+from common.answer_features.asked import Asked
 from common.answer_features.groups import rates_of
-from common.answer_features.known import cut
-from common.answer_features.nearest import similar_questions, visit_nearest
+from common.answer_features.nearest_answers import visit_nearest
+from common.answer_features.parts import split_answers
+from common.answer_features.similar_questions import similar_questions
 
 import numpy as np
 import pandas as pd
@@ -27,7 +29,8 @@ from sklearn.metrics import roc_auc_score
 Read = Callable[..., tuple[Pairs, Known]]
 # Number of pairs to predict in the tests with metadata.
 N_TEMPLATE = 40
-NEAREST = "common.answer_features.nearest"
+NEAREST = "common.answer_features.nearest_answers"
+SIMILAR = "common.answer_features.similar_questions"
 
 
 @dataclass
@@ -516,13 +519,8 @@ def nearest(request: pytest.FixtureRequest) -> Nearest:
     pairs = rng.permutation(np.argwhere(has_pair).astype(np.int32)).T
     known, asked = np.array_split(pairs, 2, axis=1)
     parts: list[Any] = []
-    with patch.multiple(
-        NEAREST,
-        _N_NEIGHBOURS=n_neighbours,
-        _MAX_CELLS=max_cells,
-        _MAX_PRODUCTS=max_products,
-        _BLOCK=4,
-    ):
+    limits = {"_N_NEIGHBOURS": n_neighbours, "_MAX_PRODUCTS": max_products, "_BLOCK": 4}
+    with patch.multiple(NEAREST, _MAX_CELLS=max_cells), patch.multiple(SIMILAR, **limits):
         similar = similar_questions(*pairs, 20, n_questions)
         visit_nearest(
             tuple(known),
@@ -618,13 +616,15 @@ def test_held_out_outcomes_change_no_feature_of_their_rows(joined: Joined, group
     pd.testing.assert_frame_equal(before, after, check_exact=True)
 
 
-@pytest.mark.parametrize(("enough", "n_held_out"), [(125_000, 10), (1_000, 2), (300, 1), (30, 1)])
+@pytest.mark.parametrize(
+    ("max_held_out", "n_held_out"), [(125_000, 10), (1_000, 2), (300, 1), (30, 1)]
+)
 def test_outcomes_of_a_part_change_features_of_all_other_parts_but_not_its_own(
-    joined: Joined, monkeypatch: pytest.MonkeyPatch, enough: int, n_held_out: int
+    joined: Joined, monkeypatch: pytest.MonkeyPatch, max_held_out: int, n_held_out: int
 ) -> None:
     """The model of a part must not be warm-started from one that has learned from the part."""
     answers = joined.train
-    monkeypatch.setattr("common.answer_features.known._ENOUGH", enough)
+    monkeypatch.setattr("common.answer_features.parts._MAX_HELD_OUT", max_held_out)
     groups = ["model", "rates", "distractors", "context", "quiz", "order"]
     before = list(tables(joined.pairs, answers, groups, seed=0))
     # The last part is the template.
@@ -638,7 +638,7 @@ def test_outcomes_of_a_part_change_features_of_all_other_parts_but_not_its_own(
         after = tables(joined.pairs, change_options(answers, is_of_part), groups, seed=0)
         is_same = [a.table.equals(b.table) for a, b in zip(before, after, strict=True)]
         # If only some 30 answers are held out, the template's features do without them too.
-        unchanged = [0, 1] if enough == 30 else [number]
+        unchanged = [0, 1] if max_held_out == 30 else [number]
         assert np.flatnonzero(is_same).tolist() == unchanged
 
 
@@ -688,7 +688,8 @@ def test_features_predict_random_outcomes_at_chance_and_a_leak_predicts_them(
     assert abs(random_outcomes.score(random_outcomes.honest) - 0.5) < tolerance
     # A planted leak: rates over all answers, including the outcome of the row.
     known = Known(random_outcomes.pairs, random_outcomes.answers)
-    rates = rates_of(random_outcomes.pairs, known, random_outcomes.rows, [("student", "quiz")])
+    asked = Asked(random_outcomes.pairs, known, random_outcomes.rows)
+    rates = rates_of(asked, [("student", "quiz")])
     assert random_outcomes.score(pd.DataFrame(rates)) > 0.6
 
 
@@ -710,12 +711,13 @@ def test_the_model_s_logit_ranks_random_outcomes_at_chance(
 def test_parts_have_equal_sizes_and_only_as_many_as_needed_are_held_out(
     n_answers: int, n_parts: int, n_held_out: int
 ) -> None:
-    part, n = cut(n_answers, 0)
-    assert n == n_held_out
+    split = split_answers(n_answers, 0)
+    part = split.part
+    assert (split.n_parts, split.n_held_out) == (n_parts, n_held_out)
     assert len(part) == n_answers
     assert {*np.bincount(part)} <= {n_answers // n_parts, n_answers // n_parts + 1}
-    assert (part < n).sum() <= 125_000
+    assert (part < n_held_out).sum() <= 125_000
 
 
 def test_the_seed_decides_which_answers_make_a_part() -> None:
-    assert (cut(1003, 0)[0] != cut(1003, 1)[0]).any()
+    assert (split_answers(1003, 0).part != split_answers(1003, 1).part).any()

@@ -1,0 +1,47 @@
+"""The rows whose features are computed, as every group of features gets them."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from common.answer_features.known import Known
+from common.answer_features.nearest_answers import NearestAnswers, summarise_nearest
+from common.answer_features.pairs import Pairs
+from common.arrays import Array, IntArray
+
+# The columns of a group by name. Each has one value for each row asked, NaN where it is unknown.
+Columns = dict[str, Array]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Rows of the pairs whose features are asked for, and everything that features may rest on."""
+
+    pairs: Pairs
+    # Holds no outcome of the rows asked.
+    known: Known
+    # The rows of `pairs`, shape (rows,).
+    rows: IntArray
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return len(self.rows)
+
+    @property
+    def student(self) -> IntArray:
+        """Number of the student of each row, from 0."""
+        return self.pairs.numbers["student"][self.rows]
+
+    @property
+    def question(self) -> IntArray:
+        """Number of the question of each row, from 0."""
+        return self.pairs.numbers["question"][self.rows]
+
+    @property
+    def context(self) -> IntArray:
+        """Contexts of each row, shape (rows, levels)."""
+        return self.pairs.context[self.rows]
+
+    @cached_property
+    def nearest(self) -> NearestAnswers:
+        """The student's known answers to the most similar questions, computed once."""
+        return summarise_nearest(self.pairs, self.known, self.rows)

@@ -1,0 +1,182 @@
+"""Summarise a student's known answers to the questions that are most similar to a question."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from common.answer_features.known import Known
+from common.answer_features.pairs import Pairs
+from common.arrays import FloatArray, IntArray
+from common.item_response.observations import sort_answers
+from common.item_response.options import N_OPTIONS
+from common.threads import N_THREADS, in_threads
+
+import numpy as np
+
+# How many answers count as nearest.
+_N_NEAREST = 32
+# How many of the nearest answers have the option chosen as a feature.
+_N_OPTIONS_SHOWN = 4
+# Means of the nearest answers are weighted by these powers of the similarity. For each power, the
+# weight of the prior mean 0. All are chosen on training answers (tests/benchmarks/README.md).
+PRIOR_WEIGHT_BY_POWER = {2: 2.0, 6: 1.0, 15: 0.5}
+# Cells of the table of students × questions, and of arrays of rows × neighbours, in memory at a
+# time.
+_MAX_CELLS = 16_000_000
+
+
+@dataclass(frozen=True)
+class NearestAnswers:
+    """A summary of the nearest known answers for each row asked, all float32.
+
+    Means are weighted by a power of the similarity, and shrunk towards 0.
+    """
+
+    # The mean of `Known.residual`, shape (rows,), by power.
+    residual: dict[int, FloatArray]
+    # The sum of the weights, shape (rows,), by power.
+    weight: dict[int, FloatArray]
+    # How much more often than usual the student chose the position of each option, shape (rows,
+    # options), by power. The options are in the order of their outcomes. Without options in the
+    # training answers, there are no columns.
+    habit: dict[int, FloatArray]
+    # For each of the first `_N_OPTIONS_SHOWN` answers: the outcome, in the question asked, of the
+    # option at the position that the student chose. NaN if there is no such answer. No columns
+    # without options.
+    outcome: FloatArray
+
+
+def summarise_nearest(pairs: Pairs, known: Known, rows: IntArray) -> NearestAnswers:
+    """Summarise the nearest known answers for each of some rows of the pairs."""
+    student = pairs.numbers["student"][rows]
+    question = pairs.numbers["question"][rows]
+    n_rows = len(rows)
+    n_options = N_OPTIONS if known.has_options else 0
+    n_shown = _N_OPTIONS_SHOWN if known.has_options else 0
+    powers = PRIOR_WEIGHT_BY_POWER
+    summary = NearestAnswers(
+        residual={power: np.zeros(n_rows, np.float32) for power in powers},
+        weight={power: np.zeros(n_rows, np.float32) for power in powers},
+        habit={power: np.zeros((n_rows, n_options), np.float32) for power in powers},
+        outcome=np.full((n_rows, n_shown), np.nan, np.float32),
+    )
+
+    def summarise(block: IntArray, nearest: IntArray, similarity: FloatArray) -> None:
+        residual = np.where(nearest >= 0, known.residual[nearest], 0)
+        if known.has_options:
+            outcome_of_option = known.outcome_of_option[question[block]]
+            option_of_outcome = np.argsort(outcome_of_option, axis=1)
+            excess = _excess_over_share(known, nearest)
+            chosen = nearest[:, :_N_OPTIONS_SHOWN]
+            outcome = np.take_along_axis(outcome_of_option, known.option[chosen] - 1, 1)
+            summary.outcome[block, : chosen.shape[1]] = np.where(chosen >= 0, outcome, np.nan)
+        for power, prior_weight in PRIOR_WEIGHT_BY_POWER.items():
+            weight = similarity**power
+            total = weight.sum(axis=1)
+            shrunk_total = total + prior_weight
+            summary.weight[power][block] = total
+            summary.residual[power][block] = (weight * residual).sum(axis=1) / shrunk_total
+            if known.has_options:
+                habit = (weight[:, None] @ excess)[:, 0] / shrunk_total[:, None]
+                summary.habit[power][block] = np.take_along_axis(habit, option_of_outcome, 1)
+
+    visit_nearest(
+        (known.student, known.question),
+        (student, question),
+        pairs.n_students,
+        pairs.neighbours,
+        pairs.similarity,
+        _N_NEAREST,
+        summarise,
+    )
+    return summary
+
+
+def _excess_over_share(known: Known, answer: IntArray) -> FloatArray:
+    """Return the choice of each answer minus the usual shares of the options.
+
+    The choice is 1 for the option chosen and 0 for the others. The usual shares are those among all
+    known answers to the question. `answer` holds positions in `known`, shape (rows, answers).
+    Returns shape (rows, answers, options), 0 where `answer` is -1.
+    """
+    is_chosen = known.option[answer][:, :, None] == np.arange(1, N_OPTIONS + 1)
+    excess = is_chosen - known.option_share[known.question[answer]]
+    return np.where((answer >= 0)[:, :, None], excess, 0)
+
+
+def visit_nearest(
+    known: tuple[IntArray, IntArray],
+    asked: tuple[IntArray, IntArray],
+    n_students: int,
+    neighbours: IntArray,
+    similarity: FloatArray,
+    n_nearest: int,
+    visit: Callable[[IntArray, IntArray, FloatArray], None],
+) -> None:
+    """Call `visit` with the nearest known answers for each pair that is asked, block by block.
+
+    The nearest answers are those of the same student to the most similar questions.
+
+    Parameters
+    ----------
+    known
+        Student and question of each known answer, as numbers from 0.
+    asked
+        Student and question of each pair that is asked.
+    n_students
+        The number of students.
+    neighbours, similarity
+        From `similar_questions`.
+    n_nearest
+        The largest number of answers for each pair.
+    visit
+        Called in threads, in any order, with arrays for a block of pairs: their positions in
+        `asked`, int, shape (pairs,); the positions in `known` of the nearest answers, int32, shape
+        (pairs, nearest), the most similar first, then -1 where there are no more; and the
+        similarities, float32, of the same shape, 0 where there is no answer.
+    """
+    known_student, known_question = known
+    asked_student, asked_question = asked
+    n_questions, n_neighbours = neighbours.shape
+    known_order, first_known, _ = sort_answers(known_student, [], n_students)
+    asked_order = np.argsort(asked_student, kind="stable")
+    ordered_student = asked_student[asked_order]
+    # Each thread looks answers up in a table of some students × all questions, for a block of rows
+    # at a time.
+    n_table_students = max(1, min(_MAX_CELLS // n_questions, math.ceil(n_students / N_THREADS)))
+    n_block_rows = max(1, _MAX_CELLS // (8 * max(n_neighbours, 1)))
+
+    def visit_students(first_students: IntArray) -> None:
+        # Position in `known` of each student's answer to each question; -1 without an answer.
+        answer_table = np.full((n_table_students, n_questions), -1, np.int32)
+        for first in first_students.tolist():
+            end = min(first + n_table_students, n_students)
+            answers = known_order[first_known[first] : first_known[end]]
+            cells = known_student[answers] - first, known_question[answers]
+            answer_table[cells] = answers
+            asked_range = slice(*np.searchsorted(ordered_student, [first, end]))
+            rows = asked_order[asked_range]
+            for begin in range(0, len(rows), n_block_rows):
+                block = rows[begin : begin + n_block_rows]
+                question = asked_question[block]
+                table_row = asked_student[block] - first
+                candidates = answer_table[table_row[:, None], neighbours[question]]
+                visit(block, *_take_nearest(candidates, similarity[question], n_nearest))
+            answer_table[cells] = -1
+
+    first_of_table = np.arange(0, n_students, n_table_students)
+    list(in_threads(visit_students, np.array_split(first_of_table, N_THREADS)))
+
+
+def _take_nearest(
+    candidates: IntArray, similarity: FloatArray, n_nearest: int
+) -> tuple[IntArray, FloatArray]:
+    """Return the first candidates of each row that are not -1, with their similarities.
+
+    Shapes are (rows, n_nearest). Missing candidates at the end are -1, with a similarity of 0.
+    """
+    # A stable sort moves missing candidates to the end and keeps the order of the others.
+    order = np.argsort(candidates < 0, axis=1, kind="stable")[:, :n_nearest]
+    nearest = np.take_along_axis(candidates, order, 1)
+    nearness = np.take_along_axis(similarity, order, 1)
+    return nearest, np.where(nearest >= 0, nearness, np.float32(0))

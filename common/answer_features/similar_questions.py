@@ -1,0 +1,88 @@
+"""Find similar questions: those that the same students answer."""
+
+from common.arrays import BoolArray, FloatArray, IntArray
+from common.threads import in_threads
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+# Nearest questions that are kept for each question.
+_N_NEIGHBOURS = 96
+# The products of two answers of one student are most of the work, and a student with n answers has
+# n² of them. Students are drawn until their products add up to this.
+_MAX_PRODUCTS = 1_000_000_000
+# Questions whose similarities to all questions are held in memory at a time.
+_BLOCK = 256
+
+
+def similar_questions(
+    student: IntArray, question: IntArray, n_students: int, n_questions: int
+) -> tuple[IntArray, FloatArray]:
+    """Find the nearest questions of each question.
+
+    The similarity of two questions is the cosine of who answered them: the number of students who
+    answered both, over the geometric mean of the numbers who answered each. If there are many
+    answers, a random part of the students is counted.
+
+    Parameters
+    ----------
+    student, question
+        Numbers from 0, shape (pairs,): who answered or is to answer which question.
+    n_students, n_questions
+        How many there are.
+
+    Returns
+    -------
+    neighbours : array of int32, shape (questions, neighbours)
+        Nearest questions, the most similar first: `_N_NEIGHBOURS`, or all others if there are
+        fewer.
+    similarity : array of float32, shape (questions, neighbours)
+        Their similarities, 0 to 1.
+    """
+    is_drawn = _draw_students(student, n_students)
+    rows = is_drawn[student]
+    ones = np.ones(int(rows.sum()), np.float32)
+    answered = csr_matrix((ones, (student[rows], question[rows])), (n_students, n_questions))
+    by_question = answered.T.tocsr()
+    # Questions without answers have no similarity to any: avoid a division by 0.
+    n_answers = np.maximum(np.diff(by_question.indptr), 1).astype(np.float32)
+    k = min(_N_NEIGHBOURS, n_questions - 1)
+    neighbours = np.zeros((n_questions, k), np.int32)
+    similarity = np.zeros((n_questions, k), np.float32)
+
+    def fill_block(first: int) -> None:
+        block = np.arange(first, min(first + _BLOCK, n_questions))
+        cosine = (by_question[block] @ answered).toarray()
+        cosine /= np.sqrt(n_answers[block, None] * n_answers)
+        # A question is not its own neighbour.
+        cosine[np.arange(len(block)), block] = -1
+        nearest = _largest_columns(cosine, k)
+        neighbours[block] = nearest
+        similarity[block] = np.take_along_axis(cosine, nearest, 1)
+
+    if k > 0:
+        list(in_threads(fill_block, range(0, n_questions, _BLOCK)))
+    return neighbours, similarity
+
+
+def _draw_students(student: IntArray, n_students: int) -> BoolArray:
+    """Draw students at random until they have `_MAX_PRODUCTS` products; shape (students,)."""
+    order = np.random.default_rng(0).permutation(n_students)
+    n_products = np.bincount(student, minlength=n_students).astype(np.float64) ** 2
+    is_drawn = np.zeros(n_students, bool)
+    is_drawn[order[np.cumsum(n_products[order]) <= _MAX_PRODUCTS]] = True
+    return is_drawn
+
+
+def _largest_columns(values: FloatArray, k: int) -> IntArray:
+    """Return the columns of the k largest values of each row, the largest first.
+
+    Equal values come in the order of their columns.
+    """
+    # `argpartition` would choose any of the values that equal the k-th largest. Sort all of them.
+    kth_largest = np.partition(values, -k, axis=1)[:, -k, None]
+    row, column = np.nonzero(values >= kth_largest)
+    order = np.lexsort((-values[row, column], row))
+    first_of_row = np.searchsorted(row, np.arange(len(values)))
+    largest: IntArray = column[order[first_of_row[:, None] + np.arange(k)]]
+    return largest
