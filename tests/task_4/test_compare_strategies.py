@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import strategy_games
-from conftest import fails, succeeds
+from conftest import fails, run, succeeds
 from page_reading import Page, read_page
 
 Compare = Callable[..., tuple[str, Page]]
@@ -124,6 +124,16 @@ def test_a_new_function_shows_up(compare: Compare, split_kit: Path, tmp_path: Pa
 def test_errors_in_one_line(split_kit: Path, tmp_path: Path, flags: str, message: str) -> None:
     found = fails([SCRIPT, "--output_dir", tmp_path, *flags.split()], kit=split_kit, cwd=split_kit)
     assert re.search(message, found), found
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_protocol_cannot_be_played_with_targets_that_may_be_asked(
+    split_kit: Path, tmp_path: Path
+) -> None:
+    flags = ["--protocol", "bobcat", "--targets_queryable", "--output_dir", tmp_path]
+    done = run([SCRIPT, *flags], kit=split_kit)
+    reason = "argument --targets_queryable: not allowed with argument --protocol"
+    assert (done.returncode, f"error: {reason}" in done.stderr) == (2, True)
     assert not list(tmp_path.iterdir())
 
 
