@@ -1,17 +1,18 @@
-"""Which files belong to the kit: tests of files read these, and no file that a user adds.
+"""Which files belong to the kit. Tests that check files read these, and no file that a user adds.
 
-In `common/`, `hosting/`, `tests/` and `tools/` every file belongs to the kit. Elsewhere entries,
-data and notes lie beside the kit's files, so that these are named here. Git is not asked: a clone
-may have come as a zip, and in a fork git knows the user's entries too. Whoever adds a file to the
-kit adds its name; `tests/test_kit_files.py` fails if one that the kit uses is missing.
+In `common/`, `hosting/`, `tests/` and `tools/` every file belongs to the kit. In other folders,
+entries, data and notes of a user lie beside the kit's files, so that these are named here. Git
+cannot tell them apart: a clone may have come as a zip, and in a fork git knows the user's entries
+too. Whoever adds a file to the kit adds its name; `tests/test_kit_files.py` fails if the name of a
+file that the kit uses is missing.
 """
 
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-# Every file in these folders, and in the folders inside them.
+# Every file in these folders and their subfolders belongs to the kit.
 WHOLE_FOLDERS = (".ci", ".github", "common", "data/pictures", "hosting", "tests", "tools")
-# Patterns of names, for each folder that may hold files of a user too.
+# Patterns of the names of the kit's files in each folder that may hold files of a user too.
 NAMES = {
     ".": (
         ".gitattributes",
@@ -112,19 +113,21 @@ NAMES = {
         "similarity.py",
     ),
 }
-# Python and its tools leave these anywhere.
+# Folders that Python and its tools make anywhere.
 _CACHES = {"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"}
 
 
 def find_kit_files(root: Path = ROOT) -> list[Path]:
-    """Return all files of a kit that belong to it, in order."""
-    found = {path for folder in WHOLE_FOLDERS for path in (root / folder).rglob("*")}
-    for folder, names in NAMES.items():
-        for name in names:
-            found.update((root / folder).glob(name))
-    return sorted(path for path in found if path.is_file() and not _CACHES & {*path.parts})
+    """Return the files in a kit's folder that belong to the kit, sorted by path."""
+    paths: set[Path] = set()
+    for folder in WHOLE_FOLDERS:
+        paths.update((root / folder).rglob("*"))
+    for folder, patterns in NAMES.items():
+        for pattern in patterns:
+            paths.update((root / folder).glob(pattern))
+    return sorted(path for path in paths if path.is_file() and not _CACHES & {*path.parts})
 
 
 def glob_kit(pattern: str, root: Path = ROOT) -> list[Path]:
-    """Return the files that a pattern such as `task_*/*.md` finds and that belong to the kit."""
+    """Return the kit's files whose path fits a pattern such as `task_*/*.md`, sorted by path."""
     return sorted({*root.glob(pattern)}.intersection(find_kit_files(root)))
