@@ -1,4 +1,4 @@
-"""Task 4's page on a student: its figures by known answers, the script as a user runs it."""
+"""Task 4's page on a student: its figures compared with known ones, the script run as by a user."""
 
 import re
 import shutil
@@ -25,17 +25,18 @@ ENDS = (0.05, 0.95)
 
 
 def bank_of(slopes: Any, **changes: Any) -> Bank:
+    """Return a bank of questions with these slopes (discriminations)."""
     return Bank(MODEL, plain_model(MODEL, slopes, **changes))
 
 
 def test_ability_agrees_with_numerical_integration() -> None:
-    """In one dimension, with the same slope everywhere, the mean logit is slope times ability."""
+    """With one ability and equal slopes, the mean logit of the bank is slope times ability."""
     slope = 1.5
     bank = bank_of(np.full((40, 1), slope), guessing=0.2)
     assert bank.deviation == pytest.approx(slope)
     right = (np.arange(40) % np.array([[2], [3], [5]]) > 0).astype(int)
     targets = np.tile(np.arange(40) >= 30, (3, 1))
-    # Two answers: after three, the difference between the students is estimated as well.
+    # There are two answers; after three, the population of students would be estimated, too.
     courses = ability.ask(bank, as_reference(right, targets), "mask", [0, 1, 2], 2)
     grid = np.linspace(-6, 6, 2001)
     p = 0.2 + 0.8 / (1 + np.exp(-slope * grid))
@@ -52,7 +53,7 @@ def test_ability_agrees_with_numerical_integration() -> None:
             deviation = np.sqrt(np.average((grid - mean) ** 2, weights=density))
             assert (step.ability, step.error) == pytest.approx((mean, deviation), abs=0.03)
             assert step.share == pytest.approx(np.average(p, weights=density), abs=0.01)
-        # The draws are those of the posterior.
+        # The draws come from the posterior.
         below = np.cumsum(density) / density.sum()
         drawn = np.quantile(course.draws.mean(axis=1), ENDS)
         assert drawn == pytest.approx(np.interp(ENDS, below, p), abs=0.03)
@@ -61,8 +62,8 @@ def test_ability_agrees_with_numerical_integration() -> None:
         assert counts == pytest.approx(np.average(chance, axis=1, weights=density), abs=0.03)
 
 
-def test_a_test_ends_by_precision() -> None:
-    """As the first questions of the longer test; what is said afterwards knows no more."""
+def test_a_test_that_ends_by_precision_is_the_beginning_of_a_longer_one() -> None:
+    """The figures after its end use no later answer."""
     rng = np.random.default_rng(2)
     bank = bank_of(rng.exponential(1, (60, 1)))
     right = rng.random((25, 60)) < 0.6
@@ -80,10 +81,11 @@ def test_a_test_ends_by_precision() -> None:
 
 
 @pytest.mark.parametrize(("n_columns", "targets"), [(26, [18, 19, 20, 21]), (10, [8, 9])])
-def test_questions_that_the_bank_or_the_file_lacks(n_columns: int, targets: list[int]) -> None:
-    """The former may be asked and hidden; the ability is that over the whole bank, nothing else.
+def test_the_ability_is_that_over_the_whole_bank(n_columns: int, targets: list[int]) -> None:
+    """The file may have questions that the bank lacks, and the bank questions that the file lacks.
 
-    A student of whom nothing is known is a training student: at the mean, with their deviation.
+    Questions that the bank lacks may be asked and hidden. A student of whom nothing is known has
+    the mean and the deviation of the training students.
     """
     rng = np.random.default_rng(0)
     slopes, quiz = rng.normal(size=(20, 2)), rng.normal(size=(20, 20)) / 5
@@ -101,7 +103,7 @@ def test_questions_that_the_bank_or_the_file_lacks(n_columns: int, targets: list
 
 @pytest.fixture(scope="module")
 def kit(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A kit with the package trained on its local split and scored: tests only read from it."""
+    """Return a kit with the package trained on its local split and scored; tests only read it."""
     kit = Path(shutil.copytree(split_kit, tmp_path_factory.mktemp("student_report") / "kit"))
     succeeds([f"{PACKAGE}/train_model.py", "--local"], kit=kit)
     succeeds([f"{PACKAGE}/local_evaluation.py", "--skip_curve"], kit=kit)
@@ -110,7 +112,7 @@ def kit(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def played(kit: Path) -> tuple[Bank, dict[int, Course]]:
-    """The trained bank, and how the questions went for all students of the local split."""
+    """Return the trained bank, and the questions and answers of every student of the split."""
     bank = ability.load_bank(kit / PACKAGE)
     reference = read_reference(kit / "data/test_input/valid_task_4.csv", bank.n_questions)
     rows = range(len(reference.student))
@@ -118,8 +120,8 @@ def played(kit: Path) -> tuple[Bank, dict[int, Course]]:
     return bank, dict(zip(reference.student.tolist(), courses, strict=True))
 
 
-def test_asks_and_predicts_what_the_evaluation_scores(kit: Path, played: Any) -> None:
-    """The same questions of every student, and the same share of hidden answers right."""
+def test_the_report_asks_and_predicts_what_the_evaluation_scores(kit: Path, played: Any) -> None:
+    """The questions are equal, and so is the share of hidden answers that are predicted right."""
     courses = played[1].values()
     sequences = pd.read_csv(kit / "data/test_output/sequence_task_4.csv")
     asked = [question for course in courses for question in course.steps.QuestionId[1:]]
@@ -130,22 +132,23 @@ def test_asks_and_predicts_what_the_evaluation_scores(kit: Path, played: Any) ->
 
 
 def minus(text: str) -> str:
+    """Return a text with minus signs instead of hyphens, as the page shows numbers."""
     return text.replace("-", "−")
 
 
 def middle(draws: Any) -> str:
-    """Return the range of the middle 90%."""
+    """Return the range of the middle 90% of the draws, as the page shows it."""
     return "{:.0%} to {:.0%}".format(*np.quantile(draws, ENDS))
 
 
-def test_the_page_says_what_the_figures_say(kit: Path, played: Any, tmp_path: Path) -> None:
+def test_the_page_shows_the_figures(kit: Path, played: Any, tmp_path: Path) -> None:
     bank, courses = played
     student, other = list(courses)[1], list(courses)[3]
     report = [REPORT, "--output_dir", tmp_path, "--student"]
     printed = succeeds([*report, other, student], kit=kit)
     path = tmp_path / f"student_{student}.html"
     before, page, course = path.read_bytes(), read_page(path.read_text()), courses[student]
-    # Who else is asked for changes nothing.
+    # The page does not depend on which other students are reported.
     succeeds([*report, student], kit=kit)
     assert path.read_bytes() == before
     assert "From simulated answers" in page.text
@@ -191,7 +194,8 @@ def test_the_page_says_what_the_figures_say(kit: Path, played: Any, tmp_path: Pa
     outcomes = pd.crosstab(p <= 0.5, truth == 0, margins=True).astype(str).to_numpy().tolist()
     assert [row[1:] for row in page.table("How the hidden").rows] == outcomes[:2]
 
-    # By subject, least expected first, each after the diamond of a training student.
+    # The subjects are sorted by the share of right answers that is expected. Before the mark of the
+    # student stands that of a training student.
     listed = pd.read_csv(kit / "data/metadata/question_metadata_task_3_4.csv")
     listed["SubjectId"] = listed.SubjectId.str.findall(r"\d+")
     listed = listed.explode("SubjectId").astype(int)
@@ -215,8 +219,8 @@ def test_the_page_says_what_the_figures_say(kit: Path, played: Any, tmp_path: Pa
     assert f"Least is known about: {least}." in page.text
 
 
-def test_flags_of_the_test(kit: Path, tmp_path: Path) -> None:
-    """A phase, a mask, another length, an end by precision; no metadata."""
+def test_flags_set_the_phase_the_mask_and_the_length_of_the_test(kit: Path, tmp_path: Path) -> None:
+    """The page also works without metadata."""
     name = "test_private_task_4_more_splits.csv"
     shutil.copy(kit / f"data/test_data/{name}", tmp_path)
     private = pd.read_csv(tmp_path / name)
@@ -236,7 +240,7 @@ def test_flags_of_the_test(kit: Path, tmp_path: Path) -> None:
     assert "until the standard error is at most 0.97, at most 10 questions" in page.text
 
 
-def test_faults_are_one_line(kit: Path, tmp_path: Path) -> None:
+def test_faults_are_refused_in_one_line(kit: Path, tmp_path: Path) -> None:
     first = int(pd.read_csv(kit / "data/test_input/valid_task_4.csv").UserId.min())
     package = Path(shutil.copytree(kit / PACKAGE, tmp_path / "package"))
     report = [REPORT, "--output_dir", tmp_path / "output"]
