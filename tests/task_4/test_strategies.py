@@ -276,7 +276,8 @@ def test_a_strategy_asks_only_what_it_may_and_changes_nothing(choice: Any, messa
 def some_game(chosen: Any, probability: Any) -> PlayedGame:
     """Return the game of two students with two hidden answers each.
 
-    Only the second answer of the first student is wrong. `probability` holds P(right) of the hidden answers after 0, 1, … questions.
+    Only the second answer of the first student is wrong. `probability` holds P(right) of the hidden
+    answers after 0, 1, … questions.
     """
     return PlayedGame(
         chosen=np.array(chosen),

@@ -1,4 +1,4 @@
-"""Cross-validation: the entry's own script on every fold, one line of the record, no traces."""
+"""Cross-validation runs an entry's script on every fold and leaves one line of the record."""
 
 import re
 import shutil
@@ -17,8 +17,8 @@ from recorded import made_by
 VALIDATE = ["-m", "tools.cross_validate"]
 TRAIN = "data/train_data/train_task_1_2.csv"
 RECORD = "data/test_output/results.jsonl"
-# An entry that starts in no time, as it imports nothing of the kit: always the same prediction. It
-# knows none of the answers that it predicts.
+# An entry that always predicts the same. It starts quickly, because it imports nothing of the kit.
+# It checks that its training answers hold none of the answers to be predicted.
 ENTRY = """
 import argparse, csv, json, sys
 from hashlib import sha256
@@ -50,29 +50,39 @@ if __name__ == "__main__":
 
 
 def always(kit: Path, task: int, value: int, flag: str | None = None) -> str:
-    """Write an entry, which is told of metadata if the kit has any."""
-    metadata = next(map(str, kit.glob("data/metadata")), None)
-    told = {"task": task, "value": value, "flag": flag, "metadata": metadata}
+    """Write an entry that always predicts `value`; return its path from the kit's folder.
+
+    The entry checks that it is given the kit's metadata, if there are any, and the flag.
+    """
+    metadata = kit / "data/metadata"
+    source = ENTRY.format(
+        task=task,
+        value=value,
+        flag=flag,
+        metadata=str(metadata) if metadata.exists() else None,
+        column={1: "IsCorrect", 2: "AnswerValue"}[task],
+    )
     name = f"task_{task}/always_{value}.py"
-    column = {1: "IsCorrect", 2: "AnswerValue"}[task]
-    (kit / name).write_text(ENTRY.format(**told, column=column))
+    (kit / name).write_text(source)
     return name
 
 
 def files_of(kit: Path) -> set[str]:
-    """Return the files that are no caches or outcomes."""
+    """Return the files in a kit without caches and outcomes."""
     paths = (path.relative_to(kit) for path in kit.rglob("*") if path.is_file())
     return {str(path) for path in paths if not {"__pycache__", "outcomes"} & {*path.parts}}
 
 
-def test_on_every_fold(tiny_kit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_fold_is_scored_and_only_the_record_is_left_behind(
+    tiny_kit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     one, zero, two = (always(tiny_kit, *word) for word in ((1, 1), (1, 0), (2, 2, "2")))
     before = files_of(tiny_kit)
     repeated, numpy_rules = "2 folds, 2 repeats, seed 3", "targets may be asked, unobserved = -1"
-    # What is run; model, rules, command, seed, seconds and memory recorded.
+    # The arguments; then model, rules, command, seed, seconds and memory as they are recorded.
     for words, *expected in (
         (one, "always_1", "5 folds, seed 0", one, None, 3, 1000),
         (zero, "always_0", "5 folds, seed 0", zero, None, 3, 1000),
@@ -87,8 +97,8 @@ def test_on_every_fold(tiny_kit: Path, tmp_path: Path, monkeypatch: pytest.Monke
         lines = read_results(tiny_kit / RECORD)
         line = lines[-1]
         command = made_by(line).removeprefix("python ")
-        found = [line.model, line.rules, command, line.seed, line.seconds, line.memory]
-        assert found[: len(expected)] == expected
+        recorded = [line.model, line.rules, command, line.seed, line.seconds, line.memory]
+        assert recorded[: len(expected)] == expected
         assert line.command == f"python -m tools.cross_validate {words}"
         assert (line.phase, line.simulated) == ("cross-validation", True)
         scores = list(line.parts.values())
@@ -97,19 +107,18 @@ def test_on_every_fold(tiny_kit: Path, tmp_path: Path, monkeypatch: pytest.Monke
         assert all(f"{part}: {score:.4f}\n" in printed for part, score in line.parts.items())
     assert list(lines[0].parts) == [f"fold {k}" for k in range(1, 6)]
     assert list(lines[2].parts) == [f"repeat {r}, fold {k}" for r in (1, 2) for k in (1, 2)]
-    # Each repeat deals again.
+    # Each repeat has other folds.
     assert len({*lines[2].parts.values()}) == 4
-    # Nothing but the record is left behind.
     assert list(temporary.iterdir()) == []
     assert files_of(tiny_kit) - before == {RECORD}
 
-    # Every answer is predicted once: "right" is right as often as the answers are.
+    # Every answer is predicted once, so that "always right" is right as often as the answers are.
     header, *rows = (line.split(",") for line in (tiny_kit / TRAIN).read_text().splitlines())
     n_right = sum(row[header.index("IsCorrect")] == "1" for row in rows)
     for line, n in zip(lines, (n_right, len(rows) - n_right), strict=False):
         kept = outcomes.read(tiny_kit / f"data/test_output/outcomes/{line.outcomes}.npz")
         assert (kept.distinct, kept.right.sum(), len(kept.right)) == (True, n, len(rows))
-    # Of the same folds: two entries can be compared.
+    # The first two entries had the same folds, so that they can be compared.
     compared = succeeds(["-m", "tools.compare", "2", "1"], kit=tiny_kit)
     assert "task 1, cross-validation, 5 folds, seed 0, simulated" in compared
     assert "B is better by" in compared
@@ -117,7 +126,7 @@ def test_on_every_fold(tiny_kit: Path, tmp_path: Path, monkeypatch: pytest.Monke
 
 @pytest.fixture(scope="module")
 def faulty_kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a kit with entries that fail, each in its way: nothing is ever written there."""
+    """Return a kit with entries that fail, each in another way; tests write nothing there."""
     kit = tmp_path_factory.mktemp("faulty") / "kit"
     shutil.copytree(simulated_kit, kit, ignore=shutil.ignore_patterns("metadata"))
     (kit / "task_1/my_silence.py").touch()
@@ -154,7 +163,9 @@ def faulty_kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) ->
         ("task_4/my_fault", "^task_4/my_fault/train_model.py: ended with .* on fold 1: the end$"),
     ],
 )
-def test_what_cannot_be_cross_validated(faulty_kit: Path, words: str, expected: str) -> None:
+def test_entries_and_flags_that_cannot_be_cross_validated_are_refused(
+    faulty_kit: Path, words: str, expected: str
+) -> None:
     line = fails([*VALIDATE, *words.split()], kit=faulty_kit, cwd=faulty_kit)
     assert re.search(expected, line)
     assert not (faulty_kit / "data/test_output").exists()

@@ -1,4 +1,4 @@
-"""The lines that say on which machine the kit runs, also where something is missing."""
+"""The lines that describe the machine, also if a file, a package or git is missing."""
 
 import os
 import platform
@@ -101,7 +101,7 @@ def test_processor_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     assert machine.find_processor() == "Intel(R) Core(TM) i7"
 
 
-def test_processor_where_no_system_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processor_on_a_system_that_does_not_name_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "freebsd14")
     monkeypatch.setattr(platform, "processor", lambda: "")
     assert machine.find_processor() == "unknown processor"
@@ -164,7 +164,7 @@ def test_packages_that_differ_from_the_pinned_ones(tmp_path: Path) -> None:
         (tmp_path / name).write_text(f"numpy=={np.__version__}\n")
     assert machine.describe_packages(tmp_path) == "all as pinned"
     (tmp_path / "requirements.txt").write_text("numpy==0.1\nno-such-package==2.0\n")
-    # Of the packages for tests, one that is missing is no fault.
+    # A package that only tests need may be missing.
     (tmp_path / "requirements-dev.txt").write_text("pytest==0.2\nno-such-test-package==2.0\n")
     assert machine.describe_packages(tmp_path) == (
         f"numpy {np.__version__} (pinned: 0.1), "
