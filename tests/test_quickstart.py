@@ -69,16 +69,16 @@ def test_everything_is_scored_and_a_second_run_only_shows_it(tmp_path: Path) -> 
         assert text.count(long) == 1, file
         (kit / file).write_text(text.replace(long, short), encoding="utf-8")
     first = succeeds(["quickstart.py", "--size", "tiny"], kit=kit, timeout=2 * PATIENCE)
-    found = scores(kit)
+    score_by_model = scores(kit)
     models = [*kit.glob("task_[123]/sample_model_*.py"), *kit.glob("task_4/*/train_model.py")]
-    assert len(found) == len(models)
-    assert steps(first) == dict.fromkeys([*SPLITS, *found], "run")
-    for (_, name), score in found.items():
+    assert len(score_by_model) == len(models)
+    assert steps(first) == dict.fromkeys([*SPLITS, *score_by_model], "run")
+    for (_, name), score in score_by_model.items():
         assert 0.2 < score < 1
         assert re.search(rf"^ +{name} .*{score:.4f} ", table(first), re.MULTILINE), name
 
     second = succeeds(["quickstart.py"], kit=kit)
-    assert steps(second) == dict.fromkeys([*SPLITS, *found], "done already")
+    assert steps(second) == dict.fromkeys([*SPLITS, *score_by_model], "done already")
     assert table(second) == table(first)
 
 
@@ -109,29 +109,29 @@ def test_a_terminal_shows_what_runs_and_at_last_what_to_do_next(quick_kit: Path)
 
 
 def test_only_steps_whose_code_or_data_have_changed_run_again(quick_kit: Path) -> None:
-    def said() -> dict[tuple[str, str], str]:
+    def run_quickstart() -> dict[tuple[str, str], str]:
         return steps(succeeds(["quickstart.py"], kit=quick_kit))
 
-    assert said() == dict.fromkeys(QUICK, "run")
+    assert run_quickstart() == dict.fromkeys(QUICK, "run")
     # The code of one model changes, and the mark of a finished split is only half written.
     script = quick_kit / "task_2/sample_model_majority.py"
     script.write_text(script.read_text() + "# Changed.\n")
     (quick_kit / "data/test_input/quickstart_task_1.txt").write_text("half")
-    assert said() == {SPLITS[0]: "run", MAJORITY[0]: "done already", MAJORITY[1]: "run"}
+    assert run_quickstart() == {SPLITS[0]: "run", MAJORITY[0]: "done already", MAJORITY[1]: "run"}
     # Neither a new file that nothing imports nor a package that these models do not import matters.
     (quick_kit / "task_1/my_notes.py").write_text("x = 1\n")
     (quick_kit / "common/adaptive/game.py").write_text("y = 1\n")
-    assert said() == dict.fromkeys(QUICK, "done already")
+    assert run_quickstart() == dict.fromkeys(QUICK, "done already")
     # Code of the kit changes that all steps import.
     layout = quick_kit / "common/layout.py"
     layout.write_text(layout.read_text() + "# Changed.\n")
-    assert said() == dict.fromkeys(QUICK, "run")
+    assert run_quickstart() == dict.fromkeys(QUICK, "run")
     # The data change.
     (quick_kit / "data/train_data/train_task_1_2.csv").touch()
-    assert said() == dict.fromkeys(QUICK, "run")
+    assert run_quickstart() == dict.fromkeys(QUICK, "run")
     # The record of scores is lost.
     (quick_kit / "data/test_output/results.jsonl").unlink()
-    assert said() == {SPLITS[0]: "done already", **dict.fromkeys(MAJORITY, "run")}
+    assert run_quickstart() == {SPLITS[0]: "done already", **dict.fromkeys(MAJORITY, "run")}
     assert sorted(scores(quick_kit)) == MAJORITY
 
 
@@ -307,7 +307,7 @@ def test_a_python_that_is_too_old_is_told_so(tmp_path: Path) -> None:
         "import runpy, sys; sys.version_info = (3, 10, 0, 'final', 0); "
         f"runpy.run_path({str(ROOT / 'quickstart.py')!r}, run_name='__main__')"
     )
-    said = "error: this is Python 3.10, the kit needs 3.11 or newer"
+    error = "error: this is Python 3.10, the kit needs 3.11 or newer"
     for path, advice in (("", ""), (tmp_path, ": try `python3.14 quickstart.py`")):
         done = run_process(["-c", code], environment={"PATH": str(path)})
-        assert (done.returncode, done.stdout, done.stderr) == (2, "", f"{said}{advice}\n")
+        assert (done.returncode, done.stdout, done.stderr) == (2, "", f"{error}{advice}\n")

@@ -100,12 +100,12 @@ def test_users_of_later_phases_are_not_needed_for_an_early_phase(write: Write) -
     folder = write("debias_track_answer.csv", answers).parent
     path = write("submission.csv", "".join(row(user, FIFTY) for user in range(7)))
     check = [f"{FOLDER}/check_submission.py", path, "--input_dir", folder]
-    for command, said in (
+    for command, expected in (
         (evaluation("debiasing", folder), "score 7.0000"),
         (check, "phases 0, 1, 2, 3, 4, 5, 6 in "),
     ):
         assert "3 of 10 test users are missing" in fails(command)
-        assert said in succeeds([*command, "--phase", "6"])
+        assert expected in succeeds([*command, "--phase", "6"])
 
 
 def test_split_masks_the_latest_click_and_counts_degrees(write: Write, tmp_path: Path) -> None:
@@ -198,8 +198,8 @@ def test_the_features_of_a_candidate_do_not_depend_on_the_masked_click(part: int
         np.testing.assert_array_equal(answer, item[latest])
         np.testing.assert_array_equal(masked.item, np.delete(item, latest))
         np.testing.assert_array_equal(masked.query_time, phase.time[latest])
-        found, neighbours, vectors = candidates.find_candidates(masked)
-        described.append(boosting.describe(masked, neighbours, vectors, found))
+        pairs, neighbours, vectors = candidates.find_candidates(masked)
+        described.append(boosting.describe(masked, neighbours, vectors, pairs))
     np.testing.assert_array_equal(*described)
     assert len(described[0])
 

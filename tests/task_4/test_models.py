@@ -108,20 +108,22 @@ def test_fewer_or_more_questions_do_not_change_predictions_of_the_others(name: s
     """A question that the model has not seen is predicted like a mean one."""
     package, some_model, given = MODELS[name]
     model = some_model(30, 0.0)
-    found = []
+    predictions = []
     for width in (30, 25, 35):
         nothing_known = given(np.zeros((3, width), bool))
         posterior = package.StudentPosterior(model.pad_questions(width), nothing_known)
         # The answer to a new question, if there is one, tells nothing, be it the first of all.
         posterior.observe(*map(given, np.array([[1], [width - 1], [0]])))
         posterior.observe(*map(given, np.array([[0], [3], [1]])))
-        found.append(np.asarray(posterior.predict()))
-        assert found[-1].shape == (3, width)
-        assert found[-1][0, :25] == pytest.approx(found[0][0, :25], abs=1e-5)
-    assert found[2][0, :30] == pytest.approx(found[0][0], abs=1e-5)
-    assert found[2][1] == pytest.approx([*found[2][2, :-1], 0], abs=1e-5)
+        prediction = np.asarray(posterior.predict())
+        assert prediction.shape == (3, width)
+        predictions.append(prediction)
+    of_all, of_fewer, of_more = predictions
+    assert of_fewer[0] == pytest.approx(of_all[0, :25], abs=1e-5)
+    assert of_more[0, :30] == pytest.approx(of_all[0], abs=1e-5)
+    assert of_more[1] == pytest.approx([*of_more[2, :-1], 0], abs=1e-5)
     middle = 0.2 + 0.8 / (1 + np.exp(-float(model.intercept.mean())))
-    assert found[2][0, 30:] == pytest.approx(middle, abs=1e-5)
+    assert of_more[0, 30:] == pytest.approx(middle, abs=1e-5)
 
 
 def begin(name: str, targets_may_be_asked: bool) -> tuple[Any, Any, Any]:
@@ -137,8 +139,8 @@ def begin(name: str, targets_may_be_asked: bool) -> tuple[Any, Any, Any]:
         known = posterior.target_weight, posterior.mean, model.slopes
     else:
         known = posterior._target_weight, posterior.logits()[0], model.loading
-    found, mean, slopes = map(np.asarray, known)
-    assert found == pytest.approx(weight, abs=1e-5)
+    target_weight, mean, slopes = map(np.asarray, known)
+    assert target_weight == pytest.approx(weight, abs=1e-5)
     assert mean == pytest.approx(latent @ slopes.T + np.asarray(model.intercept), abs=1e-4)
     return posterior, askable, weight
 

@@ -221,11 +221,11 @@ def test_planted_weights_are_recovered(weights: list[float], n_categories: int) 
     logs = logarithms(rng.dirichlet(np.full(n_categories, 2.0), (len(weights), 100_000)))
     blended = np.exp(log_blend(logs, np.array(weights)))
     truth = (rng.random((100_000, 1)) > blended.cumsum(axis=1)[:, :-1]).sum(axis=1)
-    found = learn_weights(logs, truth)
-    assert min(found) >= 0
+    learned = learn_weights(logs, truth)
+    assert min(learned) >= 0
     # The Fisher information of a choice about a weight, the variance of log probabilities, is at
     # least 0.1, so that the standard error is at most 1 / √(100,000 · 0.1) = 0.01: three of these.
-    assert min(weights) < 0 or found == pytest.approx(weights, abs=0.03)
+    assert min(weights) < 0 or learned == pytest.approx(weights, abs=0.03)
 
 
 def test_the_blend_is_scored_on_answers_that_its_weights_were_not_learned_on() -> None:

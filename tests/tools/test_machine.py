@@ -108,7 +108,7 @@ def test_processor_on_a_system_that_does_not_name_it(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize(
-    ("libraries", "told"),
+    ("libraries", "expected"),
     [
         ([OPENMP, OPENBLAS], "OpenBLAS 0.3.31, kernel Haswell, 1 thread"),
         ([MKL], "MKL 2024.1, kernel not told, 8 threads"),
@@ -117,12 +117,12 @@ def test_processor_on_a_system_that_does_not_name_it(monkeypatch: pytest.MonkeyP
     ids=["OpenBLAS", "MKL", "Accelerate"],
 )
 def test_linear_algebra(
-    libraries: list[dict[str, Any]], told: str, monkeypatch: pytest.MonkeyPatch
+    libraries: list[dict[str, Any]], expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     build = {"Build Dependencies": {"blas": {"name": "accelerate"}}}
     monkeypatch.setattr(threadpoolctl, "threadpool_info", lambda: libraries)
     monkeypatch.setattr(np, "show_config", lambda mode: build)
-    assert machine.describe_linear_algebra() == told
+    assert machine.describe_linear_algebra() == expected
 
 
 def test_linear_algebra_without_the_packages(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,8 +137,8 @@ def test_linear_algebra_without_the_packages(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_variables_that_set_threads_and_kernel() -> None:
     environment = {"PATH": "/bin", "OPENBLAS_CORETYPE": "Haswell", "OMP_NUM_THREADS": "2"}
-    told = machine.describe_variables(environment)
-    assert told == "OMP_NUM_THREADS=2, OPENBLAS_CORETYPE=Haswell"
+    description = machine.describe_variables(environment)
+    assert description == "OMP_NUM_THREADS=2, OPENBLAS_CORETYPE=Haswell"
     assert machine.describe_variables({}) == "OMP_NUM_THREADS is not set"
 
 
