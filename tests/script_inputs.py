@@ -166,9 +166,7 @@ def files_of_task_1_or_2(task: int) -> list[InputFile]:
     """Return the files that scripts of task 1, or of task 2, read."""
     folder = f"task_{task}"
     majority = f"{folder}/sample_model_majority.py"
-    boosting = f"{folder}/sample_model_gradient_boosting.py"
     evaluation = f"{folder}/local_evaluation.py"
-    features = "--features rates subjects students"
     prediction = ID_PAIR + required(PREDICTED[task])
     submission = f"submissions/submission_task_{task}.csv"
     probabilities = f"data/test_output/p_{task}.parquet"
@@ -176,6 +174,36 @@ def files_of_task_1_or_2(task: int) -> list[InputFile]:
         InputFile(f"{folder}/local_data_split.py", "data/train_data/train_task_1_2.csv", ANSWERS),
         InputFile(majority, "data/train_data/train_task_1_2.csv", ID_PAIR + LEARNED[task]),
         InputFile(majority, "submission_templates/submission_task_1_2.csv", ID_PAIR),
+        *metadata_files(folder),
+        InputFile(evaluation, "data/test_input/valid_task_1_2.csv", prediction),
+        InputFile(
+            evaluation,
+            f"data/test_output/test_submission_task_{task}.csv",
+            prediction,
+            # The evaluation then takes the zip.
+            may_be_missing=True,
+        ),
+        InputFile(
+            evaluation,
+            f"data/test_output/test_submission_task_{task}.zip",
+            flags=f"--submit_data test_submission_task_{task}.zip",
+        ),
+        InputFile(evaluation, probabilities, flags=f"--probabilities {probabilities}"),
+        InputFile(
+            evaluation,
+            f"data/test_data/test_private_answers_task_{task}.csv",
+            ID_PAIR,
+            "--phase public",
+        ),
+        checked_file("-m tools.check_submission", submission, prediction),
+    ]
+
+
+def metadata_files(folder: str) -> list[InputFile]:
+    """Return the metadata that sample models of task 1, or of task 2, read."""
+    boosting = f"{folder}/sample_model_gradient_boosting.py"
+    features = "--features rates subjects students"
+    return [
         InputFile(
             f"{folder}/sample_model_item_response.py",
             "data/metadata/answer_metadata_task_1_2.csv",
@@ -203,27 +231,6 @@ def files_of_task_1_or_2(task: int) -> list[InputFile]:
             features,
             may_be_missing=True,
         ),
-        InputFile(evaluation, "data/test_input/valid_task_1_2.csv", prediction),
-        InputFile(
-            evaluation,
-            f"data/test_output/test_submission_task_{task}.csv",
-            prediction,
-            # The evaluation then takes the zip.
-            may_be_missing=True,
-        ),
-        InputFile(
-            evaluation,
-            f"data/test_output/test_submission_task_{task}.zip",
-            flags=f"--submit_data test_submission_task_{task}.zip",
-        ),
-        InputFile(evaluation, probabilities, flags=f"--probabilities {probabilities}"),
-        InputFile(
-            evaluation,
-            f"data/test_data/test_private_answers_task_{task}.csv",
-            ID_PAIR,
-            "--phase public",
-        ),
-        checked_file("-m tools.check_submission", submission, prediction),
     ]
 
 
