@@ -57,23 +57,36 @@ INTERVAL_OF_SOLVERS = {
     "lexical_similarity": 0.025,
     "word_svm": 0.025,
 }
-# The input files, a faulty submission, and the message about each fault. The first challenge has
-# all faults that are possible in every challenge.
 QUERIES = "".join(f'{{"qid": "{i}", "query": "[MASK]", "answer": ["y"]}}\n' for i in "abc")
 QUESTIONS = "id,prompt,A,B,C,D,E,answer\n1,Which?,a,b,c,d,e,A\n2,Why?,a,b,c,d,e,B\n"
 ITEMS = ",".join(map(str, range(1, 51)))
-FAULTS: dict[str, tuple[dict[str, str], str, list[str]]] = {
-    "cloze": (
+
+
+@dataclass(frozen=True)
+class Faulty:
+    """A faulty submission."""
+
+    # The input files by name.
+    files: dict[str, str]
+    submission: str
+    # The beginning of the message about each fault, in order.
+    messages: list[str]
+
+
+# The first challenge has all faults that are possible in every challenge.
+FAULTS = {
+    "cloze": Faulty(
         {"KCT_train_public.txt": QUERIES, "KCT_test_public.txt": QUERIES},
         'id,ret\na,[]\na,[1]\nx,\nb,no\nd,"[""1"",""2"",""3"",""4"",""5"",""6""]"\n',
         [
-            "column 'ret': row 4 is empty, expected", "column 'id': row 3 repeats 'a' of row 2",
+            "column 'ret': row 4 is empty, expected",
+            "column 'id': row 3 repeats 'a' of row 2",
             "column 'id': row 4 is 'x', which is not in the queries (2 such rows)",
             "1 of 3 ids are missing, first 'c'",
             "column 'ret': row 3 is '[1]'; row 5 is 'no'; row 6 holds 6 answers, expected a JSON",
         ],
     ),
-    "debiasing": (
+    "debiasing": Faulty(
         {
             "underexpose_train_click-0.csv": "1,2,0.5\n",
             "underexpose_test_qtime-0.csv": "11,0.5\n22,0.5\n33,0.5\n",
@@ -81,19 +94,22 @@ FAULTS: dict[str, tuple[dict[str, str], str, list[str]]] = {
         },
         f"11,x{ITEMS[1:]}\n\n22,2{ITEMS[1:]}\n22,{ITEMS}\n0,{ITEMS}\n",
         [
-            "column 'item_1': row 1 is 'x', expected", "column 'user_id': row 4 repeats 22 of",
-            "row 3: user 22 has 49 different items", "1 of 3 test users are missing, first user",
+            "column 'item_1': row 1 is 'x', expected",
+            "column 'user_id': row 4 repeats 22 of",
+            "row 3: user 22 has 49 different items",
+            "1 of 3 test users are missing, first user",
         ],
     ),
-    "science_exam": (
+    "science_exam": Faulty(
         {"train.csv": QUESTIONS, "test.csv": QUESTIONS},
         "id,prediction\n1,A F\n1,AB\n",
         [
-            "column 'id': row 3 repeats '1'", "1 of 2 ids are missing, first '2'",
+            "column 'id': row 3 repeats '1'",
+            "1 of 2 ids are missing, first '2'",
             "column 'prediction': row 2 is 'A F'; row 3 is 'AB', expected up to 3 of A, B",
         ],
     ),
-    "student_response": (
+    "student_response": Faulty(
         {"a.xml": question_file("a", {"a": "correct", "b": "incorrect"})},
         "id,label\na,irrelevant\nb,\n",
         [
@@ -101,7 +117,7 @@ FAULTS: dict[str, tuple[dict[str, str], str, list[str]]] = {
             "column 'label': row 2 is 'irrelevant', expected one of correct, incorrect",
         ],
     ),
-}  # fmt: skip
+}
 # Wrong files of true answers, and the message about each.
 QUERY = '{"qid": "0", "query": "[MASK]", "answer": ["x"]}'
 HEADER = "id,prompt,A,B,C,D,E,answer\n"
@@ -237,15 +253,15 @@ def test_every_fault_of_a_submission_gets_a_message(
     challenge: str, write: Write, tmp_path: Path
 ) -> None:
     """The check names all faults. The evaluation names the first and removes older scores."""
-    files, submission, messages = FAULTS[challenge]
-    for name, content in files.items():
+    faulty = FAULTS[challenge]
+    for name, content in faulty.files.items():
         write(f"in/{name}", content)
-    path = write("submission.csv", submission)
+    path = write("submission.csv", faulty.submission)
     folder, given = f"related_challenges/{challenge}", ["--input_dir", tmp_path / "in"]
     done = run([f"{folder}/check_submission.py", path, *given])
     lines = done.stderr.splitlines()
-    assert (done.returncode, done.stdout, len(lines)) == (2, "", len(messages))
-    for line, message in zip(lines, messages, strict=True):
+    assert (done.returncode, done.stdout, len(lines)) == (2, "", len(faulty.messages))
+    for line, message in zip(lines, faulty.messages, strict=True):
         assert line.startswith(f"error: {path}: {message}")
     older = [write(f"scores_{challenge}.{suffix}", "older") for suffix in ("txt", "html")]
     own = ["--submission_dir", tmp_path, "--output_dir", tmp_path]
