@@ -46,49 +46,79 @@ def make_phase(seed: int, n_clicks: int) -> Any:
     )
 
 
-def test_an_evaluation_by_hand(write: Write) -> None:
-    """Each metric is given by phase and in sum, in print, as text, on the page and in the record.
+# Rows of phase, user, item to be predicted and its degree. Users 0, 11 and 22 belong to phase 0,
+# users 7, 8 and 9 to the phases of these numbers, and user 20 to phase 9. The item of user 22 is not
+# rare. In a phase with one or two users, all items count as rare.
+ANSWERS_BEFORE_PHASE_9 = """0,0,1,4
+0,11,99,4
+0,22,3,9
+7,7,1,20
+8,8,3,4
+"""
+ANSWERS = f"""{ANSWERS_BEFORE_PHASE_9}9,9,99,4
+9,20,99,9
+"""
 
-    Flags choose the phases of the final stage, or one phase.
+
+@pytest.fixture
+def evaluated(write: Write) -> Path:
+    """Return the folder of these answers and of a submission with items 1 to 50 for every user.
+
+    User 5 of the submission belongs to no phase.
     """
-    # Users 0, 11 and 22 belong to phase 0, 20 to 9, 7, 8 and 9 to those phases, and 5 to none.
-    answers = "0,0,1,4\n0,11,99,4\n0,22,3,9\n7,7,1,20\n8,8,3,4\n"
-    folder = write("debias_track_answer.csv", answers).parent
     write("submission.csv", "".join(row(user, FIFTY) for user in (5, 0, 9, 22, 8, 20, 11, 7)))
-    line = fails(evaluation("debiasing", folder, "--final_stage"))
-    assert "holds the phases 0, 7, 8, --phase 9 expects 7, 8, 9" in line
-    write("debias_track_answer.csv", f"{answers}9,9,99,4\n9,20,99,9\n")
-    printed = succeeds(evaluation("debiasing", folder))
+    return write("debias_track_answer.csv", ANSWERS).parent
+
+
+def test_an_evaluation_by_hand(evaluated: Path) -> None:
+    """Each metric is given by phase and in sum: in print, as text, on the page, in the record."""
+    printed = succeeds(evaluation("debiasing", evaluated))
     assert "score 2.0000 (NDCG@50 full of 7 users, a sum over 4 phases)" in printed
-    # The item of user 22 is not rare. In a phase with one or two users, all items count as rare.
-    scores = scores_in(folder)
+    scores = scores_in(evaluated)
     names = ["score", "ndcg_50_full", "ndcg_50_half", "hitrate_50_full", "hitrate_50_half"]
     assert [*scores] == names
     assert [*scores.values()] == pytest.approx([2, 2, 2, 2 / 3 + 1 + 1, 1 / 2 + 1 + 1])
-    page = page_in(folder)
+    page = page_in(evaluated)
     table = page.table("Metrics by phase")
     assert table.rows == [
         ["phase 0", "0.5000", "0.5000", "0.6667", "0.5000"],
-        ["phase 7", *["1.0000"] * 4],
+        ["phase 7", "1.0000", "1.0000", "1.0000", "1.0000"],
         ["phase 8", "0.5000", "0.5000", "1.0000", "1.0000"],
-        ["phase 9", *["0.0000"] * 4],
+        ["phase 9", "0.0000", "0.0000", "0.0000", "0.0000"],
         ["mean", "0.5000", "0.5000", "0.6667", "0.6250"],
         ["sum", "2.0000", "2.0000", "2.6667", "2.5000"],
     ]
     assert all(" ".join(cells) in " ".join(printed.split()) for cells in table.rows)
     assert page.tables[0].row("Users of rare items (half)")[1] == "6"
-    assert last_record(folder)["parts"]["hit rate@50 full, phase 0"] == pytest.approx(2 / 3)
-    for flags, how, rules, sums in (
+    assert last_record(evaluated)["parts"]["hit rate@50 full, phase 0"] == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize(
+    ("flags", "phases", "rules", "sums"),
+    [
         ("--final_stage", "3 phases, plus 7", "final stage", [8.5, 8.5, 8.5, 9, 9]),
         ("--phase 9", "3 phases", "phase 9", [1.5, 1.5, 1.5, 2, 2]),
-        ("--phase 7 --official_sum", "1 phase, plus 7", "phase 7, plus 7", [8] * 5),
+        ("--phase 7 --official_sum", "1 phase, plus 7", "phase 7, plus 7", [8, 8, 8, 8, 8]),
         ("--phase 0", "1 phase", "phase 0", [0.5, 0.5, 0.5, 2 / 3, 0.5]),
-    ):
-        printed = succeeds(evaluation("debiasing", folder, *flags.split()))
-        assert f"a sum over {how})" in printed
-        assert list(scores_in(folder).values()) == pytest.approx(sums)
-        assert last_record(folder)["rules"] == rules
-    line = fails(evaluation("debiasing", folder, "--phase", "6", "--official_sum"))
+    ],
+)
+def test_flags_choose_the_phases_of_the_sum(
+    evaluated: Path, flags: str, phases: str, rules: str, sums: list[float]
+) -> None:
+    printed = succeeds(evaluation("debiasing", evaluated, *flags.split()))
+    assert f"a sum over {phases})" in printed
+    assert list(scores_in(evaluated).values()) == pytest.approx(sums)
+    assert last_record(evaluated)["rules"] == rules
+
+
+def test_the_final_stage_needs_the_answers_of_its_phases(write: Write, evaluated: Path) -> None:
+    write("debias_track_answer.csv", ANSWERS_BEFORE_PHASE_9)
+    line = fails(evaluation("debiasing", evaluated, "--final_stage"))
+    assert "holds the phases 0, 7, 8, --phase 9 expects 7, 8, 9" in line
+
+
+def test_the_official_sum_is_refused_for_a_phase_before_the_final_stage(evaluated: Path) -> None:
+    line = fails(evaluation("debiasing", evaluated, "--phase", "6", "--official_sum"))
     assert "--official_sum is for --phase 7, 8 and 9" in line
 
 
