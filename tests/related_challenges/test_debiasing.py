@@ -47,8 +47,8 @@ def make_phase(seed: int, n_clicks: int) -> Any:
 
 
 # Rows of phase, user, item to be predicted and its degree. Users 0, 11 and 22 belong to phase 0,
-# users 7, 8 and 9 to the phases of these numbers, and user 20 to phase 9. The item of user 22 is not
-# rare. In a phase with one or two users, all items count as rare.
+# users 7, 8 and 9 to the phases of these numbers, and user 20 to phase 9. The item of user 22 is
+# not rare. In a phase with one or two users, all items count as rare.
 ANSWERS_BEFORE_PHASE_9 = """0,0,1,4
 0,11,99,4
 0,22,3,9
