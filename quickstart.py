@@ -5,12 +5,12 @@
     python3 quickstart.py --related   the same for the related challenges instead of the four tasks
     python3 quickstart.py --test      set up the same way, check the code and run the kit's tests
 
-Needs only Python 3.11 or newer with pip. Everything is installed into .venv beside this file. Where
+Needs only Python 3.11 or newer with pip. Everything is installed into .venv beside this file. If
 the official data lie in data/, they are used instead of simulated ones. Finished steps are skipped:
 a second run goes straight to the scores, and an interrupted one resumes where it stopped.
 """
 
-# This file is read by Pythons that are too old too, which it tells so: no newer syntax here.
+# A Python that is too old must be able to read this file, to say so: no newer syntax here.
 import os
 import sys
 

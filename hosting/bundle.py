@@ -1,9 +1,11 @@
-"""A bundle of `make_bundle.py`: what it says, and the platform's worker, which runs its programs.
+"""Read a bundle of `make_bundle.py`, and score submissions with its programs.
 
-A file that was edited by hand is the platform's to judge, which answers on upload; here only what
-is read is checked. A submission is scored as `compute_worker/compute_worker.py` of
-https://github.com/codalab/codabench does, but with processes of this Python instead of containers:
-programs see ``/app`` folders of their own, but also this machine, its files and its network.
+`read_bundle` checks only the parts of competition.yaml that are used here. The platform checks the
+rest when the bundle is uploaded.
+
+`score` does what `compute_worker/compute_worker.py` of https://github.com/codalab/codabench does,
+but it runs the programs as processes of this Python instead of in containers. Each program gets its
+own ``/app`` folder; it can also reach this machine's files and network.
 """
 
 import json
@@ -29,13 +31,15 @@ METADATA_NAMES = ("metadata.yaml", "metadata")
 DETAILS_NAME = "detailed_results.html"
 NO_SCORES = "Could not find scores file, did the scoring program output it?"
 
-# Unpacked sizes in bytes.
+# Largest unpacked sizes, in bytes.
 _MAX_BUNDLE = 16 << 30
 _MAX_SUBMISSION = 4 << 30
-# Characters of a line, and lines, that are shown of what a program writes.
+# Characters shown of each line that a program writes.
 _MAX_REASON = 500
+# How many of the last lines that a program writes are shown.
 _MAX_LINES = 20
-# Programs get no more of this shell's environment: it may hold passwords, and faults are shown.
+# The only environment variables that programs get. Others may hold passwords, which could end up in
+# an error message that is shown.
 _PASSED_ON = (
     "PATH",
     "LANG",
@@ -50,11 +54,11 @@ _PASSED_ON = (
 
 @dataclass(frozen=True)
 class Task:
-    """A task of competition.yaml, with the paths of what its programs are given."""
+    """A task of competition.yaml, with the folders of its programs and of their data."""
 
     index: Any
     name: str
-    # The task's number in the challenge, by its name; 0 if the name holds none.
+    # The task's number in the challenge, taken from the name; 0 if the name has no number.
     number: int
     scoring_program: Path
     reference_data: Path
@@ -68,13 +72,13 @@ class Phase:
     """A phase of competition.yaml."""
 
     name: str
-    # As competition.yaml writes them.
+    # First and last date and time, as competition.yaml writes them.
     start: Any
     end: Any
     tasks: list[Task]
-    # In seconds.
+    # Seconds that each program may run.
     execution_time_limit: int
-    # Of each team.
+    # Submissions of each team in the whole phase.
     max_submissions: int
 
 
@@ -92,18 +96,37 @@ class Column:
 
 @dataclass(frozen=True)
 class Bundle:
-    """An unpacked bundle, tasks by index, pages by title; the first column is the main one."""
+    """An unpacked bundle."""
 
+    # The folder with the unpacked files.
     folder: Path
     title: str
+    # Tasks by the index that competition.yaml gives them.
     tasks: dict[Any, Task]
     phases: list[Phase]
+    # Columns of the leaderboard. The first one is the main score.
     columns: list[Column]
+    # Markdown files by the title of the page.
     pages: dict[str, Path]
 
 
 def read_bundle(path: Path, folder: Path, private: Path | None = None) -> Bundle:
-    """Unpack a bundle, or copy its folder, lay its private part over it, and read it."""
+    """Unpack a bundle into a folder and read its competition.yaml.
+
+    Parameters
+    ----------
+    path
+        The bundle: a zip, or a folder with the unpacked zip, which is copied.
+    folder
+        Where to unpack the bundle.
+    private
+        Zip with the answers of the private phase. Its files replace those of the bundle.
+
+    Raises
+    ------
+    InputError
+        If the bundle or its competition.yaml cannot be read.
+    """
     if path.is_dir():
         shutil.copytree(path, folder, dirs_exist_ok=True)
     else:
@@ -111,8 +134,8 @@ def read_bundle(path: Path, folder: Path, private: Path | None = None) -> Bundle
     if private is not None:
         zips.unpack(private, folder, _MAX_BUNDLE)
     if not (folder / YAML_NAME).is_file():
-        inside = sorted(found.relative_to(folder).as_posix() for found in folder.rglob(YAML_NAME))
-        where = f", it lies in {inside[0]}" if inside else ""
+        elsewhere = sorted(file.relative_to(folder).as_posix() for file in folder.rglob(YAML_NAME))
+        where = f", it lies in {elsewhere[0]}" if elsewhere else ""
         raise InputError(
             f"{path}: holds no {YAML_NAME} at the top level{where}; expected it there: zip what "
             "the folder holds, not the folder"
@@ -128,29 +151,13 @@ def read_bundle(path: Path, folder: Path, private: Path | None = None) -> Bundle
         ) from None
 
 
-def _read(said: dict[str, Any], folder: Path) -> Bundle:
-    """Return what competition.yaml says; a file that it names must exist (FileNotFoundError)."""
+def _read(content: dict[str, Any], folder: Path) -> Bundle:
+    """Return the bundle that competition.yaml describes.
 
-    def find(name: str) -> Path:
-        if not (folder / name).exists():
-            raise FileNotFoundError(name)
-        return folder / name
-
-    def find_if_named(name: str | None) -> Path | None:
-        return find(name) if name else None
-
-    tasks: dict[Any, Task] = {}
-    for about in said["tasks"]:
-        number = re.search(r"\bTask (\d+)\b", about["name"])
-        tasks[about["index"]] = Task(
-            index=about["index"],
-            name=about["name"],
-            number=int(number[1]) if number else 0,
-            scoring_program=find(about["scoring_program"]),
-            reference_data=find(about["reference_data"]),
-            ingestion_program=find_if_named(about.get("ingestion_program")),
-            input_data=find_if_named(about.get("input_data")),
-        )
+    `content` is the parsed YAML. Raises `FileNotFoundError` if a file named there is missing in the
+    folder.
+    """
+    tasks = {about["index"]: _read_task(about, folder) for about in content["tasks"]}
     phases = [
         Phase(
             name=about["name"],
@@ -160,7 +167,7 @@ def _read(said: dict[str, Any], folder: Path) -> Bundle:
             execution_time_limit=about["execution_time_limit"],
             max_submissions=about["max_submissions"],
         )
-        for about in said["phases"]
+        for about in content["phases"]
     ]
     columns = [
         Column(
@@ -169,83 +176,147 @@ def _read(said: dict[str, Any], folder: Path) -> Bundle:
             sorting=about["sorting"],
             precision=about["precision"],
         )
-        for about in said["leaderboards"][0]["columns"]
+        for about in content["leaderboards"][0]["columns"]
     ]
-    pages = {about["title"]: find(about["file"]) for about in said["pages"]}
-    pages["Terms"] = find(said["terms"])
-    return Bundle(folder, said["title"], tasks, phases, columns, pages)
+    pages = {about["title"]: _find(folder, about["file"]) for about in content["pages"]}
+    pages["Terms"] = _find(folder, content["terms"])
+    return Bundle(
+        folder=folder,
+        title=content["title"],
+        tasks=tasks,
+        phases=phases,
+        columns=columns,
+        pages=pages,
+    )
+
+
+def _read_task(about: dict[str, Any], folder: Path) -> Task:
+    """Return the task that an item of the list of tasks in competition.yaml describes."""
+    ingestion_program = about.get("ingestion_program")
+    input_data = about.get("input_data")
+    number = re.search(r"\bTask (\d+)\b", about["name"])
+    return Task(
+        index=about["index"],
+        name=about["name"],
+        number=int(number[1]) if number else 0,
+        scoring_program=_find(folder, about["scoring_program"]),
+        reference_data=_find(folder, about["reference_data"]),
+        ingestion_program=_find(folder, ingestion_program) if ingestion_program else None,
+        input_data=_find(folder, input_data) if input_data else None,
+    )
+
+
+def _find(folder: Path, name: str) -> Path:
+    """Return the path of a file or folder in the bundle; raise `FileNotFoundError` without it."""
+    if not (folder / name).exists():
+        raise FileNotFoundError(name)
+    return folder / name
 
 
 # ---- The worker --------------------------------------------------------------------------------
 
 
 class Result(NamedTuple):
-    """What became of a submission: scores by column, or the fault; page (HTML); end of stderr."""
+    """The scores of a submission, or why it has none."""
 
+    # Scores by the keys of the leaderboard's columns; empty if the submission failed.
     scores: dict[str, float]
+    # Why the submission failed; empty if it was scored.
     fault: str = ""
+    # The page that explains the score, as HTML.
     details: str = ""
+    # The last lines that the programs wrote to stderr.
     output: tuple[str, ...] = ()
 
 
+class ProgramRun(NamedTuple):
+    """How a program ended."""
+
+    exit_code: int
+    # The last lines that it wrote to stderr.
+    lines: list[str]
+
+
 def score(submission: Path, task: Task, bundle: Bundle, time_limit: int) -> Result:
-    """Run a task's programs on a submission, each at most so many seconds; a fault is returned."""
+    """Score a submission with the programs of a task.
+
+    `time_limit` is the number of seconds that each program may run. If the submission fails, the
+    result says why; no error is raised.
+    """
     with tempfile.TemporaryDirectory(prefix="submission_", ignore_cleanup_errors=True) as folder:
         base = Path(folder).resolve()
-        submitted = base / "prediction/app/ingested_program"
+        unpacked = base / "prediction/app/ingested_program"
         try:
-            zips.unpack(submission, submitted, _MAX_SUBMISSION)
+            zips.unpack(submission, unpacked, _MAX_SUBMISSION)
             for name in METADATA_NAMES:
-                if (submitted / name).exists():
+                if (unpacked / name).exists():
                     raise InputError(
                         f"holds {name}, which the platform takes for that of a program of its own; "
                         "expected files without one: this is not played here"
                     )
-            return _run_steps(submitted.parent, base / "scoring/app", task, bundle, time_limit)
+            return _run_steps(unpacked.parent, base / "scoring/app", task, bundle, time_limit)
         except InputError as error:
             fault = str(error).removeprefix(f"{submission}: ")
-            # Neither where it lies on this machine, nor where it was unpacked.
-            for place in (submission.parent, submitted):
-                fault = fault.replace(f"{place}{os.sep}", "")
+            # The message is published: remove the folders of this machine from it.
+            for private_folder in (submission.parent, unpacked):
+                fault = fault.replace(f"{private_folder}{os.sep}", "")
             return Result({}, fault)
 
 
 def _run_steps(
     predicting: Path, scoring: Path, task: Task, bundle: Bundle, time_limit: int
 ) -> Result:
-    """Run the steps of prediction and scoring, each in a folder of its own."""
+    """Run the ingestion program, if there is one, and the scoring program.
+
+    `predicting` and `scoring` are their ``/app`` folders.
+    """
     shutil.copytree(predicting / "ingested_program", predicting / "output")
-    # The platform tells so whether a program of the submission's own ran: none did.
+    # The platform writes this file. exitCode belongs to a program that the submission brings along:
+    # None, because such a program is never run here.
     status: dict[str, int | None] = {"exitCode": None, "ingestionExitCode": None}
-    lines: list[str] = []
+    ingestion_lines: list[str] = []
     if task.ingestion_program and task.input_data:
         shutil.copytree(task.ingestion_program, predicting / "program")
         shutil.copytree(task.input_data, predicting / "input_data")
-        status["ingestionExitCode"], lines = _run_program(predicting, time_limit)
+        ingestion = _run_program(predicting, time_limit)
+        status["ingestionExitCode"] = ingestion.exit_code
+        ingestion_lines = ingestion.lines
     (predicting / "output/metadata").write_text(yaml.safe_dump(status), encoding="utf-8")
 
     for name in ("input", "output", "shared"):
         (scoring / name).mkdir(parents=True)
     (predicting / "output").rename(scoring / "input/res")
-    # Copies, so that nothing a run does reaches the next one.
+    # Copies, so that a run cannot change the bundle for the next run.
     shutil.copytree(task.reference_data, scoring / "input/ref")
     shutil.copytree(task.scoring_program, scoring / "program")
-    _, said = _run_program(scoring, time_limit)
-    output = (*lines, *said)
-    page, file = scoring / "output" / DETAILS_NAME, scoring / "output/scores.json"
-    found = json.loads(file.read_bytes()) if file.is_file() else {}
-    scores = {c.key: float(found[c.key]) for c in bundle.columns if c.key in found}
+    scoring_lines = _run_program(scoring, time_limit).lines
+
+    output = (*ingestion_lines, *scoring_lines)
+    scores = _read_scores(scoring / "output/scores.json", bundle)
     if bundle.columns[0].key in scores:
+        page = scoring / "output" / DETAILS_NAME
         details = page.read_text(encoding="utf-8", errors="replace") if page.is_file() else ""
         return Result(scores, details=details, output=output)
-    # What went wrong first explains most. A program that fails on purpose says why.
-    reasons = (lines if status["ingestionExitCode"] else []) or said
-    return Result({}, reasons[-1].removeprefix("error: ") if reasons else NO_SCORES, output=output)
+    # If the ingestion program failed, the failure of the scoring program only follows from it.
+    reasons = scoring_lines
+    if status["ingestionExitCode"] and ingestion_lines:
+        reasons = ingestion_lines
+    fault = reasons[-1].removeprefix("error: ") if reasons else NO_SCORES
+    return Result({}, fault, output=output)
 
 
-def _run_program(app: Path, time_limit: int) -> tuple[int, list[str]]:
-    """Run ``app/program``, end what it started; return its exit code, the last lines of stderr."""
-    command = yaml.safe_load((app / "program" / METADATA_NAMES[0]).read_bytes())["command"]
+def _read_scores(path: Path, bundle: Bundle) -> dict[str, float]:
+    """Return the scores in scores.json for which the leaderboard has a column."""
+    written = json.loads(path.read_bytes()) if path.is_file() else {}
+    return {
+        column.key: float(written[column.key]) for column in bundle.columns if column.key in written
+    }
+
+
+def _run_program(app: Path, time_limit: int) -> ProgramRun:
+    """Run the command of ``app/program/metadata.yaml``, and end every process that it started."""
+    program = app / "program"
+    command = yaml.safe_load((program / METADATA_NAMES[0]).read_bytes())["command"]
     words = [word.replace("/app/", f"{app}{os.sep}") for word in shlex.split(command)]
     if words[0] in ("python", "python3"):
         words[0] = sys.executable
@@ -253,10 +324,9 @@ def _run_program(app: Path, time_limit: int) -> tuple[int, list[str]]:
     temporary = app.parent / "tmp"
     temporary.mkdir()
     environment |= {"PYTHONUNBUFFERED": "1", "TMPDIR": str(temporary), "RUN_LOCALLY": "1"}
-    where = app / "program"
     try:
-        code, lines = script_runs.run_to_end(
-            words, only_stderr=True, time_limit=time_limit, cwd=where, env=environment
+        exit_code, lines = script_runs.run_to_end(
+            words, only_stderr=True, time_limit=time_limit, cwd=program, env=environment
         )
     except OSError as error:
         fault = f"the command {quote(command)} cannot be run ({error.strerror})"
@@ -264,6 +334,6 @@ def _run_program(app: Path, time_limit: int) -> tuple[int, list[str]]:
     except subprocess.TimeoutExpired:
         fault = f"Execution Time Limit exceeded. Limit was {time_limit} seconds"
         raise InputError(fault) from None
-    # With the paths that it has on the platform.
+    # Name files by their paths on the platform.
     lines = [printable(line.replace(str(app), "/app"), _MAX_REASON) for line in lines]
-    return code, lines[-_MAX_LINES:]
+    return ProgramRun(exit_code, lines[-_MAX_LINES:])

@@ -1,7 +1,9 @@
-"""Who gets which files: the platform true answers and programs, participants data and this kit.
+"""Write the files of a bundle: for the platform, for participants, and for the organiser to keep.
 
-What is uploaded holds the private answers only if the organiser asks for that; the private part,
-which the organiser keeps, always does: laid over the unpacked bundle, it makes it whole.
+The platform gets the programs and the true answers. Participants get data and a starting kit. The
+organiser keeps the private part, which holds the answers of the private phase; unpacked over the
+bundle, it makes the bundle complete. The bundle itself holds these answers only if the organiser
+asks for that.
 """
 
 import contextlib
@@ -13,8 +15,8 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
-from importlib.metadata import files
+from dataclasses import dataclass, replace
+from importlib import metadata
 from pathlib import Path
 
 from common import (
@@ -31,33 +33,44 @@ from common import (
 from common.evaluation.pair_facts import read_facts
 from common.submission import read_pair_values
 from common.tasks import TASK_4, TASKS, Form, Task
+from tools.kit_files import find_kit_files
 
-from competition import PUBLIC_DATA, STARTING_KIT, Plan, PublicFiles
+from competition import PUBLIC_DATA, STARTING_KIT, AnswerCounts, Plan, PublicFiles
 from programs import facts_file
 from programs.played import KEY_NAME
 
 PROGRAMS = Path(__file__).resolve().parent / "programs"
-_TRAIN, _TEST = layout.TRAIN_DIR.name, layout.TEST_DIR.name
-_METADATA, _TEMPLATES = layout.METADATA_DIR.name, layout.TEMPLATE_DIR.name
+# Names of folders that lie in data/, in a bundle and in its programs.
+_TRAIN = layout.TRAIN_DIR.name
+_TEST = layout.TEST_DIR.name
+_METADATA = layout.METADATA_DIR.name
+_TEMPLATES = layout.TEMPLATE_DIR.name
 
-# The starting kit: hosting and tests are of no use to participants, and whatever else an organiser
-# keeps in the kit's folder, such as answers of students, a bundle or a seed, is not for them.
+# Files and folders at the top of the starting kit. hosting/ and tests/ are of no use to
+# participants. An organiser may keep answers, a bundle or a seed in the kit's folder, which must
+# never reach participants.
 _KIT = (
     ".gitattributes", ".gitignore", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE",
     "README.md", "WRITE_YOUR_OWN_ENTRY.md", "common", "data", "pyproject.toml", "quickstart.py",
     "related_challenges", "requirements-dev.txt", "requirements.txt", "submission_templates",
     "task_1", "task_2", "task_3", "task_4", "tools", "walkthrough.ipynb",
 )  # fmt: skip
+# From the folders of the starting kit, only files with these suffixes are taken: others may be
+# data.
 _KIT_SUFFIXES = (".css", ".html", ".md", ".png", ".py", ".svg", ".yaml")
+# Published scores of 2020: the only data that are part of the kit.
+_PUBLISHED_SCORES = "published.csv"
+# Folders in which the kit's scripts write, or which hold data.
 _NOT_THE_KIT = {
     "__pycache__", "build", "train_data", "test_data", "test_input", "test_output", "images",
     "submissions",
 }  # fmt: skip
-# A link of a page to another file, with its text.
+# A link of a Markdown page to another file of the kit: `[text](file)` or `[text](file#heading)`.
 _LINK = re.compile(r"\[([^\]]*)\]\((?!https?:|mailto:)([^)#]+)(?:#[^)]*)?\)")
 
 
 def _copy(source: Path, target: Path) -> None:
+    """Copy a file; the folder of the copy is made if necessary."""
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source, target)
 
@@ -65,168 +78,271 @@ def _copy(source: Path, target: Path) -> None:
 # ---- For the platform --------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class ScoredPhase:
+    """A phase of a task in the bundle, or in the private part, and what is done with its score."""
+
+    task: Task
+    phase: str
+    # The folder of the bundle or of the private part.
+    base: Path
+    # "scored": the score is shown. "hidden": it is computed, and only the organiser sees it.
+    # "received": the answers are not there, so that submissions are only checked.
+    mode: str
+
+    @property
+    def has_answers(self) -> bool:
+        """Whether the true answers are beside the programs."""
+        return self.mode != "received"
+
+    @property
+    def reference_data(self) -> Path:
+        """The folder that the scoring program reads."""
+        return self.base / "reference_data" / f"task_{self.task.number}_{self.phase}"
+
+
 def write_for_platform(
     data_dir: Path, templates: Path, bundle: Path, private: Path, plan: Plan
 ) -> None:
-    """Write programs and true answers into the folders of what is uploaded and of what is kept."""
+    """Write programs and true answers into the bundle and into its private part.
+
+    Parameters
+    ----------
+    data_dir
+        A folder laid out like `data/`, with the answers of both phases.
+    templates
+        The folder of the submission templates.
+    bundle
+        The folder of the files to upload.
+    private
+        The folder of the files that the organiser keeps.
+    plan
+        The competition as the organiser wants it.
+    """
     _copy_program(bundle / "scoring_program", "score.py", "scoring_metadata.yaml")
-    in_bundle = "hidden" if plan.private_on_server else "received"
-    for task in (TASKS[number] for number in plan.tasks):
-        for phase, base, mode in (
-            ("public", bundle, "scored"), ("private", bundle, in_bundle),
-            ("private", private, "scored"),
-        ):  # fmt: skip
-            folder = base / "reference_data" / f"task_{task.number}_{phase}"
-            starts = f"{plan.days[phase][0]} 00:00:00"
-            settings = {"task": task.number, "phase": phase, "mode": mode, "starts": starts}
-            writing.write_files({folder / "settings.json": json.dumps(settings) + "\n"})
-            if task.form is Form.ENTRY:
-                # The students lie with the ingestion program; what it says is signed with a key.
-                program = base / "ingestion_program" / phase
-                _copy_program(program, "ingest.py", "ingestion_metadata.yaml")
-                if mode != "received":
-                    students = f"{_TEST}/{task.answers_name(phase)}"
-                    _copy(data_dir / students, program / students)
-                key = secrets.token_hex(32) + "\n"
-                for place in (program, folder):
-                    writing.write_files({place / _TEST / KEY_NAME: key})
-            elif mode == "received" or task.form is Form.RANKING:
-                template = str(task.template)
-                _copy(templates / template, folder / _TEMPLATES / template)
-            if mode != "received":
-                _write_answers(data_dir, folder, task, phase)
-    # What an entry of task 4 finds in its folder, as in the challenge.
-    number = TASK_4.number
-    for name in find_public(data_dir, [number]) if number in plan.tasks else ():
-        _copy(data_dir / name, bundle / "input_data/task_4" / name)
+    mode_on_server = "hidden" if plan.private_on_server else "received"
+    for number in plan.tasks:
+        task = TASKS[number]
+        for scored in (
+            ScoredPhase(task, "public", bundle, "scored"),
+            ScoredPhase(task, "private", bundle, mode_on_server),
+            ScoredPhase(task, "private", private, "scored"),
+        ):
+            _write_scored_phase(data_dir, templates, scored, plan)
+    if TASK_4.number in plan.tasks:
+        # An entry of task 4 finds these files in its folder, as in the challenge.
+        for name in find_public(data_dir, [TASK_4.number]):
+            _copy(data_dir / name, bundle / "input_data/task_4" / name)
 
 
-def _copy_program(folder: Path, script: str, metadata: str) -> None:
-    """Copy a program with all that it imports from the kit, and nothing else."""
+def _write_scored_phase(data_dir: Path, templates: Path, scored: ScoredPhase, plan: Plan) -> None:
+    """Write all that the programs need to score a phase of a task."""
+    task = scored.task
+    folder = scored.reference_data
+    settings = {
+        "task": task.number,
+        "phase": scored.phase,
+        "mode": scored.mode,
+        "starts": f"{plan.days[scored.phase].first} 00:00:00",
+    }
+    writing.write_files({folder / "settings.json": json.dumps(settings) + "\n"})
+    if task.form is Form.ENTRY:
+        _write_ingestion_program(data_dir, scored)
+    elif task.form is Form.RANKING or not scored.has_answers:
+        template = str(task.template)
+        _copy(templates / template, folder / _TEMPLATES / template)
+    if scored.has_answers:
+        _write_answers(data_dir, folder, task, scored.phase)
+
+
+def _write_ingestion_program(data_dir: Path, scored: ScoredPhase) -> None:
+    """Write the program that plays an entry of task 4, and the answers of the students examined.
+
+    The program signs its results with a random key, which the scoring program gets too.
+    """
+    program = scored.base / "ingestion_program" / scored.phase
+    _copy_program(program, "ingest.py", "ingestion_metadata.yaml")
+    if scored.has_answers:
+        students = f"{_TEST}/{scored.task.answers_name(scored.phase)}"
+        _copy(data_dir / students, program / students)
+    key = secrets.token_hex(32) + "\n"
+    for folder in (program, scored.reference_data):
+        writing.write_files({folder / _TEST / KEY_NAME: key})
+
+
+def _copy_program(folder: Path, script: str, metadata_name: str) -> None:
+    """Copy a program with the modules of the kit that it imports, and nothing else."""
     for path in source_code.files_of(PROGRAMS / script, PROGRAMS / "tqdm.py"):
         root = PROGRAMS if path.is_relative_to(PROGRAMS) else layout.ROOT
         _copy(path, folder / path.relative_to(root))
-    _copy(PROGRAMS / metadata, folder / "metadata.yaml")
+    _copy(PROGRAMS / metadata_name, folder / "metadata.yaml")
     shutil.copytree(pages.TEMPLATES, folder / pages.TEMPLATES.relative_to(layout.ROOT))
-    # The image lacks the engine of the templates, which is Python alone: it comes along.
+    # The platform's image lacks Jinja2 and its dependency. Both work as Python files alone.
     for package in ("jinja2", "markupsafe"):
-        for file in files(package) or []:
-            is_licence = file.name.startswith("LICENSE")
-            if is_licence or file.suffix == ".py":
-                target = folder / (Path(package, file.name) if is_licence else file)
-                _copy(Path(str(file.locate())), target)
+        for file in metadata.files(package) or []:
+            source = Path(str(file.locate()))
+            if file.name.startswith("LICENSE"):
+                _copy(source, folder / package / file.name)
+            elif file.suffix == ".py":
+                _copy(source, folder / file)
 
 
 def _write_answers(data_dir: Path, folder: Path, task: Task, phase: str) -> None:
-    """Write the true answers of a task and phase, and in tasks 1 and 2 what explains a score."""
+    """Write the true answers of a task and phase; for tasks 1 and 2 also facts about the pairs."""
     name = f"{_TEST}/{task.answers_name(phase)}"
     _copy(data_dir / name, folder / name)
-    # Answers marked as simulated: the page says so, and names the best possible score.
+    # The marker of simulated answers lets the page say so, and name the best possible score.
     marker = fingerprints.read_marker(data_dir)
     if marker is not None and provenance.is_simulated(data_dir / name):
-        told = {"best_expected_accuracy": marker.get("best_expected_accuracy")}
-        told["files"] = {name: fingerprints.fingerprint(folder / name)}
+        own_marker = {
+            "best_expected_accuracy": marker.get("best_expected_accuracy"),
+            "files": {name: fingerprints.fingerprint(folder / name)},
+        }
         writing.write_files(
-            {folder / layout.SIMULATED_MARKER_NAME: json.dumps(told, indent=1) + "\n"}
+            {folder / layout.SIMULATED_MARKER_NAME: json.dumps(own_marker, indent=1) + "\n"}
         )
-    for other in layout.PHASES if task.form is Form.PREDICTIONS else ():
-        path = data_dir / _TEST / task.answers_name(other)
+    if task.form is Form.PREDICTIONS:
+        _write_pairs(data_dir, folder, task, phase)
+
+
+def _write_pairs(data_dir: Path, folder: Path, task: Task, phase: str) -> None:
+    """Write facts about the pairs of a phase, and the pairs of the other phase without answers."""
+    for each_phase in layout.PHASES:
+        path = data_dir / _TEST / task.answers_name(each_phase)
         pairs = read_pair_values(reading.file_source(path), task.column)
-        if other == phase:
-            train = data_dir / _TRAIN / task.data.train
-            facts = read_facts(
-                pairs, task, reference=path, train=train, folder=data_dir / _METADATA
-            )
-            # Participants see what is left out and why, and not where it would lie.
-            left_out = [
-                replace(part, why=part.why.replace(f"{data_dir}{os.sep}", ""))
-                for part in facts.left_out
-            ]
-            facts_file.write_facts(folder / "facts.npz", replace(facts, left_out=left_out))
-        else:
-            # A submission holds the rows of both phases: of the other one the pairs alone.
+        if each_phase != phase:
+            # A submission holds the rows of both phases: the scoring program must know all pairs.
             writing.write_files({folder / _TEST / path.name: pairs[["QuestionId", "UserId"]]})
+            continue
+        train = data_dir / _TRAIN / task.data.train
+        facts = read_facts(pairs, task, reference=path, train=train, folder=data_dir / _METADATA)
+        # Participants may see which facts are left out and why, but no folder of this machine.
+        left_out = [
+            replace(part, why=part.why.replace(f"{data_dir}{os.sep}", ""))
+            for part in facts.left_out
+        ]
+        facts_file.write_facts(folder / "facts.npz", replace(facts, left_out=left_out))
 
 
 # ---- For participants --------------------------------------------------------------------------
 
 
 def write_for_participants(data_dir: Path, templates: Path, bundle: Path, plan: Plan) -> None:
-    """Write public_data.zip and starting_kit.zip into a bundle's folder."""
-    # Official files are handed out by their publisher alone, as licensed; the kit downloads them.
-    kind = "official" if plan.origin == "official" else "other"
-    members = {"README.md": layout.ROOT / f"hosting/pages/public_data_{kind}.md"}
-    if kind == "other":
-        members |= {name: data_dir / name for name in find_public(data_dir, plan.tasks)}
-        names = {TASKS[number].template for number in plan.tasks}
-        for name in filter(None, names):
-            members[f"{_TEMPLATES}/{name}"] = templates / name
+    """Write public_data.zip and starting_kit.zip into the folder of a bundle."""
+    public_data = _list_public_data(data_dir, templates, plan)
     kit = {name: layout.ROOT / name for name in list_kit(layout.ROOT)}
-    there = {place for path in kit.values() for place in (path, *path.parents)}
+    in_kit = set(kit.values())
+    for path in kit.values():
+        in_kit.update(path.parents)
     with (
         tempfile.TemporaryDirectory() as temporary,
         writing.atomic_write(bundle / PUBLIC_DATA, bundle / STARTING_KIT) as (data_file, kit_file),
     ):
-        for name in filter(lambda name: name.endswith(".md"), list(kit)):
-            text = _without_links(kit[name], there)
-            kit[name] = Path(temporary, name)
-            writing.write_files({kit[name]: text})
-        zips.write_zip_to(data_file, dict(sorted(members.items())))
+        for name, path in list(kit.items()):
+            if name.endswith(".md"):
+                kit[name] = Path(temporary, name)
+                writing.write_files({kit[name]: _without_dead_links(path, in_kit)})
+        zips.write_zip_to(data_file, dict(sorted(public_data.items())))
         zips.write_zip_to(kit_file, kit)
 
 
-def _without_links(page: Path, there: Collection[Path]) -> str:
-    """Return a Markdown page in which links to files and folders that are not there are text."""
+def _list_public_data(data_dir: Path, templates: Path, plan: Plan) -> dict[str, Path]:
+    """Return the files of public_data.zip by their names in it."""
+    pages_dir = layout.ROOT / "hosting/pages"
+    if plan.origin == "official":
+        # The licence lets only the publisher hand out official files; the kit downloads them.
+        return {"README.md": pages_dir / "public_data_official.md"}
+    members = {"README.md": pages_dir / "public_data_other.md"}
+    for name in find_public(data_dir, plan.tasks):
+        members[name] = data_dir / name
+    for number in plan.tasks:
+        template = TASKS[number].template
+        if template:
+            members[f"{_TEMPLATES}/{template}"] = templates / template
+    return members
 
-    def keep_if_there(link: re.Match[str]) -> str:
-        return link[0] if Path(os.path.normpath(page.parent / link[2])) in there else link[1]
 
-    return _LINK.sub(keep_if_there, page.read_text(encoding="utf-8"))
+def _without_dead_links(page: Path, existing: Collection[Path]) -> str:
+    """Return a Markdown page with the text alone instead of links to paths that do not exist."""
+
+    def replace_link(link: re.Match[str]) -> str:
+        text, target = link.groups()
+        path = Path(os.path.normpath(page.parent / target))
+        return link[0] if path in existing else text
+
+    return _LINK.sub(replace_link, page.read_text(encoding="utf-8"))
 
 
 def find_public(data_dir: Path, tasks: Iterable[int]) -> list[str]:
-    """Return the names of what participants may have of a folder like `data/`; nothing else."""
+    """Return the names of the training and metadata files of tasks, which participants may have.
+
+    Names are relative to `data_dir`, which is laid out like `data/`.
+    """
     names = []
-    # Two tasks may share their files.
+    # Two tasks may share their files: a dict drops repetitions and keeps the order.
     for data in dict.fromkeys(TASKS[number].data for number in sorted(tasks)):
         train = f"{_TRAIN}/{data.train}"
         reading.require_file(data_dir / train)
-        names += [train, *(f"{_METADATA}/{name}" for name in data.metadata)]
+        names.append(train)
+        names += [f"{_METADATA}/{name}" for name in data.metadata]
     names.append(f"{_METADATA}/{layout.SUBJECT_METADATA}")
     return [name for name in names if (data_dir / name).is_file()]
 
 
 def list_kit(root: Path) -> list[str]:
-    """Return the files of the starting kit: of those in a kit the ones that git knows, if any."""
-    found: list[str] = []
+    """Return the files of the starting kit, relative to `root`, sorted.
+
+    In a git repository, a file is taken only if git tracks it. Otherwise it must be listed in
+    `tools/kit_files.py`: files that a user has added, such as an entry, are not taken.
+    """
+    names = _tracked_files(root)
+    if not names:
+        names = [path.relative_to(root).as_posix() for path in find_kit_files(root)]
+    kit = []
+    for name in names:
+        path = root / name
+        if _is_in_starting_kit(Path(name)) and path.is_file() and not path.is_symlink():
+            kit.append(name)
+    return sorted(kit)
+
+
+def _tracked_files(root: Path) -> list[str]:
+    """Return the files that git tracks; none if `root` is no git repository, or git is missing."""
+    listed = b""
     if (root / ".git").exists():
-        command = ["git", "-C", str(root), "ls-files", "-z"]
         with contextlib.suppress(OSError):
+            command = ["git", "-C", str(root), "ls-files", "-z"]
             listed = subprocess.run(command, capture_output=True).stdout
-            found = os.fsdecode(listed).split("\0")
-    found = found[:-1] or [path.relative_to(root).as_posix() for path in root.rglob("*")]
-    names = [name for name in found if _is_kit(Path(name))]
-    return sorted(n for n in names if (root / n).is_file() and not (root / n).is_symlink())
+    return [name for name in os.fsdecode(listed).split("\0") if name]
 
 
-def _is_kit(path: Path) -> bool:
-    first, *inner = path.parts
-    if first not in _KIT or _NOT_THE_KIT.intersection(inner):
+def _is_in_starting_kit(path: Path) -> bool:
+    """Return whether a file, relative to the kit, is one to hand out, judging by its name."""
+    top, *inner = path.parts
+    if top not in _KIT or _NOT_THE_KIT.intersection(inner):
         return False
-    is_data = inner[:1] == ["metadata"] and first == "data"
-    is_data |= inner[1:2] == ["data"] and first == layout.RELATED_DIR.name
-    is_hidden = any(part.startswith(".") for part in inner)
-    is_file_of_it = path.suffix in _KIT_SUFFIXES or path.name == "published.csv"
-    return not inner or (not (is_data or is_hidden) and is_file_of_it)
+    if not inner:
+        return True
+    if any(part.startswith(".") for part in inner):
+        return False
+    if top == "data" and inner[0] == _METADATA:
+        return False
+    # Every related challenge has its data in a folder of its own.
+    if top == layout.RELATED_DIR.name and inner[1:2] == ["data"]:
+        return False
+    return path.suffix in _KIT_SUFFIXES or path.name == _PUBLISHED_SCORES
 
 
 def describe_public(data_dir: Path, tasks: Sequence[int]) -> PublicFiles:
-    """Return the public files, with how many answers each holds."""
+    """Count the answers, students and questions in the public files; metadata have no counts."""
     described: PublicFiles = {}
     for name in find_public(data_dir, tasks):
         described[name] = None
         if name.startswith(_TRAIN):
             answers = reading.read_table(data_dir / name, [schema.USER_ID, schema.QUESTION_ID])
-            n_students, n_questions = answers["UserId"].nunique(), answers["QuestionId"].nunique()
-            described[name] = len(answers), n_students, n_questions
+            described[name] = AnswerCounts(
+                n_answers=len(answers),
+                n_students=answers["UserId"].nunique(),
+                n_questions=answers["QuestionId"].nunique(),
+            )
     return described

@@ -2,10 +2,10 @@
 
     python hosting/check_server.py https://SERVER/competitions/NUMBER/
 
-Asks, without a login, for the addresses that are in question, some for each task and phase, and
-says of each in one line what a stranger gets. Nothing is kept of what is downloaded.
+Requests the files and pages of each task and phase without a login, and prints in one line for each
+what a stranger gets. Nothing that is downloaded is kept.
 
-The exit code is 1 if a stranger gets hidden answers, or what else should not be open.
+The exit code is 1 if a stranger gets hidden answers or anything else that should not be open.
 """
 
 import argparse
@@ -15,20 +15,55 @@ import re
 import sys
 import urllib.error
 import urllib.request
+from dataclasses import dataclass
 from typing import Any
 
 from common import cli
 from common.errors import InputError, printable, quote
 
-_SECONDS = 20
+# Seconds to wait for a reply.
+_TIMEOUT = 20
+# Bytes that are read of a reply.
 _MAX_JSON = 16 << 20
-# What a task has on the platform, by the names that it uses, and whether it is secret.
+# Characters shown of a name that the server sends.
+_MAX_NAME = 80
+
+
+@dataclass(frozen=True)
+class Item:
+    """Something that strangers may be able to get."""
+
+    title: str
+    # Whether strangers must not get it.
+    is_secret: bool
+
+
+# Files of a task, by the platform's names.
 _FILES = {
-    "reference_data": ("the answers", True),
-    "ingestion_program": ("the program that plays, in task 4 with answers and key", True),
-    "scoring_program": ("the scoring program", False),
-    "input_data": ("what entries are given", False),
+    "reference_data": Item("the answers", is_secret=True),
+    "ingestion_program": Item(
+        "the program that plays, in task 4 with answers and key", is_secret=True
+    ),
+    "scoring_program": Item("the scoring program", is_secret=False),
+    "input_data": Item("what entries are given", is_secret=False),
 }
+# Pages of a submission, by the platform's names.
+_SUBMISSION_PAGES = {
+    "get_details": Item("what was submitted", is_secret=True),
+    "get_detail_result": Item("page of a score", is_secret=False),
+}
+
+
+@dataclass(frozen=True)
+class Reply:
+    """The reply to a request without a login."""
+
+    # Why the stranger gets nothing; empty if the server sent the content.
+    refusal: str = ""
+    # Bytes, as the server states them.
+    size: str = ""
+    # The content, if it is JSON, else None.
+    content: Any = None
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -39,75 +74,100 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    """Ask, and print what came back."""
+    """Ask the server, and print what a stranger gets."""
     url = build_parser().parse_args().url
-    found = re.fullmatch(r"(https?://[^?#]+)/competitions/(\d+)/?(\?[^#]*)?(#.*)?", url)
-    if not found:
+    address = re.fullmatch(
+        r"(?P<server>https?://[^?#]+)/competitions/(?P<number>\d+)/?(?P<query>\?[^#]*)?(#.*)?", url
+    )
+    if not address:
         raise InputError(
             f"{quote(url)}: expected an address such as https://SERVER/competitions/NUMBER/"
         )
-    server = found[1]
-    refusal, _, about = _ask(f"{server}/api/competitions/{found[2]}/{found[3] or ''}")
-    if not isinstance(about, dict) or "phases" not in about:
-        print(f"the competition: {refusal or 'no description that can be read'}")
+    server = address["server"]
+    reply = _ask(f"{server}/api/competitions/{address['number']}/{address['query'] or ''}")
+    competition = reply.content
+    if not isinstance(competition, dict) or "phases" not in competition:
+        print(f"the competition: {reply.refusal or 'no description that can be read'}")
         return
-    print(f"the competition: everybody reads what it is: {printable(str(about.get('title')), 80)}")
-    n_open = sum(_check_phase(server, phase) for phase in about["phases"])
+    title = printable(str(competition.get("title")), _MAX_NAME)
+    print(f"the competition: everybody reads what it is: {title}")
+    n_open = sum(_check_phase(server, phase) for phase in competition["phases"])
     if n_open:
         print(f"open: {n_open} of these should not be; keep private answers off this server")
         sys.exit(1)
     print("closed: a stranger gets no answers, and no submissions")
 
 
-def _ask(address: str) -> tuple[str, str, Any]:
-    """Ask without a login; return why a stranger gets nothing, or empty; size, as told; JSON."""
+def _ask(address: str) -> Reply:
+    """Request an address without a login; raise `InputError` if the server cannot be reached."""
     request = urllib.request.Request(address, headers={"Accept": "application/json, */*"})
     try:
-        with urllib.request.urlopen(request, timeout=_SECONDS) as reply:
-            # Who is sent to a form for the login gets that.
+        with urllib.request.urlopen(request, timeout=_TIMEOUT) as reply:
+            # A server that refuses may redirect to its login form, which is a page.
             if reply.headers.get_content_type() == "text/html":
-                return "refused (a page instead, as of a login)", "", None
-            size, content = reply.headers.get("Content-Length") or "?", reply.read(_MAX_JSON)
+                return Reply(refusal="refused (a page instead, as of a login)")
+            size = reply.headers.get("Content-Length") or "?"
+            text = reply.read(_MAX_JSON)
     except urllib.error.HTTPError as error:
-        return f"refused ({error.code})", "", None
+        return Reply(refusal=f"refused ({error.code})")
     except (OSError, http.client.HTTPException, ValueError) as error:
         reason = getattr(error, "reason", error)
         raise InputError(f"{address}: cannot be reached ({reason})") from None
     try:
-        return "", size, json.loads(content)
+        return Reply(size=size, content=json.loads(text))
     except (ValueError, RecursionError):
-        return "", size, None
+        return Reply(size=size)
 
 
 def _check_phase(server: str, phase: dict[str, Any]) -> int:
-    """Print what a stranger gets of a phase; return how much of it should not be open."""
+    """Print what a stranger gets of a phase; return how many secret items a stranger gets."""
+    name = printable(str(phase.get("name")), _MAX_NAME)
     n_open = 0
-    name = printable(str(phase.get("name")), 80)
     for task in phase.get("tasks") or []:
-        title = f"{name}: {printable(str(task.get('name')), 80)}"
-        listed = task.get("public_datasets") or []
-        for data in listed:
-            kind = str(data.get("type"))
-            what, is_secret = _FILES.get(kind, (printable(kind, 40), True))
-            refusal, size, _ = _ask(f"{server}/datasets/download/{data.get('key')}/")
-            n_open += is_secret and not refusal
-            print(f"{title}: {what}: {refusal or f'everybody can download it ({size} bytes)'}")
-        if not listed:
-            print(f"{title}: the addresses of its files are not told")
-    _, _, said = _ask(f"{server}/api/submissions/?phase={phase.get('id')}")
-    listed = said.get("results", []) if isinstance(said, dict) else said
-    if not listed:
-        print(f"{name}: list of leading submissions: nothing")
-        return n_open
-    n_scored = sum(bool(one.get("scores")) for one in listed)
-    print(f"{name}: list of leading submissions: everybody reads {len(listed)}, {n_scored} scored")
-    for address, what, is_secret in (
-        ("get_details", "what was submitted", True),
-        ("get_detail_result", "page of a score", False),
-    ):
-        refusal, _, _ = _ask(f"{server}/api/submissions/{listed[0].get('id')}/{address}/")
-        n_open += is_secret and not refusal
-        print(f"{name}: {what}: {refusal or 'everybody gets its address'}")
+        n_open += _check_task(server, name, task)
+    return n_open + _check_submissions(server, name, phase)
+
+
+def _check_task(server: str, phase_name: str, task: dict[str, Any]) -> int:
+    """Print what a stranger gets of a task's files; return how many secret ones are open."""
+    title = f"{phase_name}: {printable(str(task.get('name')), _MAX_NAME)}"
+    files = task.get("public_datasets") or []
+    if not files:
+        print(f"{title}: the addresses of its files are not told")
+    n_open = 0
+    for file in files:
+        kind = str(file.get("type"))
+        # An unknown file may hold answers.
+        item = _FILES.get(kind, Item(printable(kind, 40), is_secret=True))
+        reply = _ask(f"{server}/datasets/download/{file.get('key')}/")
+        if item.is_secret and not reply.refusal:
+            n_open += 1
+        result = reply.refusal or f"everybody can download it ({reply.size} bytes)"
+        print(f"{title}: {item.title}: {result}")
+    return n_open
+
+
+def _check_submissions(server: str, phase_name: str, phase: dict[str, Any]) -> int:
+    """Print what a stranger gets of a phase's submissions; return how many secret pages are open.
+
+    Only the pages of the first submission in the list are requested.
+    """
+    listing = _ask(f"{server}/api/submissions/?phase={phase.get('id')}").content
+    submissions = listing.get("results", []) if isinstance(listing, dict) else listing
+    if not submissions:
+        print(f"{phase_name}: list of leading submissions: nothing")
+        return 0
+    n_scored = sum(bool(submission.get("scores")) for submission in submissions)
+    print(
+        f"{phase_name}: list of leading submissions: everybody reads {len(submissions)}, "
+        f"{n_scored} scored"
+    )
+    n_open = 0
+    for page_name, item in _SUBMISSION_PAGES.items():
+        reply = _ask(f"{server}/api/submissions/{submissions[0].get('id')}/{page_name}/")
+        if item.is_secret and not reply.refusal:
+            n_open += 1
+        print(f"{phase_name}: {item.title}: {reply.refusal or 'everybody gets its address'}")
     return n_open
 
 

@@ -1,10 +1,10 @@
-"""The competition itself: what the organiser wants, and competition.yaml and pages that say so."""
+"""The plan of a competition, and the competition.yaml and pages that describe it."""
 
 import json
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from common import pages, writing
 from common.tasks import TASK_4, TASKS
@@ -13,63 +13,99 @@ import yaml
 
 HERE = Path(__file__).resolve().parent
 TITLE = "Education challenge: diagnostic questions"
-# As long as the platform's database takes.
+# Characters that the platform's database takes.
 MAX_TITLE = 255
+# Length of the private phase.
 FINAL_DAYS = 7
+# Folder with lists that only the organiser may see, in the private part.
 ORGANISER_DIR = "organiser"
 YAML_NAME = "competition.yaml"
-PUBLIC_DATA, STARTING_KIT, LOGO = "public_data.zip", "starting_kit.zip", "logo.png"
+PUBLIC_DATA = "public_data.zip"
+STARTING_KIT = "starting_kit.zip"
+LOGO = "logo.png"
+# Masks of task 4, each with a column of the leaderboard.
 N_MASKS = 10
-
-# Of each file of the public data the numbers of answers, students and questions; None of metadata.
-PublicFiles = dict[str, tuple[int, int, int] | None]
+# Pages of the competition, each a Markdown template in hosting/pages/.
 PAGES = ("overview", "data", "evaluation", "rules", "terms")
+
+
+class AnswerCounts(NamedTuple):
+    """How much a file of answers holds."""
+
+    n_answers: int
+    n_students: int
+    n_questions: int
+
+
+# The names of the public files, with the counts of those that hold answers. None for metadata.
+PublicFiles = dict[str, AnswerCounts | None]
+
+
+class Days(NamedTuple):
+    """First and last day of a phase."""
+
+    first: date
+    last: date
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What the organiser wants; `days` are first and last; `origin` simulated, own or official."""
+    """A competition as the organiser wants it."""
 
+    # Numbers of the tasks.
     tasks: tuple[int, ...]
     title: str
-    days: dict[str, tuple[date, date]]
+    # By phase: "public" and "private".
+    days: dict[str, Days]
+    # Source of the answers: "simulated", "own" or "official".
     origin: str
+    # E-mail address of the organisers; may be empty.
     contact: str
+    # Whether the answers of the private phase are uploaded too.
     private_on_server: bool
 
     @property
     def dates(self) -> str:
         """Both phases in words."""
-        first, last = self.days["public"]
-        return f"public phase from {first} to {last}, private phase to {self.days['private'][1]}"
+        public = self.days["public"]
+        end = self.days["private"].last
+        return f"public phase from {public.first} to {public.last}, private phase to {end}"
 
 
 def write(bundle: Path, plan: Plan, public: PublicFiles) -> None:
-    """Write competition.yaml, the logo and the pages, which describe the public files."""
-    described = describe(plan)
-    writing.write_files({bundle / YAML_NAME: described})
+    """Write competition.yaml, the logo and the pages into the folder of a bundle."""
+    description = describe(plan)
+    writing.write_files({bundle / YAML_NAME: description})
     (bundle / LOGO).write_bytes((HERE / LOGO).read_bytes())
     limits = {}
-    for phase in yaml.safe_load(described)["phases"]:
-        a_day, in_all = phase["max_submissions_per_day"], phase["max_submissions"]
-        limits[phase["name"].lower()] = f"{a_day} a day, {in_all} in all"
+    for phase in yaml.safe_load(description)["phases"]:
+        n_per_day = phase["max_submissions_per_day"]
+        n_in_all = phase["max_submissions"]
+        limits[phase["name"].lower()] = f"{n_per_day} a day, {n_in_all} in all"
     for name in PAGES:
         text = _render(f"{name}.md", plan=plan, public=public, limits=limits)
         writing.write_files({bundle / "pages" / f"{name}.md": text})
 
 
 def describe(plan: Plan) -> str:
-    """Return what competition.yaml says."""
+    """Return the content of competition.yaml."""
+    # Key, title and direction of each column of the leaderboard.
     columns = [("score", "Score", "desc"), ("standard_error", "Standard error", "asc")]
     if plan.tasks == (TASK_4.number,):
         columns += [(f"mask_{k}", f"Mask {k}", "desc") for k in range(N_MASKS)]
-    files = {"logo": LOGO, "public_data": PUBLIC_DATA, "starting_kit": STARTING_KIT}
-    titles = {number: task.title for number, task in TASKS.items()}
-    return _render(YAML_NAME, plan=plan, pages=PAGES, titles=titles, columns=columns, files=files)
+    return _render(
+        YAML_NAME,
+        plan=plan,
+        pages=PAGES,
+        titles={number: task.title for number, task in TASKS.items()},
+        columns=columns,
+        files={"logo": LOGO, "public_data": PUBLIC_DATA, "starting_kit": STARTING_KIT},
+    )
 
 
 def _render(name: str, **facts: Any) -> str:
+    """Fill in a template of hosting/pages/."""
     environment = pages.environment(HERE / "pages", autoescape=False, keep_trailing_newline=True)
-    # JSON is YAML.
+    # A text in JSON is also valid in YAML, whatever characters it holds.
     environment.filters["quoted"] = lambda text: json.dumps(text, ensure_ascii=False)
     return environment.get_template(name).render(facts)

@@ -1,8 +1,20 @@
-"""Leaderboards: who is where, as the platform orders submissions, and the pages that say so.
+"""Rank submissions as the platform does, and write leaderboards as files and as a web site.
 
-An attempt, a submission to a task, is a row of a frame: `team`, `file`, `submitted` (UTC), `task`
-(its index; -1 for a damaged file), `fault` (why it failed, or empty), `details` (where its page is,
-seen from the leaderboard's, or empty), and the scores by the keys of their columns.
+An attempt is a submission to one task. A table of attempts has a row for each of them, and these
+columns:
+
+team, file
+    Names, as they may be shown.
+submitted
+    Time of the submission, in UTC.
+task
+    Index of the task in the bundle; -1 for a file that is no valid zip.
+fault
+    Why the attempt failed; empty if it was scored.
+details
+    Path of the page of the score, relative to the leaderboard; may be empty.
+
+and a column for each score, named by its key in the bundle.
 """
 
 from __future__ import annotations
@@ -23,17 +35,22 @@ import pandas as pd
 from bundle import Bundle, Task
 from competition import PUBLIC_DATA, STARTING_KIT
 
+# Columns of a table of attempts, besides the scores.
 _ABOUT = ("team", "file", "submitted", "task", "fault", "details")
 
-# With how many decimal places the platform keeps a score.
+# Decimal places that the platform keeps of a score.
 _DECIMALS = 10
-# So that a line fits on a terminal.
+# Characters of a team's name that are printed, so that a line fits on a terminal.
 _WIDEST_NAME = 40
-# A chart of more teams is longer than its table.
+# Teams that a chart shows: with more, it would be longer than its table.
 _MAX_DRAWN = 25
-# What makes a spreadsheet take a cell for a formula.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+# A spreadsheet takes a cell that begins with one of these for a formula.
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+# Key of the column of standard errors.
 _ERROR = "standard_error"
+# Normal 97.5 % quantile: standard errors on either side of a score in a 95 % interval.
+_Z_95 = 1.96
+# HTML for the Markdown within a line.
 _INLINE = {
     re.compile(r"`([^`]+)`"): r"<code>\1</code>",
     re.compile(r"\*\*([^*]+)\*\*"): r"<strong>\1</strong>",
@@ -42,29 +59,46 @@ _INLINE = {
 
 
 def write(bundle: Bundle, phase: str, attempts: Sequence[dict[str, Any]], folder: Path) -> None:
-    """Print the leaderboards of a phase, and write their files, all or none."""
+    """Print the leaderboards of a phase, and write leaderboard.html and leaderboard.csv.
+
+    `attempts` are the rows of the table of attempts.
+    """
     keys = [column.key for column in bundle.columns]
-    frame = pd.DataFrame(list(attempts), columns=[*_ABOUT, *keys])
-    frame = frame.astype(dict.fromkeys(keys, float))
-    boards = make_boards(bundle, frame)
+    table = pd.DataFrame(list(attempts), columns=[*_ABOUT, *keys])
+    table = table.astype(dict.fromkeys(keys, float))
+    boards = make_boards(bundle, table)
     for index, board in boards.groupby("task"):
         print(bundle.tasks[index].name)
-        width = min(_WIDEST_NAME, board["team"].str.len().max())
-        scores = _as_text(bundle, board).filter([bundle.columns[0].key, _ERROR])
-        told = scores.apply(lambda row: " ± ".join(filter(None, row)), axis=1)
-        for place, team, score in zip(board["rank"], board["team"], told, strict=True):
-            print(f"{place:>4}  {printable(team, width):<{width}}  {score}")
+        _print_board(bundle, board)
         print()
-    written = f"written {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
     page = folder / "leaderboard.html"
-    text, table = as_page(bundle, phase, boards, frame, written), as_table(bundle, phase, boards)
-    writing.write_files({page: text, page.with_suffix(".csv"): table})
+    written = f"written {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+    writing.write_files(
+        {
+            page: as_page(bundle, phase, boards, table, written),
+            page.with_suffix(".csv"): as_table(bundle, phase, boards),
+        }
+    )
     print(f"written: {cli.show(page)}")
 
 
+def _print_board(bundle: Bundle, board: pd.DataFrame) -> None:
+    """Print rank, team and score, with its standard error, of each row of a board."""
+    width = min(_WIDEST_NAME, board["team"].str.len().max())
+    texts = _score_texts(bundle, board)
+    # A bundle that was edited by hand may have no column of standard errors.
+    texts = texts.filter([bundle.columns[0].key, _ERROR])
+    scores = texts.apply(lambda row: " ± ".join(filter(None, row)), axis=1)
+    for rank, team, score in zip(board["rank"], board["team"], scores, strict=True):
+        print(f"{rank:>4}  {printable(team, width):<{width}}  {score}")
+
+
 def make_boards(bundle: Bundle, attempts: pd.DataFrame) -> pd.DataFrame:
-    """Rank every team's best attempt at each task as the platform does (get_submissions in its
-    api/serializers/leaderboards.py): by columns, then time, what is missing last.
+    """Return the best attempt of every team at each task, ranked as the platform does.
+
+    Attempts are ordered by the columns of the leaderboard, then by time. Missing values come last.
+    See `get_submissions` in the platform's api/serializers/leaderboards.py. The columns `rank` and
+    `submissions` (how many of the team's attempts were scored) are added.
     """
     keys = [column.key for column in bundle.columns]
     ascending = [column.sorting == "asc" for column in bundle.columns]
@@ -77,22 +111,23 @@ def make_boards(bundle: Bundle, attempts: pd.DataFrame) -> pd.DataFrame:
     return best.assign(rank=best.groupby("task").cumcount() + 1, submissions=n_scored)
 
 
-def _as_text(bundle: Bundle, board: pd.DataFrame) -> pd.DataFrame:
-    """Return the scores of a board by the keys of their columns, empty where there is none."""
+def _score_texts(bundle: Bundle, board: pd.DataFrame) -> pd.DataFrame:
+    """Return the scores of a board as texts, in columns named by their keys; empty for NaN."""
     texts = {}
     for column in bundle.columns:
-        scores, as_text = board[column.key], f"{{:.{column.precision}f}}".format
+        scores = board[column.key]
+        as_text = f"{{:.{column.precision}f}}".format
         texts[column.key] = scores.map(as_text).where(scores.notna(), "")
     return pd.DataFrame(texts)
 
 
 def safe(text: str) -> str:
-    """Return a text that a spreadsheet takes for text, not for a formula."""
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    """Return a text that a spreadsheet does not take for a formula: if need be, with a quote."""
+    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
 
 
 def as_table(bundle: Bundle, phase: str, boards: pd.DataFrame) -> pd.DataFrame:
-    """Return all boards as they are written: a row for each place, the value of every column."""
+    """Return the content of leaderboard.csv: a row for each team and task."""
     table = boards.assign(phase=phase)
     table["task"] = [bundle.tasks[index].number for index in boards["task"]]
     table["time"] = [time.isoformat(timespec="seconds") for time in boards["submitted"]]
@@ -105,13 +140,13 @@ def as_table(bundle: Bundle, phase: str, boards: pd.DataFrame) -> pd.DataFrame:
 def as_page(
     bundle: Bundle, phase: str, boards: pd.DataFrame, attempts: pd.DataFrame, written: str
 ) -> str:
-    """Return the leaderboards, and which of all attempts failed, as a page; `written` says when."""
-    # Tasks on which a file failed alike are named together.
-    failed = []
-    for (file, fault), same in attempts.groupby(["file", "fault"], sort=False):
-        tasks = "; ".join(bundle.tasks[index].name for index in same["task"] if index >= 0)
-        if fault:
-            failed.append((file, tasks, f"{same['submitted'].iloc[0]:%Y-%m-%d %H:%M}", fault))
+    """Return leaderboard.html: all boards, and the attempts that failed.
+
+    `written` says when the page was written.
+    """
+    sections = []
+    for index, board in boards.groupby("task"):
+        sections.append(_describe_board(bundle, bundle.tasks[index], board))
     return pages.render(
         "leaderboard.html",
         title=bundle.title,
@@ -121,52 +156,75 @@ def as_page(
         n_teams=attempts["team"].nunique(),
         written=written,
         score=bundle.columns[0].title,
-        sections=[
-            _section(bundle, bundle.tasks[index], board) for index, board in boards.groupby("task")
-        ],
-        failed=failed,
+        sections=sections,
+        failed=_list_failed(bundle, attempts),
     )
 
 
-def _section(bundle: Bundle, task: Task, board: pd.DataFrame) -> dict[str, Any]:
-    """Return what the page shows of a task."""
-    first, texts = bundle.columns[0], _as_text(bundle, board)
-    # The columns beside score and standard error, folded.
-    others = [c for c in bundle.columns[1:] if c.key != _ERROR and texts[c.key].any()]
+def _list_failed(bundle: Bundle, attempts: pd.DataFrame) -> list[tuple[str, str, str, str]]:
+    """Return file, tasks, time and fault of the attempts that failed.
+
+    Tasks on which a file failed with the same fault share a row.
+    """
+    rows = []
+    for (file, fault), same in attempts.groupby(["file", "fault"], sort=False):
+        if fault:
+            tasks = "; ".join(bundle.tasks[index].name for index in same["task"] if index >= 0)
+            time = f"{same['submitted'].iloc[0]:%Y-%m-%d %H:%M}"
+            rows.append((str(file), tasks, time, str(fault)))
+    return rows
+
+
+def _describe_board(bundle: Bundle, task: Task, board: pd.DataFrame) -> dict[str, Any]:
+    """Return the facts about a task's board that the template `leaderboard.html` shows."""
+    texts = _score_texts(bundle, board)
+    # Columns besides score and standard error are shown in a table that is folded at first.
+    others = []
+    for column in bundle.columns[1:]:
+        if column.key != _ERROR and texts[column.key].any():
+            others.append(column)
     other_rows = texts[[column.key for column in others]]
     other_rows.insert(0, "team", board["team"])
-    # Charts of the best teams show which differences mean little.
-    shown = board.head(_MAX_DRAWN)
-    margins = 1.96 * shown.get(_ERROR, pd.Series(float("nan"), shown.index))
-    dots = [
-        charts.Dot(team, value, (value - by, value + by), accent=rank == 1)
-        for team, value, by, rank in zip(
-            shown["team"], shown[first.key], margins, shown["rank"], strict=True
-        )
-    ]
-    chart = charts.dot_chart(dots, label=task.name, digits=first.precision, axis=first.title)
-    places = board.assign(value=texts[first.key], error=texts.get(_ERROR, ""))
+    rows = board.assign(value=texts[bundle.columns[0].key], error=texts.get(_ERROR, ""))
     return {
         "name": task.name,
-        "places": places.to_dict("records"),
-        "chart": chart,
-        "n_drawn": len(shown),
+        "places": rows.to_dict("records"),
+        "chart": _draw_board(bundle, task, board),
+        "n_drawn": min(len(board), _MAX_DRAWN),
         "others": [column.title for column in others],
         "other_rows": other_rows.to_numpy(),
     }
 
 
+def _draw_board(bundle: Bundle, task: Task, board: pd.DataFrame) -> Html:
+    """Draw the best scores with 95 % intervals, which show that small differences mean little."""
+    main_column = bundle.columns[0]
+    drawn = board.head(_MAX_DRAWN)
+    no_errors = pd.Series(float("nan"), drawn.index)
+    margins = _Z_95 * drawn.get(_ERROR, no_errors)
+    dots = []
+    for team, value, margin, rank in zip(
+        drawn["team"], drawn[main_column.key], margins, drawn["rank"], strict=True
+    ):
+        interval = (value - margin, value + margin)
+        dots.append(charts.Dot(team, value, interval, accent=rank == 1))
+    return charts.dot_chart(
+        dots, label=task.name, digits=main_column.precision, axis=main_column.title
+    )
+
+
+# ---- The web site ------------------------------------------------------------------------------
+
+
 def publish(site: Path, bundle: Bundle, phase: str, folder: Path) -> None:
-    """Publish pages, files and a phase's leaderboards; what another phase has published stays."""
-    (site / "details").mkdir(parents=True, exist_ok=True)
-    board = (folder / "leaderboard.html").read_text(encoding="utf-8")
-    for name in re.findall(r'href="(details/[0-9a-f_]+\.html)"', board):
-        shutil.copyfile(folder / name, site / name)
-    for suffix in ("html", "csv"):
-        name = f"leaderboard_{phase.lower()}.{suffix}"
-        shutil.copyfile(folder / f"leaderboard.{suffix}", site / name)
+    """Write a phase's leaderboards, the bundle's pages and its files into the folder of a web site.
+
+    `folder` holds the leaderboard. Leaderboards of another phase that were published stay.
+    """
+    _publish_leaderboard(site, phase, folder)
     links = {title: f"{path.stem}.html" for title, path in bundle.pages.items()}
-    for name in (each.name.lower() for each in bundle.phases):
+    for each_phase in bundle.phases:
+        name = each_phase.name.lower()
         if (site / f"leaderboard_{name}.html").is_file():
             links[f"Leaderboard, {name}"] = f"leaderboard_{name}.html"
     for title, name in (("Public data", PUBLIC_DATA), ("Starting kit", STARTING_KIT)):
@@ -174,38 +232,65 @@ def publish(site: Path, bundle: Bundle, phase: str, folder: Path) -> None:
         links[title] = name
     for title, path in bundle.pages.items():
         text = Html(to_html(path.read_text(encoding="utf-8")))
-        facts = {"title": bundle.title, "tab": f"{bundle.title}: {title}", "links": links}
-        writing.write_files(
-            {site / f"{path.stem}.html": pages.render("site.html", text=text, **facts)}
+        page = pages.render(
+            "site.html",
+            text=text,
+            title=bundle.title,
+            tab=f"{bundle.title}: {title}",
+            links=links,
         )
-    shutil.copyfile(site / f"{next(iter(bundle.pages.values())).stem}.html", site / "index.html")
+        writing.write_files({site / f"{path.stem}.html": page})
+    first_page = next(iter(bundle.pages.values()))
+    shutil.copyfile(site / f"{first_page.stem}.html", site / "index.html")
+
+
+def _publish_leaderboard(site: Path, phase: str, folder: Path) -> None:
+    """Copy a leaderboard, and the pages of scores that it links to."""
+    (site / "details").mkdir(parents=True, exist_ok=True)
+    board = (folder / "leaderboard.html").read_text(encoding="utf-8")
+    for name in re.findall(r'href="(details/[0-9a-f_]+\.html)"', board):
+        shutil.copyfile(folder / name, site / name)
+    for suffix in ("html", "csv"):
+        name = f"leaderboard_{phase.lower()}.{suffix}"
+        shutil.copyfile(folder / f"leaderboard.{suffix}", site / name)
 
 
 def to_html(markdown: str) -> str:
-    """Return the Markdown that the pages of a bundle are written in as HTML."""
-    parts = []
-    for block in re.split(r"\n\s*\n", markdown.strip("\n")):
-        lines = block.splitlines()
-        text = _inline(" ".join(line.strip() for line in lines))
-        if heading := re.fullmatch(r"(#+) (.*)", text):
-            # The page has a title above its text.
-            level = len(heading[1]) + 1
-            parts.append(f"<h{level}>{heading[2]}</h{level}>")
-        elif all(line.startswith("    ") for line in lines):
-            parts.append(f"<pre>{escape(block)}</pre>")
-        elif block.startswith("|"):
-            rows = [[Html(_inline(cell)) for cell in line.strip("|").split("|")] for line in lines]
-            parts.append(pages.part("table", rows[0], rows[2:]))
-        elif block.startswith("- "):
-            items = re.split(r"(?:^|\s)- ", text)[1:]
-            parts.append(f"<ul>{''.join(f'<li>{item}</li>' for item in items)}</ul>")
-        else:
-            parts.append(f"<p>{text}</p>")
-    return "\n".join(parts)
+    """Convert the Markdown that a bundle's pages use to HTML.
+
+    That is: headings, paragraphs, indented code, tables and lists of one level; within a line,
+    code, bold and italic text.
+    """
+    blocks = re.split(r"\n\s*\n", markdown.strip("\n"))
+    return "\n".join(_block_to_html(block) for block in blocks)
 
 
-def _inline(text: str) -> str:
-    text = escape(text.strip())
-    for pattern, html in _INLINE.items():
-        text = pattern.sub(html, text)
-    return text
+def _block_to_html(block: str) -> str:
+    """Convert a block of Markdown, which has no empty line, to HTML."""
+    lines = block.splitlines()
+    text = _line_to_html(" ".join(line.strip() for line in lines))
+    heading = re.fullmatch(r"(?P<marks>#+) (?P<title>.*)", text)
+    if heading:
+        # The site's page has a title of level 1 above the text.
+        level = len(heading["marks"]) + 1
+        return f"<h{level}>{heading['title']}</h{level}>"
+    if all(line.startswith("    ") for line in lines):
+        return f"<pre>{escape(block)}</pre>"
+    if block.startswith("|"):
+        rows = [
+            [Html(_line_to_html(cell)) for cell in line.strip("|").split("|")] for line in lines
+        ]
+        # The second line only separates the header from the rows.
+        return pages.part("table", rows[0], rows[2:])
+    if block.startswith("- "):
+        items = re.split(r"(?:^|\s)- ", text)[1:]
+        return f"<ul>{''.join(f'<li>{item}</li>' for item in items)}</ul>"
+    return f"<p>{text}</p>"
+
+
+def _line_to_html(line: str) -> str:
+    """Convert Markdown within a line to HTML."""
+    html = escape(line.strip())
+    for pattern, replacement in _INLINE.items():
+        html = pattern.sub(replacement, html)
+    return html

@@ -23,7 +23,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from types import ModuleType
@@ -37,105 +37,91 @@ import competition
 import numpy as np
 import own_answers
 from bundle_files import describe_public, write_for_participants, write_for_platform
-from competition import Plan
+from competition import Days, Plan
 from tqdm import tqdm
 
-# Whoever tries seeds must not find the one: the generator is public, and so are the questions.
+# Characters of the seed. The generator and the questions are public, so that whoever guesses the
+# seed can compute the answers.
 _MIN_SEED = 16
+# Length of a competition, unless --end says otherwise.
 _WEEKS = 12
+
+
+@dataclass(frozen=True)
+class Source:
+    """The answers that the bundles are made of."""
+
+    # A folder laid out like `data/`, with the answers of both phases.
+    data_dir: Path
+    # Notes about the answers, to be printed for the organiser.
+    notes: list[str]
 
 
 def main() -> None:
     """Make the bundles that the flags describe."""
     options = build_parser().parse_args()
     plan = _plan(options)
-    # Together if they were asked for by number, else each for itself.
-    output: Path = options.output
-    plans = {
-        output.with_stem(f"{output.stem}_task_{task}"): replace(plan, tasks=(task,))
-        for task in plan.tasks
-        if not options.tasks
-    } or {output: plan}
-    names = [name for path in plans for name in (path, path.with_stem(f"{path.stem}_private"))]
-    cli.require_outputs(names, [options.answers])
+    plans = _plans_by_output(options, plan)
+    outputs = []
+    for output in plans:
+        outputs += [output, _private_part(output)]
+    cli.require_outputs(outputs, [options.answers])
     started = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="bundle_") as temporary:
         base = Path(temporary)
+        # One step for the answers, one for each bundle, one for the zips.
         with tqdm(total=2 + len(plans), desc="Bundles", leave=None, disable=None) as steps:
-            data_dir, notes = _get_data(options, base, plan.tasks)
+            source = _get_source(options, base, plan.tasks)
             steps.update()
             templates = base / layout.TEMPLATE_DIR.name
             if any(TASKS[number].template for number in plan.tasks):
-                build_templates(data_dir, templates)
-            for path, part in plans.items():
-                bundle, private = base / path.stem, base / f"{path.stem}_private"
-                write_for_platform(data_dir, templates, bundle, private, part)
-                write_for_participants(data_dir, templates, bundle, part)
-                competition.write(bundle, part, describe_public(data_dir, part.tasks))
-                folder, lists = (place / competition.ORGANISER_DIR for place in (private, data_dir))
-                if marker := fingerprints.simulated_files(data_dir) and fingerprints.read_marker(
-                    data_dir
-                ):
-                    known = {"best_expected_accuracy": marker["best_expected_accuracy"]}
-                    writing.write_files(
-                        {folder / "best_possible.json": json.dumps(known, indent=1) + "\n"}
-                    )
-                if lists.is_dir():
-                    shutil.copytree(lists, folder, dirs_exist_ok=True)
+                build_templates(source.data_dir, templates)
+            for output, bundle_plan in plans.items():
+                private = base / _private_part(output).stem
+                _write_bundle(source.data_dir, templates, base / output.stem, private, bundle_plan)
                 steps.update()
-            with writing.atomic_write(*names) as files:
-                for file, name in zip(files, names, strict=True):
-                    folder = base / name.stem
-                    inside = sorted(filter(Path.is_file, folder.rglob("*")))
-                    members = {path.relative_to(folder).as_posix(): path for path in inside}
-                    zips.write_zip_to(file, members)
+            _write_zips(outputs, base)
             steps.update()
-    for path in names:
-        size = f"{path.stat().st_size / 1e6:,.1f} MB"
-        kept = "the private answers: keep it, upload it nowhere"
-        print(f"{cli.show(path)}: {size}, {'to upload' if path in plans else kept}")
+    for output in outputs:
+        size = f"{output.stat().st_size / 1e6:,.1f} MB"
+        use = "to upload" if output in plans else "the private answers: keep it, upload it nowhere"
+        print(f"{cli.show(output)}: {size}, {use}")
     tasks = f"tasks {', '.join(map(str, plan.tasks))}"
     print(f"{tasks}; {plan.dates}; {time.perf_counter() - started:.1f} s")
-    if plan.days["private"][1] < datetime.now(UTC).date():
-        end = plan.days["private"][1]
-        notes.append(f"warning: the last day, {end}, is past: nobody can submit")
-    if plan.private_on_server:
-        notes.append(
-            "warning: the private answers are in what is uploaded: some servers hand such files to "
-            "anybody who asks, without a login; `python hosting/check_server.py URL` tells"
-        )
-    print(*notes, "all of it holds answers: give none of it to anybody", sep="\n")
-    print(f"next: python hosting/run_locally.py {cli.show(names[0])} SUBMISSION.zip")
+    for note in [*source.notes, *_warnings(plan)]:
+        print(note)
+    print("all of it holds answers: give none of it to anybody")
+    print(f"next: python hosting/run_locally.py {cli.show(outputs[0])} SUBMISSION.zip")
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
     parser = cli.parser(__doc__)
-    least, days = own_answers.MIN_ANSWERS_OF_EACH, competition.FINAL_DAYS
-    tasks = "in one bundle (default: a bundle for each that is there; with --answers 1 2 4)"
-    parser.add_argument("--tasks", type=int, nargs="+", choices=tuple(TASKS), help=tasks)
+    help_text = "in one bundle (default: a bundle for each that is there; with --answers 1 2 4)"
+    parser.add_argument("--tasks", type=int, nargs="+", choices=tuple(TASKS), help=help_text)
     source = parser.add_mutually_exclusive_group()
-    official = "the official files, laid out like data/: their answers are public"
-    source.add_argument("--official", type=Path, metavar="DIR", help=official)
-    own = "CSV of your own with QuestionId, UserId, AnswerValue, CorrectAnswer"
-    source.add_argument("--answers", type=Path, metavar="FILE", help=own)
-    size = "size of the simulated data (default small)"
-    source.add_argument("--size", choices=("tiny", "small", "full"), help=size)
-    few = "with --answers: leave out questions and students with fewer answers (default "
-    few += f"{least}, 0 for none)"
-    parser.add_argument("--min_answers", type=cli.seed, metavar="N", help=few)
-    seed = f"a text of {_MIN_SEED} characters or more, which makes the same competition again "
-    seed += "(default: drawn, and forgotten)"
-    parser.add_argument("--seed", metavar="SECRET", help=seed)
+    help_text = "the official files, laid out like data/: their answers are public"
+    source.add_argument("--official", type=Path, metavar="DIR", help=help_text)
+    help_text = "CSV of your own with QuestionId, UserId, AnswerValue, CorrectAnswer"
+    source.add_argument("--answers", type=Path, metavar="FILE", help=help_text)
+    help_text = "size of the simulated data (default small)"
+    source.add_argument("--size", choices=("tiny", "small", "full"), help=help_text)
+    help_text = "with --answers: leave out questions and students with fewer answers (default "
+    help_text += f"{own_answers.MIN_ANSWERS_OF_EACH}, 0 for none)"
+    parser.add_argument("--min_answers", type=cli.seed, metavar="N", help=help_text)
+    help_text = f"a text of {_MIN_SEED} characters or more, which makes the same competition again "
+    help_text += "(default: drawn, and forgotten)"
+    parser.add_argument("--seed", metavar="SECRET", help=help_text)
     parser.add_argument("--title", default=competition.TITLE, help=f"default: {competition.TITLE}")
     parser.add_argument("--contact", metavar="ADDRESS", default="", help="e-mail of the organisers")
-    first = "first day, 2027-01-31 (default: today)"
-    parser.add_argument("--start", type=_day, metavar="DATE", help=first)
-    last = f"last day (default: {_WEEKS} weeks later)"
-    parser.add_argument("--end", type=_day, metavar="DATE", help=last)
-    cli.add_number(parser, "--final_days", days, "length of the private phase at the end")
-    server = "upload the private answers too, and let the server score the private phase"
-    parser.add_argument("--private_on_server", action="store_true", help=server)
+    help_text = "first day, 2027-01-31 (default: today)"
+    parser.add_argument("--start", type=_day, metavar="DATE", help=help_text)
+    help_text = f"last day (default: {_WEEKS} weeks later)"
+    parser.add_argument("--end", type=_day, metavar="DATE", help=help_text)
+    help_text = "length of the private phase at the end"
+    cli.add_number(parser, "--final_days", competition.FINAL_DAYS, help_text)
+    help_text = "upload the private answers too, and let the server score the private phase"
+    parser.add_argument("--private_on_server", action="store_true", help=help_text)
     parser.add_argument(
         "--output", type=Path, metavar="FILE", required=True, help="the bundle, a zip"
     )
@@ -143,14 +129,97 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _day(text: str) -> date:
+    """Read a date from the command line."""
     try:
         return date.fromisoformat(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text} is not a date such as 2027-01-31") from None
 
 
+# ---- Writing -------------------------------------------------------------------------------------
+
+
+def _plans_by_output(options: argparse.Namespace, plan: Plan) -> dict[Path, Plan]:
+    """Return the plan of each bundle by its path: one for all tasks named, or one for each task."""
+    output: Path = options.output
+    if options.tasks:
+        return {output: plan}
+    return {
+        output.with_stem(f"{output.stem}_task_{task}"): replace(plan, tasks=(task,))
+        for task in plan.tasks
+    }
+
+
+def _private_part(output: Path) -> Path:
+    """Return the path of the private part of a bundle."""
+    return output.with_stem(f"{output.stem}_private")
+
+
+def _write_bundle(data_dir: Path, templates: Path, bundle: Path, private: Path, plan: Plan) -> None:
+    """Write the files of a bundle and of its private part into their folders."""
+    write_for_platform(data_dir, templates, bundle, private, plan)
+    write_for_participants(data_dir, templates, bundle, plan)
+    competition.write(bundle, plan, describe_public(data_dir, plan.tasks))
+    organiser_dir = private / competition.ORGANISER_DIR
+    marker = fingerprints.read_marker(data_dir)
+    if marker and fingerprints.simulated_files(data_dir):
+        best_possible = {"best_expected_accuracy": marker["best_expected_accuracy"]}
+        writing.write_files(
+            {organiser_dir / "best_possible.json": json.dumps(best_possible, indent=1) + "\n"}
+        )
+    # Lists of ids that `own_answers` has written.
+    lists = data_dir / competition.ORGANISER_DIR
+    if lists.is_dir():
+        shutil.copytree(lists, organiser_dir, dirs_exist_ok=True)
+
+
+def _write_zips(outputs: Sequence[Path], base: Path) -> None:
+    """Write the zips, all or none; each holds the folder of its name in `base`."""
+    with writing.atomic_write(*outputs) as files:
+        for file, output in zip(files, outputs, strict=True):
+            folder = base / output.stem
+            paths = sorted(path for path in folder.rglob("*") if path.is_file())
+            members = {path.relative_to(folder).as_posix(): path for path in paths}
+            zips.write_zip_to(file, members)
+
+
+def _warnings(plan: Plan) -> list[str]:
+    """Return warnings about a plan, to be printed for the organiser."""
+    warnings = []
+    end = plan.days["private"].last
+    if end < datetime.now(UTC).date():
+        warnings.append(f"warning: the last day, {end}, is past: nobody can submit")
+    if plan.private_on_server:
+        warnings.append(
+            "warning: the private answers are in what is uploaded: some servers hand such files to "
+            "anybody who asks, without a login; `python hosting/check_server.py URL` tells"
+        )
+    return warnings
+
+
+# ---- The plan ------------------------------------------------------------------------------------
+
+
 def _plan(options: argparse.Namespace) -> Plan:
-    """Check the flags, and plan the competition; `InputError` if they contradict one another."""
+    """Plan the competition; raise `InputError` if a flag is wrong or contradicts another one."""
+    _check_flags(options)
+    origin = "simulated"
+    if options.official:
+        origin = "official"
+    elif options.answers:
+        origin = "own"
+    return Plan(
+        tasks=tuple(sorted(set(options.tasks or _possible_tasks(options)))),
+        title=options.title.strip(),
+        days=_plan_days(options),
+        origin=origin,
+        contact=options.contact,
+        private_on_server=options.private_on_server,
+    )
+
+
+def _check_flags(options: argparse.Namespace) -> None:
+    """Raise `InputError` if a flag other than a date is wrong or contradicts another one."""
     if options.min_answers is not None and not options.answers:
         raise InputError("--min_answers: is for answers of your own, with --answers")
     if options.seed is not None and len(options.seed) < _MIN_SEED:
@@ -162,51 +231,59 @@ def _plan(options: argparse.Namespace) -> Plan:
         raise InputError("--seed: is for simulated answers and splits, not with --official")
     if options.output.suffix.lower() != ".zip" or options.output.is_dir():
         raise InputError(f"{options.output}: expected the name of a zip, such as bundle.zip")
-    title, most = options.title.strip(), competition.MAX_TITLE
-    if not title or not title.isprintable() or len(title) > most:
+    title = options.title.strip()
+    if not title or not title.isprintable() or len(title) > competition.MAX_TITLE:
         raise InputError(
-            f"--title: is {quote(options.title)}, expected one line of 1 to {most} characters"
+            f"--title: is {quote(options.title)}, expected one line of 1 to "
+            f"{competition.MAX_TITLE} characters"
         )
-    name, _, place = options.contact.partition("@")
-    if options.contact and (not name or "." not in place or " " in options.contact):
+    name, _, host = options.contact.partition("@")
+    if options.contact and (not name or "." not in host or " " in options.contact):
         raise InputError(
             f"--contact: is {quote(options.contact)}, expected an address such as name@example.org"
         )
-    tasks = sorted(set(options.tasks or _tasks_of(options)))
+
+
+def _plan_days(options: argparse.Namespace) -> dict[str, Days]:
+    """Return the days of both phases; raise `InputError` if there is no day for the public one."""
     start = options.start or datetime.now(UTC).date()
-    days = options.final_days
+    n_private = options.final_days
     try:
         end = options.end or start + timedelta(weeks=_WEEKS)
-        first_end = start + timedelta(days=days)
+        earliest_end = start + timedelta(days=n_private)
     except OverflowError:
         expected = f"expected an end before the year {date.max.year}"
-        raise InputError(f"--start: is {start}, with {days} private days, {expected}") from None
-    if end < first_end:
         raise InputError(
-            f"--end: is {end}, expected {first_end} or later: the private phase takes the last "
-            f"{days} days, and the public one at least one"
+            f"--start: is {start}, with {n_private} private days, {expected}"
+        ) from None
+    if end < earliest_end:
+        raise InputError(
+            f"--end: is {end}, expected {earliest_end} or later: the private phase takes the last "
+            f"{n_private} days, and the public one at least one"
         )
-    last = end - timedelta(days=days)
-    phases = {"public": (start, last), "private": (last + timedelta(days=1), end)}
-    origin = "official" if options.official else "own" if options.answers else "simulated"
-    more = origin, options.contact, options.private_on_server
-    return Plan(tuple(tasks), title, phases, *more)
+    public_end = end - timedelta(days=n_private)
+    return {
+        "public": Days(start, public_end),
+        "private": Days(public_end + timedelta(days=1), end),
+    }
 
 
-def _tasks_of(options: argparse.Namespace) -> list[int]:
-    """Return the tasks that the answers allow."""
+def _possible_tasks(options: argparse.Namespace) -> list[int]:
+    """Return the numbers of the tasks that there are answers for."""
+    if options.answers:
+        return [1, 2, 4]
     if not options.official:
-        return [1, 2, 4] if options.answers else [*TASKS]
+        return list(TASKS)
     files = {task: _released_answers(options.official, task) for task in TASKS}
-    found = [task for task, paths in files.items() if all(path.is_file() for path in paths)]
-    if not found:
+    tasks = [task for task, paths in files.items() if all(path.is_file() for path in paths)]
+    if not tasks:
         path = files[1][0]
         raise InputError(
             f"{path.parent}: holds the released answers of no task, expected {path.name} and "
             "others; `python data/download.py` fetches them, `python data/generate_sample.py` "
             "simulates some"
         )
-    return found
+    return tasks
 
 
 def _released_answers(folder: Path, task: int) -> list[Path]:
@@ -215,39 +292,57 @@ def _released_answers(folder: Path, task: int) -> list[Path]:
     return [folder / layout.TEST_DIR.name / name for name in names]
 
 
-def _get_data(
-    options: argparse.Namespace, base: Path, tasks: Sequence[int]
-) -> tuple[Path, list[str]]:
-    """Return a folder laid out like `data/`, with the answers of both phases, and what to know."""
+# ---- The answers ---------------------------------------------------------------------------------
+
+
+def _get_source(options: argparse.Namespace, base: Path, tasks: Sequence[int]) -> Source:
+    """Find the official answers, or split the organiser's answers, or simulate answers.
+
+    Files are written into a new folder in `base`.
+    """
     if options.official:
-        for task in tasks:
-            for path in _released_answers(options.official, task):
-                reading.require_file(path)
-        note = (
-            f"{cli.show(options.official)} holds simulated answers, not the official ones that the "
+        return _find_official(options.official, tasks)
+    data_dir = base / "data"
+    seed = _make_seed(options.seed)
+    if options.answers:
+        min_answers = options.min_answers
+        if min_answers is None:
+            min_answers = own_answers.MIN_ANSWERS_OF_EACH
+        rng = np.random.default_rng(seed)
+        notes = own_answers.make_data_folder(options.answers, data_dir, tasks, rng, min_answers)
+        return Source(data_dir, notes)
+    _import_generator().generate(data_dir, options.size or "small", seed)
+    return Source(data_dir, [])
+
+
+def _find_official(data_dir: Path, tasks: Sequence[int]) -> Source:
+    """Return the official answers of some tasks; raise `InputError` if a file is missing."""
+    for task in tasks:
+        for path in _released_answers(data_dir, task):
+            reading.require_file(path)
+    notes = []
+    if fingerprints.simulated_files(data_dir):
+        notes.append(
+            f"{cli.show(data_dir)} holds simulated answers, not the official ones that the "
             "pages describe: this bundle is for trying only"
         )
-        return options.official, [note] if fingerprints.simulated_files(options.official) else []
-    # A text becomes as many random bits as it is worth; without one, they are drawn.
-    bits = secrets.token_bytes(32)
-    if options.seed is not None:
-        bits = hashlib.sha256(options.seed.encode()).digest()
-    data_dir, seed = base / "data", int.from_bytes(bits, "big")
-    if options.answers:
-        rng, least = np.random.default_rng(seed), options.min_answers
-        least = own_answers.MIN_ANSWERS_OF_EACH if least is None else least
-        notes = own_answers.make_data_folder(options.answers, data_dir, tasks, rng, least)
-        return data_dir, notes
-    _import_generator().generate(data_dir, options.size or "small", seed)
-    return data_dir, []
+    return Source(data_dir, notes)
+
+
+def _make_seed(text: str | None) -> int:
+    """Return the seed of 256 bits that a text stands for; a random one without a text."""
+    if text is None:
+        return int.from_bytes(secrets.token_bytes(32), "big")
+    return int.from_bytes(hashlib.sha256(text.encode()).digest(), "big")
 
 
 def _import_generator() -> ModuleType:
     """Import data/generate_sample.py.
 
-    Its flag --seed would show the secret seed to all users of this machine.
+    Running the script would need its flag --seed, which shows the secret seed to all users of this
+    machine.
     """
-    # The generator imports modules that are beside it.
+    # The generator imports the modules beside it.
     sys.path.append(str(layout.ROOT / "data"))
     return importlib.import_module("generate_sample")
 

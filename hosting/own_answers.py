@@ -1,10 +1,12 @@
-"""One's own answers: from one file of them a folder laid out like the official data.
+"""Make a folder laid out like the official data from one file of an organiser's own answers.
 
-`hosting/README.md` says what the file holds, which answers count and how they are split. All tasks
-learn from the same answers: a larger file for task 4 would hold what the others hide. Students get
-random numbers, answers random AnswerIds and places, so that none of them tells who a student is or
-how an answer turned out. Questions are numbered in the order of their own ids, shorter ones first:
-2 before 10, q2 before q10. The folder organiser/ says which own id each number stands for.
+`hosting/README.md` describes the file, which answers count and how they are split.
+
+All tasks learn from the same answers: if task 4 had a larger training file, it would hold answers
+that tasks 1 and 2 hide. Students get random numbers, and answers random AnswerIds and rows, so that
+none of these tells who a student is or whether an answer is right. Questions are numbered in the
+order of their ids in the file, shorter ids first: 2 before 10, q2 before q10. The folder organiser/
+lists the ids in the file that the numbers stand for.
 """
 
 from __future__ import annotations
@@ -23,58 +25,80 @@ import numpy as np
 import pandas as pd
 from competition import N_MASKS, ORGANISER_DIR
 
+# The list of each kind of id, in the folder organiser/.
 _LISTS = {"UserId": "students.csv", "QuestionId": "questions.csv"}
 _IDS = list(_LISTS)
-_OWN_COLUMNS = (
+# Columns of the file. Ids are read as text.
+_COLUMNS = (
     *(schema.Column(name, schema.TEXT) for name in _IDS), schema.ANSWER_VALUE, schema.CORRECT_ANSWER
 )  # fmt: skip
-# A whole number with decimal places, as spreadsheets write it where a cell of the column is empty.
-_WHOLE = r"^(\d+)\.0+$"
+# A whole number with decimals, such as 3.0: spreadsheets write it if the column has an empty cell.
+_WHOLE_NUMBER = r"^(\d+)\.0+$"
 
-# What is needed at least: too little for a fair competition, enough to try everything.
-MIN_ANSWERS, MIN_STUDENTS, MIN_QUESTIONS = 200, 10, 10
-MIN_STUDENTS_TASK_4, MIN_EXAMINABLE = 20, 8
-# The smallest number that leaves N_ROUNDS beside the targets, see `draw_targets`.
+# Too few for a fair competition, but enough to try everything.
+MIN_ANSWERS = 200
+MIN_STUDENTS = 10
+MIN_QUESTIONS = 10
+MIN_STUDENTS_TASK_4 = 20
+# Students with enough answers to be examined in task 4.
+MIN_EXAMINABLE = 8
+# With this many answers, a student still has an answer for each round besides the targets, which
+# `draw_targets` draws.
 MIN_ANSWERS_OF_EXAMINED = N_ROUNDS + 2
-# Of each question and student, unless the organiser wants fewer: section 2.1 of the guide.
+# By default, each question and student has at least this many answers, as in section 2.1 of the
+# challenge's guide.
 MIN_ANSWERS_OF_EACH = 50
-# Students examined in a phase, times questions: an entry gets three arrays of 8 bytes for each.
+# Largest number of examined students times questions in a phase: an entry of task 4 gets three
+# arrays of this many elements of 8 bytes.
 _MAX_CELLS = 10_000_000
 
-# What is to be written, by name below the folder.
+# The tables to write, by file name relative to the folder.
 Tables = dict[str, pd.DataFrame]
 
 
 def make_data_folder(
     path: Path, folder: Path, tasks: Sequence[int], rng: np.random.Generator, min_answers: int
 ) -> list[str]:
-    """Write all files made of a file of answers, or none; return notes for the organiser."""
+    """Split a file of answers into the files of some tasks.
+
+    Parameters
+    ----------
+    path
+        The organiser's CSV of answers.
+    folder
+        The folder to write, which gets the layout of `data/`. All files are written, or none.
+    tasks
+        Numbers of the tasks, out of 1, 2 and 4.
+    rng
+        Random numbers for the ids and the split.
+    min_answers
+        Questions and students with fewer answers are left out.
+
+    Returns
+    -------
+    list of str
+        What the organiser should know, such as how many answers were left out.
+
+    Raises
+    ------
+    InputError
+        If the file is invalid, or holds too few answers.
+    """
     if TASK_3.number in tasks:
         raise InputError(
             "task 3 needs experts' judgements of pairs of questions, which a file of answers does "
             "not hold; expected some of tasks 1, 2, 4"
         )
     notes: list[str] = []
-    answers = _read(path, min_answers, notes)
-    students, questions = (pd.Series(answers[name].unique()) for name in _IDS)
-    students = students.iloc[np.argsort(rng.permutation(len(students)))]
-    questions = questions.iloc[np.lexsort((questions, questions.str.len()))]
     tables: Tables = {}
-    for name, own in zip(_IDS, (students, questions), strict=True):
-        number = np.arange(len(own))
-        answers[name] = answers[name].map(pd.Series(number, own))
-        listed = pd.DataFrame({name: number, f"Own{name}": own.map(leaderboard.safe)})
-        tables[f"{ORGANISER_DIR}/{_LISTS[name]}"] = listed
-    answers["AnswerId"] = rng.permutation(len(answers))
-    # From here on nothing depends on the order of the file.
-    columns = [column.name for column in schema.ANSWER_COLUMNS]
-    answers = answers[columns].iloc[rng.permutation(len(answers))]
+    answers = _read(path, min_answers, notes)
+    answers = _renumber(answers, rng, tables)
     if TASK_4.number in tasks:
         answers = _set_students_aside(path, answers, rng, tables, notes)
-    with_pairs = [number for number in tasks if TASKS[number].form is Form.PREDICTIONS]
-    if wanted := sorted(with_pairs):
+    tasks_with_pairs = sorted(task for task in tasks if TASKS[task].form is Form.PREDICTIONS)
+    if tasks_with_pairs:
         _require_enough(path, answers, " beside the students examined in task 4")
-        answers = _set_answers_aside(answers, wanted, tables, notes)
+        answers = _set_answers_aside(answers, tasks_with_pairs, tables, notes)
     for task in sorted(tasks):
         tables[f"{layout.TRAIN_DIR.name}/{TASKS[task].data.train}"] = answers
     writing.write_files({folder / name: table for name, table in tables.items()})
@@ -82,60 +106,110 @@ def make_data_folder(
 
 
 def _read(path: Path, min_answers: int, notes: list[str]) -> pd.DataFrame:
-    """Read one answer of each student to each question, with ids as text, and IsCorrect."""
-    has_dates = schema.DATE_ANSWERED.name in reading.read_header(reading.file_source(path))
-    table = reading.read_table(
-        path, [*_OWN_COLUMNS, *([schema.DATE_ANSWERED] if has_dates else [])]
-    )
-    for name in _IDS:
-        table[name] = table[name].str.strip().str.replace(_WHOLE, r"\1", regex=True)
-    others, counted = ("earlier", "latest answer") if has_dates else ("later", "first row")
+    """Read one answer of each student to each question, with ids as text, and add IsCorrect."""
+    attempts, has_dates = _read_attempts(path)
     if has_dates:
-        # Rows without a date first, so that a dated one counts.
-        table = table.sort_values("DateAnswered", kind="stable", na_position="first")
-    every = table.drop_duplicates(_IDS, keep="last" if has_dates else "first").sort_index()
-    if n_repeated := len(table) - len(every):
-        counts = f"the {counted} of a student and a question counts"
-        notes.append(f"left out as {others} attempts: {n_repeated:,} rows; {counts}")
+        counted = "latest answer"
+        left_out = "earlier"
+        # Rows without a date come first, so that a row with a date counts as later.
+        attempts = attempts.sort_values("DateAnswered", kind="stable", na_position="first")
+        all_answers = attempts.drop_duplicates(_IDS, keep="last").sort_index()
+    else:
+        counted = "first row"
+        left_out = "later"
+        all_answers = attempts.drop_duplicates(_IDS, keep="first").sort_index()
+    n_repeated = len(attempts) - len(all_answers)
+    if n_repeated:
+        notes.append(
+            f"left out as {left_out} attempts: {n_repeated:,} rows; the {counted} of a student and "
+            "a question counts"
+        )
+    answers = _without_rare(path, all_answers, min_answers, notes)
+    _require_enough(path, answers)
+    is_correct = (answers["AnswerValue"] == answers["CorrectAnswer"]).astype(np.int8)
+    if is_correct.min() == is_correct.max():
+        outcome = "right" if is_correct.all() else "wrong"
+        relation = "equals" if is_correct.all() else "differs from"
+        raise InputError(
+            f"{path}: every answer is {outcome} (AnswerValue {relation} CorrectAnswer in every "
+            "row), expected right and wrong ones"
+        )
+    n_keys = answers.groupby("QuestionId", sort=False)["CorrectAnswer"].nunique()
+    with_several_keys = n_keys.index[n_keys > 1]
+    if len(with_several_keys):
+        notes.append(
+            f"questions with more than one CorrectAnswer: {len(with_several_keys):,}, such as "
+            f"QuestionId {quote(with_several_keys[0])}; each answer is right or wrong by its own "
+            "row"
+        )
+    return answers.assign(IsCorrect=is_correct)
 
-    # Questions and students with few answers go, until all that are left have enough.
-    answers, n_before = every, len(every) + 1
+
+def _read_attempts(path: Path) -> tuple[pd.DataFrame, bool]:
+    """Read all rows of the file, with ids as text; return them, and whether the file has dates."""
+    columns = list(_COLUMNS)
+    has_dates = schema.DATE_ANSWERED.name in reading.read_header(reading.file_source(path))
+    if has_dates:
+        columns.append(schema.DATE_ANSWERED)
+    attempts = reading.read_table(path, columns)
+    for name in _IDS:
+        ids = attempts[name].str.strip()
+        attempts[name] = ids.str.replace(_WHOLE_NUMBER, r"\1", regex=True)
+    return attempts, has_dates
+
+
+def _without_rare(
+    path: Path, all_answers: pd.DataFrame, min_answers: int, notes: list[str]
+) -> pd.DataFrame:
+    """Leave out questions and students with few answers, and say in a note how many."""
+    answers = all_answers
+    n_before = len(answers) + 1
+    # Each pass may leave other questions or students with too few answers.
     while len(answers) < n_before:
         n_before = len(answers)
-        n_of = [answers.groupby(name)[name].transform("size") for name in _IDS]
-        answers = answers[(n_of[0] >= min_answers) & (n_of[1] >= min_answers)]
-    n_students, n_questions = (every[name].nunique() - answers[name].nunique() for name in _IDS)
+        n_of_student = answers.groupby("UserId")["UserId"].transform("size")
+        n_of_question = answers.groupby("QuestionId")["QuestionId"].transform("size")
+        answers = answers[(n_of_student >= min_answers) & (n_of_question >= min_answers)]
+    n_students = all_answers["UserId"].nunique() - answers["UserId"].nunique()
+    n_questions = all_answers["QuestionId"].nunique() - answers["QuestionId"].nunique()
     left_out = (
         f"{n_questions:,} questions and {n_students:,} students with fewer than {min_answers} "
-        f"answers, {len(every) - len(answers):,} answers in all"
+        f"answers, {len(all_answers) - len(answers):,} answers in all"
     )
     if not len(answers):
         raise InputError(
             f"{path}: nothing is left without {left_out}; expected more, or a smaller "
             "--min_answers, 0 to leave out none"
         )
-    if len(answers) < len(every):
+    if len(answers) < len(all_answers):
         notes.append(f"left out: {left_out} (--min_answers)")
-    _require_enough(path, answers)
-    is_correct = (answers["AnswerValue"] == answers["CorrectAnswer"]).astype(np.int8)
-    if is_correct.min() == is_correct.max():
-        outcome, relation = ("right", "equals") if is_correct.all() else ("wrong", "differs from")
-        raise InputError(
-            f"{path}: every answer is {outcome} (AnswerValue {relation} CorrectAnswer in every "
-            "row), expected right and wrong ones"
-        )
-    n_keys = answers.groupby("QuestionId", sort=False)["CorrectAnswer"].nunique()
-    several = n_keys.index[n_keys > 1]
-    if len(several):
-        notes.append(
-            f"questions with more than one CorrectAnswer: {len(several):,}, such as QuestionId "
-            f"{quote(several[0])}; each answer is right or wrong by its own row"
-        )
-    return answers.assign(IsCorrect=is_correct)
+    return answers
+
+
+def _renumber(answers: pd.DataFrame, rng: np.random.Generator, tables: Tables) -> pd.DataFrame:
+    """Replace the ids in the file by numbers, and put the answers into random order.
+
+    The lists of the ids are added to the tables.
+    """
+    student_ids = pd.Series(answers["UserId"].unique())
+    question_ids = pd.Series(answers["QuestionId"].unique())
+    student_ids = student_ids.iloc[np.argsort(rng.permutation(len(student_ids)))]
+    question_ids = question_ids.iloc[np.lexsort((question_ids, question_ids.str.len()))]
+    for name, ids in (("UserId", student_ids), ("QuestionId", question_ids)):
+        number = np.arange(len(ids))
+        answers[name] = answers[name].map(pd.Series(number, ids))
+        listed = pd.DataFrame({name: number, f"Own{name}": ids.map(leaderboard.safe)})
+        tables[f"{ORGANISER_DIR}/{_LISTS[name]}"] = listed
+    answers["AnswerId"] = rng.permutation(len(answers))
+    # After this, nothing depends on the order of the file.
+    columns = [column.name for column in schema.ANSWER_COLUMNS]
+    return answers[columns].iloc[rng.permutation(len(answers))]
 
 
 def _require_enough(path: Path, answers: pd.DataFrame, where: str = "") -> None:
-    n_students, n_questions = answers["UserId"].nunique(), answers["QuestionId"].nunique()
+    """Raise `InputError` if there are too few answers; `where` says in words which are counted."""
+    n_students = answers["UserId"].nunique()
+    n_questions = answers["QuestionId"].nunique()
     if len(answers) < MIN_ANSWERS or n_students < MIN_STUDENTS or n_questions < MIN_QUESTIONS:
         raise InputError(
             f"{path}: holds {len(answers):,} answers of {n_students:,} students to "
@@ -147,7 +221,10 @@ def _require_enough(path: Path, answers: pd.DataFrame, where: str = "") -> None:
 def _set_students_aside(
     path: Path, answers: pd.DataFrame, rng: np.random.Generator, tables: Tables, notes: list[str]
 ) -> pd.DataFrame:
-    """Add the test files of task 4; return the answers of the students who are not examined."""
+    """Draw the students whom task 4 examines, and add its test files to the tables.
+
+    Returns the answers of the other students.
+    """
     counts = np.bincount(answers["UserId"])
     examinable = np.flatnonzero(counts >= MIN_ANSWERS_OF_EXAMINED)
     if len(counts) < MIN_STUDENTS_TASK_4 or len(examinable) < MIN_EXAMINABLE:
@@ -157,40 +234,64 @@ def _set_students_aside(
             f"{MIN_STUDENTS_TASK_4}, {MIN_EXAMINABLE} of them with so many, or --tasks 1 2"
         )
     n_questions = answers["QuestionId"].nunique()
+    # Students in each phase.
     n = min(len(counts) // 10, len(examinable) // 4, _MAX_CELLS // n_questions)
-    chosen = rng.permutation(examinable)[: 2 * n]
-    for phase, students in zip(layout.PHASES, (chosen[:n], chosen[n:]), strict=True):
+    examined = rng.permutation(examinable)[: 2 * n]
+    students_by_phase = (examined[:n], examined[n:])
+    for phase, students in zip(layout.PHASES, students_by_phase, strict=True):
         masked = answers[answers["UserId"].isin(students)]
         for mask in range(N_MASKS):
             targets = draw_targets(masked["UserId"].to_numpy(), rng)
             masked = masked.assign(**{f"{schema.IS_TARGET}_{mask}": targets.astype(np.int8)})
         tables[f"{layout.TEST_DIR.name}/{TASK_4.answers_name(phase)}"] = masked
         n_targets = masked[f"{schema.IS_TARGET}_0"].sum()
-        answered = f"{n:,} students with {len(masked):,} answers"
-        notes.append(f"task 4, {phase}: {answered}, {n_targets:,} of them targets of a mask")
-    return answers[~answers["UserId"].isin(chosen)]
+        notes.append(
+            f"task 4, {phase}: {n:,} students with {len(masked):,} answers, {n_targets:,} of them "
+            "targets of a mask"
+        )
+    return answers[~answers["UserId"].isin(examined)]
 
 
 def draw_targets(student: IntArray, rng: np.random.Generator) -> BoolArray:
-    """Draw a fifth of the answers of each student at random, rounded; a boolean for each answer."""
-    drawn = pd.Series(rng.random(len(student))).groupby(student)
-    n_targets = (2 * drawn.transform("size") + 5) // 10
-    return (drawn.rank(method="first") <= n_targets).to_numpy()
+    """Draw a random fifth of each student's answers as targets, rounded to whole answers.
+
+    Parameters
+    ----------
+    student
+        The student of each answer, shape (n_answers,).
+
+    Returns
+    -------
+    array of bool, shape (n_answers,)
+        True for a target.
+    """
+    draws_by_student = pd.Series(rng.random(len(student))).groupby(student)
+    # A fifth of n, rounded, in whole numbers.
+    n_targets = (2 * draws_by_student.transform("size") + 5) // 10
+    return (draws_by_student.rank(method="first") <= n_targets).to_numpy()
 
 
 def _set_answers_aside(
     answers: pd.DataFrame, tasks: Sequence[int], tables: Tables, notes: list[str]
 ) -> pd.DataFrame:
-    """Add the test files of tasks 1 and 2; return the answers, in random order, to learn from."""
+    """Add the test files of tasks 1 and 2 to the tables; return the other answers, to learn from.
+
+    The answers are in random order: the first 80 % are learned from, and each phase gets half of
+    the others.
+    """
     n_train = len(answers) * 4 // 5
-    middle = (n_train + len(answers)) // 2
+    private_start = (n_train + len(answers)) // 2
     label = "tasks 1 and 2" if len(tasks) == 2 else f"task {tasks[0]}"
-    parts = answers[n_train:middle], answers[middle:]
-    for phase, hidden in zip(layout.PHASES, parts, strict=True):
+    hidden_by_phase = (answers[n_train:private_start], answers[private_start:])
+    for phase, hidden in zip(layout.PHASES, hidden_by_phase, strict=True):
         for task in tasks:
             columns = ["QuestionId", "UserId", "AnswerId", TASKS[task].column.name]
             name = TASKS[task].answers_name(phase)
             tables[f"{layout.TEST_DIR.name}/{name}"] = hidden[columns]
-        error = f"a standard error of at least about {0.5 / np.sqrt(len(hidden)):.3f}"
-        notes.append(f"{label}, {phase}: {len(hidden):,} answers; a score has {error}")
+        # The standard error of an accuracy of a half, if answers were independent.
+        standard_error = 0.5 / np.sqrt(len(hidden))
+        notes.append(
+            f"{label}, {phase}: {len(hidden):,} answers; a score has a standard error of at least "
+            f"about {standard_error:.3f}"
+        )
     return answers[:n_train]

@@ -7,9 +7,9 @@ Run:     python hosting/run_locally.py BUNDLE                       what is in i
 Writes:  the page of each score; with --submissions leaderboard.html and leaderboard.csv
 
 BUNDLE is what hosting/make_bundle.py writes, or its unpacked folder; the private phase needs the
-private part beside it. DIR holds TEAM.zip, or TEAM/*.zip; a file's time counts as the time of
-submission, and of each team and task the last ones, as many as the phase takes in all. Scores that
-a file got with the same bundle before are reused; what failed is tried again.
+private part beside it. DIR holds TEAM.zip, or TEAM/*.zip. The time of a file counts as the time of
+its submission. Of each team and task the last submissions count, as many as the phase takes in all.
+A file that was scored with the same bundle before keeps its scores; one that failed is tried again.
 
 The exit code is 2 if the bundle is wrong, or any submission could not be scored.
 """
@@ -22,8 +22,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -37,13 +37,56 @@ from bundle import Bundle, Phase, Task, read_bundle, score
 from tqdm import tqdm
 
 DEFAULT_DIR = layout.TEST_OUTPUT_DIR / "leaderboard"
-RECORDS_NAME, DETAILS_DIR = "leaderboard_results.jsonl", "details"
+RECORDS_NAME = "leaderboard_results.jsonl"
+DETAILS_DIR = "details"
+# The --phase that stands for both phases.
 BOTH = "both"
-# By the submission's digest and the task's index.
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A zip in the folder of submissions."""
+
+    path: Path
+    # When the file was last changed, in UTC.
+    submitted: datetime
+    # Bytes of the file.
+    size: int
+    # Name of the file, relative to the folder, without control characters.
+    file: str
+    # Name of the team, without control characters.
+    team: str
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A submission to one task."""
+
+    submission: Submission
+    task: Task
+
+
+@dataclass(frozen=True)
+class PhaseTasks:
+    """A phase, and the tasks of it that the user wants to have scored."""
+
+    phase: Phase
+    tasks: list[Task]
+
+
+# Lines of the file of records that belong to this bundle, by the submission's digest and the
+# task's index.
 Records = dict[tuple[str, int], dict[str, Any]]
-# A submission in a folder, with file and team as they may be shown: values by these names.
-Submitted = dict[str, Any]
-_SUBMITTED = ("submitted", "file", "team", "path", "size")
+
+
+@dataclass(frozen=True)
+class PhaseFolder:
+    """The folder of a phase's leaderboard, and what was scored there."""
+
+    wanted: PhaseTasks
+    path: Path
+    # Scores of this run are added.
+    records: Records
 
 
 def main() -> None:
@@ -57,23 +100,20 @@ def main() -> None:
     private = options.private or path.with_name(f"{path.name.removesuffix('.zip')}_private.zip")
     if options.private:
         reading.require_file(private)
-    held = private if private.is_file() else None
+    existing_private = private if private.is_file() else None
     with tempfile.TemporaryDirectory(prefix="bundle_", ignore_cleanup_errors=True) as folder:
-        bundle = read_bundle(path, Path(folder), held)
+        bundle = read_bundle(path, Path(folder), existing_private)
         phases = _find_phases(bundle, options, private)
         n_failed = 0
         if options.submission:
-            n_failed = _score_one(bundle, *phases[0], options)
+            n_failed = _score_one(bundle, phases[0], options)
         elif options.submissions:
-            digest = fingerprints.digest(path) + (fingerprints.digest(held) if held else "")
+            digest = fingerprints.digest(path)
+            if existing_private:
+                digest += fingerprints.digest(existing_private)
             n_failed = _score_folder(bundle, digest, phases, options)
         else:
-            print(bundle.title)
-            for phase in bundle.phases:
-                names = "; ".join(task.name for task in phase.tasks)
-                limit = f"{phase.execution_time_limit} s"
-                print(f"{phase.name}: from {phase.start} to {phase.end}, {limit}; {names}")
-            print(f"Leaderboard: {', '.join(column.title for column in bundle.columns)}")
+            _describe(bundle)
     if n_failed:
         sys.exit(2)
 
@@ -88,67 +128,94 @@ def build_parser() -> argparse.ArgumentParser:
         "submission", type=Path, metavar="SUBMISSION.zip", nargs="?", help="score this"
     )
     parser.add_argument("--submissions", type=Path, metavar="DIR", help="score all of a folder")
-    about_phase = "public (default), private, or both: the private one in a folder of its own"
-    parser.add_argument("--phase", metavar="NAME", default=layout.PHASES[0], help=about_phase)
-    about_private = "private part of the bundle (default: BUNDLE_private.zip beside it)"
-    parser.add_argument("--private", type=Path, metavar="FILE", help=about_private)
-    about_tasks = "default: those that the submission holds a file of"
-    parser.add_argument("--tasks", type=cli.count, nargs="+", metavar="N", help=about_tasks)
-    about_dir = "default data/test_output/leaderboard, of the private phase …/leaderboard_private"
-    parser.add_argument("--output_dir", type=Path, metavar="DIR", help=about_dir)
-    about_watch = "look for new submissions again and again, until Control-C"
-    parser.add_argument("--watch", type=cli.count, metavar="SECONDS", help=about_watch)
-    about_site = "publish leaderboards (of both phases the public), pages and files in a folder"
-    parser.add_argument("--site", type=Path, metavar="DIR", help=about_site)
+    help_text = "public (default), private, or both: the private one in a folder of its own"
+    parser.add_argument("--phase", metavar="NAME", default=layout.PHASES[0], help=help_text)
+    help_text = "private part of the bundle (default: BUNDLE_private.zip beside it)"
+    parser.add_argument("--private", type=Path, metavar="FILE", help=help_text)
+    help_text = "default: those that the submission holds a file of"
+    parser.add_argument("--tasks", type=cli.count, nargs="+", metavar="N", help=help_text)
+    help_text = "default data/test_output/leaderboard, of the private phase …/leaderboard_private"
+    parser.add_argument("--output_dir", type=Path, metavar="DIR", help=help_text)
+    help_text = "look for new submissions again and again, until Control-C"
+    parser.add_argument("--watch", type=cli.count, metavar="SECONDS", help=help_text)
+    help_text = "publish leaderboards (of both phases the public), pages and files in a folder"
+    parser.add_argument("--site", type=Path, metavar="DIR", help=help_text)
     return parser
 
 
-def _find_phases(
-    bundle: Bundle, options: argparse.Namespace, private: Path
-) -> list[tuple[Phase, list[Task]]]:
-    """Return the phases and tasks that flags name; `InputError` if one lacks answers to score."""
-    known = {phase.name.casefold(): phase for phase in bundle.phases}
+def _describe(bundle: Bundle) -> None:
+    """Print what a bundle holds."""
+    print(bundle.title)
+    for phase in bundle.phases:
+        names = "; ".join(task.name for task in phase.tasks)
+        limit = f"{phase.execution_time_limit} s"
+        print(f"{phase.name}: from {phase.start} to {phase.end}, {limit}; {names}")
+    print(f"Leaderboard: {', '.join(column.title for column in bundle.columns)}")
+
+
+def _find_phases(bundle: Bundle, options: argparse.Namespace, private: Path) -> list[PhaseTasks]:
+    """Return the phases and tasks that the flags name.
+
+    Raises `InputError` if a phase or a task is unknown, or if its answers are needed and missing.
+    """
+    phase_by_name = {phase.name.casefold(): phase for phase in bundle.phases}
+    names = layout.PHASES if options.phase == BOTH else [options.phase]
     found = []
-    for name in layout.PHASES if options.phase == BOTH else [options.phase]:
-        phase = known.get(name.casefold())
+    for name in names:
+        phase = phase_by_name.get(name.casefold())
         if phase is None:
-            names = ", ".join(phase.name for phase in bundle.phases)
-            raise InputError(f"--phase {name}: the bundle has no such phase, expected {names}")
-        numbers = [task.number for task in phase.tasks]
-        for number in options.tasks or ():
-            if number not in numbers:
-                names = ", ".join(printable(task.name) for task in phase.tasks)
-                raise InputError(f"--tasks {number}: the phase has no such task, expected {names}")
-        for task in phase.tasks if options.submission or options.submissions else ():
-            settings = task.reference_data / "settings.json"
-            if settings.is_file() and json.loads(settings.read_bytes())["mode"] != "scored":
-                raise InputError(
-                    f"{private}: not found, expected the answers of the {phase.name.lower()} phase,"
-                    " which hosting/make_bundle.py writes there (--private names another place)"
-                )
-        wanted = [task for task in phase.tasks if task.number in (options.tasks or numbers)]
-        found.append((phase, wanted))
+            expected = ", ".join(phase.name for phase in bundle.phases)
+            raise InputError(f"--phase {name}: the bundle has no such phase, expected {expected}")
+        tasks = _find_tasks(phase, options.tasks)
+        if options.submission or options.submissions:
+            _require_answers(phase, private)
+        found.append(PhaseTasks(phase, tasks))
     return found
+
+
+def _find_tasks(phase: Phase, numbers: Sequence[int] | None) -> list[Task]:
+    """Return the tasks of a phase with some numbers, by default all; `InputError` without one."""
+    if numbers is None:
+        return list(phase.tasks)
+    known = [task.number for task in phase.tasks]
+    for number in numbers:
+        if number not in known:
+            expected = ", ".join(printable(task.name) for task in phase.tasks)
+            raise InputError(f"--tasks {number}: the phase has no such task, expected {expected}")
+    return [task for task in phase.tasks if task.number in numbers]
+
+
+def _require_answers(phase: Phase, private: Path) -> None:
+    """Raise `InputError` if the answers of a phase are in the private part, which is missing."""
+    for task in phase.tasks:
+        settings = task.reference_data / "settings.json"
+        if settings.is_file() and json.loads(settings.read_bytes())["mode"] != "scored":
+            raise InputError(
+                f"{private}: not found, expected the answers of the {phase.name.lower()} phase,"
+                " which hosting/make_bundle.py writes there (--private names another place)"
+            )
 
 
 def _tasks_of(tasks: Sequence[Task], submission: Path) -> list[Task]:
     """Return those tasks whose file a zip holds, or else all of them."""
     with zips.open_zip(submission) as archive:
-        names = set(archive.namelist())
-    # A bundle that was edited by hand may have other tasks, with the number 0.
-    file_of = {number: task.submission for number, task in TASKS.items()}
-    return [task for task in tasks if file_of.get(task.number) in names] or list(tasks)
+        members = set(archive.namelist())
+    submission_name = {number: task.submission for number, task in TASKS.items()}
+    # A bundle that was edited by hand may have other tasks: their number is 0, without a file.
+    held = [task for task in tasks if submission_name.get(task.number) in members]
+    return held or list(tasks)
 
 
-def _score_one(bundle: Bundle, phase: Phase, tasks: list[Task], options: argparse.Namespace) -> int:
-    """Score one submission, print its scores; return on how many tasks it failed."""
+def _score_one(bundle: Bundle, wanted: PhaseTasks, options: argparse.Namespace) -> int:
+    """Score one submission, and print its scores; return on how many tasks it failed."""
     path: Path = options.submission
-    # Tasks that the user has named are all meant.
-    chosen = _tasks_of(tasks, path) if options.tasks is None else tasks
-    results = [
-        (task, score(path, task, bundle, phase.execution_time_limit))
-        for task in tqdm(chosen, desc="Tasks", disable=None)
-    ]
+    # Tasks that --tasks names are scored even if the zip lacks their file.
+    tasks = wanted.tasks if options.tasks else _tasks_of(wanted.tasks, path)
+    time_limit = wanted.phase.execution_time_limit
+    results = []
+    for task in tqdm(tasks, desc="Tasks", disable=None):
+        results.append((task, score(path, task, bundle, time_limit)))
+    n_failed = 0
     for task, result in results:
         print(f"{task.name}: {'failed' if result.fault else 'scored'}")
         for line in result.output:
@@ -163,38 +230,39 @@ def _score_one(bundle: Bundle, phase: Phase, tasks: list[Task], options: argpars
             writing.write_files({page: result.details})
             print(f"  written: {cli.show(page)}")
         if result.fault:
+            n_failed += 1
             cli.print_fault(f"{cli.show(path)}: {printable(task.name)}: {result.fault}")
-    return sum(bool(result.fault) for _, result in results)
+    return n_failed
 
 
 # ---- A folder of submissions ---------------------------------------------------------------------
 
 
 def _score_folder(
-    bundle: Bundle, digest: str, phases: list[tuple[Phase, list[Task]]], options: argparse.Namespace
+    bundle: Bundle, digest: str, phases: Sequence[PhaseTasks], options: argparse.Namespace
 ) -> int:
-    """Score a folder of submissions, once or whenever it changes; return how many failed."""
-    places = []
-    for phase, tasks in phases:
-        folder: Path = options.output_dir or DEFAULT_DIR
-        if phase.name.lower() == layout.PHASES[1] and (len(phases) > 1 or not options.output_dir):
-            folder = folder.with_name(f"{folder.name}_private")
-        places.append((phase, tasks, folder, _read_records(folder, digest)))
-    seen: list[Submitted] = []
+    """Score a folder of submissions, once, or with --watch again whenever the folder changes.
+
+    Returns how many results are failures. `digest` tells this bundle from others.
+    """
+    phase_folders = _list_phase_folders(digest, phases, options)
+    seen: list[Submission] = []
     while True:
-        submissions, others = _find_submissions(options.submissions)
+        submissions, other_files = _find_submissions(options.submissions)
         if not submissions and not options.watch:
             fault = "holds no submission, expected TEAM.zip or TEAM/*.zip"
             raise InputError(f"{options.submissions}: {fault}")
         n_failed = 0
         if submissions != seen:
-            for name in others:
+            for name in other_files:
                 print(f"note: {name} is no zip, and is left out")
-            for place in places:
-                n_failed += _score_all(bundle, digest, submissions, *place)
+            for phase_folder in phase_folders:
+                n_failed += _score_all(bundle, digest, submissions, phase_folder)
             if options.site:
-                # Of both phases the public one; the private one only by itself.
-                leaderboard.publish(options.site, bundle, places[0][0].name, places[0][2])
+                # The first phase: with --phase both, the private one is not published.
+                published = phase_folders[0]
+                name = published.wanted.phase.name
+                leaderboard.publish(options.site, bundle, name, published.path)
                 print(f"written: {cli.show(options.site / 'index.html')}")
         if not options.watch:
             return n_failed
@@ -202,92 +270,174 @@ def _score_folder(
         time.sleep(options.watch)
 
 
-def _find_submissions(folder: Path) -> tuple[list[Submitted], list[str]]:
-    """Find TEAM.zip and TEAM/*.zip in a folder, in order of their times, and what is no zip."""
+def _list_phase_folders(
+    digest: str, phases: Sequence[PhaseTasks], options: argparse.Namespace
+) -> list[PhaseFolder]:
+    """Return the folder of each phase's leaderboard, with what was scored there before."""
+    phase_folders = []
+    for wanted in phases:
+        folder: Path = options.output_dir or DEFAULT_DIR
+        is_private = wanted.phase.name.lower() == layout.PHASES[1]
+        # An --output_dir for the private phase alone is taken as it is.
+        if is_private and (len(phases) > 1 or not options.output_dir):
+            folder = folder.with_name(f"{folder.name}_private")
+        phase_folders.append(PhaseFolder(wanted, folder, _read_records(folder, digest)))
+    return phase_folders
+
+
+def _find_submissions(folder: Path) -> tuple[list[Submission], list[str]]:
+    """Find the submissions in a folder; return them in order of time, and names of other files."""
     if not folder.is_dir():
         raise InputError(f"{folder}: not found, expected a folder of submissions")
-    found, others = [], []
+    submissions = []
+    other_files = []
     for path in (*folder.glob("*"), *folder.glob("*/*")):
         name = path.relative_to(folder)
         if not path.is_file() or any(part.startswith((".", "__MACOSX")) for part in name.parts):
             continue
         if path.suffix.lower() != ".zip":
-            others.append(str(name))
+            other_files.append(str(name))
             continue
-        team = path.stem if path.parent == folder else path.parent.name
         status = path.stat()
-        submitted, file = datetime.fromtimestamp(status.st_mtime, UTC), printable(name.as_posix())
-        values = submitted, file, printable(team), path, status.st_size
-        found.append(dict(zip(_SUBMITTED, values, strict=True)))
-    return sorted(found, key=itemgetter("submitted", "file")), others
+        team = path.stem if path.parent == folder else path.parent.name
+        submissions.append(
+            Submission(
+                path=path,
+                submitted=datetime.fromtimestamp(status.st_mtime, UTC),
+                size=status.st_size,
+                file=printable(name.as_posix()),
+                team=printable(team),
+            )
+        )
+    submissions.sort(key=lambda submission: (submission.submitted, submission.file))
+    return submissions, other_files
 
 
 def _score_all(
-    bundle: Bundle, digest: str, submissions: Sequence[Submitted], phase: Phase,
-    tasks: Sequence[Task], folder: Path, known: Records,
-) -> int:  # fmt: skip
-    """Score what is not known in a phase, write its leaderboards; return how many failed."""
-    attempts: list[dict[str, Any]] = []
-    runs: list[dict[str, Any]] = []
-    for about in submissions:
-        try:
-            # What is for other tasks only is none of these tasks' failures.
-            held = _tasks_of(phase.tasks, about["path"])
-            runs += [{**about, "task": task.index} for task in tasks if task in held]
-        except InputError as error:
-            fault = str(error).removeprefix(f"{about['path']}: ")
-            attempts.append({**about, "task": -1, "fault": fault, "details": ""})
-    chosen = pd.DataFrame(runs, columns=[*_SUBMITTED, "task"])
-    chosen = chosen.groupby(["team", "task"]).tail(phase.max_submissions)
-    if n_left_out := len(runs) - len(chosen):
-        taken = f"the phase takes {phase.max_submissions} of a team"
-        print(f"note: {n_left_out} earlier submissions are left out: {taken}")
+    bundle: Bundle, digest: str, submissions: Sequence[Submission], phase_folder: PhaseFolder
+) -> int:
+    """Score submissions in a phase, and write its leaderboards; return how many results failed.
+
+    Results that are in the records are not computed again.
+    """
+    attempts, rows = _list_attempts(phase_folder.wanted, submissions)
+    records = phase_folder.records
     n_reused = 0
-    for run in tqdm(chosen.to_dict("records"), desc="Submissions", disable=None):
-        key = fingerprints.digest(run["path"]), run["task"]
-        if key in known:
+    for attempt in tqdm(attempts, desc="Submissions", disable=None):
+        key = (fingerprints.digest(attempt.submission.path), attempt.task.index)
+        if key in records:
             n_reused += 1
         else:
-            task = bundle.tasks[run["task"]]
-            result = score(run["path"], task, bundle, phase.execution_time_limit)
-            page = ""
-            if result.details:
-                page = f"{DETAILS_DIR}/{key[0][:16]}_{digest[:8]}_{task.index}.html"
-                writing.write_files({folder / page: result.details})
-            known[key] = {
-                "bundle": digest, "submission": key[0], "task": task.index,
-                "scores": result.scores, "fault": result.fault, "details": page,
-            }  # fmt: skip
-            folder.mkdir(parents=True, exist_ok=True)
-            run_log.append_line(folder / RECORDS_NAME, known[key])
-        told = {name: known[key][name] for name in ("fault", "details")}
-        attempts.append(known[key]["scores"] | run | told)
-    attempts.sort(key=itemgetter("submitted", "file"))
-    leaderboard.write(bundle, phase.name, attempts, folder)
-    failed = [attempt for attempt in attempts if attempt["fault"]]
-    for attempt in failed:
-        name = f": {bundle.tasks[attempt['task']].name}" if attempt["task"] >= 0 else ""
-        cli.print_fault(f"{attempt['file']}{name}: {attempt['fault']}")
-    n_scored = len(attempts) - len(failed)
+            records[key] = _score_attempt(bundle, digest, key[0], attempt, phase_folder)
+        rows.append(_leaderboard_row(attempt, records[key]))
+    rows.sort(key=lambda row: (row["submitted"], row["file"]))
+    leaderboard.write(bundle, phase_folder.wanted.phase.name, rows, phase_folder.path)
+    failed = [row for row in rows if row["fault"]]
+    for row in failed:
+        name = f": {bundle.tasks[row['task']].name}" if row["task"] >= 0 else ""
+        cli.print_fault(f"{row['file']}{name}: {row['fault']}")
+    n_scored = len(rows) - len(failed)
     counts = f"{n_scored} scored, {len(failed)} failed; {n_reused} of them reused"
-    print(f"{len(attempts)} results: {counts}")
+    print(f"{len(rows)} results: {counts}")
     return len(failed)
 
 
+def _list_attempts(
+    wanted: PhaseTasks, submissions: Sequence[Submission]
+) -> tuple[list[Attempt], list[dict[str, Any]]]:
+    """Return the attempts that count in a phase, and leaderboard rows of files that are no zips.
+
+    `submissions` are in order of time: of each team and task, the last ones count.
+    """
+    attempts: list[Attempt] = []
+    rows: list[dict[str, Any]] = []
+    for submission in submissions:
+        try:
+            held = _tasks_of(wanted.phase.tasks, submission.path)
+        except InputError as error:
+            fault = str(error).removeprefix(f"{submission.path}: ")
+            rows.append(_about(submission) | {"task": -1, "fault": fault, "details": ""})
+            continue
+        # A zip with files of other tasks only is no failure on the tasks wanted.
+        attempts += [Attempt(submission, task) for task in wanted.tasks if task in held]
+    table = pd.DataFrame(
+        {
+            "team": [attempt.submission.team for attempt in attempts],
+            "task": [attempt.task.index for attempt in attempts],
+        }
+    )
+    most = wanted.phase.max_submissions
+    counted = table.groupby(["team", "task"]).tail(most).index
+    n_left_out = len(attempts) - len(counted)
+    if n_left_out:
+        print(
+            f"note: {n_left_out} earlier submissions are left out: the phase takes {most} of a team"
+        )
+    return [attempts[row] for row in counted], rows
+
+
+def _score_attempt(
+    bundle: Bundle, digest: str, submission_digest: str, attempt: Attempt, phase_folder: PhaseFolder
+) -> dict[str, Any]:
+    """Score a submission on a task; write its page, add a line to the records, and return that."""
+    task = attempt.task
+    time_limit = phase_folder.wanted.phase.execution_time_limit
+    result = score(attempt.submission.path, task, bundle, time_limit)
+    page = ""
+    if result.details:
+        page = f"{DETAILS_DIR}/{submission_digest[:16]}_{digest[:8]}_{task.index}.html"
+        writing.write_files({phase_folder.path / page: result.details})
+    record = {
+        "bundle": digest,
+        "submission": submission_digest,
+        "task": task.index,
+        "scores": result.scores,
+        "fault": result.fault,
+        "details": page,
+    }
+    phase_folder.path.mkdir(parents=True, exist_ok=True)
+    run_log.append_line(phase_folder.path / RECORDS_NAME, record)
+    return record
+
+
+def _about(submission: Submission) -> dict[str, Any]:
+    """Return the columns of the leaderboard that describe a submission."""
+    return {
+        "submitted": submission.submitted,
+        "file": submission.file,
+        "team": submission.team,
+    }
+
+
+def _leaderboard_row(attempt: Attempt, record: dict[str, Any]) -> dict[str, Any]:
+    """Return a row of the table of attempts, which `leaderboard` describes."""
+    return {
+        **record["scores"],
+        **_about(attempt.submission),
+        "task": attempt.task.index,
+        "fault": record["fault"],
+        "details": record["details"],
+    }
+
+
 def _read_records(folder: Path, bundle: str) -> Records:
-    """Return what a bundle scored, but what failed (the machine may be busy) or lost its page."""
+    """Return what was scored with a bundle, given by its digest.
+
+    Failures are left out, because they may be due to a busy machine, and so are scores without the
+    page that explains them.
+    """
     path = folder / RECORDS_NAME
     lines = path.read_bytes().splitlines() if path.is_file() else []
-    known = {}
+    records: Records = {}
     for line in lines:
-        # A run that was stopped may have left a line cut off.
+        # A run that was stopped may have left an incomplete line.
         with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
             record = json.loads(line.decode())
             is_scored = record["bundle"] == bundle and not record["fault"]
-            are_numbers = all(isinstance(score, float) for score in record["scores"].values())
+            are_numbers = all(isinstance(value, float) for value in record["scores"].values())
             if is_scored and are_numbers and (folder / record["details"]).exists():
-                known[record["submission"], record["task"]] = record
-    return known
+                records[record["submission"], record["task"]] = record
+    return records
 
 
 if __name__ == "__main__":

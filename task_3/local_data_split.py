@@ -1,7 +1,7 @@
 """Task 3: split the students at random into two halves, for two rankings of the same questions.
 
-How well the rankings of a model by two halves agree is all that can be said of it without experts:
-chance alone cannot make them alike.
+Without experts, a model can only be checked against itself: the better its rankings by the two
+halves agree, the less of a ranking is chance.
 
 Run:     python task_3/local_data_split.py
 Reads:   data/train_data/train_task_3_4.csv
@@ -19,9 +19,9 @@ import pandas as pd
 
 
 def halve_students(answers: pd.DataFrame, seed: int) -> dict[str, pd.DataFrame]:
-    """Return the answers of each half of the students, by file."""
-    second = splits.hold_out_students(answers, 0.5, seed)
-    return {layout.TRAIN_TASK_3: answers[~second], layout.VALID_TASK_3: answers[second]}
+    """Return the answers of each half of the students, by the name of their file."""
+    is_second = splits.hold_out_students(answers, 0.5, seed)
+    return {layout.TRAIN_TASK_3: answers[~is_second], layout.VALID_TASK_3: answers[is_second]}
 
 
 def build_parser() -> argparse.ArgumentParser:

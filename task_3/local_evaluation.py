@@ -3,24 +3,26 @@
 Run:     python task_3/local_evaluation.py --phase public     the official panel: five teachers
          python task_3/local_evaluation.py --ref_data FILE    your own panel
          python task_3/local_evaluation.py                    the local split, without experts
-Writes:  data/test_output/scores_task_3_public.txt and .html, or of the local split
+Writes:  data/test_output/scores_task_3_public.txt and .html, or for the local split
          scores_task_3.txt and .html
 
 The score is the share of pairs on which the ranking agrees with its best expert. A panel is a CSV
-with left and right, two QuestionIds, and a column for each expert, of any name: 1 where the left
-question is better, 2 where the right one is, or nothing. What is empty does not count;
---missing disagrees counts it as disagreement. With few pairs, a random ranking agrees well with its
-best expert too: what it reaches is printed beside the score, as are the 95 % interval of every
-figure and how often the experts agree with each other. The page also lists the pairs on which
-ranking and experts disagree.
+file with two QuestionIds, left and right, and a column for each expert, of any name: 1 where the
+left question is better, 2 where the right one is, or nothing. An empty judgement does not count;
+with --missing disagrees it counts as disagreement. With few pairs, a random ranking agrees well
+with its best expert too. The output therefore also shows the scores of random rankings, 95 %
+intervals, and how often the experts agree with each other. The page lists the pairs on which the
+ranking and the experts disagree.
 
-Of the local split, the ranking that a sample model made with --local, by one half of the students,
-is compared with that of the same model by the other half, which is made anew (with another seed,
-where the model takes one): Spearman's and Kendall's rank correlation, with 95 % intervals.
+For the local split, the script takes the ranking that a sample model made with --local, by one half
+of the students, and runs the model again on the other half (with another seed, if it takes one).
+The result is Spearman's and Kendall's correlation of the two rankings, with 95 % intervals.
 """
 
 import argparse
 import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from common import cli, fingerprints, layout, provenance, reading, schema, source_code
@@ -34,7 +36,10 @@ from common.tasks import LOCAL, TASK_3
 import numpy as np
 import pandas as pd
 
-_Z = 1.96  # of a normal distribution, for 95 % intervals
+# Quantile of the standard normal distribution for 95 % intervals.
+_Z = 1.96
+# Fewer questions give no interval: the standard errors divide by the number minus 4.
+_MIN_QUESTIONS = 5
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -48,13 +53,13 @@ def build_parser() -> argparse.ArgumentParser:
         "--missing", choices=ranking.MISSING, default="ignored", help="default ignored"
     )
     cli.add_optional_folder(
-        parser, "--input_dir", "data/test_data, of the local split data/test_input"
+        parser, "--input_dir", "data/test_data, for the local split data/test_input"
     )
     cli.add_optional_folder(
-        parser, "--submission_dir", "submissions, of the local split data/test_output"
+        parser, "--submission_dir", "submissions, for the local split data/test_output"
     )
     help_text = (
-        f"CSV or zip (default {TASK_3.submission}, of the local split {TASK_3.local_submission})"
+        f"CSV or zip (default {TASK_3.submission}, for the local split {TASK_3.local_submission})"
     )
     parser.add_argument("--submit_data", metavar="FILE", help=help_text)
     cli.add_template_flags(parser, layout.TEMPLATE_TASK_3)
@@ -66,115 +71,197 @@ def main() -> None:
     """Score the ranking that the flags name."""
     options = build_parser().parse_args()
     is_local = not options.phase and not options.ref_data
-    options.phase = LOCAL if is_local else options.phase or layout.PHASES[0]
+    if is_local:
+        options.phase = LOCAL
+    elif not options.phase:
+        # Scores by the user's own panel are named as those of the first phase.
+        options.phase = layout.PHASES[0]
     default = TASK_3.submission_path(options.phase)
     submission_dir = options.submission_dir or default.parent
     submitted = submission_dir / (options.submit_data or default.name)
     template = cli.template_path(options, layout.TEMPLATE_DIR, layout.TEMPLATE_TASK_3)
-    evaluate = evaluate_halves if is_local else evaluate_by_experts
-    evaluate(options, submitted, template)
+    if is_local:
+        evaluate_halves(options, submitted, template)
+    else:
+        evaluate_by_experts(options, submitted, template)
+
+
+# ---- Against a panel of experts ------------------------------------------------------------------
 
 
 def evaluate_by_experts(options: argparse.Namespace, submitted: Path, template: Path) -> None:
-    """Score a ranking against a panel of experts."""
+    """Score a ranking against a panel of experts, print and write the score."""
     official = TASK_3.answers_path(options.phase)
     reference = (options.input_dir or official.parent) / (options.ref_data or official.name)
     inputs = submitted, reference, template
     score_files.remove_scores(options.output_dir, TASK_3.number, options.phase, inputs)
     matched = ranking.match(submitted, reference, template, options.phase, options.missing)
     evaluation, page = ranking.explain(matched, ranking.score(matched))
-    lines = []
-    figures = page["agreement"].reindex([*page["experts"], "mean", "best"])
-    width = max(20, *map(len, page["experts"]))
-    for expert, share, low, high, n_judged, others in figures.itertuples(name=None):
-        known = f"{share:.2f} ({low:.2f} to {high:.2f})" if share == share else "none"
-        pairs = f" of {n_judged:.0f} pairs" if n_judged == n_judged else ""
-        among = f"; experts among themselves {others:.2f}" if others == others else ""
-        lines.append(f"{expert:{width}} {known}{pairs}{among}")
+    lines = describe_agreement(page["agreement"], page["experts"])
     luck = dict(evaluation.facts)[ranking.LUCK]
     lines.append(f"score {evaluation.score.value:.4f} (best expert); {luck}")
     score_files.publish(options.output_dir, evaluation, lines, template="ranking.html", **page)
 
 
-def evaluate_halves(options: argparse.Namespace, submitted: Path, template: Path) -> None:
-    """Compare a ranking by one half of the students with the same model's by the other."""
-    score_files.remove_scores(options.output_dir, TASK_3.number, LOCAL, (submitted, template))
-    first = read_ranking(submitted, template)
-    by = provenance.read(submitted)
-    if by is None or "local" not in by.options or "train_data" in by.options:
-        raise InputError(
-            f"{submitted}: no record beside it says that a sample model made it with --local, "
-            "which is needed to rank by the other half of the students too"
-        )
-    folder = options.input_dir or Path(by.options.get("input_dir", layout.TEST_INPUT_DIR))
-    halves = [folder / TASK_3.local_train, folder / TASK_3.local_answers]
-    provenance.require_current(halves)
-    learned = [by.made_from[path] for path in by.made_from if Path(path).name == halves[0].name]
-    if learned and not fingerprints.matches(halves[0], learned[0]):
-        raise InputError(f"{submitted}: was made from another split, `{by.command}` makes it again")
-    answered = [reading.read_table(half, [schema.QUESTION_ID])["QuestionId"] for half in halves]
-    second = rank_by_other_half(submitted, by, template)
+def describe_agreement(figures: pd.DataFrame, experts: Sequence[str]) -> list[str]:
+    """Return a line for each expert, their mean and the best, from `compare_with_experts`."""
+    # An expert without judgements has no row in `figures`, and so gets NaN throughout.
+    figures = figures.reindex([*experts, "mean", "best"])
+    width = max(20, *map(len, experts))
+    lines = []
+    for expert, share, low, high, n_judged, others in figures.itertuples(name=None):
+        line = f"{expert:{width}} "
+        line += "none" if np.isnan(share) else f"{share:.2f} ({low:.2f} to {high:.2f})"
+        if not np.isnan(n_judged):
+            line += f" of {n_judged:.0f} pairs"
+        if not np.isnan(others):
+            line += f"; experts among themselves {others:.2f}"
+        lines.append(line)
+    return lines
 
-    both = np.intersect1d(answered[0], answered[1])
-    ranks = pd.DataFrame({"first": first, "second": second}).reindex(both).dropna()
-    if len(ranks) < 5:
+
+# ---- The local split, without experts ------------------------------------------------------------
+
+
+def evaluate_halves(options: argparse.Namespace, submitted: Path, template: Path) -> None:
+    """Compare a ranking by one half of the students with the same model's by the other half."""
+    score_files.remove_scores(options.output_dir, TASK_3.number, LOCAL, (submitted, template))
+    rank_by_first = read_ranking(submitted, template)
+    origin = read_local_origin(submitted)
+    folder = options.input_dir or Path(origin.options.get("input_dir", layout.TEST_INPUT_DIR))
+    first_half = folder / TASK_3.local_train
+    second_half = folder / TASK_3.local_answers
+    provenance.require_current([first_half, second_half])
+    require_same_split(submitted, origin, first_half)
+    in_first = reading.read_table(first_half, [schema.QUESTION_ID])["QuestionId"]
+    in_second = reading.read_table(second_half, [schema.QUESTION_ID])["QuestionId"]
+    rank_by_second = rank_by_other_half(submitted, origin, template)
+
+    in_both = np.intersect1d(in_first, in_second)
+    ranks = pd.DataFrame({"first": rank_by_first, "second": rank_by_second})
+    ranks = ranks.reindex(in_both).dropna()
+    if len(ranks) < _MIN_QUESTIONS:
         raise InputError(f"{folder}: {len(ranks)} questions are answered in both halves, too few")
-    figures = correlate(ranks)
-    words = {name: f"{r:.4f} ({low:.2f} to {high:.2f})" for name, (r, low, high) in figures.items()}
+    correlations = correlate(ranks)
+    texts = {name: str(correlation) for name, correlation in correlations.items()}
     evaluation = Evaluation(
         task=TASK_3.number,
         metric="Spearman's rank correlation of the model's rankings by two halves of the students",
-        score=Score(figures["Spearman"][0], n=len(ranks)),
+        score=Score(correlations["Spearman"].value, n=len(ranks)),
         submission=submitted,
-        reference=halves[1],
+        reference=second_half,
         phase=LOCAL,
-        parts={name: r for name, (r, _, _) in figures.items()},
-        facts=[("Questions answered in both halves", f"{len(ranks):,}"), *words.items()],
+        parts={name: correlation.value for name, correlation in correlations.items()},
+        facts=[("Questions answered in both halves", f"{len(ranks):,}"), *texts.items()],
         metric_name="rank correlation of two halves",
     )
-    kendall = {"kendall": figures["Kendall"][0]}
-    lines = [f"{measure:8} {text}" for measure, text in words.items()]
+    lines = [f"{name:8} {text}" for name, text in texts.items()]
     lines.append(
         f"score {evaluation.score.value:.4f} (Spearman; {len(ranks):,} questions that both halves "
         "of the students answered)"
     )
-    score_files.publish(options.output_dir, evaluation, lines, figures=kendall)
+    figures = {"kendall": correlations["Kendall"].value}
+    score_files.publish(options.output_dir, evaluation, lines, figures=figures)
 
 
-def rank_by_other_half(submitted: Path, by: provenance.Provenance, template: Path) -> pd.Series:
-    """Run the script that made a ranking by one half of the students on the other half."""
+def read_local_origin(submitted: Path) -> provenance.Provenance:
+    """Return how a ranking was made; raise `InputError` unless a model made it with --local."""
+    origin = provenance.read(submitted)
+    if origin is None or "local" not in origin.options or "train_data" in origin.options:
+        raise InputError(
+            f"{submitted}: no record beside it says that a sample model made it with --local, "
+            "which is needed to rank by the other half of the students too"
+        )
+    return origin
+
+
+def require_same_split(submitted: Path, origin: provenance.Provenance, first_half: Path) -> None:
+    """Raise `InputError` if a ranking was made from another version of the file `first_half`."""
+    learned = [
+        fingerprint
+        for path, fingerprint in origin.made_from.items()
+        if Path(path).name == first_half.name
+    ]
+    if learned and not fingerprints.matches(first_half, learned[0]):
+        raise InputError(
+            f"{submitted}: was made from another split, `{origin.command}` makes it again"
+        )
+
+
+def rank_by_other_half(submitted: Path, origin: provenance.Provenance, template: Path) -> pd.Series:
+    """Run the script that made a ranking by one half of the students on the other half.
+
+    Returns
+    -------
+    Series
+        The rank of each question by the other half, by QuestionId; 1 is the best.
+    """
     from tools import script_runs
 
-    places = ("input_dir", "submission_template_dir", "submission_template_file")
-    script, flags = script_runs.repeatable(by, TASK_3, submitted, keep=places)
-    if source_code.fingerprint(script) != by.code:
+    kept_flags = ("input_dir", "submission_template_dir", "submission_template_file")
+    script, flags = script_runs.repeatable(origin, TASK_3, submitted, keep=kept_flags)
+    if source_code.fingerprint(script) != origin.code:
         raise InputError(
             f"{submitted}: was made by other code than now lies in {cli.show(script)}, "
-            f"`{by.command}` makes it again"
+            f"`{origin.command}` makes it again"
         )
     if "--seed" in script_runs.declared_flags(script):
-        flags += ["--seed", str((by.seed or 0) + 1)]
+        # With the same seed, the rankings would share their chance.
+        flags += ["--seed", str((origin.seed or 0) + 1)]
     with tempfile.TemporaryDirectory(prefix="other_half_") as folder:
         command = [script, *flags, "--local=second", "--output_dir", folder]
         script_runs.run_script(command, "the other half of the students")
         return read_ranking(Path(folder) / TASK_3.local_submission, template)
 
 
-def correlate(ranks: pd.DataFrame) -> dict[str, tuple[float, float, float]]:
-    """Return Spearman's and Kendall's rank correlation with 95 % intervals by Fisher's z, with the
-    standard errors of Bonett & Wright (2000) and of Fieller, Hartley & Pearson (1957).
+@dataclass(frozen=True)
+class Correlation:
+    """A rank correlation, from -1 to 1."""
+
+    value: float
+    # Ends of the 95 % interval.
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        """Return the correlation and its interval in words."""
+        return f"{self.value:.4f} ({self.low:.2f} to {self.high:.2f})"
+
+
+def correlate(ranks: pd.DataFrame) -> dict[str, Correlation]:
+    """Compute the rank correlations of the columns ``first`` and ``second``.
+
+    Parameters
+    ----------
+    ranks
+        A row for each question, at least five.
+
+    Returns
+    -------
+    dict
+        The correlations by name: Spearman and Kendall.
+
+    Notes
+    -----
+    The intervals are those of Fisher's z. Its standard error is that of Bonett & Wright (2000) for
+    Spearman's correlation, and that of Fieller, Hartley & Pearson (1957) for Kendall's.
     """
-    n, (first, second) = len(ranks), (ranks[name] for name in ("first", "second"))
-    rho, tau = first.corr(second, method="spearman"), first.corr(second, method="kendall")
-    figures = {}
-    for name, r, variance in (
-        ("Spearman", rho, (1 + rho**2 / 2) / (n - 3)),
-        ("Kendall", tau, 0.437 / (n - 4)),
-    ):
-        with np.errstate(divide="ignore"):  # Of 1 and -1, z is infinite.
-            low, high = np.tanh(np.arctanh(r) + np.array([-_Z, _Z]) * variance**0.5)
-        figures[name] = (float(r), float(low), float(high))
-    return figures
+    n = len(ranks)
+    rho = float(ranks["first"].corr(ranks["second"], method="spearman"))
+    tau = float(ranks["first"].corr(ranks["second"], method="kendall"))
+    return {
+        "Spearman": _with_interval(rho, variance=(1 + rho**2 / 2) / (n - 3)),
+        "Kendall": _with_interval(tau, variance=0.437 / (n - 4)),
+    }
+
+
+def _with_interval(value: float, variance: float) -> Correlation:
+    """Give a correlation its interval; `variance` is that of its Fisher's z, artanh(value)."""
+    # The z of 1 and -1 is infinite.
+    with np.errstate(divide="ignore"):
+        z = np.arctanh(value)
+    low, high = np.tanh(z + np.array([-_Z, _Z]) * variance**0.5)
+    return Correlation(value, float(low), float(high))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """What answers say about the quality of a question: one function for each feature.
 
-Every function takes `QuestionAnswers` and returns the value for each question, float64 in the order
-of ``questions``, NaN where the answers do not determine it. `FEATURES` names them all and says
-which direction is taken to be better; values that rest on few answers are shrunk towards the mean
-by `shrink`. There may be any number of options, not only four.
+Every function takes `QuestionAnswers` and returns a value for each question: float64, in the order
+of ``questions``, NaN where the answers do not determine the value. `FEATURES` holds all features
+and says whether high or low values are taken to be better. `shrink` shrinks values that rest on few
+answers towards the mean. Questions may have any number of options, not only four.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,14 +32,17 @@ N_SLOPE_STEPS = 20
 class QuestionAnswers(NamedTuple):
     """Answers to questions, and what is known besides the answers."""
 
-    # The columns of the file, `question_code` (row number of `questions`) and `student_code` (from
-    # 0, by UserId). With metadata also Confidence, 0 to 100, NaN where the student stated none, and
-    # GroupId and QuizId, -1 where missing.
+    # A row for each answer, with the columns of the file, `question_code` (position of the question
+    # in `questions`) and `student_code` (position of the student in sorted UserIds). With metadata
+    # also Confidence, 0 to 100, NaN where the student stated none, and GroupId and QuizId, -1 where
+    # missing.
     answers: pd.DataFrame
-    # A row for each QuestionId, increasing, answered or not: CorrectAnswer, 0 where no answer shows
-    # it, the most frequent where several are named; with metadata also n_subjects, NaN if unlisted.
+    # A row for each QuestionId, increasing, answered or not. CorrectAnswer is the right option: the
+    # most frequent one if answers name several, 0 if the question has no answers. With metadata
+    # also n_subjects, NaN if the metadata lack the question.
     questions: pd.DataFrame
-    n_options: int  # largest number of options
+    # The largest number of options of any question.
+    n_options: int
 
     @property
     def n_answers(self) -> IntArray:
@@ -57,14 +60,13 @@ class QuestionAnswers(NamedTuple):
         return _ratio(self.sums(value), self.n_answers)
 
     def take(self, rows: "pd.Series | BoolArray") -> "QuestionAnswers":
-        """Return some of the answers; the questions and students stay numbered as they are."""
+        """Return some of the answers; the numbers of questions and students stay the same."""
         return self._replace(answers=self.answers[rows])
 
 
 def number_answers(answers: pd.DataFrame, question_id: IntArray) -> QuestionAnswers:
-    """Number students and questions, with a row for `question_id` even if nobody answered them."""
-    asked = np.concatenate([answers["QuestionId"].to_numpy(), question_id])
-    ids, code = number_ids(asked)
+    """Number students and questions; each `question_id` gets a row, even if nobody answered it."""
+    ids, code = number_ids(np.concatenate([answers["QuestionId"].to_numpy(), question_id]))
     question_code = code[: len(answers)]
     _, student_code = number_ids(answers["UserId"])
     n_options = int(answers[["AnswerValue", "CorrectAnswer"]].to_numpy().max())
@@ -79,8 +81,9 @@ def number_answers(answers: pd.DataFrame, question_id: IntArray) -> QuestionAnsw
 def read_for_features(
     names: Sequence[str], train: Path, question_id: IntArray, metadata_dir: Path | None
 ) -> QuestionAnswers:
-    """Read training answers and the metadata, if any, that features need; `question_id` get a row
-    even if nobody answered them.
+    """Read the training answers, and the metadata that the features of these names need.
+
+    Each of `question_id` gets a row in ``questions``, even if nobody answered it.
     """
     files: dict[str, Path] = {}
     for name in names:
@@ -91,38 +94,42 @@ def read_for_features(
                     "folder by --metadata_dir"
                 )
             files[needs] = metadata_dir / needs
-    of_answers = files.get(_OF_ANSWERS)
-    answers = read_answers(train, options=True, ids=of_answers is not None)
-    if of_answers:
+    answer_metadata = files.get(_OF_ANSWERS)
+    answers = read_answers(train, options=True, ids=answer_metadata is not None)
+    if answer_metadata:
         if "AnswerId" not in answers:
             raise InputError(f"{train}: column 'AnswerId' is missing, but the metadata need it")
         columns = (schema.CONFIDENCE, schema.GROUP_ID, schema.QUIZ_ID)
         ids = answers["AnswerId"].to_numpy()
-        told = metadata.read_circumstances(of_answers, ids, columns=columns)
-        answers = answers.assign(**told[["Confidence", "GroupId", "QuizId"]])
+        circumstances = metadata.read_circumstances(answer_metadata, ids, columns=columns)
+        answers = answers.assign(**circumstances[["Confidence", "GroupId", "QuizId"]])
     data = number_answers(answers, question_id)
     if _OF_QUESTIONS in files:
-        asked = data.questions.index.to_numpy()
-        listed = metadata.read_question_subjects(files[_OF_QUESTIONS], asked)
-        count = listed["row"].value_counts().reindex(range(len(asked)))
+        ids = data.questions.index.to_numpy()
+        listed = metadata.read_question_subjects(files[_OF_QUESTIONS], ids)
+        count = listed["row"].value_counts().reindex(range(len(ids)))
         data.questions["n_subjects"] = count.to_numpy(np.float64)
     return data
 
 
 class Feature(NamedTuple):
-    """A feature and what is taken to be good about it."""
+    """A feature, and which of its values are taken to be good."""
 
     values: Callable[[QuestionAnswers], FloatArray]
-    # 1 where more is taken to be better, -1 where less is; fixed from what diagnostic questions are
-    # for, never from the experts' judgements.
+    # 1 if high values are taken to be better, -1 if low ones are. This is decided from the purpose
+    # of diagnostic questions, never from the experts' judgements.
     better: int
+    # The reason for the direction.
     why: str
-    needs: str = ""  # the metadata file that must be there
-    is_sampled: bool = True  # chance moves the value where answers are few: `shrink` has work to do
-    of: str = ""  # a column: only answers that have it count
+    # Name of the metadata file that the feature needs; "" for none.
+    needs: str = ""
+    # Whether chance moves the value when answers are few, so that `shrink` should shrink it.
+    is_sampled: bool = True
+    # Only answers that have a value in this column count; "" if all count.
+    of: str = ""
 
     def counted(self, data: QuestionAnswers) -> QuestionAnswers:
-        """Return the answers that the value rests on."""
+        """Return the answers that count for this feature."""
         return data.take(data.answers[self.of] >= 0) if self.of else data
 
 
@@ -260,22 +267,25 @@ def number_of_subjects(data: QuestionAnswers) -> FloatArray:
 
 
 def shrink(feature: Feature, data: QuestionAnswers, seed: int = 0) -> FloatArray:
-    """Compute a feature, float64 (questions,), with values of few answers shrunk towards the mean:
-    x of n answers becomes m + w (x - m), w = t / (t + s / n) (Morris 1983, section 1), where the
-    variance s of an answer is measured by random halves of the students, whose squared difference
-    has the mean s (1 / n_1 + 1 / n_2), and m and the variance t between questions follow by the
-    method of moments (DerSimonian & Laird 1986, equations 8 to 10); NaN stays NaN.
+    """Compute a feature, float64 (questions,), and shrink values of few answers towards the mean.
+
+    The value x of n answers becomes m + w (x - m), w = t / (t + s / n) (Morris 1983, section 1).
+    The variance s of an answer is measured by two random halves of the students: the squared
+    difference of a question's values by the halves has the mean s (1 / n_1 + 1 / n_2). The mean m
+    and the variance t between questions follow by the method of moments (DerSimonian & Laird 1986,
+    equations 8 to 10). NaN stays NaN.
     """
     n_students = data.answers["student_code"].max() + 1
     data = feature.counted(data)
-    value, n = feature.values(data), data.n_answers
+    value = feature.values(data)
+    n = data.n_answers
     if not feature.is_sampled:
         return value
     student = data.answers["student_code"].to_numpy()
     in_first = (np.random.default_rng(seed).permutation(n_students) % 2 == 0)[student]
     first, second = data.take(in_first), data.take(~in_first)
     (value_1, n_1), (value_2, n_2) = ((feature.values(h), h.n_answers) for h in (first, second))
-    # Below ten answers a half many features are no longer near normal.
+    # With fewer than ten answers in a half, many features are far from normally distributed.
     compared = ~np.isnan(value_1) & ~np.isnan(value_2) & (n_1 >= 10) & (n_2 >= 10)
     if compared.sum() < 2:
         return value
@@ -300,7 +310,7 @@ def entropy(counts: Array) -> FloatArray:
     """Entropy in bits of every row of counts, shape (rows, categories); NaN for a row of zeros."""
     total = counts.sum(axis=1)
     share = _ratio(counts, total[:, None])
-    # A category that never occurs adds nothing: p log p goes to 0 with p.
+    # A category that never occurs adds 0: p log p goes to 0 with p.
     bits = np.log2(share, out=np.zeros_like(share), where=share > 0)
     result: FloatArray = np.where(total > 0, -(share * bits).sum(axis=1) + 0.0, np.nan)
     return result
@@ -313,7 +323,7 @@ def option_counts(data: QuestionAnswers) -> IntArray:
 
 
 def option_point_biserial(data: QuestionAnswers) -> FloatArray:
-    """Correlation of choosing options with the rest score, (questions, options), or NaN."""
+    """Correlate choosing each option with the rest score, shape (questions, options), or NaN."""
     data = _with_rest_score(data)
     options = range(1, data.n_options + 1)
     chosen = data.answers["AnswerValue"]
@@ -321,7 +331,7 @@ def option_point_biserial(data: QuestionAnswers) -> FloatArray:
 
 
 def option_counts_by_ability(data: QuestionAnswers, question: int, n_groups: int = 4) -> IntArray:
-    """Count a question's options by equal groups of students, weakest first; (groups, options)."""
+    """Count the options chosen in equal groups of students, weakest first; (groups, options)."""
     answers = _with_rest_score(data).answers
     answers = answers[answers["QuestionId"] == question].sort_values(["rest_score", "UserId"])
     group = np.arange(len(answers)) * n_groups // max(len(answers), 1)
@@ -329,7 +339,7 @@ def option_counts_by_ability(data: QuestionAnswers, question: int, n_groups: int
 
 
 def _works(data: QuestionAnswers) -> BoolArray:
-    """Return which options are wrong and draw enough answers, shape (questions, options)."""
+    """Return which options are working distractors, shape (questions, options)."""
     counts, n = option_counts(data), data.n_answers[:, None]
     right = data.questions["CorrectAnswer"].to_numpy()[:, None]
     is_wrong = np.arange(1, data.n_options + 1) != right
@@ -337,7 +347,10 @@ def _works(data: QuestionAnswers) -> BoolArray:
 
 
 def _with_rest_score(data: QuestionAnswers) -> QuestionAnswers:
-    """Return the answers of students who gave others too, with the correct rate on those."""
+    """Add the rest score of each answer: the student's correct rate on all other questions.
+
+    Answers of students who gave no other answer are left out.
+    """
     student, is_correct = data.answers["student_code"], data.answers["IsCorrect"]
     n_others = np.bincount(student)[student] - 1
     right = np.bincount(student, is_correct)[student] - is_correct
@@ -348,7 +361,7 @@ def _with_rest_score(data: QuestionAnswers) -> QuestionAnswers:
 def _correlation(data: QuestionAnswers, x: "pd.Series") -> FloatArray:
     """Pearson's correlation of x and the rest score in each question; NaN where one is constant."""
     question, y = data.answers["question_code"], data.answers["rest_score"].to_numpy()
-    # Centred first, so that no digits are lost.
+    # Both are centred first: sums of raw products would lose digits.
     x_centred = x.to_numpy() - data.means(x)[question]
     y_centred = y - data.means(y)[question]
     variances = data.sums(x_centred**2) * data.sums(y_centred**2)
@@ -358,6 +371,7 @@ def _correlation(data: QuestionAnswers, x: "pd.Series") -> FloatArray:
 
 
 def _entropy_within(data: QuestionAnswers, column: str) -> FloatArray:
+    """Average the entropy of the options over the values of a column, weighted by their answers."""
     cells = data.answers.groupby(["question_code", column, "AnswerValue"]).size().unstack()
     counts = cells.fillna(0).to_numpy()
     question = cells.index.get_level_values("question_code")
@@ -366,6 +380,7 @@ def _entropy_within(data: QuestionAnswers, column: str) -> FloatArray:
 
 
 def _count(row: npt.ArrayLike, column: npt.ArrayLike, shape: tuple[int, int]) -> IntArray:
+    """Count how often each pair of a row and a column occurs, in a matrix of this shape."""
     cell = np.asarray(row, np.int64) * shape[1] + np.asarray(column)
     return np.bincount(cell, minlength=shape[0] * shape[1]).reshape(shape)
 

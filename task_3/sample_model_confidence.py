@@ -1,9 +1,9 @@
 """Task 3: rank the questions by how confident students are of their answers.
 
-A clear question leaves nobody in doubt about what is asked. The University of Sydney's ranking of
-2020 was the mean confidence alone. The means of questions with few confidences are shrunk towards
-the mean of all questions; a question without any comes last. Never scored on real answers here: see
-README.md.
+A clear question leaves nobody in doubt about what is asked. In 2020, the University of Sydney
+ranked the questions by their mean confidence alone. Here, the mean of a question with few stated
+confidences is shrunk towards the mean of all questions. A question without any confidence ranks
+last. There is no score on real answers: the real files at hand hold no confidences.
 
 Run:     python task_3/sample_model_confidence.py
          python task_3/local_evaluation.py --phase public
@@ -28,15 +28,17 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    """Load, model, predict, write."""
+    """Read the confidences, compute each question's quality, write the submission."""
     options = build_parser().parse_args()
     paths = sample_models.paths(options, TASK)
     question = submission.read_ranking_template(paths.template)
     data = read_for_features(["mean_confidence"], paths.train, question, paths.metadata)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `data`, two DataFrames. Out: `quality`, a number for every row of `question`.
+    # In: `data`, the answers; `question`, the QuestionIds to rank. Out: `quality` of each of them.
+    # The highest quality ranks first, NaN ranks last.
     confidence = shrink(FEATURES["mean_confidence"], data)
+    # The rows of `data.questions`, sorted by QuestionId, include all of `question`.
     quality = confidence[np.searchsorted(data.questions.index, question)]
     # ---- End of the model. --------------------------------------------------------------------
 

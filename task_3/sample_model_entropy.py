@@ -24,22 +24,23 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    """Load, model, predict, write."""
+    """Read the answers, compute each question's quality, write the submission."""
     options = build_parser().parse_args()
     paths = sample_models.paths(options, TASK)
     question = submission.read_ranking_template(paths.template)
     answers = read_answers(paths.train, options=True)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `answers`, a DataFrame. Out: `quality`, a number for every row of `question`.
+    # In: `answers`, a DataFrame; `question`, QuestionIds. Out: `quality` of each of them.
+    # The highest quality ranks first, NaN ranks last.
     by_option = answers.groupby(["QuestionId", "AnswerValue"]).size().unstack(fill_value=0)
     n_chosen = by_option.reindex(question, fill_value=0).to_numpy()
     n_answers = n_chosen.sum(axis=1, keepdims=True)
     share = n_chosen / np.maximum(n_answers, 1)
-    # An option that nobody chose adds nothing: p log p goes to 0 with p.
+    # An option that nobody chose adds 0 to the entropy: p log p goes to 0 with p.
     bits = np.log2(share, out=np.zeros_like(share), where=share > 0)
     entropy = -(share * bits).sum(axis=1)
-    # A question that nobody answered is not bad (entropy 0) but unknown.
+    # A question that nobody answered has an unknown quality, not the entropy 0.
     quality = np.where(n_answers[:, 0] > 0, entropy, np.nan)
     # ---- End of the model. --------------------------------------------------------------------
 

@@ -1,17 +1,17 @@
-"""Task 3: a question is the better, the more its answer tells about a student, by a partial VAE.
+"""Task 3: rank the questions by how much an answer tells about its student, by a partial VAE.
 
-Every student has a latent vector z, distributed N(0, I) before any answer. The encoder turns the
-set of a student's answers, however many, into a Gaussian q(z); the decoder turns z into p(x | z),
-the shares of the options x of any question. They learn together to predict all answers of a student
-from a random part of them (Ma et al. 2019, "EDDI", arXiv 1809.11142; Wang et al. 2020, "Educational
-question mining at scale", arXiv 2003.05980). The quality of a question is the information about z
-to be expected from its answer, the papers' reward for a first question:
+Every student has a latent vector z, distributed N(0, I) before any answer. The encoder turns any
+number of a student's answers into a Gaussian q(z). The decoder turns z into p(x | z), the
+probabilities of the options x of each question. They learn together to predict all answers of a
+student from a random part of them (Ma et al. 2019, "EDDI", arXiv 1809.11142; Wang et al. 2020,
+"Educational question mining at scale", arXiv 2003.05980). The quality of a question is the
+information about z that is expected from its answer, the papers' reward for a first question:
 
     E over x of KL(p(z | x) || p(z))  =  H(E over z of p(x | z)) - E over z of H(p(x | z)).
 
-Both sides are the same number. The papers take the left one with the encoder's posterior; here it
-is the right one, from the decoder alone: on real answers, rankings of fits with other seeds
-correlate 0.96 by it and 0.67 by the other.
+Both sides are the same number. The papers compute the left side with the encoder's posterior; this
+script computes the right side, which needs the decoder only. On real answers, the rankings of two
+fits with different seeds correlate 0.96 by the right side, and 0.67 by the left side.
 
 Run:     python task_3/sample_model_partial_vae.py [--dimensions 8] [--seed 1]
          python task_3/local_evaluation.py --phase public
@@ -36,47 +36,64 @@ from torch.special import entr
 
 TASK = 3
 N_OPTIONS = len(schema.OPTIONS)
-N_STEPS, BATCH_SIZE, LEARNING_RATE = 600, 128, 0.02
-# Students drawn from the prior, to compute the expectations over z.
+N_STEPS = 600
+# Students in a batch.
+BATCH_SIZE = 128
+# The highest rate of the one-cycle schedule.
+LEARNING_RATE = 0.02
+# Vectors z drawn from N(0, I), to compute the expectations over z.
 N_DRAWS = 2000
 
 
 class PartialVAE(nn.Module):
-    """Encoder and decoder of a batch of students.
+    """The encoder and the decoder.
 
-    Answers are one-hot, shape (students, questions, options), all 0 where there is none; the right
-    option of a question comes first. Parameters are what all questions share, plus a question's
-    own. The encoder is Bayes' rule for Gaussian evidence: every answer adds k scores s and k
-    precisions t > 0, then variance = 1 / (1 + Σt), mean = variance · Σs.
+    Answers are one-hot, shape (students, questions, options), all 0 where a student gave no answer.
+    The right option of each question comes first. A parameter of a question is the sum of a part
+    that all questions share and the question's own part.
+
+    The encoder is Bayes' rule for Gaussian evidence: every answer adds k scores s and k precisions
+    t > 0. Then variance = 1 / (1 + Σt), mean = variance · Σs.
+
+    Parameters
+    ----------
+    share
+        Share of the answers that chose each option, above 0, shape (questions, options).
+    k
+        Length of z.
     """
 
     def __init__(self, share: Tensor, k: int) -> None:
         super().__init__()
         self.intercept = nn.Parameter(share.log())
-        # At first, dimension 1 is ability, and an answer tells little (t = 0.13).
+        # The first dimension of z starts as ability: it favours the right option.
         ability = torch.zeros(N_OPTIONS, k)
         ability[0, 0] = 1
         self.loading = nn.Parameter(ability)
         self.own_loading = nn.Parameter(0.1 * torch.randn(*share.shape, k))
-        start = torch.cat([0.1 * torch.randn(N_OPTIONS, k), torch.full((N_OPTIONS, k), -2.0)], 1)
-        self.evidence = nn.Parameter(start)
+        # Scores start near 0. Precisions start at softplus(-2) = 0.13: an answer tells little.
+        start_of_score = 0.1 * torch.randn(N_OPTIONS, k)
+        start_of_precision = torch.full((N_OPTIONS, k), -2.0)
+        self.evidence = nn.Parameter(torch.cat([start_of_score, start_of_precision], dim=1))
         self.own_evidence = nn.Parameter(torch.zeros(*share.shape, 2 * k))
 
     def encode(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Return mean and variance of q(z), each of shape (students, k)."""
+        """Return mean and variance of q(z), each of shape (students, k), for one-hot answers."""
         score, precision = (self.evidence + self.own_evidence).chunk(2, dim=-1)
         variance = 1 / (1 + torch.einsum("sqx,qxk->sk", x, functional.softplus(precision)))
-        return variance * torch.einsum("sqx,qxk->sk", x, score), variance
+        mean = variance * torch.einsum("sqx,qxk->sk", x, score)
+        return mean, variance
 
     def decode(self, z: Tensor) -> Tensor:
-        """Return log p(x | z), shape (students, questions, options)."""
+        """Return log p(x | z), shape (students, questions, options); z is (students, k)."""
         loading = self.loading + self.own_loading
         return (self.intercept + torch.einsum("sk,qxk->sqx", z, loading)).log_softmax(dim=-1)
 
     def penalty(self) -> Tensor:
-        """Return the negative log density of Gaussian priors on what is a question's own.
+        """Return the negative log density of Gaussian priors on the questions' own parts.
 
-        It does not grow with the data: a question with few answers is shrunk the most.
+        The penalty does not grow with the number of answers, so it shrinks the questions with few
+        answers most.
         """
         return 30 * self.own_loading.square().sum() + 15 * self.own_evidence.square().sum()
 
@@ -85,27 +102,29 @@ def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
     parser = sample_models.parser(__doc__, TASK)
     cli.add_number(parser, "--dimensions", 8, "length of z", metavar="K")
-    cli.add_number(parser, "--seed", 0, "another seed, another random start")
+    cli.add_number(parser, "--seed", 0, "seed of the random start and the batches")
     return parser
 
 
 def main() -> None:
-    """Load, model, predict, write."""
+    """Read the answers, fit the model, rank the questions, write the submission."""
     options = build_parser().parse_args()
     paths = sample_models.paths(options, TASK)
     question = submission.read_ranking_template(paths.template)
     answers = read_answers(paths.train, options=True)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: the columns of `answers`. Out: `quality`, a number for every row of `question`.
-    torch.set_num_threads(1)  # The steps are so short that several would wait for each other.
+    # In: `answers`, a DataFrame; `question`, QuestionIds. Out: `quality` of each of them.
+    # The highest quality ranks first, NaN ranks last.
+    # The steps are so short that more threads would only wait for each other.
+    torch.set_num_threads(1)
     torch.manual_seed(options.seed)
     student_ids, row = np.unique(answers["UserId"], return_inverse=True)
     question_ids, column = np.unique(answers["QuestionId"], return_inverse=True)
-    # 0 where there is no answer, 1 for the right option, then the others in a circle.
+    # 0 without an answer, 1 for the right option, 2 to 4 for the options after it, cyclically.
     table = np.zeros((len(student_ids), len(question_ids)), np.int64)
     table[row, column] = 1 + (answers["AnswerValue"] - answers["CorrectAnswer"]) % N_OPTIONS
-    # One answer more of every option, so that no share is 0.
+    # Add one answer to each option, so that no share is 0.
     count = 1 + np.stack([(table == x).sum(axis=0) for x in range(1, N_OPTIONS + 1)], axis=1)
     share = torch.tensor(count / count.sum(axis=1, keepdims=True), dtype=torch.float32)
     model = PartialVAE(share, options.dimensions)
@@ -115,15 +134,17 @@ def main() -> None:
     with progress.steps(N_STEPS, "training") as (steps, show):
         for _ in steps:
             batch = torch.randperm(len(table))[:BATCH_SIZE]
+            # Drop the column of questions without an answer.
             x = functional.one_hot(torch.from_numpy(table)[batch], 1 + N_OPTIONS)[:, :, 1:].float()
-            # Every other student shows the encoder all answers, the rest a random share.
+            # The encoder sees all answers of every second student, a random share of the others'.
             shown_share = torch.rand(len(x), 1, 1)
             shown_share[::2] = 1
-            mean, variance = model.encode(x * (torch.rand(*x.shape[:2], 1) < shown_share))
+            is_shown = torch.rand(*x.shape[:2], 1) < shown_share
+            mean, variance = model.encode(x * is_shown)
             z = mean + variance.sqrt() * torch.randn_like(mean)
             nll = -(x * model.decode(z)).sum()
             divergence = 0.5 * (variance + mean.square() - 1 - variance.log()).sum()
-            # Per answer; the batch stands for all students.
+            # The loss for all students, estimated from the batch, divided by all answers.
             loss = ((nll + divergence) * len(table) / len(batch) + model.penalty()) / len(answers)
             optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
@@ -131,10 +152,11 @@ def main() -> None:
             schedule.step()
             show(loss=loss.item())
 
+    # The right side of the equation at the top of this file.
     with torch.no_grad():
         probability = model.decode(torch.randn(N_DRAWS, options.dimensions)).exp()
     gain = (entr(probability.mean(dim=0)) - entr(probability).mean(dim=0)).sum(dim=1).numpy()
-    # A question that nobody answered has no quality, and so the last rank.
+    # The quality of a question that nobody answered is unknown.
     quality = np.full(len(question), np.nan)
     known = np.isin(question, question_ids)
     quality[known] = gain[np.searchsorted(question_ids, question[known])]

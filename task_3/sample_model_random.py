@@ -23,13 +23,14 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    """Load, model, predict, write."""
+    """Read the template, rank its questions at random, write the submission."""
     options = build_parser().parse_args()
     paths = sample_models.paths(options, TASK)
     question = submission.read_ranking_template(paths.template)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # Out: `quality`, a number for every row of `question`.
+    # In: `question`, the QuestionIds to rank. Out: `quality` of each of them.
+    # The highest quality ranks first, NaN ranks last.
     quality = np.random.default_rng(options.seed).random(len(question))
     # ---- End of the model. --------------------------------------------------------------------
 

@@ -1,8 +1,9 @@
 """Task 3: rank the questions by several features, and rank them again by the mean of their ranks.
 
-The winning recipe of 2020, with features of the answers alone: how evenly the options are
-chosen, how evenly right and wrong answers are split, and how often students do better or worse than
-usual for them. Equal weights; nothing is tuned on the experts' judgements.
+The winning entry of 2020 did so. The default features need the answers alone: how evenly the
+options are chosen, how evenly right and wrong answers are split, and how often students do better
+or worse than they usually do. All features have the same weight. Nothing is tuned on the experts'
+judgements.
 
 Run:     python task_3/sample_model_rank_average.py [--features point_biserial option_entropy]
          python task_3/local_evaluation.py --phase public
@@ -19,35 +20,39 @@ import pandas as pd
 from question_features import FEATURES, read_for_features, shrink
 
 TASK = 3
-CHOSEN = ("option_entropy", "correct_entropy", "mean_absolute_residual")
+DEFAULT_FEATURES = ("option_entropy", "correct_entropy", "mean_absolute_residual")
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
     parser = sample_models.parser(__doc__, TASK)
     sample_models.add_metadata_flag(parser)
-    cli.add_names(parser, "--features", "some of", FEATURES, CHOSEN)
+    cli.add_names(parser, "--features", "some of", FEATURES, DEFAULT_FEATURES)
     return parser
 
 
 def main() -> None:
-    """Load, model, predict, write."""
+    """Read the answers, compute each question's quality, write the submission."""
     options = build_parser().parse_args()
     paths = sample_models.paths(options, TASK)
     question = submission.read_ranking_template(paths.template)
     data = read_for_features(options.features, paths.train, question, paths.metadata)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `data`, two DataFrames. Out: `quality`, a number for every row of `question`.
+    # In: `data`, the answers; `question`, the QuestionIds to rank. Out: `quality` of each of them.
+    # The highest quality ranks first, NaN ranks last.
     ranks = []
     for name in options.features:
         feature = FEATURES[name]
+        # The higher this value, the better the question.
         value = pd.Series(feature.better * shrink(feature, data))
-        # The best is 1; equal ones share their mean rank.
+        # The best question gets rank 1, equal questions share their mean rank, NaN ranks last.
         ranks.append(value.rank(ascending=False, na_option="bottom"))
+    # The lower the mean rank, the better the question.
     quality = -np.mean(ranks, axis=0)
-    # A question that nobody answered has no quality, and so the last rank.
+    # The quality of a question that nobody answered is unknown.
     quality[data.n_answers == 0] = np.nan
+    # The rows of `data.questions`, sorted by QuestionId, include all of `question`.
     quality = quality[np.searchsorted(data.questions.index, question)]
     # ---- End of the model. --------------------------------------------------------------------
 

@@ -1,10 +1,11 @@
-"""What the item response model believes of students while the questions are asked.
+"""Follow what the item response model believes of students while it asks them questions.
 
-The overall ability of a student is the mean of the logits x of all questions of the bank, less the
-mean of that over the training students, divided by its standard deviation over them. Both come from
-the model's prior: a training student's logits have the mean `intercept` and the covariance
-Σ = slopes slopesᵀ + quiz_covariance, so that their mean over Q questions has the variance 1ᵀΣ1/Q².
-The posterior of a student gives the same two moments after every answer.
+The *overall ability* of a student is the mean of the logits x of all questions of the bank,
+standardised over the training students: 0 is an average training student, 1 is one standard
+deviation above. The mean and the standard deviation over the training students come from the
+model's prior. Their logits have the mean `intercept` and the covariance
+Σ = slopes slopesᵀ + quiz_covariance, so the mean over Q questions has the variance 1ᵀΣ1/Q². The
+posterior of a student gives the same two moments after every answer.
 """
 
 import argparse
@@ -12,9 +13,10 @@ import importlib.util
 import sys
 import zipfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 from common.adaptive.game import GameState, Reference, Rules
 from common.arrays import FloatArray, IntArray
@@ -23,18 +25,35 @@ from common.errors import InputError
 import numpy as np
 import pandas as pd
 
-# Draws from a student's posterior, for the intervals of subjects.
+# Number of draws from a student's posterior, for intervals.
 N_DRAWS = 2000
 
 
 class Bank:
-    """A trained item response `model` of Q questions, and what it expects of a training student:
-    `share`, P(right) if nothing is known, (Q,), `mean` and `deviation` of the mean logit; `module`
-    is its model.py, `popularity` how many training students answered each question, where known.
+    """A trained item response model of Q questions, the question bank.
+
+    Parameters
+    ----------
+    module
+        The package's model.py, as a module.
+    model
+        A `Model` of that module.
+    popularity
+        How many training students answered each question, shape (Q,), if it is known.
+
+    Attributes
+    ----------
+    n_questions : int
+        Q.
+    share : array of float
+        P(right) of each question for a student of whom nothing is known, shape (Q,).
+    mean, deviation : float
+        Mean and standard deviation, over the training students, of the mean logit of the questions.
     """
 
     def __init__(self, module: ModuleType, model: Any, popularity: IntArray | None = None) -> None:
-        self.module, self.model = module, model
+        self.module = module
+        self.model = model
         self.n_questions = len(model.intercept)
         self.popularity = np.zeros(0, np.int64) if popularity is None else popularity
         unknown = module.StudentPosterior(model, np.zeros((1, self.n_questions), bool))
@@ -44,19 +63,31 @@ class Bank:
         self.deviation = float(np.sqrt(covariance.mean(dtype=np.float64)))
 
     def overall_ability(self, posterior: Any) -> tuple[FloatArray, FloatArray]:
-        """Return mean and standard error of all students' overall abilities, (students,) each."""
+        """Return the mean and the standard error of each student's overall ability.
+
+        Parameters
+        ----------
+        posterior
+            A `StudentPosterior` of the module. Its columns after the first Q do not count.
+
+        Returns
+        -------
+        mean, error
+            Of shape (students,) each.
+        """
         bank = slice(self.n_questions)
         mean = posterior.mean[:, bank].mean(axis=1, dtype=np.float64)
-        # The mean of a covariance of which an outer product is subtracted for each answer.
+        # The covariance of the logits is that before any answer, minus the outer product of a
+        # factor with itself for each answer. The mean of an outer product is the squared mean.
         in_bank = (np.arange(posterior.factors.shape[2]) < self.n_questions).astype(np.float32)
-        known = posterior.factors @ in_bank / np.float64(self.n_questions)
+        mean_factor = posterior.factors @ in_bank / np.float64(self.n_questions)
         prior = posterior.covariance[bank, bank].mean(dtype=np.float64)
-        variance = np.maximum(prior - (known**2).sum(axis=1), 0)
+        variance = np.maximum(prior - (mean_factor**2).sum(axis=1), 0)
         return (mean - self.mean) / self.deviation, np.sqrt(variance) / self.deviation
 
 
 def share(text: str) -> float:
-    """Read a share between 0 and 1, both exclusive, from the command line."""
+    """Read a number between 0 and 1, both exclusive, from the command line."""
     value = float(text)
     if not 0 < value < 1:
         raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")
@@ -64,21 +95,28 @@ def share(text: str) -> float:
 
 
 def load_module(path: Path, name: str) -> ModuleType:
-    """Import a file under a name, by which other files then import it too.
+    """Import a file as a module of this name, which other files can then import too.
 
-    The folder of a package of task 4 is not on the search path.
+    A plain import does not find the files of a package of task 4: their folder is not on the search
+    path.
     """
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    # As an import does: dataclasses look their module up here.
+    # An import does the same. Dataclasses look their module up here.
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
 
 
 def load_bank(package: Path) -> Bank:
-    """Load a trained item response package: task_4/item_response, or a copy of it."""
+    """Load a trained item response package: the folder task_4/item_response, or a copy of it.
+
+    Raises
+    ------
+    InputError
+        If the folder holds another model, or if its weights cannot be read.
+    """
     path = package / "model.py"
     module = load_module(path, "task_4_model")
     for name in ("Model", "StudentPosterior"):
@@ -93,25 +131,35 @@ def load_bank(package: Path) -> Bank:
 
 
 def reveal(state: GameState, questions: IntArray, posterior: Any) -> None:
-    """Reveal each student's answer to the question chosen, -1 for none, to the posterior too."""
+    """Reveal each student's answer to a question, -1 for none, to the game and to the posterior.
+
+    `questions` are columns, shape (students,).
+    """
     state.reveal(questions)
-    if len(student := np.flatnonzero(questions >= 0)):
+    student = np.flatnonzero(questions >= 0)
+    if len(student):
         is_right = state.reference.is_correct[student, questions[student]].astype(np.int64)
         posterior.observe(student, questions[student], is_right)
 
 
-class Course(NamedTuple):
-    """How the questions went for one student: `steps`, before the first answer and after each, with
-    its QuestionId, is_right, P(right) expected before, the ability, its standard error, the share
-    of the bank expected right; P(right) of the bank, (Q,), and draws of it, (N_DRAWS, Q); of h
-    hidden answers P(right), truth, (h,), and draws of how many are right, (N_DRAWS,).
-    """
+@dataclass(frozen=True)
+class Course:
+    """How the questions went for one student, with h hidden answers and a bank of Q questions."""
 
+    # A row for each number of questions, from 0 on. Three columns are about the last question:
+    # QuestionId, is_right, and expected (P(right) just before the answer). They are -1, -1 and NaN
+    # in the first row. Three columns are about the student: the overall ability, its standard error
+    # (error), and the share of the bank's questions that are expected to be answered correctly.
     steps: pd.DataFrame
+    # P(right) of each question of the bank after the last answer, shape (Q,).
     probability: FloatArray
+    # Draws of P(right) of each question from the posterior, shape (N_DRAWS, Q).
     draws: FloatArray
+    # P(right) of the hidden answers, shape (h,).
     hidden_probability: FloatArray
+    # 1 for a right and 0 for a wrong hidden answer, shape (h,).
     hidden_truth: IntArray
+    # Draws of how many hidden answers are right, shape (N_DRAWS,).
     hidden_counts: IntArray
 
 
@@ -123,62 +171,130 @@ def ask(
     n_questions: int,
     stop_at_error: float = 0.0,
 ) -> dict[int, Course]:
-    """Ask all students together, as the game does, at most `n_questions`, or until the standard
-    error of the ability is at most `stop_at_error`; return the courses of rows with enough answers.
+    """Ask all students together, as in the game, and follow some of them.
+
+    Parameters
+    ----------
+    bank
+        The model, which selects the questions.
+    reference
+        The students and their answers.
+    mask
+        The mask that says which answers are hidden.
+    rows
+        Rows of the students to follow. Each must have `n_questions` answers that may be asked.
+    n_questions
+        The largest number of questions.
+    stop_at_error
+        A student's course ends as soon as the standard error of the overall ability is at most
+        this. The student is still asked afterwards, like all others.
+
+    Returns
+    -------
+    dict
+        The courses by row, in the order of `rows`.
     """
     state = GameState(reference, mask, Rules())
     n_students, n_columns = state.can_query.shape
-    # The columns that the bank has and the file lacks count too: the ability is over all.
+    # The bank may have questions that the file lacks. They count for the ability too.
     width = max(n_columns, bank.n_questions)
-    more = [(0, 0), (0, width - n_columns)]
+    missing_columns = [(0, 0), (0, width - n_columns)]
     model = bank.model.pad_questions(width)
-    posterior = bank.module.StudentPosterior(model, np.pad(state.can_query, more))
+    posterior = bank.module.StudentPosterior(model, np.pad(state.can_query, missing_columns))
 
-    everybody, known = np.arange(n_students), []
+    steps: list[dict[str, FloatArray]] = []
     courses: dict[int, Course] = {}
-    question, probability = np.full(n_students, -1), posterior.probability()
+    question = np.full(n_students, -1)
+    probability = posterior.probability()
     for n_asked in range(n_questions + 1):
-        if n_asked:
-            selected = posterior.select(np.pad(state.can_query, more))
+        if n_asked > 0:
+            selected = posterior.select(np.pad(state.can_query, missing_columns))
             question = np.where(state.can_query.any(axis=1), selected, -1)
             reveal(state, question, posterior)
-        is_right, expected = (of[everybody, question] for of in (reference.is_correct, probability))
+        before = probability
         probability = posterior.probability()
-        ability, error = bank.overall_ability(posterior)
-        share = probability[:, : bank.n_questions].mean(axis=1)
-        known.append(np.array([question, is_right, expected, ability, error, share]))
-        ended = (error <= stop_at_error) | (n_asked == n_questions)
-        for row in [row for row in rows if row not in courses and ended[row]]:
-            names = ["QuestionId", "is_right", "expected", "ability", "error", "share"]
-            steps = pd.DataFrame(np.array(known)[:, :, row], columns=names)
-            draws = _draw(posterior, row, bank.n_questions)
-            hidden = np.flatnonzero(state.targets[row])
-            # Of a question that the bank lacks nothing more is known than its P(right).
-            chance = np.tile(probability[row, hidden], (N_DRAWS, 1))
-            in_bank = hidden < bank.n_questions
-            chance[:, in_bank] = draws[:, hidden[in_bank]]
-            courses[row] = Course(
-                steps.astype({"QuestionId": int, "is_right": int}),
-                probability[row, : bank.n_questions],
-                draws,
-                hidden_probability=probability[row, hidden],
-                hidden_truth=reference.is_correct[row, hidden],
-                hidden_counts=(np.random.default_rng(1).random(chance.shape) < chance).sum(axis=1),
-            )
+        steps.append(_describe_step(bank, reference, posterior, question, before, probability))
+        has_ended = (steps[-1]["error"] <= stop_at_error) | (n_asked == n_questions)
+        for row in rows:
+            if has_ended[row] and row not in courses:
+                courses[row] = _describe_course(
+                    bank, state, posterior, probability[row], steps, row
+                )
         if len(courses) == len(rows):
             break
     return {row: courses[row] for row in rows}
 
 
+def _describe_step(
+    bank: Bank,
+    reference: Reference,
+    posterior: Any,
+    question: IntArray,
+    before: FloatArray,
+    after: FloatArray,
+) -> dict[str, FloatArray]:
+    """Return the columns of `Course.steps` after a question, shape (students,) each.
+
+    `question` is the last question of each student, -1 for none, and `before` and `after` are
+    P(right) before and after the answers, shape (students, questions).
+    """
+    everybody = np.arange(len(question))
+    ability, error = bank.overall_ability(posterior)
+    step = {
+        "QuestionId": question,
+        "is_right": np.where(question >= 0, reference.is_correct[everybody, question], -1),
+        "expected": np.where(question >= 0, before[everybody, question], np.nan),
+        "ability": ability,
+        "error": error,
+        "share": after[:, : bank.n_questions].mean(axis=1),
+    }
+    return {name: values.astype(np.float64) for name, values in step.items()}
+
+
+def _describe_course(
+    bank: Bank,
+    state: GameState,
+    posterior: Any,
+    probability: FloatArray,
+    steps: Sequence[dict[str, FloatArray]],
+    row: int,
+) -> Course:
+    """Describe how the questions went for the student in a row, whose course ends now.
+
+    `probability` is P(right) of all columns for this student.
+    """
+    of_student = [{name: values[row] for name, values in step.items()} for step in steps]
+    draws = _draw(posterior, row, bank.n_questions)
+    hidden = np.flatnonzero(state.targets[row])
+    # The posterior draws cover the bank. Other questions have the same P(right) in every draw.
+    hidden_draws = np.tile(probability[hidden], (N_DRAWS, 1))
+    in_bank = hidden < bank.n_questions
+    hidden_draws[:, in_bank] = draws[:, hidden[in_bank]]
+    is_right = np.random.default_rng(1).random(hidden_draws.shape) < hidden_draws
+    return Course(
+        steps=pd.DataFrame(of_student).astype({"QuestionId": int, "is_right": int}),
+        probability=probability[: bank.n_questions],
+        draws=draws,
+        hidden_probability=probability[hidden],
+        hidden_truth=state.reference.is_correct[row, hidden],
+        hidden_counts=is_right.sum(axis=1),
+    )
+
+
 def _draw(posterior: Any, row: int, n_questions: int) -> FloatArray:
-    """Draw P(right) of the bank's questions from a student's posterior; always the same draws."""
-    # An entry needs no such method, and what goes into the zip stays small.
+    """Draw P(right) of the first questions from a student's posterior; always the same draws.
+
+    Shape (N_DRAWS, n_questions). This is no method of the model's `StudentPosterior`, because an
+    entry does not need it.
+    """
     factors = posterior.factors[row, :, :n_questions].astype(np.float64)
     covariance = posterior.covariance[:n_questions, :n_questions] - factors.T @ factors
-    values, vectors = np.linalg.eigh(covariance)
-    # Rounding may make the smallest ones negative.
-    scale = vectors * np.sqrt(np.maximum(values, 0))
+    eigenvalues, eigenvectors = np.linalg.eigh(covariance)
+    # Rounding may make the smallest eigenvalues negative.
+    scale = eigenvectors * np.sqrt(np.maximum(eigenvalues, 0))
     normal = np.random.default_rng(0).standard_normal((N_DRAWS, n_questions))
     logits = posterior.mean[row, :n_questions].astype(np.float64) + normal @ scale.T
     guessing = float(posterior.model.guessing)
-    return np.asarray(guessing + (1 - guessing) * 0.5 * (1 + np.tanh(0.5 * logits)), np.float32)
+    # tanh gives the sigmoid without overflow.
+    right = guessing + (1 - guessing) * 0.5 * (1 + np.tanh(0.5 * logits))
+    return np.asarray(right, np.float32)

@@ -1,18 +1,20 @@
-"""Task 4: compare strategies of choosing questions, with one calibrated model for all of them.
+"""Task 4: compare strategies of choosing questions, all with the same calibrated model.
 
 Run:     python task_4/compare_strategies.py                        students of the local split
          python task_4/compare_strategies.py --phase public         a phase's students
          python task_4/compare_strategies.py --phase public --protocol bobcat
 Writes:  data/test_output/strategies_task_4.html, and the same tables to the terminal
 
-Every public function of strategies.py is played on the same students and masks; the model is that
-of item_response/, fitted once. STRATEGIES.md explains the columns.
+The script plays every public function of strategies.py on the same students and masks. The model is
+that of item_response/, fitted once. STRATEGIES.md explains the columns.
 """
+
+from __future__ import annotations
 
 import argparse
 import textwrap
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,24 +24,71 @@ from common.adaptive import training
 from common.adaptive.game import Reference, Rules, make_reference, read_reference
 from common.answers import read_students
 from common.errors import InputError
+from common.pages import Html
 from common.tasks import LOCAL, TASK_4
 
 import numpy as np
 import pandas as pd
 from ability import Bank, share
-from strategy_games import OWN, Games, calibrate, compare, find_strategies, play, score
+from strategy_games import (
+    OWN,
+    GameLimits,
+    Games,
+    Strategy,
+    calibrate,
+    compare,
+    find_strategies,
+    play,
+    score,
+)
 from tqdm import tqdm
 
 OUTPUT_NAME = "strategies_task_4.html"
 PUBLISHED = Path(__file__).with_name("published.csv")
+# Splits by a protocol, unless --masks gives another number.
 N_SPLITS = 5
-# Length of the challenge's tests; there and earlier strategies are compared in pairs.
+# Length of the challenge's tests.
 _LENGTH = 10
+# Numbers of questions after which strategies are compared in pairs.
 _COMPARED = (5, _LENGTH)
+# Longest name of a strategy in the tables on the terminal.
 _NAME_WIDTH = 24
+# Columns of the scores by the title of their table.
 _MEASURES = {"Accuracy": "accuracy", "AUC": "auc", "Log loss": "log_loss"}
 
-Case = tuple[Bank, Reference, str]  # with the name of a mask
+
+@dataclass(frozen=True)
+class Files:
+    """The answers that are read."""
+
+    # Answers of the students to learn from.
+    train: list[Path]
+    # Answers of the students to be examined.
+    reference: Path
+    # Whether the answers are simulated.
+    simulated: bool
+
+
+@dataclass(frozen=True)
+class Case:
+    """Students to be examined by one mask, and the model that was fitted to other students."""
+
+    bank: Bank
+    reference: Reference
+    mask: str
+
+
+@dataclass(frozen=True)
+class Result:
+    """What the page and the terminal show of the games by one rule."""
+
+    # The rule in words.
+    title: str
+    # A chart of the accuracy after each number of questions.
+    curves: Html
+    # Tables of text by caption, with a row for each strategy.
+    tables: dict[str, pd.DataFrame]
+    notes: list[str]
 
 
 @dataclass(frozen=True)
@@ -48,14 +97,15 @@ class Protocol:
 
     # In words, for the page.
     title: str
-    # The shuffled students are divided into so many equal parts.
+    # The number of equal parts that the shuffled students are divided into.
     n_parts: int
-    # Parts whose students are examined.
+    # The number of parts whose students are examined.
     n_test: int
-    # Parts that are left out, because the paper validates on them.
+    # The number of parts that are left out, because the paper validates on them.
     n_unused: int
     # Share of an examined student's answers that are to be predicted.
     target_share: float
+    # The paper.
     source: str
 
 
@@ -82,62 +132,29 @@ PROTOCOLS = {
 
 
 def main() -> None:
-    """Play, print, write the page."""
+    """Calibrate, play, print the tables, write the page."""
     options = build_parser().parse_args()
     page_path = options.output_dir / OUTPUT_NAME
     writing.require_writable(page_path)
+    began = time.perf_counter()
+    files = find_files(options)
+    cases = list(read_cases(options, files))
+    calibrated_in = time.perf_counter() - began
+
     strategies = find_strategies()
     if options.strategies:
         strategies = {name: strategies[name] for name in strategies if name in options.strategies}
-    began = time.perf_counter()
-    train, reference_path, simulated = find_files(options)
-    cases = list(read_cases(options, train, reference_path))
-    calibrated_in = time.perf_counter() - began
-
-    rules = {"Targets may not be asked": Rules()}
-    if options.targets_queryable:
-        rules["Targets may be asked"] = Rules(targets_queryable=True)
-    limits = options.questions, options.max_exposure, options.stop_at_error
-    results = []
-    with tqdm(total=len(rules) * len(strategies) * len(cases), desc="Games", disable=None) as bar:
-        for title, rule in rules.items():
-            games: Games = {name: {} for name in strategies}
-            for seed, case in enumerate(cases):
-                for name, strategy in strategies.items():
-                    games[name][case[-1]] = play(*case, rule, strategy, *limits, seed)
-                    bar.update()
-            results.append(report(title, games, options))
+    results = play_by_rules(options, cases, strategies)
     for result in results:
         print(as_text(result), end="\n\n")
 
     facts = describe(options, cases)
     seconds = time.perf_counter() - began
     facts["Time"] = f"calibration {calibrated_in:.0f} s, all {seconds:.0f} s"
-    # A protocol splits all students, whichever file they are in.
-    files = {"Learned from": train, "Examined": [reference_path]}
-    if options.protocol:
-        files = {"Students of": [*train, reference_path]}
-    published = pd.read_csv(PUBLISHED, dtype=str, keep_default_na=False)
-    published = published[published["protocol"] == options.protocol].drop(columns="protocol")
-    page = pages.render(
-        "strategies.html",
-        title="Task 4: which question to ask next",
-        simulated=simulated,
-        results=results,
-        # Never show published scores beside simulated answers.
-        protocol=None if simulated else PROTOCOLS.get(options.protocol),
-        published=published.to_numpy(),
-        sentences=[
-            (name, (strategy.__doc__ or "").strip().partition("\n")[0])
-            for name, strategy in strategies.items()
-        ],
-        facts=[(name, ", ".join(map(cli.show, paths))) for name, paths in files.items()]
-        + [*facts.items()],
-    )
-    writing.write_files({page_path: page})
+    writing.write_files({page_path: render_page(options, files, strategies, results, facts)})
     for name, value in facts.items():
         print(textwrap.fill(f"{name}: {value}", 80, subsequent_indent="  "))
-    if simulated:
+    if files.simulated:
         print("from simulated answers: the figures say nothing about real students")
     print(f"written: {cli.show(page_path)}")
 
@@ -149,204 +166,355 @@ def build_parser() -> argparse.ArgumentParser:
     cli.add_number(parser, "--questions", 20, "length of a test")
     phases = (LOCAL, *layout.PHASES)
     parser.add_argument(
-        "--phase", choices=phases, default=LOCAL, help="whom to examine (default local)"
+        "--phase", choices=phases, default=LOCAL, help="students to examine (default local)"
     )
-    few = "use the first masks only; of a protocol, splits"
-    parser.add_argument("--masks", type=cli.count, metavar="N", help=few)
-    known = tuple(find_strategies())
+    help_text = "use only the first masks (with --protocol, the first splits)"
+    parser.add_argument("--masks", type=cli.count, metavar="N", help=help_text)
+    names = tuple(find_strategies())
     parser.add_argument(
-        "--strategies", nargs="+", choices=known, metavar="NAME", help="play only these"
+        "--strategies", nargs="+", choices=names, metavar="NAME", help="play only these"
     )
-    limit = "share of students asked one question"
-    parser.add_argument("--max_exposure", type=_share, metavar="SHARE", default=1.0, help=limit)
-    stop = "end a test at this standard error of the overall ability (STRATEGIES.md)"
-    parser.add_argument("--stop_at_error", type=share, metavar="S", default=0.0, help=stop)
+    help_text = "ask no question of more than this share of the students"
+    parser.add_argument("--max_exposure", type=_share, metavar="SHARE", default=1.0, help=help_text)
+    help_text = "end a test at this standard error of the overall ability (STRATEGIES.md)"
+    parser.add_argument("--stop_at_error", type=share, metavar="S", default=0.0, help=help_text)
     # No protocol lets targets be asked.
     rules = parser.add_mutually_exclusive_group()
-    rule = "play by the other rule as well"
-    rules.add_argument("--targets_queryable", action="store_true", help=rule)
-    protocol = "split all students as a paper does"
-    rules.add_argument("--protocol", choices=tuple(PROTOCOLS), help=protocol)
-    folders = "data/test_input, of a phase data/train_data: the training files"
-    cli.add_optional_folder(parser, "--input_dir", folders)
-    files = f"default {layout.TRAIN_TASK_4}, of a phase {layout.TRAIN_TASK_3_4}"
-    parser.add_argument("--train_data", metavar="FILE", help=files)
+    help_text = "play a second time, with targets that may be asked"
+    rules.add_argument("--targets_queryable", action="store_true", help=help_text)
+    help_text = "split all students as a paper does"
+    rules.add_argument("--protocol", choices=tuple(PROTOCOLS), help=help_text)
+    default = "data/test_input, for a phase data/train_data: the training files"
+    cli.add_optional_folder(parser, "--input_dir", default)
+    help_text = f"default {layout.TRAIN_TASK_4}, for a phase {layout.TRAIN_TASK_3_4}"
+    parser.add_argument("--train_data", metavar="FILE", help=help_text)
     training.add_more_train_data_flag(parser)
-    folders = "data/test_input, of a phase data/test_data: the students examined"
-    cli.add_optional_folder(parser, "--ref_dir", folders)
+    default = "data/test_input, for a phase data/test_data: the students examined"
+    cli.add_optional_folder(parser, "--ref_dir", default)
     cli.add_folder(parser, "--output_dir", layout.TEST_OUTPUT_DIR)
     return parser
 
 
 def _share(text: str) -> float:
-    return 1.0 if float(text) == 1 else share(text)
+    """Read a number above 0 and at most 1 from the command line."""
+    if float(text) == 1:
+        return 1.0
+    return share(text)
 
 
-# ---- Whom to examine ---------------------------------------------------------------------------
+# ---- The students to be examined ----------------------------------------------------------------
 
 
-def find_files(options: argparse.Namespace) -> tuple[list[Path], Path, bool]:
-    """Return the training files, that of the students to be examined, and if they are simulated."""
+def find_files(options: argparse.Namespace) -> Files:
+    """Return the files that the flags name, which must be all simulated or all real."""
     options.local = options.phase == LOCAL
     train, _ = training.training_paths(options)
-    reference = TASK_4.answers_path(options.phase)
-    reference = (options.ref_dir or reference.parent) / reference.name
+    default = TASK_4.answers_path(options.phase)
+    reference = (options.ref_dir or default.parent) / default.name
     for path in (*train, reference):
         reading.require_file(path)
     provenance.require_current([reference])
-    simulated = {provenance.is_simulated(path): path for path in (*train, reference)}
-    if len(simulated) == 2:
+    # A file of each kind, by whether it is simulated.
+    example = {provenance.is_simulated(path): path for path in (*train, reference)}
+    if len(example) == 2:
         raise InputError(
-            f"{simulated[True]}: is simulated, and {simulated[False]} is not, expected answers of "
+            f"{example[True]}: is simulated, and {example[False]} is not, expected answers of "
             "one kind"
         )
-    return train, reference, True in simulated
+    return Files(train, reference, simulated=True in example)
 
 
-def read_cases(
-    options: argparse.Namespace, train: list[Path], reference_path: Path
-) -> Iterator[Case]:
-    """Read the answers, calibrate, and yield whom to examine."""
+def read_cases(options: argparse.Namespace, files: Files) -> Iterator[Case]:
+    """Read the answers, calibrate the model, and yield the students to be examined by each mask."""
     if options.protocol:
-        answers = read_students([*train, reference_path])
+        # A protocol splits all students, whichever file they are in.
+        answers = read_students([*files.train, files.reference])
         n_columns = int(answers["QuestionId"].max()) + 1
-        protocol, n_splits = PROTOCOLS[options.protocol], options.masks or N_SPLITS
+        protocol = PROTOCOLS[options.protocol]
+        n_splits = options.masks or N_SPLITS
         for learned, reference in splits(answers, protocol, n_splits, options.questions, n_columns):
-            yield calibrate(learned, n_columns), reference, reference.name
+            yield Case(calibrate(learned, n_columns), reference, mask=reference.name)
         return
-    answers = read_students(train)
-    reference = read_reference(reference_path, int(answers["QuestionId"].max()) + 1)
-    holder, hint = ", ".join(map(str, train)), "are all files of one split?"
+    answers = read_students(files.train)
+    reference = read_reference(files.reference, int(answers["QuestionId"].max()) + 1)
+    holder = ", ".join(map(str, files.train))
+    hint = "are all files of one split?"
     reference.require_others(answers["UserId"].to_numpy(), f"{holder}: holds", hint)
     bank = calibrate(answers, reference.is_correct.shape[1])
     for mask in list(reference.targets)[: options.masks]:
-        yield bank, reference, mask
+        yield Case(bank, reference, mask)
 
 
 def splits(
     answers: pd.DataFrame, protocol: Protocol, n_splits: int, n_questions: int, n_columns: int
 ) -> Iterator[tuple[pd.DataFrame, Reference]]:
-    """Yield what to learn from, and whom to examine by a mask of the split's name: part after part
-    of the shuffled students, but for those with too few answers that may be asked.
+    """Split students and answers as a paper does.
+
+    The students are shuffled and divided into parts. One split after the other examines the next
+    parts; when all have been examined, the students are shuffled anew.
+
+    Parameters
+    ----------
+    answers
+        UserId, QuestionId and IsCorrect of each answer.
+    protocol
+        How the paper splits.
+    n_splits
+        The number of splits.
+    n_questions
+        Students with fewer answers that may be asked are not examined.
+    n_columns
+        The number of questions; all QuestionIds are smaller.
+
+    Yields
+    ------
+    answers
+        The answers to learn from.
+    reference
+        The students to be examined. It has one mask; the name of both is that of the split.
+
+    Raises
+    ------
+    InputError
+        If there are too few students or answers.
     """
-    students, row = np.unique(answers["UserId"], return_inverse=True)
-    if len(students) < protocol.n_parts:
-        raise InputError(f"{len(students)} students, expected at least {protocol.n_parts}")
+    student_ids, row = np.unique(answers["UserId"], return_inverse=True)
+    n_students = len(student_ids)
+    if n_students < protocol.n_parts:
+        raise InputError(f"{n_students} students, expected at least {protocol.n_parts}")
     for number in range(n_splits):
         name = f"split {number + 1}"
-        turn, place = divmod(number, protocol.n_parts // protocol.n_test)
-        order = np.random.default_rng([turn, 0]).permutation(len(students))
-        part = np.empty(len(students), np.int64)
-        part[order] = np.arange(len(students)) * protocol.n_parts // len(students)
-        # The part of each answer's student, counted from the first one that is examined.
-        after = (part[row] - place * protocol.n_test) % protocol.n_parts
-        learned = answers[after >= protocol.n_test + protocol.n_unused]
-        # The first of each student's answers, in random order, are to be predicted, rounded up.
-        examined = answers[after < protocol.n_test]
-        drawn = pd.Series(np.random.default_rng([number, 1]).random(len(examined)), examined.index)
-        by_student = drawn.groupby(examined["UserId"])
-        n_answers = by_student.transform("size")
-        n_targets = np.ceil(protocol.target_share * n_answers)
-        is_target = by_student.rank(method="first") <= n_targets
-        enough = (n_answers - n_targets >= n_questions).to_numpy()
-        if not enough.any():
+        n_shuffles, position = divmod(number, protocol.n_parts // protocol.n_test)
+        order = np.random.default_rng([n_shuffles, 0]).permutation(n_students)
+        part = np.empty(n_students, np.int64)
+        part[order] = np.arange(n_students) * protocol.n_parts // n_students
+        # The part of each answer's student, counted from the first part that is examined.
+        part_of_answer = (part[row] - position * protocol.n_test) % protocol.n_parts
+        learned = answers[part_of_answer >= protocol.n_test + protocol.n_unused]
+        examined = answers[part_of_answer < protocol.n_test]
+        is_target = _choose_targets(examined, protocol.target_share, number)
+        may_be_asked = (~is_target).groupby(examined["UserId"])
+        has_enough = (may_be_asked.transform("sum") >= n_questions).to_numpy()
+        if not has_enough.any():
             raise InputError(
                 f"no student of {name} has {n_questions} answers that may be asked: "
                 "choose a smaller --questions"
             )
-        masks = {name: is_target[enough].to_numpy()}
-        yield learned, make_reference(name, examined[enough], masks, n_columns)
+        masks = {name: is_target[has_enough].to_numpy()}
+        yield learned, make_reference(name, examined[has_enough], masks, n_columns)
 
 
-# ---- What is shown -----------------------------------------------------------------------------
+def _choose_targets(examined: pd.DataFrame, share: float, number: int) -> pd.Series:
+    """Return whether each answer is a target: a share, rounded up, of each student's answers.
+
+    `number` is that of the split, which seeds the choice.
+    """
+    drawn = pd.Series(np.random.default_rng([number, 1]).random(len(examined)), examined.index)
+    by_student = drawn.groupby(examined["UserId"])
+    n_targets = np.ceil(share * by_student.transform("size"))
+    is_target: pd.Series = by_student.rank(method="first") <= n_targets
+    return is_target
 
 
-def report(title: str, games: Games, options: argparse.Namespace) -> dict[str, Any]:
-    """Score all games that were played by one rule; return what strategies.html shows of it."""
+# ---- The games -----------------------------------------------------------------------------------
+
+
+def play_by_rules(
+    options: argparse.Namespace, cases: Sequence[Case], strategies: Mapping[str, Strategy]
+) -> list[Result]:
+    """Play every strategy in every case, by each of the rules that the flags name."""
+    rules_by_title = {"Targets may not be asked": Rules()}
+    if options.targets_queryable:
+        rules_by_title["Targets may be asked"] = Rules(targets_queryable=True)
+    limits = GameLimits(options.questions, options.max_exposure, options.stop_at_error)
+    n_games = len(rules_by_title) * len(strategies) * len(cases)
+    results = []
+    with tqdm(total=n_games, desc="Games", disable=None) as bar:
+        for title, rules in rules_by_title.items():
+            # No name keeps the games: those of one rule are freed before the next ones are played.
+            results.append(report(title, play_all(cases, strategies, rules, limits, bar), options))
+    return results
+
+
+def play_all(
+    cases: Sequence[Case],
+    strategies: Mapping[str, Strategy],
+    rules: Rules,
+    limits: GameLimits,
+    bar: tqdm[Any],
+) -> Games:
+    """Play every strategy in every case by the same rules; move the progress bar."""
+    games: Games = {name: {} for name in strategies}
+    for seed, case in enumerate(cases):
+        for name, strategy in strategies.items():
+            games[name][case.mask] = play(
+                case.bank, case.reference, case.mask, rules, strategy, limits, seed
+            )
+            bar.update()
+    return games
+
+
+# ---- What is shown -------------------------------------------------------------------------------
+
+
+def report(title: str, games: Games, options: argparse.Namespace) -> Result:
+    """Score all games that were played by one rule."""
     scores = score(games)
     numbers = scores["n"].unique().tolist()
+    tables = score_tables(scores, stops=options.stop_at_error > 0)
+    others = [name for name in games if name != OWN]
+    if OWN in games and others:
+        compared = [n for n in _COMPARED if n in numbers] or numbers[-1:]
+        columns = {}
+        for n in compared:
+            columns[f"after {n}"] = [_compare_with_own(games, name, n) for name in others]
+        caption = f"{OWN} ahead in accuracy, ± 2 standard errors (* beyond)"
+        tables[caption] = pd.DataFrame(columns, pd.Index(others, name="strategy"))
+    notes = []
+    for name, by_mask in games.items():
+        n_over_limit = sum(game.n_over_limit for game in by_mask.values())
+        if n_over_limit:
+            notes.append(
+                f"{name} exceeds the limit of exposure {n_over_limit} times: no other question was "
+                "left"
+            )
+    return Result(title, _draw_accuracy(title, scores), tables, notes)
+
+
+def _draw_accuracy(title: str, scores: pd.DataFrame) -> Html:
+    """Draw the accuracy of each strategy, the kit's own in the first colour and on top."""
+    numbers = scores["n"].unique().tolist()
     accuracy = scores.groupby(["strategy", "n"])["accuracy"].mean()
-    curves = charts.curve_chart(
-        [
-            charts.Curve(name, numbers, accuracy[name].tolist(), number)
-            for number, name in enumerate(sorted(games, key=lambda name: name != OWN))
-        ],
+    names = sorted(scores["strategy"].unique(), key=lambda name: name != OWN)
+    curves = []
+    for number, name in enumerate(names):
+        curves.append(charts.Curve(name, numbers, accuracy[name].tolist(), number))
+    return charts.curve_chart(
+        curves,
         label=f"Accuracy after each number of questions, {title}",
         axis="questions asked",
         value_axis="accuracy on the hidden answers",
     )
 
-    def ahead(name: str, n: int) -> str:
-        value, error = compare(games[OWN], games[name], n)
-        return f"{value:+.4f} ± {2 * error:.4f}{'*' if abs(value) > 2 * error else ' '}"
 
-    tables = score_tables(scores, stops=options.stop_at_error > 0)
-    others = [name for name in games if name != OWN]
-    if OWN in games and others:
-        compared = [n for n in _COMPARED if n in numbers] or numbers[-1:]
-        columns = {f"after {n}": [ahead(name, n) for name in others] for n in compared}
-        caption = f"{OWN} ahead in accuracy, ± 2 standard errors (* beyond)"
-        tables[caption] = pd.DataFrame(columns, pd.Index(others, name="strategy"))
-    return {
-        "title": title,
-        "curves": curves,
-        "tables": tables,
-        "notes": [
-            f"{name} exceeds the limit of exposure {n} times: no other question was left"
-            for name, played in games.items()
-            if (n := sum(game.n_over_limit for game in played.values()))
-        ],
-    }
+def _compare_with_own(games: Games, name: str, n: int) -> str:
+    """Return how far the kit's own strategy is ahead of another one after n questions."""
+    difference, error = compare(games[OWN], games[name], n)
+    mark = "*" if abs(difference) > 2 * error else " "
+    return f"{difference:+.4f} ± {2 * error:.4f}{mark}"
 
 
 def score_tables(scores: pd.DataFrame, stops: bool) -> dict[str, pd.DataFrame]:
-    """Return tables of scores as text by what they show, with mean lengths if tests end early."""
+    """Return tables of scores.
+
+    Parameters
+    ----------
+    scores
+        What `strategy_games.score` returns.
+    stops
+        Whether tests may end early, so that their mean length is shown too.
+
+    Returns
+    -------
+    dict
+        Tables of text by caption. Rows are strategies. Columns are numbers n of questions, or a
+        score and n with a line break between them.
+    """
     games = scores.drop(columns="mask").groupby(["strategy", "n"], sort=False)
-    means, deviations = (found.unstack("n", sort=False) for found in (games.mean(), games.std()))
-    *_, last = steps = scores["n"].unique()[1:].tolist()
-    # Exposure is shown after ten questions, and at the end.
-    shown = [_LENGTH, last] if _LENGTH in steps[:-1] else [last]
+    means = games.mean().unstack("n", sort=False)
+    deviations = games.std().unstack("n", sort=False)
+    # Before the first question, all strategies are equal.
+    numbers = scores["n"].unique()[1:].tolist()
+    last = numbers[-1]
+    # Deviations are shown after ten questions or, if a test is not longer, at the end.
+    first_shown = _LENGTH if _LENGTH in numbers[:-1] else last
     tables = {}
     for title, name in _MEASURES.items():
-        table = means[name][steps].rename(columns=str)
+        table = means[name][numbers].rename(columns=str)
         if scores["mask"].nunique() > 1:
-            table[f"± ({shown[0]})"] = deviations[name, shown[0]]
+            table[f"± ({first_shown})"] = deviations[name, first_shown]
         tables[f"{title} after n questions"] = table.map("{:.4f}".format)
+
     title = "Largest exposure, mean test overlap, share of the bank used"
-    form = dict.fromkeys(("exposure", "overlap", "bank"), "{:.3f}".format)
+    formats = {"exposure": "{:.3f}", "overlap": "{:.3f}", "bank": "{:.3f}"}
+    shown = [first_shown] if first_shown == last else [first_shown, last]
     if stops:
-        # More would not fit.
-        title, form["length"], shown = f"{title}, mean length", "{:.2f}".format, [last]
-    columns = {f"{name}\n{n}": means[name, n].map(form[name]) for name in form for n in shown}
+        title += ", mean length"
+        formats["length"] = "{:.2f}"
+        # Two columns for each score would not fit into 80 characters.
+        shown = [last]
+    columns = {}
+    for name, text_format in formats.items():
+        for n in shown:
+            columns[f"{name}\n{n}"] = means[name, n].map(text_format.format)
     return {**tables, title: pd.DataFrame(columns)}
 
 
-def as_text(result: Mapping[str, Any]) -> str:
+def as_text(result: Result) -> str:
     """Return all tables of a rule as text of at most 80 columns."""
-    parts = [result["title"]]
-    for title, table in result["tables"].items():
-        heads = pd.MultiIndex.from_tuples([head.split("\n") for head in table])
-        shown = table.set_axis(heads.set_names("strategy", level=-1), axis=1).rename_axis(None)
+    parts = [result.title]
+    for caption, table in result.tables.items():
+        # A line break in a column's name divides it into two lines of the header.
+        names = pd.MultiIndex.from_tuples([tuple(str(name).split("\n")) for name in table])
+        shown = table.set_axis(names.set_names("strategy", level=-1), axis=1).rename_axis(None)
         shown = shown.rename(index=lambda name: name[:_NAME_WIDTH])
-        parts.append(f"\n{title}\n{shown.to_string(sparsify=False)}")
-    return "\n".join([*parts, *(f"note: {note}" for note in result["notes"])])
+        parts.append(f"\n{caption}\n{shown.to_string(sparsify=False)}")
+    parts += [f"note: {note}" for note in result.notes]
+    return "\n".join(parts)
 
 
-def describe(options: argparse.Namespace, cases: list[Case]) -> dict[str, str]:
-    """Return what was measured, by name."""
-    students = np.unique(np.concatenate([reference.student for _, reference, _ in cases]))
-    n_targets = sum(int(reference.targets[mask].sum()) for _, reference, mask in cases)
-    parts = ("split" if options.protocol else "mask") + "s" * (len(cases) > 1)
-    limit, stop = options.max_exposure, options.stop_at_error
+def describe(options: argparse.Namespace, cases: Sequence[Case]) -> dict[str, str]:
+    """Return facts on what was measured: titles and texts."""
+    students = np.unique(np.concatenate([case.reference.student for case in cases]))
+    n_targets = sum(int(case.reference.targets[case.mask].sum()) for case in cases)
+    unit = "split" if options.protocol else "mask"
+    if len(cases) > 1:
+        unit += "s"
     facts = {
         "Students": f"{len(students):,}",
-        "Targets": f"{n_targets:,} in {len(cases)} {parts}",
+        "Targets": f"{n_targets:,} in {len(cases)} {unit}",
         "Length": f"{options.questions} questions",
-        "Protocol": PROTOCOLS[options.protocol].title if options.protocol else "",
-        "Limit of exposure": f"{limit:g} of the students" if limit < 1 else "",
-        "Stop": f"at a standard error of {stop:g} deviations" if stop else "",
     }
-    return {name: value for name, value in facts.items() if value}
+    if options.protocol:
+        facts["Protocol"] = PROTOCOLS[options.protocol].title
+    if options.max_exposure < 1:
+        facts["Limit of exposure"] = f"{options.max_exposure:g} of the students"
+    if options.stop_at_error:
+        facts["Stop"] = f"at a standard error of {options.stop_at_error:g} deviations"
+    return facts
+
+
+def render_page(
+    options: argparse.Namespace,
+    files: Files,
+    strategies: Mapping[str, Strategy],
+    results: Sequence[Result],
+    facts: Mapping[str, str],
+) -> str:
+    """Return the page with all results and facts."""
+    paths_by_title = {"Learned from": files.train, "Examined": [files.reference]}
+    if options.protocol:
+        paths_by_title = {"Students of": [*files.train, files.reference]}
+    file_facts = [
+        (title, ", ".join(map(cli.show, paths))) for title, paths in paths_by_title.items()
+    ]
+    sentences = []
+    for name, strategy in strategies.items():
+        first_line = (strategy.__doc__ or "").strip().partition("\n")[0]
+        sentences.append((name, first_line))
+    published = pd.read_csv(PUBLISHED, dtype=str, keep_default_na=False)
+    published = published[published["protocol"] == options.protocol].drop(columns="protocol")
+    return pages.render(
+        "strategies.html",
+        title="Task 4: which question to ask next",
+        simulated=files.simulated,
+        results=results,
+        # Never show published scores beside simulated answers.
+        protocol=None if files.simulated else PROTOCOLS.get(options.protocol),
+        published=published.to_numpy(),
+        sentences=sentences,
+        facts=[*file_facts, *facts.items()],
+    )
 
 
 if __name__ == "__main__":

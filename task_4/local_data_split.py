@@ -1,7 +1,7 @@
 """Task 4: split the training students at random, 80 % to learn from and 20 % to be examined.
 
-A fifth of the answers of the students held out become targets, to be predicted; the others may be
-asked for.
+A fifth of the answers of the held-out students become targets, which are to be predicted. Their
+other answers may be asked for.
 
 Run:     python task_4/local_data_split.py
 Reads:   data/train_data/train_task_3_4.csv
@@ -18,18 +18,21 @@ from common import cli, layout, schema, splits
 import numpy as np
 import pandas as pd
 
-# Of the students, and of the answers of those held out.
+# Share of the students to be examined, and share of their answers that are targets.
 HELD_OUT = 0.2
 
 
 def split_students(answers: pd.DataFrame, seed: int) -> dict[str, pd.DataFrame]:
-    """Return the answers to learn from and, with `IsTarget`, those to examine, by file."""
-    held_out = splits.hold_out_students(answers, HELD_OUT, seed)
-    valid = answers[held_out]
-    # A different stream of random numbers from the one that chose the students.
-    targets = splits.hold_out_answers(len(valid), HELD_OUT, seed + 1)
-    valid = valid.assign(**{schema.IS_TARGET: targets.astype(np.int8)})
-    return {layout.TRAIN_TASK_4: answers[~held_out], layout.VALID_TASK_4: valid}
+    """Return two tables of answers by the name of their file: to learn from, and to be examined.
+
+    The second table has the column `IsTarget`.
+    """
+    is_held_out = splits.hold_out_students(answers, HELD_OUT, seed)
+    valid = answers[is_held_out]
+    # Another seed than that of the students, so that the two choices are independent.
+    is_target = splits.hold_out_answers(len(valid), HELD_OUT, seed + 1)
+    valid = valid.assign(**{schema.IS_TARGET: is_target.astype(np.int8)})
+    return {layout.TRAIN_TASK_4: answers[~is_held_out], layout.VALID_TASK_4: valid}
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -4,7 +4,7 @@ Run:     python task_4/local_evaluation.py task_4/numpy                     the 
          python task_4/local_evaluation.py task_4/numpy --phase public     a phase's students
          python task_4/local_evaluation.py submissions/submission_task_4.zip --phase public
 Writes:  data/test_output/scores_task_4.txt and .html, and sequence_task_4.csv, every question that
-         was chosen; of a phase scores_task_4_public.txt and so on
+         was chosen; for a phase scores_task_4_public.txt and so on
 
 An entry that fails or breaks a rule gets a message, never a score.
 """

@@ -1,13 +1,14 @@
-"""Task 4: write the zip to upload, after a dry run with nothing but the zip.
+"""Task 4: write the zip to upload, after a dry run that has only the files in the zip.
 
 Run:     python task_4/package.py task_4/numpy    after task_4/numpy/train_model.py
 Reads:   the package, and data/train_data/train_task_3_4.csv for the dry run
 Writes:  submissions/submission_task_4.zip
 
-The zip holds submission_model_task_4.py and all that lies beside it but hidden files, caches and
-common.py. The dry run plays the ten rounds in an empty folder with some training students; it gives
-no score, since the model may know them. A model trained with --local, which knows less than it
-could, or saved by a name that does not begin with model_task_4_, is packed with a warning.
+The zip holds submission_model_task_4.py and all files beside it, except hidden files, caches and
+common.py. The dry run plays the ten rounds in an empty folder with some training students. It gives
+no score, because the model may have learned from these students. There is a warning if the model
+was trained with --local, and so with fewer students than possible, and a warning if the name of a
+saved model does not begin with model_task_4_.
 """
 
 import argparse
@@ -36,7 +37,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    """Collect, dry-run, write."""
+    """Collect the files of the package, play them in a dry run, write the zip."""
     options = build_parser().parse_args()
     output = options.output_dir / options.output_file
     files = entry_files.collect(options.package)
@@ -45,7 +46,9 @@ def main() -> None:
         with writing.atomic_write(draft) as (file,):
             zips.write_zip_to(file, files)
         (train,), metadata_dir = training.training_paths(options)
-        dry_run(read_game_flags(options, Setting(draft, train, train, metadata_dir)))
+        # The dry run examines training students.
+        setting = Setting(draft, train, train, metadata_dir)
+        dry_run(read_game_flags(options, setting))
         with writing.atomic_write(output) as (file,):
             file.write(draft.read_bytes())
     print(f"dry run: the ten rounds ran in an empty folder that held {', '.join(sorted(files))}")
@@ -59,6 +62,7 @@ def warn_of_local(package: Path) -> None:
     origin = weights.read_origin(package)
     if origin is None or "local" not in origin.options:
         return
+    # The command that trained the weights, without --local, and with the script in this package.
     options = {name: value for name, value in origin.options.items() if name != "local"}
     trainer = cli.show((package / Path(origin.script).name).resolve())
     command = replace(origin, script=trainer, options=options).command

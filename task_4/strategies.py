@@ -6,17 +6,17 @@
 
 whose docstring begins with one sentence that says what it asks; the sentence stands on the page.
 
-What it is given:
+The arguments are
 
     posterior   what is known of the students, see `Posterior`
     askable     which questions may be asked, shape (students, questions); at least one in each row
     hidden      probability, up to a factor for each student, that an answer will have to be
-                predicted, same shape, float32; 0 for what has been asked
+                predicted, same shape, float32; 0 for questions that have been asked
 
-It returns the column to ask for every student, int64, shape (students,).
+The strategy returns the column to ask for every student, int64, shape (students,).
 
-The model is that of `item_response/model.py`: x is the logit, P(right) = c + (1 − c) σ(x) with the
-guessing c; x = slopes · ability + quiz effect + intercept is Gaussian for each student.
+The model is that of `item_response/model.py`: P(right) = c + (1 − c) σ(x) with the guessing c and
+the logit x = slopes · ability + quiz effect + intercept, which is Gaussian for each student.
 """
 
 import copy
@@ -30,41 +30,45 @@ _NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(11)
 
 
 class Posterior:
-    """What is known of S students about Q questions and k abilities, the last k of `known`."""
+    """What is known of S students: their logits of Q questions and their k abilities.
+
+    `known` is what `strategy_games.know_nothing` returns, after any answers. The abilities are its
+    last k columns.
+    """
 
     def __init__(self, known: Any, popularity: IntArray, seed: IntArray) -> None:
         k = known.model.slopes.shape[1]
         q = known.mean.shape[1] - k
         of_abilities = known.factors[:, :, q:].transpose(0, 2, 1)
         covariance = known.covariance[q:] - of_abilities @ known.factors
-        # Of the logits, shape (S, Q).
+        # Moments of the logits, shape (S, Q).
         self.mean: FloatArray = known.mean[:, :q]
         self.variance: FloatArray = known.variance[:, :q]
-        # Of the logits of a student before any answer, (Q, Q). Now their covariance is that minus
-        # the sum of the outer products of the student's factors, one an answer, (S, answers, Q).
+        # Covariance of a student's logits before any answer, (Q, Q). After the answers, it is
+        # smaller by the outer products of the student's factors, one an answer, (S, answers, Q).
         self.prior_covariance: FloatArray = known.covariance[:q, :q]
         self.factors: FloatArray = known.factors[:, :, :q]
-        # Of the abilities, (S, k) and (S, k, k); the shift of the mean logits is no ability.
+        # Moments of the abilities, (S, k) and (S, k, k), without the shift of all mean logits.
         self.ability_mean: FloatArray = known.mean[:, q:] - np.float32(known.population.shift)
         self.ability_covariance: FloatArray = covariance[:, :, q:]
-        # Between abilities and logits, (S, Q, k).
+        # Covariance of logits and abilities, (S, Q, k).
         self.cross_covariance: FloatArray = covariance[:, :, :q].transpose(0, 2, 1)
         self.slopes: FloatArray = known.model.slopes[:q]  # discriminations, (Q, k)
-        self.guessing = float(known.model.guessing)  # probability to guess an answer not known
+        self.guessing = float(known.model.guessing)  # probability to guess an unknown answer
         self.n_answers: IntArray = known.n_answers.copy()  # of each student, (S,)
         # How many training students answered each question, (Q,).
         self.popularity = np.pad(popularity[:q], (0, max(0, q - len(popularity))))
-        # Whether what has to be predicted may be asked, as far as the model can tell.
+        # Whether targets may be asked, as far as the model can tell.
         self.targets_may_be_asked: bool = known.targets_may_be_asked
-        # For strategies that draw; every student and round has others, (S,).
+        # Seeds for strategies that draw, another one for every student and round, (S,).
         self.seed = seed
-        # A strategy that changes them in place would change the predictions.
+        # A strategy that changed the arrays in place would change the predictions.
         for array in vars(self).values():
             if isinstance(array, np.ndarray):
                 array.flags.writeable = False
 
     def take(self, rows: IntArray) -> "Posterior":
-        """Return the same of some students only."""
+        """Return the posterior of some students only."""
         of_students = ("mean", "variance", "factors", "ability_mean", "ability_covariance")
         taken = copy.copy(self)
         for name in (*of_students, "cross_covariance", "n_answers", "seed"):
@@ -132,8 +136,9 @@ def kullback_leibler(posterior: Posterior, askable: BoolArray, hidden: FloatArra
 def model_change(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -> IntArray:
     """The question whose answer is expected to move the estimated abilities farthest.
 
-    The quality term of MAAT, without its diversity module (Bi et al. 2020), Σ_y P(y) ‖θ̂(y) − θ̂‖;
-    an answer moves the abilities by cov(θ, x) ∂ log P(y) / ∂x̂: 2 ‖cov(θ, x)‖ ∂P(right) / ∂x̂.
+    The quality term of MAAT, without its diversity module (Bi et al. 2020), is Σ_y P(y)
+    ‖θ̂(y) − θ̂‖. An answer moves the abilities by cov(θ, x) ∂ log P(y) / ∂x̂, so the sum is
+    2 ‖cov(θ, x)‖ ∂P(right) / ∂x̂.
     """
     knows = posterior.knows()
     steepness = knows * (1 - knows) / np.sqrt(1 + np.pi / 8 * posterior.variance)
@@ -152,9 +157,10 @@ def uncertainty(posterior: Posterior, askable: BoolArray, hidden: FloatArray) ->
 def eddi(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -> IntArray:
     """The question with the largest information reward about the hidden answers (EDDI).
 
-    The reward I(y_j; x) − E[I(y_j; x | y_h)] (Ma et al. 2019, with latent logits x, hidden answers
-    y_h), answers being Gaussian measurements of logits, of variance 1 / information, for a hidden
-    one divided by its probability: ½ log [(v_j + n_j) / (v_j − C_jh (C_hh + N_h)⁻¹ C_hj + n_j)].
+    The reward of question j is I(y_j; x) − E[I(y_j; x | y_h)] (Ma et al. 2019) with latent logits x
+    and hidden answers y_h. Answers are taken as Gaussian measurements of their logits. The noise n
+    is 1 / information; that of a hidden answer, N_h, is divided by its probability. The reward is
+    then ½ log [(v_j + n_j) / (v_j − C_jh (C_hh + N_h)⁻¹ C_hj + n_j)] with (co)variances v and C.
     """
     noise = _noise(posterior)
     value = np.zeros(askable.shape)
@@ -174,9 +180,10 @@ def most_right_predictions(
 ) -> IntArray:
     """The question that promises most right predictions of the hidden answers in the end.
 
-    That of `item_response/`, where `select` explains it: Σ_q weight(q) cov(j, q)² / (v_j + n_j),
-    where weight(q) is the probability that q is hidden, times the density of its logit where
-    P(right) = ½; where targets may be asked, plus the chance of a wrong prediction of j itself.
+    It maximises Σ_q weight(q) cov(j, q)² / (v_j + n_j), as `StudentPosterior.select` of
+    `item_response/` explains. Here weight(q) is the probability that q is hidden, times the density
+    of its logit where P(right) = ½. If targets may be asked, the chance of a wrong prediction of j
+    itself is added.
     """
     rounds_left = np.clip(10 - posterior.n_answers, 1, 10)[:, None]
     spread = 0.7 * rounds_left / 10 * posterior.variance + 0.05
@@ -197,6 +204,7 @@ def most_right_predictions(
 
 
 def _largest(value: FloatArray, askable: BoolArray) -> IntArray:
+    """Return each student's askable question of the largest value."""
     return np.asarray(np.where(askable, value, -np.inf).argmax(axis=1))
 
 

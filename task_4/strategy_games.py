@@ -3,9 +3,10 @@
 import reprlib
 import traceback
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from inspect import isfunction
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from common import metrics
 from common.adaptive.game import GameState, Reference, Rules
@@ -19,41 +20,71 @@ from ability import Bank, load_module, reveal
 from strategies import Posterior
 
 PACKAGE = Path(__file__).parent / "item_response"
+# The kit's own strategy, which is compared with the others.
 OWN = "most_right_predictions"
-# After so many questions, and at the end of a test, predictions are scored.
+# Numbers of questions after which predictions are scored, besides the end of a test.
 _SCORED_AFTER = (0, 1, 3, 5, 10, 20)
 
 Strategy = Callable[[Posterior, BoolArray, FloatArray], IntArray]
 
 
-class PlayedGame(NamedTuple):
-    """What a strategy did with one mask of T targets: questions `chosen` in order, -1 after the end
-    of a test, (students, n_questions); P(right) by number of questions, `truth` and UserId, (T,);
-    how many questions may be asked of somebody, how often one was beyond the limit of exposure.
-    """
+@dataclass(frozen=True)
+class GameLimits:
+    """How many questions a student is asked, and how many students are asked a question."""
 
+    # The largest length of a test.
+    n_questions: int
+    # No question goes to more than this share of the students.
+    max_exposure: float = 1.0
+    # A test ends as soon as the standard error of the overall ability is at most this.
+    stop_at_error: float = 0.0
+
+
+@dataclass(frozen=True)
+class PlayedGame:
+    """What a strategy did with one mask of T targets."""
+
+    # Columns in the order asked, -1 after the end of a test, shape (students, n_questions).
     chosen: IntArray
+    # P(right) of the targets after some numbers of questions, shape (T,) each.
     probability: dict[int, FloatArray]
+    # 1 for a right and 0 for a wrong answer to a target, shape (T,).
     truth: IntArray
+    # UserId of each target, shape (T,).
     student: IntArray
+    # How many questions may be asked of at least one student.
     n_askable: int
+    # How often a question was asked beyond the limit of exposure.
     n_over_limit: int
 
 
-Games = dict[str, dict[str, PlayedGame]]  # by strategy, then by mask
+# Games by strategy, then by mask.
+Games = dict[str, dict[str, PlayedGame]]
 
 
 def find_strategies() -> dict[str, Strategy]:
-    """Return the public functions of `strategies.py`, in their order there."""
-    functions = filter(isfunction, vars(strategies).values())
-    own = [found for found in functions if found.__module__ == strategies.__name__]
-    return {found.__name__: found for found in own if not found.__name__.startswith("_")}
+    """Return the public functions of `strategies.py` by name, in their order there."""
+    found: dict[str, Strategy] = {}
+    for function in filter(isfunction, vars(strategies).values()):
+        is_imported = function.__module__ != strategies.__name__
+        is_private = function.__name__.startswith("_")
+        if not is_imported and not is_private:
+            found[function.__name__] = function
+    return found
 
 
 def calibrate(answers: pd.DataFrame, n_questions: int) -> Bank:
-    """Fit the model of `item_response/`, which is one for all strategies."""
+    """Fit the model of `item_response/`, which all strategies share.
+
+    Parameters
+    ----------
+    answers
+        UserId, QuestionId and IsCorrect of each training answer.
+    n_questions
+        The number of questions; all QuestionIds are smaller.
+    """
     model = load_module(PACKAGE / "model.py", "model")
-    # This file imports the model by the name `model`, under which it is now loaded.
+    # train_model.py imports the module that has just been loaded as `model`.
     trainer = load_module(PACKAGE / "train_model.py", "train_model")
     popularity = np.bincount(answers["QuestionId"], minlength=n_questions)
     return Bank(model, trainer.fit(answers, n_questions), popularity)
@@ -63,9 +94,15 @@ def calibrate(answers: pd.DataFrame, n_questions: int) -> Bank:
 
 
 def know_nothing(bank: Bank, askable: BoolArray) -> Any:
-    """Return the posterior of `item_response/`, abilities as further questions, never asked."""
+    """Return the `StudentPosterior` of `item_response/` before any answer.
+
+    Each of the k abilities is a further question, which nobody may be asked: its logit is the
+    ability. `askable` says which questions may be asked, shape (students, Q); the posterior has the
+    shape (students, Q + k). `strategies.Posterior` takes it apart.
+    """
     n_students, q = askable.shape
     k = bank.model.slopes.shape[1]
+    # Padding in two steps: the k questions of the abilities are always new ones.
     model = bank.model.pad_questions(q).pad_questions(q + k)
     model.intercept[q:] = 0
     model.slopes[q:] = np.eye(k)
@@ -79,37 +116,43 @@ def play(
     mask: str,
     rules: Rules,
     strategy: Strategy,
-    n_questions: int,
-    max_exposure: float = 1.0,
-    stop_at_error: float = 0.0,
+    limits: GameLimits,
     seed: int = 0,
 ) -> PlayedGame:
-    """Ask every student with one strategy, no question more than a share `max_exposure` of them,
-    until the overall ability's standard error is `stop_at_error`; `seed` also says who is first.
+    """Play the game with one strategy, asking all students together.
+
+    `seed` is the seed of the order in which students choose, and of strategies that draw. Raises
+    `InputError` if a student has too few answers that may be asked, or if the strategy fails.
     """
     state = GameState(reference, mask, rules)
-    state.require_askable(n_questions, ": choose a smaller --questions")
+    state.require_askable(limits.n_questions, ": choose a smaller --questions")
     known = know_nothing(bank, state.can_query)
     n_students, n_columns = state.can_query.shape
     n_askable = int(state.can_query.any(axis=0).sum())
     rng = np.random.default_rng(seed)
-    # How often each question may still be asked; 0.29 · 100 is a little less than 29.
-    left = np.full(n_columns, max(1, int(max_exposure * n_students + 1e-9)))
-    goes_on = np.ones(n_students, bool)
+    # Rounding error: 0.29 · 100 is a little less than 29.
+    most_students = max(1, int(limits.max_exposure * n_students + 1e-9))
+    # How often each question may still be asked.
+    n_left = np.full(n_columns, most_students)
+    is_playing = np.ones(n_students, bool)
     probability = {}
-    for n_asked in range(n_questions + 1):
-        if n_asked in (*_SCORED_AFTER, n_questions):
-            of_targets = known.predict()[:, :n_columns][state.targets]
-            probability[n_asked] = of_targets.astype(np.float64)
-        if n_asked == n_questions:
+    for n_asked in range(limits.n_questions + 1):
+        is_end = n_asked == limits.n_questions
+        if is_end or n_asked in _SCORED_AFTER:
+            prediction = known.predict()[:, :n_columns]
+            probability[n_asked] = prediction[state.targets].astype(np.float64)
+        if is_end:
             break
-        # Later answers of others may change an error; the test is over nevertheless.
-        goes_on[bank.overall_ability(known)[1] <= stop_at_error] = False
-        order = rng.permutation(np.flatnonzero(goes_on))
+        # A test that has ended does not begin again, even if later answers of other students raise
+        # the standard error.
+        _, error = bank.overall_ability(known)
+        is_playing[error <= limits.stop_at_error] = False
+        order = rng.permutation(np.flatnonzero(is_playing))
+        # A different seed for each student, round and game.
         seeds = np.arange(n_students) + n_students * (n_asked + 1000 * seed)
         posterior = Posterior(known, bank.popularity, seeds)
         hidden = known.target_weight[:, :n_columns]
-        chosen = choose(strategy, posterior, state.can_query, hidden, order, left)
+        chosen = choose(strategy, posterior, state.can_query, hidden, order, n_left)
         reveal(state, chosen, known)
     return PlayedGame(
         chosen=np.stack(state.chosen, axis=1),
@@ -117,7 +160,7 @@ def play(
         truth=state.truth,
         student=reference.student[np.nonzero(state.targets)[0]],
         n_askable=n_askable,
-        n_over_limit=int(np.maximum(-left, 0).sum()),
+        n_over_limit=int(np.maximum(-n_left, 0).sum()),
     )
 
 
@@ -127,39 +170,61 @@ def choose(
     askable: BoolArray,
     hidden: FloatArray,
     order: IntArray,
-    left: IntArray,
+    n_left: IntArray,
 ) -> IntArray:
-    """Let a strategy choose for the students in `order`, no question more often than is `left` of
-    it, (questions,), which is counted down; the last ones choose again, and only who has nothing
-    left gets any, below 0; int64 (students,), -1 for students who are not asked.
+    """Let a strategy choose a question for each student, within the limit of exposure.
+
+    All students choose at once. If more students want a question than may get it, those who are
+    first in `order` get it, and the others choose again among the questions that are left. A
+    student for whom no question is left is asked one beyond the limit.
+
+    Parameters
+    ----------
+    strategy, posterior, askable, hidden
+        As in strategies.py.
+    order
+        The rows of the students to be asked, in the order in which they get questions.
+    n_left
+        How often each question may still be asked, shape (questions,). It is counted down in place,
+        below 0 if the limit does not hold.
+
+    Returns
+    -------
+    array of int64, shape (students,)
+        The column chosen for each student, -1 for students who are not asked.
     """
     chosen = np.full(len(askable), -1)
-    place_in_line = pd.Series(np.arange(len(order)), index=order)
+    rank_in_order = pd.Series(np.arange(len(order)), index=order)
     waiting = np.sort(order)
     while len(waiting):
-        free = askable[waiting] & (left > 0)
-        stuck = ~free.any(axis=1)
-        free[stuck] = askable[waiting[stuck]]
+        free = askable[waiting] & (n_left > 0)
+        is_stuck = ~free.any(axis=1)
+        free[is_stuck] = askable[waiting[is_stuck]]
         some = posterior if len(waiting) == len(askable) else posterior.take(waiting)
         wish = _wish(strategy, some, free, hidden[waiting])
-        # The how-manieth in line each is among those who wish for the same question.
-        place = place_in_line[waiting].groupby(wish).rank().to_numpy()
-        gets = (place <= left[wish]) | stuck
-        chosen[waiting[gets]] = wish[gets]
-        left -= np.bincount(wish[gets], minlength=len(left))
-        waiting = waiting[~gets]
+        # The rank of each student, from 1 on, among those who want the same question.
+        rank_in_queue = rank_in_order[waiting].groupby(wish).rank().to_numpy()
+        is_served = (rank_in_queue <= n_left[wish]) | is_stuck
+        chosen[waiting[is_served]] = wish[is_served]
+        n_left -= np.bincount(wish[is_served], minlength=len(n_left))
+        waiting = waiting[~is_served]
     return chosen
 
 
 def _wish(
     strategy: Strategy, posterior: Posterior, free: BoolArray, hidden: FloatArray
 ) -> IntArray:
-    """Return what a strategy chooses, `InputError` unless every student may be asked it."""
+    """Return the columns that a strategy chooses among the `free` ones, shape (students,).
+
+    Raises `InputError` if the strategy fails, or returns something else than a free column for each
+    student.
+    """
     name = f"strategies.py: {strategy.__name__}"
     try:
-        # A copy: what is free is checked afterwards.
+        # The strategy gets a copy, because the choice is checked against `free` afterwards.
         wish = strategy(posterior, free.copy(), hidden)
     except (Exception, SystemExit) as error:
+        # The first frame is this function, the second one the strategy.
         frames = traceback.extract_tb(error.__traceback__)
         line = f"line {frames[1].lineno}: " if len(frames) > 1 else ""
         raise InputError(
@@ -171,11 +236,12 @@ def _wish(
             f"{name} returns {reprlib.repr(wish)}, expected an array of whole numbers, one for "
             f"each of {len(free)} students"
         )
-    is_wished = np.arange(free.shape[1]) == wish[:, None]
-    fits = (is_wished & free).any(axis=1)
-    if not fits.all():
+    # Indexing `free` by the chosen columns would accept negative ones.
+    is_chosen = np.arange(free.shape[1]) == wish[:, None]
+    is_allowed = (is_chosen & free).any(axis=1)
+    if not is_allowed.all():
         raise InputError(
-            f"{name} chooses column {wish[~fits][0]} for a student who may not be asked it, "
+            f"{name} chooses column {wish[~is_allowed][0]} for a student who may not be asked it, "
             "expected one of those where askable is True"
         )
     return wish
@@ -185,14 +251,23 @@ def _wish(
 
 
 def score(games: Games) -> pd.DataFrame:
-    """Score games by strategy, mask and number of questions, as STRATEGIES.md; AUC may be NaN."""
+    """Score games.
+
+    Returns
+    -------
+    DataFrame
+        A row for each strategy, mask and number n of questions. STRATEGIES.md explains the scores.
+        The AUC is NaN if all targets are right, or all are wrong.
+    """
     rows = []
     for name, played in games.items():
         for mask, game in played.items():
             for n, right in game.probability.items():
                 beliefs = np.stack([1 - right, right], axis=1)
                 scores = metrics.score_probabilities(game.truth, beliefs)
-                asked, n_students = game.chosen[:, :n], len(game.chosen)
+                asked = game.chosen[:, :n]
+                n_students = len(game.chosen)
+                # How many students were asked each question.
                 counts = np.bincount(asked[asked >= 0])
                 row = {
                     "strategy": name,
@@ -211,19 +286,43 @@ def score(games: Games) -> pd.DataFrame:
 
 
 def mean_overlap(counts: IntArray, n_students: int) -> float:
-    """Return the mean share that two tests have in common (Chen, Ankenmann and Spray 2003)."""
+    """Return the mean share of questions that the tests of two students have in common.
+
+    Chen, Ankenmann and Spray (2003): Σ m (m − 1) / (L N (N − 1)) for N students and tests of L
+    questions, a question asked m times. `counts` holds m of each question; L N is the sum of them.
+    """
     n_common = (counts * (counts - 1)).sum()
-    return float(n_common / (counts.sum() * (n_students - 1))) if n_common else 0.0
+    if n_common == 0:
+        return 0.0
+    return float(n_common / (counts.sum() * (n_students - 1)))
 
 
 def compare(
     own: Mapping[str, PlayedGame], other: Mapping[str, PlayedGame], n: int
 ) -> tuple[float, float]:
-    """Return by how much `own` is more accurate, and the standard error, students as clusters."""
-    right, other_right = (
-        np.concatenate([(g.probability[n] > 0.5) == (g.truth == 1) for g in games.values()])
-        for games in (own, other)
-    )
-    difference = right.astype(np.int64) - other_right
-    cluster = pd.factorize(np.concatenate([game.student for game in own.values()]))[0]
+    """Compare the accuracies of two strategies after n questions.
+
+    Parameters
+    ----------
+    own, other
+        The strategies' games by mask, with the same masks and students.
+    n
+        The number of questions.
+
+    Returns
+    -------
+    difference
+        By how much `own` is more accurate.
+    standard_error
+        Its standard error, with all answers of a student as a cluster.
+    """
+    difference = _is_predicted(own, n).astype(np.int64) - _is_predicted(other, n)
+    student = np.concatenate([game.student for game in own.values()])
+    cluster, _ = pd.factorize(student)
     return float(difference.mean()), metrics.clustered_standard_error(difference, cluster)
+
+
+def _is_predicted(games: Mapping[str, PlayedGame], n: int) -> BoolArray:
+    """Return whether each target of all games is predicted correctly after n questions."""
+    hits = [(game.probability[n] > 0.5) == (game.truth == 1) for game in games.values()]
+    return np.concatenate(hits)

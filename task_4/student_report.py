@@ -1,17 +1,19 @@
-"""Task 4: pages on single students for a teacher: what was asked, and what is now expected.
+"""Task 4: write pages on single students, for a teacher: what was asked, what is now expected.
 
-A page shows the questions in order, the ability with its interval after each answer, the share
-expected right in every subject and where that is unsure, and how the hidden answers came out.
+A page shows the questions in the order asked, the ability with its interval after each answer, the
+share of questions in each subject that the student is expected to answer correctly, and how the
+hidden answers came out.
 
 Run:     python task_4/item_response/train_model.py --local
-         python task_4/student_report.py --student 21 34                     of the local split
-         python task_4/student_report.py --student 21 --phase public         of a phase
-         python task_4/student_report.py --student 21 --stop_at_error 0.35   ends by precision
+         python task_4/student_report.py --student 21 34               of the local split
+         python task_4/student_report.py --student 21 --phase public   of the public phase
+         python task_4/student_report.py --student 21 --stop_at_error 0.35
 Writes:  data/test_output/student_report/student_21.html …
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import nan
 from pathlib import Path
 from statistics import NormalDist
@@ -29,24 +31,53 @@ from ability import Bank, Course, ask, load_bank, share
 
 # All intervals hold the truth with this probability, if the model is right.
 _COVERAGE = 0.9
+# The ends of such an interval are this many standard deviations from the mean of a normal variable.
 _NORMAL_QUANTILE = 1.645
-# A prediction between these is not far from a coin toss.
+# A prediction with a probability between these is hardly better than a coin toss.
 _UNSURE = (0.4, 0.6)
-# A topic of fewer questions is no topic of the bank.
+# Topics with fewer questions in the bank are not shown.
 _MIN_QUESTIONS = 5
+# Names of an answer that is 0 or 1.
 _OUTCOMES = ("wrong", "right")
 
-# The few areas of mathematics, and topics in them; the names stand above the charts.
-_AREAS, _TOPICS = "Areas of mathematics", "Topics"
 
-# Of every subject of a kind its name and its questions.
-Subjects = dict[str, list[tuple[str, IntArray]]]
+@dataclass(frozen=True)
+class Subject:
+    """A subject of questions of the bank."""
+
+    name: str
+    # QuestionIds.
+    questions: IntArray
+
+
+@dataclass(frozen=True)
+class Subjects:
+    """The subjects that a page shows; none without metadata."""
+
+    # The few areas of mathematics.
+    areas: list[Subject]
+    # Topics in these areas.
+    topics: list[Subject]
+
+
+@dataclass(frozen=True)
+class Context:
+    """What the pages of all students share."""
+
+    bank: Bank
+    # The names of each question's subjects, by QuestionId; "" where not known.
+    names: Sequence[str]
+    subjects: Subjects
+    # Titles and texts for the top of the page.
+    facts: Sequence[tuple[str, str]]
+    # Whether the answers are simulated.
+    simulated: bool
 
 
 def main() -> None:
     """Load the model, ask the questions, write the pages."""
     options = build_parser().parse_args()
-    # The model's weights must be there before anything else is done.
+    # Fail before anything else if the model has no weights.
     entry_files.collect(options.package)
     setting = read_data_flags(options, options.package)
     reference = read_students(setting)
@@ -58,29 +89,27 @@ def main() -> None:
     length = f"{options.questions} questions"
     if options.stop_at_error:
         length = f"until the standard error is at most {options.stop_at_error:g}, at most {length}"
-    trained_by = weights.describe_origin(weights.read_origin(options.package))
-    facts = [
-        ("Students", f"{cli.show(setting.reference)}, {mask}"),
-        ("Test", length),
-        ("Weights trained by", trained_by),
-    ]
-    simulated = provenance.is_simulated(setting.reference)
-    subjects = find_subjects(setting.metadata_dir, bank.n_questions)
     columns = np.arange(reference.is_correct.shape[1])
-    names = metadata.name_subjects(setting.metadata_dir, columns)
-    written, lines = {}, []
+    context = Context(
+        bank=bank,
+        names=metadata.name_subjects(setting.metadata_dir, columns),
+        subjects=find_subjects(setting.metadata_dir, bank.n_questions),
+        facts=[
+            ("Students", f"{cli.show(setting.reference)}, {mask}"),
+            ("Test", length),
+            ("Weights trained by", weights.describe_origin(weights.read_origin(options.package))),
+        ],
+        simulated=provenance.is_simulated(setting.reference),
+    )
+    contents = {}
+    lines = []
     for row, course in courses.items():
-        student, steps = int(reference.student[row]), course.steps
-        page = student_page(student, bank, course, names, subjects, facts, simulated)
-        written[options.output_dir / f"student_{student}.html"] = page
-        last, n_asked = steps.iloc[-1], len(steps) - 1
-        lines.append(
-            f"UserId {student}: {n_asked} question{'s' * (n_asked != 1)}, ability "
-            f"{last.ability:+z.2f} ± {last.error:.2f} (standard error), {last.share:.0%} of the "
-            "bank expected right"
-        )
-    writing.write_files(written)
-    print(*lines, f"written: {', '.join(map(cli.show, written))}", sep="\n")
+        student = int(reference.student[row])
+        page = student_page(student, course, context)
+        contents[options.output_dir / f"student_{student}.html"] = page
+        lines.append(describe(student, course))
+    writing.write_files(contents)
+    print(*lines, f"written: {', '.join(map(cli.show, contents))}", sep="\n")
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -90,15 +119,21 @@ def build_parser() -> argparse.ArgumentParser:
     add_data_flags(parser)
     parser.add_argument("--mask", help="column with the hidden answers (default: the file's first)")
     cli.add_number(parser, "--questions", N_ROUNDS, "how many are asked at most")
-    stop = "end before that once the ability's standard error is at most S, as 0.35"
-    parser.add_argument("--stop_at_error", type=share, metavar="S", default=0.0, help=stop)
+    help_text = "end earlier, once the ability's standard error is at most S, such as 0.35"
+    parser.add_argument("--stop_at_error", type=share, metavar="S", default=0.0, help=help_text)
     cli.add_folder(parser, "--package", layout.ROOT / "task_4" / "item_response")
     cli.add_folder(parser, "--output_dir", layout.TEST_OUTPUT_DIR / "student_report")
     return parser
 
 
 def find_students(options: argparse.Namespace, reference: Reference, mask: str) -> list[int]:
-    """Return the rows of the students asked for, who must have enough answers to be asked."""
+    """Return the rows of the students that the flags name.
+
+    Raises
+    ------
+    InputError
+        If the flags name no student, or an unknown one, or one with too few answers to be asked.
+    """
     if mask not in reference.targets:
         raise InputError(
             f"--mask {mask}: is not a mask of {reference.name}, "
@@ -113,112 +148,176 @@ def find_students(options: argparse.Namespace, reference: Reference, mask: str) 
     unknown = np.setdiff1d(options.student, reference.student)
     if len(unknown):
         raise InputError(f"--student {unknown[0]}: is not there, {expected}")
-    rows = np.searchsorted(reference.student, list(dict.fromkeys(options.student)))
+    # A student named twice gets one page.
+    students = list(dict.fromkeys(options.student))
+    rows = np.searchsorted(reference.student, students)
     state.require_askable(options.questions, rows=rows)
     return [int(row) for row in rows]
 
 
 def find_subjects(metadata_dir: Path, n_questions: int) -> Subjects:
-    """Return the areas of mathematics and the topics of the bank; none without metadata."""
+    """Return the areas of mathematics and the topics of the bank."""
     listed = metadata.find_subjects(metadata_dir, np.arange(n_questions))
-    found: Subjects = {_AREAS: [], _TOPICS: []}
+    subjects = Subjects(areas=[], topics=[])
     for (_, level, name), rows in listed.groupby(["subject", "Level", "Name"])["row"]:
-        members = rows.unique()
-        if level == 1 or (level == 2 and len(members) >= _MIN_QUESTIONS):
-            found[_AREAS if level == 1 else _TOPICS].append((f"{name}", members))
-    return found
+        subject = Subject(f"{name}", rows.unique())
+        if level == 1:
+            subjects.areas.append(subject)
+        elif level == 2 and len(subject.questions) >= _MIN_QUESTIONS:
+            subjects.topics.append(subject)
+    return subjects
 
 
-# ---- The page, put into words by student.html ----------------------------------------------------
-
-
-def student_page(
-    student: int,
-    bank: Bank,
-    course: Course,
-    names: Sequence[str],
-    subjects: Subjects,
-    facts: Sequence[tuple[str, str]],
-    simulated: bool,
-) -> str:
-    """Return a student's page; `names` are the subjects of all questions, "" where not known."""
-    reach = _NORMAL_QUANTILE * course.steps["error"]
-    ends = {"low": course.steps["ability"] - reach, "high": course.steps["ability"] + reach}
-    steps: list[Any] = [*course.steps.assign(reach=reach, **ends).itertuples()]
-    first, last = steps[0], steps[-1]
-    asked, drawn = [], [charts.Dot("before", nan, (first.low, first.high), first.ability)]
-    for n, step in enumerate(steps[1:], 1):
-        outcome = _OUTCOMES[step.is_right]
-        drawn.append(charts.Dot(f"{n}, {outcome}", step.ability, (step.low, step.high)))
-        name = names[step.QuestionId] or "unknown"
-        cells = f"{n}", name, f"{step.QuestionId}", f"{step.expected:.0%}", outcome
-        ability = f"{_signed(step.ability)} ± {step.reach:.2f}"
-        asked.append((*cells, ability, f"{step.share:.0%}"))
-    label, axis = "Ability after each question", "ability, compared with the training students"
-    ability_chart = charts.dot_chart(drawn, label=label, digits=2, chance=0, axis=axis)
-    axis = "share of the questions expected right"
-    dots = {kind: expect(bank, course, members) for kind, members in subjects.items()}
-    topics, chosen = subjects.get(_TOPICS, []), course.steps["QuestionId"][1:]
-    least_known = sorted(dots.get(_TOPICS, []), key=lambda dot: -np.ptp(dot.interval))
-    p, truth = course.hidden_probability, course.hidden_truth
-    prediction, outcomes = p > 0.5, []
-    for label, is_predicted in (("expected right", prediction), ("expected wrong", ~prediction)):
-        n_right, n = truth[is_predicted].sum(), is_predicted.sum()
-        outcomes.append((label, f"{n_right}", f"{n - n_right}", f"{n}"))
-    return pages.render(
-        "student.html",
-        title=f"Student {student}",
-        simulated=simulated,
-        bank=bank,
-        course=course,
-        first=first,
-        last=last,
-        n_right=course.steps["is_right"][1:].sum(),
-        facts=facts,
-        share_ends=interval(course.draws.mean(axis=1)),
-        # The share of the training students, normal around 0, with a lower ability.
-        below=NormalDist().cdf(last.ability),
-        below_ends=[NormalDist().cdf(end) for end in (last.low, last.high)],
-        ability_chart=ability_chart,
-        asked=asked,
-        subject_charts={
-            label: charts.dot_chart(some, label=label, digits=2, limits=(0, 1), axis=axis)
-            for label, some in dots.items()
-            if some
-        },
-        n_topics=len(topics),
-        n_topics_asked=sum(bool(np.isin(members, chosen).any()) for _, members in topics),
-        least_known=least_known[:3],
-        is_hit=prediction == (truth == 1),
-        unsure=_UNSURE,
-        is_unsure=(p > _UNSURE[0]) & (p < _UNSURE[1]),
-        hidden_ends=interval(course.hidden_counts),
-        outcomes=outcomes,
-        percent="{:.0%}".format,
-        signed=_signed,
+def describe(student: int, course: Course) -> str:
+    """Return a line on what is known of a student after the last question."""
+    last = course.steps.iloc[-1]
+    n_asked = len(course.steps) - 1
+    questions = "1 question" if n_asked == 1 else f"{n_asked} questions"
+    return (
+        f"UserId {student}: {questions}, ability {last.ability:+z.2f} ± {last.error:.2f} "
+        f"(standard error), {last.share:.0%} of the bank expected right"
     )
 
 
+# ---- The page, which student.html puts into words ------------------------------------------------
+
+
+def student_page(student: int, course: Course, context: Context) -> str:
+    """Return a student's page."""
+    return pages.render(
+        "student.html",
+        title=f"Student {student}",
+        simulated=context.simulated,
+        facts=context.facts,
+        bank=context.bank,
+        course=course,
+        percent="{:.0%}".format,
+        signed=_signed,
+        **show_abilities(course, context.names),
+        **show_subjects(course, context),
+        **show_hidden_answers(course),
+    )
+
+
+def show_abilities(course: Course, names: Sequence[str]) -> Mapping[str, Any]:
+    """Return what the page shows of the questions asked and of the ability after each answer."""
+    reach = _NORMAL_QUANTILE * course.steps["error"]
+    ability = course.steps["ability"]
+    table = course.steps.assign(reach=reach, low=ability - reach, high=ability + reach)
+    steps: list[Any] = list(table.itertuples())
+    first = steps[0]
+    last = steps[-1]
+    dots = [charts.Dot("before", nan, (first.low, first.high), first.ability)]
+    asked = []
+    for n, step in enumerate(steps[1:], 1):
+        outcome = _OUTCOMES[step.is_right]
+        dots.append(charts.Dot(f"{n}, {outcome}", step.ability, (step.low, step.high)))
+        asked.append(
+            (
+                f"{n}",
+                names[step.QuestionId] or "unknown",
+                f"{step.QuestionId}",
+                f"{step.expected:.0%}",
+                outcome,
+                f"{_signed(step.ability)} ± {step.reach:.2f}",
+                f"{step.share:.0%}",
+            )
+        )
+    # The abilities of the training students are normal around 0.
+    share_below = NormalDist().cdf
+    return {
+        "asked": asked,
+        "n_right": course.steps["is_right"][1:].sum(),
+        "first": first,
+        "last": last,
+        "share_ends": interval(course.draws.mean(axis=1)),
+        "below": share_below(last.ability),
+        "below_ends": [share_below(last.low), share_below(last.high)],
+        "ability_chart": charts.dot_chart(
+            dots,
+            label="Ability after each question",
+            digits=2,
+            chance=0,
+            axis="ability, compared with the training students",
+        ),
+    }
+
+
+def show_subjects(course: Course, context: Context) -> Mapping[str, Any]:
+    """Return what the page shows of the areas and the topics."""
+    areas = expect(context.bank, course, context.subjects.areas)
+    topics = expect(context.bank, course, context.subjects.topics)
+    subject_charts = {}
+    for title, dots in (("Areas of mathematics", areas), ("Topics", topics)):
+        if dots:
+            subject_charts[title] = charts.dot_chart(
+                dots,
+                label=title,
+                digits=2,
+                limits=(0, 1),
+                axis="share of the questions expected right",
+            )
+    asked = course.steps["QuestionId"][1:]
+    n_topics_asked = 0
+    for topic in context.subjects.topics:
+        if np.isin(topic.questions, asked).any():
+            n_topics_asked += 1
+    widest_first = sorted(topics, key=lambda dot: -np.ptp(dot.interval))
+    return {
+        "subject_charts": subject_charts,
+        "n_topics": len(topics),
+        "n_topics_asked": n_topics_asked,
+        "least_known": widest_first[:3],
+    }
+
+
+def show_hidden_answers(course: Course) -> Mapping[str, Any]:
+    """Return what the page shows of the hidden answers and their predictions."""
+    probability = course.hidden_probability
+    truth = course.hidden_truth
+    prediction = probability > 0.5
+    low, high = _UNSURE
+    outcomes = []
+    for label, is_predicted in (("expected right", prediction), ("expected wrong", ~prediction)):
+        n_right = truth[is_predicted].sum()
+        n = is_predicted.sum()
+        outcomes.append((label, f"{n_right}", f"{n - n_right}", f"{n}"))
+    return {
+        "is_hit": prediction == (truth == 1),
+        "unsure": _UNSURE,
+        "is_unsure": (probability > low) & (probability < high),
+        "hidden_ends": interval(course.hidden_counts),
+        "outcomes": outcomes,
+    }
+
+
 def interval(draws: FloatArray | IntArray) -> tuple[float, float]:
-    """Return the ends of the middle 90% of draws."""
+    """Return the ends of the middle 90 % of draws."""
     low, high = np.quantile(draws, [(1 - _COVERAGE) / 2, (1 + _COVERAGE) / 2]).tolist()
     return low, high
 
 
-def expect(bank: Bank, course: Course, subjects: list[tuple[str, IntArray]]) -> list[charts.Dot]:
-    """Return the share expected right in every subject, least first, as it is to be drawn."""
-    return [
-        charts.Dot(
-            name,
-            float(course.probability[members].mean()),
-            interval=interval(course.draws[:, members].mean(axis=1)),
-            mark=float(bank.share[members].mean()),
+def expect(bank: Bank, course: Course, subjects: Sequence[Subject]) -> list[charts.Dot]:
+    """Return a row of a chart for each subject, the least share expected right first.
+
+    The dot is the student's share, the diamond that of a student of whom nothing is known.
+    """
+    dots = []
+    for subject in subjects:
+        questions = subject.questions
+        dots.append(
+            charts.Dot(
+                subject.name,
+                float(course.probability[questions].mean()),
+                interval=interval(course.draws[:, questions].mean(axis=1)),
+                mark=float(bank.share[questions].mean()),
+            )
         )
-        for name, members in sorted(subjects, key=lambda one: course.probability[one[1]].mean())
-    ]
+    return sorted(dots, key=lambda dot: dot.value)
 
 
 def _signed(value: float) -> str:
+    """Write a number with its sign and two decimals."""
     return f"{value:+z.2f}".replace("-", "−")
 
 

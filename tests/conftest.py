@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from common import reading
+from tools.kit_files import find_kit_files, glob_kit
 
 import pandas as pd
 import pytest
 from hypothesis import settings
-from kit_files import find_kit_files, glob_kit
 from run_scripts import ROOT, Done, run_process, run_script
 
 # Hypothesis tries the same examples in every run; `pytest --hypothesis-profile exploring` tries new

@@ -11,7 +11,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from kit_files import ROOT, find_kit_files
+# The kit need not be installed for its files to be checked.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tools.kit_files import ROOT, find_kit_files
 
 # Folders of scripts and the modules beside them. mypy checks each folder by itself, because two
 # folders may have files of the same name. It reads the modules that related challenges share with

@@ -8,10 +8,10 @@ import tomllib
 from pathlib import Path
 
 from common import requirements
+from tools.kit_files import glob_kit
 
 import pytest
 from conftest import ROOT, imported, scripts
-from kit_files import glob_kit
 
 pytestmark = pytest.mark.files
 TASKS = ("task_1", "task_2", "task_3", "task_4")

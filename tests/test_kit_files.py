@@ -4,10 +4,11 @@ import os
 import re
 from pathlib import Path
 
+from tools.kit_files import find_kit_files, glob_kit
+
 import pytest
 import sample_blocks
 from conftest import PAGES, ROOT, commands, imported
-from kit_files import find_kit_files, glob_kit
 
 pytestmark = pytest.mark.files
 # Names of entries that the guide makes.

@@ -12,7 +12,7 @@ from common.adaptive.entry_files import ENTRY_FILE
 from common.tasks import TASKS
 
 import yaml
-from competition import Plan, describe
+from competition import Days, Plan, describe
 from conftest import succeeds
 
 # The file that each task's scoring program reads.
@@ -62,8 +62,8 @@ words.
 def write_folder(folder: Path) -> Path:
     """Write the toy bundle into a folder, not as a zip."""
     days = {
-        "public": (date(2026, 10, 1), date(2026, 10, 31)),
-        "private": (date(2026, 11, 1), date(2026, 12, 1)),
+        "public": Days(date(2026, 10, 1), date(2026, 10, 31)),
+        "private": Days(date(2026, 11, 1), date(2026, 12, 1)),
     }
     competition = yaml.safe_load(
         describe(Plan(tuple(SCORED), "Toy challenge", days, "own", "", False))

@@ -5,16 +5,19 @@
     python -m tools.blend irt.parquet vae.parquet --local
     python -m tools.blend irt.parquet vae.parquet --local --weights 0.7 0.3
 
-Each FILE holds what a script wrote with --probabilities for one and the same template. The weights
-are never chosen on the answers that are predicted: each script, whose command its file names, runs
-once more on 80 % of the training answers, and the weights minimise the log loss of the other 20 %.
-With --weights nothing is run. Writes the submission, its zip and the blend's own probabilities
-beside them, which `python task_1/local_evaluation.py` scores as any other's.
+Each FILE holds what a script wrote with --probabilities, all for the same template. The weights are
+never chosen on the answers that are predicted: a file names the command that made it, and each
+command runs once more on 80 % of the training answers. The weights minimise the log loss of the
+other 20 %. With --weights no command runs.
+
+Writes the submission, its zip, and beside them the probabilities of the blend. `python
+task_1/local_evaluation.py` scores them like those of any other entry.
 """
 
 import argparse
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from common import (
@@ -37,11 +40,12 @@ from tools import script_runs
 import numpy as np
 from tqdm import tqdm
 
+# Share of the training answers on which the weights are learned.
 _HELD_OUT = 0.2
-# Probabilities are kept this far from 0, whose logarithm no weight could outweigh.
-_SMALLEST = 1e-6
-# No weight is so large that sums of weighted logarithms could be.
-_LARGEST = 1_000_000
+# Smaller probabilities count as this: the logarithm of 0 would outweigh everything else.
+_SMALLEST_PROBABILITY = 1e-6
+# Largest weight: sums of weighted logarithms stay finite.
+_LARGEST_WEIGHT = 1_000_000
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -69,17 +73,11 @@ def main() -> None:
     options = build_parser().parse_args()
 
     files = [read_probabilities(path) for path in options.files]
+    require_one_task(files)
     task = files[0].task
-    if len(files) == 1:
-        raise InputError(f"{files[0].path}: is only one file, expected two or more to blend")
-    for file in files:
-        if file.task != task:
-            raise InputError(
-                f"{file.path}: is of task {file.task}, and {files[0].path} of task {task}"
-            )
     paths = sample_models.paths(options, task)
-    beside = paths.output.with_suffix(".parquet")
-    cli.require_outputs([paths.output, beside], options.files)
+    probabilities_path = paths.output.with_suffix(".parquet")
+    cli.require_outputs([paths.output, probabilities_path], options.files)
     template = submission.read_template(paths.template)
     for file in files:
         if len(file.pairs) != len(template):
@@ -90,134 +88,217 @@ def main() -> None:
     logs = np.stack([logarithms(file.at(template, paths.template)) for file in files])
     if options.weights is None:
         commands = [repeatable(file, paths.train) for file in files]
-        truth, held = run_again(commands, paths.train, task)
-        weights = learn_weights(held, truth)
-        print(describe(options.files, weights, held, truth))
+        held_out = run_again(commands, paths.train, task)
+        weights = learn_weights(held_out.logs, held_out.truth)
+        print(describe(options.files, weights, held_out.logs, held_out.truth))
     else:
         weights = check_weights(options.weights, len(files))
     blended = np.exp(log_blend(logs, weights))
     value = blended.argmax(axis=1) + TASKS[task].column.low
     submission.write_predictions(template, task, value, paths.output)
-    # Of two values, the file holds the probability of the second.
+    # If there are only two values, a file of probabilities holds that of the second one.
     is_binary = len(TASKS[task].values) == 2
-    write_probabilities(template, task, blended[:, 1] if is_binary else blended, beside)
+    probabilities = blended[:, 1] if is_binary else blended
+    write_probabilities(template, task, probabilities, probabilities_path)
     print(
         f"written: {cli.show(paths.output)}, the zip and the probabilities beside it "
         f"({len(value):,} rows)"
     )
 
 
+def require_one_task(files: Sequence[Probabilities]) -> None:
+    """Raise `InputError` unless there are two or more files, all of one task."""
+    first = files[0]
+    if len(files) == 1:
+        raise InputError(f"{first.path}: is only one file, expected two or more to blend")
+    for file in files:
+        if file.task != first.task:
+            raise InputError(
+                f"{file.path}: is of task {file.task}, and {first.path} of task {first.task}"
+            )
+
+
 def check_weights(weights: Sequence[float], n_files: int) -> FloatArray:
-    """Return weights from the command line: one for each file, at least 0, and one of them more."""
-    found = np.array(weights, np.float64)
-    if len(found) != n_files:
-        raise InputError(f"--weights: {len(found)} weights for {n_files} files, expected as many")
-    if not ((found >= 0) & (found <= _LARGEST)).all() or not found.any():
+    """Return the weights of the command line as an array.
+
+    Raises `InputError` unless there is one for each file, none is negative, and not all are 0.
+    """
+    checked = np.array(weights, np.float64)
+    if len(checked) != n_files:
+        raise InputError(f"--weights: {len(checked)} weights for {n_files} files, expected as many")
+    is_valid = (checked >= 0) & (checked <= _LARGEST_WEIGHT)
+    if not is_valid.all() or not checked.any():
         shown = " ".join(f"{weight:g}" for weight in weights)
         raise InputError(
-            f"--weights {shown}: expected numbers from 0 to {_LARGEST:,}, not all of them 0"
+            f"--weights {shown}: expected numbers from 0 to {_LARGEST_WEIGHT:,}, not all of them 0"
         )
-    return found
+    return checked
 
 
 def repeatable(file: Probabilities, train: Path) -> tuple[Path, list[str]]:
-    """Return the script that made a file, and its flags but for those that say where files lie."""
+    """Return the script that made a file of probabilities, and its flags, but those for paths.
+
+    Raises `InputError` if the command is unknown or cannot be repeated, or if it learned from other
+    training answers than those in `train`.
+    """
     or_else = " (or --weights, which run nothing)"
-    by, task = file.origin, file.task
-    if by is None:
+    origin = file.origin
+    if origin is None:
         raise InputError(
-            f"{file.path}: does not say which command made it, expected one of task {task}{or_else}"
+            f"{file.path}: does not say which command made it, expected one of task "
+            f"{file.task}{or_else}"
         )
-    script, flags = script_runs.repeatable(by, TASKS[task], file.path, or_else)
-    # Other training answers might hold what the blend predicts.
-    if fingerprints.fingerprint(train) not in by.made_from.values():
-        learned = [cli.show(file.path.parent / name) for name in by.made_from]
+    script, flags = script_runs.repeatable(origin, TASKS[file.task], file.path, or_else)
+    # Other training answers might hold the answers that the blend predicts.
+    if fingerprints.fingerprint(train) not in origin.made_from.values():
+        learned_from = "unknown answers"
+        if origin.made_from:
+            learned_from = cli.show(file.path.parent / next(iter(origin.made_from)))
         raise InputError(
-            f"{file.path}: was learned from {(learned or ['unknown answers'])[0]}, and the blend's "
+            f"{file.path}: was learned from {learned_from}, and the blend's "
             f"weights from {cli.show(train)}, expected the same training answers (--local, "
             "--input_dir)"
         )
-    if by.code != source_code.fingerprint(script):
+    if origin.code != source_code.fingerprint(script):
         print(
             f"note: the code of {cli.show(script)} has changed since it made {cli.show(file.path)}"
         )
     return script, flags
 
 
-def run_again(
-    commands: Sequence[tuple[Path, list[str]]], train: Path, task: int
-) -> tuple[IntArray, FloatArray]:
-    """Run every command on 80 % of the training answers; return the truth of the others, from 0,
-    (answers,), and log probabilities, (commands, answers, categories).
-    """
-    table = read_answers(train, options=True if TASKS[task].needs_options else None, ids=True)
-    held_out = hold_out_answers(len(table), _HELD_OUT, 0)
-    if held_out.all() or not held_out.any():
+@dataclass(frozen=True)
+class HeldOut:
+    """Training answers that were held out, and the predictions of each command for them."""
+
+    # Index of the right category, counted from 0, int64 (n_answers,).
+    truth: IntArray
+    # Logarithms of the probabilities, float32 (n_commands, n_answers, n_categories).
+    logs: FloatArray
+
+
+def run_again(commands: Sequence[tuple[Path, list[str]]], train: Path, task: int) -> HeldOut:
+    """Let every command learn from 80 % of the training answers and predict the others."""
+    answers = read_answers(train, options=True if TASKS[task].needs_options else None, ids=True)
+    is_held_out = hold_out_answers(len(answers), _HELD_OUT, 0)
+    if is_held_out.all() or not is_held_out.any():
         raise InputError(f"{train}: holds too few answers to hold some out, expected more")
     column = TASKS[task].column
-    truth = table.loc[held_out, column.name].to_numpy(np.int64) - column.low
+    truth = answers.loc[is_held_out, column.name].to_numpy(np.int64) - column.low
     logs = []
     for script, flags in tqdm(commands, "Scripts", unit="script", disable=None):
         with tempfile.TemporaryDirectory(prefix="blend_") as temporary:
-            folder, title = Path(temporary), "80 % of the training answers"
-            fold = script_runs.Fold(title, table, held_out, script_runs.metadata_of(train), folder)
-            path = folder / "probabilities.parquet"
-            flags = [*flags, "--probabilities", str(path)]
-            template = script_runs.run_on_fold(script, flags, fold)
-            found = read_probabilities(path, task)
-            logs.append(logarithms(found.at(submission.read_template(template), template)))
-    return truth, np.stack(logs)
+            fold = script_runs.Fold(
+                title="80 % of the training answers",
+                answers=answers,
+                is_held_out=is_held_out,
+                metadata_dir=script_runs.metadata_of(train),
+                folder=Path(temporary),
+            )
+            path = fold.folder / "probabilities.parquet"
+            template = script_runs.run_on_fold(script, [*flags, "--probabilities", str(path)], fold)
+            probabilities = read_probabilities(path, task)
+            rows = submission.read_template(template)
+            logs.append(logarithms(probabilities.at(rows, template)))
+    return HeldOut(truth, np.stack(logs))
 
 
 def logarithms(probability: FloatArray) -> FloatArray:
-    """Return logarithms of probabilities, none of which counts as 0."""
-    return np.asarray(np.log(np.maximum(probability, _SMALLEST)), np.float32)
+    """Return the logarithms of probabilities as float32; very small ones count as 1e-6."""
+    return np.asarray(np.log(np.maximum(probability, _SMALLEST_PROBABILITY)), np.float32)
 
 
 def log_blend(logs: FloatArray, weights: FloatArray) -> FloatArray:
-    """Pool log probabilities, (files, rows, categories), by weights (Genest and Zidek 1986)."""
+    """Blend probabilities by a weighted geometric mean.
+
+    Parameters
+    ----------
+    logs
+        Logarithms of the probabilities, shape (n_files, n_rows, n_categories).
+    weights
+        A weight for each file, at least 0.
+
+    Returns
+    -------
+    array, shape (n_rows, n_categories)
+        Logarithms of the blended probabilities, which sum to 1 in each row.
+
+    Notes
+    -----
+    This is the logarithmic opinion pool of Genest and Zidek (1986, "Combining probability
+    distributions", Statistical Science 1).
+    """
     total = np.tensordot(weights, logs, axes=1)
+    # Subtract the maximum first, so that no exponential overflows.
     total -= total.max(axis=1, keepdims=True)
     return np.asarray(total - np.log(np.exp(total).sum(axis=1, keepdims=True)))
 
 
 def learn_weights(logs: FloatArray, truth: IntArray) -> FloatArray:
-    """Minimise the log loss, which is convex, over weights of at least 0, one for each file."""
+    """Return the weights, at least 0, that minimise the log loss of the blend.
+
+    Parameters
+    ----------
+    logs
+        Logarithms of the probabilities, shape (n_files, n_answers, n_categories).
+    truth
+        Index of the right category of each answer, shape (n_answers,).
+
+    Returns
+    -------
+    array of float64, shape (n_files,)
+        The loss is convex in the weights, so that they are the global minimum.
+    """
     from scipy.optimize import minimize
 
     rows = np.arange(len(truth))
-    happened = logs[:, rows, truth]
+    logs_of_truth = logs[:, rows, truth]
 
-    def loss(weights: FloatArray) -> tuple[float, FloatArray]:
+    def loss_and_gradient(weights: FloatArray) -> tuple[float, FloatArray]:
         blended = log_blend(logs, weights)
-        p = np.exp(blended)
-        gradient = [
-            float((p * own).sum() - known.sum()) for own, known in zip(logs, happened, strict=True)
-        ]
-        return float(-blended[rows, truth].mean()), np.array(gradient) / len(truth)
+        probability = np.exp(blended)
+        # The derivative by a weight is the expected logarithm under the blend minus that of the
+        # truth.
+        gradient = []
+        for file_logs, file_logs_of_truth in zip(logs, logs_of_truth, strict=True):
+            expected = (probability * file_logs).sum()
+            gradient.append(float(expected - file_logs_of_truth.sum()))
+        loss = -blended[rows, truth].mean()
+        return float(loss), np.array(gradient) / len(truth)
 
-    start = np.full(len(logs), 1 / len(logs))
-    found = minimize(loss, start, jac=True, bounds=[(0, None)] * len(logs), method="L-BFGS-B")
-    return np.asarray(found.x, np.float64)
+    n_files = len(logs)
+    equal_weights = np.full(n_files, 1 / n_files)
+    bounds = [(0, None)] * n_files
+    result = minimize(loss_and_gradient, equal_weights, jac=True, bounds=bounds, method="L-BFGS-B")
+    return np.asarray(result.x, np.float64)
 
 
 def describe(paths: Sequence[Path], weights: FloatArray, logs: FloatArray, truth: IntArray) -> str:
-    """Return a table of figures held out; the blend's are by weights learned from other answers."""
+    """Return a table of weight, log loss and accuracy on the held-out answers for each file.
+
+    `logs` are the logarithms of the probabilities, shape (n_files, n_answers, n_categories).
+    `truth` is the index of the right category of each answer.
+
+    The last row is the blend. Each half of the answers is blended with weights that were learned
+    from the other half, so that the figures are not too good.
+    """
     half = np.random.default_rng(0).permutation(len(truth)) % 2
     blended = np.empty(logs.shape[1:])
     for k in (0, 1):
-        others = learn_weights(logs[:, half != k], truth[half != k])
-        blended[half == k] = np.exp(log_blend(logs[:, half == k], others))
-    names = [*map(cli.show, paths), "the blend"]
-    width = max(map(len, names))
+        is_half = half == k
+        half_weights = learn_weights(logs[:, ~is_half], truth[~is_half])
+        blended[is_half] = np.exp(log_blend(logs[:, is_half], half_weights))
+    names = [*(cli.show(path) for path in paths), "the blend"]
+    shown_weights = [*(f"{weight:6.3f}" for weight in weights), ""]
+    probabilities = [*np.exp(logs), blended]
+    width = max(len(name) for name in names)
     lines = [
         f"{len(truth):,} training answers held out:",
         f"{'':{width}}  weight  log loss  accuracy",
     ]
-    shown = [*(f"{weight:6.3f}" for weight in weights), ""]
-    for name, weight, p in zip(names, shown, [*np.exp(logs), blended], strict=True):
-        loss = -np.log(p[np.arange(len(truth)), truth], dtype=np.float64).mean()
-        accuracy = metrics.accuracy(truth, p.argmax(axis=1)).value
+    for name, weight, probability in zip(names, shown_weights, probabilities, strict=True):
+        log_of_truth = np.log(probability[np.arange(len(truth)), truth], dtype=np.float64)
+        loss = -log_of_truth.mean()
+        accuracy = metrics.accuracy(truth, probability.argmax(axis=1)).value
         lines.append(f"{name:{width}}  {weight:6}  {loss:8.4f}  {accuracy:8.4f}")
     return "\n".join(lines)
 

@@ -7,10 +7,10 @@
     python -m tools.check_submission related_challenges/cloze/data/test_output/submission.csv
     python -m tools.check_submission mine.csv --challenge cloze
 
-FILE is the CSV or zip of task 1, 2 or 3, the zip or folder of task 4, whose ten rounds are
-played with training students, or the CSV of a related challenge, whose own check_submission.py
-runs and takes further flags. Every error is one line on stderr, with exit code 2; for a valid
-submission a summary is printed. No hidden answers are needed.
+FILE is the CSV or zip of task 1, 2 or 3, the zip or folder of task 4, or the CSV of a related
+challenge. An entry of task 4 plays the ten rounds with training students. For a related challenge,
+its own check_submission.py runs with the same flags. Every error is one line on stderr, and the
+exit code is 2. For a valid submission a summary is printed. No hidden answers are needed.
 """
 
 import argparse
@@ -26,13 +26,14 @@ from common.adaptive import entry_files
 from common.adaptive.entry_files import ENTRY_FILE, unpack
 from common.adaptive.playing import N_DRY_RUN_STUDENTS, dry_run
 from common.adaptive.setting import Setting, add_game_flags, read_game_flags
+from common.arrays import Array
 from common.sandbox import KIT_PACKAGES
 from common.tasks import TASKS, Form, Task
 from tools.which_task import task_of
 
 import numpy as np
 
-# Of each related challenge that has submissions to check.
+# The script of a related challenge that checks its submissions.
 CHECK_NAME = "check_submission.py"
 
 
@@ -60,21 +61,14 @@ def build_parser() -> argparse.ArgumentParser:
 def main() -> None:
     """Check the file that the command line names."""
     parser = build_parser()
-    options, others = parser.parse_known_args()
-    if options.task is None and options.challenge is None:
-        place = Path(os.path.realpath(options.file))
-        own = (
-            name for name in find_challenges() if place.is_relative_to(layout.RELATED_DIR / name)
-        )
-        options.challenge = next(own, None)
-    if options.challenge:
-        # The challenge's own script checks it, and knows its flags.
-        named = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-        named.add_argument("--challenge")
-        script = layout.RELATED_DIR / options.challenge / CHECK_NAME
-        sys.exit(subprocess.call([sys.executable, script, *named.parse_known_args()[1]]))
-    if others:
-        parser.error(f"unrecognized arguments: {' '.join(others)}")
+    options, unknown = parser.parse_known_args()
+    challenge = options.challenge
+    if options.task is None and challenge is None:
+        challenge = challenge_of(options.file)
+    if challenge:
+        sys.exit(run_check_of_challenge(challenge))
+    if unknown:
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     task = TASKS[options.task] if options.task else task_of(options.file)
     checks = {
         Form.PREDICTIONS: check_pairs,
@@ -85,55 +79,92 @@ def main() -> None:
     cli.run_check(options.file, f"task {task.number}", lambda faults: check(options, task, faults))
 
 
+def challenge_of(file: Path) -> str | None:
+    """Return the name of the related challenge whose folder holds a file; None without one."""
+    path = Path(os.path.realpath(file))
+    for name in find_challenges():
+        if path.is_relative_to(layout.RELATED_DIR / name):
+            return name
+    return None
+
+
+def run_check_of_challenge(challenge: str) -> int:
+    """Run the script of a related challenge with the flags of this one; return its exit code."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--challenge")
+    # All flags but --challenge, which the script does not have.
+    _, flags = parser.parse_known_args()
+    script = layout.RELATED_DIR / challenge / CHECK_NAME
+    return subprocess.call([sys.executable, script, *flags])
+
+
 def is_local(path: Path) -> bool:
     """Return whether a submission is for the local split, judging by its name."""
     return path.stem in {Path(task.local_submission).stem for task in TASKS.values()}
 
 
 def check_pairs(options: argparse.Namespace, task: Task, faults: list[str]) -> list[str]:
-    """Check a submission of task 1 or 2; add faults, return lines that summarise a valid one."""
-    template_dir, train_dir, name = layout.TEMPLATE_DIR, layout.TRAIN_DIR, task.template
+    """Check a submission of task 1 or 2.
+
+    Every error is added to `faults`. Returns lines that summarise a valid submission.
+    """
     if is_local(options.file):
         template_dir = train_dir = layout.TEST_INPUT_DIR
-        name = task.local_template
-    template_path = cli.template_path(options, template_dir, str(name))
-    column = task.column
+        template = task.local_template
+    else:
+        template_dir = layout.TEMPLATE_DIR
+        train_dir = layout.TRAIN_DIR
+        template = task.template
+    template_path = cli.template_path(options, template_dir, str(template))
     predictions = submission.read_predictions(
         options.file, task.number, template_path, faults.append
     )
     if faults:
         return []
-    lines = [f"{len(predictions):,} rows: every pair of {cli.show(template_path)} once"]
-    # The share of each value predicted, beside that of the training answers if they are there.
     train = (options.input_dir or train_dir) / (options.train_data or task.data.train)
-    columns = {"predicted   ": predictions[column.name].to_numpy()}
+    return [
+        f"{len(predictions):,} rows: every pair of {cli.show(template_path)} once",
+        *describe_shares(task, predictions[task.column.name].to_numpy(), train),
+        *how_to_upload(options.file, task),
+    ]
+
+
+def describe_shares(task: Task, predicted: Array, train: Path) -> list[str]:
+    """Return a table of the share of each value in the predictions and in the training answers.
+
+    The training answers are left out if their file does not exist.
+    """
+    column = task.column
+    values_by_title = {"predicted   ": predicted}
     if train.is_file():
-        columns[cli.show(train)] = reading.read_table(train, [column])[column.name].to_numpy()
-    lines.append(f"{column.name:14}{''.join(columns)}")
+        answers = reading.read_table(train, [column])
+        values_by_title[cli.show(train)] = answers[column.name].to_numpy()
+    lines = [f"{column.name:14}{''.join(values_by_title)}"]
     for value, name in zip(task.values, task.value_names, strict=True):
-        shares = [f"{np.mean(own == value):.1%}" for own in columns.values()]
+        first, *others = [f"{np.mean(values == value):.1%}" for values in values_by_title.values()]
         label = f"{value} {name}" if column.is_boolean else f"{value}"
-        lines.append(f"{label:14}{shares[0]:>9}" + "".join(f"   {share}" for share in shares[1:]))
-    return [*lines, *how_to_upload(options.file, task)]
+        lines.append(f"{label:14}{first:>9}" + "".join(f"   {share}" for share in others))
+    return lines
 
 
 def check_ranking(options: argparse.Namespace, task: Task, faults: list[str]) -> list[str]:
-    """Check a submission of task 3, as `check_pairs`."""
+    """Check a submission of task 3; see `check_pairs`."""
     path = cli.template_path(options, layout.TEMPLATE_DIR, str(task.template))
     ranking = submission.read_ranking(options.file, path, faults.append)
     if faults:
         return []
-    best = ranking.sort_values().index.tolist()
+    questions = ranking.sort_values().index.tolist()
+    n = len(questions)
     return [
-        f"{len(best):,} rows: every question of {cli.show(path)} once, ranks 1 to {len(best)}",
-        f"best  QuestionId {', '.join(map(str, best[:5]))}",
-        f"worst QuestionId {', '.join(map(str, best[-5:]))}",
+        f"{n:,} rows: every question of {cli.show(path)} once, ranks 1 to {n}",
+        f"best  QuestionId {', '.join(map(str, questions[:5]))}",
+        f"worst QuestionId {', '.join(map(str, questions[-5:]))}",
         *how_to_upload(options.file, task),
     ]
 
 
 def how_to_upload(path: Path, task: Task) -> list[str]:
-    """Say what to upload if this is a CSV: the challenge takes a zip."""
+    """Say which zip to upload; nothing for a zip, or for a submission for the local split."""
     zipped = path.with_suffix(".zip")
     if path.suffix.lower() == ".zip" or is_local(path):
         return []
@@ -143,13 +174,14 @@ def how_to_upload(path: Path, task: Task) -> list[str]:
 
 
 def check_entry(options: argparse.Namespace, task: Task, faults: list[str]) -> list[str]:
-    """Check an entry of task 4, as `check_pairs`; if its files are valid, play the ten rounds."""
+    """Check the files of an entry of task 4, then play the ten rounds; see `check_pairs`."""
     entry: Path = options.file
     with tempfile.TemporaryDirectory() as temporary:
-        folder = entry if entry.is_dir() else Path(temporary) / "entry"
-        if folder == entry:
+        if entry.is_dir():
+            folder = entry
             reading.require_file(entry / ENTRY_FILE)
         else:
+            folder = Path(temporary) / "entry"
             unpack(entry, folder)
         modules = check_code(folder, entry, faults)
     if faults:
@@ -169,28 +201,42 @@ def check_entry(options: argparse.Namespace, task: Task, faults: list[str]) -> l
     return summary
 
 
-def check_code(folder: Path, name: Path, faults: list[str]) -> list[str]:
-    """Add files that are no Python and imports of the kit to the faults; return the modules."""
+def check_code(folder: Path, entry: Path, faults: list[str]) -> list[str]:
+    """Check that the modules of an entry are Python and do not import the kit.
+
+    Parameters
+    ----------
+    folder
+        The folder with the entry's files.
+    entry
+        The folder or zip that the user has named, for messages.
+    faults
+        Every error is added.
+
+    Returns
+    -------
+    list of str
+        The file names of the entry's modules: the one with the class, and all that it imports,
+        directly or by way of others.
+    """
     modules = [ENTRY_FILE]
-    for file in modules:  # The list grows.
+    # Modules that are found are added to the list, and so are checked too.
+    for file in modules:
         try:
             tree = ast.parse((folder / file).read_bytes())
         except SyntaxError as error:
-            faults.append(f"{name}/{file}: row {error.lineno or 1} is not Python: {error.msg}")
+            faults.append(f"{entry}/{file}: row {error.lineno or 1} is not Python: {error.msg}")
             continue
         except ValueError as error:
-            faults.append(f"{name}/{file}: is not Python: {error}")
+            faults.append(f"{entry}/{file}: is not Python: {error}")
             continue
         for node in ast.walk(tree):
             if not isinstance(node, ast.Import | ast.ImportFrom):
                 continue
-            names = [alias.name for alias in node.names]
-            if isinstance(node, ast.ImportFrom):
-                names = [] if node.level else [node.module or ""]
-            for module in (name.split(".")[0] for name in names):
+            for module in imported_modules(node):
                 if module in KIT_PACKAGES and not (folder / module).exists():
                     faults.append(
-                        f"{name}/{file}: row {node.lineno} imports {module}, the kit's shared "
+                        f"{entry}/{file}: row {node.lineno} imports {module}, the kit's shared "
                         "code, which is not there in the challenge; expected only what is in the "
                         "zip, numpy, pandas, scikit-learn and torch"
                     )
@@ -198,6 +244,17 @@ def check_code(folder: Path, name: Path, faults: list[str]) -> list[str]:
                 if beside not in modules and (folder / beside).is_file():
                     modules.append(beside)
     return modules
+
+
+def imported_modules(node: ast.Import | ast.ImportFrom) -> list[str]:
+    """Return the top-level names of the modules that a statement imports; no relative imports."""
+    if isinstance(node, ast.Import):
+        names = [alias.name for alias in node.names]
+    elif node.level == 0:
+        names = [node.module or ""]
+    else:
+        names = []
+    return [name.split(".")[0] for name in names]
 
 
 if __name__ == "__main__":

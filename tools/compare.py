@@ -7,18 +7,22 @@
     python -m tools.compare old.zip data/test_output/test_submission_task_1.csv
     python -m tools.compare task_4/numpy task_4/my_questions --phase public
 
-A and B are each a number or a model's name of the record (data/test_output/results.jsonl), a script
-or a folder of task 4, of which the latest score in the record counts, or a submission, which is
-scored against the local split, or against the released answers that --phase names. Both must have
-predicted the same answers. The interval comes from drawing the students again, with replacement:
-answers of one student are not independent. It knows nothing of other seeds or training answers.
+A and B can each be
+- a number or a model's name in the record of scores (data/test_output/results.jsonl),
+- a script or a folder of task 4, whose latest score in the record counts,
+- a submission, which is scored against the local split, or against the released answers that
+  --phase names.
+
+Both must have predicted the same answers. The interval comes from a bootstrap that resamples whole
+students, because the answers of one student are not independent. It does not include what other
+seeds or other training answers would change.
 """
 
 import argparse
 import textwrap
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from common import cli, layout, metrics, provenance, reading
 from common.arrays import FloatArray
@@ -32,19 +36,34 @@ from tools.which_task import task_of
 
 import numpy as np
 
+# Resamples of the bootstrap.
 N_DRAWS = 2000
-# Sums in another order differ by less.
+# Scores that differ by less are equal, except for rounding.
 _SAME_SCORE = 1e-9
 
 
-class Scored(NamedTuple):
-    """The score of a model or a file, by name, on a test, known by `test`, in words `where`."""
+@dataclass(frozen=True)
+class AnswerSet:
+    """The answers that a score rests on. Two scores can be compared if theirs are equal."""
 
+    phase: str
+    rules: str
+    # Fingerprint of the file.
+    data: str
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A score that was found for A or B."""
+
+    # The model, or the file.
     name: str
     task: Task
+    # Phase, rules and kind of the answers, in words.
     where: str
+    # Reads which answers were predicted right.
     read: Callable[[], Outcomes]
-    test: tuple[str, ...] = ()
+    test: AnswerSet
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -57,27 +76,38 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    """Read the command line, compare, print."""
+    """Read the command line, then compare two scores or list all of the record."""
     options = build_parser().parse_args()
-    path, phase, words = options.results, options.phase, options.scored
+    path: Path = options.results
+    words = options.scored
     if not words:
         reading.require_file(path)
     elif len(words) != 2:
         raise InputError(f"{len(words)} scores to compare, expected two, A and B")
     results = read_results(path) if path.is_file() else []
     if words:
-        print(compare(words, [find(word, results, path, phase) for word in words]))
-        return
-    kept = [r for r in enumerate(results, 1) if r[1].outcomes and phase in (None, r[1].phase)]
-    for number, result in kept:
+        scores = [find(word, results, path, options.phase) for word in words]
+        print(compare(words, scores))
+    else:
+        list_scores(results, path, options.phase)
+
+
+def list_scores(results: Sequence[Result], path: Path, phase: str | None) -> None:
+    """Print the scores of a record, `path`, that can be compared, each with its number."""
+    n_listed = 0
+    for number, result in enumerate(results, 1):
+        if not result.outcomes or phase not in (None, result.phase):
+            continue
+        n_listed += 1
         seed = "" if result.seed is None else f", seed {result.seed}"
         where = describe_test(result.phase, result.rules, result.simulated)
         about = f"task {result.task}, {where}, {result.time[:10]}"
         print(f"{number:4}  {result.score:.4f}  {result.name}{seed} ({about})")
-    if not kept:
-        of = f" of phase {phase}" if phase else ""
+    if not n_listed:
+        of_phase = f" of phase {phase}" if phase else ""
         raise InputError(
-            f"{cli.show(path)}: holds no scores{of} to compare; every local_evaluation.py adds one"
+            f"{cli.show(path)}: holds no scores{of_phase} to compare; every local_evaluation.py "
+            "adds one"
         )
 
 
@@ -91,55 +121,115 @@ def describe_test(phase: str, rules: str, simulated: bool) -> str:
 
 
 def find(word: str, results: list[Result], path: Path, phase: str | None) -> list[Scored]:
-    """Return all scores of a record, or of a file, that a word may mean, the latest last."""
-    place = Path(word)
-    if place.exists() and place.resolve().is_relative_to(layout.RELATED_DIR):
+    """Return the scores that A or B may stand for, the latest last.
+
+    Parameters
+    ----------
+    word
+        A or B on the command line.
+    results
+        The scores of the record.
+    path
+        The record.
+    phase
+        Only scores of this phase count; None for any phase.
+
+    Raises
+    ------
+    InputError
+        If there is no score, or if the word may mean several models.
+    """
+    file = Path(word)
+    if file.exists() and file.resolve().is_relative_to(layout.RELATED_DIR):
         raise InputError(f"{word}: is of a related challenge, expected scores of the tasks 1 to 4")
-    if place.suffix.lower() in (".csv", ".zip") and (task := task_of(place)).form is not Form.ENTRY:
-        return [score_submission(place, task, phase)]
-    of_phase = [result for result in results if phase in (None, result.phase)]
-    if place.exists():
-        shown = cli.show(place.resolve())
-        own = [result for result in of_phase if shown in (result.submission, result.script)]
-        missing = (
+    if file.suffix.lower() in (".csv", ".zip"):
+        task = task_of(file)
+        if task.form is not Form.ENTRY:
+            return [score_submission(file, task, phase)]
+    if file.exists():
+        matches = find_by_file(word, results, path, phase)
+    elif word.isdecimal():
+        matches = find_by_number(word, results, path, phase)
+    else:
+        matches = find_by_name(word, results, path, phase)
+    return [as_scored(word, result, path) for result in matches]
+
+
+def of_phase(results: Sequence[Result], phase: str | None) -> list[Result]:
+    """Return the results of a phase, or all of them if it is None."""
+    return [result for result in results if phase in (None, result.phase)]
+
+
+def find_by_file(
+    word: str, results: Sequence[Result], path: Path, phase: str | None
+) -> list[Result]:
+    """Return the results of a script, of a folder or of a zip of task 4."""
+    shown = cli.show(Path(word).resolve())
+    matches = [
+        result for result in of_phase(results, phase) if shown in (result.submission, result.script)
+    ]
+    if not matches:
+        raise InputError(
             f"{word}: has no score{f' of phase {phase}' if phase else ''} in {cli.show(path)}; its "
             "local_evaluation.py, or `python -m tools.cross_validate`, adds one"
         )
-    elif word.isdecimal():
-        own = results[int(word) - 1 : int(word)] if int(word) else []
-        missing = (
+    return matches
+
+
+def find_by_number(
+    word: str, results: Sequence[Result], path: Path, phase: str | None
+) -> list[Result]:
+    """Return the result with a number, counted from 1, in a list of one."""
+    number = int(word)
+    if not 1 <= number <= len(results):
+        raise InputError(
             f"{word}: {cli.show(path)} has {len(results)} scores, expected a number up to that "
             "(`python -m tools.compare` lists them)"
         )
-        if own and phase not in (None, own[0].phase):
-            raise InputError(f"{word}: is of phase {own[0].phase}, expected one of phase {phase}")
-    else:
-        own = [r for r in of_phase if r.name == word] or [r for r in of_phase if r.model == word]
-        # Passing over the related challenges, where the name is also of a task.
-        own = [result for result in own if isinstance(result.task, int)] or own
-        missing = (
+    result = results[number - 1]
+    if phase not in (None, result.phase):
+        raise InputError(f"{word}: is of phase {result.phase}, expected one of phase {phase}")
+    return [result]
+
+
+def find_by_name(
+    word: str, results: Sequence[Result], path: Path, phase: str | None
+) -> list[Result]:
+    """Return the results of a model, with its options or without; a name with options is exact."""
+    candidates = of_phase(results, phase)
+    matches = [result for result in candidates if result.name == word]
+    if not matches:
+        matches = [result for result in candidates if result.model == word]
+    # A model of a task and one of a related challenge may share a name: the task's is meant.
+    of_tasks = [result for result in matches if isinstance(result.task, int)]
+    matches = of_tasks or matches
+    if not matches:
+        raise InputError(
             f"{quote(word)}: is no file and no model in {cli.show(path)}, expected a "
             "submission, a script, or a number or name that `python -m tools.compare` lists"
         )
-        meanings = {(r.task, r.name): number for number, r in enumerate(results, 1) if r in own}
-        if len(meanings) > 1:
-            listed = ", ".join(f"{n} ({name}, task {of})" for (of, name), n in meanings.items())
-            raise InputError(
-                f"{quote(word)} may be any of these: {listed}; expected one such number"
-            )
-    if not own:
-        raise InputError(missing)
-    return [as_scored(word, result, path) for result in own]
+    # The number of the latest result of each model.
+    number_of_model = {}
+    for number, result in enumerate(results, 1):
+        if result in matches:
+            number_of_model[result.task, result.name] = number
+    if len(number_of_model) > 1:
+        models = ", ".join(
+            f"{number} ({name}, task {task})" for (task, name), number in number_of_model.items()
+        )
+        raise InputError(f"{quote(word)} may be any of these: {models}; expected one such number")
+    return matches
 
 
 def as_scored(word: str, result: Result, path: Path) -> Scored:
-    """Return a line of a record, whose outcomes lie beside it."""
+    """Return a result of a record, `path`, whose outcomes lie beside the record."""
     if isinstance(result.task, str) or result.task not in TASKS:
         raise InputError(
             f"{result.name}: is scored in {title_of(result.task)}, expected scores of the tasks 1 "
             "to 4"
         )
-    task, where = TASKS[result.task], describe_test(result.phase, result.rules, result.simulated)
+    task = TASKS[result.task]
+    where = describe_test(result.phase, result.rules, result.simulated)
 
     def read() -> Outcomes:
         if not result.outcomes:
@@ -147,21 +237,26 @@ def as_scored(word: str, result: Result, path: Path) -> Scored:
                 f"{word}: when it was scored, it was not kept which answers were predicted right "
                 f"({where}), expected a later score: score it again"
             )
-        place = path.with_name(layout.OUTCOMES_NAME) / f"{result.outcomes}.npz"
-        kept = outcomes.read(place)
-        if abs(score_of(task, kept) - result.score) > _SAME_SCORE:
+        file = path.with_name(layout.OUTCOMES_NAME) / f"{result.outcomes}.npz"
+        kept = outcomes.read(file)
+        score = score_of(task, kept)
+        if abs(score - result.score) > _SAME_SCORE:
             raise InputError(
-                f"{cli.show(place)}: its outcomes score {score_of(task, kept):.4f}, and the line "
+                f"{cli.show(file)}: its outcomes score {score:.4f}, and the line "
                 f"of {cli.show(path)} that names it, {quote(word)}, {result.score:.4f}: they do "
                 "not belong together, score it again"
             )
         return kept
 
-    return Scored(result.name, task, where, read, (result.phase, result.rules, result.data))
+    test = AnswerSet(result.phase, result.rules, result.data)
+    return Scored(result.name, task, where, read, test)
 
 
 def score_submission(path: Path, task: Task, phase: str | None) -> Scored:
-    """Score a CSV or zip, by default on the local split, or, in task 3, on the public pairs."""
+    """Score a CSV or zip of task 1, 2 or 3.
+
+    By default on the local split; task 3, which has none, on the public pairs.
+    """
     if phase == CROSS_VALIDATION:
         raise InputError(f"{path}: is a submission, expected another --phase than {phase}")
     phase = phase or LOCAL
@@ -175,44 +270,61 @@ def score_submission(path: Path, task: Task, phase: str | None) -> Scored:
     else:
         kept = outcomes.of_predictions(pairs.match(task, path, reference, phase).pairs)
     where = describe_test(phase, "", provenance.is_simulated(reference))
-    test = phase, "", record.fingerprint_of(reference)
+    test = AnswerSet(phase, "", record.fingerprint_of(reference))
     return Scored(cli.show(path), task, where, lambda: kept, test)
 
 
-# ---- Their difference ----------------------------------------------------------------------------
+# ---- The difference of A and B -----------------------------------------------------------------
 
 
-def compare(words: Sequence[str], found: Sequence[list[Scored]]) -> str:
-    """Compare, of the scores that two words may mean, the latest two on one test, in words."""
-    (word_a, word_b), (found_a, found_b) = words, found
-    latest = {(scored.task, scored.test): scored for scored in found_a}
-    shared = [scored for scored in found_b if (scored.task, scored.test) in latest]
-    b = (shared or found_b)[-1]
-    a = latest.get((b.task, b.test), found_a[-1])
+def compare(words: Sequence[str], scores: Sequence[list[Scored]]) -> str:
+    """Compare A and B, and say in lines of text which one is better.
+
+    Parameters
+    ----------
+    words
+        A and B on the command line.
+    scores
+        The scores that each of them may stand for, the latest last. The latest two on the same test
+        set are compared.
+    """
+    word_a, word_b = words
+    a, b = choose_pair(*scores)
     if a.task is not b.task:
         raise InputError(
             f"{word_a} is of task {a.task.number} and {word_b} of task {b.task.number}, expected "
             "two scores of one task"
         )
-    right_a, right_b = a.read(), b.read()
-    if right_a.answers != right_b.answers:
+    outcomes_a = a.read()
+    outcomes_b = b.read()
+    if outcomes_a.answers != outcomes_b.answers:
         raise InputError(
-            f"{word_a} was scored on {size_of(a.task, right_a)} ({a.where}) and {word_b} on "
-            f"{size_of(b.task, right_b)} ({b.where}): two different test sets, expected the same "
-            "answers"
+            f"{word_a} was scored on {size_of(a.task, outcomes_a)} ({a.where}) and {word_b} on "
+            f"{size_of(b.task, outcomes_b)} ({b.where}): two different test sets, expected the "
+            "same answers"
         )
     lines = [
-        f"A  {score_of(a.task, right_a):.4f}  {a.name}",
-        f"B  {score_of(a.task, right_b):.4f}  {b.name}",
-        f"task {a.task.number}, {a.where}: {size_of(a.task, right_a)}",
-        *describe(a.task, right_a, right_b),
+        f"A  {score_of(a.task, outcomes_a):.4f}  {a.name}",
+        f"B  {score_of(a.task, outcomes_b):.4f}  {b.name}",
+        f"task {a.task.number}, {a.where}: {size_of(a.task, outcomes_a)}",
+        *describe(a.task, outcomes_a, outcomes_b),
     ]
     return "\n".join(textwrap.fill(line, 80, subsequent_indent="  ") for line in lines)
 
 
+def choose_pair(scores_a: list[Scored], scores_b: list[Scored]) -> tuple[Scored, Scored]:
+    """Return the latest scores of A and B on the same test set; without such, the latest ones."""
+    latest_a = {(scored.task, scored.test): scored for scored in scores_a}
+    shared_b = [scored for scored in scores_b if (scored.task, scored.test) in latest_a]
+    b = (shared_b or scores_b)[-1]
+    a = latest_a.get((b.task, b.test), scores_a[-1])
+    return a, b
+
+
 def size_of(task: Task, kept: Outcomes) -> str:
     """Say how many answers of how many students were predicted."""
-    n, n_units = len(kept.right), kept.counts.shape[1]
+    n = len(kept.right)
+    n_units = kept.counts.shape[1]
     return f"{n:,} {task.scored_items} of {n_units:,} {task.drawn_units}"
 
 
@@ -225,63 +337,86 @@ def score_of(task: Task, kept: Outcomes) -> float:
 def describe(task: Task, a: Outcomes, b: Outcomes) -> list[str]:
     """Say in lines which one is better, and how sure that is."""
     difference = score_of(task, b) - score_of(task, a)
-    units = task.drawn_units
-    none = f"no difference can be told: B - A = {difference:.4f}"
-    if a.counts.shape[1] == 1:
-        # Drawn again and again, it would give an interval of no width.
-        lines = [f"{none} (no interval: a single one of the {units} says nothing about others)"]
+    n_units = a.counts.shape[1]
+    if n_units == 1:
+        # Resampling a single unit would always give the same difference.
+        lines = [
+            f"no difference can be told: B - A = {difference:.4f} (no interval: a single one of "
+            f"the {task.drawn_units} says nothing about others)"
+        ]
     else:
         low, high = np.percentile(bootstrap_difference(task, a, b), (2.5, 97.5)).tolist()
-        said = f"{none} (95 % interval {low:.4f} to {high:.4f})"
-        if not low <= 0 <= high:
-            ends = sorted((abs(low), abs(high)))
-            said = (
-                f"{'B' if difference > 0 else 'A'} is better by {abs(difference):.4f} "
-                f"(95 % interval {ends[0]:.4f} to {ends[1]:.4f})"
-            )
-        lines = [said, f"interval: percentile bootstrap, the {units} drawn again {N_DRAWS:,} times"]
+        lines = [
+            describe_difference(difference, low, high),
+            f"interval: percentile bootstrap, the {task.drawn_units} drawn again {N_DRAWS:,} times",
+        ]
         if task is TASK_3:
             lines.append(
                 f"so few pairs tell only rankings apart that differ by about {(high - low) / 2:.2f}"
             )
+    # McNemar's test would need independent judgements; experts judge the same pairs.
     return lines if task is TASK_3 else [*lines, describe_mcnemar(a, b)]
 
 
+def describe_difference(difference: float, low: float, high: float) -> str:
+    """Say which one is better; `difference` is B - A, `low` and `high` its 95 % interval."""
+    if low <= 0 <= high:
+        return (
+            f"no difference can be told: B - A = {difference:.4f} "
+            f"(95 % interval {low:.4f} to {high:.4f})"
+        )
+    better = "B" if difference > 0 else "A"
+    smaller, larger = sorted((abs(low), abs(high)))
+    return (
+        f"{better} is better by {abs(difference):.4f} (95 % interval {smaller:.4f} to {larger:.4f})"
+    )
+
+
 def bootstrap_difference(task: Task, a: Outcomes, b: Outcomes) -> FloatArray:
-    """Return by how much B is better if units are drawn again (Efron 1979), shape (N_DRAWS,)."""
+    """Return by how much B is better than A in each resample of the units.
+
+    Units are students, in task 3 pairs of questions (Efron 1979, "Bootstrap methods: another look
+    at the jackknife").
+
+    Returns
+    -------
+    array, shape (N_DRAWS,)
+    """
     n_units = a.counts.shape[1]
-    columns = np.concatenate([a.count_right(), b.count_right(), a.counts])
-    columns = np.ascontiguousarray(columns.T, np.float64)
+    # A row for each unit. For each part: right answers of A, right answers of B, answers.
+    counts = np.concatenate([a.count_right(), b.count_right(), a.counts])
+    counts_by_unit = np.ascontiguousarray(counts.T, np.float64)
     rng = np.random.default_rng(0)
     sums = []
     for _ in range(N_DRAWS):
         drawn = rng.integers(n_units, size=n_units, dtype=np.int32)
-        sums.append(np.bincount(drawn, minlength=n_units) @ columns)
+        times_drawn = np.bincount(drawn, minlength=n_units)
+        sums.append(times_drawn @ counts_by_unit)
     right_a, right_b, n = np.split(np.array(sums), 3, axis=1)
-    scores_a = metrics.combine_parts(
-        metrics.share_right(right_a, n), takes_best=task.scores_best_part
-    )
-    scores_b = metrics.combine_parts(
-        metrics.share_right(right_b, n), takes_best=task.scores_best_part
-    )
+    takes_best = task.scores_best_part
+    scores_a = metrics.combine_parts(metrics.share_right(right_a, n), takes_best=takes_best)
+    scores_b = metrics.combine_parts(metrics.share_right(right_b, n), takes_best=takes_best)
     return scores_b - scores_a
 
 
 def describe_mcnemar(a: Outcomes, b: Outcomes) -> str:
-    """Return what McNemar's exact test (1947) says, in words, and why it may say too much."""
+    """Return the result of McNemar's exact test (1947) in words, and why it may be too sure."""
     # SciPy takes a second to load, and only this function needs it.
     from scipy.stats import binomtest
 
-    only_a, only_b = int((a.right & ~b.right).sum()), int((b.right & ~a.right).sum())
-    found = f"only A is right on {only_a:,} answers, only B on {only_b:,}"
+    n_only_a = int((a.right & ~b.right).sum())
+    n_only_b = int((b.right & ~a.right).sum())
+    counts = f"only A is right on {n_only_a:,} answers, only B on {n_only_b:,}"
     if not a.distinct:
-        return f"{found}; no test by McNemar: the same answers are counted several times"
-    # Of numbers as unequal as these, if both predicted equally well.
-    p = float(binomtest(only_a, only_a + only_b, 0.5).pvalue) if only_a + only_b else 1.0
+        return f"{counts}; no test by McNemar: the same answers are counted several times"
+    n_differing = n_only_a + n_only_b
+    # If both predicted equally well, either would be right on half of the answers on which they
+    # differ.
+    p = float(binomtest(n_only_a, n_differing, 0.5).pvalue) if n_differing else 1.0
     shown = "p < 0.0001" if p < 0.0001 else f"p = {p:.4f}"
     advice = ": trust the interval" if a.counts.shape[1] > 1 else ""
     return (
-        f"McNemar's exact test: {shown}; {found}; it takes all answers for independent, which "
+        f"McNemar's exact test: {shown}; {counts}; it takes all answers for independent, which "
         f"those of one student are not{advice}"
     )
 

@@ -4,12 +4,13 @@
     python -m tools.cross_validate task_2/my_idea.py --folds 10 --repeats 2 -- --dimensions 12
     python -m tools.cross_validate task_4/my_questions
 
-The answers (task 4: the students) are dealt into folds at random. For each fold the script learns
-from the others and predicts it, as it would the test; flags after -- are its own, but for those
-that say which files it reads or writes. Mean and standard deviation of the scores are one line of
-the record and of the scoreboard, where only entries on the same folds stand in one table; `python
--m tools.compare` tells two of them apart. Nothing else is written: task 4 trains copies of the
-package.
+The answers (task 4: the students) are assigned to folds at random. For each fold, the script learns
+from the other folds and predicts this one, as it would predict the test. Flags after -- are passed
+to the script; they must not name files that it reads or writes.
+
+The mean and the standard deviation of the scores become one line of the record and of the
+scoreboard, which compares only entries on the same folds. `python -m tools.compare` says whether
+the difference of two of them is sure. Nothing else is written: task 4 trains copies of the package.
 """
 
 import argparse
@@ -63,21 +64,22 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-# Of the answers of a student held out (task 4), the share to be predicted, as in the local split.
-_TARGETS = 0.2
-# Flags that would show an entry other answers than those of its folds, or leave files behind.
-_PLACES = [f"--{name}" for name in (*provenance.PLACES, "local")]
+# Share of the answers of an examined student (task 4) to be predicted, as in the local split.
+_TARGET_SHARE = 0.2
+# With these flags, an entry would read other answers than those of the fold, or leave files behind.
+_PATH_FLAGS = [f"--{name}" for name in (*provenance.PLACES, "local")]
 
 
 @dataclass(frozen=True)
 class FoldRun:
-    """What an entry predicted of one fold, and how."""
+    """The predictions of an entry for one fold."""
 
     # "fold 1" or "repeat 1, fold 1".
     title: str
-    # UserId, QuestionId, truth and predicted of every answer held out.
+    # Columns UserId, QuestionId, truth and predicted, a row for every answer held out.
     predicted: pd.DataFrame
-    made: Provenance
+    # How the predictions were made.
+    origin: Provenance
 
     @property
     def accuracy(self) -> float:
@@ -91,13 +93,12 @@ def main() -> None:
     options, flags = _parse(sys.argv[1:])
     entry: Path = options.entry
     task = task_of(entry)
-    rules = read_rules(options)
-    limits = read_limits(options)
+    is_package = task.form is Form.ENTRY
     script = entry.resolve()
-    if task.form is Form.ENTRY:
+    if is_package:
         reading.require_file(entry / "train_model.py")
         script /= "train_model.py"
-    elif (rules, limits) != (Rules(), Limits()):
+    elif (read_rules(options), read_limits(options)) != (Rules(), Limits()):
         raise InputError(f"{entry}: is of task {task.number}, expected no flags of task 4")
     path = record.results_path(options.output_dir)
     cli.require_outputs([path])
@@ -105,49 +106,77 @@ def main() -> None:
     provenance.require_current([train])
     runs = run_folds(options, task, train, script, flags)
 
+    folds = describe_folds(options)
+    scored = evaluate(options, task, train, script, flags, runs, folds)
+    record.append_result(options.output_dir, scored)
+    deviation = statistics.stdev(run.accuracy for run in runs)
+    print(
+        f"score {scored.score.value:.4f} ± {deviation:.4f} (mean and standard deviation; {folds})"
+    )
+    print(f"recorded in {cli.show(path)}")
+
+
+def describe_folds(options: argparse.Namespace) -> str:
+    """Say in words how the answers were split, and which metadata the entry could read."""
     repeats = f"{options.repeats} repeats, " if options.repeats > 1 else ""
-    how = f"{options.folds} folds, {repeats}seed {options.seed}"
+    text = f"{options.folds} folds, {repeats}seed {options.seed}"
     if options.metadata_dir:
-        how += f", metadata of {cli.show(options.metadata_dir)}"
+        text += f", metadata of {cli.show(options.metadata_dir)}"
+    return text
+
+
+def evaluate(
+    options: argparse.Namespace,
+    task: Task,
+    train: Path,
+    script: Path,
+    flags: Sequence[str],
+    runs: Sequence[FoldRun],
+    folds: str,
+) -> record.Evaluation:
+    """Return the evaluation of an entry over all folds, which `folds` describes."""
     accuracy_by_fold = {run.title: run.accuracy for run in runs}
+    # A row for every prediction; `part` is the index of the run.
     targets = pd.concat([run.predicted.assign(part=index) for index, run in enumerate(runs)])
-    memories = [run.made.memory for run in runs if run.made.memory is not None]
-    scored = record.Evaluation(
+    memories = [run.origin.memory for run in runs if run.origin.memory is not None]
+    return record.Evaluation(
         task=task.number,
         metric="Accuracy: mean over the folds",
         score=Score(statistics.fmean(accuracy_by_fold.values()), n=len(targets)),
-        submission=entry,
+        submission=options.entry,
         reference=train,
         phase=CROSS_VALIDATION,
-        rules=f"{rules}, {how}" if task.form is Form.ENTRY else how,
+        rules=f"{read_rules(options)}, {folds}" if task.form is Form.ENTRY else folds,
         parts=accuracy_by_fold,
         training=Provenance(
             script=cli.show(script),
             options=provenance.options_of(flags),
-            seconds=statistics.fmean(run.made.seconds for run in runs),
+            seconds=statistics.fmean(run.origin.seconds for run in runs),
             memory=max(memories, default=None),
-            code=runs[0].made.code,
+            code=runs[0].origin.code,
         ),
         outcomes=outcomes.of_predictions(targets),
     )
-    record.append_result(options.output_dir, scored)
-    deviation = statistics.stdev(accuracy_by_fold.values())
-    print(f"score {scored.score.value:.4f} ± {deviation:.4f} (mean and standard deviation; {how})")
-    print(f"recorded in {cli.show(path)}")
 
 
 def run_folds(
     options: argparse.Namespace, task: Task, train: Path, script: Path, flags: Sequence[str]
 ) -> list[FoldRun]:
     """Run an entry on every fold; print each score."""
-    table = read_answers(train, options=True if task.needs_options else None, ids=True)
-    metadata = script_runs.metadata_of(train, options.metadata_dir)
+    answers = read_answers(train, options=True if task.needs_options else None, ids=True)
+    metadata_dir = script_runs.metadata_of(train, options.metadata_dir)
     runs = []
     n_runs = options.repeats * options.folds
     with tqdm(total=n_runs, desc="Folds", unit="fold", disable=None) as progress:
-        for title, answers, held_out in deal(table, task, options):
+        for split in deal(answers, task, options):
             with tempfile.TemporaryDirectory(prefix="cross_validate_") as temporary:
-                fold = Fold(title, answers, held_out, metadata, Path(temporary))
+                fold = Fold(
+                    title=split.title,
+                    answers=split.answers,
+                    is_held_out=split.is_held_out,
+                    metadata_dir=metadata_dir,
+                    folder=Path(temporary),
+                )
                 try:
                     if task.form is Form.ENTRY:
                         rules = read_rules(options)
@@ -159,7 +188,7 @@ def run_folds(
                     message = name_fold(str(fault), options.entry, fold)
                     raise InputError(message) from None
             runs.append(run)
-            progress.write(f"{title}: {run.accuracy:.4f}", file=sys.stdout)
+            progress.write(f"{run.title}: {run.accuracy:.4f}", file=sys.stdout)
             progress.update()
     return runs
 
@@ -180,83 +209,106 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _parse(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
-    """Return the options, and the flags after ``--``, which are the entry's own."""
-    place = words.index("--") if "--" in words else len(words)
-    flags = list(words[place + 1 :])
+    """Return the options of this script, and the flags after ``--``, which are the entry's."""
+    position = words.index("--") if "--" in words else len(words)
+    flags = list(words[position + 1 :])
     for word in flags:
-        # Python's parsers complete a flag that is cut off, unless they are told not to.
         name = word.partition("=")[0]
-        if len(name) > 2 and any(flag.startswith(name) for flag in _PLACES):
+        # argparse also accepts the first letters of a flag: "--input" for "--input_dir".
+        if len(name) > 2 and any(flag.startswith(name) for flag in _PATH_FLAGS):
             raise InputError(
                 f"{quote(word)} after --: says where the entry reads or writes, which each fold "
                 "does, expected other flags of the entry"
             )
-    return build_parser().parse_args(words[:place]), flags
+    return build_parser().parse_args(words[:position]), flags
 
 
-def deal(
-    table: pd.DataFrame, task: Task, options: argparse.Namespace
-) -> Iterator[tuple[str, pd.DataFrame, BoolArray]]:
-    """Deal the answers into folds, in task 4 by student: title, answers, which are held out."""
+@dataclass(frozen=True)
+class Split:
+    """The answers, and the ones that one fold holds out."""
+
+    # "fold 1" or "repeat 1, fold 1".
+    title: str
+    # In task 4 with the column IsTarget.
+    answers: pd.DataFrame
+    # True for an answer in the fold, shape (n_answers,).
+    is_held_out: BoolArray
+
+
+def deal(answers: pd.DataFrame, task: Task, options: argparse.Namespace) -> Iterator[Split]:
+    """Assign the answers to folds at random, in task 4 by student; yield each fold."""
     is_entry = task.form is Form.ENTRY
-    group = np.arange(len(table))
+    # Answers of one group come into the same fold.
+    group = np.arange(len(answers))
     if is_entry:
-        group = pd.factorize(table["UserId"], sort=True)[0]
+        group = pd.factorize(answers["UserId"], sort=True)[0]
     for repeat in range(options.repeats):
         seeds = [options.seed, repeat]
-        number = assign_folds(group, options.folds, seeds)
+        fold_number = assign_folds(group, options.folds, seeds)
         if is_entry:
-            # A different stream of random numbers from the one that dealt the students.
-            targets = hold_out_answers(len(table), _TARGETS, [*seeds, 1])
-            table = table.assign(**{schema.IS_TARGET: targets.astype(np.int8)})
+            # The additional seed gives other random numbers than those of the folds.
+            targets = hold_out_answers(len(answers), _TARGET_SHARE, [*seeds, 1])
+            answers = answers.assign(**{schema.IS_TARGET: targets.astype(np.int8)})
         for k in range(options.folds):
-            title = f"repeat {repeat + 1}, " * (options.repeats > 1) + f"fold {k + 1}"
-            yield title, table, number == k
+            title = f"fold {k + 1}"
+            if options.repeats > 1:
+                title = f"repeat {repeat + 1}, {title}"
+            yield Split(title, answers, fold_number == k)
 
 
 def predict_fold(script: Path, flags: Sequence[str], fold: Fold, task: Task) -> FoldRun:
     """Let a script of task 1 or 2 learn from the other folds and predict this one."""
     script_runs.run_on_fold(script, flags, fold)
-    path, reference = fold.folder / task.submission, fold.folder / "held_out.csv"
-    if not path.is_file():
-        raise InputError(f"{script}: has not written {path.name} on {fold.title}")
-    writing.write_files({reference: fold.table[fold.held_out]})
-    predicted = pairs.match(task, path, reference).pairs
-    took = provenance.read(path) or Provenance(str(script), {}, float("nan"))
-    took = replace(took, code=source_code.fingerprint(script))
-    return FoldRun(fold.title, predicted, took)
+    submission = fold.folder / task.submission
+    if not submission.is_file():
+        raise InputError(f"{script}: has not written {submission.name} on {fold.title}")
+    reference = fold.folder / "held_out.csv"
+    writing.write_files({reference: fold.answers[fold.is_held_out]})
+    predicted = pairs.match(task, submission, reference).pairs
+    origin = provenance.read(submission) or Provenance(str(script), {}, float("nan"))
+    code = source_code.fingerprint(script)
+    return FoldRun(fold.title, predicted, replace(origin, code=code))
 
 
 def play_fold(
     package: Path, flags: Sequence[str], fold: Fold, rules: Rules, limits: Limits
 ) -> FoldRun:
-    """Train a copy of a package of task 4 on the other students, and examine these with it."""
-    copy, data = fold.folder / package.name, fold.folder / "data" / layout.TRAIN_DIR.name
+    """Train a copy of a package of task 4 on the students of the other folds, and examine this one.
+
+    The weights of the package itself stay as they are.
+    """
+    copy = fold.folder / package.name
     copy_package(package, copy)
-    train, reference_path = data / script_runs.TRAIN, data / "students.csv"
-    writing.write_files({train: fold.table[~fold.held_out].drop(columns=schema.IS_TARGET)})
-    writing.write_files({reference_path: fold.table[fold.held_out]})
-    metadata = data.parent / layout.METADATA_DIR.name
-    if fold.metadata is not None:
+    # Folders laid out like `data/`.
+    train_dir = fold.folder / "data" / layout.TRAIN_DIR.name
+    metadata_dir = fold.folder / "data" / layout.METADATA_DIR.name
+    train = train_dir / script_runs.TRAIN
+    students = train_dir / "students.csv"
+    train_answers = fold.answers[~fold.is_held_out].drop(columns=schema.IS_TARGET)
+    writing.write_files({train: train_answers})
+    writing.write_files({students: fold.answers[fold.is_held_out]})
+    if fold.metadata_dir is not None:
         try:
-            metadata.symlink_to(fold.metadata, target_is_directory=True)
-        except OSError:  # Where links are not allowed (Windows).
-            shutil.copytree(fold.metadata, metadata)
+            metadata_dir.symlink_to(fold.metadata_dir, target_is_directory=True)
+        except OSError:
+            # Windows may not allow symlinks.
+            shutil.copytree(fold.metadata_dir, metadata_dir)
     trainer = package / "train_model.py"
-    command = [copy / trainer.name, "--input_dir", data, "--train_data", train.name, *flags]
+    command = [copy / trainer.name, "--input_dir", train_dir, "--train_data", train.name, *flags]
     script_runs.run_script(command, fold.title, shown=trainer)
+
     started = time.perf_counter()
-    setting = Setting(copy, reference_path, train, metadata, rules, limits)
+    setting = Setting(copy, students, train, metadata_dir, rules, limits)
     reference = read_students(setting)
     predicted = list_targets(reference, play_all(setting, reference).games)
     seconds = time.perf_counter() - started
-    took = read_origin(copy) or Provenance(str(trainer), {}, seconds)
+    origin = read_origin(copy) or Provenance(str(trainer), {}, seconds)
     code = fingerprint_code(copy, source_code.fingerprint(trainer))
-    return FoldRun(fold.title, predicted, replace(took, seconds=seconds, code=code))
+    return FoldRun(fold.title, predicted, replace(origin, seconds=seconds, code=code))
 
 
 def name_fold(fault: str, entry: Path, fold: Fold) -> str:
-    """Let a fault name the entry and the fold, instead of files that will be gone."""
+    """Return an error message that names the entry and the fold instead of temporary files."""
     if fold.title in fault:
         return fault
     for path in (fold.folder / entry.resolve().name, fold.folder):

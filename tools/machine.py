@@ -1,4 +1,4 @@
-"""Say on which machine the kit runs: the lines that a report of a bug needs.
+"""Print on which machine the kit runs: the facts that a bug report needs.
 
     python -m tools.machine
 
@@ -38,14 +38,14 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    """Print what the machine is, one fact a line."""
+    """Print the facts about this machine, one a line."""
     build_parser().parse_args()
     for title, text in describe_machine().items():
         print(f"{title + ':':<16}{text}")
 
 
 def describe_machine() -> dict[str, str]:
-    """Return the facts about this machine by their titles."""
+    """Return the facts about this machine, each by its title."""
     return {
         "kit": describe_kit(ROOT),
         "processor": f"{find_processor()}, {platform.machine()}, {describe_cores()}",
@@ -79,7 +79,7 @@ def describe_kit(root: Path) -> str:
 
 
 def find_processor() -> str:
-    """Return the name of the processor, as its maker sells it where the system tells that."""
+    """Return the name of the processor; its product name if the system knows that."""
     name: str | None = None
     if sys.platform == "linux":
         name = read_cpuinfo(Path("/proc/cpuinfo"))
@@ -91,9 +91,9 @@ def find_processor() -> str:
 
 
 def read_cpuinfo(path: Path) -> str | None:
-    """Return the name of the first processor in Linux's /proc/cpuinfo; None without one.
+    """Return the name of the first processor in Linux's /proc/cpuinfo; None if there is none.
 
-    ARM processors have numbers there instead of a name.
+    For ARM processors, the file holds numbers instead of a name.
     """
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
@@ -111,13 +111,14 @@ def read_cpuinfo(path: Path) -> str | None:
 
 
 def read_windows_registry() -> str | None:
-    """Return the name of the first processor in the registry of Windows; None without one."""
+    """Return the name of the first processor in the registry of Windows; None if there is none."""
     import winreg
 
-    registry: Any = winreg  # Its functions have types on Windows only.
-    place = r"HARDWARE\DESCRIPTION\System\CentralProcessor\0"
+    # For mypy, this module has functions on Windows only.
+    registry: Any = winreg
+    path = r"HARDWARE\DESCRIPTION\System\CentralProcessor\0"
     try:
-        with registry.OpenKey(registry.HKEY_LOCAL_MACHINE, place) as key:
+        with registry.OpenKey(registry.HKEY_LOCAL_MACHINE, path) as key:
             return str(registry.QueryValueEx(key, "ProcessorNameString")[0]).strip()
     except OSError:
         return None
@@ -137,7 +138,8 @@ def describe_system() -> str:
     kernel = platform.platform()
     try:
         return f"{platform.freedesktop_os_release()['PRETTY_NAME']}, {kernel}"
-    except (OSError, KeyError):  # Only Linux has this name, and not everywhere.
+    except (OSError, KeyError):
+        # Only Linux has this name, and not every distribution.
         return kernel
 
 
@@ -163,7 +165,7 @@ def describe_linear_algebra() -> str:
         unknown = "kernel not told"
     if libraries:
         return "; ".join(describe_library(library) for library in libraries)
-    # Such as Apple's Accelerate, which threadpoolctl does not know.
+    # threadpoolctl does not know every library, such as Apple's Accelerate.
     build: Any = np.show_config(mode="dicts")
     built_with = build.get("Build Dependencies", {}).get("blas", {}).get("name", "unknown library")
     return f"{built_with}, {unknown}"

@@ -5,7 +5,7 @@
     python -m tools.new_entry task_4 my_idea --from item_response
     python -m tools.new_entry related_challenges/cloze my_idea
 
-Writes task_1/my_idea.py, or the folder task_4/my_idea. The block to replace is marked in it.
+Writes task_1/my_idea.py, or the folder task_4/my_idea. Marks in the file show the block to replace.
 WRITE_YOUR_OWN_ENTRY.md explains how to do the same by hand.
 """
 
@@ -22,15 +22,18 @@ from common import cli, layout
 from common.adaptive.weights import copy_package
 from common.errors import InputError
 from common.reading import is_there
-from common.tasks import TASKS, title_of
+from common.tasks import TASK_4, TASKS, title_of
 from common.writing import write_files
 from tools import script_flags
 
+# How the file name of a sample model begins.
 PREFIX = "sample_model_"
-# Devices, whatever the ending.
-_ON_WINDOWS = re.compile("con|prn|aux|nul|com[0-9]|lpt[0-9]")
-# The sample model to start from, by the name of a task's folder.
+# Names of devices on Windows, where no file can be called so, whatever its suffix.
+_WINDOWS_DEVICES = re.compile("con|prn|aux|nul|com[0-9]|lpt[0-9]")
+# The sample model to start from by default, by the name of the task's folder.
 MODELS = {task.folder.name: task.simplest_model for task in TASKS.values()}
+# The task whose entries are folders. All other entries are scripts.
+PACKAGE_TASK = TASK_4.folder.name
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -64,95 +67,150 @@ def main() -> None:
 
 
 def find_challenges() -> list[str]:
-    """Return the folders of the related challenges that are there, as seen from the kit's."""
+    """Return the folders of the related challenges, relative to the kit's folder."""
     scripts = layout.RELATED_DIR.glob(f"*/{PREFIX}*.py")
     return sorted({path.parent.relative_to(layout.ROOT).as_posix() for path in scripts})
 
 
 def shortest_model(folder: str) -> str:
-    """Return the name of the shortest sample model in a folder: the simplest to start from."""
+    """Return the name of the sample model with the shortest file in a folder."""
     scripts = (layout.ROOT / folder).glob(f"{PREFIX}*.py")
-    return min(scripts, key=lambda path: (path.stat().st_size, path.name)).stem.removeprefix(PREFIX)
+    shortest = min(scripts, key=lambda path: (path.stat().st_size, path.name))
+    return shortest.stem.removeprefix(PREFIX)
 
 
 def entry_name(text: str) -> str:
-    """Read the name of an entry from the command line: it becomes the name of a Python file."""
+    """Check the name of an entry on the command line, which becomes the name of a Python module."""
     if not re.fullmatch(r"[a-z][a-z0-9_]*", text):
         raise argparse.ArgumentTypeError(
             f"'{text}' is not valid, expected lower-case letters, digits and _, a letter first"
         )
-    # A script's own folder comes first where Python looks for modules.
+    # Python searches the folder of a script before all others.
     if text in sys.stdlib_module_names or importlib.util.find_spec(text) is not None:
         raise argparse.ArgumentTypeError(
             f"'{text}' is the name of a Python module, which the entry would hide"
         )
-    if keyword.iskeyword(text) or text.startswith(PREFIX) or _ON_WINDOWS.fullmatch(text):
+    if keyword.iskeyword(text) or text.startswith(PREFIX) or _WINDOWS_DEVICES.fullmatch(text):
         raise argparse.ArgumentTypeError(f"'{text}' is a reserved name, expected another one")
     return text
 
 
 def copy_model(folder: Path, model: str, name: str) -> Path:
-    """Copy a sample model, a script or, in task 4 and without its weights, a package."""
-    if folder.name == "task_4":
-        source, target = folder / model, folder / name
+    """Copy a sample model as a new entry.
+
+    Parameters
+    ----------
+    folder
+        The folder of a task or of a related challenge.
+    model
+        The name of the sample model, such as majority.
+    name
+        The name of the entry.
+
+    Returns
+    -------
+    Path
+        The new script or, in task 4, folder.
+
+    Raises
+    ------
+    InputError
+        If there is no such sample model, or if a file of the entry's name exists.
+    """
+    if folder.name == PACKAGE_TASK:
+        source = folder / model
+        target = folder / name
         sources = [path.parent for path in folder.glob("*/train_model.py")]
     else:
-        source, target = folder / f"{PREFIX}{model}.py", folder / f"{name}.py"
-        sources = [*folder.glob(f"{PREFIX}*.py")]
+        source = folder / f"{PREFIX}{model}.py"
+        target = folder / f"{name}.py"
+        sources = list(folder.glob(f"{PREFIX}*.py"))
     if source not in sources:
         names = sorted(path.stem.removeprefix(PREFIX) for path in sources)
         raise InputError(
             f"--from {model}: {cli.show(source)} does not exist, expected one of {', '.join(names)}"
         )
-    # Also a link that leads nowhere, and a module of the name of a package.
+    # A module and a package of one name would hide each other. A broken symlink also counts.
     for path in (target, folder / name, folder / f"{name}.py"):
         if is_there(path):
             raise InputError(f"{cli.show(path)}: exists already, expected another NAME")
-    if folder.name != "task_4":
+    if folder.name == PACKAGE_TASK:
+        _copy_package(source, target)
+    else:
         text = rename(source.read_text(encoding="utf-8"), source.stem, name)
         write_files({target: retitle(text, folder.name, name, source.name)})
-        return target
-    partial = folder / f".{name}.partial"
-    shutil.rmtree(partial, ignore_errors=True)
-    copy_package(source, partial)
-    for path in [*partial.rglob("*.py"), *partial.rglob("*.md")]:
-        text = rename(path.read_text(encoding="utf-8"), f"task_4/{model}", f"task_4/{name}")
-        if path.name == "train_model.py":
-            text = retitle(text, folder.name, name, f"task_4/{model}")
-        write_files({path: text})
-    partial.replace(target)
     return target
 
 
+def _copy_package(source: Path, target: Path) -> None:
+    """Copy a package of task 4 without its weights, and rename it in its files.
+
+    The copy gets its name only when it is complete.
+    """
+    old = f"{PACKAGE_TASK}/{source.name}"
+    new = f"{PACKAGE_TASK}/{target.name}"
+    partial = target.with_name(f".{target.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    copy_package(source, partial)
+    for path in [*partial.rglob("*.py"), *partial.rglob("*.md")]:
+        text = rename(path.read_text(encoding="utf-8"), old, new)
+        if path.name == "train_model.py":
+            text = retitle(text, PACKAGE_TASK, target.name, old)
+        write_files({path: text})
+    partial.replace(target)
+
+
 def rename(text: str, old: str, new: str) -> str:
-    """Replace a name; text in a column to the right of it stays aligned."""
+    """Replace a name in a text; comments that are aligned to the right of a name stay aligned."""
+    # The rest of a phrase after the name, and the spaces before a comment.
+    pattern = rf"{re.escape(old)}(?P<rest>\S*(?: \S+)*)(?P<gap> {{2,}})?"
 
     def replace(match: re.Match[str]) -> str:
-        rest, gap = match.groups()
-        width = len(gap) + len(old) - len(new) if gap else 0
-        return f"{new}{rest.replace(old, new)}{' ' * (max(width, 2) if gap else 0)}"
+        rest = match["rest"].replace(old, new)
+        gap = ""
+        if match["gap"]:
+            width = len(match["gap"]) + len(old) - len(new)
+            gap = " " * max(width, 2)
+        return f"{new}{rest}{gap}"
 
-    return re.sub(rf"{re.escape(old)}(\S*(?: \S+)*)( {{2,}})?", replace, text)
+    return re.sub(pattern, replace, text)
 
 
 def retitle(text: str, task: str, name: str, source: str) -> str:
-    """Begin a script's docstring with the entry's own title and what it was copied from."""
-    kind = title_of(int(task[-1])).partition(":")[0] if task in MODELS else title_of(task)
-    title = f"{kind}, {name}: say here in one line what it does."
-    first, rest = text.split("\n", 1)
-    old = first.removeprefix('"""').removesuffix('"""')
-    closing = '\n"""' if first.endswith('"""') and len(first) > 3 else ""
-    # What the sample model scores is not what its copy will score.
+    """Give the docstring of a copied script the entry's own title.
+
+    Parameters
+    ----------
+    text
+        The script, which begins with a docstring.
+    task
+        The name of the folder of the task or of the related challenge.
+    name
+        The name of the entry.
+    source
+        What the script was copied from, for the docstring.
+    """
+    challenge = title_of(task)
+    if task in MODELS:
+        # "Task 1: …" becomes "Task 1".
+        challenge, _, _ = title_of(int(task[-1])).partition(":")
+    title = f"{challenge}, {name}: say here in one line what it does."
+    first_line, rest = text.split("\n", 1)
+    old_title = first_line.removeprefix('"""').removesuffix('"""')
+    is_one_line = first_line.endswith('"""') and len(first_line) > 3
+    closing = '\n"""' if is_one_line else ""
+    # The copy will have other scores than the sample model.
     rest = re.sub(r"^Scores?:.*\n(?:[ \t]+.*\n)*", "", rest, count=1, flags=re.MULTILINE)
-    return f'"""{title}\n\nCopied from {source}, whose description is:\n{old}{closing}\n{rest}'
+    copied = f"Copied from {source}, whose description is:"
+    return f'"""{title}\n\n{copied}\n{old_title}{closing}\n{rest}'
 
 
 def commands(task: str, entry: Path) -> list[tuple[str, str]]:
     """Return the commands that predict, score and check an entry, each with its purpose.
 
-    `task` is the folder as seen from the kit's: "task_1", "related_challenges/cloze".
+    `task` is the folder relative to the kit's: "task_1", "related_challenges/cloze".
     """
-    if task == "task_4":
+    if task == PACKAGE_TASK:
         steps = package_commands(f"{task}/{entry.name}")
     elif task in ("task_1", "task_2"):
         steps = prediction_commands(task, f"{task}/{entry.name}")
@@ -178,7 +236,7 @@ def prediction_commands(task: str, script: str) -> list[tuple[list[str], str]]:
 
 def package_commands(package: str) -> list[tuple[list[str], str]]:
     """Return the commands of an entry of task 4, which is a folder."""
-    flags = script_flags.flags_of(Path("task_4"))
+    flags = script_flags.flags_of(Path(PACKAGE_TASK))
     return [
         ([f"{package}/train_model.py", *flags.predict], "learn from the local split"),
         ([f"{package}/local_evaluation.py", *flags.score], "score that"),

@@ -16,8 +16,8 @@ class Difference:
 
     def describe(self) -> str:
         """Return a phrase such as "numpy 2.1.0 (pinned: 2.4.6)"."""
-        found = self.installed or "is not installed"
-        return f"{self.package} {found} (pinned: {self.pinned})"
+        installed = self.installed or "is not installed"
+        return f"{self.package} {installed} (pinned: {self.pinned})"
 
 
 def read_pins(path: Path) -> dict[str, str]:

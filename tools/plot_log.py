@@ -1,35 +1,44 @@
-"""Draw the logs of fits: how the loss fell, and what was reached on held-out answers.
+"""Draw the logs of fits: how the loss fell, and the accuracy on held-out answers.
 
     python task_1/sample_model_item_response.py --local --log data/test_output/fit.jsonl
     python -m tools.plot_log data/test_output/fit.jsonl
     python -m tools.plot_log first.jsonl second.jsonl --output both.html
 
-A log holds a line of JSON for every step, and may hold several runs. Every number of the steps is
-drawn: loss (on the answers learned from), held_out_loss, held_out_accuracy (of models that hold
-answers out), and whatever else a model of your own logs. Writes a page beside the first log.
+A log holds a line of JSON for every step, and may hold several runs. Every number that the steps
+have is drawn: loss (on the answers that are learned from), held_out_loss and held_out_accuracy (if
+the model holds answers out), and any number that a model of your own logs. The page is written
+beside the first log.
 """
 
 import argparse
 import json
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, TypeGuard
 
 from common import charts, cli, pages, provenance, reading, writing
 from common.errors import InputError, quote
 
-# What is drawn in one chart, so that one can be held against the other.
-_TOGETHER = {"held_out_loss": "loss"}
+# Numbers that are drawn in the chart of another one, so that the two can be compared.
+_DRAWN_WITH = {"held_out_loss": "loss"}
+# Titles of charts. The chart of any other number has the number's name as title.
 _TITLES = {"loss": "Loss", "held_out_accuracy": "Accuracy on held-out answers"}
-_LINE_NAMES = {"loss": "answers learned from", "held_out_loss": "held-out answers"}
+# Names of curves that share a chart.
+_CURVE_NAMES = {"loss": "answers learned from", "held_out_loss": "held-out answers"}
+# Larger values are not drawn: their sums would overflow.
 _LARGEST = 1e100
 
 
-class Run(NamedTuple):
-    """A run of a script: its points (step, value) for each number logged, and other events."""
+@dataclass(frozen=True)
+class Run:
+    """A run of a script, as its log describes it."""
 
+    # The script and its options.
     name: str
+    # The points (step, value) of each number that was logged, by the number's name.
     series: dict[str, list[tuple[float, float]]]
+    # The names of all events, in order.
     events: list[str]
 
 
@@ -56,7 +65,10 @@ def main() -> None:
 
 
 def read_runs(path: Path) -> list[Run]:
-    """Read the runs of a log that have steps; every line must be one of a log."""
+    """Read the runs of a log that have steps.
+
+    Raises `InputError` if a line is not one of a log, or if there are no steps.
+    """
     reading.require_file(path)
     runs: list[Run] = []
     text = path.read_text(encoding="utf-8", errors="replace")
@@ -65,18 +77,15 @@ def read_runs(path: Path) -> list[Run]:
             continue
         try:
             event = json.loads(line)
-            kind = event["event"]
+            event_name = event["event"]
         except (ValueError, TypeError, KeyError, RecursionError):
             raise InputError(
                 f"{path}: row {number} is {quote(line)}, expected a line of a log, as --log writes"
             ) from None
-        if kind == "start" or not runs:
+        if event_name == "start" or not runs:
             runs.append(Run(_name_run(event, path), {}, []))
-        runs[-1].events.append(kind)
-        step = event.pop("step", None)
-        for key, value in event.items():
-            if _is_number(step) and _is_number(value) and key != "seconds":
-                runs[-1].series.setdefault(key, []).append((step, value))
+        runs[-1].events.append(event_name)
+        _add_points(runs[-1], event)
     runs = [run for run in runs if run.series]
     if not runs:
         raise InputError(
@@ -85,14 +94,25 @@ def read_runs(path: Path) -> list[Run]:
     return runs
 
 
+def _add_points(run: Run, event: dict[str, Any]) -> None:
+    """Add the numbers of an event to the series of a run, if the event is a step."""
+    step = event.get("step")
+    if not _is_number(step):
+        return
+    for key, value in event.items():
+        if key not in ("step", "seconds") and _is_number(value):
+            run.series.setdefault(key, []).append((step, value))
+
+
 def _is_number(value: Any) -> TypeGuard[float]:
-    # NaN fails the comparison; of larger numbers not even a sum would be one.
+    """Return whether a value can be drawn: a bool, NaN or infinity cannot."""
     return type(value) in (int, float) and abs(value) <= _LARGEST
 
 
 def _name_run(event: dict[str, Any], path: Path) -> str:
-    """Return the script and its options but for folders and files; the log of an unknown script."""
-    command, options = event.get("command"), event.get("options")
+    """Return the script and its options, without paths; the log's name if the script is unknown."""
+    command = event.get("command")
+    options = event.get("options")
     if not isinstance(command, list) or not isinstance(options, dict):
         return cli.show(path)
     script = Path(str(command[0])).stem.removeprefix("sample_model_")
@@ -100,7 +120,7 @@ def _name_run(event: dict[str, Any], path: Path) -> str:
 
 
 def describe(run: Run) -> str:
-    """Say in one line what a run reached."""
+    """Say in one line how the losses of a run fell, and which best other values it reached."""
     parts = []
     for key, points in run.series.items():
         name = key.replace("_", " ").replace("held out", "held-out")
@@ -115,19 +135,33 @@ def describe(run: Run) -> str:
 
 
 def draw(runs: list[Run]) -> list[tuple[str, pages.Html]]:
-    """Return title and chart for each number, a curve for each run."""
-    drawn: dict[str, list[charts.Curve]] = {key: [] for key in _TITLES}
-    n_runs, n_seen = Counter(run.name for run in runs), Counter[str]()
-    for number, run in enumerate(runs):
-        n_seen[run.name] += 1
-        name = f"{run.name} (run {n_seen[run.name]})" if n_runs[run.name] > 1 else run.name
+    """Return title and chart for each number, with a curve for each run."""
+    # The charts with a title of their own come first.
+    curves_of_chart: dict[str, list[charts.Curve]] = {key: [] for key in _TITLES}
+    for color, (run, name) in enumerate(zip(runs, _distinct_names(runs), strict=True)):
         for key, points in run.series.items():
-            label = f"{name}, {_LINE_NAMES[key]}" if key in _LINE_NAMES else name
+            label = f"{name}, {_CURVE_NAMES[key]}" if key in _CURVE_NAMES else name
             steps, values = zip(*points, strict=True)
-            curve = charts.Curve(label, steps, values, number, key in _TOGETHER)
-            drawn.setdefault(_TOGETHER.get(key, key), []).append(curve)
-    titled = [(_TITLES.get(key, key), curves) for key, curves in drawn.items() if curves]
-    return [(title, charts.curve_chart(own, label=title, axis="step")) for title, own in titled]
+            curve = charts.Curve(label, steps, values, color, key in _DRAWN_WITH)
+            curves_of_chart.setdefault(_DRAWN_WITH.get(key, key), []).append(curve)
+    drawn = []
+    for key, curves in curves_of_chart.items():
+        if curves:
+            title = _TITLES.get(key, key)
+            drawn.append((title, charts.curve_chart(curves, label=title, axis="step")))
+    return drawn
+
+
+def _distinct_names(runs: list[Run]) -> list[str]:
+    """Return the names of runs; runs of one name are numbered."""
+    n_runs = Counter(run.name for run in runs)
+    n_before = Counter[str]()
+    names = []
+    for run in runs:
+        n_before[run.name] += 1
+        number = n_before[run.name]
+        names.append(f"{run.name} (run {number})" if n_runs[run.name] > 1 else run.name)
+    return names
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Print the flags that a script declares in its function `build_parser`, as a line of JSON.
+"""Print the flags that a script declares in its function `build_parser`, as a JSON list.
 
     python tools/print_flags.py task_1/my_idea.py
 
@@ -15,7 +15,7 @@ def main() -> None:
     """Import the script as if it ran, and print the flags of its parser."""
     script = Path(sys.argv[1]).resolve()
     sys.argv[:] = [str(script)]
-    # A script finds the modules beside it.
+    # A script imports the modules beside it.
     sys.path[0] = str(script.parent)
     # The name is not "__main__", so the script's own `main` does not run.
     names = runpy.run_path(str(script), run_name="script")

@@ -1,4 +1,4 @@
-"""Read the record of all scores, to which every evaluation appends."""
+"""Read the record of all scores, to which every evaluation appends a line."""
 
 import json
 import re
@@ -15,47 +15,57 @@ from common.tasks import LOCAL, TASKS
 
 CROSS_VALIDATION = "cross-validation"
 PHASES = (LOCAL, CROSS_VALIDATION, *layout.PHASES)
-# No number of the record is so large, though JSON may write it.
+# A line of the record with a larger number is invalid. JSON allows numbers of any size.
 _MAX_NUMBER = 1e12
 
 
 def name_of_phase(phase: str) -> str:
-    """Return what the answers of a phase are called; nothing where there are no phases."""
+    """Return what the answers of a phase are called; empty for a challenge without phases."""
     names = {"": "", LOCAL: "local split", CROSS_VALIDATION: CROSS_VALIDATION}
     return names.get(phase, f"{phase} test")
 
 
 def read_results(path: Path) -> list[Result]:
-    """Read the record in the order of the file, and say on stderr how many lines are no results."""
-    results, unreadable = [], 0
-    # Only line ends: a name may hold other characters at which `splitlines` would cut.
+    """Read the record in the order of the file; say on stderr how many lines are invalid."""
+    results = []
+    n_invalid = 0
+    # `splitlines` would also split at other characters, which a name may hold.
     for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):
         try:
-            found = json.loads(line)
-            result = Result(**(found if "options" in found else _of_former_version(found)))
+            fields_of_line = json.loads(line)
+            if "options" not in fields_of_line:
+                fields_of_line = _of_former_version(fields_of_line)
+            result = Result(**fields_of_line)
             _require_valid(result)
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-            unreadable += bool(line.strip())
+            if line.strip():
+                n_invalid += 1
         else:
             results.append(result)
-    if unreadable:
-        lines = "line" if unreadable == 1 else "lines"
-        print(f"{cli.show(path)}: ignored {unreadable} invalid {lines}", file=sys.stderr)
+    if n_invalid:
+        lines = "line" if n_invalid == 1 else "lines"
+        print(f"{cli.show(path)}: ignored {n_invalid} invalid {lines}", file=sys.stderr)
     return results
 
 
 def _of_former_version(line: dict[str, Any]) -> dict[str, Any]:
-    """Return a line that holds the command that made the submission, instead of its options."""
+    """Convert a line that an earlier version of the kit wrote.
+
+    It has the whole command that made the submission, `made_by`, instead of `script` and `options`.
+    """
+    # The first word is Python.
     _, *words = shlex.split(line["made_by"]) or [""]
     script = words[0] if words else ""
+    flags = words[1:]
     if script == "-m":
-        script, words = f"{words[1].replace('.', '/')}.py", words[1:]
-    kept = {name: value for name, value in line.items() if name != "made_by"}
-    return {**kept, "script": script, "options": provenance.options_of(words[1:])}
+        script = f"{words[1].replace('.', '/')}.py"
+        flags = words[2:]
+    fields_of_line = {name: value for name, value in line.items() if name != "made_by"}
+    return {**fields_of_line, "script": script, "options": provenance.options_of(flags)}
 
 
 def _require_valid(result: Result) -> None:
-    """Raise `ValueError` if a line of the record, which anybody may edit, holds other values."""
+    """Raise `ValueError` if a value is not one that the kit writes: anybody may edit the record."""
     is_valid = (
         _has_types(result)
         and _has_valid_numbers(result)
@@ -72,21 +82,22 @@ def _require_valid(result: Result) -> None:
 
 
 def _has_types(result: Result) -> bool:
-    """Return whether every value has exactly one of its types: a bool is no number here."""
+    """Return whether the value of every field has its type; a bool does not count as a number."""
     types = {field.name: get_args(field.type) or (field.type,) for field in fields(result)}
     types["parts"] = (dict,)
     types["options"] = (dict,)
-    # JSON may write a float without decimals.
+    # JSON may hold a float without decimals.
     types["score"] = (float, int)
     types["seconds"] = (float, int, type(None))
     part_types = (float, int, type(None))
-    return all(type(value) in types[name] for name, value in vars(result).items()) and all(
-        type(value) in part_types for value in result.parts.values()
-    )
+    for name, value in vars(result).items():
+        if type(value) not in types[name]:
+            return False
+    return all(type(value) in part_types for value in result.parts.values())
 
 
 def _has_valid_numbers(result: Result) -> bool:
-    """Return whether no number is absurdly large, and none is negative that cannot be."""
+    """Return whether all numbers are of a possible size, and seed and memory not negative."""
     values = [*vars(result).values(), *result.parts.values()]
     numbers = [value for value in values if isinstance(value, int | float)]
     is_small = all(abs(number) < _MAX_NUMBER for number in numbers)
@@ -101,6 +112,6 @@ def _has_valid_task(result: Result) -> bool:
     if isinstance(result.task, str):
         is_name = re.fullmatch(r"[a-z][a-z0-9_]*", result.task) is not None
         return is_name and result.phase == "" and result.score >= 0
-    # Other tasks than those of this version may have been recorded.
+    # Another version of the kit may have recorded a task that this one does not have.
     lowest = TASKS[result.task].lowest_score if result.task in TASKS else 0
     return result.task >= 0 and result.phase in PHASES and lowest <= result.score <= 1

@@ -3,9 +3,10 @@
     python -m tools.scoreboard
     python -m tools.scoreboard --results my_scores/results.jsonl
 
-Reads data/test_output/results.jsonl, to which every evaluation appends, and writes scoreboard.html
-beside it. Only scores on the same answers, by the same rules, are compared. Published scores of
-2020 are shown beside real answers of the same phase, marked as such, and in their own table.
+Reads data/test_output/results.jsonl, to which every evaluation appends a line, and writes
+scoreboard.html beside that file. A table compares only scores on the same answers, by the same
+rules. Published scores of 2020 appear, marked as such, in the tables of scores on real answers of
+the same phase. The page also has a table of all of them.
 """
 
 import argparse
@@ -13,7 +14,7 @@ import statistics
 import textwrap
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from math import nan
+from math import isnan, nan
 from typing import NamedTuple
 
 from common import charts, cli, layout, pages, reading, writing
@@ -23,14 +24,29 @@ from tools.results import CROSS_VALIDATION, PHASES, name_of_phase, read_results
 
 REPORT = "challenge report, PMLR 133 (2021)"
 ARRAYS = "computed from the organisers' published arrays"
-# Task, phase, part of the rules (task 4), whose score, the score in the digits published, where.
+
+
+class Published(NamedTuple):
+    """A score of the challenge in 2020."""
+
+    task: int
+    phase: str
+    # Part of the rules that the score was made by (task 4); empty if all rules give the same score.
+    rules: str
+    # Who has the score.
+    name: str
+    # In the digits that were published.
+    score: str
+    source: str
+
+
 PUBLISHED = (
-    (1, "private", "", "winner of 2020", "0.7729", REPORT),
-    (2, "private", "", "winner of 2020", "0.6803", REPORT),
-    (3, "private", "", "winners of 2020", "0.80", f"{REPORT}, Table 4"),
-    (4, "private", "targets may be asked", "winner of 2020", "0.7474", REPORT),
-    (4, "private", "", "most popular, 2020", "0.6473", ARRAYS),
-    (4, "public", "", "most popular, 2020", "0.6365", ARRAYS),
+    Published(1, "private", "", "winner of 2020", "0.7729", REPORT),
+    Published(2, "private", "", "winner of 2020", "0.6803", REPORT),
+    Published(3, "private", "", "winners of 2020", "0.80", f"{REPORT}, Table 4"),
+    Published(4, "private", "targets may be asked", "winner of 2020", "0.7474", REPORT),
+    Published(4, "private", "", "most popular, 2020", "0.6473", ARRAYS),
+    Published(4, "public", "", "most popular, 2020", "0.6365", ARRAYS),
 )
 HEADER = ("model", "score", "seeds", "seconds", "scored on")
 TEXT_WIDTH = 80
@@ -41,18 +57,21 @@ class Row(NamedTuple):
 
     name: str
     score: float
-    # Of the seeds, or of the folds of all seeds (cross-validation); None where there is but one.
+    # Standard deviation over seeds, or over the folds of all seeds (cross-validation). None if
+    # there is only one.
     deviation: float | None = None
     n_seeds: int = 1
     seconds: float | None = None
-    day: str = ""  # none of a published score
+    # When it was scored; empty for a published score.
+    day: str = ""
 
     @property
     def cells(self) -> tuple[str, ...]:
         """The row as texts, in the order of `HEADER`."""
+        deviation = "" if self.deviation is None else f" ± {self.deviation:.4f}"
         return (
             self.name if self.day else f"{self.name} (published)",
-            f"{self.score:.4f}" + ("" if self.deviation is None else f" ± {self.deviation:.4f}"),
+            f"{self.score:.4f}{deviation}",
             f"{self.n_seeds}" if self.day else "",
             "" if self.seconds is None else f"{self.seconds:.1f}",
             self.day,
@@ -65,18 +84,24 @@ class Table(NamedTuple):
     simulated: bool
     title: str
     metric: str
-    kind: str  # what the scores measure, and on which answers
-    rows: list[Row]  # the best come first
-    former: list[Row]  # of the same models before their code was changed
-    earlier: list[list[Row]]  # on other answers, scored before these: rows for each set of them
-    # The best expert of random rankings (task 3, else NaN): mean and 95th percentile; in words.
+    # Metric, phase and rules, in words.
+    kind: str
+    # The best score comes first.
+    rows: list[Row]
+    # Scores of these models before their code was changed.
+    former: list[Row]
+    # Scores on other answers, made before these: a list for each set of answers.
+    earlier: list[list[Row]]
+    # Task 3: mean and 95th percentile of the score of random rankings. NaN for other tasks.
     random_range: tuple[float, float]
+    # The same in words; empty for other tasks.
     about_random: str
-    spread: str  # what deviations are over
+    # Deviations are over "seeds" or "folds".
+    spread: str
 
     @property
     def heading(self) -> str:
-        """All that the scores have in common."""
+        """Title, kind of scores and kind of answers, in words."""
         return f"{self.title}: {self.kind}, {'simulated' if self.simulated else 'real'} answers"
 
 
@@ -100,95 +125,147 @@ def main() -> None:
 
 
 def make_tables(results: Iterable[Result]) -> list[Table]:
-    """Sort scores: real before simulated, tasks before related challenges, then by phase."""
+    """Make a table for each kind of scores.
+
+    Real answers come before simulated ones, tasks before related challenges, then phase by phase.
+    """
 
     def kind(result: Result) -> tuple[bool, bool, str, int, str, str]:
-        place = PHASES.index(result.phase) if result.phase else 0
-        is_related, task = isinstance(result.task, str), str(result.task)
-        return (result.simulated, is_related, task, place, result.metric_name, result.rules)
+        """Return the sort key of a table: results with equal keys can be compared."""
+        is_related = isinstance(result.task, str)
+        phase_index = PHASES.index(result.phase) if result.phase else 0
+        return (
+            result.simulated,
+            is_related,
+            str(result.task),
+            phase_index,
+            result.metric_name,
+            result.rules,
+        )
 
     by_time = sorted(results, key=lambda result: result.time)
-    return [make_table([*group]) for _, group in groupby(sorted(by_time, key=kind), kind)]
+    # Within a kind, the results stay in the order of time.
+    by_kind = sorted(by_time, key=kind)
+    return [make_table(list(group)) for _, group in groupby(by_kind, kind)]
 
 
 def make_table(results: Sequence[Result]) -> Table:
-    """Make a table of scores of one kind, of which the latest come last."""
+    """Make a table of results of one kind, which are in the order of time."""
     by_data: dict[str, list[Result]] = {}
     for result in results:
         by_data.setdefault(result.data, []).append(result)
-    *earlier, last = sorted(by_data.values(), key=lambda results: results[-1].time)
-    latest = last[-1]
-    rows, former = model_rows(last)
-    rows += [
-        Row(name, float(score))
-        for task, phase, rules, name, score, _ in PUBLISHED
-        if (task, phase, False) == (latest.task, latest.phase, latest.simulated)
-        and rules in latest.rules
-    ]
-    low = latest.parts.get("random rankings, mean")
-    high = latest.parts.get("random rankings, 95th percentile")
-    random_range, about_random = (nan, nan), ""
-    if low is not None and high is not None:
-        random_range = low, high
-        about_random = (
-            f"random rankings reach {low:.2f} on average with their best expert; at most 1 in 20 "
-            f"exceeds {high:.2f}"
-        )
+    # The answers that were scored last are the current ones.
+    *earlier, current = sorted(by_data.values(), key=lambda results: results[-1].time)
+    latest = current[-1]
+    rows, former = model_rows(current)
+    rows += published_rows(latest)
     metric = latest.metric_name
     if not metric:
         metric = TASKS[latest.task].metric if latest.task in TASKS else "score"
+    earlier_rows = []
+    for results_on_other_answers in earlier:
+        other_rows, other_former = model_rows(results_on_other_answers)
+        earlier_rows.append(other_rows + other_former)
+    random_range = random_range_of(latest)
     return Table(
-        latest.simulated,
-        title_of(latest.task),
-        metric,
-        ", ".join(filter(None, (metric, name_of_phase(latest.phase), latest.rules))),
-        sorted(rows, key=lambda row: -row.score),
-        former,
-        [own + old for own, old in map(model_rows, earlier)],
-        random_range,
-        about_random,
-        "folds" if latest.phase == CROSS_VALIDATION else "seeds",
+        simulated=latest.simulated,
+        title=title_of(latest.task),
+        metric=metric,
+        kind=", ".join(filter(None, (metric, name_of_phase(latest.phase), latest.rules))),
+        rows=sorted(rows, key=lambda row: -row.score),
+        former=former,
+        earlier=earlier_rows,
+        random_range=random_range,
+        about_random=describe_random(random_range),
+        spread="folds" if latest.phase == CROSS_VALIDATION else "seeds",
+    )
+
+
+def published_rows(result: Result) -> list[Row]:
+    """Return the published scores that a result can be compared with: never simulated ones."""
+    rows = []
+    for published in PUBLISHED:
+        is_same_test = (published.task, published.phase) == (result.task, result.phase)
+        if is_same_test and not result.simulated and published.rules in result.rules:
+            rows.append(Row(published.name, float(published.score)))
+    return rows
+
+
+def random_range_of(result: Result) -> tuple[float, float]:
+    """Return mean and 95th percentile of the score of random rankings; NaN if they are unknown."""
+    mean = result.parts.get("random rankings, mean")
+    high = result.parts.get("random rankings, 95th percentile")
+    if mean is None or high is None:
+        return nan, nan
+    return mean, high
+
+
+def describe_random(random_range: tuple[float, float]) -> str:
+    """Say which scores random rankings reach; empty if that is unknown."""
+    mean, high = random_range
+    if isnan(mean):
+        return ""
+    return (
+        f"random rankings reach {mean:.2f} on average with their best expert; at most 1 in 20 "
+        f"exceeds {high:.2f}"
     )
 
 
 def model_rows(results: Iterable[Result]) -> tuple[list[Row], list[Row]]:
-    """Return rows of models with options, and of their former code; a seed's last score counts."""
-    latest: dict[str, str] = {}
-    seeds: dict[tuple[str, str], dict[int, Result]] = {}
+    """Return the rows of models, and those of their former code, the best first.
+
+    Results are in the order of time. A model with other options is another model. If a seed was
+    scored twice, the later score counts.
+    """
+    latest_code: dict[str, str] = {}
+    results_by_seed: dict[tuple[str, str], dict[int, Result]] = {}
     for result in results:
-        latest[result.name] = result.code
-        # The seed is 0 where the command names none.
-        seeds.setdefault((result.name, result.code), {})[result.seed or 0] = result
-    rows: tuple[list[Row], list[Row]] = [], []
-    for (name, code), by_seed in seeds.items():
-        own = list(by_seed.values())
-        scores = spread = [result.score for result in own]
-        if own[0].phase == CROSS_VALIDATION:
-            spread = [part for r in own for part in r.parts.values() if part is not None]
-        deviation = statistics.stdev(spread) if len(spread) > 1 else None
-        seconds = [result.seconds for result in own if result.seconds is not None]
-        time = statistics.median(seconds) if seconds else None
-        day = max(result.time for result in own)[:10]
-        row = Row(name, statistics.fmean(scores), deviation, len(own), time, day)
-        rows[code != latest[name]].append(row)
-    for some in rows:
-        some.sort(key=lambda row: -row.score)
-    return rows
+        latest_code[result.name] = result.code
+        # The seed is 0 if the command names none.
+        seed = result.seed or 0
+        results_by_seed.setdefault((result.name, result.code), {})[seed] = result
+    rows = []
+    former = []
+    for (name, code), by_seed in results_by_seed.items():
+        row = model_row(name, list(by_seed.values()))
+        if code == latest_code[name]:
+            rows.append(row)
+        else:
+            former.append(row)
+    rows.sort(key=lambda row: -row.score)
+    former.sort(key=lambda row: -row.score)
+    return rows, former
+
+
+def model_row(name: str, results: Sequence[Result]) -> Row:
+    """Return the row of a model, of which there is a result for each seed."""
+    scores = [result.score for result in results]
+    if results[0].phase == CROSS_VALIDATION:
+        spread = []
+        for result in results:
+            spread += [score for score in result.parts.values() if score is not None]
+    else:
+        spread = scores
+    seconds = [result.seconds for result in results if result.seconds is not None]
+    return Row(
+        name=name,
+        score=statistics.fmean(scores),
+        deviation=statistics.stdev(spread) if len(spread) > 1 else None,
+        n_seeds=len(results),
+        seconds=statistics.median(seconds) if seconds else None,
+        day=max(result.time for result in results)[:10],
+    )
 
 
 def as_text(tables: Sequence[Table]) -> str:
-    """Return the tables as aligned text; longer names continue below."""
-    all_cells = [HEADER, *(row.cells for table in tables for row in table.rows)]
-    widths = [max(len(text) for text in column) for column in zip(*all_cells, strict=True)]
-    widths[0] = min(widths[0], TEXT_WIDTH - 2 - sum(width + 2 for width in widths[1:]))
+    """Return the tables as aligned text; a long name continues on the next line."""
+    widths = column_widths(tables)
     lines = []
     for table in tables:
         lines += textwrap.wrap(table.heading, TEXT_WIDTH, subsequent_indent="  ")
-        for name, score, *numbers, day in (HEADER, *(row.cells for row in table.rows)):
-            first, *more = textwrap.wrap(name, widths[0]) or [""]
-            right = [text.rjust(width) for text, width in zip(numbers, widths[2:4], strict=True)]
-            line = [first.ljust(widths[0]), score.ljust(widths[1]), *right, day]
-            lines += [f"  {'  '.join(line)}".rstrip(), *(f"    {text}" for text in more)]
+        lines += align(HEADER, widths)
+        for row in table.rows:
+            lines += align(row.cells, widths)
         if table.about_random:
             text = f"  ({table.about_random})"
             lines += textwrap.wrap(text, TEXT_WIDTH, subsequent_indent="  ")
@@ -199,25 +276,59 @@ def as_text(tables: Sequence[Table]) -> str:
     return "\n".join(lines)
 
 
+def column_widths(tables: Sequence[Table]) -> list[int]:
+    """Return the width of each column; that of names is such that a line has `TEXT_WIDTH`."""
+    all_cells = [HEADER, *(row.cells for table in tables for row in table.rows)]
+    widths = [max(len(text) for text in column) for column in zip(*all_cells, strict=True)]
+    # Lines are indented by two spaces, and so many lie between columns.
+    others = sum(width + 2 for width in widths[1:])
+    return [min(widths[0], TEXT_WIDTH - 2 - others), *widths[1:]]
+
+
+def align(cells: Sequence[str], widths: Sequence[int]) -> list[str]:
+    """Return the lines of a row; a name that is too long continues below the first line."""
+    name, score, seeds, seconds, day = cells
+    first, *more = textwrap.wrap(name, widths[0]) or [""]
+    columns = (
+        first.ljust(widths[0]),
+        score.ljust(widths[1]),
+        seeds.rjust(widths[2]),
+        seconds.rjust(widths[3]),
+        day,
+    )
+    line = f"  {'  '.join(columns)}".rstrip()
+    return [line, *(f"    {text}" for text in more)]
+
+
 def as_page(tables: Sequence[Table]) -> str:
     """Return all tables as a page: charts, tables, the scores of 2020."""
-    published = [
-        (TASKS[task].title, ", ".join(filter(None, (f"{phase} test", rules))), *what)
-        for task, phase, rules, *what in PUBLISHED
-    ]
-    facts = {"tables": tables, "header": HEADER, "published": published, "draw": draw}
-    return pages.render("scoreboard.html", title="Scoreboard", tab="", **facts)
+    published = []
+    for score in PUBLISHED:
+        test = ", ".join(filter(None, (f"{score.phase} test", score.rules)))
+        published.append((TASKS[score.task].title, test, score.name, score.score, score.source))
+    return pages.render(
+        "scoreboard.html",
+        title="Scoreboard",
+        tab="",
+        tables=tables,
+        header=HEADER,
+        published=published,
+        draw=draw,
+    )
 
 
 def draw(table: Table) -> pages.Html:
-    """Return the chart of a table."""
+    """Return the chart of a table. Published scores are marks, without an interval."""
     best = next((row for row in table.rows if row.day), None)
     dots = []
     for row in table.rows:
-        spread = row.deviation or 0.0
-        interval = (row.score - spread, row.score + spread)
-        dot = charts.Dot(row.name, row.score, interval, nan, table.random_range, row is best)
-        if not row.day:
+        if row.day:
+            deviation = row.deviation or 0.0
+            interval = (row.score - deviation, row.score + deviation)
+            dot = charts.Dot(
+                row.name, row.score, interval, band=table.random_range, accent=row is best
+            )
+        else:
             dot = charts.Dot(row.name, nan, mark=row.score, band=table.random_range)
         dots.append(dot)
     return charts.dot_chart(dots, label=table.heading, digits=4, axis=table.metric)

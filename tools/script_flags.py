@@ -1,4 +1,4 @@
-"""The flags with which the scripts of each folder predict and score what can be scored at once."""
+"""The flags with which the scripts of each folder predict, and score, answers that are known."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Run a user's scripts, such as an entry on a part of the training answers; ask for their flags."""
+"""Run scripts of a user, such as an entry on some of the training answers; find out their flags."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO
 
 from common import cli, layout, provenance, sample_models, splits, writing
 from common.arrays import BoolArray
@@ -22,92 +23,175 @@ from common.tasks import Task
 
 import pandas as pd
 
-# How much of the end of what a program prints is read.
+# Bytes at the end of a program's output that are read.
 _TAIL = 1 << 16
+# Characters shown of the last line that a failed script printed.
 _MAX_SHOWN = 200
+# Files in the folder of a fold.
 TRAIN = "train.csv"
 TEMPLATE = "template.csv"
 _PRINT_FLAGS = Path(__file__).with_name("print_flags.py")
 
 
 def run_to_end(
-    words: Sequence[str], *, only_stderr: bool = False, time_limit: float | None = None, **how: Any
+    words: Sequence[str],
+    *,
+    only_stderr: bool = False,
+    time_limit: float | None = None,
+    **popen_options: Any,
 ) -> tuple[int, list[str]]:
-    """Run a program, which ends with this process, as does all that it has started; return its exit
-    code and last lines; `subprocess.TimeoutExpired` after a number of seconds.
+    """Run a program to its end, then end every process that it has started.
+
+    Parameters
+    ----------
+    words
+        The command.
+    only_stderr
+        Whether to drop what the program writes to stdout.
+    time_limit
+        Seconds that the program may run. None for no limit.
+    **popen_options
+        Further arguments of `subprocess.Popen`, such as ``cwd`` and ``env``.
+
+    Returns
+    -------
+    tuple of int and list of str
+        The exit code, and the last lines of the output that are not empty.
+
+    Raises
+    ------
+    subprocess.TimeoutExpired
+        If the program exceeds the time limit. It is ended.
     """
-    # Python programs print as UTF-8, as it is read here, not in the code page of Windows.
-    environment = {**how.pop("env", os.environ), "PYTHONIOENCODING": "utf-8"}
-    with tempfile.TemporaryFile() as printed:
+    environment = dict(popen_options.pop("env", os.environ))
+    # The output is read as UTF-8, which is not what Python writes to a file on Windows.
+    environment["PYTHONIOENCODING"] = "utf-8"
+    with tempfile.TemporaryFile() as output:
         with subprocess.Popen(
             words,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL if only_stderr else printed,
-            stderr=printed,
+            stdout=subprocess.DEVNULL if only_stderr else output,
+            stderr=output,
             start_new_session=True,
             env=environment,
-            **how,
+            **popen_options,
         ) as process:
             try:
                 code = process.wait(time_limit)
             finally:
-                # Also after Control-C; with all that it has started: a group outlives its leader.
-                if os.name == "nt":
-                    process.kill()
-                else:
-                    with contextlib.suppress(ProcessLookupError, PermissionError):
-                        os.killpg(process.pid, signal.SIGKILL)
-        printed.seek(max(0, printed.seek(0, 2) - _TAIL))
-        lines = printed.read().decode(errors="replace").split("\n")
-    # A progress bar writes over its line.
-    lines = [line.rstrip("\r").rpartition("\r")[2].strip() for line in lines]
-    return code, [line for line in lines if line]
+                # Also after Control-C.
+                _end_with_children(process)
+        return code, _last_lines(output)
+
+
+def _end_with_children(process: subprocess.Popen[bytes]) -> None:
+    """End a process that was started in a session of its own, and all that it has started."""
+    if os.name == "nt":
+        process.kill()
+        return
+    # The group of processes may go on when the process itself has ended.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _last_lines(output: BinaryIO) -> list[str]:
+    """Return the last lines of a file that are not empty."""
+    size = output.seek(0, os.SEEK_END)
+    output.seek(max(0, size - _TAIL))
+    lines = []
+    for line in output.read().decode(errors="replace").split("\n"):
+        # A progress bar returns to the start of its line: keep what it wrote last.
+        shown = line.rstrip("\r").rpartition("\r")[2].strip()
+        if shown:
+            lines.append(shown)
+    return lines
 
 
 def run_script(command: Sequence[object], what: str, shown: Path | None = None) -> list[str]:
-    """Run a Python script and return the last lines that it printed.
+    """Run a Python script to its end.
 
-    If the script fails, `InputError` names it, or `shown`, and its last line.
+    Parameters
+    ----------
+    command
+        The script and its flags.
+    what
+        What the script is run on, for the error message.
+    shown
+        The script to name in the error message. None for that of the command.
+
+    Returns
+    -------
+    list of str
+        The last lines that the script printed.
+
+    Raises
+    ------
+    InputError
+        If the script fails. The message ends with the last line that the script printed.
     """
     words = [str(word) for word in command]
     code, lines = run_to_end([sys.executable, *words])
-    if not code:
+    if code == 0:
         return lines
-    last = lines[-1] if lines else "it printed nothing"
+    last_line = lines[-1] if lines else "it printed nothing"
     name = cli.show((shown or Path(words[0])).resolve())
     raise InputError(
         f"{name}: ended with exit code {code} on {what}: "
-        f"{printable(last.removeprefix('error: '), _MAX_SHOWN)}"
+        f"{printable(last_line.removeprefix('error: '), _MAX_SHOWN)}"
     )
 
 
 def repeatable(
-    by: provenance.Provenance,
+    origin: provenance.Provenance,
     task: Task,
     path: Path,
     or_else: str = "",
     *,
     keep: Collection[str] = (),
 ) -> tuple[Path, list[str]]:
-    """Return the script that made a file, and its flags but for the places; since the file may come
-    from anywhere, `InputError` unless it is of the task in this kit, and declares the flags.
+    """Return the script that made a file, and its flags, so that it can be run again.
+
+    A file may come from anywhere: the command in its record is checked before anybody runs it.
+
+    Parameters
+    ----------
+    origin
+        How the file was made.
+    task
+        The task of the file.
+    path
+        The file, for the error message.
+    or_else
+        What else the user can do, for the error message.
+    keep
+        Names of flags for paths to return too. Other flags for paths are left out.
+
+    Returns
+    -------
+    tuple of Path and list of str
+        The script, and its flags.
+
+    Raises
+    ------
+    InputError
+        If the script is no entry in the folder of the task, or does not declare the flags.
     """
     folder = task.folder
-    script = Path(os.path.realpath(layout.ROOT / by.script))
+    script = Path(os.path.realpath(layout.ROOT / origin.script))
     is_entry = script.parent == folder and script.suffix == ".py" and script.is_file()
     if not is_entry or script.name.startswith("local_"):
         raise InputError(
-            f"{path}: was made by {by.script}, which cannot be repeated, expected a script in "
+            f"{path}: was made by {origin.script}, which cannot be repeated, expected a script in "
             f"{folder.name}/ of this kit{or_else}"
         )
-    options = provenance.settings(by.options, keep=("metadata_dir", *keep))
+    options = provenance.settings(origin.options, keep=("metadata_dir", *keep))
     options.pop("local", None)
     flags = provenance.flags_of(options)
     if not flags:
         return script, flags
-    own = {f"--{name}" for name in options} & declared_flags(script)
+    allowed = {f"--{name}" for name in options} & declared_flags(script)
     for word in flags:
-        if word.startswith("--") and (word not in own or flags.count(word) > 1):
+        if word.startswith("--") and (word not in allowed or flags.count(word) > 1):
             raise InputError(
                 f"{path}: was made with {quote(word)}, which is no flag of {cli.show(script)}, "
                 f"expected its own flags{or_else}"
@@ -115,37 +199,46 @@ def repeatable(
     return script, flags
 
 
-class Fold(NamedTuple):
-    """One run of an entry: all answers, and which of them it does not learn from."""
+@dataclass(frozen=True)
+class Fold:
+    """Training answers, some of which an entry does not learn from but predicts."""
 
+    # For messages, such as "fold 1".
     title: str
-    table: pd.DataFrame
-    held_out: BoolArray
-    metadata: Path | None
-    folder: Path  # an empty one, for files
+    # All training answers.
+    answers: pd.DataFrame
+    # True for an answer to be predicted, shape (n_answers,).
+    is_held_out: BoolArray
+    # Folder of the metadata that belong to the answers; None if there are none.
+    metadata_dir: Path | None
+    # An empty folder for the files of the fold.
+    folder: Path
 
 
 def run_on_fold(script: Path, flags: Sequence[str], fold: Fold) -> Path:
-    """Let a script of task 1 or 2 learn, and predict what is held out; return the template."""
-    _, table, held_out, metadata, folder = fold
+    """Let a script of task 1 or 2 predict the held-out answers of a fold from the others.
+
+    The predictions are written to the fold's folder. Returns the template of the submission.
+    """
+    folder = fold.folder
     template = folder / TEMPLATE
-    names = [name for name in splits.PAIR_COLUMNS if name in table]
-    writing.write_files({folder / TRAIN: table[~held_out]})
-    writing.write_files({template: table.loc[held_out, names]})
-    places: list[object] = ["--input_dir", folder, "--train_data", TRAIN]
-    places += ["--submission_template_dir", folder, "--submission_template_file", TEMPLATE]
-    places += ["--output_dir", folder]
-    if metadata is not None and reads_metadata(script):
-        places += ["--metadata_dir", metadata]
-    run_script([script, *places, *flags], fold.title)
+    pair_columns = [name for name in splits.PAIR_COLUMNS if name in fold.answers]
+    writing.write_files({folder / TRAIN: fold.answers[~fold.is_held_out]})
+    writing.write_files({template: fold.answers.loc[fold.is_held_out, pair_columns]})
+    path_flags: list[object] = ["--input_dir", folder, "--train_data", TRAIN]
+    path_flags += ["--submission_template_dir", folder, "--submission_template_file", TEMPLATE]
+    path_flags += ["--output_dir", folder]
+    if fold.metadata_dir is not None and reads_metadata(script):
+        path_flags += ["--metadata_dir", fold.metadata_dir]
+    run_script([script, *path_flags, *flags], fold.title)
     return template
 
 
 @cache
 def declared_flags(script: Path) -> frozenset[str]:
-    """Return the flags that a script's function `build_parser` declares, but for --help.
+    """Return the flags that a script's function `build_parser` declares, except --help.
 
-    A script without this function declares none, and a note says so.
+    A script without this function has no flags that are known; a note to the user says so.
 
     Raises
     ------
@@ -164,11 +257,14 @@ def declared_flags(script: Path) -> frozenset[str]:
 
 
 def _defines_build_parser(script: Path) -> bool:
-    """Return whether importing a script is safe: it defines `build_parser`, as the samples do."""
+    """Return whether a script defines `build_parser` at its top level.
+
+    Only such a script is imported to find out its flags: importing another one may run it.
+    """
     try:
         tree = ast.parse(script.read_bytes())
     except (SyntaxError, ValueError):
-        # Running the script tells what is wrong.
+        # The script is no Python. Running it will say what is wrong.
         return False
     return any(
         isinstance(node, ast.FunctionDef) and node.name == "build_parser" for node in tree.body
@@ -181,6 +277,9 @@ def reads_metadata(script: Path) -> bool:
 
 
 def metadata_of(train: Path, named: Path | None = None) -> Path | None:
-    """Return the folder of the metadata that belong to training answers; None if not known."""
+    """Return the folder of the metadata that belong to training answers; None if there is none.
+
+    `train` is the file of the answers. `named` is the folder that the user has named, if any.
+    """
     folder = sample_models.metadata_folder(train.parent, named)
     return folder if folder is not None and folder.is_dir() else None

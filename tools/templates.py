@@ -2,19 +2,22 @@
 
     python -m tools.templates
 
-Builds what can be built and reports what it left out. `submission_task_1_2.csv` holds the pairs of
-the public and the private test of tasks 1 and 2 together; `submission_task_3.csv` holds every
-question of tasks 3 and 4 with an empty rank. It works alike for official and simulated files.
+`submission_task_1_2.csv` holds the pairs of the public and the private test of tasks 1 and 2
+together. `submission_task_3.csv` holds every question of tasks 3 and 4 with an empty rank. The
+files in data/ may be official or simulated. A template whose files are missing is left out, and the
+command says so.
 """
 
 import argparse
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 
 from common import cli, layout, provenance, reading, schema, writing
 from common.errors import InputError
 from common.provenance import Provenance
 from common.tasks import TASK_1
+
+import pandas as pd
 
 # The files in data/ that each template is built from.
 _SOURCES = {
@@ -26,12 +29,14 @@ _SOURCES = {
 
 
 def build_templates(data_dir: Path, template_dir: Path) -> list[str]:
-    """Build the templates whose files are there; return which others are left out, and why."""
+    """Build the templates whose files exist; return which templates are left out, and why.
+
+    Raises `InputError` if no template can be built.
+    """
     left_out = []
     for name, sources in _SOURCES.items():
-        missing = [
-            data_dir / source for source in sources if not reading.is_there(data_dir / source)
-        ]
+        paths = [data_dir / source for source in sources]
+        missing = [path for path in paths if not reading.is_there(path)]
         if missing:
             left_out.append(f"{name}, because there is no {cli.show(missing[0])}")
         else:
@@ -42,26 +47,43 @@ def build_templates(data_dir: Path, template_dir: Path) -> list[str]:
 
 
 def build_template(name: str, data_dir: Path, template_dir: Path) -> None:
-    """Build one template and its record; the order by AnswerId mixes public and private pairs."""
-    import pandas as pd
-
+    """Build one template, and the record beside it of the files that it was made from."""
     sources = [data_dir / source for source in _SOURCES[name]]
-    is_ranking = name == layout.TEMPLATE_TASK_3
-    columns = [schema.QUESTION_ID]
-    columns += [] if is_ranking else [schema.USER_ID, schema.ANSWER_ID]
-    rows = pd.concat([reading.read_table(source, columns) for source in sources])
-    rows = rows.sort_values(columns[-1].name, kind="stable")
-    if is_ranking:
-        rows[schema.RANKING.name] = None
-    else:
-        rows.insert(0, "", range(len(rows)))
+    rows = ranking_rows(sources) if name == layout.TEMPLATE_TASK_3 else pair_rows(sources)
     path = template_dir / name
     with writing.atomic_write(path.with_name(layout.STAMP_OF_FILE[name]), path) as (record, file):
         writing.write_csv_to(file, rows)
-        # Also where data/generate_sample.py builds them; the same data give the same bytes.
-        own = provenance.this_process(template_dir, {path: file}, sources)
-        template = Provenance("tools/templates.py", {}, 0.0, simulated=own.simulated)
-        record.write(replace(template, files=own.files, made_from=own.made_from).as_json())
+        origin = provenance.this_process(template_dir, {path: file}, sources)
+        # The record is the same if another script, data/generate_sample.py, builds the template.
+        stable = Provenance(
+            "tools/templates.py",
+            {},
+            0.0,
+            simulated=origin.simulated,
+            files=origin.files,
+            made_from=origin.made_from,
+        )
+        record.write(stable.as_json())
+
+
+def ranking_rows(sources: Sequence[Path]) -> pd.DataFrame:
+    """Return the rows of the template of task 3: every question, with an empty rank."""
+    rows = pd.concat([reading.read_table(source, [schema.QUESTION_ID]) for source in sources])
+    rows = rows.sort_values("QuestionId", kind="stable")
+    rows[schema.RANKING.name] = None
+    return rows
+
+
+def pair_rows(sources: Sequence[Path]) -> pd.DataFrame:
+    """Return the rows of the template of tasks 1 and 2: every pair, after a column of row numbers.
+
+    The order by AnswerId mixes public and private pairs.
+    """
+    columns = [schema.QUESTION_ID, schema.USER_ID, schema.ANSWER_ID]
+    rows = pd.concat([reading.read_table(source, columns) for source in sources])
+    rows = rows.sort_values("AnswerId", kind="stable")
+    rows.insert(0, "", range(len(rows)))
+    return rows
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -7,8 +7,9 @@ from common import reading, zips
 from common.errors import InputError, quote
 from common.tasks import TASK_4, TASKS, Form, Task
 
-# Tasks whose scripts predict pairs, and tasks whose submissions are CSV files.
+# Tasks whose scripts predict pairs.
 _TASKS_WITH_PREDICTIONS = [task for task in TASKS.values() if task.form is Form.PREDICTIONS]
+# Tasks whose submissions are CSV files.
 _TASKS_WITH_CSV = [task for task in TASKS.values() if task.form is not Form.ENTRY]
 
 
@@ -23,12 +24,15 @@ def task_of(path: Path) -> Task:
     suffix = path.suffix.lower()
     if suffix == ".py":
         return _task_of_script(path)
-    if named := re.search(r"task_([1234])(?!\d|_\d)", path.name):
-        return TASKS[int(named[1])]
+    # The name of a template, task_1_2, names two tasks and does not count.
+    in_name = re.search(r"task_([1234])(?!\d|_\d)", path.name)
+    if in_name:
+        return TASKS[int(in_name[1])]
     return _task_of_zip(path) if suffix == ".zip" else _task_of_columns(path)
 
 
 def _task_of_script(path: Path) -> Task:
+    """Return task 1 or 2, by the folder of a script."""
     folder = path.resolve().parent.name
     for task in _TASKS_WITH_PREDICTIONS:
         if task.folder.name == folder:
@@ -39,6 +43,7 @@ def _task_of_script(path: Path) -> Task:
 
 
 def _task_of_zip(path: Path) -> Task:
+    """Return the task of a zip, by the name of the CSV file in it."""
     with zips.open_zip(path) as archive:
         tables = [name for name in archive.namelist() if name.lower().endswith(".csv")]
     if not tables:
@@ -50,13 +55,14 @@ def _task_of_zip(path: Path) -> Task:
 
 
 def _task_of_columns(path: Path) -> Task:
+    """Return the task of a CSV file, by the column with the predictions."""
     header = reading.read_header(reading.file_source(path))
-    found = [task for task in _TASKS_WITH_CSV if task.column.name in header]
-    if len(found) != 1:
+    matches = [task for task in _TASKS_WITH_CSV if task.column.name in header]
+    if len(matches) != 1:
         columns = ", ".join(task.column.name for task in _TASKS_WITH_CSV)
         raise InputError(
             f"{path}: does not tell the task: it has the columns {quote(', '.join(header))}, "
             f"expected a submission, with exactly one of {columns}, or a name "
             "such as submission_task_1.csv"
         )
-    return found[0]
+    return matches[0]

@@ -1,7 +1,7 @@
-"""What is known about the pairs scored, in a file: the training answers need not be read again.
+"""Store facts about the pairs that are scored, so that the training answers need not be read again.
 
-The organiser's machine reads training answers and metadata once, when it makes the bundle
-(`common.evaluation.pair_facts`); the scoring program finds what it needs of them in one .npz.
+When the organiser makes a bundle, `common.evaluation.pair_facts` reads the training answers and the
+metadata. The scoring program reads the facts it needs from one .npz file instead.
 """
 
 import json
@@ -13,33 +13,43 @@ from common.evaluation.pair_facts import LeftOut, PairFacts
 import numpy as np
 import pandas as pd
 
+# Columns of the subjects that hold text. Other columns hold numbers.
+_TEXT_COLUMNS = ("Name", "Parent")
+
 
 def write_facts(path: Path, facts: PairFacts) -> None:
-    """Write what is known as arrays, each by its name, such as ``pairs.majority``."""
+    """Write facts as an .npz file, which holds no Python objects.
+
+    A column is an array named by its table, such as ``pairs.majority``. For a categorical column,
+    ``pairs.…`` holds the codes and ``groups.…`` the categories. ``left_out`` is a text in JSON.
+    """
     left_out = [asdict(part) for part in facts.left_out]
     arrays = {"left_out": np.array(json.dumps(left_out))}
-    for name, values in facts.pairs.items():
-        is_grouped = isinstance(values.dtype, pd.CategoricalDtype)
-        arrays[f"pairs.{name}"] = (values.cat.codes if is_grouped else values).to_numpy()
-        if is_grouped:
-            arrays[f"groups.{name}"] = values.cat.categories.to_numpy(dtype=str)
-    for name, values in () if facts.subjects is None else facts.subjects.items():
-        # Text is of no fixed size in a DataFrame.
-        dtype = str if name in ("Name", "Parent") else None
-        arrays[f"subjects.{name}"] = values.to_numpy(dtype=dtype)
+    for name, column in facts.pairs.items():
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            arrays[f"pairs.{name}"] = column.cat.codes.to_numpy()
+            arrays[f"groups.{name}"] = column.cat.categories.to_numpy(dtype=str)
+        else:
+            arrays[f"pairs.{name}"] = column.to_numpy()
+    if facts.subjects is not None:
+        for name, column in facts.subjects.items():
+            # A DataFrame holds text as Python objects: convert it to an array of characters.
+            dtype = str if name in _TEXT_COLUMNS else None
+            arrays[f"subjects.{name}"] = column.to_numpy(dtype=dtype)
     np.savez_compressed(path, allow_pickle=False, **arrays)
 
 
 def read_facts(path: Path) -> PairFacts:
-    """Read what `write_facts` wrote."""
+    """Read the facts that `write_facts` wrote."""
     tables: dict[str, dict[str, np.ndarray]] = {"pairs": {}, "subjects": {}, "groups": {}}
     with np.load(path, allow_pickle=False) as file:
         left_out = [LeftOut(**part) for part in json.loads(str(file["left_out"]))]
-        for name in file.files[1:]:
-            table, column = name.split(".")
-            tables[table][column] = file[name]
+        for name in file.files:
+            if name != "left_out":
+                table, column = name.split(".")
+                tables[table][column] = file[name]
     pairs = pd.DataFrame(tables["pairs"])
-    for name, groups in tables["groups"].items():
-        pairs[name] = pd.Categorical.from_codes(pairs[name].to_numpy(), pd.Index(groups))
+    for name, categories in tables["groups"].items():
+        pairs[name] = pd.Categorical.from_codes(pairs[name].to_numpy(), pd.Index(categories))
     subjects = pd.DataFrame(tables["subjects"]) if tables["subjects"] else None
     return PairFacts(pairs, subjects, left_out)

@@ -2,15 +2,16 @@
 
     python3 /app/program/ingest.py /app/input_data /app/ingested_program /app/output
 
-The students' answers lie beside this program, not in /app/input_data, which the platform shows to a
-submission that brings a program of its own. Where they are not there, since the private phase is
-scored elsewhere, the entry is tried with students of the training file.
+The students' answers lie beside this program. They are not in /app/input_data, because the platform
+shows that folder to a submission that brings its own program. If there are no answers beside the
+program, the private phase is scored elsewhere: the entry is then only tried, with students of the
+training file.
 """
 
 import re
 import sys
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,85 +31,132 @@ from common.tasks import TASK_4
 
 import played
 
-# The platform would run these as the submission's own program.
+# The platform would run a submission with one of these files as a program.
 _PROGRAM_NAMES = ("metadata.yaml", "metadata")
-# What an entry prints is shown to nobody, and of what it raises so many characters, in the private
-# phase none: all could carry answers that were revealed to it, which other masks hide.
+# Characters shown of an error that an entry raises. In the private phase the entry's own words are
+# not shown, and its output never is: they could carry answers that were revealed in one mask and
+# are targets in another.
 _SHOWN_FAULT = 300
+# An error in a round: where it happened, then the entry's own words.
 _FAULT_OF_A_ROUND = re.compile(r"(.*?, (?:after )?round \d+, \w+): .*", re.DOTALL)
-# The platform's default queue ends a run after ten minutes: masks and curve have so many seconds.
+# Limits of the game with one mask.
 LIMITS = Limits(seconds=45.0, memory=4 << 30)
+# Seconds for all masks and the curve. The platform's default queue ends a run after ten minutes.
 _ALL_SECONDS = 540.0
 
 
-def ingest(program_dir: Path, input_dir: Path, submission_dir: Path, output_dir: Path) -> int:
-    """Play an entry; write its scores, or why it was not played; return the exit code, 0 or 2."""
-    digest = played.digest_of(submission_dir)
-    output_dir.mkdir(parents=True, exist_ok=True)
+@dataclass(frozen=True)
+class Folders:
+    """The folders that the platform gives to the program."""
+
+    # This program, with the students' answers unless the phase is scored elsewhere.
+    program: Path
+    # The public data that an entry may read.
+    input_data: Path
+    submission: Path
+    output: Path
+
+    @property
+    def students(self) -> Path | None:
+        """The file with the answers of the students to be examined; None if it is not there."""
+        return next((self.program / layout.TEST_DIR.name).glob("*.csv"), None)
+
+
+def ingest(folders: Folders) -> int:
+    """Play an entry, and write its scores or why it failed; return the exit code, 0 or 2."""
+    digest = played.digest_of(folders.submission)
+    folders.output.mkdir(parents=True, exist_ok=True)
     try:
-        played.write(output_dir, _play(program_dir, input_dir, submission_dir), digest, program_dir)
-        return 0
-    except InputError as fault:
-        text = str(fault).replace(str(submission_dir), "the entry")
-        students = program_dir / layout.TEST_DIR.name
-        if is_there(students / TASK_4.answers_name(layout.PHASES[-1])):
-            text = _FAULT_OF_A_ROUND.sub(r"\1 failed; the public phase says how", text)
-        text = text[:_SHOWN_FAULT]
-        print(f"error: {text}", file=sys.stderr)
-        played.write(output_dir, {"fault": text}, digest, program_dir)
+        record = _play_or_try(folders)
+    except InputError as error:
+        fault = _shown_fault(str(error), folders)
+        print(f"error: {fault}", file=sys.stderr)
+        played.write(folders.output, {"fault": fault}, digest, folders.program)
         return 2
+    played.write(folders.output, record, digest, folders.program)
+    return 0
 
 
-def _play(program_dir: Path, input_dir: Path, submission_dir: Path) -> dict[str, Any]:
-    """Return what may be told about an entry: scores and counts."""
+def _shown_fault(fault: str, folders: Folders) -> str:
+    """Return what participants may read of an error."""
+    text = fault.replace(str(folders.submission), "the entry")
+    private_answers = TASK_4.answers_name(layout.PHASES[-1])
+    if is_there(folders.program / layout.TEST_DIR.name / private_answers):
+        text = _FAULT_OF_A_ROUND.sub(r"\1 failed; the public phase says how", text)
+    return text[:_SHOWN_FAULT]
+
+
+def _play_or_try(folders: Folders) -> dict[str, Any]:
+    """Play an entry and return its scores; return nothing if it can only be tried.
+
+    Raises `InputError` if the entry is invalid or fails.
+    """
     for name in _PROGRAM_NAMES:
-        if is_there(submission_dir / name):
+        if is_there(folders.submission / name):
             raise InputError(
                 f"the zip holds {name}, which would be run as a program of its own; expected only "
                 "what `task_4/package.py` puts in"
             )
-    train = input_dir / layout.TRAIN_DIR.name / TASK_4.data.train
-    metadata_dir = input_dir / layout.METADATA_DIR.name
-    found = list((program_dir / layout.TEST_DIR.name).glob("*.csv"))
-    # Played and scored as the guide of 2020 says.
-    students = found[0] if found else train
-    setting = Setting(submission_dir, students, train, metadata_dir, limits=LIMITS)
-    if not found:
-        try:
-            dry_run(setting)
-        except InputError as fault:
-            # With few answers for each student there is nobody to try it with.
-            if not str(fault).startswith(str(train)):
-                raise
-        print("tried with students of the training file")
+    train = folders.input_data / layout.TRAIN_DIR.name / TASK_4.data.train
+    metadata_dir = folders.input_data / layout.METADATA_DIR.name
+    students = folders.students
+    # The rules are those of the guide of 2020.
+    setting = Setting(folders.submission, students or train, train, metadata_dir, limits=LIMITS)
+    if students is None:
+        _try(setting, train)
         return {}
+    return _play(setting)
+
+
+def _try(setting: Setting, train: Path) -> None:
+    """Play the rounds with students of the training file, without a score."""
+    try:
+        dry_run(setting)
+    except InputError as fault:
+        # If no student has enough answers, the entry cannot be tried, which is not its fault.
+        if not str(fault).startswith(str(train)):
+            raise
+    print("tried with students of the training file")
+
+
+def _play(setting: Setting) -> dict[str, Any]:
+    """Play all masks; return the scores and counts that may be published."""
     started = time.perf_counter()
     reference = read_students(setting)
     games_played = play_all(setting, reference)
     games = games_played.games
     seconds = time.perf_counter() - started
     print(f"played {len(games)} masks in {seconds:.1f} s")
-    training = parse(read_entry_file(submission_dir, TRAINING) or b"")
-    # The curve is left out where the time does not suffice.
-    left = (_ALL_SECONDS - seconds) / (2 * len(games))
+    training = parse(read_entry_file(setting.submission, TRAINING) or b"")
+    # The curve plays the games again. It is left out if there is not enough time.
+    seconds_per_game = seconds / len(games)
+    seconds_left = (_ALL_SECONDS - seconds) / (2 * len(games))
     curves: FloatArray | str = "the entry is too slow for it"
-    if left > seconds / len(games):
-        limits = Limits(min(left, setting.limits.seconds), setting.limits.memory)
+    if seconds_left > seconds_per_game:
+        limits = Limits(min(seconds_left, setting.limits.seconds), setting.limits.memory)
         curves = measure_curves(replace(setting, limits=limits), reference, games)
-        if isinstance(curves, str):  # Of which the entry may have written the end.
+        if isinstance(curves, str):
+            # The reason may hold the entry's own words, which are not published.
             curves = "the entry failed when it was given the questions"
-    # Which arguments the entry has changed could carry a message: it is not handed on.
-    shown = replace(games_played, changed={})
+    # The names of arguments that the entry changed are not published: they could carry a message.
+    published = replace(games_played, changed={})
     targets = list_targets(reference, games)
     _, student = number_ids(targets["UserId"].to_numpy())
-    truth = targets["truth"].to_numpy()
-    of_all_targets = metrics.accuracy(truth, targets["predicted"].to_numpy(), student)
+    accuracy = metrics.accuracy(
+        targets["truth"].to_numpy(), targets["predicted"].to_numpy(), student
+    )
     return {
-        **figures_of(setting, reference, targets, shown, curves, seconds, training),
-        "standard_error": of_all_targets.error,
+        **figures_of(setting, reference, targets, published, curves, seconds, training),
+        "standard_error": accuracy.error,
     }
 
 
+def main() -> int:
+    """Play the entry that the command line names; return the exit code."""
+    input_data, submission, output = (Path(argument).resolve() for argument in sys.argv[1:4])
+    program = Path(__file__).resolve().parent
+    return ingest(Folders(program, input_data, submission, output))
+
+
 if __name__ == "__main__":
-    places = [Path(argument).resolve() for argument in sys.argv[1:4]]
-    sys.exit(ingest(Path(__file__).resolve().parent, *places))
+    sys.exit(main())

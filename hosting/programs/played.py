@@ -1,10 +1,13 @@
-"""What the ingestion program of task 4 hands to the scoring program: scores and counts, signed.
+"""The record by which task 4's ingestion program tells the scoring program what an entry scored.
 
-The platform lets a submission that brings its own metadata.yaml run beside the ingestion program,
-with the same output folder, and it can remove that file before anybody looks. So nothing that is
-written there tells an answer or a prediction; it is signed with a key that only the two programs
-have, and bound to the files of the submission; and it counts only where the platform itself says
-that it ran no other program.
+On the platform, a submission can bring its own metadata.yaml. Its program then runs beside the
+ingestion program and shares its output folder; it can remove its metadata.yaml before anybody
+looks. Three rules make the record safe against such a program:
+
+- The record holds scores and counts only, never an answer or a prediction.
+- It is signed with a key that only the two programs have, together with a digest of the
+  submission's files.
+- It counts only if the platform states that no other program ran.
 """
 
 import hmac
@@ -17,13 +20,17 @@ from typing import Any
 from common import fingerprints, layout, writing
 from common.errors import InputError
 
-NAME, KEY_NAME = "played_task_4.json", "key.txt"
-# The platform writes it when all programs have ended, and takes no result that holds one before.
+# Name of the record in the output folder.
+NAME = "played_task_4.json"
+# Name of the key's file in the folder of the test data of each program.
+KEY_NAME = "key.txt"
+# The platform writes this file when all programs have ended. It refuses a result that holds one
+# before, so that no program can write it.
 STATUS_NAME = "metadata"
 
 
 def digest_of(submission: Path) -> str:
-    """Return a digest of the files of a submission, without what the platform's run adds."""
+    """Return a digest of the files of a submission, without those that a run adds."""
     total = sha256()
     for path in sorted(submission.rglob("*")):
         name = path.relative_to(submission).as_posix()
@@ -33,23 +40,50 @@ def digest_of(submission: Path) -> str:
 
 
 def write(folder: Path, record: dict[str, Any], submission: str, program: Path) -> None:
-    """Write what became of a submission, named by its digest, signed with the key of a program."""
+    """Write a signed record.
+
+    Parameters
+    ----------
+    folder
+        The output folder of the ingestion program.
+    record
+        Scores and counts, or the key ``fault`` if the entry failed.
+    submission
+        The digest of the submission's files.
+    program
+        The folder of the ingestion program, which holds the key.
+    """
     content = json.dumps({**record, "submission": submission})
     signed = {"record": content, "signature": _sign(content, program)}
     writing.write_files({folder / NAME: json.dumps(signed) + "\n"})
 
 
 def _sign(content: str, program: Path) -> str:
+    """Return the signature of a text with the key of a program."""
     key = (program / layout.TEST_DIR.name / KEY_NAME).read_bytes()
     return hmac.new(key, content.encode(), "sha256").hexdigest()
 
 
 def read(folder: Path, program: Path) -> dict[str, Any]:
-    """Read what the ingestion program, and nothing else, wrote about the submission in a folder."""
+    """Read the record of the ingestion program, and check that nothing else wrote it.
+
+    Parameters
+    ----------
+    folder
+        The folder with the submission's files, the record, and the platform's status.
+    program
+        The folder that holds the same key as the ingestion program.
+
+    Raises
+    ------
+    InputError
+        If the entry failed, or if the record is missing or not to be trusted.
+    """
     not_played = "the entry was not played to its end: the log of the ingestion program says why"
     try:
         signed = json.loads((folder / NAME).read_text(encoding="utf-8"))
-        content, signature = str(signed["record"]), str(signed["signature"])
+        content = str(signed["record"])
+        signature = str(signed["signature"])
     except (OSError, ValueError, KeyError, TypeError):
         raise InputError(not_played) from None
     if not hmac.compare_digest(_sign(content, program).encode(), signature.encode()):
@@ -59,14 +93,23 @@ def read(folder: Path, program: Path) -> dict[str, Any]:
         raise InputError(record["fault"])
     if record["submission"] != digest_of(folder):
         raise InputError("what was played is another submission than this one")
-    status = folder / STATUS_NAME
-    said = status.read_text(encoding="utf-8") if status.is_file() else ""
-    if not re.search(r"^exitCode: null$", said, re.MULTILINE):
+    _require_no_other_program(folder, not_played)
+    return record
+
+
+def _require_no_other_program(folder: Path, not_played: str) -> None:
+    """Raise `InputError` unless the platform ran the ingestion program and no other.
+
+    The platform's status is YAML, with an exit code for each program, null if it was not run.
+    """
+    path = folder / STATUS_NAME
+    status = path.read_text(encoding="utf-8") if path.is_file() else ""
+    if not re.search(r"^exitCode: null$", status, re.MULTILINE):
         raise InputError(
             "the zip brought a program of its own, which ran beside the game: not scored; expected "
             "only what `task_4/package.py` puts in"
         )
-    # Else the record may be one that the zip brought.
-    if not re.search(r"^ingestionExitCode: 0$", said, re.MULTILINE):
+    # If the ingestion program did not end, the submission may have brought a record of an earlier
+    # run.
+    if not re.search(r"^ingestionExitCode: 0$", status, re.MULTILINE):
         raise InputError(not_played)
-    return record

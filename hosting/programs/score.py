@@ -2,12 +2,13 @@
 
     python3 /app/program/score.py /app/input /app/output
 
-Writes scores.json and detailed_results.html. A submission that is incomplete or wrong gets a page
-that says why, one line on stderr and exit code 2, never a score. The score needs NumPy and pandas
-alone; where the page lacks a library, it has no charts and tables.
+Writes scores.json and detailed_results.html. A submission that is incomplete or wrong gets no
+score: the page and one line on stderr say why, and the exit code is 2. The score needs only NumPy
+and pandas. If the page needs a library that is missing, it has no charts and tables.
 
-On a server the page of the private phase tells no score, and the leaderboard has no column for what
-scores.json holds: the submission is only checked, or its score is for the organiser alone.
+On a server, participants never see a score of the private phase: the page shows none, and the
+leaderboard has no column for what scores.json holds. Either the submission is only checked, or its
+score is for the organiser alone.
 """
 
 import json
@@ -33,8 +34,10 @@ from common.tasks import TASKS, Form, Task
 import facts_file
 import played
 
-SCORES_NAME, PAGE_NAME = "scores.json", "detailed_results.html"
-# Few, so that equal scores mostly have equal errors: then the platform ranks them by time.
+SCORES_NAME = "scores.json"
+PAGE_NAME = "detailed_results.html"
+# Digits of the standard error in scores.json. There are few, so that equal scores mostly have equal
+# errors, and the platform ranks them by time.
 _ERROR_DIGITS = 4
 _RECEIVED = (
     "Received, and complete. The scores of this phase are published by the organisers after its "
@@ -47,16 +50,17 @@ class Judged:
     """The score of a submission, and how to explain it."""
 
     score: Score
-    # Template of the page.
+    # Name of the page's template.
     template: str
-    # Returns the evaluation and what the page shows; may need libraries that are missing.
+    # Returns the evaluation and the facts that the page shows. May raise ImportError if a library
+    # is missing.
     explain: Callable[[], tuple[Evaluation, dict[str, Any]]]
     # Further columns of the leaderboard, by key.
     columns: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def all_columns(self) -> dict[str, float]:
-        """What scores.json holds, by the leaderboard's columns."""
+        """The content of scores.json, by the keys of the leaderboard's columns."""
         columns = {"score": self.score.value}
         if self.score.error is not None:
             columns["standard_error"] = round(self.score.error, _ERROR_DIGITS)
@@ -64,19 +68,32 @@ class Judged:
 
 
 def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
-    """Score a submission by what `reference_dir` holds; return 0, or 2 if it is not valid."""
+    """Score a submission, and write the score and its page.
+
+    Parameters
+    ----------
+    reference_dir
+        The folder with settings.json and the true answers, as hosting/make_bundle.py writes it.
+    submission_dir
+        The folder with the unpacked submission. It becomes the working folder.
+    output_dir
+        Where to write.
+
+    Returns
+    -------
+    int
+        The exit code: 0, or 2 if the submission is not valid.
+    """
     settings = json.loads((reference_dir / "settings.json").read_text(encoding="utf-8"))
     task = TASKS[settings["task"]]
     phase = str(settings["phase"])
+    # "scored", "hidden" (the score is for the organiser alone) or "received" (it is only checked).
     mode = settings["mode"]
-    # So that messages name the files as they lie in the zip.
+    # Messages then name the files as they lie in the zip.
     os.chdir(submission_dir)
     output_dir.mkdir(parents=True, exist_ok=True)
     try:
-        # The platform's interface takes submissions early; who plays it keeps the dates otherwise.
-        is_early = datetime.now(UTC).isoformat(sep=" ") < settings["starts"]
-        if is_early and not os.environ.get("RUN_LOCALLY"):
-            raise InputError(f"this phase begins on {settings['starts']} UTC: not scored before")
+        _require_begun(settings["starts"])
         answers = None
         if mode != "received":
             answers = reference_dir / layout.TEST_DIR.name / task.answers_name(phase)
@@ -86,48 +103,80 @@ def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
         print(f"error: {text}", file=sys.stderr)
         _write_page(output_dir, task, "Not scored.", text)
         return 2
-    scores = judged.all_columns if judged else {"received": 1.0}
+    columns = judged.all_columns if judged else {"received": 1.0}
     if mode == "hidden":
-        scores = {f"private_{name}": value for name, value in scores.items()}
-    writing.write_files({output_dir / SCORES_NAME: json.dumps(scores) + "\n"})
+        columns = {f"private_{name}": value for name, value in columns.items()}
+    writing.write_files({output_dir / SCORES_NAME: json.dumps(columns) + "\n"})
     if judged is None or mode == "hidden":
         print(_RECEIVED)
         _write_page(output_dir, task, "Received.", _RECEIVED)
-        return 0
-    around = "" if judged.score.error is None else f" ± {judged.score.error:.4f}"
-    told = f"score {judged.score.value:.4f}{around} (task {task.number}, {phase})"
-    print(told)
-    try:
-        evaluation, shown = judged.explain()
-    except ImportError as missing:
-        _write_page(output_dir, task, told, f"No charts and tables here: {missing}.")
-        return 0
-    written = score_files.write_scores(output_dir, evaluation, template=judged.template, **shown)
-    text_path, page_path = written
-    text_path.unlink()
-    page_path.replace(output_dir / PAGE_NAME)
+    else:
+        _publish(output_dir, task, phase, judged)
     return 0
 
 
-def _write_page(output_dir: Path, task: Task, what: str, text: str) -> None:
-    body = pages.Html(f'<p class="what">{what}</p><p>{escape(text)}</p>')
+def _require_begun(starts: str) -> None:
+    """Raise `InputError` if the phase has not begun; `starts` is its first moment, in UTC.
+
+    The platform's interface for programs takes submissions early. `hosting/run_locally.py` sets
+    RUN_LOCALLY: then the organiser keeps the dates.
+    """
+    is_early = datetime.now(UTC).isoformat(sep=" ") < starts
+    if is_early and not os.environ.get("RUN_LOCALLY"):
+        raise InputError(f"this phase begins on {starts} UTC: not scored before")
+
+
+def _publish(output_dir: Path, task: Task, phase: str, judged: Judged) -> None:
+    """Print the score, and write the page that explains it."""
+    error = "" if judged.score.error is None else f" ± {judged.score.error:.4f}"
+    line = f"score {judged.score.value:.4f}{error} (task {task.number}, {phase})"
+    print(line)
+    try:
+        evaluation, facts = judged.explain()
+    except ImportError as missing:
+        _write_page(output_dir, task, line, f"No charts and tables here: {missing}.")
+        return
+    text_path, page_path = score_files.write_scores(
+        output_dir, evaluation, template=judged.template, **facts
+    )
+    text_path.unlink()
+    page_path.replace(output_dir / PAGE_NAME)
+
+
+def _write_page(output_dir: Path, task: Task, heading: str, text: str) -> None:
+    """Write a page that holds a heading and a text."""
+    body = pages.Html(f'<p class="what">{heading}</p><p>{escape(text)}</p>')
     page = pages.render("base.html", title=task.title, body=body)
     writing.write_files({output_dir / PAGE_NAME: page})
 
 
 def _find_submission(task: Task) -> Path:
-    """Return the CSV of a task in the current folder; other tasks may have theirs beside it."""
+    """Return the CSV of a task in the current folder, which may hold those of other tasks too."""
     path = Path(task.submission)
     if not path.is_file():
-        others = (entry for entry in Path().iterdir() if entry.name != played.STATUS_NAME)
-        found = sorted(entry.name + "/" * entry.is_dir() for entry in others)
-        shown = ", ".join(found[: reading.SHOWN]) or "nothing"
-        more = f" and {len(found) - reading.SHOWN} more" if len(found) > reading.SHOWN else ""
         raise InputError(
-            f"the zip holds no {path} at its top level, but {shown}{more}; the kit's scripts "
-            "write it"
+            f"the zip holds no {path} at its top level, but {_list_current_folder()}; the kit's "
+            "scripts write it"
         )
     return path
+
+
+def _list_current_folder() -> str:
+    """Return the names in the current folder as a text, which counts those that are too many."""
+    names = []
+    for entry in Path().iterdir():
+        if entry.name != played.STATUS_NAME:
+            names.append(f"{entry.name}/" if entry.is_dir() else entry.name)
+    names.sort()
+    shown = ", ".join(names[: reading.SHOWN]) or "nothing"
+    if len(names) > reading.SHOWN:
+        shown += f" and {len(names) - reading.SHOWN} more"
+    return shown
+
+
+# ---- The judges --------------------------------------------------------------------------------
+# Each reads the submission in the current folder, and raises `InputError` if it is not valid. If
+# `answers` is None, it only checks the submission, and returns None.
 
 
 def _judge_pairs(
@@ -140,9 +189,10 @@ def _judge_pairs(
         submission.read_predictions(path, task.number, template)
         return None
     matched = pairs.match(task, path, answers, phase)
-    found = pairs.score(matched)
+    pair_score = pairs.score(matched)
     facts = facts_file.read_facts(reference_dir / "facts.npz")
-    return Judged(found, "pairs.html", lambda: pairs.explain(matched, found, facts))
+    explain = partial(pairs.explain, matched, pair_score, facts)
+    return Judged(pair_score, "pairs.html", explain)
 
 
 def _judge_ranking(
@@ -155,25 +205,26 @@ def _judge_ranking(
         submission.read_ranking(path, template)
         return None
     matched = ranking.match(path, answers, template, phase)
-    found = ranking.score(matched)
-    # The leaderboard orders equal scores by their errors: here equal scores have equal errors.
-    error = metrics.binomial_standard_error(found.value, len(matched.judgements))
-    found = replace(found, error=error)
-    explain = partial(ranking.explain, matched, found, with_answers=False)
-    return Judged(found, "ranking.html", explain)
+    ranking_score = ranking.score(matched)
+    # The leaderboard orders equal scores by their standard errors. The binomial error depends on
+    # the score alone, so that equal scores have equal errors.
+    error = metrics.binomial_standard_error(ranking_score.value, len(matched.judgements))
+    ranking_score = replace(ranking_score, error=error)
+    explain = partial(ranking.explain, matched, ranking_score, with_answers=False)
+    return Judged(ranking_score, "ranking.html", explain)
 
 
 def _judge_games(
     reference_dir: Path, task: Task, phase: str, answers: Path | None
 ) -> Judged | None:
-    """Score task 4: what the ingestion program has played."""
+    """Score task 4 by the record that the ingestion program has written."""
     record = played.read(Path(), reference_dir)
     if answers is None:
         return None
     setting = Setting(Path(task.submission), answers, None, reference_dir)
-    masks = {f"mask_{index}": value for index, value in enumerate(record["masks"].values())}
+    columns = {f"mask_{index}": value for index, value in enumerate(record["masks"].values())}
     explain = partial(games_page.describe, setting, record, phase=phase)
-    return Judged(games_page.score_of(record), "games.html", explain, masks)
+    return Judged(games_page.score_of(record), "games.html", explain, columns)
 
 
 _JUDGES = {
@@ -182,6 +233,12 @@ _JUDGES = {
     Form.ENTRY: _judge_games,
 }
 
+
+def main() -> int:
+    """Score the submission that the command line names; return the exit code."""
+    input_dir, output_dir = (Path(argument).resolve() for argument in sys.argv[1:3])
+    return score(input_dir / "ref", input_dir / "res", output_dir)
+
+
 if __name__ == "__main__":
-    given, written = (Path(argument).resolve() for argument in sys.argv[1:3])
-    sys.exit(score(given / "ref", given / "res", written))
+    sys.exit(main())

@@ -1,4 +1,4 @@
-"""Stands in for the package of this name, which the platform's image lacks."""
+"""Replaces the progress bars of the package tqdm, which the platform's image lacks, by nothing."""
 
 from unittest.mock import MagicMock
 

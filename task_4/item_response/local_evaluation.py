@@ -2,7 +2,7 @@
 
 Run:     python task_4/item_response/local_evaluation.py                       the local split
          python task_4/item_response/local_evaluation.py --phase public        a phase's students
-Writes:  data/test_output/scores_task_4.txt and .html, and sequence_task_4.csv: what was asked
+Writes:  data/test_output/scores_task_4.txt and .html, and sequence_task_4.csv, the questions asked
 
 An entry that fails or breaks a rule gets a message, never a score.
 """

@@ -1,20 +1,25 @@
 """Item response model with guessing: ask what helps to predict the hidden answers, then predict.
 
-What is known of a student is one Gaussian distribution over the logits x of all questions, where
+The model describes a student by a Gaussian distribution over the logits x of all questions:
 
     P(right) = guessing + (1 − guessing) sigmoid(x),
     x = slopes · ability + quiz effect + intercept.
 
-Abilities are multidimensional; quiz effects are shared by questions that are usually answered
-together (testlets; Bradlow, Wainer and Wang 1999). Both are Gaussian, so all that has to be kept is
-a mean and a covariance between questions. A question answered changes them by moment matching
-(assumed density filtering; Minka 2001, "A family of algorithms for approximate Bayesian
-inference"). Which questions a student has answered, the answered mask, tells something before any
-answer is seen: it shifts the mean, and what usually goes with these questions is probably answered
-as well, but hidden, and so to be predicted. The answers of all students together tell how they
-differ from the training students.
+*Abilities* have several dimensions. *Quiz effects* are shared by questions that are usually
+answered together (testlets; Bradlow, Wainer and Wang 1999). Both are Gaussian, so the logits have a
+mean and a covariance between questions.
 
-Needs only NumPy, no other file of the kit: it goes into the zip.
+*Answers* change the mean and the covariance by moment matching (assumed density filtering; Minka
+2001, "A family of algorithms for approximate Bayesian inference").
+
+*The answered mask* says which questions a student has answered, and so tells something before any
+answer is seen. First, the mask shifts the mean. Second, a question that may not be asked, but that
+usually goes with the answered ones, is probably a target: an answer that is hidden.
+
+*The population* says how the students who are asked differ from the training students. It is
+estimated from the answers of all of them together.
+
+This file needs NumPy only, and no other file of the kit, because it goes into the zip.
 """
 
 from dataclasses import asdict, dataclass, replace
@@ -31,46 +36,51 @@ IntArray = npt.NDArray[np.integer[Any]]
 WEIGHTS = "model_task_4_item_response.npz"
 N_ROUNDS = 10
 
-# The settings were chosen by cross-validation over training students.
+# ---- Settings, chosen by cross-validation over training students ---------------------------------
+
 # A question that may not be asked counts as a hidden answer from this probability on.
 _MIN_PROBABILITY = 0.3
-# Targets may be asked if the likely hidden answers are fewer than this share of the askable ones.
+# With fewer likely hidden answers than this share of the askable ones, targets may be asked.
 _MAX_SHARE_HIDDEN = 0.05
-# Share of a logit's variance that later answers are expected to remove, before the first round.
+# Share of a logit's variance that ten answers are expected to remove.
 _RESOLUTION = 0.7
-# Weight of a question's own uncertainty, beside its information, where it may be a target.
+# Where targets may be asked: weight of the chance that the prediction of the question is wrong.
 _OWN_UNCERTAINTY = 20.0
-# After this many answers of a student the difference to the training students is estimated.
+# The population is estimated when the students have given this many answers.
 _ADAPT_AFTER = (3, 6, 10)
-# That difference (see `Population`): its standard deviation before any answer, and steps for finite
-# differences.
+# Prior standard deviations of the fields of `Population`.
 _DEVIATIONS = np.array([0.3, 0.15, 0.3])
+# Steps of finite differences of the fields of `Population`.
 _STEPS = np.array([0.2, 0.1, 0.1])
+# Smallest variance of a logit.
+_MIN_VARIANCE = 1e-5
 
-_NODES, _NODE_WEIGHTS = (
-    array.astype(np.float32) for array in np.polynomial.hermite_e.hermegauss(11)
-)
+# Gauss-Hermite quadrature: the mean of f(z) over a standard normal z is Σ weight f(node).
+_nodes, _node_weights = np.polynomial.hermite_e.hermegauss(11)
+_NODES = _nodes.astype(np.float32)
+_NODE_WEIGHTS = _node_weights.astype(np.float32)
 _NODE_WEIGHTS /= _NODE_WEIGHTS.sum()
 
 
 @dataclass(frozen=True)
 class Model:
-    """What training has learned; Q questions, k dimensions of ability, float32."""
+    """The learned parameters: float32, for Q questions and k dimensions of ability."""
 
-    # Mean logit of every question for students of whom nothing is known, shape (Q,).
+    # Mean logit of each question for students of whom nothing is known, shape (Q,).
     intercept: FloatArray
-    # Discriminations, shape (Q, k); abilities have variance 1.
+    # Discriminations, shape (Q, k). Abilities have variance 1.
     slopes: FloatArray
     # Covariance of a student's quiz effects, shape (Q, Q).
     quiz_covariance: FloatArray
     # Probability that a student who does not know an answer guesses it, shape ().
     guessing: FloatArray
-    # The ability expected of a student with the answered mask m (1 answered, 0 not, divided by the
-    # root of their number) differs from the mean by (m − mask_mean) @ mask_weights: (Q,), (Q, k).
+    # The expected ability of a student differs from the average by (m − mask_mean) @ mask_weights.
+    # Here m is the student's answered mask, 1 answered and 0 not, divided by the root of the number
+    # of answers. Shapes (Q,) and (Q, k).
     mask_mean: FloatArray
     mask_weights: FloatArray
-    # An answered mask with a fifth of the answers hidden, times this, gives the probability that
-    # each question is answered, shape (Q, Q).
+    # If a fifth of the answers is hidden, visible mask @ completion is the probability that the
+    # student answered each question, shape (Q, Q). All 0: hidden answers are not guessed.
     completion: FloatArray
 
     def save(self, folder: Path) -> None:
@@ -84,92 +94,162 @@ class Model:
             return Model(**weights)
 
     def pad_questions(self, n_questions: int) -> "Model":
-        """Cut or pad to another number of questions; new ones are like a mean one, independent."""
-        new = max(0, n_questions - len(self.intercept))
+        """Return the model for another number of questions.
 
-        def pad(array: FloatArray, n_axes: int) -> FloatArray:
-            kept = array[(slice(n_questions),) * n_axes]
-            return np.pad(kept, [(0, new)] * n_axes + [(0, 0)] * (array.ndim - n_axes))
+        Questions beyond that number are cut off. A new question has the mean intercept. Its logit
+        has no variance: other answers tell nothing about it, and its answer tells nothing.
+        """
+        intercept = _pad_rows(self.intercept, n_questions)
+        intercept[len(self.intercept) :] = self.intercept.mean()
+        return replace(
+            self,
+            intercept=intercept,
+            slopes=_pad_rows(self.slopes, n_questions),
+            quiz_covariance=_pad_square(self.quiz_covariance, n_questions),
+            mask_mean=_pad_rows(self.mask_mean, n_questions),
+            mask_weights=_pad_rows(self.mask_weights, n_questions),
+            completion=_pad_square(self.completion, n_questions),
+        )
 
-        square = {"quiz_covariance", "completion"}
-        arrays = {name: array for name, array in vars(self).items() if name != "guessing"}
-        padded = {name: pad(array, 1 + (name in square)) for name, array in arrays.items()}
-        padded["intercept"][len(self.intercept) :] = self.intercept.mean()
-        return replace(self, **padded)
+
+def _pad_rows(array: FloatArray, n_questions: int) -> FloatArray:
+    """Cut or pad the first axis of an array to a number of questions; new entries are 0."""
+    n_new = max(0, n_questions - len(array))
+    other_axes = [(0, 0)] * (array.ndim - 1)
+    return np.pad(array[:n_questions], [(0, n_new), *other_axes])
+
+
+def _pad_square(array: FloatArray, n_questions: int) -> FloatArray:
+    """Cut or pad both axes of a square matrix to a number of questions; new entries are 0."""
+    n_new = max(0, n_questions - len(array))
+    return np.pad(array[:n_questions, :n_questions], (0, n_new))
 
 
 class Population(NamedTuple):
     """How the students who are asked differ from the training students."""
 
-    # Logarithm of the variance of their abilities.
+    # Logarithm of the variance of the abilities.
     log_variance: float = 0.0
-    # Their mean logits are those of the training students, times exp(log_stretch), plus shift.
+    # The mean logits are those of the training students, times exp(log_stretch), plus shift.
     log_stretch: float = 0.0
     shift: float = 0.0
 
 
 class StudentPosterior:
-    """What is known of S students who are asked; the answered mask, bool (S, Q), Q as in the model,
-    tells which answers may be asked or have been, all False if that is not known.
+    """The posterior distribution of S students, who are asked together.
+
+    Parameters
+    ----------
+    model
+        The model, of Q questions.
+    answered_mask
+        Which answers of each student may be asked or have been revealed, bool, shape (S, Q). All
+        False if this is not known.
+
+    Attributes
+    ----------
+    mean, variance
+        Mean and variance of the logits, each of shape (S, Q).
+    covariance
+        Covariance of a student's logits before any answer, shape (Q, Q).
+    factors
+        A factor for each answer, shape (S, answers, Q). The covariance of a student's logits after
+        the answers is `covariance` minus the sum of the outer products of the student's factors.
+    population
+        How the students differ from the training students.
+    target_weight
+        Probability, up to a factor for each student, that the answer is a target and not yet known,
+        shape (S, Q).
+    targets_may_be_asked
+        Whether the rules let targets be asked, as far as the answered mask shows.
+    n_answers
+        The number of known answers of each student, shape (S,).
     """
 
     def __init__(self, model: Model, answered_mask: BoolArray) -> None:
         self.model = model
-        probability = np.where(
-            answered_mask, 0, answered_mask.astype(np.float32) @ model.completion
-        )
-        likely_hidden = np.minimum(probability, 1) * (probability > _MIN_PROBABILITY)
+        self.n_answers = np.zeros(len(answered_mask), np.int64)
+        # An entry for each call of `observe`: which students, which questions, right or wrong.
+        self._observed: list[tuple[IntArray, IntArray, IntArray]] = []
+
+        likely_hidden = self._likely_hidden(answered_mask)
+        # With almost no hidden answers, the targets must be among the answers that may be asked.
         self.targets_may_be_asked = bool(
             model.completion.any() and likely_hidden.sum() < _MAX_SHARE_HIDDEN * answered_mask.sum()
         )
         if self.targets_may_be_asked:
             likely_hidden[:] = 0
-        is_known = likely_hidden.any(axis=1, keepdims=True)
-        self.target_weight = np.where(is_known, likely_hidden, answered_mask).astype(np.float32)
+        # Without likely targets, all askable questions stand for them.
+        has_targets = likely_hidden.any(axis=1, keepdims=True)
+        self.target_weight = np.where(has_targets, likely_hidden, answered_mask).astype(np.float32)
 
-        answered = (answered_mask | (likely_hidden > 0.5)).astype(np.float32)
-        count = answered.sum(axis=1, keepdims=True)
-        relative = np.where(count > 0, answered / np.sqrt(np.maximum(count, 1)), model.mask_mean)
-        ability = (relative - model.mask_mean) @ model.mask_weights
+        ability = self._expected_ability(answered_mask | (likely_hidden > 0.5))
+        # Mean logits before any answer, for the population of the training students.
         self._expected = model.intercept + ability @ model.slopes.T
-        # One entry for each call of `observe`: which students, which questions, right or wrong.
-        self._observed: list[tuple[IntArray, IntArray, IntArray]] = []
-        # How many answers of each student are known, shape (S,).
-        self.n_answers = np.zeros(len(answered_mask), np.int64)
         self._begin(Population())
 
-    def _begin(self, population: Population) -> None:
-        """Set means and covariance of the logits to what is known before any answer."""
-        self.population = population
-        # Mean and variance of every student's logits, (S, Q).
-        self.mean, slopes = self._prior(population)
-        # Covariance of a student's logits before any answer, (Q, Q). Now it is that less the sum
-        # of the outer products of the student's factors, one for each answer, (S, answers, Q).
-        self.covariance = slopes @ slopes.T + self.model.quiz_covariance
-        # A question that the model lacks has no variance; its answer tells nothing.
-        variance = np.maximum(np.diagonal(self.covariance), 1e-5)
-        self.variance = np.tile(variance, (len(self.mean), 1))
-        self.factors = np.zeros((len(self.mean), 0, self.mean.shape[1]), np.float32)
+    def _likely_hidden(self, answered_mask: BoolArray) -> FloatArray:
+        """Return the probability that an answer exists but is hidden; 0 if it is small."""
+        completed = answered_mask.astype(np.float32) @ self.model.completion
+        probability = np.where(answered_mask, 0, completed)
+        return np.minimum(probability, 1) * (probability > _MIN_PROBABILITY)
 
-    def _prior(self, population: Population) -> tuple[FloatArray, FloatArray]:
-        """Return mean logits, (S, Q), and slopes for abilities of variance 1, (Q, k)."""
-        spread, stretch = np.exp(population.log_variance / 2), np.exp(population.log_stretch)
-        mean = np.float32(stretch) * self._expected + np.float32(population.shift)
-        return mean, self.model.slopes * np.float32(spread)
+    def _expected_ability(self, answered_mask: BoolArray) -> FloatArray:
+        """Return the abilities that the answered mask lets expect, shape (S, k)."""
+        answered = answered_mask.astype(np.float32)
+        count = answered.sum(axis=1, keepdims=True)
+        # An empty mask is not known, and so says nothing: take the mean mask.
+        mask_mean = self.model.mask_mean
+        relative = np.where(count > 0, answered / np.sqrt(np.maximum(count, 1)), mask_mean)
+        return np.asarray((relative - mask_mean) @ self.model.mask_weights)
+
+    # ---- Learning from answers -------------------------------------------------------------------
 
     def observe(self, student: IntArray, question: IntArray, is_right: IntArray) -> None:
-        """Learn from at most one answer of each student: rows, columns, 1 right or 0 wrong."""
+        """Learn from at most one answer of each student.
+
+        Parameters
+        ----------
+        student
+            The students' rows, distinct, shape (answers,).
+        question
+            The questions' columns, shape (answers,).
+        is_right
+            1 for a right and 0 for a wrong answer, shape (answers,).
+        """
         self._observed.append((student, question, is_right))
         self.n_answers[student] += 1
+        # The answer is known now and need not be predicted.
         self.target_weight[student, question] = 0
         if int(self.n_answers.max()) not in _ADAPT_AFTER:
             self._update(student, question, is_right)
             return
-        self._begin(self._adapt())
-        for earlier in self._observed:
-            self._update(*earlier)
+        # Another population is another prior: begin again with all answers.
+        self._begin(self._estimate_population())
+        for answers in self._observed:
+            self._update(*answers)
+
+    def _begin(self, population: Population) -> None:
+        """Set the distribution of the logits to that before any answer."""
+        self.population = population
+        self.mean, slopes = self._prior(population)
+        self.covariance = slopes @ slopes.T + self.model.quiz_covariance
+        variance = np.maximum(np.diagonal(self.covariance), _MIN_VARIANCE)
+        self.variance = np.tile(variance, (len(self.mean), 1))
+        self.factors = np.zeros((len(self.mean), 0, self.mean.shape[1]), np.float32)
+
+    def _prior(self, population: Population) -> tuple[FloatArray, FloatArray]:
+        """Return a population's mean logits, (S, Q), and its slopes, (Q, k).
+
+        The slopes are scaled so that the abilities have variance 1.
+        """
+        deviation = np.float32(np.exp(population.log_variance / 2))
+        stretch = np.float32(np.exp(population.log_stretch))
+        mean = stretch * self._expected + np.float32(population.shift)
+        return mean, self.model.slopes * deviation
 
     def _update(self, student: IntArray, question: IntArray, is_right: IntArray) -> None:
+        """Update the distribution of the logits by moment matching; arguments as of `observe`."""
         slope, curvature, _ = _match_moments(
             self.mean[student, question],
             self.variance[student, question],
@@ -177,56 +257,75 @@ class StudentPosterior:
             self.model.guessing,
         )
         factors = self.factors[student]
+        # Covariance of the answered question's logit with all logits, shape (answers, Q).
         covariance = self.covariance[question]
         if factors.shape[1]:
-            covariance -= (factors[range(len(student)), :, question][:, None] @ factors)[:, 0]
+            at_question = factors[range(len(student)), :, question]
+            covariance -= (at_question[:, None] @ factors)[:, 0]
         factor = covariance * np.sqrt(curvature)[:, None]
         self.mean[student] += covariance * slope[:, None]
-        self.variance[student] = np.maximum(self.variance[student] - factor**2, 1e-5)
+        self.variance[student] = np.maximum(self.variance[student] - factor**2, _MIN_VARIANCE)
+        # The factor of a student who did not answer is 0.
         new = np.zeros((len(self.mean), 1, factor.shape[1]), np.float32)
         new[student, 0] = factor
         self.factors = np.concatenate([self.factors, new], axis=1)
 
-    def _adapt(self) -> Population:
-        """Estimate the population from all answers: one Newton step towards the most probable."""
+    def _estimate_population(self) -> Population:
+        """Estimate the population from all answers by one Newton step of limited length.
+
+        The step goes up the log posterior, whose derivatives are finite differences.
+        """
         now = np.array(self.population)
         height = self._log_posterior(now)
         above = np.array([self._log_posterior(now + step) for step in np.diag(_STEPS)])
         below = np.array([self._log_posterior(now - step) for step in np.diag(_STEPS)])
         gradient = (above - below) / (2 * _STEPS)
+        # The prior alone has the curvature 1 / deviation².
         curvature = np.maximum((2 * height - above - below) / _STEPS**2, _DEVIATIONS**-2.0)
-        return Population(*(now + np.clip(gradient / curvature, -2 * _STEPS, 2 * _STEPS)).tolist())
+        newton_step = np.clip(gradient / curvature, -2 * _STEPS, 2 * _STEPS)
+        return Population(*(now + newton_step).tolist())
 
     def _log_posterior(self, parameters: npt.NDArray[np.float64]) -> float:
-        """Logarithm of prior times P(answers), up to a constant, of the fields of `Population`."""
+        """Return the log posterior of the fields of a `Population`, up to a constant.
+
+        This is the logarithm of the prior times the probability of all answers so far. The
+        probability of each answer is computed by moment matching, given the answers before it.
+        """
+        # The question of each student in each round, shape (S, rounds).
         question = np.zeros((len(self._expected), len(self._observed)), np.int64)
         for t, (student, asked, _) in enumerate(self._observed):
             question[student, t] = asked
-        mean, slopes = self._prior(Population(*parameters.tolist()))
-        mean, slopes = np.take_along_axis(mean, question, axis=1), slopes[question]
+        # Mean and covariance of these questions' logits only.
+        mean_of_all, slopes_of_all = self._prior(Population(*parameters.tolist()))
+        mean = np.take_along_axis(mean_of_all, question, axis=1)
+        slopes = slopes_of_all[question]
         covariance = slopes @ slopes.transpose(0, 2, 1)
         covariance += self.model.quiz_covariance[question[:, :, None], question[:, None, :]]
+
         total = -0.5 * float(((parameters / _DEVIATIONS) ** 2).sum())
         for t, (student, _, is_right) in enumerate(self._observed):
             row = covariance[student, t]
+            variance = np.maximum(row[:, t], _MIN_VARIANCE)
             slope, curvature, probability = _match_moments(
-                mean[student, t], np.maximum(row[:, t], 1e-5), is_right, self.model.guessing
+                mean[student, t], variance, is_right, self.model.guessing
             )
             mean[student] += row * slope[:, None]
             covariance[student] -= (row * curvature[:, None])[:, :, None] * row[:, None, :]
             total += float(np.log(probability).sum())
         return total
 
+    # ---- Predicting and asking -------------------------------------------------------------------
+
     def probability(self) -> FloatArray:
-        """Return every student's probability to answer every question correctly, in their shape."""
+        """Return P(right) of every student and question, shape (S, Q)."""
         return self.model.guessing + (1 - self.model.guessing) * self._knows()
 
     def _knows(self) -> FloatArray:
-        """E[sigmoid(x)] by MacKay's approximation (1992)."""
+        """Return E[sigmoid(x)] by MacKay's approximation (1992), shape (S, Q)."""
         return _sigmoid(self.mean / np.sqrt(1 + np.float32(np.pi / 8) * self.variance))
 
     def predict(self) -> FloatArray:
-        """As `probability`, with 1 (right) or 0 (wrong) for what has been seen."""
+        """Return P(right), shape (S, Q), with 1 (right) or 0 (wrong) for known answers."""
         prediction = self.probability()
         for student, question, is_right in self._observed:
             prediction[student, question] = is_right
@@ -235,23 +334,39 @@ class StudentPosterior:
     def select(self, askable: BoolArray) -> IntArray:
         """Select for every student the question that promises most right predictions in the end.
 
-        The promise of question j is the sum over targets q
+        Parameters
+        ----------
+        askable
+            Which questions may be asked, shape (S, Q).
 
-            promise(j) = Σ weight(q) · covariance(j, q)² / (variance(j) + noise(j)),
+        Returns
+        -------
+        array of int64, shape (S,)
+            A column for each student, 0 for students who may not be asked anything.
 
-        of the variance that the answer to j takes from the logit of q. The weight is the
-        probability that q is a target, times the density of its logit where P(right) = ½: to know a
-        logit better helps where that may change the prediction. Where targets may be asked, the
-        chance that the prediction for j itself would have been wrong is added.
+        Notes
+        -----
+        The promise of question j is a weighted sum over all questions q,
+
+            promise(j) = Σ weight(q) · covariance(j, q)² / (variance(j) + noise(j)).
+
+        The fraction is the variance that the answer to j takes from the logit of q. The weight is
+        the probability that q is a target, times the density of its logit at the boundary where
+        P(right) = ½: only there does better knowledge of a logit change the prediction. If targets
+        may be asked, the chance that the prediction for j itself is wrong is added, since an answer
+        that was asked is known.
         """
         guessing = self.model.guessing
         knows = self._knows()
         right = guessing + (1 - guessing) * knows
         # Variance of the answer as a measurement of the logit: 1 / Fisher information.
         information = ((1 - guessing) * knows * (1 - knows)) ** 2 / (right * (1 - right))
+        # The lower bound keeps the noise finite.
         noise = 1 / np.maximum(information, 0.005)
         rounds_left = np.clip(N_ROUNDS - self.n_answers, 1, N_ROUNDS)[:, None]
+        # How far the mean logit may still move until the last round, as a variance.
         spread = _RESOLUTION * rounds_left / N_ROUNDS * self.variance + 0.05
+        # The logit where P(right) = ½.
         boundary = np.log((0.5 - guessing) / 0.5)
         density = np.exp(-((self.mean - boundary) ** 2) / (2 * spread)) / np.sqrt(spread)
         weight = (self.target_weight * density).astype(np.float32)
@@ -275,14 +390,32 @@ class StudentPosterior:
 def _match_moments(
     mean: FloatArray, variance: FloatArray, is_right: IntArray, guessing: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Fit a Gaussian, mean + variance · slope and variance − variance² · curvature, to a Gaussian
-    times an answer's likelihood; return slope, curvature and P(answer); a surprising right answer,
-    which looks guessed, would make the variance larger: it is left as it is.
+    """Fit a Gaussian to the product of a logit's Gaussian and the likelihood of an answer.
+
+    Parameters
+    ----------
+    mean, variance
+        Moments of the logits before the answers, shape (answers,) each.
+    is_right
+        1 for a right and 0 for a wrong answer, shape (answers,).
+    guessing
+        Probability that a student who does not know an answer guesses it.
+
+    Returns
+    -------
+    slope, curvature
+        The fitted Gaussian has the mean ``mean + variance * slope`` and the variance
+        ``variance - variance**2 * curvature``. The curvature is at least 0. A surprising right
+        answer, which looks guessed, would increase the variance, but leaves it as it is.
+    probability
+        Probability of the answers given.
     """
     deviation = np.sqrt(variance)
+    # P(right) and the posterior weight at each node of the quadrature, shape (answers, nodes).
     right = guessing + (1 - guessing) * _sigmoid(mean[:, None] + deviation[:, None] * _NODES)
     weight = _NODE_WEIGHTS * np.where(is_right[:, None] == 1, right, 1 - right)
     probability = weight.sum(axis=1)
+    # Moments of the standardised logit, (x − mean) / deviation.
     first = weight @ _NODES / probability
     second = weight @ _NODES**2 / probability
     curvature = np.maximum(1 - (second - first**2), 0) / variance

@@ -1,4 +1,4 @@
-"""Task 4, item response model: asks what helps most to predict the hidden answers."""
+"""Task 4, item response model: ask what helps most to predict the hidden answers."""
 
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,13 @@ class Submission:
     """The entry; `submission_templates/submission_model_task_4.py` documents every method."""
 
     def __init__(self, model: Model | None = None) -> None:
-        # For cross-validation; by default the one that lies beside this file.
+        # Only cross-validation gives a model. The evaluator uses the weights beside this file.
         self.model = model or Model.load(Path(__file__).parent)
         self.posterior: StudentPosterior | None = None
-        # Which answers could be asked at first; not known before the first call that tells.
+        # Which questions could be asked before the first round, shape (students, questions). None
+        # until a call with `can_query`.
         self.askable: BoolArray | None = None
+        # Which answers the posterior has learned from, shape (students, questions).
         self.observed: BoolArray = np.zeros((0, 0), bool)
 
     def select_questions(
@@ -29,7 +31,7 @@ class Submission:
         """Choose the next question for every student."""
         return self._observe(masked_data, masked_binary_data, can_query).select(can_query == 1)
 
-    # Its name in the published evaluators.
+    # The published evaluators call this name.
     select_feature = select_questions
 
     def update_model(
@@ -51,28 +53,39 @@ class Submission:
     def _observe(
         self, masked_data: IntArray, masked_binary_data: IntArray, can_query: IntArray | None
     ) -> StudentPosterior:
-        """Learn from the answers revealed since the last call; -1 or 0 stands for the others."""
-        revealed = (masked_data > 0) | (masked_binary_data == 1)
-        if (masked_binary_data == -1).any():
-            revealed = masked_binary_data >= 0
-        elif can_query is not None and self.askable is not None:
-            # A wrong answer looks like one that is not revealed: then the option tells, or, if
-            # options are unknown, that the question may not be asked any more.
-            revealed |= self.askable & (can_query != 1)
-
-        if self.posterior is None or (self.askable is None and can_query is not None):
+        """Let the posterior learn from the answers revealed since the last call, and return it."""
+        revealed = self._find_revealed(masked_data, masked_binary_data, can_query)
+        is_first_mask = self.askable is None and can_query is not None
+        if self.posterior is None or is_first_mask:
+            # Begin anew once the answered mask is known.
             answered_mask = np.zeros(revealed.shape, bool)
             if can_query is not None:
-                self.askable = answered_mask = revealed | (can_query == 1)
+                self.askable = revealed | (can_query == 1)
+                answered_mask = self.askable
             self.observed = np.zeros(revealed.shape, bool)
             model = self.model.pad_questions(revealed.shape[1])
             self.posterior = StudentPosterior(model, answered_mask)
 
         new = revealed & ~self.observed
         self.observed |= new
+        # The posterior learns from at most one answer of each student at a time.
         while new.any():
             student = np.flatnonzero(new.any(axis=1))
             question = new[student].argmax(axis=1)
             self.posterior.observe(student, question, masked_binary_data[student, question])
             new[student, question] = False
         return self.posterior
+
+    def _find_revealed(
+        self, masked_data: IntArray, masked_binary_data: IntArray, can_query: IntArray | None
+    ) -> BoolArray:
+        """Return which answers are revealed, whichever value stands for the other answers."""
+        if (masked_binary_data == -1).any():
+            return masked_binary_data >= 0
+        # The other reading: 0 stands for an answer that is not revealed, and for a wrong one. A
+        # revealed option tells them apart.
+        revealed: BoolArray = (masked_data > 0) | (masked_binary_data == 1)
+        if can_query is not None and self.askable is not None:
+            # If the options are unknown: a revealed answer may not be asked any more.
+            revealed |= self.askable & (can_query != 1)
+        return revealed

@@ -1,4 +1,4 @@
-"""Task 4, item response model: learn the questions, and what the answered questions reveal.
+"""Task 4, item response model: fit the questions, and what the answered mask tells of a student.
 
 Run:     python task_4/item_response/train_model.py --local     learn from the local split
          python task_4/item_response/local_evaluation.py        score that
@@ -24,12 +24,17 @@ from model import Model
 
 PACKAGE = Path(__file__).parent
 
-# Chosen by cross-validation over training students.
+# The settings were chosen by cross-validation over training students.
+# Dimensions of ability.
 N_DIMENSIONS = 3
+# Steps of the fit.
 N_STEPS = 15
+# Probability that a student who does not know an answer guesses it.
 GUESSING = 0.2
-# Variance of the effect of a quiz, and the power that makes the similarity of questions fall off.
-QUIZ_VARIANCE, QUIZ_POWER = 0.8, 6
+# Variance of the effect of a quiz on the logits of its questions.
+QUIZ_VARIANCE = 0.8
+# The quiz effects of two questions have the correlation similarity ** QUIZ_POWER.
+QUIZ_POWER = 6
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -38,7 +43,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    """Load, train, write."""
+    """Read the training answers, fit the model, save its weights."""
     options = build_parser().parse_args()
     answers, n_questions = training.read_training(*training.training_paths(options))
 
@@ -52,7 +57,15 @@ def main() -> None:
 
 
 def fit(answers: pd.DataFrame, n_questions: int) -> Model:
-    """Learn from right and wrong answers; all QuestionIds are below `n_questions`."""
+    """Fit the model to right and wrong answers.
+
+    Parameters
+    ----------
+    answers
+        UserId, QuestionId and IsCorrect of each answer.
+    n_questions
+        The number of questions; all QuestionIds are smaller.
+    """
     fitted = ItemResponse(n_dimensions=N_DIMENSIONS, guessing=GUESSING, n_steps=N_STEPS)
     fitted.fit(answers["UserId"], answers["QuestionId"], answers["IsCorrect"])
     ability = fitted.ability_
@@ -61,11 +74,13 @@ def fit(answers: pd.DataFrame, n_questions: int) -> Model:
     slopes = questions.discrimination
     intercept = -questions.difficulty
 
+    # The answered masks: 1 where a student answered a question.
     answered = np.zeros((len(ability), n_questions), np.float32)
     answered[find_ids(fitted.student_ids_, answers["UserId"]), answers["QuestionId"]] = 1
     together, similarity = answered_mask.count_together(answered)
     mask_mean, mask_weights = answered_mask.regress(answered, ability)
     return Model(
+        # The model's abilities have mean 0, so the intercept takes up the mean of the fitted ones.
         intercept=(intercept + slopes @ ability.mean(axis=0)).astype(np.float32),
         slopes=slopes.astype(np.float32),
         quiz_covariance=np.float32(QUIZ_VARIANCE) * similarity**QUIZ_POWER,

@@ -1,7 +1,8 @@
 """Most popular: ask the question that most students have answered, predict the usual outcome.
 
-Both are the same for every student, so this is the floor that a model has to beat. Needs only
-NumPy, no other file of the kit: it goes into the zip.
+The predictions are the same for every student, so any model of students should score higher.
+
+This file needs NumPy only, and no other file of the kit, because it goes into the zip.
 """
 
 from pathlib import Path
@@ -14,19 +15,30 @@ IntArray = npt.NDArray[np.integer[Any]]
 
 
 class Model:
-    """How often each question was answered, and what the more frequent outcome was."""
+    """The number of answers to each question, and the more frequent outcome."""
 
     def __init__(self) -> None:
-        # 1 where most answers were right, else 0 (also for a tie), shape (questions,).
+        # 1 if most answers were right, else 0 (also for a tie), shape (questions,).
         self.most_popular: IntArray = np.zeros(0, np.int64)
         # Number of answers, shape (questions,).
         self.num_answers: IntArray = np.zeros(0, np.int64)
 
     def fit(self, question: IntArray, is_correct: IntArray, n_questions: int) -> None:
-        """Count the training answers: QuestionId, 1 right or 0 wrong, and the number of columns."""
+        """Count the training answers.
+
+        Parameters
+        ----------
+        question
+            QuestionId of each answer, shape (answers,).
+        is_correct
+            1 for a right and 0 for a wrong answer, shape (answers,).
+        n_questions
+            The number of questions; all QuestionIds are smaller.
+        """
         self.num_answers = np.bincount(question, minlength=n_questions)
         n_correct = np.bincount(question[is_correct == 1], minlength=n_questions)
         self.most_popular = (2 * n_correct > self.num_answers).astype(np.int64)
+        # A question that nobody answered gets the overall majority.
         never_answered = self.num_answers == 0
         self.most_popular[never_answered] = 2 * n_correct.sum() > len(question)
 
@@ -41,19 +53,27 @@ class Model:
         self.num_answers = np.load(folder / "model_task_4_num_answers.npy")
 
     def select(self, can_query: IntArray) -> IntArray:
-        """Choose for every student the most answered question where `can_query` is 1."""
-        num_answers = pad_questions(self.num_answers, can_query.shape[1], 0)
+        """Choose for every student the most answered question among those that may be asked.
+
+        `can_query` is 1 for a question that may be asked, else 0, shape (students, questions).
+        """
+        num_answers = pad_questions(self.num_answers, can_query.shape[1], fill=0)
         chosen: IntArray = np.where(can_query == 1, num_answers, -1).argmax(axis=1)
         return chosen
 
     def predict(self, shape: tuple[int, int]) -> IntArray:
-        """Predict the usual outcome of every question, in the shape (students, questions)."""
-        mostly_right = int(2 * self.most_popular.sum() > len(self.most_popular))
-        return np.tile(pad_questions(self.most_popular, shape[1], mostly_right), (shape[0], 1))
+        """Predict the usual outcome of each question for an array (students, questions)."""
+        n_students, n_questions = shape
+        # A question that the model does not know gets the outcome that most questions have.
+        usual_outcome = int(2 * self.most_popular.sum() > len(self.most_popular))
+        by_question = pad_questions(self.most_popular, n_questions, fill=usual_outcome)
+        return np.tile(by_question, (n_students, 1))
 
 
 def pad_questions(values: IntArray, n_questions: int, fill: int) -> IntArray:
-    """Cut or pad an array over questions: without metadata, new students may answer new ones."""
-    return np.pad(
-        values[:n_questions], (0, max(0, n_questions - len(values))), constant_values=fill
-    )
+    """Cut or pad an array over questions to another number of questions.
+
+    Without metadata, the number is not fixed: new students may have answered new questions.
+    """
+    n_new = max(0, n_questions - len(values))
+    return np.pad(values[:n_questions], (0, n_new), constant_values=fill)

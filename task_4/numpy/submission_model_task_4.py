@@ -1,4 +1,4 @@
-"""Task 4 baseline: asks the most answered question, predicts each question's usual outcome."""
+"""Task 4 baseline: ask the most answered question, predict each question's usual outcome."""
 
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ class Submission:
         """Choose the next question for every student."""
         return self.model.select(can_query)
 
-    # Its name in the published evaluators.
+    # The published evaluators call this name.
     select_feature = select_questions
 
     def update_model(

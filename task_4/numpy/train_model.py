@@ -25,11 +25,12 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    """Load, train, write."""
+    """Read the training answers, fit the model, save its weights."""
     options = build_parser().parse_args()
     answers, n_questions = training.read_training(*training.training_paths(options))
 
     # ---- The model: replace this block by your own. -------------------------------------------
+    # In: `answers`, a DataFrame; `n_questions`, above all QuestionIds. Out: `model`, fitted.
     model = Model()
     model.fit(answers["QuestionId"].to_numpy(), answers["IsCorrect"].to_numpy(), n_questions)
     # ---- End of the model. --------------------------------------------------------------------

@@ -1,13 +1,13 @@
 """Partial VAE: ask what reveals most about the answers that are probably hidden, then predict them.
 
-What is known of a student is a Gaussian over the latent vector z, with independent dimensions. The
-encoder is additive: before any answer, z has a precision and a mean that depends on which questions
-the student has answered; every answer adds a score and a precision (mean = sum of scores / sum of
-precisions). So the posterior after any hypothetical answer is known at once, and with it the
-information reward of EDDI (Ma et al. 2019, "Efficient dynamic discovery of high-value information
-with partial VAE", arXiv 1809.11142).
+The model describes a student by a Gaussian over the latent vector z, with independent dimensions.
+Before any answer, z has a precision, and a mean that depends on which questions the student has
+answered. The encoder is additive: every answer adds a score and a precision, and the mean of z is
+the sum of the scores divided by the sum of the precisions. So the posterior after a hypothetical
+answer is cheap to compute, and so is the information reward of EDDI (Ma et al. 2019, "Efficient
+dynamic discovery of high-value information with partial VAE", arXiv 1809.11142).
 
-Needs only PyTorch, no other file of the kit: it goes into the zip.
+This file needs PyTorch only, and no other file of the kit, because it goes into the zip.
 """
 
 import math
@@ -23,34 +23,37 @@ WEIGHTS = "model_task_4.pt"
 # The settings were chosen by cross-validation over training students.
 # A question that may not be asked counts as a hidden answer from this probability on.
 _MIN_PROBABILITY = 0.3
-# Targets may be asked if the likely hidden answers are fewer than this share of the askable ones.
+# With fewer likely hidden answers than this share of the askable ones, targets may be asked.
 _MAX_SHARE_HIDDEN = 0.05
-# Share of a logit's variance that is still to be resolved, for what lies near P(right) = 1/2.
+# Share of a logit's variance that later answers are expected to remove.
 _RESOLUTION = 0.5
-# Weight of a question's own uncertainty, beside the reward, where it may be a target.
+# Where targets may be asked: weight of the chance that the prediction of the question is wrong.
 _OWN_UNCERTAINTY = 20.0
 
 
 @dataclass(frozen=True)
 class Model:
-    """What training has learned; Q questions, k latent dimensions, float32."""
+    """The learned parameters: float32, for Q questions and k latent dimensions."""
 
-    # The decoder: P(right) = guessing + (1 − guessing) sigmoid(loading · z + intercept), shapes
-    # (Q,) and (Q, k); a student who does not know an answer guesses it with probability guessing.
+    # The decoder: P(right) = guessing + (1 − guessing) sigmoid(loading · z + intercept). Intercepts
+    # have the shape (Q,) and loadings (Q, k). `guessing` is the probability, shape (), that a
+    # student who does not know an answer guesses it.
     intercept: Tensor
     loading: Tensor
     guessing: Tensor
-    # The encoder: what an answer adds, wrong at place 0 and right at place 1, shape (Q, 2, k).
+    # The encoder: what an answer adds to the sum of scores, and to that of precisions, shape
+    # (Q, 2, k) each. Index 0 of the second axis is a wrong answer, index 1 a right one.
     score: Tensor
     precision: Tensor
     # Precision of z before any answer, shape (k,).
     prior_precision: Tensor
-    # The mean of z before any answer is (m − mask_mean) @ mask_weights for a student with the
-    # answered mask m (1 answered, 0 not, divided by the root of their number): (Q,), (Q, k).
+    # The mean of z before any answer is (m − mask_mean) @ mask_weights. Here m is the student's
+    # answered mask, 1 answered and 0 not, divided by the root of the number of answers. Shapes (Q,)
+    # and (Q, k).
     mask_mean: Tensor
     mask_weights: Tensor
-    # An answered mask with a fifth of the answers hidden, times this, gives the probability that
-    # each question is answered, shape (Q, Q).
+    # If a fifth of the answers is hidden, visible mask @ completion is the probability that the
+    # student answered each question, shape (Q, Q). All 0: hidden answers are not guessed.
     completion: Tensor
 
     def save(self, folder: Path) -> None:
@@ -63,81 +66,140 @@ class Model:
         return Model(**torch.load(folder / WEIGHTS, map_location="cpu", weights_only=True))
 
     def pad_questions(self, n_questions: int) -> "Model":
-        """Cut or pad to another number of questions; new ones are like a mean one, tell nothing."""
-        new = n_questions - len(self.intercept)  # A negative padding cuts.
+        """Return the model for another number of questions.
+
+        Questions beyond that number are cut off. A new question has the mean intercept, and neither
+        its answer nor other answers tell anything about it.
+        """
+        # PyTorch cuts where the padding is negative.
+        n_new = n_questions - len(self.intercept)
         return replace(
             self,
-            intercept=pad(self.intercept, (0, new), value=float(self.intercept.mean())),
-            loading=pad(self.loading, (0, 0, 0, new)),
-            score=pad(self.score, (0, 0, 0, 0, 0, new)),
-            precision=pad(self.precision, (0, 0, 0, 0, 0, new)),
-            mask_mean=pad(self.mask_mean, (0, new)),
-            mask_weights=pad(self.mask_weights, (0, 0, 0, new)),
-            completion=pad(self.completion, (0, new, 0, new)),
+            intercept=pad(self.intercept, (0, n_new), value=float(self.intercept.mean())),
+            loading=pad(self.loading, (0, 0, 0, n_new)),
+            score=pad(self.score, (0, 0, 0, 0, 0, n_new)),
+            precision=pad(self.precision, (0, 0, 0, 0, 0, n_new)),
+            mask_mean=pad(self.mask_mean, (0, n_new)),
+            mask_weights=pad(self.mask_weights, (0, 0, 0, n_new)),
+            completion=pad(self.completion, (0, n_new, 0, n_new)),
         )
 
 
 class StudentPosterior:
-    """What is known of S students who are asked; the answered mask, bool (S, Q), Q as in the model,
-    tells which answers may be asked or have been, all False if that is not known.
+    """The posterior distribution of S students, who are asked together.
+
+    Parameters
+    ----------
+    model
+        The model, of Q questions.
+    answered_mask
+        Which answers of each student may be asked or have been revealed, bool, shape (S, Q). All
+        False if this is not known.
     """
 
     def __init__(self, model: Model, answered_mask: Tensor) -> None:
         self.model = model
-        probability = torch.where(answered_mask, 0.0, answered_mask.float() @ model.completion)
-        likely_hidden = probability.clamp(max=1) * (probability > _MIN_PROBABILITY)
+        # An entry for each call of `observe`: which students, which questions, right or wrong.
+        self._observed: list[tuple[Tensor, Tensor, Tensor]] = []
+
+        likely_hidden = self._likely_hidden(answered_mask)
+        # With almost no hidden answers, the targets must be among the answers that may be asked.
         self._targets_may_be_asked = bool(
             model.completion.any() and likely_hidden.sum() < _MAX_SHARE_HIDDEN * answered_mask.sum()
         )
         if self._targets_may_be_asked:
             likely_hidden[:] = 0
-        is_known = likely_hidden.any(dim=1, keepdim=True)
-        self._target_weight = torch.where(is_known, likely_hidden, answered_mask.float())
+        # Probability, up to a factor for each student, that the answer is a target and not yet
+        # known, shape (S, Q). Without likely targets, all askable questions stand for them.
+        has_targets = likely_hidden.any(dim=1, keepdim=True)
+        self._target_weight = torch.where(has_targets, likely_hidden, answered_mask.float())
 
-        answered = (answered_mask | (likely_hidden > 0.5)).float()
-        count = answered.sum(dim=1, keepdim=True)
-        relative = torch.where(count > 0, answered / count.clamp(min=1).sqrt(), model.mask_mean)
+        # Sums of precisions and of scores, shape (S, k) each.
         self._precision = model.prior_precision.repeat(len(answered_mask), 1)
-        self._score = (relative - model.mask_mean) @ model.mask_weights * self._precision
-        self._observed: list[tuple[Tensor, Tensor, Tensor]] = []
+        prior_mean = self._prior_mean(answered_mask | (likely_hidden > 0.5))
+        self._score = prior_mean * self._precision
+
+    def _likely_hidden(self, answered_mask: Tensor) -> Tensor:
+        """Return the probability that an answer exists but is hidden; 0 if it is small."""
+        completed = answered_mask.float() @ self.model.completion
+        probability = torch.where(answered_mask, 0.0, completed)
+        return probability.clamp(max=1) * (probability > _MIN_PROBABILITY)
+
+    def _prior_mean(self, answered_mask: Tensor) -> Tensor:
+        """Return the mean of z that the answered mask lets expect, shape (S, k)."""
+        answered = answered_mask.float()
+        count = answered.sum(dim=1, keepdim=True)
+        # An empty mask is not known, and so says nothing: take the mean mask.
+        mask_mean = self.model.mask_mean
+        relative = torch.where(count > 0, answered / count.clamp(min=1).sqrt(), mask_mean)
+        return (relative - mask_mean) @ self.model.mask_weights
 
     def observe(self, student: Tensor, question: Tensor, is_right: Tensor) -> None:
-        """Learn from answers: rows, columns, 1 right or 0 wrong, each of shape (answers,)."""
+        """Learn from answers.
+
+        Parameters
+        ----------
+        student
+            The students' rows, shape (answers,).
+        question
+            The questions' columns, shape (answers,).
+        is_right
+            1 for a right and 0 for a wrong answer, int64, shape (answers,).
+        """
         self._observed.append((student, question, is_right))
+        # The answers are known now and need not be predicted.
         self._target_weight[student, question] = 0
         self._precision.index_add_(0, student, self.model.precision[question, is_right])
         self._score.index_add_(0, student, self.model.score[question, is_right])
 
     def logits(self) -> tuple[Tensor, Tensor]:
-        """Return mean and variance of every student's logit of every question, in their shape."""
+        """Return mean and variance of the logits, each of shape (S, Q)."""
         variance = 1 / self._precision
         mean = (self._score * variance) @ self.model.loading.T + self.model.intercept
         return mean, variance @ self.model.loading.square().T
 
     def predict(self) -> Tensor:
-        """Return P(right) of all questions, 1 (right) or 0 (wrong) for what has been seen."""
+        """Return P(right), shape (S, Q), with 1 (right) or 0 (wrong) for known answers."""
         prediction = decode(*self.logits(), self.model.guessing)
         for student, question, is_right in self._observed:
             prediction[student, question] = is_right.to(prediction.dtype)
         return prediction
 
     def select(self, askable: Tensor) -> Tensor:
-        """Return every student's question of largest information reward, int64, targets weighed by
-        the probability of being hidden times the density of the logit where P(right) = ½ (a certain
-        one needs no more); where targets may be asked, plus the chance of a wrong prediction.
+        """Select for every student the question with the largest information reward.
+
+        Parameters
+        ----------
+        askable
+            Which questions may be asked, bool, shape (S, Q).
+
+        Returns
+        -------
+        Tensor of int64, shape (S,)
+            A column for each student, 0 for students who may not be asked anything.
+
+        Notes
+        -----
+        `information_reward` weighs each question by the probability that it is a target, times the
+        density of its logit at the boundary where P(right) = ½: only there does better knowledge of
+        a logit change the prediction. If targets may be asked, the chance that the prediction for
+        the asked question itself is wrong is added, since an answer that was asked is known.
         """
         model = self.model
         mean, variance = self.logits()
         right = decode(mean, variance, model.guessing)
+        # The logit where P(right) = ½.
         boundary = torch.log((0.5 - model.guessing) / 0.5)
+        # How far the mean logit may still move, as a variance.
         spread = _RESOLUTION * variance + 0.05
         density = torch.exp(-((mean - boundary) ** 2) / (2 * spread)) / spread.sqrt()
         weight = self._target_weight * density
 
         selected = torch.zeros(len(askable), dtype=torch.int64)
         for row in askable.any(dim=1).nonzero()[:, 0]:
-            question, target = askable[row].nonzero()[:, 0], weight[row].nonzero()[:, 0]
-            # How each question's answer, wrong or right, would move the mean of z.
+            question = askable[row].nonzero()[:, 0]
+            target = weight[row].nonzero()[:, 0]
+            # How a wrong and a right answer to each question would move the mean of z.
             score = self._score[row] + model.score[question]
             precision = self._precision[row] + model.precision[question]
             move = score / precision - self._score[row] / self._precision[row]
@@ -156,18 +218,32 @@ def decode(mean: Tensor, variance: Tensor, guessing: Tensor) -> Tensor:
 
 
 def information_reward(move: Tensor, right: Tensor, loading: Tensor, weight: Tensor) -> Tensor:
-    """Return how much the answers to questions tell about z that the targets would tell too.
+    """Return the expected reward of each question's answer, shape (questions,).
 
-    The reward of EDDI, with x_o what is known, x_i the answer and x_φ the answers of targets, is
+    The reward is what the answer tells about z and the answers to the targets would tell too.
+
+    Parameters
+    ----------
+    move
+        How a wrong (index 0) and a right answer (index 1) to each question move the mean of z,
+        shape (questions, 2, k).
+    right
+        P(right) of each question, shape (questions,).
+    loading
+        Loadings of the targets, shape (targets, k).
+    weight
+        Weights of the targets, shape (targets,).
+
+    Notes
+    -----
+    With x_o the known answers, x_i the answer and x_φ the answers to the targets, EDDI's reward is
 
         E KL(p(z | x_i, x_o) ‖ p(z | x_o)) − E KL(p(z | x_φ, x_i, x_o) ‖ p(z | x_φ, x_o)).
 
-    With targets taken one at a time, that is to first order in their weights, it is ½ E Σ weight
-    (loading · move)² (2 ratio − 1): how far the logits of targets move, squared. The ratio of the
-    variances of z, near 1 for one answer, is taken as 1, which scored higher.
-
-    A wrong and a right answer move the mean of z by `move`, (questions, 2, k); `right` is P(right),
-    (questions,). Of the targets come loadings, (targets, k), and weights, (targets,).
+    To first order in the weights of the targets, so with the targets taken one at a time, this is
+    ½ E Σ weight (loading · move)² (2 ratio − 1). The factor (loading · move)² says how far an
+    answer moves the logit of a target. The ratio of the variances of z after and before an answer
+    is near 1; taking it as 1 scored higher.
     """
     gain = 0.5 * (move @ loading.T).square() @ weight
     return gain[:, 0] * (1 - right) + gain[:, 1] * right

@@ -1,4 +1,4 @@
-"""Task 4, partial VAE: learn the questions, and to judge students by a few answers.
+"""Task 4, partial VAE: learn to predict a student's answers from a few of them.
 
 Run:     python task_4/pytorch/train_model.py --local     learn from the local split
          python task_4/pytorch/local_evaluation.py        score that
@@ -8,11 +8,11 @@ Writes:  task_4/pytorch/model_task_4.pt
 Scores:  0.6966 (0.7277 where targets may be asked) with the right and wrong answers of 1,170
          training students, from two files (--more_train_data), mean of the ten public masks
 
-The encoder turns the answers known of a student into a Gaussian over the latent vector z, the
-decoder turns z into the probability of a right answer to any question. Both learn by playing, for
-in the game ten answers are known, not hundreds as in the usual training of a VAE: of most students
-about half a dozen answers are shown, and instead of the evidence lower bound the log likelihood of
-the others, z integrated out, is maximised.
+The encoder turns the known answers of a student into a Gaussian over the latent vector z. The
+decoder turns z into the probability of a right answer to any question. The usual training of a VAE
+shows all answers, hundreds for each student, but in the game at most ten answers are known.
+Therefore this training shows about half a dozen answers of most students. It maximises the log
+likelihood of the other answers, z integrated out, instead of the evidence lower bound.
 """
 
 import argparse
@@ -34,14 +34,26 @@ from model import Model, decode
 
 PACKAGE = Path(__file__).parent
 
-# Chosen by cross-validation over training students.
-N_DIMENSIONS, GUESSING = 3, torch.tensor(0.2)
-# Further dimensions for quizzes: how many, the variance of their effects, and the power that makes
-# the similarity of questions fall off.
-N_QUIZZES, QUIZ_VARIANCE, QUIZ_POWER = 64, 0.8, 6
-N_STEPS, BATCH_SIZE, LEARNING_RATE = 300, 256, 0.02
-# Most students show at most so many answers; this share shows nearly all.
-MAX_SHOWN, SHARE_SHOWING_ALL = 12, 0.2
+# The settings were chosen by cross-validation over training students.
+# Dimensions of z for abilities.
+N_DIMENSIONS = 3
+# Further dimensions of z for the effects of quizzes.
+N_QUIZZES = 64
+# Probability that a student who does not know an answer guesses it.
+GUESSING = torch.tensor(0.2)
+# Variance of the effect of a quiz on the logits of its questions.
+QUIZ_VARIANCE = 0.8
+# The quiz effects of two questions have the correlation similarity ** QUIZ_POWER.
+QUIZ_POWER = 6
+N_STEPS = 300
+# Students in a batch.
+BATCH_SIZE = 256
+# The highest rate of the one-cycle schedule.
+LEARNING_RATE = 0.02
+# The encoder sees at most about this many answers of most students in a batch.
+MAX_SHOWN = 12
+# The encoder sees nearly all answers of this share of the students.
+SHARE_SHOWING_ALL = 0.2
 # Precision of the Gaussian prior of a question's loadings.
 LOADING_PRECISION = 20.0
 
@@ -49,12 +61,12 @@ LOADING_PRECISION = 20.0
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
     parser = training.training_parser(__doc__)
-    cli.add_number(parser, "--seed", 0, "another random start")
+    cli.add_number(parser, "--seed", 0, "seed of the random start and the batches")
     return parser
 
 
 def main() -> None:
-    """Load, train, write."""
+    """Read the training answers, fit the model, save its weights."""
     options = build_parser().parse_args()
     answers, n_questions = training.read_training(*training.training_paths(options))
 
@@ -68,11 +80,24 @@ def main() -> None:
 
 
 def fit(answers: pd.DataFrame, n_questions: int, seed: int = 0) -> Model:
-    """Learn from right and wrong answers; all QuestionIds are below `n_questions`."""
-    torch.set_num_threads(1)  # The steps are so short that several would wait for each other.
+    """Fit the model to right and wrong answers.
+
+    Parameters
+    ----------
+    answers
+        UserId, QuestionId and IsCorrect of each answer.
+    n_questions
+        The number of questions; all QuestionIds are smaller.
+    seed
+        Seed of the random start, of the batches and of the answers shown.
+    """
+    # The steps are so short that more threads would only wait for each other.
+    torch.set_num_threads(1)
     torch.manual_seed(seed)
     student_ids, student = np.unique(answers["UserId"], return_inverse=True)
-    right, answered = np.zeros((2, len(student_ids), n_questions), np.float32)
+    # 1 where a student answered a question, and where the answer is right.
+    answered = np.zeros((len(student_ids), n_questions), np.float32)
+    right = np.zeros((len(student_ids), n_questions), np.float32)
     right[student, answers["QuestionId"]] = answers["IsCorrect"]
     answered[student, answers["QuestionId"]] = 1
     together, similarity = answered_mask.count_together(answered)
@@ -82,7 +107,8 @@ def fit(answers: pd.DataFrame, n_questions: int, seed: int = 0) -> Model:
     train(network, torch.tensor(right), torch.tensor(answered))
     with torch.no_grad():
         latent, _ = network.encode(torch.tensor(right), torch.tensor(answered - right))
-        latent[:, N_DIMENSIONS:] = 0  # Which quizzes were taken says nothing of how they went.
+        # The answered mask tells which quizzes a student took, but not their effects.
+        latent[:, N_DIMENSIONS:] = 0
         mask_mean, mask_weights = answered_mask.regress(answered, latent.numpy())
         score, precision = network.evidence()
         return Model(
@@ -99,10 +125,14 @@ def fit(answers: pd.DataFrame, n_questions: int, seed: int = 0) -> Model:
 
 
 def factorise(covariance: FloatArray, n_factors: int) -> FloatArray:
-    """Approximate a covariance by F Fᵀ, F (questions, n_factors), by pivoted Cholesky: a factor
-    each for the question explained least so far and those like it, in effect for one quiz.
+    """Approximate a covariance (questions, questions) by F Fᵀ; return F (questions, factors).
+
+    Pivoted Cholesky decomposition: each factor explains the question whose variance is explained
+    least so far, and the questions like it. In effect, a factor is a quiz. There are at most
+    `n_factors`.
     """
     factors = np.zeros((len(covariance), 0), np.float32)
+    # The variance of each question that the factors do not explain.
     rest = np.diagonal(covariance).copy()
     while factors.shape[1] < n_factors and rest.max() > 1e-3:
         pivot = rest.argmax()
@@ -113,20 +143,29 @@ def factorise(covariance: FloatArray, n_factors: int) -> FloatArray:
 
 
 class PartialVAE(nn.Module):
-    """Decoder and encoder; the names are those of `Model`.
+    """The decoder and the encoder, with the names of `Model`.
 
-    The encoder is Bayes' rule: to the sums of scores and of precisions an answer adds slope and
-    curvature of its log likelihood, for the mean student. Learned factors for each dimension make
-    up for what is left out: given z, dimensions are not independent, and students are not average.
+    The encoder is Bayes' rule for the average student: an answer adds the slope of its log
+    likelihood to the sum of scores, and the curvature to the sum of precisions. This is not exact:
+    the dimensions of z depend on each other, and students are not average. Learned factors of each
+    dimension make up for that.
+
+    Parameters
+    ----------
+    right, answered
+        1.0 where a student answered a question correctly, and where a student answered it, shape
+        (students, questions).
+    quizzes
+        Prior means of the loadings of the quiz dimensions, shape (questions, quizzes).
     """
 
     def __init__(self, right: Tensor, answered: Tensor, quizzes: Tensor) -> None:
         super().__init__()
-        # Rates include four answers at the overall rate.
+        # A question's rate of right answers, with four more answers at the overall rate.
         rate = (right.sum(0) + 4 * right.sum() / answered.sum()) / (answered.sum(0) + 4)
         knows = (rate - GUESSING) / (1 - GUESSING)
         self.intercept = nn.Parameter(knows.clamp(0.03, 0.97).logit())
-        # At first, dimension 1 is ability.
+        # The first dimension of z starts as ability: all questions have positive loadings.
         abilities = 0.1 * torch.randn(len(rate), N_DIMENSIONS) + 1.2 * torch.eye(N_DIMENSIONS)[0]
         self.quizzes = quizzes
         self.loading = nn.Parameter(torch.cat([abilities, quizzes], dim=1))
@@ -135,42 +174,59 @@ class PartialVAE(nn.Module):
         self.log_precision_factor = nn.Parameter(torch.zeros(2, self.loading.shape[1]))
 
     def evidence(self) -> tuple[Tensor, Tensor]:
-        """Return what a wrong and a right answer add, two tensors of shape (Q, 2, dimensions)."""
+        """Return the scores and the precisions that answers add, each of shape (Q, 2, dimensions).
+
+        Index 0 of the second axis is a wrong answer, index 1 a right one.
+        """
         knows = self.intercept.sigmoid()
         right = GUESSING + (1 - GUESSING) * knows
+        # Derivative of P(right) with respect to the logit.
         slope = (1 - GUESSING) * knows * (1 - knows)
+        # Derivatives of the log likelihood of a wrong and of a right answer.
         slopes = torch.stack([-slope / (1 - right), slope / right], dim=1)
         score = slopes[:, :, None] * self.loading[:, None]
+        # Fisher information of an answer about each dimension.
         information = (slope**2 / (right * (1 - right)))[:, None] * self.loading**2
         precision = (information[:, None] + 1e-4) * self.log_precision_factor.exp()
         return score * self.log_score_factor.exp(), precision
 
     def encode(self, right: Tensor, wrong: Tensor) -> tuple[Tensor, Tensor]:
-        """Return mean and variance of z, given 1 for answers that are known, (students, Q)."""
+        """Return mean and variance of z, each of shape (students, dimensions).
+
+        `right` and `wrong` are 1.0 for known answers, else 0.0, each of shape (students, Q).
+        """
         score, precision = self.evidence()
         total = self.log_precision.exp() + wrong @ precision[:, 0] + right @ precision[:, 1]
         return (wrong @ score[:, 0] + right @ score[:, 1]) / total, 1 / total
 
     def forward(self, right: Tensor, wrong: Tensor) -> Tensor:
-        """Return P(right) for all questions, given the answers that are known, in their shape."""
+        """Return P(right), shape (students, Q), for known answers as `encode` takes them."""
         mean, variance = self.encode(right, wrong)
         logit = mean @ self.loading.T + self.intercept
         return decode(logit, variance @ self.loading.T**2, GUESSING)
 
     def penalty(self) -> Tensor:
-        """Return the negative log density of the prior of the loadings, up to a constant."""
+        """Return the negative log density of the prior of the loadings, up to a constant.
+
+        The prior mean of the loadings is the mean over the questions for abilities, and `quizzes`
+        for quizzes.
+        """
         abilities, quizzes = self.loading.tensor_split([N_DIMENSIONS], dim=1)
-        own = torch.cat([abilities - abilities.mean(0), quizzes - self.quizzes], dim=1)
-        return 0.5 * LOADING_PRECISION * own.square().sum()
+        deviation = torch.cat([abilities - abilities.mean(0), quizzes - self.quizzes], dim=1)
+        return 0.5 * LOADING_PRECISION * deviation.square().sum()
 
 
 def train(network: PartialVAE, right: Tensor, answered: Tensor) -> None:
-    """Learn to predict students' answers from a few of them; arguments of 0.0 and 1.0."""
+    """Train a network to predict students' answers from a few of them.
+
+    `right` and `answered` are as in `PartialVAE`.
+    """
     optimiser = Adam(network.parameters(), betas=(0.9, 0.99), fused=True)
     schedule = OneCycleLR(optimiser, LEARNING_RATE, N_STEPS, pct_start=0.05)
     for _ in trange(N_STEPS, desc="training", disable=None):
         batch = torch.randperm(len(right))[:BATCH_SIZE]
         is_right, known = right[batch], answered[batch]
+        # The share of each student's answers that the encoder sees; some are always hidden.
         share = MAX_SHOWN * torch.rand(len(batch), 1) / known.sum(dim=1, keepdim=True)
         share[torch.rand(len(batch)) < SHARE_SHOWING_ALL] = 1
         share = share.clamp(max=1 - answered_mask.HIDDEN_SHARE)

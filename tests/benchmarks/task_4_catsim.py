@@ -73,7 +73,7 @@ def main() -> None:
     def kit(bank: Any, name: str) -> Callable[[str], FloatArray]:
         def play(mask: str) -> FloatArray:
             about = bank, reference, mask, Rules()
-            game = games.play(*about, strategies[name], CHECKPOINTS[-1])
+            game = games.play(*about, strategies[name], games.GameLimits(CHECKPOINTS[-1]))
             scores = games.score({name: {mask: game}})
             return scores["accuracy"].to_numpy()[1:]
 

@@ -260,6 +260,17 @@ def test_what_an_organiser_keeps_in_the_kit_stays_there(tmp_path: Path) -> None:
     assert bundle_files.list_kit(tmp_path) == sorted([".gitignore", *kit])
 
 
+def test_without_git_what_a_user_has_added_is_not_in_the_starting_kit(tmp_path: Path) -> None:
+    added = ("task_1/my_idea.py", "task_1/NOTES.md", "task_4/my_questions/train_model.py",
+             "data/my_notes.md", "related_challenges/cloze/my_idea.py",
+             "submission_templates/mine.py")  # fmt: skip
+    kit = ("task_1/sample_model_majority.py", "task_4/published.csv", "tools/blend.py")
+    for name in (*added, *kit):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
+    assert bundle_files.list_kit(tmp_path) == sorted(kit)
+
+
 # ---- The bundle ----------------------------------------------------------------------------------
 
 

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from common import metrics
+from tools.kit_files import glob_kit
 
 import numpy as np
 import pandas as pd
 import planted_answers as planted
 import pytest
 from conftest import fails, succeeds
-from kit_files import glob_kit
 from planted_answers import COLUMN, KEYS, TASKS, TEST, TRAIN, accuracy, predict
 from run_scripts import ROOT
 from sample_blocks import each_script, needs_blocks

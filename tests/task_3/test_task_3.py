@@ -96,6 +96,23 @@ def test_rank_average_puts_questions_with_few_subjects_first(
     assert [q for q in ranked if q in answered] == [q for q in expected if q in answered]
 
 
+@needs_blocks("task_3/sample_model_rank_average.py")
+def test_the_rank_average_never_ranks_a_question_first_whose_feature_is_nan(
+    rank: Rank, tmp_path: Path
+) -> None:
+    # Nobody errs on question 0, so its point-biserial correlation is NaN. All others have one.
+    student, question = np.divmod(np.arange(60 * 6), 6)
+    is_correct = np.random.default_rng(0).integers(0, 2, len(student))
+    is_correct[question == 0] = 1
+    table = answers_frame(student, question, is_correct, 2 - is_correct, 1)
+    table.to_csv(tmp_path / "train.csv", index=False)
+    files = ["--input_dir", tmp_path, "--train_data", "train.csv"]
+    ranking = rank("rank_average", *files, "--features", "point_biserial")
+    # Last of the questions that somebody answered.
+    assert ranking.loc[0] == 6
+    assert sorted(ranking.loc[range(1, 6)]) == [1, 2, 3, 4, 5]
+
+
 @needs_blocks("task_3/sample_model_partial_vae.py")
 def test_partial_vae_finds_the_questions_that_tell_something(rank: Rank, tmp_path: Path) -> None:
     # Answers to questions 0 to 5 depend on ability, those to 6 to 11 are random; half are right.

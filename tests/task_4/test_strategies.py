@@ -18,7 +18,7 @@ import strategy_games
 from ability import Bank
 from conftest import answers_frame
 from strategies import Posterior
-from strategy_games import PlayedGame, know_nothing
+from strategy_games import GameLimits, PlayedGame, know_nothing
 from task_4_models import as_reference, full_model, load_package
 
 GUESSING = 0.2
@@ -32,8 +32,9 @@ BANK = Bank(PACKAGE, full_model(PACKAGE, N_QUESTIONS, 1, 2.4), POPULARITY)
 
 
 def play(reference: Reference, strategy: Any, rules: Rules = STRICT, **setting: Any) -> Any:
-    """Return the game of a strategy with `BANK`."""
-    return strategy_games.play(BANK, reference, "mask", rules, strategy, **setting)
+    """Return the game of a strategy with `BANK`; `setting` holds fields of `GameLimits`."""
+    limits = GameLimits(**setting)
+    return strategy_games.play(BANK, reference, "mask", rules, strategy, limits)
 
 
 def some_answers(seed: int, shape: tuple[int, int], share: float) -> pd.DataFrame:

@@ -9,10 +9,10 @@ from pathlib import Path
 from common import layout
 from common.errors import InputError
 from tools import new_entry
+from tools.kit_files import glob_kit
 
 import pytest
 from conftest import copy_kit, run, succeeds
-from kit_files import glob_kit
 
 pytestmark = pytest.mark.files
 SCRIPT = '"""Task 1: something simple.\n\nScores:  0.6,\n         0.7\nWrites:  a file\n"""\n'

@@ -5,10 +5,10 @@ import re
 from pathlib import Path
 
 from tools import script_flags
+from tools.kit_files import glob_kit
 
 import pytest
 from conftest import ROOT
-from kit_files import glob_kit
 
 pytestmark = pytest.mark.files
 SAMPLES = [

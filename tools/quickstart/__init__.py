@@ -1,5 +1,5 @@
-"""What quickstart.py does, once a Python that is new enough runs it.
+"""The modules behind quickstart.py, which imports them if its Python is new enough.
 
-The quickstart uses only the standard library, and imports from the kit only what does the same:
-nothing is installed yet.
+No package is installed yet when the quickstart starts. Its modules import only the standard
+library, and modules of the kit that need nothing else.
 """

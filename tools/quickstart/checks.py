@@ -1,4 +1,4 @@
-"""What --test runs: the static checks and the tests, on a machine that is described first."""
+"""Runs the static checks and the tests for --test, after printing facts about the machine."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ TESTS = ("-m", "pytest", "-q", "-n", "auto", "--dist", "worksteal", "--durations
 def run_checks(python: str) -> int:
     """Describe the machine, then check the code while the tests run; return the exit code.
 
-    The tests run whatever the checks find, and the other way round.
+    A failure of the checks does not stop the tests, nor does a failed test stop the checks.
     """
     subprocess.call([python, *MACHINE], cwd=ROOT)
     print("running ruff and mypy, and the tests", flush=True)

@@ -1,4 +1,4 @@
-"""Finds a Python with all that the kit needs, or makes one in the folder .venv."""
+"""Finds a Python with the kit and the packages it needs, or makes one in the folder .venv."""
 
 import os
 import sys
@@ -31,14 +31,14 @@ def set_up(*, for_tests: bool) -> str:
 
 
 def has_everything(python: str, pin_files: Sequence[str]) -> bool:
-    """Return whether a Python has the packages pinned in these files, and this kit itself."""
+    """Return whether a Python has this kit, and the packages that are pinned in these files."""
     # With -P, Python finds `common` and `tools` only where they are installed.
     return succeeds([python, "-P", str(CHECK_SCRIPT), str(ROOT), *pin_files])
 
 
 def install(python: str, *, for_tests: bool) -> None:
     """Install the kit and the packages it needs into .venv, whose Python is `python`."""
-    # Where pip is missing, making the environment was interrupted: start over.
+    # Without pip, an earlier run was interrupted while it made the environment: start over.
     if not succeeds([python, "-m", "pip", "--version"]):
         run_python(sys.executable, "-m", "venv", "--clear", str(VENV))
     words = ["-m", "pip", "install"]

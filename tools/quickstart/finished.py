@@ -1,4 +1,4 @@
-"""Which steps are finished: each leaves a file with a fingerprint of what it ran on."""
+"""Remembers finished steps: each one leaves a file with a fingerprint of its code and data."""
 
 import hashlib
 from collections.abc import Iterable

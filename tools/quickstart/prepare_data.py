@@ -1,4 +1,4 @@
-"""Makes sure that there are data: simulated ones where no others lie, and current templates."""
+"""Makes sure that there are data, if need be simulated ones, and templates that fit them."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ def simulated_size() -> str:
 
 
 def has_current_templates() -> bool:
-    """Return whether the submission templates are there, and were made from the present data."""
+    """Return whether the submission templates exist and were made from the present data."""
     template = layout.TEMPLATE_DIR / layout.TEMPLATE_TASK_3
     if not template.is_file():
         return False

@@ -35,7 +35,10 @@ def run_tasks(python: str, size: str | None) -> int:
 
 
 def run_related(python: str) -> int:
-    """As `run_tasks`, for the related challenges."""
+    """Get data, then run and score every sample model of the related challenges.
+
+    Returns the exit code.
+    """
     folders = [path.parent for path in sorted(layout.RELATED_DIR.glob("*/generate_sample.py"))]
     if not folders:
         raise CommandError(f"{show(layout.RELATED_DIR)}/ holds no challenge")
@@ -54,7 +57,7 @@ def run_related(python: str) -> int:
 
 def run_steps(python: str, steps: Sequence[Step]) -> list[str]:
     """Run the steps that are not finished; return why steps failed."""
-    # Where the record of scores was removed, every model has to be scored again.
+    # If the record of scores was removed, every model has to be scored again.
     if not RECORD.exists():
         forget_models()
     return run_side_by_side(python, steps)
@@ -71,7 +74,7 @@ def show_scores(python: str) -> bool:
 
 def name_of(python: str) -> str:
     """Return what to type for a Python in the kit's folder."""
-    # Where .venv is not activated, its Python has to be named by its path.
+    # The Python in .venv has to be named by its path, because .venv may not be activated.
     if python.startswith(str(VENV)):
         return os.path.relpath(python, ROOT)
     return Path(python).name

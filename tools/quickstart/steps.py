@@ -1,4 +1,4 @@
-"""Which steps there are: local splits and sample models, found by their file names."""
+"""Finds the steps to run, local splits and sample models, by their file names."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +36,7 @@ class Step:
 
 
 def find_task_steps() -> list[Step]:
-    """Return the steps of all tasks whose training file is there; name those left out."""
+    """Return the steps of all tasks whose training file exists; print which tasks are left out."""
     steps: list[Step] = []
     if has_training_file(layout.TRAIN_TASK_1_2, "tasks 1 and 2"):
         steps += split_first("task_1", [*find_task_models(1), *find_task_models(2)])
@@ -48,7 +48,7 @@ def find_task_steps() -> list[Step]:
 
 
 def has_training_file(name: str, tasks: str) -> bool:
-    """Return whether a training file is there; if not, say which tasks are left out."""
+    """Return whether a training file exists; if not, print which tasks are left out."""
     path = layout.TRAIN_DIR / name
     if not path.exists():
         print(f"left out: {tasks}: {show(path)} is missing")
@@ -57,7 +57,7 @@ def has_training_file(name: str, tasks: str) -> bool:
 
 
 def split_first(folder: str, models: list[Step]) -> list[Step]:
-    """Return the local split of a task's folder and the models that need it; nothing without."""
+    """Return a task's local split, then the models that need it; no split if there are none."""
     if not models:
         return []
     command = (f"{folder}/local_data_split.py",)

@@ -1,18 +1,20 @@
-"""Which files belong to the kit. Tests that check files read these, and no file that a user adds.
+"""Which files belong to the kit, and not to a user who works in its folder.
 
-In `common/`, `hosting/`, `tests/` and `tools/` every file belongs to the kit. In other folders,
-entries, data and notes of a user lie beside the kit's files, so that these are named here. Git
-cannot tell them apart: a clone may have come as a zip, and in a fork git knows the user's entries
-too. Whoever adds a file to the kit adds its name; `tests/test_kit_files.py` fails if the name of a
-file that the kit uses is missing.
+Every file in `common/`, `hosting/`, `tests/` and `tools/` belongs to the kit. In the other folders,
+a user's entries, data and notes lie beside the kit's files, so this module lists the kit's files
+by name. Git cannot tell them apart: a kit may have been downloaded as a zip, and in a fork git also
+tracks the user's entries.
+
+Whoever adds a file to the kit adds its name here. `tests/test_kit_files.py` fails if a file that
+the kit uses is missing.
 """
 
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-# Every file in these folders and their subfolders belongs to the kit.
+# Every file in these folders and in their subfolders belongs to the kit.
 WHOLE_FOLDERS = (".ci", ".github", "common", "data/pictures", "hosting", "tests", "tools")
-# Patterns of the names of the kit's files in each folder that may hold files of a user too.
+# Patterns of the names of the kit's files, for each folder that may hold a user's files too.
 NAMES = {
     ".": (
         ".gitattributes",
@@ -113,21 +115,22 @@ NAMES = {
         "similarity.py",
     ),
 }
-# Folders that Python and its tools make anywhere.
+# Folders that Python and its tools may make anywhere.
 _CACHES = {"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"}
 
 
 def find_kit_files(root: Path = ROOT) -> list[Path]:
-    """Return the files in a kit's folder that belong to the kit, sorted by path."""
+    """Return the paths of all files that belong to the kit in the folder `root`, sorted."""
     paths: set[Path] = set()
     for folder in WHOLE_FOLDERS:
         paths.update((root / folder).rglob("*"))
     for folder, patterns in NAMES.items():
         for pattern in patterns:
             paths.update((root / folder).glob(pattern))
-    return sorted(path for path in paths if path.is_file() and not _CACHES & {*path.parts})
+    return sorted(path for path in paths if path.is_file() and not _CACHES.intersection(path.parts))
 
 
 def glob_kit(pattern: str, root: Path = ROOT) -> list[Path]:
-    """Return the kit's files whose path fits a pattern such as `task_*/*.md`, sorted by path."""
-    return sorted({*root.glob(pattern)}.intersection(find_kit_files(root)))
+    """Return the files of the kit that match a pattern such as `task_*/*.md`, sorted."""
+    kit_files = find_kit_files(root)
+    return sorted(set(root.glob(pattern)).intersection(kit_files))
