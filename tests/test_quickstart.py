@@ -24,8 +24,8 @@ QUICK = [SPLITS[0], *MAJORITY]
 LONG_FITS = (
     ("task_1/sample_model_partial_vae.py", "max(420, 16 *", "max(20, 0 *"),
     ("task_2/sample_model_partial_vae.py", "max(420, 16 *", "max(20, 0 *"),
-    ("task_3/sample_model_partial_vae.py", "LEARNING_RATE = 600,", "LEARNING_RATE = 20,"),
-    ("task_4/pytorch/train_model.py", "LEARNING_RATE = 300,", "LEARNING_RATE = 60,"),
+    ("task_3/sample_model_partial_vae.py", "N_STEPS = 600", "N_STEPS = 20"),
+    ("task_4/pytorch/train_model.py", "N_STEPS = 300", "N_STEPS = 60"),
     ("common/answer_features/known.py", "_ENOUGH = 125_000", "_ENOUGH = 2_000"),
 )
 
