@@ -1,4 +1,4 @@
-"""What all tests share: running scripts as a user does, a kit with tiny data, the real answers."""
+"""Fixtures and helpers of all tests: scripts run as by a user, kits with tiny data, pages."""
 
 import ast
 import gc
@@ -21,61 +21,69 @@ import pytest
 from hypothesis import settings
 from run_scripts import ROOT, Done, run_process, run_script
 
-# The same examples in every run; `pytest --hypothesis-profile exploring` looks for new ones. An
-# example has no time limit, which a busy machine would exceed.
+# Hypothesis tries the same examples in every run; `pytest --hypothesis-profile exploring` tries new
+# ones. An example has no time limit, because a busy machine would exceed any.
 settings.register_profile("exploring", deadline=None)
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
 
-# The tests run side by side, one on each core: threads of one would only wait for the others.
+# The tests run side by side, one process on each core, so that further threads would only wait.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# Nothing that is imported for the tests goes away; to look for it took a fifth of the time.
+# While tests are collected, garbage collection finds nothing and would take a fifth of the time.
 gc.disable()
-# What a shell runs in the background ignores Control-C, and so would every script tried here.
+# A shell lets its background processes ignore Control-C, and the scripts would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-# As does what nohup runs with a terminal's end; on Windows there is no such signal.
+# In the same way, nohup lets its processes ignore SIGHUP. Windows has no such signal.
 signal.signal(getattr(signal, "SIGHUP", signal.SIGTERM), signal.SIG_DFL)
 
-# So that tests can import the modules that lie beside scripts, as these do.
+# Tests import the modules that lie beside scripts, as the scripts do.
 sys.path += [str(ROOT / "data"), str(ROOT / "hosting"), str(ROOT / "task_3"), str(ROOT / "task_4")]
-# Of `succeeds` and `fails`, and of the fixture `write`.
-Says = Callable[..., str]
+# The type of the fixture `write`.
 Write = Callable[[str, str | bytes], Path]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files of slow tests: one at the end would keep the other cores waiting."""
-    slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: item.path not in slow)
+    """Run the files with slow tests first: at the end, one core would still run such a file."""
+    slow_files = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow_files)
 
 
 def pytest_collection_finish() -> None:
-    """Begin to keep the kit as it is, and to look for what can be forgotten."""
-    # Tests look at which files a command writes: no compiled code is to be among them.
+    """Write no compiled code from now on, and collect garbage again."""
+    # Some tests compare the files before and after a command: bytecode must not be among them.
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     sys.dont_write_bytecode = True
+    # All that has been imported stays until the end: the collector leaves it alone.
     gc.freeze()
     gc.enable()
 
 
 def run(arguments: Sequence[object], **options: Any) -> Done:
-    """Run a script in this process; what is no script, or starts others, in one of its own."""
+    """Run Python with these arguments.
+
+    Scripts, and modules of `tools`, run in this process, which is quicker. The quickstart, which
+    starts other processes, and all else run in a process of their own.
+    """
     first, *rest = map(str, arguments)
-    is_module = first == "-m" and rest[0].startswith("tools.")
-    if is_module or (first.endswith(".py") and not first.endswith("quickstart.py")):
+    is_tool = first == "-m" and rest[0].startswith("tools.")
+    is_script = first.endswith(".py") and not first.endswith("quickstart.py")
+    if is_tool or is_script:
         return run_script(arguments, **options)
     return run_process(arguments, **options)
 
 
 def succeeds(arguments: Sequence[object], **options: Any) -> str:
-    """Run a script that must succeed, and say nothing on stderr; return what it prints."""
+    """Run a script that must succeed and write nothing to stderr; return its output."""
     done = run(arguments, **options)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
     return done.stdout
 
 
 def fails(arguments: Sequence[object], **options: Any) -> str:
-    """Run a script that must fail with one line and exit code 2; return that line."""
+    """Run a script that must fail with one line on stderr and exit code 2; return that line.
+
+    The `error: ` at the beginning of the line is left out.
+    """
     done = run(arguments, **options)
     assert done.returncode == 2, done.stdout + done.stderr
     lines = done.stderr.strip().splitlines()
@@ -86,9 +94,9 @@ def fails(arguments: Sequence[object], **options: Any) -> str:
 
 
 def copy_kit(destination: Path) -> Path:
-    """Copy the kit's own files, and their compiled code; nothing that a user has added."""
+    """Copy the kit's own files and their bytecode, but nothing that a user has added."""
     for path in find_kit_files():
-        # Only Python files have compiled code, which spares the copy to compile them again.
+        # With their bytecode, the copy's modules need not be compiled again.
         for source in (path, Path(cache_from_source(str(path)))):
             if source.is_file():
                 target = destination / source.relative_to(ROOT)
@@ -99,7 +107,7 @@ def copy_kit(destination: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def simulated_kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the kit with tiny simulated data, shared by all tests: only read from it."""
+    """Return a copy of the kit with tiny simulated data; tests share it and only read it."""
     kit = copy_kit(tmp_path_factory.mktemp("simulated") / "kit")
     succeeds(["data/generate_sample.py", "--size", "tiny"], kit=kit)
     return kit
@@ -107,7 +115,7 @@ def simulated_kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def split_kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A kit with the local splits of tasks 1, 2 and 4, shared by all tests: only read from it."""
+    """Return a kit with the local splits of tasks 1, 2 and 4; tests share it and only read it."""
     kit = Path(shutil.copytree(simulated_kit, tmp_path_factory.mktemp("split") / "kit"))
     for task in (1, 4):
         succeeds([f"task_{task}/local_data_split.py"], kit=kit)
@@ -116,12 +124,19 @@ def split_kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.fixture(scope="session")
 def scored_kit(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A kit with scores of all tasks, shared by all tests: only read from it.
+    """Return a kit with scores of all tasks; tests share it and only read it.
 
-    The record's lines: 1 and 2, local, majority and matrix factorisation of task 1; 3, majority of
-    task 2; 4, public, majority of task 1; 5 and 6, public, random and entropy of task 3; 7, local,
-    most popular of task 4, trained in task_4/numpy. Submissions of lines 1 to 3 lie in the kit's
-    folder as 1_majority.csv and so on, and as zips.
+    The lines of the record of scores are
+
+        1  task 1, local split, majority
+        2  task 1, local split, matrix_factorization
+        3  task 2, local split, majority
+        4  task 1, public test, majority
+        5  task 3, public test, random
+        6  task 3, public test, entropy
+        7  task 4, local split, numpy
+
+    The submissions of lines 1 to 3 lie in the kit's folder: 1_majority.csv, 1_majority.zip, ...
     """
     kit = Path(shutil.copytree(split_kit, tmp_path_factory.mktemp("scored") / "kit"))
     for task, model in ((1, "majority"), (1, "matrix_factorization"), (2, "majority")):
@@ -142,19 +157,19 @@ def scored_kit(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 @pytest.fixture
 def tiny_kit(simulated_kit: Path, tmp_path: Path) -> Path:
-    """A copy of the kit with tiny simulated data that a test may change."""
+    """Return a copy of the kit with tiny simulated data that the test may change."""
     return Path(shutil.copytree(simulated_kit, tmp_path / "kit"))
 
 
-def scripts(*places: str) -> list[Path]:
-    """Return the files of the kit that run as scripts, where these patterns find them."""
-    paths = [path for place in places for path in glob_kit(f"{place}.py")]
-    begins = '__name__ == "__main__"'
-    return [path for path in paths if begins in path.read_text(encoding="utf-8")]
+def scripts(*patterns: str) -> list[Path]:
+    """Return the kit's files that run as scripts and whose path without `.py` fits a pattern."""
+    paths = [path for pattern in patterns for path in glob_kit(f"{pattern}.py")]
+    test_of_main = '__name__ == "__main__"'
+    return [path for path in paths if test_of_main in path.read_text(encoding="utf-8")]
 
 
 def imported(path: Path) -> list[str]:
-    """Return the modules that a file imports, first those at its beginning, in order."""
+    """Return the names of the modules that a file imports: at its top level first, in order."""
     modules = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -165,9 +180,12 @@ def imported(path: Path) -> list[str]:
 
 
 def keep_only(kit: Path, *names: str) -> None:
-    """Remove all sample models of the four tasks but some, so that a test is quick."""
-    for path in [*kit.glob("task_[123]/sample_model_*.py"), *kit.glob("task_4/*/train_model.py")]:
-        if not {path.stem.removeprefix("sample_model_"), path.parent.name} & {*names}:
+    """Remove all sample models of the four tasks except those of these names, to save time."""
+    for path in kit.glob("task_[123]/sample_model_*.py"):
+        if path.stem.removeprefix("sample_model_") not in names:
+            path.unlink()
+    for path in kit.glob("task_4/*/train_model.py"):
+        if path.parent.name not in names:
             path.unlink()
 
 
@@ -182,7 +200,7 @@ def real_data() -> Path:
 
 @pytest.fixture
 def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
-    """Write a small file into the test's own folder."""
+    """Return a function that writes a small file into the test's folder and returns its path."""
 
     def write_file(name: str, content: str | bytes) -> Path:
         path = tmp_path / name
@@ -195,7 +213,7 @@ def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
 
 @pytest.fixture(params=["pandas", "pyarrow"])
 def each_reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run a test twice: files are read by pyarrow, and as where it is not installed."""
+    """Run a test twice: files are read by pyarrow, and by pandas as where pyarrow is missing."""
     if request.param == "pandas":
         monkeypatch.setattr(reading, "_by_pyarrow", reading._by_pandas)
 
@@ -207,12 +225,12 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 def commands(page: Path) -> list[list[str]]:
-    """Return the commands of a Markdown page: every line of its bash blocks, without comments."""
+    """Return the commands of a Markdown page as words: the lines of its bash blocks."""
     lines = "".join(blocks(page, "bash")).splitlines()
     return [shlex.split(line, comments=True) for line in lines]
 
 
-# All pages of the documentation, as seen from the kit's folder.
+# All pages of the documentation, as paths from the kit's folder.
 PAGES = [
     path.relative_to(ROOT)
     for path in find_kit_files()
@@ -221,14 +239,25 @@ PAGES = [
 
 
 def run_as_on(page: Path, arguments: Sequence[str], kit: Path) -> Done:
-    """Run a command of a page in a kit: if the page is the first with it, in its own process."""
-    first = next(path for path in PAGES if [*arguments] in [c[1:] for c in commands(ROOT / path)])
-    if first != page:
-        return run(arguments, kit=kit, cwd=kit)
-    return run_process(arguments, kit=kit, cwd=kit)
+    """Run a command of a page in a kit, in a process of its own at least once for all pages.
+
+    Only the first page that holds the command starts a process, as a user would. The other pages
+    run the command in this process, which is quicker.
+    """
+
+    def holds_command(path: Path) -> bool:
+        return [*arguments] in [words[1:] for words in commands(ROOT / path)]
+
+    first_page = next(path for path in PAGES if holds_command(path))
+    if page == first_page:
+        return run_process(arguments, kit=kit, cwd=kit)
+    return run(arguments, kit=kit, cwd=kit)
 
 
 def answers_frame(*columns: Any) -> pd.DataFrame:
-    """Return answers as `common.answers.read_answers` does, with the first of these columns."""
+    """Return a table of answers with the columns that `common.answers.read_answers` gives it.
+
+    The columns are given in the order of `names`; the last ones may be left out.
+    """
     names = ("UserId", "QuestionId", "IsCorrect", "AnswerValue", "CorrectAnswer")
     return pd.DataFrame(dict(zip(names, columns, strict=False)))

@@ -1,6 +1,7 @@
 """Malformed files: damage of every kind, in every file that a script reads, through every script.
 
 They must be refused: exit code 2, a printable line on stderr with the file's name, nothing written.
+The files that the scripts read stand in script_inputs.py.
 """
 
 import csv
@@ -13,467 +14,460 @@ import re
 import shutil
 import signal
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from common import schema
-from common.schema import TEXT, Column
+from common.schema import TEXT
 
 import numpy as np
-from run_scripts import Done, run_script
+from run_scripts import Done
+from script_inputs import InputColumn, InputFile
 
-Place = Callable[[Path], object]
+# A function that puts a malformed file at a path.
+PutFile = Callable[[Path], object]
+# Names and contents of malformed files.
 Cases = Iterator[tuple[str, bytes]]
 
-
-# ---- What the scripts read --------------------------------------------------------------------
-
-# Scripts, each with every file that it reads where no script above reads it in the same way. @ is
-# the folder of related challenges, ./ the data of one, T is 1 and 2. The file may be missing (?),
-# hold a row twice (+), have no header (-). Of a CSV the columns that the script reads: it does
-# without (*), any text is valid (~), any name will do (!).
-TABLE = """
-task_T/local_data_split.py < data/train_data/train_task_1_2.csv: answer_columns
-task_T/sample_model_majority.py < data/train_data/train_task_1_2.csv: learned_T
-    submission_templates/submission_task_1_2.csv: question_id user_id
-task_T/sample_model_item_response.py <
-    data/metadata/answer_metadata_task_1_2.csv ?: answer_id_or_empty group_id* quiz_id*
-task_T/sample_model_gradient_boosting.py --features rates subjects students <
-    data/metadata/student_metadata_task_1_2.csv ?: user_id gender* date_of_birth* premium_pupil*
-    data/metadata/question_metadata_task_1_2.csv ?: question_id subject_list
-    data/metadata/subject_metadata.csv ?: subject_id parent_id level
-task_T/local_evaluation.py < data/test_input/valid_task_1_2.csv: question_id user_id predicted_T
-    data/test_output/test_submission_task_T.csv ?: question_id user_id predicted_T
-task_T/local_evaluation.py --submit_data test_submission_task_T.zip <
-    data/test_output/test_submission_task_T.zip
-task_T/local_evaluation.py --probabilities FILE < data/test_output/p_T.parquet
-task_T/local_evaluation.py --phase public <
-    data/test_data/test_private_answers_task_T.csv: question_id user_id
--m tools.check_submission FILE < submissions/submission_task_T.csv: question_id user_id predicted_T
-task_3/sample_model_entropy.py < data/train_data/train_task_3_4.csv: learned_2 is_correct
-    submission_templates/submission_task_3.csv: question_id
-task_3/sample_model_confidence.py <
-    data/metadata/answer_metadata_task_3_4.csv: answer_id_or_empty confidence group_id quiz_id
-task_3/question_report.py --question 1 <
-    data/metadata/question_metadata_task_3_4.csv ?: question_id subject_list
-task_3/local_evaluation.py --phase public < submissions/submission_task_3.csv: question_id ranking
-    data/test_data/quality_response_remapped_public.csv +: left right experts
-    submission_templates/submission_task_3.csv: question_id
-task_3/local_evaluation.py --phase public --submit_data submission_task_3.zip <
-    submissions/submission_task_3.zip
--m tools.check_submission FILE < submissions/submission_task_3.csv: question_id ranking
-task_4/local_data_split.py < data/train_data/train_task_3_4.csv: answer_columns
-task_4/trainer/train_model.py < data/train_data/train_task_3_4.csv: learned_1
-    data/metadata/question_metadata_task_3_4.csv ?+: question_id
-task_4/numpy/local_evaluation.py --skip_curve < task_4/numpy/model_task_4_students.npy ?
-    data/test_input/valid_task_4.csv: learned_2 is_correct is_target
-    data/test_input/train_task_4.csv ?+: question_id user_id
--m tools.templates <
-    data/test_data/test_private_answers_task_1.csv ?+: question_id user_id answer_id
-@cloze/local_data_split.py < ./train_data/KCT_train_public.txt
-@cloze/sample_model_frequent.py < ./train_data/KCT_test_public.txt
-@cloze/sample_model_frequent.py --local < ./test_input/folds.csv: id fold
-@cloze/local_evaluation.py < ./test_output/submission.csv: id ret
-@cloze/check_submission.py FILE < ./test_output/submission.csv: id ret
-@science_exam/sample_model_longest_option.py < ./train_data/test.csv: options
-@science_exam/local_evaluation.py < ./train_data/train.csv: options answer
-    ./test_output/submission.csv: id prediction
-@science_exam/check_submission.py FILE < ./test_output/submission.csv: id prediction
-@student_response/local_data_split.py < ./train_data/D0-3.xml ?
-@student_response/sample_model_majority.py < ./test_input/folds.csv: id fold
-@student_response/local_evaluation.py < ./test_output/submission.csv: id label
-@student_response/check_submission.py FILE < ./test_output/submission.csv: id label
-@debiasing/local_data_split.py < ./train_data/underexpose_train_click-0.csv ?+-: click
-@debiasing/sample_model_popularity.py < ./train_data/underexpose_test_click-0.csv +-: click
-    ./train_data/underexpose_test_qtime-0.csv -: user time
-@debiasing/local_evaluation.py < ./test_input/debias_track_answer.csv ?-: phase user item degree
-    ./test_output/submission.csv -: user items
-@debiasing/check_submission.py FILE < ./test_output/submission.csv -: user items
-"""
-# Scripts that write nothing, or to their own folder.
-WITHOUT_OUTPUT = ("check_submission", "trainer/")
-EXPERTS = ("T1_ALR", "T2_CL", "T3_GF", "T4_MQ", "T5_NS")
-# By the names in `common.schema`, and what files of the related challenges hold.
-COLUMNS = {
-    **{name.lower(): value for name, value in vars(schema).items() if isinstance(value, Column)},
-    **{name: Column(name, TEXT) for name in ("id", "ret", "label", "answer")},
-    "prediction": Column("prediction", TEXT, may_be_empty=True),
-    **{name: Column(name, TEXT) for name in ("prompt", *"ABCDE")},
-    "is_target": schema.target_column(),
-    "fold": Column("fold", high=9_999),
-    "user": Column("user_id", high=9_999_999),
-    "item": Column("item_id", high=9_999_999),
-    "time": Column("time", "float64", 0, 1, whole=False),
-    "phase": Column("phase_id", high=9),
-    "degree": Column("item_degree"),
-}
-SEVERAL = {
-    "answer_columns": "question_id user_id answer_id* is_correct correct_answer answer_value",
-    "learned_1": "question_id user_id is_correct",
-    "learned_2": "question_id user_id correct_answer answer_value",
-    "predicted_1": "is_correct",
-    "predicted_2": "answer_value",
-    "experts": " ".join(f"{name}!" for name in EXPERTS),
-    "click": "user item time",
-    "options": "id~ prompt~ A~ B~ C~ D~ E~",
-    "items": " ".join(f"item_{place}" for place in range(1, 51)),
-}
-COLUMNS |= {name: schema.expert_judgement(name) for name in EXPERTS}
-COLUMNS |= {name: Column(name, high=9_999_999) for name in SEVERAL["items"].split()}
+TIME_LIMIT_SECONDS = 60
 
 
-@dataclass(frozen=True)
-class Input:
-    """A file that a script reads, as the table says; its kind is the ending of its name."""
-
-    script: str
-    flags: str
-    file: str
-    kind: str
-    marks: str
-    columns: Mapping[Column, str]  # Each with its mark, or the end of its name.
-
-    def run(self, kit: Path) -> Done:
-        """Run the script in a kit."""
-        return run_script([*self.script.split(), *self.flags.split()], kit=kit, cwd=kit)
-
-
-def find_inputs() -> list[Input]:
-    """Return every file that a script reads, once for each script."""
-    table = "\n".join(
-        f"{script} < {file.strip()}"
-        for script, files in re.findall(r"(?m)^(\S.*) <(.*(?:\n    .*)*)", TABLE)
-        for file in files.strip().splitlines()
-    )
-    table = re.sub(r"(@\w+/)(.*) \./", r"\1\2 \1data/", table)
-    table = re.sub(r"FILE < ([^\s:]+)", r"\1 < \1", table).replace("@", "related_challenges/")
-    rows = [row.replace("_T", f"_{task}") for row in table.splitlines() for task in "12"]
-    pattern = r"(?m)^(.*?)( --.*)? < (\S+?)(?: ([?+-]+))?(?:: (.*))?$"
-    found = []
-    for script, flags, file, marks, names in re.findall(pattern, "\n".join(dict.fromkeys(rows))):
-        if not any(word in script for word in WITHOUT_OUTPUT):
-            flags += " --output_dir out"
-        for name, several in SEVERAL.items():
-            names = re.sub(rf"\b{name}\b", several, names)
-        columns = {COLUMNS[word.rstrip("*~!")]: word[-1] for word in names.split()}
-        found.append(Input(script, flags, file, Path(file).suffix[1:], marks, columns))
-    return found
-
-
-# What makes the files, after the samples of tasks and challenges.
-PREPARED = """
-task_T/local_data_split.py
-task_T/sample_model_majority.py
-task_T/sample_model_majority.py --local --probabilities data/test_output/p_T.parquet
-task_3/sample_model_entropy.py
-task_4/local_data_split.py
-task_4/numpy/train_model.py --local
-related_challenges/cloze/sample_model_frequent.py --local
-related_challenges/science_exam/sample_model_longest_option.py --test_data train.csv
-related_challenges/student_response/sample_model_majority.py
-related_challenges/debiasing/sample_model_popularity.py --local
-"""
-
-
-def prepare(kit: Path) -> None:
-    """Make every file that a script reads, well formed, in a kit with tiny data."""
-    commands = [
-        str(path.relative_to(kit))
-        for name in ("generate_sample.py", "local_data_split.py")
-        for path in kit.glob(f"related_*/*/{name}")
-    ]
-    for line in PREPARED.strip().splitlines():
-        commands += dict.fromkeys(line.replace("_T", f"_{task}") for task in "12")
-    for command in commands:
-        done = run_script(command.split(), kit=kit, cwd=kit)
-        assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
-    ignored = shutil.ignore_patterns("__pycache__", "model_task_4*")
-    shutil.copytree(kit / "task_4/numpy", kit / "task_4/trainer", ignore=ignored)
-    # As the user's own files: beside a stamp, other contents are refused as those of other data.
-    for kind in ("split_*.json", "template_*.json", "folds.json"):
-        for stamp in kit.rglob(kind):
-            stamp.unlink()
-
-
-# ---- Damage -----------------------------------------------------------------------------------
-
-
-def malform(input: Input, content: bytes) -> dict[str, Place]:
+def malform(input_file: InputFile, content: bytes) -> dict[str, PutFile]:
     """Return all damage to a file, by name: functions that put a malformed file at a path."""
-    # For what else zips and probabilities may be see `test_zips.py` and `test_probabilities.py`.
-    kinds = {"csv": damage_csv, "txt": damage_json_lines, "xml": damage_xml, "npy": damage_array}
-    cases = dict(damage_bytes(input, content))
-    if input.kind in kinds:
-        cases |= dict(kinds[input.kind](input, content))
-    found: dict[str, Place] = {
-        name: partial(Path.write_bytes, data=data) for name, data in cases.items()
+    contents = dict(damage_bytes(input_file.kind, content))
+    # Zips and Parquet files have tests of their own, `test_zips.py` and `test_probabilities.py`.
+    if input_file.kind == "csv":
+        contents |= dict(damage_csv(input_file, content))
+    elif input_file.kind == "txt":
+        contents |= dict(damage_json_lines(content))
+    elif input_file.kind == "xml":
+        contents |= dict(damage_xml(content))
+    elif input_file.kind == "npy":
+        contents |= dict(damage_array(content))
+    cases: dict[str, PutFile] = {
+        name: partial(Path.write_bytes, data=data) for name, data in contents.items()
     }
-    found["a folder"] = Path.mkdir
-    if "?" not in input.marks:
-        found["missing"] = lambda path: None
+    cases["a folder"] = Path.mkdir
+    if not input_file.may_be_missing:
+        cases["missing"] = lambda path: None
     if hasattr(os, "mkfifo"):
-        # Who opened it would wait for ever.
-        found["a pipe"] = os.mkfifo
-        found["a link to nothing"] = lambda path: path.symlink_to("nowhere")
-    return found
+        # A script that opened the pipe would wait for ever.
+        cases["a pipe"] = os.mkfifo
+        cases["a link to nothing"] = lambda path: path.symlink_to("nowhere")
+    return cases
 
 
-def damage_bytes(input: Input, content: bytes) -> Cases:
-    """Return what any file may turn out to be, whatever its name says."""
+def damage_bytes(kind: str, content: bytes) -> Cases:
+    """Yield contents that a file of any kind may turn out to have."""
     yield "empty", b""
     yield "zeros", bytes(len(content))
     yield "a picture", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(256))
     yield "a page", b"<html><body>404</body></html>"
     yield "packed by gzip", gzip.compress(content)
-    for encoding in ("UTF-16", "UTF-32") if input.kind in ("csv", "txt") else ():
-        yield encoding, content.decode().encode(encoding)
-    # Of a CSV only the row at its end shows it.
-    for share in () if input.kind == "csv" else (0.05, 0.5, 0.95, 0.99):
-        yield f"cut off at {share:.0%}", content[: int(share * len(content))]
+    if kind in ("csv", "txt"):
+        for encoding in ("UTF-16", "UTF-32"):
+            yield encoding, content.decode().encode(encoding)
+    # A CSV that is cut off between two rows is well formed; `damage_csv` cuts within a row.
+    if kind != "csv":
+        for share in (0.05, 0.5, 0.95, 0.99):
+            yield f"cut off at {share:.0%}", content[: int(share * len(content))]
 
 
-# What no column of numbers may hold.
+# ---- CSV ---------------------------------------------------------------------------------------
+
+# Cells that no column of numbers may hold.
 BAD_NUMBERS = {
-    "a word": b"abc", "hexadecimal": b"0x2", "underscore": b"1_0", "NaN": b"NaN",
-    "infinity": b"inf", "#N/A": b"#N/A", "too large an exponent": b"1e400",
-    "5,000 digits": b"9" * 5000, "two numbers": b"1 2", "wide digits": "１".encode(),
-    "a comma within": b'"1,0"', "a NUL byte": b"1\x00", "half a UTF-8 character": b"1\xe2\x82",
-    "control characters": b"\x1b[31m\x07\x08\x0b1\x7f", "a line end in quotes": b'"1\n2"',
-    "six million characters": b"y" * 6_000_000, "a quotation mark": b'1"', "negative": b"-1",
-    "beyond 32 bits": b"2147483648", "beyond 64 bits": b"18446744073709551617",
-}  # fmt: skip
-DEEP = "[" * 200_000
+    "a word": b"abc",
+    "hexadecimal": b"0x2",
+    "underscore": b"1_0",
+    "NaN": b"NaN",
+    "infinity": b"inf",
+    "#N/A": b"#N/A",
+    "too large an exponent": b"1e400",
+    "5,000 digits": b"9" * 5000,
+    "two numbers": b"1 2",
+    "wide digits": "１".encode(),
+    "a comma within": b'"1,0"',
+    "a NUL byte": b"1\x00",
+    "half a UTF-8 character": b"1\xe2\x82",
+    "control characters": b"\x1b[31m\x07\x08\x0b1\x7f",
+    "a line end in quotes": b'"1\n2"',
+    "six million characters": b"y" * 6_000_000,
+    "a quotation mark": b'1"',
+    "negative": b"-1",
+    "beyond 32 bits": b"2147483648",
+    "beyond 64 bits": b"18446744073709551617",
+}
+EMPTY_CELLS = {"nothing": b"", "blanks": b" \t", "quotes": b'""'}
+# Cells that no column of text may hold.
+BAD_TEXTS = {"no UTF-8": b"\xff\xfe", "a NUL byte": b"a\x00"}
+NESTED_LISTS = "[" * 200_000
+# Cells that a column of text may not hold if only some texts are valid.
+UNKNOWN_TEXTS = {
+    "a word": BAD_NUMBERS["a word"],
+    "control characters": BAD_NUMBERS["control characters"],
+    "six million characters": BAD_NUMBERS["six million characters"],
+    "5,000 digits in a list": b'"[' + b"9" * 5000 + b']"',
+    "nested deeply": f'"{NESTED_LISTS}"'.encode(),
+}
 
 
-def bad_cells(column: Column, free: bool) -> dict[str, bytes]:
-    """Return contents that a column may not have, by name."""
-    found = {} if column.may_be_empty else {"nothing": b"", "blanks": b" \t", "quotes": b'""'}
+def bad_cells(input_column: InputColumn) -> dict[str, bytes]:
+    """Return cells that a column may not hold, by name."""
+    column = input_column.column
+    cells = {} if column.may_be_empty else dict(EMPTY_CELLS)
     if column.dtype == TEXT:
-        found |= {"no UTF-8": b"\xff\xfe", "a NUL byte": b"a\x00"}
-        if not free:
-            names = ("a word", "control characters", "six million characters")
-            found |= {name: BAD_NUMBERS[name] for name in names}
-            found["5,000 digits in a list"] = b'"[' + b"9" * 5000 + b']"'
-            found["nested deeply"] = f'"{DEEP}"'.encode()
-        return found
-    found |= BAD_NUMBERS
+        cells |= BAD_TEXTS
+        if not input_column.may_hold_any_text:
+            cells |= UNKNOWN_TEXTS
+        return cells
+    cells |= BAD_NUMBERS
     if not column.is_boolean:
-        found["True"] = b"True"
+        cells["True"] = b"True"
     if column.whole:
-        found["a fraction"] = b"1.5"
+        cells["a fraction"] = b"1.5"
     if column.high < schema.INT32_MAX:
-        found["above the range"] = str(column.high + 1).encode()
+        cells["above the range"] = str(column.high + 1).encode()
     if column.low > 0:
-        found["below the range"] = str(column.low - 1).encode()
-    return found
+        cells["below the range"] = str(column.low - 1).encode()
+    return cells
 
 
-def damage_csv(input: Input, content: bytes) -> Cases:
-    """Return damage to a CSV: cells, rows, header, the whole file."""
+@dataclass(frozen=True)
+class CsvLines:
+    """A well-formed CSV in lines, and the row in the midst of it that damage is done to."""
+
+    # Names of all columns in the file.
+    names: list[str]
+    # The first line with its line end; empty if the file has no header.
+    header: bytes
+    # All other lines together.
+    body: bytes
+    # Everything before the row that is damaged, and everything after it.
+    before: bytes
+    after: bytes
+    # The row that is damaged.
+    row: list[str]
+    # The first row of the body, as a line with its line end.
+    first_line: bytes
+
+    @property
+    def line(self) -> bytes:
+        """The row that is damaged, without its line end."""
+        return write_row(self.row).removesuffix(b"\n")
+
+    def with_line(self, line: bytes) -> bytes:
+        """Return the file with another line instead of the row; `line` has no line end."""
+        return self.before + line + b"\n" + self.after
+
+
+def read_lines(input_file: InputFile, content: bytes) -> CsvLines:
+    """Read a well-formed CSV."""
     text = content.decode("utf-8-sig")
     rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
-    has_header = "-" not in input.marks
-    header = rows.pop(0) if has_header else [column.name for column in input.columns]
+    if input_file.has_header:
+        names = rows.pop(0)
+        header = write_row(names)
+    else:
+        names = [column.column.name for column in input_file.columns]
+        header = b""
     lines = [write_row(row) for row in rows]
-    top = write_row(header) if has_header else b""
-    body = b"".join(lines)
     # Late in the file, so that rows before it are read well.
-    place = len(lines) * 3 // 4
-    line = lines[place].rstrip(b"\n")
-    before, after = top + b"".join(lines[:place]), b"".join(lines[place + 1 :])
-
-    def with_line(line: bytes) -> bytes:
-        return before + line + b"\n" + after
-
-    # Of the many items of the debiasing challenge the first ones.
-    for column, mark in [*input.columns.items()][:9]:
-        at = header.index(column.name)
-        marked = write_row([*rows[place][:at], "<here>", *rows[place][at + 1 :]]).rstrip(b"\n")
-        for name, cell in bad_cells(column, mark == "~").items():
-            yield f"{column.name}: {name}", with_line(marked.replace(b"<here>", cell))
-        if has_header and mark not in "*!":
-            renamed = [f"{value}?" if value == column.name else value for value in header]
-            yield f"{column.name}: column renamed", write_row(renamed) + body
-        if has_header and mark != "*":
-            twice = write_row([*header, column.name]) + body.replace(b"\n", b",1\n")
-            yield f"{column.name}: column twice", twice
-    yield "a cell too many", with_line(line + b",1")
-    yield "a long row that is no UTF-8", with_line(line + b",\xff" * 9)
-    yield "an open quotation mark", with_line(b'"' + line)
-    yield "no rows", top or b"\n"
-    yield "all in one row", (top + body).replace(b"\n", b",")
-    yield "semicolons", (top + body).replace(b"," if len(header) > 1 else b"\n", b";")
-    if len(header) > 1:
-        yield "a cell too few", with_line(write_row(rows[place][:-1]).strip())
-        yield "cut off in a row", before + line.split(b",")[0]
-    if "+" not in input.marks:
-        yield "a row twice", top + body + lines[0]
-    # Files of which rows end with a text or an empty cell must end with a line end.
-    if "metadata" in input.file and {schema.SUBJECT_LIST, schema.CONFIDENCE} & {*input.columns}:
-        yield "cut off in the last cell", (top + body)[:-2]
-    if not has_header:
-        yield "a header", write_row(header) + body
-        return
-    yield "no header", body
-    yield "a blank line first", b"\n" + top + body
-    yield "a long header", b"x" * 100_000 + b"," + top + body
-    yield "a header of control characters", b"\x1b[2J\x00," * 50 + b"\n" + body
-    yield "an open quotation mark in the header", b'"' + top + body
+    position = len(lines) * 3 // 4
+    return CsvLines(
+        names=names,
+        header=header,
+        body=b"".join(lines),
+        before=header + b"".join(lines[:position]),
+        after=b"".join(lines[position + 1 :]),
+        row=rows[position],
+        first_line=lines[0],
+    )
 
 
 def write_row(row: Sequence[str]) -> bytes:
-    """Write a row of a CSV."""
+    """Return a row of a CSV as a line with its line end."""
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator="\n").writerow(row)
     return text.getvalue().encode()
 
 
+def damage_csv(input_file: InputFile, content: bytes) -> Cases:
+    """Yield damage to a CSV."""
+    lines = read_lines(input_file, content)
+    # A submission of the debiasing challenge has 50 columns of items: the first ones are enough.
+    for column in input_file.columns[:9]:
+        yield from damage_cells(column, lines)
+        if input_file.has_header:
+            yield from damage_column_names(column, lines)
+    yield from damage_rows(input_file, lines)
+    if input_file.has_header:
+        yield from damage_header(lines)
+    else:
+        yield "a header", write_row(lines.names) + lines.body
+
+
+def damage_cells(input_column: InputColumn, lines: CsvLines) -> Cases:
+    """Yield a CSV with one cell of a column that the column may not hold."""
+    name = input_column.column.name
+    row = list(lines.row)
+    # The cells are bytes that need not be UTF-8, so that they replace a mark in the written line.
+    row[lines.names.index(name)] = "<here>"
+    line = write_row(row).removesuffix(b"\n")
+    for case, cell in bad_cells(input_column).items():
+        yield f"{name}: {case}", lines.with_line(line.replace(b"<here>", cell))
+
+
+def damage_column_names(input_column: InputColumn, lines: CsvLines) -> Cases:
+    """Yield a CSV in which a column is missing under its name, or there twice."""
+    if input_column.is_optional:
+        return
+    name = input_column.column.name
+    if not input_column.may_have_any_name:
+        renamed = [f"{other}?" if other == name else other for other in lines.names]
+        yield f"{name}: column renamed", write_row(renamed) + lines.body
+    twice = write_row([*lines.names, name]) + lines.body.replace(b"\n", b",1\n")
+    yield f"{name}: column twice", twice
+
+
+def damage_rows(input_file: InputFile, lines: CsvLines) -> Cases:
+    """Yield a CSV with rows of another length, and the like."""
+    whole = lines.header + lines.body
+    has_several_columns = len(lines.names) > 1
+    yield "a cell too many", lines.with_line(lines.line + b",1")
+    yield "a long row that is no UTF-8", lines.with_line(lines.line + b",\xff" * 9)
+    yield "an open quotation mark", lines.with_line(b'"' + lines.line)
+    yield "no rows", lines.header or b"\n"
+    yield "all in one row", whole.replace(b"\n", b",")
+    yield "semicolons", whole.replace(b"," if has_several_columns else b"\n", b";")
+    if has_several_columns:
+        yield "a cell too few", lines.with_line(write_row(lines.row[:-1]).strip())
+        yield "cut off in a row", lines.before + lines.line.split(b",")[0]
+    if not input_file.may_repeat_rows:
+        yield "a row twice", whole + lines.first_line
+    # Nobody can see that the last cell of a file has been cut off if that cell is a text or may be
+    # empty. Such metadata must therefore end with a line end.
+    columns = {column.column for column in input_file.columns}
+    if "metadata" in input_file.path and columns & {schema.SUBJECT_LIST, schema.CONFIDENCE}:
+        yield "cut off in the last cell", whole[:-2]
+
+
+def damage_header(lines: CsvLines) -> Cases:
+    """Yield a CSV without its header, and with others."""
+    whole = lines.header + lines.body
+    yield "no header", lines.body
+    yield "a blank line first", b"\n" + whole
+    yield "a long header", b"x" * 100_000 + b"," + whole
+    yield "a header of control characters", b"\x1b[2J\x00," * 50 + b"\n" + lines.body
+    yield "an open quotation mark in the header", b'"' + whole
+
+
+# ---- JSON --------------------------------------------------------------------------------------
+
 OTHER_VALUES: dict[str, object] = {
-    "null": None, "a number": 7, "negative": -1, "a fraction": 0.5, "true": True,
-    "a huge number": 10**400, "NaN": math.nan, "infinity": math.inf,
-    "a text": 'x"><script>', "control characters": "\x1b[2J",
-    "an open quotation mark": "python 'x", "half a character": "[MASK] \ud800", "a list": [],
-    "a list of numbers": [1], "a list of half a character": ["\udfff"], "an object": {},
-}  # fmt: skip
+    "null": None,
+    "a number": 7,
+    "negative": -1,
+    "a fraction": 0.5,
+    "true": True,
+    "a huge number": 10**400,
+    "NaN": math.nan,
+    "infinity": math.inf,
+    "a text": 'x"><script>',
+    "control characters": "\x1b[2J",
+    "an open quotation mark": "python 'x",
+    "half a character": "[MASK] \ud800",
+    "a list": [],
+    "a list of numbers": [1],
+    "a list of half a character": ["\udfff"],
+    "an object": {},
+}
+# Names of those other values that are valid where any text is.
+TEXTS = {"a text", "control characters", "an open quotation mark"}
+# The names of all damage to a value.
+ANYTHING = {"missing", *OTHER_VALUES}
 
 
-def other_values(
-    record: dict[str, Any], valid: dict[str, set[str]]
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Return a JSON object without each of its keys and with other values, where not valid."""
-    for key, right in record.items():
-        wrong = {name: {**record, key: value} for name, value in OTHER_VALUES.items()}
-        wrong["missing"] = {name: value for name, value in record.items() if name != key}
-        for name, value in other_values(right, valid) if isinstance(right, dict) else ():
-            wrong[name] = {**record, key: value}
-        for name, damaged in wrong.items():
-            if name not in valid.get(key, ()):
-                yield f"{key}: {name}", damaged
-
-
-def damage_object(record: dict[str, Any], valid: dict[str, set[str]]) -> Cases:
-    """Return damage to a JSON object in a line."""
-    for name, other in other_values(record, valid):
-        yield name, json.dumps(other).encode()
-    right = json.dumps(record)
-    for name, text in {
-        "a number of 5,000 digits": f'{right[:-1]}, "x": {"9" * 5000}}}', "a list": "[1, 2]",
-        "nested deeply within": f'{right[:-1]}, "x": {DEEP}}}', "a NUL byte": "\0",
-        "half a line": right[: len(right) // 2], "two objects": right + right,
-    }.items():  # fmt: skip
-        yield name, text.encode()
-    yield "noise", b"\xff\xfe\x00\x01"
-
-
-ANY_TEXT = {"a text", "control characters", "an open quotation mark"}
-
-
-def damage_json_lines(input: Input, content: bytes) -> Cases:
-    """Return damage to a file of the cloze test, one object in each line."""
+def damage_json_lines(content: bytes) -> Cases:
+    """Yield damage to a file of the cloze test, which holds a JSON object in each line."""
     lines = content.splitlines()
-    place = len(lines) // 2
-    record = json.loads(lines[place])
-    # What tells a query's kind may be anything; a file to be predicted needs no answers.
-    everything = {"missing", *OTHER_VALUES}
-    valid = {"qid": ANY_TEXT, "domain": everything, "NeedReasoning": everything}
-    for name, line in damage_object(record, valid):
-        yield name, b"\n".join([*lines[:place], line, *lines[place + 1 :]])
+    position = len(lines) // 2
+    query = json.loads(lines[position])
+    valid = {
+        "qid": TEXTS,
+        # These two tell the kind of a query and may be anything.
+        "domain": ANYTHING,
+        "NeedReasoning": ANYTHING,
+    }
+    for name, line in damage_object(query, valid):
+        yield name, b"\n".join([*lines[:position], line, *lines[position + 1 :]])
     yield "a line twice", b"\n".join([*lines, lines[0]])
     yield "only blank lines", b"\n\n\n"
 
 
 def damage_record(content: bytes) -> Cases:
-    """Return lines that are no result of the record."""
-    record = json.loads(content)
-    texts, numbers = {*ANY_TEXT, "half a character"}, {"null", "a number", "a fraction", "negative"}
-    option = {"missing", *texts, "true", "a list", "a list of half a character"}
+    """Yield lines that are no result of the record, made from a line that is one."""
+    result = json.loads(content)
+    texts = {*TEXTS, "half a character"}
+    numbers = {"null", "a number", "a fraction", "negative"}
     valid = {
-        **dict.fromkeys(("rules", "model", "command", "submission", "script"), texts),
-        **dict.fromkeys(record["options"], option),
-        **{key: {"missing", *numbers} for key in record["parts"]},
-        **{key: {"an object"} for key in ("parts", "options")},
+        "rules": texts,
+        "model": texts,
+        "command": texts,
+        "submission": texts,
+        "script": texts,
         "revision": {"null", *texts},
         "simulated": {"true"},
         "task": {"a number"},
         "seed": {"a number", "null"},
         "score": {"a fraction"},
         "seconds": numbers,
+        "parts": {"an object"},
+        "options": {"an object"},
     }
-    yield from damage_object(record, valid)
+    for name in result["options"]:
+        valid[name] = {"missing", *texts, "true", "a list", "a list of half a character"}
+    for name in result["parts"]:
+        valid[name] = {"missing", *numbers}
+    yield from damage_object(result, valid)
 
 
-def damage_xml(input: Input, content: bytes) -> Cases:
-    """Return damage to a question of student response analysis."""
+def damage_object(record: dict[str, Any], valid: dict[str, set[str]]) -> Cases:
+    """Yield damage to a JSON object in a line.
+
+    `valid` holds, for a key, the names of the changes to its value that are no damage.
+    """
+    for name, changed in change_values(record, valid):
+        yield name, json.dumps(changed).encode()
+    line = json.dumps(record)
+    yield "a number of 5,000 digits", f'{line[:-1]}, "x": {"9" * 5000}}}'.encode()
+    yield "a list", b"[1, 2]"
+    yield "nested deeply within", f'{line[:-1]}, "x": {NESTED_LISTS}}}'.encode()
+    yield "a NUL byte", b"\0"
+    yield "half a line", line[: len(line) // 2].encode()
+    yield "two objects", (line + line).encode()
+    yield "noise", b"\xff\xfe\x00\x01"
+
+
+def change_values(
+    record: dict[str, Any], valid: dict[str, set[str]]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield a JSON object without each of its keys and with other values, unless these are valid.
+
+    A value that is an object itself is also changed within.
+    """
+    for key, value in record.items():
+        changes = {name: {**record, key: other} for name, other in OTHER_VALUES.items()}
+        changes["missing"] = {name: kept for name, kept in record.items() if name != key}
+        if isinstance(value, dict):
+            for name, changed_value in change_values(value, valid):
+                changes[name] = {**record, key: changed_value}
+        for name, changed in changes.items():
+            if name not in valid.get(key, ()):
+                yield f"{key}: {name}", changed
+
+
+# ---- XML and arrays ----------------------------------------------------------------------------
+
+
+def damage_xml(content: bytes) -> Cases:
+    """Yield damage to a question of student response analysis.
+
+    `related_challenges/test_contract.py` tries what else is well-formed XML but no question.
+    """
     body = re.sub(r"<\?xml.*?\?>", "", content.decode())
     for encoding in ("nothing", "shift_jis", "utf-7", "rot13", "utf-32", "\x00"):
-        start = f'<?xml version="1.0" encoding="{encoding}"?>'
-        yield f"encoding {encoding!r}", (start + body).encode()
-    # What else is well-formed XML but no question, see `related_challenges/test_contract.py`.
+        declaration = f'<?xml version="1.0" encoding="{encoding}"?>'
+        yield f"encoding {encoding!r}", (declaration + body).encode()
     yield "empty id", body.replace(" id=", ' id="" name=', 1).encode()
-    entities = (f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 12))
-    bomb = f'<!DOCTYPE question [<!ENTITY e0 "ha">{"".join(entities)}]>{body}'
+    # Each entity stands for ten of the one before it: the last one for 10¹¹ times "ha".
+    entities = ['<!ENTITY e0 "ha">']
+    for number in range(1, 12):
+        tenfold = f"&e{number - 1};" * 10
+        entities.append(f'<!ENTITY e{number} "{tenfold}">')
+    bomb = f"<!DOCTYPE question [{''.join(entities)}]>{body}"
     yield "a bomb of entities", bomb.replace("<questionText>", "<questionText>&e11;").encode()
 
 
-def damage_array(input: Input, content: bytes) -> Cases:
-    """Return damage to an array of UserIds in NumPy's format."""
-    ids = np.load(io.BytesIO(content))
-    arrays = {kind: ids.astype(kind) for kind in ("U", "f8", "O", "M8[s]", "?")}
-    arrays |= {"a number": np.asarray(7), "two columns": ids[None], "nothing": ids[:0]}
+def damage_array(content: bytes) -> Cases:
+    """Yield damage to an array of UserIds in NumPy's format."""
+    user_ids = np.load(io.BytesIO(content))
+    arrays = {
+        "U": user_ids.astype("U"),
+        "f8": user_ids.astype("f8"),
+        "O": user_ids.astype("O"),
+        "M8[s]": user_ids.astype("M8[s]"),
+        "?": user_ids.astype("?"),
+        "a number": np.asarray(7),
+        "two columns": user_ids[None],
+        "nothing": user_ids[:0],
+    }
     for name, array in arrays.items():
         buffer = io.BytesIO()
         np.save(buffer, array, allow_pickle=True)
         yield name, buffer.getvalue()
-    yield "huge shape", content.replace(b"(%d,)" % len(ids), b"(9" + b"9" * 15 + b",)")
+    huge_shape = b"(9" + b"9" * 15 + b",)"
+    yield "huge shape", content.replace(b"(%d,)" % len(user_ids), huge_shape)
     header = b"{'descr': __import__('os'),".ljust(53) + b"\n"
     yield "a header that calls", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header
     yield "unknown version", b"\x93NUMPY\x09\x09" + content[8:]
 
 
-# ---- What must happen -------------------------------------------------------------------------
+# ---- What must happen --------------------------------------------------------------------------
 
 
-def snapshot(folder: Path) -> dict[str, tuple[int, int]]:
-    """Return the size and the time of everything in a folder."""
-    found = {str(path): path.lstat() for path in folder.rglob("*")}
-    return {path: (status.st_size, status.st_mtime_ns) for path, status in found.items()}
+def find_fault(input_file: InputFile, put_file: PutFile, kit: Path) -> str:
+    """Run a script on a malformed file in a kit; return what it did wrong, or an empty text.
 
-
-def judge(input: Input, done: Done, is_unchanged: bool) -> str:
-    """Return what a script did with a malformed file; nothing where it refused it as it must."""
-    lines = done.stderr.splitlines()
-    # The checker of submissions names every fault, in a line each.
-    is_one_line = len(lines) == 1 or "check_submission" in input.script
-    is_readable = all(
-        line.startswith("error: ") and line.isprintable() and len(line) < 1000 for line in lines
-    )
-    is_named = Path(input.file).name in "".join(lines[:1])
-    is_scored = "score" in re.sub(r"\S*score\S*/\S*", "", done.stdout)
-    if done.returncode == 2 and is_one_line and is_readable and is_named and not is_scored:
-        return "" if is_unchanged else "was refused, but files were written"
-    return f"{done.returncode} {done.stdout[-300:]!r} {done.stderr[-900:]!r}"
-
-
-def try_out(input: Input, place: Place, kit: Path) -> str:
-    """Put a malformed file into its place, run the script, put the right one back; judge that."""
-    path = kit / input.file
+    The right file is put back at the end.
+    """
+    path = kit / input_file.path
     shutil.rmtree(kit / "out", ignore_errors=True)
-    right = path.replace(path.with_name(f"{path.name}.right"))
+    right_file = path.replace(path.with_name(f"{path.name}.right"))
     try:
-        place(path)
+        put_file(path)
         before = snapshot(kit)
-        if hasattr(signal, "alarm"):  # Nothing may take more than a minute.
+        if hasattr(signal, "alarm"):
+            # A script that hangs ends as by Control-C.
             signal.signal(signal.SIGALRM, signal.default_int_handler)
-            signal.alarm(60)
-        done = input.run(kit)
-        return judge(input, done, before == snapshot(kit))
+            signal.alarm(TIME_LIMIT_SECONDS)
+        done = input_file.run(kit)
+        if not is_refused(input_file, done):
+            return f"{done.returncode} {done.stdout[-300:]!r} {done.stderr[-900:]!r}"
+        return "" if before == snapshot(kit) else "was refused, but files were written"
     finally:
         if hasattr(signal, "alarm"):
             signal.alarm(0)
         if path.is_dir() and not path.is_symlink():
             path.rmdir()
         path.unlink(missing_ok=True)
-        right.replace(path)
+        right_file.replace(path)
+
+
+def is_refused(input_file: InputFile, done: Done) -> bool:
+    """Return whether a script has refused a file as it must."""
+    lines = done.stderr.splitlines()
+    # The checkers of submissions name every fault, in a line each.
+    is_one_line = len(lines) == 1 or "check_submission" in input_file.script
+    is_readable = all(
+        line.startswith("error: ") and line.isprintable() and len(line) < 1000 for line in lines
+    )
+    names_the_file = Path(input_file.path).name in "".join(lines[:1])
+    # A path that holds the word is no score.
+    prints_a_score = "score" in re.sub(r"\S*score\S*/\S*", "", done.stdout)
+    return (
+        done.returncode == 2
+        and is_one_line
+        and is_readable
+        and names_the_file
+        and not prints_a_score
+    )
+
+
+def snapshot(folder: Path) -> dict[str, tuple[int, int]]:
+    """Return the size and the time of change of everything in a folder, by path."""
+    statuses = {str(path): path.lstat() for path in folder.rglob("*")}
+    return {path: (status.st_size, status.st_mtime_ns) for path, status in statuses.items()}

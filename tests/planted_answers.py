@@ -1,4 +1,7 @@
-"""Planted answers, and the sample models of tasks 1 and 2 run on them as a user runs them."""
+"""Simulated answers with known effects, and the sample models of tasks 1 and 2 run on them.
+
+The models run as scripts, as a user runs them.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -9,9 +12,15 @@ import pytest
 from conftest import answers_frame
 from run_scripts import run_script
 
+# The column that a model predicts, by task.
 COLUMN = {1: "IsCorrect", 2: "AnswerValue"}
-KEYS, CONTEXTS = ["UserId", "QuestionId"], ["QuizId", "GroupId"]
-UNKNOWN_QUESTION, UNKNOWN_STUDENT = 9_999_999, 2_000_000_001
+# The columns that name the student and question of an answer, and its quiz and class.
+KEYS = ["UserId", "QuestionId"]
+CONTEXTS = ["QuizId", "GroupId"]
+# Ids that no planted answer has.
+UNKNOWN_QUESTION = 9_999_999
+UNKNOWN_STUDENT = 2_000_000_001
+# Runs a test for task 1 and for task 2.
 TASKS = pytest.mark.parametrize("task", [1, 2])
 
 
@@ -20,25 +29,41 @@ def sigmoid(x: Any) -> Any:
 
 
 def plant_abilities() -> tuple[pd.DataFrame, dict[int, float]]:
-    """Return answers of students who differ in two abilities, and the best possible accuracies."""
+    """Return answers of students who differ in two abilities, and the best possible accuracies.
+
+    Questions with an even number need the first ability, the others need the second one. The best
+    possible accuracy, by task, is that of a model that knows all probabilities.
+    """
+    n_students, n_questions = 300, 60
     rng = np.random.default_rng(0)
-    student, question = np.nonzero(rng.random((300, 60)) < 0.6)
-    ability = rng.normal(0, 1.8, (300, 2))[student, question % 2]
-    p_right = sigmoid(rng.normal(0.5, 0.7, 60)[question] + ability)
-    # Who has little of the ability makes other errors than who has much.
-    first = sigmoid(1 + 1.5 * ability)
-    wrong = np.column_stack([first, 0.6 * (1 - first), 0.4 * (1 - first)])
-    p = np.column_stack([p_right, (1 - p_right[:, None]) * wrong])
-    place = (rng.random((len(p), 1)) > p.cumsum(axis=1)[:, :3]).sum(axis=1)
-    # Which option is correct, and which comes next, differs from question to question.
-    option = rng.permuted(np.tile(np.arange(1, 5), (60, 1)), axis=1)
-    ids, right = (2_000_000_000 - 1_000 * student, 70_000 * question + 3), (place == 0).astype(int)
-    frame = answers_frame(*ids, right, option[question, place], option[question, 0])
-    best = {1: float(np.maximum(p_right, 1 - p_right).mean()), 2: float(p.max(axis=1).mean())}
-    return frame.sample(frac=1, random_state=0, ignore_index=True), best
+    student, question = np.nonzero(rng.random((n_students, n_questions)) < 0.6)
+    ability = rng.normal(0, 1.8, (n_students, 2))[student, question % 2]
+    easiness = rng.normal(0.5, 0.7, n_questions)[question]
+    p_right = sigmoid(easiness + ability)
+    # The probabilities of the three wrong options, given a wrong answer, depend on the ability.
+    p_first = sigmoid(1 + 1.5 * ability)
+    p_wrong = np.column_stack([p_first, 0.6 * (1 - p_first), 0.4 * (1 - p_first)])
+    # The correct option has rank 0, the wrong ones have ranks 1 to 3.
+    p_rank = np.column_stack([p_right, (1 - p_right[:, None]) * p_wrong])
+    rank = (rng.random((len(p_rank), 1)) > p_rank.cumsum(axis=1)[:, :3]).sum(axis=1)
+    # Each question has another order of its options.
+    option_by_rank = rng.permuted(np.tile(np.arange(1, 5), (n_questions, 1)), axis=1)
+    answers = answers_frame(
+        2_000_000_000 - 1_000 * student,
+        70_000 * question + 3,
+        (rank == 0).astype(int),
+        option_by_rank[question, rank],
+        option_by_rank[question, 0],
+    )
+    best_accuracy = {
+        1: float(np.maximum(p_right, 1 - p_right).mean()),
+        2: float(p_rank.max(axis=1).mean()),
+    }
+    return answers.sample(frac=1, random_state=0, ignore_index=True), best_accuracy
 
 
 def split(answers: pd.DataFrame, n_train: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the first answers, to train on, and all others, to test on."""
     return answers[:n_train], answers[n_train:].reset_index(drop=True)
 
 
@@ -47,38 +72,50 @@ TRAIN, TEST = split(ANSWERS, 8_500)
 
 
 def plant_quizzes(n_quizzes: int, share: float = 1, *, by_class: bool = False) -> pd.DataFrame:
-    """Answers of 300 students with an effect of (student, quiz), and a habit of position there."""
+    """Return answers of 300 students with an effect and a favourite option in each quiz.
+
+    A quiz is a block of ten questions, and `share` is the probability that a student takes it. Each
+    student has another effect in each quiz. With `by_class`, all students of a class share its
+    effects, there are six classes, and a student's quizzes hold random questions, not a block.
+    """
+    n_students, n_classes, n_questions = 300, 6, n_quizzes * 10
     rng = np.random.default_rng(0)
-    # Quizzes are blocks of ten questions, of which a student takes a share. If the effect is that
-    # of the student's class, of six, the ten questions are of the student's own choice.
-    shape = (300, n_quizzes, 10)
-    student, place = np.indices((300, n_quizzes * 10)).reshape(2, -1)
+    student, question = np.indices((n_students, n_questions)).reshape(2, -1)
     if by_class:
-        place = rng.permuted(place.reshape(300, -1), axis=1).ravel()
-    taken = np.repeat(rng.random(300 * n_quizzes) < share, 10)
-    student, question, quiz = student[taken], place[taken], np.indices(shape)[1].ravel()[taken]
-    easiness, key = rng.normal(0, 0.5, n_quizzes * 10), rng.integers(0, 4, n_quizzes * 10)
-    effect, favourite = rng.normal(0, 1.6, shape[:2]), rng.integers(0, 4, shape[:2])
+        question = rng.permuted(question.reshape(n_students, -1), axis=1).ravel()
+    quiz = np.indices((n_students, n_quizzes, 10))[1].ravel()
+    is_taken = np.repeat(rng.random(n_students * n_quizzes) < share, 10)
+    student, question, quiz = student[is_taken], question[is_taken], quiz[is_taken]
+    n_answers = len(student)
+
+    easiness = rng.normal(0, 0.5, n_questions)
+    correct_option = rng.integers(0, 4, n_questions)[question]
+    effect = rng.normal(0, 1.6, (n_students, n_quizzes))
+    favourite = rng.integers(0, 4, (n_students, n_quizzes))[student, quiz]
     if by_class:
-        effect = effect[np.arange(300) % 6]
-    logit = rng.normal(0, 0.5, 300)[student] + easiness[question] + effect[student, quiz]
-    right = rng.random(len(student)) < sigmoid(logit)
-    own = favourite[student, quiz]
-    other = (key[question] + rng.integers(1, 4, len(student))) % 4
-    wrong = np.where((own != key[question]) & (rng.random(len(student)) < 0.7), own, other)
-    option = np.where(right, key[question], wrong) + 1
-    frame = answers_frame(student, question, right.astype(int), option, key[question] + 1)
-    frame["QuizId"] = quiz + 1_000
+        effect = effect[np.arange(n_students) % n_classes]
+    ability = rng.normal(0, 0.5, n_students)
+    is_right = rng.random(n_answers) < sigmoid(
+        ability[student] + easiness[question] + effect[student, quiz]
+    )
+    # A wrong answer is the favourite option in seven of ten cases, if that is wrong.
+    some_wrong_option = (correct_option + rng.integers(1, 4, n_answers)) % 4
+    is_favourite = (favourite != correct_option) & (rng.random(n_answers) < 0.7)
+    wrong_option = np.where(is_favourite, favourite, some_wrong_option)
+    option = np.where(is_right, correct_option, wrong_option)
+
+    answers = answers_frame(student, question, is_right.astype(int), option + 1, correct_option + 1)
+    answers["QuizId"] = quiz + 1_000
     if by_class:
-        frame["GroupId"] = student % 6 + 50
-    frame = frame.sample(frac=1, random_state=0, ignore_index=True)
-    return frame.assign(AnswerId=frame.index * 3 + 5)
+        answers["GroupId"] = student % n_classes + 50
+    answers = answers.sample(frac=1, random_state=0, ignore_index=True)
+    return answers.assign(AnswerId=answers.index * 3 + 5)
 
 
 def command(
     script: str, folder: Path, train: pd.DataFrame = TRAIN, pairs: pd.DataFrame = TEST
 ) -> list[object]:
-    """Write the files that a model reads; return the command that reads them."""
+    """Write the files that a sample model reads into a folder; return the command that runs it."""
     train.drop(columns=CONTEXTS, errors="ignore").to_csv(folder / "train.csv", index=False)
     pairs.filter([*KEYS, "AnswerId"]).to_csv(folder / "template.csv", index=False)
     return [
@@ -88,7 +125,7 @@ def command(
 
 
 def read_prediction(script: str, folder: Path, pairs: pd.DataFrame = TEST) -> Any:
-    """Read a submission, which must fill in the template with values that are allowed."""
+    """Return the predictions in a submission, which must be a valid one for these pairs."""
     task = int(script[5])
     submission = pd.read_csv(folder / f"submission_task_{task}.csv")
     expected = pairs.filter([*KEYS, "AnswerId"]).reset_index(drop=True)
@@ -99,31 +136,40 @@ def read_prediction(script: str, folder: Path, pairs: pd.DataFrame = TEST) -> An
 
 
 def predict(script: str, folder: Path, *flags: object, **files: pd.DataFrame) -> Any:
-    """Predict pairs: `predict("task_1/…", tmp_path, "--seed", 1, train=…, pairs=…)`."""
+    """Run a sample model and return its predictions.
+
+    For instance `predict("task_1/…", tmp_path, "--seed", 1, train=…, pairs=…)` learns from the
+    answers `train` and predicts `pairs`; by default these are TRAIN and TEST.
+    """
     done = run_script([*command(script, folder, **files), *flags])
     assert (done.returncode, done.stderr) == (0, "")
     return read_prediction(script, folder, files.get("pairs", TEST))
 
 
 def accuracy(task: int, prediction: Any, truth: pd.DataFrame = TEST) -> float:
+    """Return the share of answers that are predicted right."""
     return float(np.mean(prediction == truth[COLUMN[task]]))
 
 
 def most_common(task: int, train: pd.DataFrame = TRAIN) -> "pd.Series[int]":
-    """Return the most frequent answer to each QuestionId."""
+    """Return the most frequent answer to each question, by QuestionId."""
     return train.groupby("QuestionId")[COLUMN[task]].agg(lambda values: values.mode()[0])
 
 
 def majority_accuracy(task: int, train: pd.DataFrame = TRAIN, truth: pd.DataFrame = TEST) -> float:
+    """Return the accuracy of predicting the most frequent answer to each question."""
     return accuracy(task, truth.QuestionId.map(most_common(task, train)), truth)
 
 
 def partition(labels: Any) -> np.ndarray:
-    """Number groups by their first members, so that equal partitions are equal arrays."""
-    _, first, number = np.unique(labels, return_index=True, return_inverse=True)
-    return np.asarray(first[number])
+    """Return the index of the first member of each element's group.
+
+    The arrays of two labellings are equal if, and only if, they make the same groups.
+    """
+    _, first_member, group = np.unique(labels, return_index=True, return_inverse=True)
+    return np.asarray(first_member[group])
 
 
 def has_level(context: np.ndarray, expected: Any) -> bool:
-    """Return whether one of the levels is this partition."""
+    """Return whether one of the columns of `context` makes the same groups as `expected`."""
     return any(np.array_equal(partition(level), partition(expected)) for level in context.T)

@@ -1,4 +1,4 @@
-"""Markers of tests that need what some systems lack; each skip names what that is."""
+"""Markers that skip a test on systems that lack something; the reason names what they lack."""
 
 import sys
 import tempfile
@@ -8,16 +8,17 @@ import pytest
 
 
 def on_linux(needs: str) -> pytest.MarkDecorator:
-    """Skip a test elsewhere than on Linux, which alone has what it needs."""
+    """Skip a test on every system but Linux; `needs` is what only Linux has."""
     return pytest.mark.skipif(sys.platform != "linux", reason=f"only Linux has {needs}")
 
 
 def on_unix(needs: str) -> pytest.MarkDecorator:
-    """Skip a test on Windows, which lacks what it needs."""
+    """Skip a test on Windows; `needs` is what Windows lacks."""
     return pytest.mark.skipif(sys.platform == "win32", reason=f"Windows has no {needs}")
 
 
 def _can_link() -> bool:
+    """Return whether this user may make symbolic links."""
     with tempfile.TemporaryDirectory() as folder:
         try:
             Path(folder, "link").symlink_to("nowhere")
@@ -26,6 +27,6 @@ def _can_link() -> bool:
     return True
 
 
-# Windows lets only administrators and developers make symbolic links.
+# On Windows only administrators and developers may make symbolic links.
 CAN_LINK = _can_link()
 with_links = pytest.mark.skipif(not CAN_LINK, reason="this user may not make symbolic links")

@@ -1,8 +1,9 @@
-"""Running the kit's scripts as a user does: in this process, which is quick, or in one of its own.
+"""Run the kit's scripts as a user does, in this process or in a process of their own.
 
-`run_script` pays no second for importing PyTorch again. It cannot see that a script works only
-because an earlier one imported something, nor what happens when a process ends or is killed; that
-is what `run_process` is for: every command of the READMEs, Control-C, torchrun and the like.
+`run_script` runs a script in this process. That is quick, since PyTorch is imported once for all
+tests. It cannot show that a script works only because an earlier one imported something, nor what
+happens when a process ends or is killed. `run_process` can: tests use it for the commands of the
+READMEs, Control-C, torchrun and the like.
 """
 
 import os
@@ -21,21 +22,22 @@ from types import ModuleType
 from typing import Any
 from unittest import mock
 
-# Before the first script runs: its paths are moved to where the script's kit is.
+# Imported before the first script runs, so that `_paths_of` can move the paths in it.
 from common import provenance
 
 ROOT = Path(__file__).resolve().parents[1]
-# Where Python finds libraries: not the places that pytest adds for the tests.
+# The folders where Python finds libraries, without those that pytest adds for the tests.
 LIBRARIES = [
-    place
-    for place in dict.fromkeys(sys.path)
-    if place and (not Path(place).is_relative_to(ROOT) or "site-packages" in place)
+    folder
+    for folder in dict.fromkeys(sys.path)
+    if folder and (not Path(folder).is_relative_to(ROOT) or "site-packages" in folder)
 ]
-# What is no module beside a script; also in a copy of the kit, `common` is that of this kit.
-KEPT = tuple(f"{ROOT / name}{os.sep}" for name in ("common", "tools", "tests", ".venv"))
+# Modules in these folders stay loaded for all scripts, also for those of a copy of the kit.
+SHARED_FOLDERS = tuple(f"{ROOT / name}{os.sep}" for name in ("common", "tools", "tests", ".venv"))
 
 Done = subprocess.CompletedProcess[str]
-# What takes this many seconds hangs: a busy machine may be twenty times slower than a quiet one.
+# A process that takes this many seconds hangs: less is enough even on a busy machine, which may be
+# twenty times slower than a quiet one.
 PATIENCE = 600
 
 
@@ -47,7 +49,10 @@ def run_process(
     environment: Mapping[str, str] | None = None,
     timeout: float = PATIENCE,
 ) -> Done:
-    """Run Python with these arguments in a process of its own, from outside the kit by default."""
+    """Run Python with these arguments in a process of its own.
+
+    By default the process runs in the folder around the kit, not in the kit.
+    """
     first, *rest = map(str, arguments)
     command = [sys.executable, str(kit / first) if first.endswith(".py") else first, *rest]
     env = {**os.environ, "PYTHONPATH": str(kit), **(environment or {})}
@@ -57,15 +62,15 @@ def run_process(
 
 
 def wait_for(look: Callable[[], Any], seconds: float = PATIENCE) -> Any:
-    """Look until something is found, or the time is over; return what was found."""
+    """Call `look` until its result is true or the time is over; return the last result."""
     deadline = time.monotonic() + seconds
-    while not (found := look()) and time.monotonic() < deadline:
+    while not (result := look()) and time.monotonic() < deadline:
         time.sleep(0.01)
-    return found
+    return result
 
 
 def ends(pid: int, seconds: float = 60) -> bool:
-    """Return whether a process is gone, or a zombie, within some seconds (Unix)."""
+    """Return whether a process is gone, or a zombie, within some seconds. Works on Unix only."""
 
     def is_over() -> bool:
         try:
@@ -89,41 +94,46 @@ def run_script(
 ) -> Done:
     """Run a script, or with ``-m`` a module, of a kit in this process.
 
-    The script is that of the kit given, with the modules beside it; `common` and `tools` are this
-    kit's, with their paths in the kit given. Of the process, what a script may change is put back:
-    arguments, folder, environment, search path, modules, signal handlers, warnings.
+    The script and the modules beside it are those of `kit`, which may be a copy. The packages
+    `common` and `tools` are those of this kit, but their paths lead into `kit`. Everything that
+    a script may change in the process is put back: arguments, folder, environment, search path,
+    modules, signal handlers, warnings.
     """
-    first, *rest = words = [str(argument) for argument in arguments]
+    words = [str(argument) for argument in arguments]
+    first, *rest = words
     kit = kit.resolve()
     if first == "-m":
         module, *rest = rest
-        script, beside = kit / f"{module.replace('.', '/')}.py", Path(cwd or kit.parent)
+        script = kit / f"{module.replace('.', '/')}.py"
+        module_folder = Path(cwd or kit.parent)
     else:
         script = kit / first
-        beside = script.parent
+        module_folder = script.parent
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     code: object = 0
     with (
         _captured(1, "stdout", "strict") as out,
         _captured(2, "stderr", "backslashreplace") as err,
         _paths_of(kit),
-        without_modules_of(kit, beside),
+        without_modules_of(kit, module_folder),
         warnings.catch_warnings(),
         mock.patch.dict(os.environ, {"PYTHONPATH": str(kit), **(environment or {})}),
         mock.patch.object(sys, "argv", [str(script), *rest]),
-        mock.patch.object(sys, "path", [str(beside), str(kit), *LIBRARIES]),
+        mock.patch.object(sys, "path", [str(module_folder), str(kit), *LIBRARIES]),
         chdir(cwd or kit.parent),
     ):
         warnings.resetwarnings()
         warnings.filterwarnings("ignore", category=DeprecationWarning)
         warnings.filterwarnings("ignore", category=ResourceWarning)
-        # As where nobody records warnings.
-        warnings.showwarning = lambda *told: sys.stderr.write(warnings.formatwarning(*told[:4]))
+        # Warnings go to stderr, as without `catch_warnings`, which pytest uses to record them.
+        warnings.showwarning = lambda *warning: sys.stderr.write(
+            warnings.formatwarning(*warning[:4])
+        )
         provenance.CHECKED.clear()
         try:
             runpy.run_path(str(script), run_name="__main__")
-        except SystemExit as ended:
-            code = ended.code
+        except SystemExit as error:
+            code = error.code
         except BaseException:
             traceback.print_exc()
             code = 1
@@ -137,9 +147,13 @@ def run_script(
 
 @contextmanager
 def _captured(number: int, name: str, errors: str) -> Iterator[list[str]]:
-    """Take what is written to a stream, by child processes too; it is in the list at last."""
+    """Capture stdout or stderr, also that of child processes.
+
+    The list is empty at first; at the end it holds the text that was written.
+    """
     getattr(sys, name).flush()
-    kept, texts = os.dup(number), list[str]()
+    original = os.dup(number)
+    texts: list[str] = []
     with tempfile.TemporaryFile() as file:
         os.dup2(file.fileno(), number)
         stream = open(number, "w", encoding="utf-8", errors=errors, closefd=False)  # noqa: SIM115
@@ -151,48 +165,48 @@ def _captured(number: int, name: str, errors: str) -> Iterator[list[str]]:
             written = file.read().decode("utf-8", "backslashreplace")
             texts.append(written.replace(os.linesep, "\n"))
         finally:
-            os.dup2(kept, number)
-            os.close(kept)
+            os.dup2(original, number)
+            os.close(original)
 
 
 @contextmanager
 def _paths_of(kit: Path) -> Iterator[None]:
-    """Let all constants of `common` that are paths be those of a copy of the kit."""
+    """Let all paths that are constants of `common` and `tools` lead into a copy of the kit."""
 
     def move(old: Path, new: Path) -> None:
-        for name, module in [*sys.modules.items()]:
-            if name.startswith(("common.", "tools.")):
-                paths = {key: path for key, path in vars(module).items() if isinstance(path, Path)}
-                for constant, path in paths.items():
-                    if path.is_relative_to(old):
-                        setattr(module, constant, new / path.relative_to(old))
+        for name, module in list(sys.modules.items()):
+            if not name.startswith(("common.", "tools.")):
+                continue
+            for constant, value in list(vars(module).items()):
+                if isinstance(value, Path) and value.is_relative_to(old):
+                    setattr(module, constant, new / value.relative_to(old))
 
     move(ROOT, kit)
     try:
         yield
     finally:
-        # Also those of modules that have been imported meanwhile.
+        # This also moves the paths of modules that were imported in the meantime.
         move(kit, ROOT)
 
 
 @contextmanager
-def without_modules_of(*places: Path) -> Iterator[None]:
-    """Hide the modules that lie beside scripts: several folders have the same names."""
-    folders = tuple(f"{place}{os.sep}" for place in (ROOT, *places))
+def without_modules_of(*folders: Path) -> Iterator[None]:
+    """Hide the modules that lie beside scripts, because several folders use the same names."""
+    prefixes = tuple(f"{folder}{os.sep}" for folder in (ROOT, *folders))
 
-    def is_beside(module: ModuleType) -> bool:
-        told = vars(module)
-        # A folder of modules may have no file of its own.
-        place = f"{told.get('__file__') or ''.join([*told.get('__path__', ())][:1])}{os.sep}"
-        # A library may lie beside a kit too, in an environment of its own.
-        is_library = "site-packages" in place
-        return place.startswith(folders) and not place.startswith(KEPT) and not is_library
+    def lies_beside_scripts(module: ModuleType) -> bool:
+        path = f"{_path_of(module)}{os.sep}"
+        # An environment with libraries may lie in the kit's folder.
+        is_library = "site-packages" in path
+        return path.startswith(prefixes) and not path.startswith(SHARED_FOLDERS) and not is_library
 
     def remove() -> dict[str, ModuleType]:
-        modules = [*sys.modules.items()]
-        # There are thousands of modules: only those of no package are looked at.
-        beside = {name for name, one in modules if "." not in name and is_beside(one)}
-        names = [name for name, _ in modules if name.partition(".")[0] in beside]
+        modules = list(sys.modules.items())
+        # Most of the thousands of modules are in packages, whose modules need no look.
+        top_level = {
+            name for name, module in modules if "." not in name and lies_beside_scripts(module)
+        }
+        names = [name for name, _ in modules if name.partition(".")[0] in top_level]
         return {name: sys.modules.pop(name) for name in names}
 
     hidden = remove()
@@ -201,3 +215,12 @@ def without_modules_of(*places: Path) -> Iterator[None]:
     finally:
         remove()
         sys.modules.update(hidden)
+
+
+def _path_of(module: ModuleType) -> str:
+    """Return the file of a module, or the folder of a package that has no file; else nothing."""
+    attributes = vars(module)
+    if attributes.get("__file__"):
+        return str(attributes["__file__"])
+    folders = list(attributes.get("__path__", ()))
+    return str(folders[0]) if folders else ""

@@ -1,10 +1,10 @@
-"""Which sample models still hold the kit's own model between their marks.
+"""Tell whether a user has replaced the model in the marked block of a sample model.
 
     python tests/sample_blocks.py
 
-records the marked block of every sample model in tests/sample_blocks.json. Run it after changing a
-sample model of the kit. A user may replace any block: the tests that state what the kit's model in
-that block does are then skipped, with this reason, and all others run.
+records a fingerprint of the marked block of every sample model in tests/sample_blocks.json. Run it
+after changing a sample model of the kit. If a user replaces a block, the tests about the kit's
+model in that block are skipped with this reason, and all other tests run.
 """
 
 import functools
@@ -31,12 +31,12 @@ PATTERNS = (
 
 
 def main() -> None:
-    """Record the blocks as they are."""
+    """Record the blocks of this kit."""
     RECORD.write_text(format_record(), encoding="utf-8")
 
 
 def format_record() -> str:
-    """Return what the record holds where no block was edited."""
+    """Return the text of the record for the blocks of this kit."""
     return json.dumps(read_blocks(), indent=1) + "\n"
 
 
@@ -52,21 +52,24 @@ def read_blocks() -> dict[str, str]:
 
 @functools.cache
 def find_edited() -> frozenset[str]:
-    """Return the sample models whose block is not the recorded one; a new script has none yet."""
+    """Return the sample models whose block is not the recorded one.
+
+    A script without a record is new and counts as not edited.
+    """
     recorded = json.loads(RECORD.read_text(encoding="utf-8"))
     blocks = read_blocks()
     return frozenset(name for name in blocks if blocks[name] != recorded.get(name, blocks[name]))
 
 
 def needs_blocks(*scripts: str) -> pytest.MarkDecorator:
-    """Skip a test that states what the models of these scripts do, if one was replaced."""
+    """Skip a test about the kit's models in these scripts if a block of them was edited."""
     edited = sorted(find_edited().intersection(scripts))
     reason = f"the marked block was edited, and this test is about the kit's: {', '.join(edited)}"
     return pytest.mark.skipif(bool(edited), reason=reason)
 
 
 def each_script(scripts: list[str]) -> list[object]:
-    """Return these scripts as parameters of a test that is about the kit's own models."""
+    """Return the scripts as parameters of a test, each skipped if its block was edited."""
     return [pytest.param(script, id=script, marks=needs_blocks(script)) for script in scripts]
 
 

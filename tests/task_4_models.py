@@ -1,4 +1,4 @@
-"""The packages of task 4 in tests: their modules, models whose parameters are known, students."""
+"""The packages of task 4 for the tests: their modules, models with known parameters, students."""
 
 from pathlib import Path
 from types import ModuleType
@@ -14,14 +14,20 @@ from run_scripts import ROOT, without_modules_of
 
 
 def load_package(name: str, *modules: str, kit: Path = ROOT) -> list[ModuleType]:
-    """Import a package's model and other modules, which find it; no name of them stays behind."""
+    """Import modules of a package: `model` first, which the others import, then these.
+
+    `sys.modules` is as before afterwards, since other packages have modules of the same names.
+    """
     folder = kit / "task_4" / name
     with without_modules_of(folder):
         return [load_module(folder / f"{module}.py", module) for module in ("model", *modules)]
 
 
 def plain_model(package: ModuleType, slopes: Any, **changes: Any) -> Any:
-    """Make an item response model without guessing, quizzes, and what the answered mask reveals."""
+    """Return an item response model without guessing, quizzes and knowledge of the answered mask.
+
+    `changes` are other values of its arrays.
+    """
     n_questions, n_dimensions = slopes.shape
     values = {
         "intercept": np.zeros(n_questions),
@@ -37,7 +43,10 @@ def plain_model(package: ModuleType, slopes: Any, **changes: Any) -> Any:
 
 
 def full_model(package: ModuleType, n_questions: int, seed: int, completion: float) -> Any:
-    """Make an item response model of which every part matters: the more is hidden, the larger."""
+    """Return an item response model in which every array matters.
+
+    The larger `completion`, the more answers the model takes to be hidden.
+    """
     rng = np.random.default_rng(seed)
     n = n_questions
     quiz = rng.normal(size=(n, 8)) * (rng.random((n, 8)) < 0.3)
@@ -60,5 +69,5 @@ def as_answers(right: Any) -> pd.DataFrame:
 
 
 def as_reference(right: Any, targets: Any) -> Reference:
-    """Return such students with one mask, which hides some of their answers."""
+    """Return students who have answered all questions, and one mask that hides some answers."""
     return make_reference("students.csv", as_answers(right), {"mask": np.ravel(targets)})

@@ -1,4 +1,4 @@
-"""The structure of the code: imports that go one way, packages whole, dependencies declared."""
+"""The structure of the code: which modules import which, complete packages, declared libraries."""
 
 import ast
 import importlib
@@ -18,68 +18,89 @@ TASKS = ("task_1", "task_2", "task_3", "task_4")
 CHALLENGES = {"cloze", "debiasing", "science_exam", "student_response"}
 
 
-def test_common_imports_no_task_and_no_task_another() -> None:
-    """Nor does common name a related challenge: any of these folders may be deleted."""
-    for path in [*glob_kit("common/**/*.py"), *glob_kit("task_*/**/*.py")]:
-        names = {name.split(".")[0] for name in imported(path)}
-        assert not names & {*TASKS, *CHALLENGES, "related_challenges"}, path
-    for path in glob_kit("common/**/*.py"):
-        # Folders without this file would be left out of an installed package.
-        assert (path.parent / "__init__.py").exists(), path.parent
+PRODUCT_FOLDERS = ("common", "tools", "data", "hosting", *TASKS)
+SANDBOX = ROOT / "common/sandbox"
+
+
+def python_files(*folders: str) -> list[Path]:
+    """Return the kit's Python files in these folders and their subfolders."""
+    return [path for folder in folders for path in glob_kit(f"{folder}/**/*.py")]
+
+
+def top_level_imports(path: Path) -> list[str]:
+    """Return the packages that a file imports, without the modules in them, in order."""
+    return [name.split(".")[0] for name in imported(path)]
+
+
+def test_neither_common_nor_a_task_imports_a_task_or_a_related_challenge() -> None:
+    """A user may delete any of these folders."""
+    for path in python_files("common", *TASKS):
+        assert not {*top_level_imports(path)} & {*TASKS, *CHALLENGES, "related_challenges"}, path
+
+
+def test_common_names_no_related_challenge() -> None:
+    for path in python_files("common"):
         nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        assert not {node.value for node in nodes if isinstance(node, ast.Constant)} & CHALLENGES
+        constants = {node.value for node in nodes if isinstance(node, ast.Constant)}
+        assert not constants & CHALLENGES, path
+
+
+def test_every_folder_in_common_is_a_package() -> None:
+    """Folders without `__init__.py` would be left out of an installed kit."""
+    for path in python_files("common"):
+        assert (path.parent / "__init__.py").exists(), path.parent
+
+
+def test_an_installed_kit_depends_on_what_requirements_txt_names() -> None:
+    tools = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+    assert tools["setuptools"]["dynamic"]["dependencies"] == {"file": ["requirements.txt"]}
 
 
 def test_every_library_that_is_imported_is_declared() -> None:
-    """An installed package finds what it imports: pyproject.toml reads requirements.txt."""
-    tools = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
-    assert tools["setuptools"]["dynamic"]["dependencies"] == {"file": ["requirements.txt"]}
     text = (ROOT / "requirements.txt").read_text(encoding="utf-8")
     declared = {*re.findall(r"^([a-z0-9-]+)==[\d.]+$", text, re.MULTILINE)}
-    # Only names and versions: setuptools takes no options of pip.
+    # Every line is a name and a version, because setuptools takes no options of pip.
     assert len(declared) == len(re.findall("^[^#\n]", text, re.MULTILINE))
-    places = ("common", "tools", "data", "hosting", *TASKS)
-    code = [path for place in places for path in glob_kit(f"{place}/**/*.py")]
-    beside = {path.stem for path in code}
-    libraries = {name.split(".")[0] for path in code for name in imported(path)}
-    libraries -= {*sys.stdlib_module_names, "common", "tools", "programs", *beside}
+    files = python_files(*PRODUCT_FOLDERS)
+    modules_beside_scripts = {path.stem for path in files}
+    libraries = {name for path in files for name in top_level_imports(path)}
+    libraries -= {*sys.stdlib_module_names, "common", "tools", "programs", *modules_beside_scripts}
     assert {requirements._PACKAGES.get(name, name) for name in libraries} <= declared
 
 
-def test_every_script_finds_the_kit_and_imports_it_first() -> None:
-    """Before any library, so that the first missing one is named."""
-    found = scripts("data/*", "hosting/*", "task_*/**/*", "related_challenges/*/*")
-    folders = {path.parent for path in found}
+SCRIPTS = scripts("data/*", "hosting/*", "task_*/**/*", "related_challenges/*/*")
+
+
+def test_every_folder_of_scripts_has_the_same_file_that_finds_the_kit() -> None:
+    folders = {path.parent for path in SCRIPTS}
     assert len(folders) == 13
     assert len({(folder / "common.py").read_text(encoding="utf-8") for folder in folders}) == 1
-    for path in found:
-        names = [name.split(".")[0] for name in imported(path)]
-        libraries = [name for name in names if name not in sys.stdlib_module_names]
-        assert libraries[0] in ("common", "tools"), path
 
 
-def test_the_sandbox_is_closed_and_has_one_door() -> None:
-    """Other code takes what `common.sandbox` offers, and nothing from the modules in it."""
-    sandbox = ROOT / "common/sandbox"
+def test_every_script_imports_the_kit_before_any_library() -> None:
+    """The kit says in one line which library is missing."""
+    for path in SCRIPTS:
+        names = top_level_imports(path)
+        not_of_python = [name for name in names if name not in sys.stdlib_module_names]
+        assert not_of_python[0] in ("common", "tools"), path
+
+
+def test_other_code_imports_from_the_sandbox_only_what_the_package_offers() -> None:
     offered = {*importlib.import_module("common.sandbox").__all__}
-    for path in scripts_and_modules():
-        if path.is_relative_to(sandbox):
+    for path in python_files(*PRODUCT_FOLDERS, "related_challenges"):
+        if path.is_relative_to(SANDBOX):
             continue
         assert not [name for name in imported(path) if name.startswith("common.sandbox.")], path
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and node.module == "common.sandbox":
                 assert {alias.name for alias in node.names} <= offered, path
-    for path in sandbox.glob("*.py"):
+
+
+def test_the_sandbox_does_not_import_the_games_of_task_4() -> None:
+    for path in SANDBOX.glob("*.py"):
         assert not [name for name in imported(path) if name.startswith("common.adaptive")], path
 
 
-def test_what_runs_beside_an_entry_needs_no_kit() -> None:
+def test_code_that_runs_in_the_process_of_an_entry_imports_nothing_of_the_kit() -> None:
     for path in glob_kit("common/sandbox/inside/*.py"):
-        names = {name.split(".")[0] for name in imported(path)}
-        assert names <= {*sys.stdlib_module_names, "numpy"}, path
-
-
-def scripts_and_modules() -> list[Path]:
-    """Return the Python files of the product."""
-    places = ("common", "tools", "data", "hosting", "related_challenges", *TASKS)
-    return [path for place in places for path in glob_kit(f"{place}/**/*.py")]
+        assert {*top_level_imports(path)} <= {*sys.stdlib_module_names, "numpy"}, path

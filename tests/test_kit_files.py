@@ -1,4 +1,4 @@
-"""Which files belong to the kit: all that it uses, and none that a user adds."""
+"""The list of the kit's files holds every file that the kit uses, and none that a user adds."""
 
 import os
 import re
@@ -11,12 +11,12 @@ import sample_blocks
 from conftest import PAGES, ROOT, commands, imported
 
 pytestmark = pytest.mark.files
-# The guide makes these.
-OF_THE_GUIDE = ("my_idea", "my_ranking", "my_questions")
+# Names of entries that the guide makes.
+ENTRIES_OF_THE_GUIDE = ("my_idea", "my_ranking", "my_questions")
 
 
-def test_what_the_kit_imports_belongs_to_it() -> None:
-    """A module beside a script of the kit, or in one of its packages."""
+def test_modules_that_the_kit_imports_belong_to_it() -> None:
+    """They lie beside the importing file, or in one of the kit's packages."""
     files = {*find_kit_files()}
     for path in (path for path in files if path.suffix == ".py"):
         for name in imported(path):
@@ -25,7 +25,7 @@ def test_what_the_kit_imports_belongs_to_it() -> None:
                 assert module in files or not module.exists(), f"{path} imports {module}"
 
 
-def test_what_pages_name_belongs_to_the_kit() -> None:
+def test_files_that_pages_link_to_belong_to_the_kit() -> None:
     files = {*find_kit_files()}
     folders = {folder for path in files for folder in path.parents}
     for page in PAGES:
@@ -33,29 +33,45 @@ def test_what_pages_name_belongs_to_the_kit() -> None:
         for target in re.findall(r"\]\((?!https?://)([^)#]+)", text):
             path = Path(os.path.normpath(ROOT / page.parent / target))
             assert path in files | folders, f"{page} links to {path}"
-        for _, first, *_ in commands(ROOT / page):
-            is_made = any(name in first for name in OF_THE_GUIDE)
-            if first.endswith(".py") and not is_made:
-                assert {ROOT / first, ROOT / page.parent / first} & files, f"{page} runs {first}"
 
 
-def test_what_a_user_adds_does_not_belong_to_the_kit(tmp_path: Path) -> None:
-    own = ("README.md", "task_1/sample_model_majority.py", "common/item_response/model.py")
-    added = (
-        "NOTES.md", "my_idea.py", "data/mine.csv", "data/train_data/notes.md", "task_1/my_idea.py",
-        "task_4/my_questions/model.py", "related_challenges/cloze/my_idea.py", "course/a.py",
-        "submissions/old.py", "common/__pycache__/io.cpython-311.pyc",
-    )  # fmt: skip
-    for name in (*own, *added):
+def test_scripts_that_pages_run_belong_to_the_kit() -> None:
+    files = {*find_kit_files()}
+    for page in PAGES:
+        for _, script, *_ in commands(ROOT / page):
+            is_made_by_the_guide = any(name in script for name in ENTRIES_OF_THE_GUIDE)
+            if script.endswith(".py") and not is_made_by_the_guide:
+                assert {ROOT / script, ROOT / page.parent / script} & files, f"{page} runs {script}"
+
+
+def test_files_that_a_user_adds_do_not_belong_to_the_kit(tmp_path: Path) -> None:
+    files_of_the_kit = (
+        "README.md",
+        "task_1/sample_model_majority.py",
+        "common/item_response/model.py",
+    )
+    files_of_the_user = (
+        "NOTES.md",
+        "my_idea.py",
+        "data/mine.csv",
+        "data/train_data/notes.md",
+        "task_1/my_idea.py",
+        "task_4/my_questions/model.py",
+        "related_challenges/cloze/my_idea.py",
+        "course/a.py",
+        "submissions/old.py",
+        "common/__pycache__/io.cpython-311.pyc",
+    )
+    for name in (*files_of_the_kit, *files_of_the_user):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
-    assert find_kit_files(tmp_path) == sorted(tmp_path / name for name in own)
-    assert glob_kit("task_*/*.py", tmp_path) == [tmp_path / own[1]]
+    assert find_kit_files(tmp_path) == sorted(tmp_path / name for name in files_of_the_kit)
+    assert glob_kit("task_*/*.py", tmp_path) == [tmp_path / "task_1/sample_model_majority.py"]
 
 
 @pytest.mark.skipif(not os.environ.get("KIT_AS_PUBLISHED"), reason="only .ci/run asks for it")
 def test_the_recorded_blocks_are_those_of_the_samples() -> None:
-    """Otherwise tests are skipped that should run: `python tests/sample_blocks.py` records them."""
+    """If it fails, run `python tests/sample_blocks.py`: tests are skipped that should run."""
     recorded = sample_blocks.RECORD.read_text(encoding="utf-8")
     assert recorded == sample_blocks.format_record()

@@ -1,4 +1,4 @@
-"""Scripts run where they lie in a plain clone: the kit is not installed, only libraries are."""
+"""Scripts run from their folders in a plain clone: libraries are installed, the kit is not."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ from conftest import ROOT, succeeds
 from platforms import on_unix, with_links
 from run_scripts import LIBRARIES, Done
 
-# Typed in these folders, as the challenge's guide says.
+# The commands of the challenge's guide, which are typed in these folders.
 GUIDE = {
     "task_1": ("local_data_split.py", "sample_model_majority.py", "local_evaluation.py"),
     "task_2": ("local_data_split.py", "sample_model_majority.py", "local_evaluation.py"),
@@ -22,23 +22,31 @@ GUIDE = {
     "task_4/numpy": ("train_model.py", "local_evaluation.py"),
     "task_4/pytorch": ("train_model.py", "local_evaluation.py"),
 }
-PLACES = """
-data/test_input/train_task_1_2.csv data/test_input/valid_task_1_2.csv
-data/test_input/train_task_4.csv data/test_input/valid_task_4.csv submissions/submission_task_1.csv
-submissions/submission_task_2.csv submissions/submission_task_3.csv task_4/pytorch/model_task_4.pt
-task_4/numpy/model_task_4_most_popular.npy task_4/numpy/model_task_4_num_answers.npy
-"""
+# The files that these commands write, where the guide says.
+WRITTEN_FILES = (
+    "data/test_input/train_task_1_2.csv",
+    "data/test_input/valid_task_1_2.csv",
+    "data/test_input/train_task_4.csv",
+    "data/test_input/valid_task_4.csv",
+    "submissions/submission_task_1.csv",
+    "submissions/submission_task_2.csv",
+    "submissions/submission_task_3.csv",
+    "task_4/pytorch/model_task_4.pt",
+    "task_4/numpy/model_task_4_most_popular.npy",
+    "task_4/numpy/model_task_4_num_answers.npy",
+)
 
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Path:
+    """Return the folder of a new environment in which nothing is installed."""
     folder = tmp_path / "environment"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
     return folder
 
 
 def run_in(folder: Path, command: Sequence[str], environment: Path) -> Done:
-    """Run a script by its bare name, as typed in its folder."""
+    """Run Python in a folder, as a user types the command there, with an environment's Python."""
     python = str(environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
     unset = ("PYTHONPATH", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
     env = {name: value for name, value in os.environ.items() if name not in unset}
@@ -46,8 +54,8 @@ def run_in(folder: Path, command: Sequence[str], environment: Path) -> Done:
 
 
 @pytest.mark.slow
-def test_commands_and_places_of_the_challenges_guide(tiny_kit: Path, bare: Path) -> None:
-    """Word for word, in an environment with another copy of the kit, whose data stay alone."""
+def test_the_challenges_guide_works_word_for_word(tiny_kit: Path, bare: Path) -> None:
+    """Also in an environment in which another copy of the kit is installed."""
     (packages,) = bare.glob("[Ll]ib/**/site-packages")
     (packages / "installed.pth").write_text("\n".join(map(str, [ROOT, *LIBRARIES])))
     for folder, scripts in GUIDE.items():
@@ -55,17 +63,25 @@ def test_commands_and_places_of_the_challenges_guide(tiny_kit: Path, bare: Path)
             done = run_in(tiny_kit / folder, [script], bare)
             assert (done.returncode, done.stderr) == (0, ""), (folder, script, done)
         assert ("score 0." in done.stdout) == (script == "local_evaluation.py"), done
-    assert not [place for place in PLACES.split() if not (tiny_kit / place).is_file()]
+    assert [name for name in WRITTEN_FILES if not (tiny_kit / name).is_file()] == []
 
-    # Predictions of the local split: the guide keeps them beside it. Of two, the newer one counts.
+
+def test_predictions_beside_the_local_split_are_scored_if_they_are_the_newer_ones(
+    tiny_kit: Path,
+) -> None:
+    """The guide keeps predictions of the local split in data/test_input, the kit in test_output."""
+    succeeds(["task_1/local_data_split.py"], kit=tiny_kit)
     valid = pd.read_csv(tiny_kit / "data/test_input/valid_task_1_2.csv")
-    here = tiny_kit / "data/test_output/test_submission_task_1.csv"
-    valid.assign(IsCorrect=1).to_csv(here, index=False)
-    valid.to_csv(tiny_kit / "data/test_input" / here.name, index=False)
+    name = "test_submission_task_1.csv"
+    of_the_guide = tiny_kit / "data/test_input" / name
+    of_the_kit = tiny_kit / "data/test_output" / name
+    of_the_kit.parent.mkdir(exist_ok=True)
+    valid.assign(IsCorrect=1).to_csv(of_the_kit, index=False)
+    valid.to_csv(of_the_guide, index=False)
     evaluate = ["task_1/local_evaluation.py"]
     assert succeeds(evaluate, kit=tiny_kit).startswith("score 1.0000 ")
-    assert here.with_name("scores_task_1.txt").read_text() == "score:1.0\n"
-    here.touch()
+    assert of_the_kit.with_name("scores_task_1.txt").read_text() == "score:1.0\n"
+    of_the_kit.touch()
     assert "score 1.0000" not in succeeds(evaluate, kit=tiny_kit)
 
 
@@ -74,34 +90,45 @@ def test_commands_and_places_of_the_challenges_guide(tiny_kit: Path, bare: Path)
 def test_the_majority_needs_numpy_and_pandas_only(tiny_kit: Path, bare: Path) -> None:
     (packages,) = bare.glob("lib/**/site-packages")
     for name in ("numpy", "numpy.libs", "pandas", "dateutil", "six.py"):
-        for place in (Path(folder, name) for folder in LIBRARIES if Path(folder, name).exists()):
-            (packages / name).symlink_to(place)
+        for path in (Path(folder, name) for folder in LIBRARIES):
+            if path.exists():
+                (packages / name).symlink_to(path)
     for task in (1, 2):
         done = run_in(tiny_kit / f"task_{task}", ["sample_model_majority.py"], bare)
         assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.files
-def test_a_package_that_is_missing_is_named(bare: Path) -> None:
-    pins = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
-    (pin,) = [line for line in pins if line.startswith("numpy==")]
-    for folder, script in (
+@pytest.mark.parametrize(
+    ("folder", "script"),
+    [
         ("task_1", "sample_model_majority.py"),
         ("task_4/numpy", "local_evaluation.py"),
         ("related_challenges/cloze", "sample_model_frequent.py"),
-    ):
-        done = run_in(ROOT / folder, [script], bare)
-        assert (done.returncode, done.stdout) == (2, "")
-        (line,) = done.stderr.splitlines()
-        assert line.startswith("error: this Python has no numpy: ")
-        assert f"-m pip install {pin}` installs it" in line
-    # The kit's own are found; what no list of packages names is the script's fault, shown as ever.
+    ],
+)
+def test_a_package_that_is_missing_is_named(folder: str, script: str, bare: Path) -> None:
+    pins = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    (pin,) = [line for line in pins if line.startswith("numpy==")]
+    done = run_in(ROOT / folder, [script], bare)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: this Python has no numpy: ")
+    assert f"-m pip install {pin}` installs it" in line
+
+
+@pytest.mark.files
+def test_a_missing_module_that_no_list_of_packages_names_is_an_error_of_the_script(
+    bare: Path,
+) -> None:
     done = run_in(ROOT / "task_1", ["-c", "import common, tools, no_module"], bare)
-    assert done.returncode == 1 and done.stderr.endswith("Error: No module named 'no_module'\n")
+    assert done.returncode == 1
+    assert done.stderr.endswith("Error: No module named 'no_module'\n")
 
 
-def test_a_folder_without_the_kit_says_what_to_do(tmp_path: Path, bare: Path) -> None:
-    """Scripts that were copied to a place where no kit is."""
+def test_scripts_copied_to_a_folder_without_a_kit_say_what_to_do(
+    tmp_path: Path, bare: Path
+) -> None:
     for name in ("common.py", "sample_model_majority.py"):
         shutil.copyfile(ROOT / "task_1" / name, tmp_path / name)
     done = run_in(tmp_path, ["sample_model_majority.py"], bare)
@@ -110,8 +137,8 @@ def test_a_folder_without_the_kit_says_what_to_do(tmp_path: Path, bare: Path) ->
     assert line.startswith(f"error: {tmp_path}: the starter kit is not found; move this folder ")
 
 
-def test_threads_that_wait_soon_sleep_and_blas_has_one(bare: Path) -> None:
+@pytest.mark.parametrize("folder", [".", "task_1"])
+def test_waiting_threads_spin_briefly_and_blas_has_one_thread(folder: str, bare: Path) -> None:
     names = "OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "OPENBLAS_NUM_THREADS"
     code = f"import common, os; print(*map(os.environ.get, {names}))"
-    for folder in (ROOT, ROOT / "task_1"):
-        assert run_in(folder, ["-c", code], bare).stdout == "PASSIVE 10000 1\n"
+    assert run_in(ROOT / folder, ["-c", code], bare).stdout == "PASSIVE 10000 1\n"

@@ -1,4 +1,4 @@
-"""What other systems than Linux need, as far as it can be seen on any."""
+"""Rules that matter on Windows or macOS and that can be tested on every system."""
 
 import csv
 import sys
@@ -9,7 +9,7 @@ from tools.script_runs import run_to_end
 import pytest
 from run_scripts import ROOT, run_process
 
-# A pipe on Windows takes only the letters of a code page; these are in every one.
+# On Windows, a pipe takes only the characters of a code page; ASCII is in all code pages.
 CODE_PAGE = {"PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}
 
 
@@ -18,13 +18,13 @@ def test_the_longest_cell_fits_a_c_long_of_32_bits() -> None:
     assert csv.field_size_limit() < 2**31
 
 
-def test_what_a_code_page_lacks_is_shown_as_an_escape() -> None:
+def test_scripts_print_a_character_that_the_code_page_lacks_as_an_escape() -> None:
     done = run_process(["task_1/sample_model_item_response.py", "--help"], environment=CODE_PAGE)
     assert (done.returncode, done.stderr) == (0, "")
     assert r"(1 \u2212 guessing)" in done.stdout
 
 
-def test_the_quickstart_also_shows_what_a_code_page_lacks(tmp_path: Path) -> None:
+def test_the_quickstart_too_prints_such_a_character_as_an_escape(tmp_path: Path) -> None:
     script = tmp_path / "start.py"
     code = "from tools.quickstart.command_line import main\nmain('−')\n"
     script.write_text(code, encoding="utf-8")
@@ -33,12 +33,12 @@ def test_the_quickstart_also_shows_what_a_code_page_lacks(tmp_path: Path) -> Non
     assert "\n\\u2212\n" in done.stdout
 
 
-def test_what_programs_print_is_read_as_they_write_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_output_of_programs_is_read_as_utf_8(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in CODE_PAGE.items():
         monkeypatch.setenv(name, value)
     assert run_to_end([sys.executable, "-c", "print('0.7 ± 0.1 −')"]) == (0, ["0.7 ± 0.1 −"])
 
 
-def test_git_writes_the_same_line_ends_everywhere() -> None:
-    """With CRLF, bash refuses .ci/run."""
+def test_git_writes_lf_on_every_system() -> None:
+    """Bash refuses .ci/run if its lines end with CRLF."""
     assert "* text=auto eol=lf\n" in (ROOT / ".gitattributes").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The quickstart, run as a newcomer runs it, inside the environment that runs the tests."""
+"""The quickstart, run as a newcomer runs it, but in the environment that runs the tests."""
 
 import ast
 import json
@@ -20,74 +20,78 @@ from terminal import run_on_terminal
 SPLITS = [("1", "local split"), ("4", "local split")]
 MAJORITY = [("1", "majority"), ("2", "majority")]
 QUICK = [SPLITS[0], *MAJORITY]
-# What takes longest in the sample models, and what suffices to see that all of them run.
+# Files, a text that makes a fit long, and a text instead of it with which the model still runs.
 LONG_FITS = (
     ("task_1/sample_model_partial_vae.py", "max(420, 16 *", "max(20, 0 *"),
     ("task_2/sample_model_partial_vae.py", "max(420, 16 *", "max(20, 0 *"),
-    ("task_3/sample_model_partial_vae.py", "LEARNING_RATE = 600,", "LEARNING_RATE = 20,"),
-    ("task_4/pytorch/train_model.py", "LEARNING_RATE = 300,", "LEARNING_RATE = 60,"),
+    ("task_3/sample_model_partial_vae.py", "N_STEPS = 600", "N_STEPS = 20"),
+    ("task_4/pytorch/train_model.py", "N_STEPS = 300", "N_STEPS = 60"),
     ("common/answer_features/parts.py", "_MAX_HELD_OUT = 125_000", "_MAX_HELD_OUT = 2_000"),
 )
 
 
 @pytest.fixture
 def quick_kit(tiny_kit: Path) -> Path:
-    """A kit whose only models are the majority's of tasks 1 and 2."""
+    """Return a kit whose only sample models are the majority models of tasks 1 and 2."""
     keep_only(tiny_kit, "majority")
     return tiny_kit
 
 
 def steps(output: str) -> dict[tuple[str, str], str]:
-    """Return what the quickstart said about every step, by task and name, in their order."""
+    """Return how every step ended, by task and name, in the order of the output.
+
+    A step is `run`, `done already` or `failed`.
+    """
     pattern = r"\] (?:task )?(\w+)  (.*): (?:score [\d.]+, )?(done already|failed|[\d.]+ s)$"
-    found = re.findall(pattern, output, re.MULTILINE)
-    return {(task, name): re.sub(r"[\d.]+ s", "run", said) for task, name, said in found}
+    matches = re.findall(pattern, output, re.MULTILINE)
+    return {(task, name): re.sub(r"[\d.]+ s", "run", end) for task, name, end in matches}
 
 
 def table(output: str) -> str:
-    """Return what the scoreboard printed."""
+    """Return the scoreboard in the output."""
     return output[output.index("\n\n") : output.index("written: ")]
 
 
 def scores(kit: Path) -> dict[tuple[str, str], float]:
     """Return the scores in the record by task and name of the model."""
     lines = (kit / "data/test_output/results.jsonl").read_text().splitlines()
-    return {(str(r["task"]), r["model"]): r["score"] for r in map(json.loads, lines)}
+    results = [json.loads(line) for line in lines]
+    return {(str(result["task"]), result["model"]): result["score"] for result in results}
 
 
 @pytest.mark.slow
 @needs_blocks(*(file for file, _, _ in LONG_FITS))
 def test_everything_is_scored_and_a_second_run_only_shows_it(tmp_path: Path) -> None:
-    """In a fresh clone, with all models."""
+    """A fresh clone with all sample models."""
     kit = copy_kit(tmp_path / "a kit")
     for file, long, short in LONG_FITS:
         text = (kit / file).read_text(encoding="utf-8")
         assert text.count(long) == 1, file
         (kit / file).write_text(text.replace(long, short), encoding="utf-8")
     first = succeeds(["quickstart.py", "--size", "tiny"], kit=kit, timeout=2 * PATIENCE)
-    found = scores(kit)
+    score_by_model = scores(kit)
     models = [*kit.glob("task_[123]/sample_model_*.py"), *kit.glob("task_4/*/train_model.py")]
-    assert len(found) == len(models)
-    assert steps(first) == dict.fromkeys([*SPLITS, *found], "run")
-    for (_, name), score in found.items():
+    assert len(score_by_model) == len(models)
+    assert steps(first) == dict.fromkeys([*SPLITS, *score_by_model], "run")
+    for (_, name), score in score_by_model.items():
         assert 0.2 < score < 1
         assert re.search(rf"^ +{name} .*{score:.4f} ", table(first), re.MULTILINE), name
 
     second = succeeds(["quickstart.py"], kit=kit)
-    assert steps(second) == dict.fromkeys([*SPLITS, *found], "done already")
+    assert steps(second) == dict.fromkeys([*SPLITS, *score_by_model], "done already")
     assert table(second) == table(first)
 
 
 @on_unix("terminal that a program can make")
 def test_a_terminal_shows_what_runs_and_at_last_what_to_do_next(quick_kit: Path) -> None:
-    """With the Python of .venv, where that has everything."""
+    """The quickstart runs with the Python of .venv, in which all libraries are found."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", quick_kit / ".venv"], check=True)
     (packages,) = quick_kit.glob(".venv/lib/python*/site-packages")
     (packages / "kit.pth").write_text("\n".join(map(str, [quick_kit, *LIBRARIES])))
     command = [quick_kit / "quickstart.py"]
     code, lines, states = run_on_terminal(command, quick_kit, {"PYTHONPATH": ""})
     assert code == 0, lines
-    # What runs is shown below the steps that have ended, and leaves nothing there.
+    # The steps that run are shown below those that have ended, and leave nothing on the screen.
     assert any("running: task " in state for state in states)
     assert not re.search("running|installing", "\n".join(lines))
     assert steps("\n".join(lines)) == dict.fromkeys(QUICK, "run")
@@ -97,43 +101,43 @@ def test_a_terminal_shows_what_runs_and_at_last_what_to_do_next(quick_kit: Path)
     assert page == "open data/test_output/scoreboard.html (details: */scores_task_*.html there)"
     for place in ("scoreboard.html", "majority/scores_task_1.html"):
         assert (quick_kit / "data/test_output" / place).exists()
-    # The command that it names runs as it is.
+    # The command for the user's own idea runs as it is printed.
     python, *arguments = idea.removeprefix("your own idea: ").split()
     assert (python, last) == (".venv/bin/python", "")
     succeeds(arguments, kit=quick_kit, cwd=quick_kit)
     assert (quick_kit / "task_1/my_idea.py").exists()
 
 
-def test_what_has_changed_runs_again(quick_kit: Path) -> None:
-    def said() -> dict[tuple[str, str], str]:
+def test_only_steps_whose_code_or_data_have_changed_run_again(quick_kit: Path) -> None:
+    def run_quickstart() -> dict[tuple[str, str], str]:
         return steps(succeeds(["quickstart.py"], kit=quick_kit))
 
-    assert said() == dict.fromkeys(QUICK, "run")
-    # Changed code, and a mark that was left half-written.
+    assert run_quickstart() == dict.fromkeys(QUICK, "run")
+    # The code of one model changes, and the mark of a finished split is only half written.
     script = quick_kit / "task_2/sample_model_majority.py"
     script.write_text(script.read_text() + "# Changed.\n")
     (quick_kit / "data/test_input/quickstart_task_1.txt").write_text("half")
-    assert said() == {SPLITS[0]: "run", MAJORITY[0]: "done already", MAJORITY[1]: "run"}
-    # A new file that nothing imports makes nothing run again; nor does another package.
+    assert run_quickstart() == {SPLITS[0]: "run", MAJORITY[0]: "done already", MAJORITY[1]: "run"}
+    # Neither a new file that nothing imports nor a package that these models do not import matters.
     (quick_kit / "task_1/my_notes.py").write_text("x = 1\n")
     (quick_kit / "common/adaptive/game.py").write_text("y = 1\n")
-    assert said() == dict.fromkeys(QUICK, "done already")
-    # Changed code of the kit, which all of them import.
+    assert run_quickstart() == dict.fromkeys(QUICK, "done already")
+    # Code of the kit changes that all steps import.
     layout = quick_kit / "common/layout.py"
     layout.write_text(layout.read_text() + "# Changed.\n")
-    assert said() == dict.fromkeys(QUICK, "run")
-    # Changed data.
+    assert run_quickstart() == dict.fromkeys(QUICK, "run")
+    # The data change.
     (quick_kit / "data/train_data/train_task_1_2.csv").touch()
-    assert said() == dict.fromkeys(QUICK, "run")
-    # No record of scores to show.
+    assert run_quickstart() == dict.fromkeys(QUICK, "run")
+    # The record of scores is lost.
     (quick_kit / "data/test_output/results.jsonl").unlink()
-    assert said() == {SPLITS[0]: "done already", **dict.fromkeys(MAJORITY, "run")}
+    assert run_quickstart() == {SPLITS[0]: "done already", **dict.fromkeys(MAJORITY, "run")}
     assert sorted(scores(quick_kit)) == MAJORITY
 
 
 @pytest.mark.slow
 def test_related_challenges_are_simulated_scored_and_resumed(tmp_path: Path) -> None:
-    """In a fresh clone, of which two challenges were deleted and the others keep one sample."""
+    """A fresh clone in which two challenges are deleted and the others keep one sample model."""
     kit = copy_kit(tmp_path / "kit")
     related = kit / "related_challenges"
     shutil.rmtree(related / "debiasing")
@@ -183,7 +187,7 @@ def test_packages_are_ready_to_be_played_and_weights_of_all_students_stay(tiny_k
 
 @on_unix("error of its own for a pipe that is closed")
 def test_output_may_be_cut_off(quick_kit: Path) -> None:
-    """As by `python3 quickstart.py | head -1`."""
+    """For instance by `python3 quickstart.py | head -1`."""
     command, env = [sys.executable, "quickstart.py"], {**os.environ, "PYTHONPATH": str(quick_kit)}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, cwd=quick_kit, env=env, **pipes) as process:
@@ -195,7 +199,7 @@ def test_output_may_be_cut_off(quick_kit: Path) -> None:
 
 @on_unix("Control-C for a single process")
 def test_failures_stop_no_other_model_and_control_c_all_of_them(quick_kit: Path) -> None:
-    """The next run resumes, and says why something failed: its last lines, in their order."""
+    """The next run resumes, and shows the last lines of a script that failed, in their order."""
     broken = quick_kit / "task_1/sample_model_broken.py"
     broken.write_text("""import sys
 for number in range(20):
@@ -232,7 +236,7 @@ time.sleep(100)
     assert reason.startswith("failed: task 1, broken: `python task_1/sample_model_broken.py ")
     assert reason.endswith("ended with exit code 3")
     assert more == [f"  line {number}" for number in range(8, 20)]
-    # Of training and scoring, what failed is named, with what it printed alone.
+    # If the evaluation fails, it is named, and only its own output is shown.
     broken.write_text("print('trained')\n")
     evaluation = quick_kit / "task_1/local_evaluation.py"
     evaluation.write_text("raise SystemExit('nothing to score')\n")
@@ -241,7 +245,7 @@ time.sleep(100)
     assert last == "  nothing to score"
 
 
-def test_another_size_replaces_simulated_data_never_official_ones(tiny_kit: Path) -> None:
+def test_another_size_replaces_simulated_data_but_never_official_data(tiny_kit: Path) -> None:
     """Files that are not the simulated ones count as official, whatever --size says."""
     keep_only(tiny_kit, "random")
     marker = tiny_kit / "data/SIMULATED.json"
@@ -258,18 +262,18 @@ def test_another_size_replaces_simulated_data_never_official_ones(tiny_kit: Path
     assert "data: data/ (as found)" in printed
     assert "simulated" not in table(printed)
     assert {path: path.read_bytes() for path in train} == train
-    # The templates are of other questions than these.
+    # The templates lack a question that the data now have.
     questions = tiny_kit / "data/metadata/question_metadata_task_3_4.csv"
     questions.write_text(questions.read_text() + '9999,"[3]"\n')
     assert "building the submission templates" in succeeds(["quickstart.py"], kit=tiny_kit)
 
 
-def test_a_half_made_environment_is_made_again(tmp_path: Path) -> None:
-    """Without pip in it, as where the first run was interrupted or python3-venv was missing."""
+def test_an_environment_without_pip_is_made_again(tmp_path: Path) -> None:
+    """It was left by a run that was interrupted, or by a system without python3-venv."""
     kit = copy_kit(tmp_path / "kit")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", kit / ".venv"], check=True)
     left_over = kit / ".venv/left_over"
-    # Nothing can be installed here, so that both runs end there.
+    # Nothing can be installed without an index, so that both runs end with the installation.
     environment = {"PYTHONPATH": "", "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": ""}
     for made_again in (True, False):
         left_over.touch()
@@ -280,7 +284,7 @@ def test_a_half_made_environment_is_made_again(tmp_path: Path) -> None:
         assert left_over.exists() != made_again
 
 
-def test_what_fails_fails_the_test_command_and_the_rest_still_runs(tmp_path: Path) -> None:
+def test_the_test_command_runs_all_checks_and_fails_if_one_fails(tmp_path: Path) -> None:
     kit = copy_kit(tmp_path / "kit")
     shutil.rmtree(kit / "tests")
     (kit / "tests").mkdir()
@@ -289,12 +293,13 @@ def test_what_fails_fails_the_test_command_and_the_rest_still_runs(tmp_path: Pat
     one_worker = {"PYTEST_XDIST_AUTO_NUM_WORKERS": "1"}
     done = run(["quickstart.py", "--test"], kit=kit, environment=one_worker)
     assert (done.returncode, done.stderr) == (1, "failed: tests, ruff and mypy\n")
-    # The first lines say on which machine this is.
+    # The first lines describe the machine.
     assert re.match(r"kit: .*\nprocessor: .*\nlinear algebra: .*\n", done.stdout)
     assert "1 failed" in done.stdout and done.stdout.endswith("one line is too long\n")
 
 
-def test_python_that_is_too_old_can_read_what_tells_it_so(tmp_path: Path) -> None:
+def test_a_python_that_is_too_old_is_told_so(tmp_path: Path) -> None:
+    """Such a Python must be able to read the file that tells it."""
     ast.parse((ROOT / "quickstart.py").read_text(encoding="ascii"), feature_version=(3, 4))
     for name in ("python3.9", "python3.11", "python3.14"):
         (tmp_path / name).touch(mode=0o755)
@@ -302,7 +307,7 @@ def test_python_that_is_too_old_can_read_what_tells_it_so(tmp_path: Path) -> Non
         "import runpy, sys; sys.version_info = (3, 10, 0, 'final', 0); "
         f"runpy.run_path({str(ROOT / 'quickstart.py')!r}, run_name='__main__')"
     )
-    said = "error: this is Python 3.10, the kit needs 3.11 or newer"
+    error = "error: this is Python 3.10, the kit needs 3.11 or newer"
     for path, advice in (("", ""), (tmp_path, ": try `python3.14 quickstart.py`")):
         done = run_process(["-c", code], environment={"PATH": str(path)})
-        assert (done.returncode, done.stdout, done.stderr) == (2, "", f"{said}{advice}\n")
+        assert (done.returncode, done.stdout, done.stderr) == (2, "", f"{error}{advice}\n")

@@ -1,4 +1,4 @@
-"""The notebook runs from top to bottom on simulated answers, and shows what it showed before."""
+"""The notebook runs from top to bottom on simulated answers, and its stored outputs are right."""
 
 import re
 import sys
@@ -16,13 +16,14 @@ NUMBER = re.compile(r"-?\d[\d,]*\.?\d*")
 
 
 def texts(notebook: nbformat.NotebookNode) -> list[str]:
-    """Return what the cells printed or returned as text, a text for each output."""
+    """Return the outputs of all cells as texts."""
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
-    kinds = [output.get("data", {"text/plain": output.get("text", "")}) for output in outputs]
     shown: list[str] = []
-    for kind in kinds:
-        text = "(picture)" if "image/svg+xml" in kind else kind["text/plain"]
-        # On a slow machine, the line end of what is printed comes as an output of its own.
+    for output in outputs:
+        text_by_format = output.get("data", {"text/plain": output.get("text", "")})
+        is_picture = "image/svg+xml" in text_by_format
+        text = "(picture)" if is_picture else text_by_format["text/plain"]
+        # On a slow machine, the line end of a printed text comes as an output of its own.
         if text == "\n" and shown:
             shown[-1] += text
         else:
@@ -30,28 +31,34 @@ def texts(notebook: nbformat.NotebookNode) -> list[str]:
     return shown
 
 
+def numbers(text: str) -> list[float]:
+    """Return the numbers in a text."""
+    return [float(number.replace(",", "")) for number in NUMBER.findall(text)]
+
+
 @pytest.mark.slow
 @needs_blocks("task_1/sample_model_majority.py")
-def test_it_shows_what_it_showed_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_run_shows_the_stored_outputs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kit = copy_kit(tmp_path / "kit")
-    # The scripts that it runs are the copy's too.
+    # The scripts that the notebook runs import the copy, too.
     monkeypatch.setenv("PYTHONPATH", str(kit))
     fresh = nbformat.from_dict(STORED)
     client = NotebookClient(fresh, timeout=PATIENCE, resources={"metadata": {"path": str(kit)}})
     before, now = texts(STORED), texts(client.execute())
-    # To look for a kernel imports this, by which scripts know that they run in a notebook.
+    # The search for a kernel has imported this module. Scripts that found it here would think that
+    # they run in a notebook.
     sys.modules.pop("ipykernel", None)
     assert (kit / "submissions/submission_task_1.zip").is_file()
-    # The copy has to simulate its data first, which says so.
+    # The copy first simulates its data and prints that.
     now = [text for text in now if not text.startswith("simulated data")]
     assert [NUMBER.sub("#", text) for text in now] == [NUMBER.sub("#", text) for text in before]
-    # The second model is better, and no place on the author's machine is shown.
+    # The second model is better, and no path of the author's machine is shown.
     first, second = (float(text.split()[1]) for text in before if text.startswith("score "))
     assert second > first + 0.05 and before.count("(picture)") == 4
     assert not [text for text in before if re.search(r"(^|\s)(/|[A-Z]:\\)\w", text)]
     for old, new in zip(before, now, strict=True):
         # Another processor rounds otherwise, so that a few predictions may differ. If 0.02 of 2,560
         # do, an accuracy moves by √(0.02 / 2,560) = 0.003: four of these are 2 % of 0.6.
-        for one, other in zip(NUMBER.findall(old), NUMBER.findall(new), strict=True):
-            shown, expected = (float(number.replace(",", "")) for number in (other, one))
-            assert shown == pytest.approx(expected, rel=0.02, abs=0.005), new
+        assert numbers(new) == pytest.approx(numbers(old), rel=0.02, abs=0.005), new

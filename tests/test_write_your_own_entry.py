@@ -1,4 +1,4 @@
-"""A newcomer's way, from the quickstart's end to a checked zip, as the guide describes it."""
+"""The guide leads a newcomer from the end of the quickstart to a checked zip."""
 
 import json
 import re
@@ -20,7 +20,8 @@ from run_scripts import run_process
 from sample_blocks import needs_blocks
 
 GUIDE = ROOT / "WRITE_YOUR_OWN_ENTRY.md"
-# They hold the tests that are marked `files`; to collect all others takes longer than to run these.
+# The files with tests that are marked `files`. Only these are collected, because collecting all
+# other tests takes longer than running these.
 TESTS_OF_FILES = (
     "tests/test_code_quality.py",
     "tests/test_kit_files.py",
@@ -32,7 +33,7 @@ TESTS_OF_FILES = (
 
 
 def apply(diff: str, text: str) -> str:
-    """Change a text as a diff says, of which each part removes lines and then adds some."""
+    """Return a text changed by a diff; each part of the diff removes lines and then adds some."""
     parts = re.findall(r"((?:^-.*\n)+)((?:^\+.*\n)+)", diff, re.MULTILINE)
     assert "".join(removed + added for removed, added in parts) == diff
     for part in parts:
@@ -47,8 +48,8 @@ def apply(diff: str, text: str) -> str:
 def test_the_guide_leads_from_scored_samples_to_checked_zips(
     scored_kit: Path, tmp_path: Path
 ) -> None:
-    """One test, since all of it follows from one walk."""
-    # As after the quickstart, which has a test of its own.
+    """The guide's commands build on each other, so that they are walked in one test."""
+    # The kit is as after the quickstart, which has a test of its own.
     kit = Path(shutil.copytree(scored_kit, tmp_path / "Käthes kit"))
     printed = {}
     for command, *arguments in commands(GUIDE):
@@ -61,10 +62,12 @@ def test_the_guide_leads_from_scored_samples_to_checked_zips(
             text = apply(blocks(GUIDE, "diff")[0], entry.read_text(encoding="utf-8"))
             entry.write_text(text, encoding="utf-8")
 
-    # The edit makes the model better, and copies that were not edited score what they were.
+    # The edit makes the model better; copies that were not edited score as their originals do.
     lines = (kit / "data/test_output/results.jsonl").read_text().splitlines()
     results = [json.loads(line) for line in lines]
-    scores = {(r["task"], r["phase"], r["model"]): r["score"] for r in results}
+    scores = {
+        (result["task"], result["phase"], result["model"]): result["score"] for result in results
+    }
     assert scores[1, "local", "my_idea"] > scores[1, "local", "majority"] + 0.03
     assert scores[3, "public", "my_ranking"] == scores[3, "public", "entropy"]
     assert scores[4, "local", "my_questions"] == scores[4, "local", "numpy"]
@@ -79,16 +82,17 @@ def test_the_guide_leads_from_scored_samples_to_checked_zips(
             assert len(named) >= 3
             assert set(named) <= set(printed), command
 
-    # No test of files minds what the walk and the user leave there.
+    # The files that the walk and a user leave in the kit fail no test that checks the kit's files.
     leave_own_files(kit)
     command = ["-m", "pytest", "-q", "-m", "files", *TESTS_OF_FILES]
-    edited = {"KIT_AS_PUBLISHED": ""}  # The walk has edited a block.
-    done = run_process(command, kit=kit, cwd=kit, environment=edited)
+    # The marked block of a sample model was edited, so that the kit is not as published.
+    is_edited = {"KIT_AS_PUBLISHED": ""}
+    done = run_process(command, kit=kit, cwd=kit, environment=is_edited)
     assert done.returncode == 0, done.stdout
 
 
 def leave_own_files(kit: Path) -> None:
-    """Add what users add to a clone, and edit the marked block of a sample model."""
+    """Add files as users do in a clone, and edit the marked block of a sample model."""
     for folder in (".", "data", "task_1", "task_4", "related_challenges/cloze", "experiments"):
         (kit / folder).mkdir(exist_ok=True)
         (kit / folder / "my_code.py").write_text("import os,task_2.a,no_such_library\n")
@@ -104,13 +108,16 @@ def leave_own_files(kit: Path) -> None:
 
 @needs_blocks("task_1/sample_model_majority.py")
 def test_the_feature_of_the_guide_helps_and_does_not_leak(tiny_kit: Path) -> None:
-    """An outcome counts for other answers of its student and quiz, never for its own part."""
+    """An outcome changes the rates of its student's other answers in the same quiz.
+
+    It never changes the rates of the answers in its own part.
+    """
     _, flags, prediction = blocks(GUIDE, "diff")
     (block,) = blocks(GUIDE, "python")
     text = (tiny_kit / "task_1/sample_model_majority.py").read_text(encoding="utf-8")
     text = apply(prediction, apply(flags, text))
-    place = text.index("    counts = ")
-    text = text[:place] + textwrap.indent(block, "    ") + text[place:]
+    position = text.index("    counts = ")
+    text = text[:position] + textwrap.indent(block, "    ") + text[position:]
     (tiny_kit / "task_1/my_quiz.py").write_text(text, encoding="utf-8")
     succeeds(["task_1/local_data_split.py"], kit=tiny_kit)
     scores = []
@@ -126,19 +133,21 @@ def test_the_feature_of_the_guide_helps_and_does_not_leak(tiny_kit: Path) -> Non
     names |= {"np": np, "pd": pd, "layout": layout, "read_circumstances": read_circumstances}
 
     def run_block(answers: pd.DataFrame) -> tuple[FloatArray, IntArray]:
-        """Return the rates, and the parts that they come from."""
-        exec(block, names | {"answers": answers}, found := dict[str, Any]())
-        return found["rate"], found["part"]
+        """Return the rate and the part of every row."""
+        results: dict[str, Any] = {}
+        exec(block, names | {"answers": answers}, results)
+        return results["rate"], results["part"]
 
     before, part = run_block(answers)
     quizzes = pd.read_csv(metadata / layout.ANSWER_METADATA_TASK_1_2).set_index("AnswerId")
-    both = pd.concat([answers, template]).join(quizzes["QuizId"], on="AnswerId")
-    sitting = both.groupby(["UserId", "QuizId"]).ngroup().to_numpy()
+    rows = pd.concat([answers, template]).join(quizzes["QuizId"], on="AnswerId")
+    # The number of the student and quiz of each row.
+    sitting = rows.groupby(["UserId", "QuizId"]).ngroup().to_numpy()
     for row in range(20):
         changed = answers.copy()
         changed.loc[row, "IsCorrect"] ^= 1
         differs = run_block(changed)[0] != before
         assert np.array_equal(differs, (sitting == sitting[row]) & (part != part[row]))
-    # The template's rates are those of all training answers, a little towards one half.
+    # The template's rates come from all training answers, shrunk a little towards one half.
     outcomes = answers["IsCorrect"][sitting[: len(answers)] == sitting[-1]]
     assert before[-1] == (outcomes.sum() + 1) / (len(outcomes) + 2)

@@ -1,9 +1,10 @@
-"""Bundles for the tests: a toy whose scoring program does what a submission says, and real ones."""
+"""Bundles for the tests: real ones, and a toy whose scoring program runs the submission itself."""
 
 import os
 import zipfile
 from collections.abc import Mapping
 from datetime import date
+from itertools import cycle
 from pathlib import Path
 
 from common import layout
@@ -14,9 +15,10 @@ import yaml
 from competition import Days, Plan, describe
 from conftest import succeeds
 
-# Which file each task's scoring program reads.
+# The file that each task's scoring program reads.
 SCORED = {1: "submission_task_1.csv", 2: "submission_task_2.csv", 4: "played"}
-# Runs the submission itself, with `given` and `written` for the folders: a test may try anything.
+# The toy's scoring program. It runs the submission, which may call `score` and use the folders
+# `given` and `written`: in this way a test may try anything.
 SCORE = """\
 import json, pathlib, sys
 given, written = map(pathlib.Path, sys.argv[1:])
@@ -28,7 +30,8 @@ if not file.exists():
     sys.exit("error: no file of the task in the zip")
 exec(file.read_text())
 """
-# Hands over what the entry says, if the data that it is given are there.
+# The toy's ingestion program. It checks that its data are there and hands the entry's source over
+# to the scoring program.
 INGEST = """\
 import pathlib, sys
 data, entry, written = map(pathlib.Path, sys.argv[1:])
@@ -38,7 +41,7 @@ if "fail" in source:
     sys.exit("error: the entry failed")
 (written / "played").write_text(source)
 """
-# With all that Markdown in the pages of a bundle may be.
+# A page with every kind of Markdown that the pages of a bundle may hold.
 OVERVIEW = """\
 # Toy *challenge*
 
@@ -57,32 +60,39 @@ words.
 
 
 def write_folder(folder: Path) -> Path:
-    """Write the toy as a folder."""
+    """Write the toy bundle into a folder, not as a zip."""
     days = {
         "public": Days(date(2026, 10, 1), date(2026, 10, 31)),
         "private": Days(date(2026, 11, 1), date(2026, 12, 1)),
     }
-    described = yaml.safe_load(describe(Plan((*SCORED,), "Toy challenge", days, "own", "", False)))
-    described["pages"] = described["pages"][:1]
-    for phase in described["phases"]:
+    competition = yaml.safe_load(
+        describe(Plan(tuple(SCORED), "Toy challenge", days, "own", "", False))
+    )
+    competition["pages"] = competition["pages"][:1]
+    for phase in competition["phases"]:
         phase["max_submissions"] = 2
-    for k in (0, 1):
-        mask = {"key": f"mask_{k}", "title": f"Mask {k}", "sorting": "desc", "precision": 3}
-        described["leaderboards"][0]["columns"].append(mask)
-    scores = "python3 /app/program/score.py /app/input /app/output"
-    ingests = "python3 /app/program/ingest.py /app/input_data /app/ingested_program /app/output"
+    for number in (0, 1):
+        column = {
+            "key": f"mask_{number}",
+            "title": f"Mask {number}",
+            "sorting": "desc",
+            "precision": 3,
+        }
+        competition["leaderboards"][0]["columns"].append(column)
+    score = "python3 /app/program/score.py /app/input /app/output"
+    ingest = "python3 /app/program/ingest.py /app/input_data /app/ingested_program /app/output"
     texts = {
         "pages/overview.md": OVERVIEW,
         "pages/terms.md": "Terms",
-        "scoring_program/metadata.yaml": f"command: {scores}",
+        "scoring_program/metadata.yaml": f"command: {score}",
         "scoring_program/score.py": SCORE,
         "input_data/task_4/students.csv": "UserId",
         "public_data.zip": "",
         "starting_kit.zip": "",
-        "competition.yaml": yaml.safe_dump(described),
+        "competition.yaml": yaml.safe_dump(competition),
     }
     for phase in layout.PHASES:
-        texts[f"ingestion_program/{phase}/metadata.yaml"] = f"command: {ingests}"
+        texts[f"ingestion_program/{phase}/metadata.yaml"] = f"command: {ingest}"
         texts[f"ingestion_program/{phase}/ingest.py"] = INGEST
         for task, name in SCORED.items():
             texts[f"reference_data/task_{task}_{phase}/file.txt"] = name
@@ -98,7 +108,7 @@ def write_zip(
     time: float | None = None,
     method: int = zipfile.ZIP_STORED,
 ) -> Path:
-    """Write a zip, as of a time in seconds since 1970."""
+    """Write a zip; `time` is when it was last changed, in seconds since 1970."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w", method) as archive:
         for name, text in members.items():
@@ -109,9 +119,12 @@ def write_zip(
 
 
 def make_bundles(folder: Path, *flags: object) -> Path:
-    """Make real bundles in a folder and unpack all that are written; return where bundle.zip is."""
-    said = succeeds(["hosting/make_bundle.py", *flags, "--output", folder / "bundle.zip"])
-    (folder / "said.txt").write_text(said)
+    """Make real bundles in a folder and unpack them; return the folder of the unpacked bundle.zip.
+
+    The output of the script is written to said.txt.
+    """
+    output = succeeds(["hosting/make_bundle.py", *flags, "--output", folder / "bundle.zip"])
+    (folder / "said.txt").write_text(output)
     for path in folder.glob("*.zip"):
         with zipfile.ZipFile(path) as archive:
             archive.extractall(path.with_suffix(""))
@@ -119,7 +132,7 @@ def make_bundles(folder: Path, *flags: object) -> Path:
 
 
 def entry(select: str = "pass", update: str = "pass") -> dict[str, str]:
-    """Return an entry of task 4, whose methods do something besides."""
+    """Return the files of an entry of task 4; `select` and `update` are run in its methods."""
     source = f"""
 class Submission:
     def select_questions(self, seen, right, can_query):
@@ -134,12 +147,13 @@ class Submission:
 
 
 def submission_for(templates: Path, task: int) -> dict[str, str]:
-    """Return what is in a valid zip of task 1, 2 or 3, for a template of a folder."""
+    """Return the files of a valid submission to task 1, 2 or 3 for the template in a folder."""
     name = layout.TEMPLATE_TASK_3 if task == 3 else layout.TEMPLATE_TASK_1_2
     header, *rows = (templates / name).read_text().split()
     if task == 3:
         lines = [header, *(f"{row}{rank}" for rank, row in enumerate(rows, 1))]
     else:
+        predictions = {1: (0, 1), 2: (1, 2, 3, 4)}[task]
         lines = [f"{header},{TASKS[task].column.name}"]
-        lines += [f"{row},{place % (2 * task) + task - 1}" for place, row in enumerate(rows)]
+        lines += [f"{row},{value}" for row, value in zip(rows, cycle(predictions), strict=False)]
     return {TASKS[task].submission: "\n".join([*lines, ""])}

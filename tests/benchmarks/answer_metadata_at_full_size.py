@@ -1,4 +1,4 @@
-"""Time and memory of reading and joining all metadata of tasks 1 and 2 at official size.
+"""Measure time and memory of reading and joining all metadata of tasks 1 and 2 at official size.
 
 Run:     python data/generate_sample.py --size full --output_dir FULL
          python tests/benchmarks/answer_metadata_at_full_size.py --data_dir FULL
@@ -21,7 +21,7 @@ STEPS = ("training answers", "and answer metadata", "and metadata of students an
 
 
 def main() -> None:
-    """Read in a process of its own and print what it cost, step by step."""
+    """Print the cost of reading as far as each step, each time in a process of its own."""
     p = cli.parser(__doc__)
     p.add_argument("--data_dir", type=Path, required=True, help="where the full data lie")
     p.add_argument("--repeats", type=int, default=1, metavar="N")
@@ -34,15 +34,14 @@ def main() -> None:
     for number, step in enumerate(STEPS, start=1):
         command = [__file__, "--data_dir", options.data_dir, "--steps", number]
         costs = [run_script(command) for _ in range(options.repeats)]
-        seconds, processor, peak = (
-            np.median([getattr(cost, name) for cost in costs])
-            for name in ("seconds", "processor_seconds", "peak_gb")
-        )
+        seconds = np.median([cost.seconds for cost in costs])
+        processor = np.median([cost.processor_seconds for cost in costs])
+        peak = np.median([cost.peak_gb for cost in costs])
         print(f"| {step} | {seconds:.1f} s | {processor:.1f} s | {peak:.1f} GB |", flush=True)
 
 
 def read(data_dir: Path, n_steps: int) -> None:
-    """Read the answers, and in further steps what is known about them."""
+    """Read the answers, in step 2 their metadata, in step 3 those of students and questions."""
     folder = data_dir / layout.METADATA_DIR.name
     answers = read_answers(
         data_dir / layout.TRAIN_DIR.name / layout.TRAIN_TASK_1_2, options=True, ids=True

@@ -1,16 +1,17 @@
-"""The score of every sample model with the linear algebra of other processors, and over seeds.
+"""Score every sample model with the linear algebra of other processors, and with other seeds.
 
 Run:     python tests/benchmarks/any_machine.py --results any_machine.csv
          … --samples debiasing partial_vae      only samples whose name holds one of these
-Writes:  every score into the file of results as soon as it is there; a run that was stopped goes on
+Writes:  every score into the file of results as soon as it is there, so that a stopped run goes on
          where it ended. Prints the table of any_machine.md.
 
-Libraries choose their instructions by the processor. Environment variables let them choose those of
-an older one: OPENBLAS_CORETYPE for NumPy's and SciPy's linear algebra, NPY_DISABLE_CPU_FEATURES for
-NumPy's loops, ATEN_CPU_CAPABILITY, MKL_ENABLE_INSTRUCTIONS and ONEDNN_MAX_CPU_ISA for PyTorch. All
-samples run on small simulated data in a copy of the kit. A sample passes if the scores on all
-machines lie no further apart than the standard deviation of its score over seeds; a sample without
-a seed must score the same everywhere. Linux on x86-64 only.
+Libraries choose their instructions by the processor. Environment variables make them choose those
+of an older processor: OPENBLAS_CORETYPE for the linear algebra of NumPy and SciPy,
+NPY_DISABLE_CPU_FEATURES for NumPy's loops, ATEN_CPU_CAPABILITY, MKL_ENABLE_INSTRUCTIONS and
+ONEDNN_MAX_CPU_ISA for PyTorch. All samples run on small simulated data in a copy of the kit. A
+sample passes if its scores on all machines lie no further apart than the standard deviation of its
+score over seeds. A sample without a seed must have the same score everywhere. The script runs on
+Linux on x86-64 only.
 """
 
 import csv
@@ -31,21 +32,21 @@ from tqdm import tqdm
 
 SEEDS = range(1, 6)
 THREADS = (1, 2)
-# The name of the machine as it is, on which the seeds are tried.
+# Stands for the machine without any of these variables; the seeds are tried on it.
 THIS_MACHINE = "this machine"
 FIELDS = ("sample", "kernel", "threads", "seed", "score")
 
 
 @dataclass(frozen=True)
 class Processor:
-    """What tells libraries to compute as on an older processor.
+    """Settings that make libraries compute as on an older processor.
 
     Attributes
     ----------
     kernel
         OpenBLAS's name of the processor.
     numpy_features
-        The groups of instructions that NumPy may use beside those it always uses.
+        The groups of instructions that NumPy may use besides those that it always uses.
     torch, mkl, onednn
         The newest instructions that PyTorch, Intel's MKL and oneDNN may use.
     """
@@ -81,7 +82,7 @@ PROCESSORS = (
 
 @dataclass(frozen=True)
 class Sample:
-    """A sample model: its name, what runs it and its evaluation in a copy of the kit."""
+    """A sample model: its name, and the commands of the model and of its evaluation."""
 
     name: str
     model: tuple[str, ...]
@@ -90,16 +91,17 @@ class Sample:
 
 @dataclass(frozen=True)
 class Run:
-    """A sample model, run with one kernel, number of threads and seed; "" is the default seed."""
+    """One run of a sample model, as in a row of the file of results."""
 
     sample: str
     kernel: str
     threads: str
+    # Empty for the default seed.
     seed: str
 
 
 def main() -> None:
-    """Run what is not in the file of results yet; print the table."""
+    """Make all runs that are not in the file of results yet; print the table."""
     p = cli.parser(__doc__)
     p.add_argument("--results", type=Path, required=True, metavar="FILE", help="CSV of all scores")
     p.add_argument("--samples", nargs="+", default=[""], metavar="NAME", help="default: all")
@@ -152,7 +154,7 @@ def find_samples(kit: Path) -> list[Sample]:
         evaluation = f"{package}/local_evaluation.py", "--skip_curve"
         samples.append(Sample(package, (f"{package}/train_model.py", "--local"), evaluation))
     for script in sorted(kit.glob("related_challenges/*/sample_model_*.py")):
-        # The others are scored by folds of the training answers without any flag.
+        # A script without this flag always predicts by folds of the training answers.
         local = ("--local",) if "--local" in help_of(script) else ()
         samples.append(sample_of_script(kit, script, local, ()))
     return samples
@@ -161,7 +163,7 @@ def find_samples(kit: Path) -> list[Sample]:
 def sample_of_script(
     kit: Path, script: Path, model_flags: tuple[str, ...], evaluation_flags: tuple[str, ...]
 ) -> Sample:
-    """Return the sample that is a script beside its local_evaluation.py."""
+    """Return the sample of a script that lies beside its local_evaluation.py."""
     folder = script.parent.relative_to(kit).as_posix()
     name = f"{script.parent.name}/{script.stem.removeprefix('sample_model_')}"
     return Sample(
@@ -172,7 +174,7 @@ def sample_of_script(
 
 
 def help_of(script: Path) -> str:
-    """Return what a script prints with --help."""
+    """Return the output of a script with --help."""
     done = subprocess.run(
         [sys.executable, str(script), "--help"], capture_output=True, text=True, check=True
     )
@@ -199,7 +201,7 @@ def prepare_data(kit: Path) -> None:
 
 
 def runs_of(sample: Sample, is_seeded: bool) -> Iterator[Run]:
-    """Return the runs of a sample: on every machine, and with every seed on this one."""
+    """Yield the runs of a sample: as on every processor, and with every seed on this machine."""
     for kernel in kernels_here():
         for threads in THREADS:
             yield Run(sample.name, kernel, str(threads), "")
@@ -227,8 +229,8 @@ def score(kit: Path, sample: Sample, run: Run) -> float:
             run_in(kit, (*sample.evaluation, "--output_dir", folder), environment)
         else:
             run_in(kit, (*sample.model, *seed, "--output_dir", folder), environment)
-            places = ("--submission_dir", folder, "--output_dir", folder)
-            run_in(kit, (*sample.evaluation, *places), environment)
+            folders = ("--submission_dir", folder, "--output_dir", folder)
+            run_in(kit, (*sample.evaluation, *folders), environment)
         (path,) = Path(folder).glob("scores_*.txt")
         first_line = path.read_text(encoding="utf-8").splitlines()[0]
     return float(first_line.removeprefix("score:"))
@@ -285,11 +287,11 @@ def print_table(names: list[str], scores: dict[Run, float]) -> None:
             shown = [f"{value:.4f}" for value in both]
             cells.append(shown[0] if shown[0] == shown[1] else " / ".join(shown))
             values += both
-        of_seeds = [value for run, value in scores.items() if run.sample == name and run.seed]
-        deviation = float(np.std(of_seeds, ddof=1)) if of_seeds else 0.0
+        seed_scores = [value for run, value in scores.items() if run.sample == name and run.seed]
+        deviation = float(np.std(seed_scores, ddof=1)) if seed_scores else 0.0
         spread = max(values) - min(values)
         verdict = "" if spread <= deviation else "**apart**"
-        seeds = f"{deviation:.4f}" if of_seeds else "no seed"
+        seeds = f"{deviation:.4f}" if seed_scores else "no seed"
         print(f"| {name} | {' | '.join(cells)} | {spread:.4f} | {seeds} | {verdict} |")
 
 

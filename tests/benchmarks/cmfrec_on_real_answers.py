@@ -1,9 +1,9 @@
-"""Accuracy of cmfrec on real answers, on the splits that the kit's models are scored on.
+"""Measure the accuracy of cmfrec on the same splits of real answers as the kit's models.
 
 KIT_REAL_DATA=… python tests/benchmarks/cmfrec_on_real_answers.py PEER/bin/python
 
-PEER is an environment with cmfrec (see peer_cmfrec.py). Its settings are chosen on a fifth of the
-training answers of the first split; right or wrong is predicted.
+PEER is an environment with cmfrec (see peer_cmfrec.py). The settings of cmfrec are chosen on a
+fifth of the training answers of the first split. It predicts whether answers are right.
 """
 
 import itertools
@@ -26,7 +26,7 @@ PENALTIES = (3, 10, 30, 100)
 def score(
     peer_python: str, train: pd.DataFrame, test: pd.DataFrame, settings: dict[str, int]
 ) -> float:
-    """Fit and score cmfrec in its own environment."""
+    """Fit cmfrec in its environment and return its accuracy."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "arrays.npz"
         arrays = {}
@@ -52,13 +52,13 @@ def main() -> None:
     peer_python = p.parse_args().peer_python
     splits = list(pool_splits(read_pool()))
     first = splits[0][1]
-    inner = np.random.default_rng(0).random(len(first)) < 0.2
+    is_held_out = np.random.default_rng(0).random(len(first)) < 0.2
     grid = [{"k": k, "lambda_": penalty} for k, penalty in itertools.product(N_FACTORS, PENALTIES)]
-    found = [
-        score(peer_python, first[~inner], first[inner], settings)
+    grid_scores = [
+        score(peer_python, first[~is_held_out], first[is_held_out], settings)
         for settings in tqdm(grid, "settings", disable=None)
     ]
-    best = grid[int(np.argmax(found))]
+    best = grid[int(np.argmax(grid_scores))]
     scores = [
         score(peer_python, train, test, best)
         for _, train, test in tqdm(splits, "splits", disable=None)

@@ -1,11 +1,12 @@
-"""Item response theory beside cmfrec at full size: accuracy, time and memory from arrays in memory.
+"""Compare item response theory with cmfrec at full size: accuracy, time and memory.
 
     python data/generate_sample.py --size full --output_dir FOLDER
     python tests/benchmarks/item_response_against_cmfrec.py PEER/bin/python --data_dir FOLDER
 
 PEER is an environment with cmfrec, a fast matrix factorisation (see peer_cmfrec.py). Every run is a
-process of its own that is given arrays, and fits and predicts on two threads. Runs alternate, so
-that a busy machine slows all, and medians are printed. Processor seconds suffer less from it.
+process of its own that reads arrays, fits and predicts on two threads. The reading is not measured.
+Runs alternate, so that a busy machine slows all of them down, and medians are printed. Processor
+seconds depend less on other work than wall seconds.
 """
 
 import argparse
@@ -26,8 +27,8 @@ from common.tasks import TASK_1, TASK_2
 
 import numpy as np
 
-# The best of cmfrec for this simulation: k and lambda_ were searched on the scored answers, which
-# favours it.
+# The best settings of cmfrec for this simulation. They were searched on the scored answers, which
+# favours cmfrec.
 PEER_SETTINGS = {"k": 5, "lambda_": 10}
 COLUMNS = {
     "student": "UserId",
@@ -36,12 +37,12 @@ COLUMNS = {
     "option": "AnswerValue",
     "correct_option": "CorrectAnswer",
 }
-# As the sample model of task 1 has it.
+# The guessing probability of the sample model of task 1.
 GUESSING = 0.2
 
 
 def save_arrays(data_dir: Path, path: Path) -> None:
-    """Put training answers and public test answers of tasks 1 and 2 into one file of arrays."""
+    """Write training answers and public test answers of tasks 1 and 2 into one file of arrays."""
     train = read_answers(data_dir / "train_data" / layout.TRAIN_TASK_1_2, options=True)
     arrays = {name: train[column].to_numpy() for name, column in COLUMNS.items()}
     for task in (TASK_1, TASK_2):
@@ -57,18 +58,20 @@ def measure(path: Path, task: int, n_dimensions: int) -> dict[str, float]:
     """Fit and predict in this process, with the settings of the sample model."""
     import resource
 
-    a = dict(np.load(path))
+    arrays = dict(np.load(path))
+    student, question = arrays["student"], arrays["question"]
+    test_student, test_question = arrays["test_student"], arrays["test_question"]
     wall, processor = time.perf_counter(), time.process_time()
     if task == 1:
         model = ItemResponse(n_dimensions, guessing=GUESSING)
-        model.fit(a["student"], a["question"], a["is_correct"])
-        p_right = model.predict_proba(a["test_student"], a["test_question"])[:, 1]
-        is_hit = (p_right > 0.5) == a["test_is_correct"]
+        model.fit(student, question, arrays["is_correct"])
+        p_right = model.predict_proba(test_student, test_question)[:, 1]
+        is_hit = (p_right > 0.5) == arrays["test_is_correct"]
     else:
-        options = ItemResponseOptions(n_dimensions, guessing=0.0)
-        options.fit(a["student"], a["question"], a["option"], a["correct_option"])
-        p_option = options.predict_proba(a["test_student"], a["test_question"])
-        is_hit = p_option.argmax(axis=1) + 1 == a["test_option"]
+        option_model = ItemResponseOptions(n_dimensions, guessing=0.0)
+        option_model.fit(student, question, arrays["option"], arrays["correct_option"])
+        p_option = option_model.predict_proba(test_student, test_question)
+        is_hit = p_option.argmax(axis=1) + 1 == arrays["test_option"]
     return {
         "seconds": time.perf_counter() - wall,
         "processor_seconds": time.process_time() - processor,
@@ -78,7 +81,7 @@ def measure(path: Path, task: int, n_dimensions: int) -> dict[str, float]:
 
 
 def run(*command: object) -> dict[str, float]:
-    """Run a process that prints JSON."""
+    """Run a process that prints JSON on its last line; return that."""
     done = subprocess.run(
         [str(part) for part in command],
         capture_output=True,
@@ -95,7 +98,7 @@ def run(*command: object) -> dict[str, float]:
 def compare(
     path: Path, peer_python: Path, repeats: int, tasks: list[int], dimensions: list[int]
 ) -> None:
-    """Let all run in turn, and print a table of medians with ratios to cmfrec."""
+    """Run all models in turn; print a table of medians with ratios to cmfrec."""
     peer = Path(__file__).with_name("peer_cmfrec.py")
     commands: dict[str, list[Any]] = {
         "cmfrec, task 1": [peer_python, peer, path, json.dumps(PEER_SETTINGS)]
@@ -110,20 +113,21 @@ def compare(
             runs[name].append(run(*command))
     print("| what | accuracy | wall | ratio | processor | ratio | peak memory |")
     print("|---|---|---|---|---|---|---|")
-    first: dict[str, float] = {}
-    for name, rows in runs.items():
-        row = {key: float(np.median([one[key] for one in rows])) for key in rows[0]}
-        first = first or row
+    of_cmfrec: dict[str, float] = {}
+    for name, results in runs.items():
+        row = {key: float(np.median([result[key] for result in results])) for key in results[0]}
+        # The first row is that of cmfrec.
+        of_cmfrec = of_cmfrec or row
         wall, processor = row["seconds"], row["processor_seconds"]
         print(
-            f"| {name} | {row['accuracy']:.4f} | {wall:.1f} s | {wall / first['seconds']:.2f} "
-            f"| {processor:.1f} s | {processor / first['processor_seconds']:.2f} "
+            f"| {name} | {row['accuracy']:.4f} | {wall:.1f} s | {wall / of_cmfrec['seconds']:.2f} "
+            f"| {processor:.1f} s | {processor / of_cmfrec['processor_seconds']:.2f} "
             f"| {row['peak_gb']:.1f} GB |"
         )
 
 
 def main() -> None:
-    """Measure and print."""
+    """Compare the models, or measure a single fit in this process."""
     parser = cli.parser(__doc__)
     parser.add_argument("peer_python", type=Path, metavar="PEER/bin/python")
     parser.add_argument("--data_dir", type=Path, default=layout.DATA_DIR, help="default data")

@@ -1,11 +1,11 @@
-"""Time and memory of the task 2 majority script against the same job in plain pandas.
+"""Compare time and memory of the majority script of task 2 with the same job in plain pandas.
 
 Run:     python data/generate_sample.py --size full --output_dir /somewhere
          python tests/benchmarks/majority_against_pandas.py --data_dir /somewhere [--pairs 5]
 
 Both read the training file of tasks 1 and 2, predict every pair of the official template and write
-the submission; the script also checks every row and writes the zip. They run in turn, pair by
-pair, as whole processes; the ratios are the medians over the pairs.
+the submission. The script also checks every row and writes the zip. Script and pandas run in turn,
+each in a process of its own; the ratios are medians over these pairs of runs.
 """
 
 import argparse
@@ -38,8 +38,9 @@ def measure(command: list[str]) -> tuple[float, float]:
     _, status, usage = os.wait4(process.pid, 0)
     if os.waitstatus_to_exitcode(status):
         sys.exit(f"failed: {' '.join(command[:2])}")
-    divisor = 1024 if sys.platform != "darwin" else 1024**2
-    return time.perf_counter() - started, usage.ru_maxrss / divisor
+    # Linux counts in kilobytes, macOS in bytes.
+    units_per_mb = 1024 if sys.platform != "darwin" else 1024**2
+    return time.perf_counter() - started, usage.ru_maxrss / units_per_mb
 
 
 def main() -> None:

@@ -1,14 +1,14 @@
-"""What runs on a GPU: the partial VAE at full size, and an entry of task 4 inside its walls.
+"""Run the partial VAE at full size, and an isolated entry of task 4, on a GPU.
 
 Run:     python tests/benchmarks/on_gpu.py                     on a machine with a CUDA device
          … --data_dir FULL      full simulated data that are there already
          … --size small         a quick try
 Writes:  tables in Markdown to the terminal, for full_size.md; ten minutes in all on one H100
 
-Three questions. How long do the partial VAEs of tasks 1 and 2 take with --device cuda, and what do
-they score on the public phase? Does an entry of task 4 compute on CUDA inside the walls of the
-evaluation? Do weights that were saved on CUDA play on a processor, with the same score? Without a
-CUDA device the script says so and runs nothing.
+The tables answer three questions. How long do the partial VAEs of tasks 1 and 2 take with --device
+cuda, and what do they score on the public phase? Can an entry of task 4 compute on CUDA while the
+evaluation isolates it? Do weights that were saved on CUDA play on a processor, with the same score?
+Without a CUDA device the script says so and runs nothing.
 """
 
 import shutil
@@ -26,12 +26,12 @@ import torch
 from sample_models_at_full_size import measure
 
 ENTRY = Path(__file__).parent / "gpu_entry"
-# GiB of address space for the entry: CUDA reserves far more of it than it uses memory.
+# GiB of address space for the entry. CUDA reserves far more address space than it uses memory.
 MEMORY_LIMIT = 512
 
 
 def main() -> None:
-    """Simulate, run, print."""
+    """Simulate data if none are given; print both tables."""
     p = cli.parser(__doc__)
     p.add_argument("--data_dir", type=Path, help="where full simulated data lie")
     p.add_argument("--size", choices=("tiny", "small", "full"), default="full")
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def simulate(data_dir: Path, size: str) -> None:
-    """Simulate data into a folder."""
+    """Write simulated data into a folder."""
     script = layout.ROOT / "data/generate_sample.py"
     subprocess.run([sys.executable, script, "--size", size, "--output_dir", data_dir], check=True)
 
@@ -70,7 +70,7 @@ def print_partial_vae(data_dir: Path) -> None:
 
 
 def print_entry(data_dir: Path, entry: Path) -> None:
-    """Train an entry of task 4 on the GPU; play it on the GPU and on the processor."""
+    """Train an entry of task 4 on the GPU; print its scores on the GPU and on the processor."""
     train = data_dir / layout.TRAIN_DIR.name / layout.TRAIN_TASK_3_4
     shutil.copytree(ENTRY, entry)
     save_counts(train, entry)
@@ -85,7 +85,7 @@ def print_entry(data_dir: Path, entry: Path) -> None:
 
 
 def save_counts(train: Path, entry: Path) -> None:
-    """Count the answers and right answers of every question on the GPU; save both from there."""
+    """Count the answers and right answers of every question on the GPU; save the GPU's tensors."""
     answers = read_answers(train)
     question = torch.tensor(answers["QuestionId"].to_numpy(), device="cuda").long()
     is_right = torch.tensor(answers["IsCorrect"].to_numpy(), device="cuda").float()
@@ -95,7 +95,7 @@ def save_counts(train: Path, entry: Path) -> None:
 
 
 def play(entry: Path, data_dir: Path) -> str:
-    """Play an entry on the public students; return the line with its score."""
+    """Play an entry with the public students; return the line with its score."""
     with tempfile.TemporaryDirectory() as output:
         command = [
             *(sys.executable, str(layout.ROOT / "task_4/local_evaluation.py"), str(entry)),

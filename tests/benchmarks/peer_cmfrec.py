@@ -1,4 +1,4 @@
-"""Fit and predict with cmfrec, in an environment of its own, and print what it took, as JSON.
+"""Fit and predict with cmfrec in an environment of its own; print time, memory, accuracy as JSON.
 
 pip install cmfrec pandas threadpoolctl     (into another environment)
 THAT_PYTHON tests/benchmarks/peer_cmfrec.py arrays.npz '{"k": 5, "lambda_": 10}'

@@ -1,4 +1,4 @@
-"""Make the pictures of the kit's README of two charts of the page about the small simulated data.
+"""Make the pictures of the kit's README from two charts of the page about small simulated data.
 
 Run:     python data/generate_sample.py --size small --output_dir DIR
          python data/explore.py --data_dir DIR --output_dir DIR
@@ -12,7 +12,7 @@ from common import cli, layout, writing
 from common.charts import GREY, LINE_HEIGHT, SOFT, WIDTH, wrap
 from common.errors import InputError
 
-# Each picture's name, the chart's heading on the page, and what is written above the picture.
+# The name of each picture, the heading of its chart on the page, and the title of the picture.
 PICTURES = (
     ("difficulty", "How difficult the questions are", "how difficult the questions are"),
     (
@@ -22,8 +22,8 @@ PICTURES = (
     ),
 )
 MARGIN = 10.0
-# An image cannot take the colours of the page that shows it: it brings its own, and a ground to
-# stand on, so that it can be read even where page and browser disagree on light or dark.
+# An image cannot take the colours of the page that shows it. It brings its own colours and its own
+# background, so that it can be read even if page and browser disagree on light or dark.
 STYLE = """<style>
 :root { --text: #1f2328; --soft: #59636e; --grey: #8c959f; --line: #d1d9e0; --ground: #ffffff;
         --accent: 37 99 235; }
@@ -56,9 +56,12 @@ def main() -> None:
 
 
 def frame(chart: str, title: str) -> str:
-    """Return a chart, without the beginning of its tag, below a title, as a file of its own."""
-    for mixed, own in ((SOFT, "var(--soft)"), (GREY, "var(--grey)")):
-        chart = chart.replace(mixed, own)
+    """Return an SVG file with a title and a chart below it.
+
+    `chart` is the chart's SVG without the beginning of its tag.
+    """
+    for colour_of_page, colour_of_picture in ((SOFT, "var(--soft)"), (GREY, "var(--grey)")):
+        chart = chart.replace(colour_of_page, colour_of_picture)
     lines = wrap(title, WIDTH - 2 * MARGIN, bold=True)
     above = LINE_HEIGHT * len(lines) + 2 * MARGIN
     width, height = map(float, re.findall(r'viewBox="0 0 (\S+) (\S+)"', chart)[0])

@@ -96,18 +96,18 @@ def read_course_subset(part: str) -> pd.DataFrame:
 
 def write_pool_metadata(folder: Path) -> None:
     """Write the metadata of the pool's questions and students, as if they were of tasks 1 and 2."""
-    own = real_data_dir() / "eedi_tasks_3_4" / "metadata"
+    metadata = real_data_dir() / "eedi_tasks_3_4" / "metadata"
     for source, target in (
         (layout.QUESTION_METADATA_TASK_3_4, layout.QUESTION_METADATA_TASK_1_2),
         (layout.STUDENT_METADATA_TASK_3_4, layout.STUDENT_METADATA_TASK_1_2),
         (layout.SUBJECT_METADATA, layout.SUBJECT_METADATA),
     ):
-        shutil.copyfile(own / source, folder / target)
+        shutil.copyfile(metadata / source, folder / target)
 
 
 def write_course_metadata(folder: Path) -> None:
     """Write the metadata of the course subset under official names; its subjects have no tree."""
-    own = real_data_dir() / "csc311_subset"
+    course = real_data_dir() / "csc311_subset"
     for source, target, names in (
         ("question_meta.csv", layout.QUESTION_METADATA_TASK_1_2, "QuestionId,SubjectId"),
         (
@@ -116,5 +116,5 @@ def write_course_metadata(folder: Path) -> None:
             "UserId,Gender,DateOfBirth,PremiumPupil",
         ),
     ):
-        _, rows = (own / source).read_text(encoding="utf-8-sig").split("\n", 1)
+        _, rows = (course / source).read_text(encoding="utf-8-sig").split("\n", 1)
         (folder / target).write_text(f"{names}\n{rows}", encoding="utf-8")

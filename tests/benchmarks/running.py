@@ -1,4 +1,4 @@
-"""What the benchmarks share: a script run as a user runs it, with what it cost."""
+"""Helpers of the benchmarks: run a script as a user does, and measure its time and memory."""
 
 import importlib.util
 import os
@@ -16,14 +16,14 @@ from tools import script_runs
 
 @dataclass(frozen=True)
 class Cost:
-    """What a process took.
+    """Time and memory of a process.
 
     Attributes
     ----------
     seconds
         Wall time.
     processor_seconds
-        Of all its threads.
+        Processor time of all its threads.
     peak_gb
         Largest resident memory, in 10⁹ bytes.
     """
@@ -63,12 +63,12 @@ def run_script(command: Sequence[object]) -> Cost:
 
 
 def load_module(path: Path) -> ModuleType:
-    """Import a file that is not installed; it finds the modules beside it."""
+    """Import a file that is not in a package; it can import the modules beside it."""
     sys.path.insert(0, str(path.parent))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    # Dataclasses look their module up.
+    # Dataclasses look up their module here.
     sys.modules[path.stem] = module
     spec.loader.exec_module(module)
     sys.path.pop(0)
@@ -76,5 +76,5 @@ def load_module(path: Path) -> ModuleType:
 
 
 def metadata_flags(script: Path, folder: Path) -> list[str | Path]:
-    """Return the flags that tell a sample model where the metadata are, if it reads any."""
+    """Return the flags that name the folder of metadata, if the sample model reads any."""
     return ["--metadata_dir", folder] if script_runs.reads_metadata(script) else []

@@ -1,4 +1,4 @@
-"""Accuracy, time and memory of the sample models of tasks 1 and 2 on data of official size.
+"""Measure accuracy, time and memory of the sample models of tasks 1 and 2 at official size.
 
 Run:     python data/generate_sample.py --size full --output_dir FULL
          python tests/benchmarks/sample_models_at_full_size.py --data_dir FULL
@@ -6,9 +6,9 @@ Run:     python data/generate_sample.py --size full --output_dir FULL
          … --percents 1 3 10 30 100     how the time grows with the number of students
 Writes:  a table to the terminal
 
-Every script runs as a user runs it, from CSV to zip, on two threads, and is scored on the released
-answers of the public phase. Runs of all scripts alternate, so that a busy machine slows all;
-medians are printed. Linux and macOS only.
+Every script runs as a user runs it, from CSV to zip, on two threads, and is scored on the answers
+of the public phase. Runs of all scripts alternate, so that a busy machine slows all of them down,
+and medians are printed. The benchmark runs on Linux and macOS only.
 """
 
 import os
@@ -28,7 +28,7 @@ PHASE = "public"
 
 
 def main() -> None:
-    """Run, score, print the table."""
+    """Run every script on every share of the students; print the table."""
     p = cli.parser(__doc__)
     p.add_argument("--data_dir", type=Path, required=True, help="where the full data lie")
     p.add_argument("--scripts", nargs="+", type=Path, metavar="FILE", help="default: all samples")
@@ -52,16 +52,16 @@ def main() -> None:
             del table
             runs: dict[Path, list[tuple[float, Cost]]] = {script: [] for script in scripts}
             for _ in range(options.repeats):
-                for script, found in runs.items():
-                    found.append(measure(script, train, options.data_dir, percent))
-        for script, found in runs.items():
-            print_row(script, n_answers, found)
+                for script, results in runs.items():
+                    results.append(measure(script, train, options.data_dir, percent))
+        for script, results in runs.items():
+            print_row(script, n_answers, results)
 
 
 def measure(
     script: Path, train: Path, data_dir: Path, percent: int, flags: Sequence[str] = ()
 ) -> tuple[float, Cost]:
-    """Run a sample model; return its accuracy on the students chosen, and what it cost."""
+    """Run a sample model; return its accuracy on that percentage of the students, and its cost."""
     task = int(script.resolve().parent.name.removeprefix("task_"))
     metadata = metadata_flags(script, data_dir / layout.METADATA_DIR.name)
     with tempfile.TemporaryDirectory() as folder:
@@ -82,13 +82,13 @@ def measure(
     return float(is_right[truth["UserId"] % 100 < percent].mean()), cost
 
 
-def print_row(script: Path, n_answers: int, found: list[tuple[float, Cost]]) -> None:
-    """Print medians as a row of the table."""
-    accuracy = np.median([accuracy for accuracy, _ in found])
-    seconds, processor, peak = (
-        np.median([getattr(cost, name) for _, cost in found])
-        for name in ("seconds", "processor_seconds", "peak_gb")
-    )
+def print_row(script: Path, n_answers: int, results: list[tuple[float, Cost]]) -> None:
+    """Print the medians of several runs as a row of the table."""
+    accuracy = np.median([accuracy for accuracy, _ in results])
+    costs = [cost for _, cost in results]
+    seconds = np.median([cost.seconds for cost in costs])
+    processor = np.median([cost.processor_seconds for cost in costs])
+    peak = np.median([cost.peak_gb for cost in costs])
     name = f"{script.resolve().parent.name}, {script.stem.removeprefix('sample_model_')}"
     print(
         f"| {name} | {n_answers:,} | {accuracy:.4f} | {seconds:.0f} s | {processor:.0f} s "

@@ -1,4 +1,4 @@
-"""The sample models of tasks 1 and 2 on real answers, as the pages here report them.
+"""Score the sample models of tasks 1 and 2 on real answers, as the pages in this folder report.
 
 Run:     KIT_REAL_DATA=… python tests/benchmarks/sample_models_on_real_answers.py
          … --scripts task_1/sample_model_partial_vae.py --splits 3
@@ -7,11 +7,14 @@ Run:     KIT_REAL_DATA=… python tests/benchmarks/sample_models_on_real_answers
 Writes:  a table for each task to the terminal
 
 Every script runs as a user runs it, from CSV to submission and probabilities, with its default
-flags. Pool: the ten fixed splits of `real_answers`, 80 % for training and 20 % for scoring, mean ±
-standard deviation over the splits, which share one pool. Course subset (right or wrong only):
-trained on its training part, scored on its validation part, mean ± standard deviation over five
-seeds of the model. Models that read metadata get those of the questions and students; those of the
-answers are not published. A blend chooses its weights inside each training part.
+flags. Models that read metadata get those of questions and students; those of answers are not
+published. The figures are means ± standard deviations:
+
+Pool:           over the ten fixed splits of `real_answers`, 80 % for training and 20 % for scoring.
+Course subset:  over five seeds of the model, trained on the training part and scored on the
+                validation part. These answers are right or wrong, without options.
+
+A blend chooses its weights inside each training part.
 """
 
 import shlex
@@ -23,6 +26,7 @@ from pathlib import Path
 from common import cli, layout, metrics, reading, submission, writing
 from common.probabilities import read_probabilities
 from common.tasks import TASKS
+from tools import script_runs
 
 import numpy as np
 import pandas as pd
@@ -39,9 +43,11 @@ from tqdm import tqdm
 
 COURSE_SEEDS = range(5)
 COLUMNS = ("accuracy", "log loss", "AUC", "calibration error")
-TRAIN, TEMPLATE, PROBABILITIES = "train.csv", "template.csv", "probabilities.parquet"
+TRAIN = "train.csv"
+TEMPLATE = "template.csv"
+PROBABILITIES = "probabilities.parquet"
 
-# Numbers of one run, in the order of `COLUMNS`; NaN where there are none.
+# The figures of one run in the order of `COLUMNS`; NaN stands for a figure that does not exist.
 Figures = list[float]
 
 
@@ -57,37 +63,40 @@ def main() -> None:
     options = p.parse_args()
     scripts = options.scripts or sorted(layout.ROOT.glob("task_[12]/sample_model_*.py"))
     flags = shlex.split(options.flags)
-    pool, course = read_pool(), (read_course_subset("train"), read_course_subset("valid"))
+    pool = read_pool()
     for task in options.tasks:
-        print(f"\ntask {task}, pool, {options.splits} splits")
-        print_row("model", COLUMNS)
-        print_row("---", ["---"] * len(COLUMNS))
+        print_header(f"task {task}, pool, {options.splits} splits")
         if options.blend:
-            samples = [layout.ROOT / f"task_{task}/sample_model_{m}.py" for m in options.blend]
+            samples = [
+                layout.ROOT / f"task_{task}/sample_model_{name}.py" for name in options.blend
+            ]
             print_pool(" + ".join(options.blend), task, pool, options.splits, samples, flags)
             continue
-        own = [path for path in scripts if path.resolve().parent.name == f"task_{task}"]
-        for script in own:
-            name = script.stem.removeprefix("sample_model_")
-            print_pool(name, task, pool, options.splits, [script], flags)
-        if task == 2 or options.skip_course:
-            continue
-        print("\ntask 1, course subset")
-        print_row("model", COLUMNS)
-        print_row("---", ["---"] * len(COLUMNS))
-        for script in own:
-            seeded = "--seed" in script.read_text(encoding="utf-8")
-            figures = [
-                score(
-                    [script],
-                    1,
-                    course,
-                    write_course_metadata,
-                    [*flags, *["--seed", f"{s}"] * seeded],
-                )
-                for s in (COURSE_SEEDS if seeded else [0])
-            ]
-            print_row(script.stem.removeprefix("sample_model_"), summarise(figures))
+        task_scripts = [path for path in scripts if path.resolve().parent.name == f"task_{task}"]
+        for script in task_scripts:
+            print_pool(short_name(script), task, pool, options.splits, [script], flags)
+        if task == 1 and not options.skip_course:
+            print_header("task 1, course subset")
+            for script in task_scripts:
+                print_course(script, flags)
+
+
+def short_name(script: Path) -> str:
+    """Return the name of a sample model, such as `majority`."""
+    return script.stem.removeprefix("sample_model_")
+
+
+def print_course(script: Path, flags: list[str]) -> None:
+    """Print the row of a model of task 1 on the course subset, over several seeds if it has any."""
+    course = read_course_subset("train"), read_course_subset("valid")
+    flags_by_seed = [flags]
+    if "--seed" in script_runs.declared_flags(script):
+        flags_by_seed = [[*flags, "--seed", f"{seed}"] for seed in COURSE_SEEDS]
+    figures = [
+        score([script], 1, course, write_course_metadata, flags_of_run)
+        for flags_of_run in flags_by_seed
+    ]
+    print_row(short_name(script), summarise(figures))
 
 
 def print_pool(
@@ -132,23 +141,20 @@ def score(
         writing.write_files({folder / TRAIN: columns})
         pairs = {"QuestionId": test["QuestionId"].to_numpy(), "UserId": test["UserId"].to_numpy()}
         writing.write_files({folder / TEMPLATE: pairs})
-        here = ["--input_dir", folder, "--train_data", TRAIN]
-        here += ["--submission_template_dir", folder, "--submission_template_file", TEMPLATE]
+        input_flags = ["--input_dir", folder, "--train_data", TRAIN]
+        input_flags += ["--submission_template_dir", folder, "--submission_template_file", TEMPLATE]
         for script in scripts:
-            own = folder / script.stem
-            run_script(
-                [
-                    *(script, *here, "--output_dir", own, "--probabilities", own / PROBABILITIES),
-                    *metadata_flags(script, folder),
-                    *flags,
-                ]
-            )
+            output = folder / script.stem
+            output_flags = ["--output_dir", output, "--probabilities", output / PROBABILITIES]
+            metadata = metadata_flags(script, folder)
+            run_script([script, *input_flags, *output_flags, *metadata, *flags])
         files = [folder / script.stem / PROBABILITIES for script in scripts]
         if len(files) == 1:
             shutil.copy(folder / scripts[0].stem / TASKS[task].submission, folder)
             shutil.copy(files[0], folder)
         else:
-            run_script([layout.ROOT / "tools/blend.py", *files, *here, "--output_dir", folder])
+            blend = [layout.ROOT / "tools/blend.py", *files, *input_flags, "--output_dir", folder]
+            run_script(blend)
             written = (folder / TASKS[task].submission).with_suffix(".parquet")
             written.rename(folder / PROBABILITIES)
         return read_figures(folder, task, test)
@@ -172,12 +178,19 @@ def read_figures(folder: Path, task: int, test: pd.DataFrame) -> Figures:
 
 
 def summarise(figures: Sequence[Figures]) -> list[str]:
-    """Return mean ± standard deviation of each column."""
+    """Return the mean ± standard deviation over the runs, for each column."""
     cells = []
     for values in np.array(figures).T:
         deviation = f" ± {np.std(values, ddof=1):.4f}" if len(values) > 1 else ""
         cells.append("" if np.isnan(values).any() else f"{np.mean(values):.4f}{deviation}")
     return cells
+
+
+def print_header(title: str) -> None:
+    """Print the title and the head of a table in Markdown."""
+    print(f"\n{title}")
+    print_row("model", COLUMNS)
+    print_row("---", ["---"] * len(COLUMNS))
 
 
 def print_row(name: str, cells: Sequence[str]) -> None:

@@ -1,10 +1,11 @@
-"""The samples of the science exam on the 200 public questions, beside the longest option.
+"""Score the samples of the science exam on the 200 public questions, beside the longest option.
 
 Run:     KIT_REAL_DATA=… python tests/benchmarks/science_exam_on_real_questions.py
 Writes:  a table to the terminal
 
-MAP@3, averaged over the seeds of the folds where a sample learns, with 95 % intervals over the
-questions: of the score, and of its difference from the longest option on the same questions.
+The score is MAP@3. For samples that learn, it is the mean over the seeds of the folds. The table
+gives 95 % intervals over the questions, of the score and of its difference from the score of the
+longest option on the same questions.
 """
 
 import tempfile
@@ -19,6 +20,7 @@ from tqdm import tqdm
 
 FOLDER = layout.RELATED_DIR / "science_exam"
 SEEDS = range(5)
+# The script of each row, its flags and its seeds.
 MODELS = {
     "longest_option": ("longest_option", [], [0]),
     "constant": ("constant", [], [0]),
@@ -53,14 +55,14 @@ def main() -> None:
             points[name] = np.mean(by_seed, axis=0)
     print("| model | MAP@3 | 95 % interval | difference from the longest option |")
     print("|---|---|---|---|")
-    base = points["longest_option"]
-    for name, own in points.items():
-        low, high = exam.interval_95(own)
-        difference = own - base
-        margin = 1.96 * difference.std(ddof=1) / len(own) ** 0.5
+    points_of_longest = points["longest_option"]
+    for name, points_of_model in points.items():
+        low, high = exam.interval_95(points_of_model)
+        difference = points_of_model - points_of_longest
+        margin = 1.96 * difference.std(ddof=1) / len(difference) ** 0.5
         mean = difference.mean()
         print(
-            f"| {name} | {own.mean():.4f} | {low:.3f} to {high:.3f} | {mean:+.4f} "
+            f"| {name} | {points_of_model.mean():.4f} | {low:.3f} to {high:.3f} | {mean:+.4f} "
             f"({mean - margin:+.3f} to {mean + margin:+.3f}) |"
         )
 

@@ -1,10 +1,10 @@
-"""How long the sample models of task 3 take on data of official size.
+"""Measure time and memory of the sample models of task 3 on data of official size.
 
     python data/generate_sample.py --size full --output_dir FOLDER
     python tests/benchmarks/task_3_rankings.py --data_dir FOLDER
 
-Prints wall and processor seconds and peak memory of every script, reading and writing included, and
-of the rank average over all features. Linux and macOS only.
+Prints wall seconds, processor seconds and peak memory of every script, and of the rank average over
+all features. Reading and writing are included. The script runs on Linux and macOS only.
 """
 
 import tempfile

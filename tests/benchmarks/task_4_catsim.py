@@ -1,15 +1,15 @@
-"""catsim in the game of task 4, beside the kit's strategies with the same calibrated parameters.
+"""Play task 4 with catsim, and with the kit's strategies on the same calibrated parameters.
 
 Run:     pip install --target PEER catsim
          KIT_REAL_DATA=… python tests/benchmarks/task_4_catsim.py PEER
 Writes:  a table to the terminal
 
-The public students, the strict rule. The parameters are one-dimensional: discrimination, difficulty
-and a common guessing, fitted by the kit to the training students; catsim takes them as they are. It
-chooses by maximum information, estimates the ability by maximum likelihood, and predicts with that
+All play the public students by the strict rule. The kit fits one-dimensional parameters to the
+training students: discrimination, difficulty and a common guessing probability. catsim takes these,
+chooses by maximum information, estimates the ability by maximum likelihood and predicts with that
 estimate. The kit's strategies with the same parameters know the ability as a distribution. The last
-row is the package item_response/ as it is, with three dimensions and quiz effects. catsim is not
-needed for anything else; what lies in PEER is used only where this environment lacks it.
+rows are the package item_response/ as it is, with three dimensions and quiz effects. Nothing else
+needs catsim. Packages in PEER are used only if this environment lacks them.
 """
 
 import importlib
@@ -44,7 +44,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 def main() -> None:
-    """Calibrate, play, print a line for each."""
+    """Calibrate the parameters, play all masks, print a row for each way to play."""
     p = cli.parser(__doc__)
     p.add_argument("peer", type=Path, metavar="PEER", help="folder that catsim is installed in")
     p.add_argument("--masks", type=int, default=10, help="how many of the ten masks (default all)")
@@ -91,9 +91,9 @@ def main() -> None:
     print("|---|---|---|---|---|---|")
     for name, play in rows.items():
         began = time.perf_counter()
-        found = np.array([play(mask) for mask in masks])
+        accuracies = np.array([play(mask) for mask in masks])
         seconds = (time.perf_counter() - began) / len(masks)
-        cells = " | ".join(f"{value:.4f}" for value in found.mean(axis=0))
+        cells = " | ".join(f"{value:.4f}" for value in accuracies.mean(axis=0))
         print(f"| {name} | {cells} | {seconds:.1f} |", flush=True)
 
 
@@ -105,7 +105,7 @@ def fit_one_dimension(full: Any, answers: pd.DataFrame) -> Any:
     questions = fitted.question_parameters(np.arange(N_QUESTIONS))
     slope = questions.discrimination[:, 0]
     ability = fitted.ability_[:, 0]
-    # Whichever sign the fit has found, a larger ability is a better one.
+    # The sign of a fitted ability is arbitrary: turn it so that a larger ability is a better one.
     sign = np.sign(slope.mean())
     slope = np.maximum(slope * sign, MIN_SLOPE)
     centre = ability.mean() * sign
@@ -120,7 +120,7 @@ def fit_one_dimension(full: Any, answers: pd.DataFrame) -> Any:
 
 
 def play_catsim(catsim: ModuleType, model: Any, reference: Reference, mask: str) -> FloatArray:
-    """Let catsim ask every student; accuracy after each of `CHECKPOINTS`."""
+    """Let catsim ask every student; return the accuracy after each of `CHECKPOINTS`."""
     bank_type = importlib.import_module("catsim.item_bank").ItemBank
     selector = importlib.import_module("catsim.selection").MaxInfoSelector()
     estimator = importlib.import_module("catsim.estimation").NumericalSearchEstimator()
@@ -133,18 +133,18 @@ def play_catsim(catsim: ModuleType, model: Any, reference: Reference, mask: str)
     n_right = np.zeros(len(CHECKPOINTS))
     for student in tqdm(range(len(targets)), desc=mask, leave=False, disable=None):
         truth = reference.is_correct[student] == 1
-        # Only what may be asked of the student is in the student's bank: the search is faster.
+        # The student's bank holds only questions that may be asked: the search is faster.
         column = np.flatnonzero(may_be_asked[student])
-        own_bank = bank_type(items[column], validate=False)
+        student_bank = bank_type(items[column], validate=False)
         asked: list[int] = []
         ability = 0.0
         for number in range(1, CHECKPOINTS[-1] + 1):
             question = selector.select(
-                item_bank=own_bank, administered_items=asked, est_theta=ability
+                item_bank=student_bank, administered_items=asked, est_theta=ability
             )
             asked.append(int(question))
             ability = estimator.estimate(
-                item_bank=own_bank,
+                item_bank=student_bank,
                 administered_items=asked,
                 response_vector=truth[column[asked]].tolist(),
                 est_theta=ability,

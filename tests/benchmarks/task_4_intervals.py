@@ -1,11 +1,11 @@
-"""Whether the ranges on the pages of task_4/student_report.py hold as often as they say.
+"""Measure how often the ranges on the pages of task_4/student_report.py hold.
 
 Run:     KIT_REAL_DATA=… python tests/benchmarks/task_4_intervals.py
 Writes:  a table to the terminal
 
-The students of one fold of the training students, thinned out to as many answers as test students
-have, are asked ten questions by a model of the other folds. Their true ability is not known; how
-many of their hidden answers are right is.
+A model of four folds of the training students asks the students of the fifth fold ten questions.
+These students keep about as many answers as test students have. Their true abilities are not known,
+but the numbers of their hidden answers that are right are.
 """
 
 import shutil
@@ -25,7 +25,7 @@ COVERAGES = (0.5, 0.8, 0.9)
 
 
 def main() -> None:
-    """Fit, ask, count."""
+    """Fit the model, ask the students, print how often each range holds."""
     cli.parser(__doc__).parse_args()
     package = layout.ROOT / "task_4" / "item_response"
     ability = load_module(layout.ROOT / "task_4" / "ability.py")

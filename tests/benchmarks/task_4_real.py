@@ -1,4 +1,4 @@
-"""The models of task 4 on real answers: cross-validation, then the public test set.
+"""Score the models of task 4 on real answers: by cross-validation, or on the public test set.
 
 Run:     KIT_REAL_DATA=… python tests/benchmarks/task_4_real.py item_response
          KIT_REAL_DATA=… python tests/benchmarks/task_4_real.py pytorch
@@ -6,10 +6,10 @@ Run:     KIT_REAL_DATA=… python tests/benchmarks/task_4_real.py item_response
          KIT_REAL_DATA=… python tests/benchmarks/task_4_real.py item_response --public
 Writes:  a table to the terminal
 
-Without --public it scores five folds of training students and never opens the test set: settings
-are to be chosen by these folds. Training students have three times as many answers as those of
-the test set: either whole quizzes are left to each of the 1,170 students, or, with --few_answers,
-only students with few answers are scored, with all of them.
+Without --public the script scores five folds of training students and never opens the test set, so
+that settings can be chosen by these folds. Training students have three times as many answers as
+test students. Therefore each of the 1,170 students keeps only some whole quizzes. With
+--few_answers, only students with few answers are scored, and they keep all their answers.
 """
 
 import time
@@ -40,14 +40,15 @@ from running import load_module
 N_QUESTIONS = 948
 N_FOLDS = 5
 N_MASKS = 4
-# Students of the public file have this many answers on average, and at least 50.
-MEAN_ANSWERS, MIN_ANSWERS = 122, 50
-# A student of the training files with at most this many answers has few.
+# The mean and the smallest number of answers of a student in the public file.
+MEAN_ANSWERS = 122
+MIN_ANSWERS = 50
+# Students with at most this many answers are scored with --few_answers.
 FEW_ANSWERS = 250
 
 
 def main() -> None:
-    """Score every configuration, print one line for each."""
+    """Score every configuration; print a row for each."""
     p = cli.parser(__doc__)
     p.add_argument("package", choices=("item_response", "pytorch"), help="folder in task_4/")
     group = p.add_mutually_exclusive_group()
@@ -90,12 +91,15 @@ def main() -> None:
 
 
 def forget_answered_mask(model: Any) -> Any:
-    """Return a model that makes no use of which questions a student has answered."""
+    """Return a model that does not use which questions a student has answered."""
     return replace(model, mask_weights=0 * model.mask_weights, completion=0 * model.completion)
 
 
 def folds(answers: pd.DataFrame, few_answers: bool) -> list[tuple[pd.DataFrame, Reference]]:
-    """Hold out a fifth of the students at a time, with about as many answers as in the test set."""
+    """Return training answers and held-out students of five folds.
+
+    The held-out students have about as many answers as those of the test set.
+    """
     rng = np.random.default_rng(7)
     students, row = np.unique(answers["UserId"].to_numpy(), return_inverse=True)
     fold = rng.integers(N_FOLDS, size=len(students))[row]
@@ -110,17 +114,17 @@ def folds(answers: pd.DataFrame, few_answers: bool) -> list[tuple[pd.DataFrame, 
 
 
 def only_few(answers: pd.DataFrame) -> pd.DataFrame:
-    """Keep only students who have few answers."""
+    """Return the answers of students who have few of them."""
     _, row, count = np.unique(answers["UserId"].to_numpy(), return_inverse=True, return_counts=True)
     return answers[count[row] <= FEW_ANSWERS]
 
 
 def thin_out(answers: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
-    """Keep whole quizzes of each student, about as many answers as test students have.
+    """Return whole quizzes of each student, with about as many answers as test students have.
 
-    Questions belong to one quiz, roughly, if they are usually answered together: each student keeps
-    the questions that are most often answered by those who answered one of the student's own,
-    chosen at random.
+    Questions belong to one quiz, roughly, if the same students answer them. Each student keeps the
+    answers to the questions that are nearest in this sense to one question, drawn at random from
+    those that the student has answered.
     """
     students, row = np.unique(answers["UserId"].to_numpy(), return_inverse=True)
     answered = np.zeros((len(students), N_QUESTIONS), np.float32)
@@ -130,9 +134,11 @@ def thin_out(answers: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
     n_kept = MIN_ANSWERS + rng.exponential(MEAN_ANSWERS - MIN_ANSWERS, len(students))
     keep = np.zeros(len(answers), bool)
     for student in range(len(students)):
-        own = np.flatnonzero(row == student)
-        nearness = similarity[question[rng.choice(own)], question[own]]
-        keep[own[np.argsort(-nearness, kind="stable")[: int(n_kept[student])]]] = True
+        student_rows = np.flatnonzero(row == student)
+        drawn_question = question[rng.choice(student_rows)]
+        nearness = similarity[drawn_question, question[student_rows]]
+        nearest_first = student_rows[np.argsort(-nearness, kind="stable")]
+        keep[nearest_first[: int(n_kept[student])]] = True
     return answers[keep]
 
 
@@ -143,9 +149,13 @@ def score(
     choice: str,
     submission: ModuleType,
 ) -> tuple[npt.NDArray[np.float64], float]:
-    """Play all masks; the accuracy of each, all folds together, and the seconds that one took."""
+    """Play all masks of all folds.
+
+    Return the accuracy with each mask, over all folds, and the median seconds for one mask.
+    """
     masks = list(games[0][1].targets)
-    scores, seconds = [], []
+    scores = []
+    seconds = []
     for seed, mask in enumerate(masks):
         n_right = n_targets = 0
         for model, (_, reference) in zip(models, games, strict=True):

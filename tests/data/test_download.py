@@ -1,6 +1,6 @@
-"""The downloader against a local server that breaks off, fails, lies, and against kills.
+"""The downloader with a local server that breaks off, fails or sends other bytes, and when killed.
 
-The archive is a zip of the official layout that holds tiny simulated files.
+The archive is a zip laid out like the official one, with tiny simulated files.
 """
 
 import contextlib
@@ -17,8 +17,8 @@ import time
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from hashlib import sha256
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +33,12 @@ from run_scripts import PATIENCE, ROOT
 
 SCRIPT = ROOT / "data/download.py"
 ANSWERS = "train_data/train_task_1_2.csv"
+# Contents of files by their path below data/.
 Files = dict[str, bytes]
 
 
 def make_zip(files: Files, more: str | zipfile.ZipInfo = "") -> bytes:
-    """Zip files as the official archive does, and one more of any name."""
+    """Return a zip with files laid out as in the official archive, and with one more member."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("data/", b"")
@@ -50,7 +51,7 @@ def make_zip(files: Files, more: str | zipfile.ZipInfo = "") -> bytes:
 
 @pytest.fixture(scope="session")
 def original(simulated_kit: Path) -> tuple[Files, bytes]:
-    """Return the files of the archive, by their path below data/, and the archive."""
+    """Return the files of the archive, and the archive."""
     data = simulated_kit / "data"
     files = {
         file.relative_to(data).as_posix(): file.read_bytes()
@@ -62,16 +63,28 @@ def original(simulated_kit: Path) -> tuple[Files, bytes]:
 
 
 class Case:
-    """A download into a folder of the test's own, from a server that behaves as it is told."""
+    """A download into the test's folder, from a server whose behaviour the attributes set."""
 
     def __init__(self, files: Files, content: bytes, folder: Path, patch: pytest.MonkeyPatch):
-        self.files, self.content, self.folder, self.patch = files, content, folder, patch
-        self.served, self.url, self.timeout = content, "", 60.0
-        # Each request takes the next entry of these two, if there is one left.
+        self.files = files
+        self.content = content
+        self.folder = folder
+        self.patch = patch
+        self.url = ""
+        self.timeout = 60.0
+        # The bytes that the server sends; by default the archive.
+        self.served = content
+        # Each request takes the next status and the next number of bytes, while there are any.
         self.statuses: list[int] = []
         self.cut_after: list[int] = []
-        self.rots = self.wrong_place = False
-        self.ranges = self.states_length = True
+        # Whether the last byte that the server sends is wrong.
+        self.rots = False
+        # Whether the server states a range that begins one byte too late.
+        self.wrong_place = False
+        # Whether the server heeds a range that is asked for.
+        self.ranges = True
+        self.states_length = True
+        # The ranges that were asked for, and the pauses between requests in seconds.
         self.requests: list[str] = []
         self.pauses: list[float] = []
 
@@ -85,27 +98,30 @@ class Case:
         download.main()
 
     def leave(self, content: bytes) -> None:
-        """Leave what an earlier run has fetched."""
+        """Write the file that an earlier run leaves if it has fetched these bytes."""
         self.folder.mkdir()
         (self.folder / "data.zip.partial").write_bytes(content)
 
     def check(self, *parts: str) -> None:
         """Check that the folder holds exactly the files of these parts, byte by byte."""
-        wanted = {download.PARTS[part] for part in parts}
-        found = {
+        folders = {download.PARTS[part] for part in parts}
+        expected = {
+            name: content for name, content in self.files.items() if name.split("/")[0] in folders
+        }
+        written = {
             file.relative_to(self.folder).as_posix(): file.read_bytes()
             for file in self.folder.rglob("*")
             if file.is_file() and file.parent.name != layout.TEMPLATE_DIR.name
         }
-        assert found.pop("data.zip", self.content) == self.content
-        assert found == {k: v for k, v in self.files.items() if k.split("/")[0] in wanted}
+        assert written.pop("data.zip", self.content) == self.content
+        assert written == expected
 
 
 @pytest.fixture
 def case(
     original: tuple[Files, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Case]:
-    """Serve the archive on 127.0.0.1, and let nothing wait for long."""
+    """Return a download from a server on 127.0.0.1; pauses between requests take no time."""
     case = Case(*original, tmp_path / "data", monkeypatch)
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -137,20 +153,45 @@ def case(
         httpd.shutdown()
 
 
+# ---- Fetching ----------------------------------------------------------------------------------
+
+# What an earlier run has left of the archive, what the server does, and the ranges asked for.
 ARRIVES: dict[str, tuple[Callable[[bytes], bytes], dict[str, Any], list[str]]] = {
-    "cut off": (lambda _: b"", {"cut_after": [1000, 5000, 0, 20_000]},
-                ["", "bytes=1000-", "bytes=6000-", "bytes=6000-", "bytes=26000-"]),
-    "left rotten": (lambda _: b"x" * 7000, {}, ["bytes=7000-", ""]),
-    "left too long": (lambda all: all + b"x", {}, [""]),
-    "left rotten and whole": (lambda all: b"x" * len(all), {}, [""]),
-    "server without ranges": (lambda all: all[:2000], {"ranges": False, "cut_after": [9000]},
-                              ["bytes=2000-", "bytes=9000-"]),
-    "server in trouble": (lambda _: b"", {"statuses": [503, 500, 429, 408]}, [""] * 5),
-}  # fmt: skip
+    "the connection breaks off": (
+        lambda archive: b"",
+        {"cut_after": [1000, 5000, 0, 20_000]},
+        ["", "bytes=1000-", "bytes=6000-", "bytes=6000-", "bytes=26000-"],
+    ),
+    "other bytes were left": (
+        lambda archive: b"x" * 7000,
+        {},
+        ["bytes=7000-", ""],
+    ),
+    "too many bytes were left": (
+        lambda archive: archive + b"x",
+        {},
+        [""],
+    ),
+    "as many other bytes were left": (
+        lambda archive: b"x" * len(archive),
+        {},
+        [""],
+    ),
+    "the server knows no ranges": (
+        lambda archive: archive[:2000],
+        {"ranges": False, "cut_after": [9000]},
+        ["bytes=2000-", "bytes=9000-"],
+    ),
+    "the server is in trouble": (
+        lambda archive: b"",
+        {"statuses": [503, 500, 429, 408]},
+        ["", "", "", "", ""],
+    ),
+}
 
 
 @pytest.mark.parametrize(("left", "behaviour", "requests"), ARRIVES.values(), ids=ARRIVES.keys())
-def test_the_archive_arrives(
+def test_the_archive_arrives_although(
     left: Callable[[bytes], bytes], behaviour: dict[str, Any], requests: list[str], case: Case
 ) -> None:
     vars(case).update(behaviour)
@@ -160,58 +201,131 @@ def test_the_archive_arrives(
     case.check("answers", "metadata", "tests")
 
 
-# What the server does, or which server it is; what is said; how many requests, how many bytes kept.
-REFUSED = [
-    (7000, {"statuses": [503] * 9},
-     "URL: the server answered 503 .*; 7,000 of SIZE bytes are there, run the command", 5, 7000),
-    (0, {"statuses": [404] * 5}, "URL: the server answered 404", 1, 0),
-    (0, {"served": b"<html>Please log in</html>"}, "URL: has 26 bytes, expected SIZE", 1, 0),
-    (0, {"rots": True}, r"URL: .* is not the official archive \(SHA-256 differs\)", 1, None),
-    (7000, {"wrong_place": True}, "expected bytes from 7000", 5, 7000),
-    (0, {"timeout": 0}, "URL: .*; 0 of .* bytes are there", 0, 0),
-    (0, {"url": "http://127.0.0.1:9/data.zip"}, "URL: .*refused; 0 of .* bytes are there", 0, 0),
-    (7000, {"served": b"<html>Please log in</html>", "states_length": False, "ranges": False},
-     "URL: sends other bytes than those that are there, which are kept", 1, 7000),
-    *((7000, {"url": url}, "--url URL: expected an address that begins", 0, 7000)
-      for url in ("http://", "http://[::1", "http://a:b", "http://a b", "http://\u00e9", "file://a")),
-    (0, {"url": "http://a..b/"}, "URL: has no host that could exist", 0, 0),
-]  # fmt: skip
+@dataclass(frozen=True)
+class Refusal:
+    """A download that must fail."""
+
+    # What differs from a download that succeeds.
+    behaviour: dict[str, Any]
+    # The message, a regular expression. URL and SIZE stand for those of the archive.
+    message: str
+    # Number of requests to the server.
+    n_requests: int
+    # Number of bytes of the archive that an earlier run has left.
+    n_left: int = 0
+    # Whether the bytes of an earlier run, and no others, are there at the end.
+    is_kept: bool = True
 
 
-@pytest.mark.parametrize(("left", "behaviour", "message", "n_requests", "n_kept"), REFUSED)
-def test_what_is_not_the_archive_is_refused_and_what_came_is_kept(
-    left: int, behaviour: dict[str, Any], message: str, n_requests: int, n_kept: int | None,
-    case: Case,
-) -> None:  # fmt: skip
-    vars(case).update(behaviour)
-    case.leave(case.content[:left])
-    message = message.replace("URL", re.escape(case.url)).replace("SIZE", f"{len(case.content):,}")
+LOGIN_PAGE = b"<html>Please log in</html>"
+REFUSED = {
+    "server stays in trouble": Refusal(
+        {"statuses": [503] * 9},
+        "URL: the server answered 503 .*; 7,000 of SIZE bytes are there, run the command",
+        n_requests=5,
+        n_left=7000,
+    ),
+    "not found": Refusal({"statuses": [404] * 5}, "URL: the server answered 404", n_requests=1),
+    "login page": Refusal({"served": LOGIN_PAGE}, "URL: has 26 bytes, expected SIZE", n_requests=1),
+    "wrong last byte": Refusal(
+        {"rots": True},
+        r"URL: .* is not the official archive \(SHA-256 differs\)",
+        n_requests=1,
+        is_kept=False,
+    ),
+    "another range than asked for": Refusal(
+        {"wrong_place": True}, "expected bytes from 7000", n_requests=5, n_left=7000
+    ),
+    "no time": Refusal({"timeout": 0}, "URL: .*; 0 of .* bytes are there", n_requests=0),
+    "no server": Refusal(
+        {"url": "http://127.0.0.1:9/data.zip"},
+        "URL: .*refused; 0 of .* bytes are there",
+        n_requests=0,
+    ),
+    "login page instead of the rest": Refusal(
+        {"served": LOGIN_PAGE, "states_length": False, "ranges": False},
+        "URL: sends other bytes than those that are there, which are kept",
+        n_requests=1,
+        n_left=7000,
+    ),
+    "no such host": Refusal(
+        {"url": "http://a..b/"}, "URL: has no host that could exist", n_requests=0
+    ),
+}
+REFUSED |= {
+    f"address {url}": Refusal(
+        {"url": url}, "--url URL: expected an address that begins", n_requests=0, n_left=7000
+    )
+    for url in (
+        "http://",
+        "http://[::1",
+        "http://a:b",
+        "http://a b",
+        "http://\u00e9",
+        "file://a",
+    )
+}
+
+
+@pytest.mark.parametrize("refusal", REFUSED.values(), ids=REFUSED)
+def test_other_bytes_than_the_archives_are_refused_and_bytes_that_came_are_kept(
+    refusal: Refusal, case: Case
+) -> None:
+    vars(case).update(refusal.behaviour)
+    case.leave(case.content[: refusal.n_left])
+    message = refusal.message.replace("URL", re.escape(case.url))
+    message = message.replace("SIZE", f"{len(case.content):,}")
     with pytest.raises(InputError, match=message):
         case.run()
-    assert len(case.requests) == n_requests
-    if n_requests == 5:
+    assert len(case.requests) == refusal.n_requests
+    if refusal.n_requests == 5:
         assert case.pauses == [1, 3, 10, 30]
     kept = {path.name: path.read_bytes() for path in case.folder.iterdir()}
-    assert kept == ({} if n_kept is None else {"data.zip.partial": case.content[:n_kept]})
+    if refusal.is_kept:
+        assert kept == {"data.zip.partial": case.content[: refusal.n_left]}
+    else:
+        assert kept == {}
 
 
-def test_a_full_disk_is_said_before_anything_is_fetched_or_unpacked(case: Case) -> None:
-    """What is there already needs no more room."""
-    case.leave(case.content[:7000])
-    n_answers = sum(len(data) for name, data in case.files.items() if "train_data/" in name)
-    usage, free = shutil.disk_usage(ROOT), 0
-    case.patch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=free))
-    for part, needed in (("images", len(case.content) - 7000), ("answers", n_answers)):
-        free = needed - 1
-        with pytest.raises(InputError, match=r"the disk has \d MB free, expected \d MB"):
-            case.run("--parts", part)
-        assert len(case.requests) == (part == "answers")
-        free = needed
+def run_on_disk_with(case: Case, n_free: int, part: str) -> None:
+    """Run the script for a part as if the disk had so many bytes free."""
+    usage = shutil.disk_usage(ROOT)._replace(free=n_free)
+    with case.patch.context() as patch:
+        patch.setattr(shutil, "disk_usage", lambda folder: usage)
         case.run("--parts", part)
+
+
+FULL_DISK = r"the disk has \d MB free, expected \d MB"
+
+
+def test_a_full_disk_is_reported_before_anything_is_fetched(case: Case) -> None:
+    """The bytes that an earlier run has left need no more room."""
+    case.leave(case.content[:7000])
+    n_needed = len(case.content) - 7000
+    with pytest.raises(InputError, match=FULL_DISK):
+        run_on_disk_with(case, n_needed - 1, "images")
+    assert case.requests == []
+    run_on_disk_with(case, n_needed, "images")
+    case.check("images")
+
+
+def test_a_full_disk_is_reported_before_anything_is_unpacked(case: Case) -> None:
+    """The files that an earlier run has unpacked need no more room."""
+    case.run("--parts", "images")
+    n_needed = sum(len(data) for name, data in case.files.items() if "train_data/" in name)
+    with pytest.raises(InputError, match=FULL_DISK):
+        run_on_disk_with(case, n_needed - 1, "answers")
+    case.check("images")
+    run_on_disk_with(case, n_needed, "answers")
     case.check("images", "answers")
 
 
-def test_the_whole_way(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
+# ---- Unpacking ---------------------------------------------------------------------------------
+
+
+def test_by_default_all_parts_but_the_images_are_unpacked_and_templates_built(
+    case: Case, capsys: pytest.CaptureFixture[str]
+) -> None:
     log = case.folder.parent / "log.jsonl"
     case.run("--log", log)
     case.check("answers", "metadata", "tests")
@@ -220,7 +334,10 @@ def test_the_whole_way(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
     assert templates == {layout.TEMPLATE_TASK_1_2, layout.TEMPLATE_TASK_3}
     events = [json.loads(line)["event"] for line in log.read_text().splitlines()]
     assert events == ["start", "fetched", "unpacked"]
-    # Again: nothing is fetched, nothing is written again.
+
+
+def test_a_second_run_neither_fetches_nor_writes_anything_again(case: Case) -> None:
+    case.run()
     train = case.folder / "train_data"
     before = {file: file.stat().st_mtime_ns for file in train.iterdir()}
     case.run()
@@ -228,24 +345,30 @@ def test_the_whole_way(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
     assert {file: file.stat().st_mtime_ns for file in train.iterdir()} == before
 
 
-def test_parts_of_an_archive_that_is_there(
+def test_an_archive_that_is_there_is_unpacked_in_parts_without_a_request(
     case: Case, write: Write, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """All simulated data make way, and what was made of them."""
-    simulated = (ANSWERS, "metadata/subject_metadata.csv", "train_data/gone.csv")
-    marked = {name: fingerprints.fingerprint(write(f"data/{name}", "old")) for name in simulated}
-    write(f"data/{layout.SIMULATED_MARKER_NAME}", json.dumps({"files": marked}))
-    (case.folder / "train_data/gone.csv").unlink()
-    write(f"data/test_input/{layout.VALID_TASK_1_2}", "of these")
     archive = write("mine.zip", case.content)
     case.run("--parts", "metadata", "images", "--archive", archive)
     case.check("metadata", "images")
     assert "never share or publish them" in capsys.readouterr().out
+    # The template of tasks 1 and 2 would need the tests.
     templates = [file.name for file in (case.folder / layout.TEMPLATE_DIR.name).glob("*.csv")]
     assert templates == [layout.TEMPLATE_TASK_3]
     case.run("--parts", "answers", "metadata", "--archive", archive)
     case.check("metadata", "images", "answers")
     assert case.requests == []
+
+
+def test_simulated_data_and_files_made_from_them_are_removed(case: Case, write: Write) -> None:
+    """Also if one of the simulated files is no longer there."""
+    simulated = (ANSWERS, "metadata/subject_metadata.csv", "train_data/gone.csv")
+    marked = {name: fingerprints.fingerprint(write(f"data/{name}", "old")) for name in simulated}
+    write(f"data/{layout.SIMULATED_MARKER_NAME}", json.dumps({"files": marked}))
+    (case.folder / "train_data/gone.csv").unlink()
+    write(f"data/test_input/{layout.VALID_TASK_1_2}", "a part of the simulated answers")
+    case.run("--parts", "metadata", "images", "--archive", write("mine.zip", case.content))
+    case.check("metadata", "images")
 
 
 @pytest.mark.parametrize("was_simulated", [False, True])
@@ -261,42 +384,66 @@ def test_other_files_are_never_overwritten(case: Case, write: Write, was_simulat
     assert not (case.folder / "metadata").exists()
 
 
-LINK = zipfile.ZipInfo("data/train_data/outside.csv")
-LINK.external_attr = 0o120777 << 16
-LEAVING = ("data/train_data/../../../outside.csv", "/outside.csv", "..\\outside.csv",
-           "C:/outside.csv", LINK)  # fmt: skip
+SYMLINK = zipfile.ZipInfo("data/train_data/outside.csv")
+SYMLINK.external_attr = 0o120777 << 16
 
 
-def test_of_a_faulty_archive_nothing_is_unpacked(case: Case) -> None:
-    # The checksum that the zip itself has of the file.
-    checksum = zlib.crc32(case.files[ANSWERS]).to_bytes(4, "little")
-    damaged = case.content.replace(checksum, b"none")
+def refuse(case: Case, archive: bytes, message: str) -> None:
+    """Run the script on an archive that it must refuse, and check that nothing was unpacked."""
     path = case.folder.with_suffix(".zip")
-    for archive, message in (
-        *((make_zip(case.files, more), "which would leave the folder") for more in LEAVING),
-        (damaged, f"is a damaged zip file .*{ANSWERS}"),
-    ):
-        case.content = archive
-        path.write_bytes(archive)
-        with pytest.raises(InputError, match=message):
-            case.run("--archive", path)
-        left = {file.suffix for file in case.folder.parent.rglob("*") if file.is_file()}
-        assert left == {".zip"}
-    path.write_bytes(b"PK")
-    with pytest.raises(InputError, match=r"zip: is not the official archive, expected"):
+    path.write_bytes(archive)
+    with pytest.raises(InputError, match=message):
         case.run("--archive", path)
-    path.unlink()
+    files = [file for file in case.folder.parent.rglob("*") if file.is_file()]
+    assert files == [path]
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        "data/train_data/../../../outside.csv",
+        "/outside.csv",
+        "..\\outside.csv",
+        "C:/outside.csv",
+        pytest.param(SYMLINK, id="symlink"),
+    ],
+)
+def test_an_archive_with_a_member_that_would_leave_the_folder_is_refused(
+    case: Case, member: str | zipfile.ZipInfo
+) -> None:
+    case.content = make_zip(case.files, member)
+    refuse(case, case.content, "which would leave the folder")
+
+
+def test_a_damaged_archive_is_refused(case: Case) -> None:
+    checksum_in_zip = zlib.crc32(case.files[ANSWERS]).to_bytes(4, "little")
+    case.content = case.content.replace(checksum_in_zip, b"none")
+    refuse(case, case.content, f"is a damaged zip file .*{ANSWERS}")
+
+
+def test_another_file_than_the_archive_is_refused(case: Case) -> None:
+    refuse(case, b"PK", r"zip: is not the official archive, expected")
+
+
+def test_an_archive_that_is_missing_is_named(case: Case) -> None:
+    path = case.folder.with_suffix(".zip")
     with pytest.raises(InputError, match=r"zip: file not found, expected the official archive"):
         case.run("--archive", path)
 
 
-def killed(case: Case, number: int) -> bool:
-    """Run the command in a process that kills itself just before that access to the disk."""
+# ---- Kills -------------------------------------------------------------------------------------
+
+
+def is_killed(case: Case, number: int) -> bool:
+    """Run the script in a process that kills itself before its access to the disk of that number.
+
+    Return whether the process was killed; otherwise it had fewer accesses.
+    """
 
     def count(event: str, details: Any) -> None:
         nonlocal number
-        touches = event in ("open", "os.rename", "os.remove", "os.mkdir", "os.truncate")
-        if touches and str(details[0]).startswith(str(case.folder)):
+        is_access = event in ("open", "os.rename", "os.remove", "os.mkdir", "os.truncate")
+        if is_access and str(details[0]).startswith(str(case.folder)):
             number -= 1
             if number == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -311,7 +458,7 @@ def killed(case: Case, number: int) -> bool:
         finally:
             os._exit(70)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    # A file that has its final name must have its content.
+    # A file under its final name must be complete.
     for name, content in {**case.files, "data.zip": case.content}.items():
         path = case.folder / name
         assert not path.exists() or path.read_bytes() == content, name
@@ -320,11 +467,15 @@ def killed(case: Case, number: int) -> bool:
 
 
 @on_unix("fork, which makes the process that is killed")
-def test_killed_before_every_touch_of_the_disk_the_bytes_are_right(case: Case) -> None:
-    """Also in the transfer, which breaks off 20 times: where a kill left something, it resumes."""
+def test_files_are_complete_or_missing_whenever_the_script_is_killed(case: Case) -> None:
+    """The transfer breaks off 20 times, and each time resumes where it ended."""
     case.cut_after = [len(case.content) // 21] * 20
-    numbers = (*range(1, 12), *range(12, 200, 3))
-    assert sum(takewhile(bool, (killed(case, number) for number in numbers))) >= 16
+    n_kills = 0
+    for number in (*range(1, 12), *range(12, 200, 3)):
+        if not is_killed(case, number):
+            break
+        n_kills += 1
+    assert n_kills >= 16
     case.check("answers", "metadata", "tests")
-    starts = [wanted for wanted in case.requests if wanted]
-    assert len(starts) == len({*starts}) == 20
+    ranges = [requested for requested in case.requests if requested]
+    assert len(ranges) == len({*ranges}) == 20

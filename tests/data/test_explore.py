@@ -8,25 +8,32 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import Write, fails, run, succeeds
-from drawn import draw
+from drawn import Drawing, draw
 from page_reading import Page, read_page
 from run_scripts import ROOT
 
 SCRIPT = "data/explore.py"
 TRAIN = "train_data/train_task_{}.csv"
 SECTIONS = [
-    "Answers", "Difficulty", "Options", "Times", "Quizzes and groups", "Confidence", "Subjects",
-    "Students", "What is missing",
-]  # fmt: skip
+    "Answers",
+    "Difficulty",
+    "Options",
+    "Times",
+    "Quizzes and groups",
+    "Confidence",
+    "Subjects",
+    "Students",
+    "What is missing",
+]
 
 
 def sections(page: Page) -> list[str]:
-    """Return the headings but the first and those of charts and of groups of students."""
+    """Return the headings of tasks and of sections, without those of charts."""
     return [name for name in page.headings if name in SECTIONS or name.startswith("Tasks ")]
 
 
 def explore(folder: Path, output: Path) -> dict[str, Page]:
-    """Run the script on a folder; return the pages that it has written, by name."""
+    """Run the script on a folder of data; return the pages that it has written, by name."""
     done = run([SCRIPT, "--data_dir", folder, "--output_dir", output])
     assert done.returncode == 0, done.stderr
     written = [Path(path) for path in re.findall(r"^written: (.*)$", done.stdout, re.MULTILINE)]
@@ -34,7 +41,9 @@ def explore(folder: Path, output: Path) -> dict[str, Page]:
     return {path.name: read_page(path.read_text(encoding="utf-8")) for path in written}
 
 
-def test_a_page_about_simulated_data(simulated_kit: Path, tmp_path: Path) -> None:
+def test_a_page_about_simulated_data_says_so_and_explains_every_chart(
+    simulated_kit: Path, tmp_path: Path
+) -> None:
     (page,) = explore(simulated_kit / "data", tmp_path).values()
     assert "Nothing on this page is about real students" in page.text
     assert sections(page) == ["Tasks 1/2", *SECTIONS, "Tasks 3/4", *SECTIONS]
@@ -42,9 +51,13 @@ def test_a_page_about_simulated_data(simulated_kit: Path, tmp_path: Path) -> Non
     assert len(page.charts) > 25 and all(len(chart.key) > 40 for chart in page.charts)
 
 
-# 40 students: the weak half answers questions 0 to 19, in March, the strong half, with higher ids,
-# all 30, in December. To questions 0 to 9 all answers are right; of ten in a row to questions 10 to
-# 19 five, while three choose the most attractive wrong option; to the others eight.
+# ---- Planted answers, whose figures can be counted by hand --------------------------------------
+#
+# There are 40 students and 30 questions. The weak half of the students answers questions 0 to 19 in
+# March. The strong half, with higher ids, answers all questions in December.
+
+# The options that ten students in a row choose, for questions 0 to 9, 10 to 19, and 20 to 29. The
+# right option is 1, 1 and 3.
 CHOSEN = [[1] * 10, [1, 1, 1, 1, 1, 4, 4, 4, 2, 3], [3, 3, 3, 3, 3, 3, 3, 3, 1, 2]]
 TREE = """SubjectId,Name,ParentId,Level
 1,Maths,NULL,0
@@ -54,8 +67,10 @@ TREE = """SubjectId,Name,ParentId,Level
 5,Geometry,1,1
 6,Area,5,2
 """
-# Question 28 has no subject, and that of question 29 is there without those above it.
+# The lists of subjects of questions 0 to 27. Question 28 has no list, and the list of question 29
+# lacks the subjects above its own.
 SUBJECTS = ["[1, 3, 4]"] * 10 + ["[1, 2]"] * 9 + ["[1, 2, 3]"] + ["[1, 3]"] * 8
+# What the charts must say, by their headings; marks of empty columns and cells are left out.
 WEEK = ["Mon 10:00 to 10:59: 600 answers, 77% right", "Tue 9:00 to 9:59: 400 answers, 75% right"]
 PLANTED = {
     "Answers per student": ["20: 20 students", "30: 20 students"],
@@ -93,14 +108,15 @@ PLANTED = {
     "When in the week": WEEK,
     "Questions per quiz": ["10: 1 quizzes", "18: 1 quizzes"],
     "Answers of a student in a quiz": ["10: 60 sittings", "18: 20 sittings"],
-    # Too many numbers for a column each.
+    # The sizes differ too much for a column each.
     "Students per group": ["1: 1 groups", "35 to 40: 1 groups"],
     "Confidence and correctness": [
         "25% sure (20): 0.25", "25% sure (20): 0.50", "75% sure (20): 0.75", "75% sure (20): 0.80",
     ],
     "Year of birth": ["born in 2008: 5 students, 75% right", "born in 2010: 3 students, 75% right"],
 }  # fmt: skip
-SAID = """1,000training answers 40students 30questions 83.33%of all pairs answered
+# Texts of the page, one a line; figures and their labels are written without a gap.
+TEXTS = """1,000training answers 40students 30questions 83.33%of all pairs answered
 76.0%of the answers right 2quizzes 2groups (classes)
 so many answers; half have 25 or more. The tenth with most answers gave 12% of them
 questions have so many answers; half have 40 or more.
@@ -132,32 +148,57 @@ QuizId4.0% · 40 of 1,000 answers"""
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return the page about files of tasks 3/4 in which everything can be counted by hand."""
+    """Return the HTML of the page about the planted answers, which are files of tasks 3/4."""
     folder = tmp_path_factory.mktemp("planted")
-    pairs = [(s, q) for s in range(40) for q in range(20 if s < 20 else 30)]
+    pairs = []
+    for student_id in range(40):
+        n_answered = 20 if student_id < 20 else 30
+        pairs += [(student_id, question_id) for question_id in range(n_answered)]
     student, question = np.array(pairs).T
-    weak, chosen = student < 20, np.array(CHOSEN)[question // 10, (student + question) % 10]
+    is_weak = student < 20
+    chosen = np.array(CHOSEN)[question // 10, (student + question) % 10]
     key = np.where(question < 20, 1, 3)
-    # Of one question the key has been changed.
+    # The key of question 0 was another one when the first student answered.
     key[0] = chosen[0] = 2
-    answers = pd.DataFrame({"QuestionId": question, "UserId": student, "AnswerId": range(1000)})
-    answers = answers.assign(AnswerValue=chosen, CorrectAnswer=key, IsCorrect=1 * (chosen == key))
-    known = answers[["AnswerId"]].assign(GroupId=np.where(student == 0, 7, 8))
-    known["DateAnswered"] = np.where(weak, "2020-03-03 09:59", "2019-12-02 10:00")
-    known["QuizId"] = np.select([question < 10, question < 28], ["1", "2"], "")
-    # Who is wholly sure are ten, too few for a dot.
-    sure = [(question == 0) & (student < 10), (question == 10) & weak, question == 20]
-    known["Confidence"] = np.select(sure, ["100", "25", "75"], "")
-    students = pd.DataFrame({"UserId": range(39), "Gender": [0] + [1] * 19 + [2] * 19})
-    born = ["2008-09-01"] * 5 + ["2010-05-01"] * 3 + ["1900-01-01"] * 2
-    students["DateOfBirth"] = pd.Series(born)
-    students["PremiumPupil"] = pd.Series([1] * 5 + [0] * 15, dtype="Int8")
-    lists = pd.Series([*SUBJECTS, "[6]"], [*range(28), 29], name="SubjectId")
+    answers = pd.DataFrame(
+        {
+            "QuestionId": question,
+            "UserId": student,
+            "AnswerId": range(1000),
+            "AnswerValue": chosen,
+            "CorrectAnswer": key,
+            "IsCorrect": 1 * (chosen == key),
+        }
+    )
+    # Ten answers are given with a confidence of 100, which are too few for a dot.
+    is_sure = [(question == 0) & (student < 10), (question == 10) & is_weak, question == 20]
+    answer_metadata = pd.DataFrame(
+        {
+            "AnswerId": answers["AnswerId"],
+            "GroupId": np.where(student == 0, 7, 8),
+            "DateAnswered": np.where(is_weak, "2020-03-03 09:59", "2019-12-02 10:00"),
+            "QuizId": np.select([question < 10, question < 28], ["1", "2"], ""),
+            "Confidence": np.select(is_sure, ["100", "25", "75"], ""),
+        }
+    )
+    # The last student has no metadata, and most columns are shorter than the table.
+    births = ["2008-09-01"] * 5 + ["2010-05-01"] * 3 + ["1900-01-01"] * 2
+    student_metadata = pd.DataFrame(
+        {
+            "UserId": pd.Series(range(39)),
+            "Gender": pd.Series([0] + [1] * 19 + [2] * 19),
+            "DateOfBirth": pd.Series(births),
+            "PremiumPupil": pd.Series([1] * 5 + [0] * 15, dtype="Int8"),
+        }
+    )
+    question_metadata = pd.DataFrame(
+        {"QuestionId": [*range(28), 29], "SubjectId": [*SUBJECTS, "[6]"]}
+    )
     for name, table in (
         (TRAIN, answers),
-        ("metadata/answer_metadata_task_{}.csv", known[::-1]),
-        ("metadata/student_metadata_task_{}.csv", students),
-        ("metadata/question_metadata_task_{}.csv", lists.rename_axis("QuestionId").reset_index()),
+        ("metadata/answer_metadata_task_{}.csv", answer_metadata[::-1]),
+        ("metadata/student_metadata_task_{}.csv", student_metadata),
+        ("metadata/question_metadata_task_{}.csv", question_metadata),
     ):
         path = folder / name.format("3_4")
         path.parent.mkdir(exist_ok=True)
@@ -167,37 +208,66 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> str:
     return (folder / "explore.html").read_text(encoding="utf-8")
 
 
+@pytest.fixture(scope="module")
+def planted_page(planted: str) -> Page:
+    """Return the same page as a reader sees it."""
+    return read_page(planted)
+
+
 @pytest.mark.parametrize(("heading", "titles"), PLANTED.items(), ids=PLANTED)
-def test_charts(planted: str, heading: str, titles: list[str]) -> None:
-    found = read_page(planted).chart(heading).titles
+def test_charts_show_the_counts(planted_page: Page, heading: str, titles: list[str]) -> None:
+    shown = planted_page.chart(heading).titles
     empty = re.compile(r": (0 |0\.00% answered)")
-    assert [title for title in found if not empty.search(title)] == titles
+    assert [title for title in shown if not empty.search(title)] == titles
 
 
-def test_columns_and_shades_are_to_scale(planted: str) -> None:
+@pytest.fixture(scope="module")
+def drawings(planted: str, planted_page: Page) -> dict[str, Drawing]:
+    """Return the charts of the page as they are drawn, by heading."""
     svgs = re.findall(r"<svg.*?</svg>", planted, re.DOTALL)
-    headings = [chart.heading for chart in read_page(planted).charts]
-    drawn = dict(zip(headings, map(draw, svgs), strict=True))
-    december, *_, march = drawn["Answers by month"].shapes.values()
+    headings = [chart.heading for chart in planted_page.charts]
+    return dict(zip(headings, map(draw, svgs), strict=True))
+
+
+def test_columns_are_as_high_as_their_counts(drawings: dict[str, Drawing]) -> None:
+    december, *_, march = drawings["Answers by month"].shapes.values()
     assert np.ptp(march[:, 1]) == pytest.approx(400 / 600 * np.ptp(december[:, 1]), abs=0.01)
-    # The median and the number below it stand in the middle of their column.
-    chart = drawn["Answers per question"]
-    places = [chart.dashed[0][0], *(text.middle[0] for text in chart.texts if text.text == "40")]
-    assert places == pytest.approx([chart.shapes["40: 20 questions"][:, 0].mean()] * 2, abs=0.1)
-    monday, tuesday = (drawn["When in the week"].styles[title] for title in WEEK)
-    assert "opacity" not in monday and f"opacity: {0.1 + 0.9 * 400 / 600:.1f}" in tuesday
 
 
-def test_what_is_said(planted: str) -> None:
-    page = read_page(planted)
-    assert not [said for said in SAID.splitlines() if said not in page.text]
-    assert "not on this page: train_data/train_task_1_2.csv is not there." in page.text
+def test_the_line_of_the_median_is_in_the_middle_of_its_column(
+    drawings: dict[str, Drawing],
+) -> None:
+    """So is the number below the line."""
+    chart = drawings["Answers per question"]
+    line = chart.dashed[0][0]
+    (number,) = (text.middle[0] for text in chart.texts if text.text == "40")
+    column = chart.shapes["40: 20 questions"][:, 0].mean()
+    assert [line, number] == pytest.approx([column, column], abs=0.1)
 
 
-def test_real_and_simulated_never_share_a_page(tiny_kit: Path, tmp_path: Path) -> None:
+def test_shades_follow_the_counts(drawings: dict[str, Drawing]) -> None:
+    monday, tuesday = (drawings["When in the week"].styles[title] for title in WEEK)
+    assert "opacity" not in monday
+    assert f"opacity: {0.1 + 0.9 * 400 / 600:.1f}" in tuesday
+
+
+@pytest.mark.parametrize("text", TEXTS.splitlines())
+def test_texts_tell_the_counts(planted_page: Page, text: str) -> None:
+    assert text in planted_page.text
+
+
+def test_a_training_file_that_is_missing_is_named(planted_page: Page) -> None:
+    text = "not on this page: train_data/train_task_1_2.csv is not there."
+    assert text in planted_page.text
+
+
+# ---- Other folders -----------------------------------------------------------------------------
+
+
+def test_real_and_simulated_answers_never_share_a_page(tiny_kit: Path, tmp_path: Path) -> None:
     for name in ("train_data/train_task_1_2.csv", "metadata/subject_metadata.csv"):
         path = tiny_kit / "data" / name
-        # As little as possible, so that the file is no longer that of the simulation.
+        # Other line ends are enough: the file is no longer the one that was simulated.
         path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
     pages = explore(tiny_kit / "data", tmp_path / "out")
     assert [*pages] == ["explore.html", "explore_simulated.html"]
@@ -207,27 +277,39 @@ def test_real_and_simulated_never_share_a_page(tiny_kit: Path, tmp_path: Path) -
     assert sections(simulated)[0] == "Tasks 3/4" and "Subjects" not in sections(simulated)
     assert "Tasks 3/4 are not on this page, being simulated: see explore_simulated." in real.text
     assert "Tasks 1/2 are not on this page, being not simulated: see explore." in simulated.text
-    # Simulated metadata tell nothing about real answers, nor the other way round.
+    # A page about real answers reads no simulated metadata, nor the other way round.
     left_out = "student_metadata_task_1_2.csv, answer_metadata_task_1_2.csv."
     assert f"not: question_metadata_task_1_2.csv, {left_out}" in real.text
     assert "as the answers are: subject_metadata.csv." in simulated.text
 
 
-def test_faults(write: Write, tmp_path: Path) -> None:
-    def fault(folder: Path) -> str:
-        return fails([SCRIPT, "--data_dir", folder, "--output_dir", tmp_path / "out"])
+def explore_in_vain(folder: Path, output: Path) -> str:
+    """Run the script, which must refuse the folder and write nothing; return the message."""
+    message = fails([SCRIPT, "--data_dir", folder, "--output_dir", output])
+    assert not output.exists()
+    return message
 
-    missing, folder = tmp_path / "nowhere", tmp_path / "train_data"
-    assert fault(missing) == f"{missing}: not found, expected a folder laid out like data/"
-    assert fault(tmp_path).startswith(f"{folder}: holds neither train_task_1_2.csv nor ")
+
+def test_a_folder_that_is_missing_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "nowhere"
+    message = explore_in_vain(folder, tmp_path / "out")
+    assert message == f"{folder}: not found, expected a folder laid out like data/"
+
+
+def test_a_folder_without_answers_is_refused(tmp_path: Path) -> None:
+    message = explore_in_vain(tmp_path, tmp_path / "out")
+    assert message.startswith(f"{tmp_path / 'train_data'}: holds neither train_task_1_2.csv nor ")
+
+
+def test_a_value_that_is_not_valid_is_named_with_its_row(write: Write, tmp_path: Path) -> None:
     train = write(TRAIN.format("3_4"), "QuestionId,UserId,IsCorrect\n5,2,1\n7,3,2\n")
-    assert fault(tmp_path).startswith(f"{train}: column 'IsCorrect': row 3 is '2'")
-    assert not (tmp_path / "out").exists()
+    message = explore_in_vain(tmp_path, tmp_path / "out")
+    assert message.startswith(f"{train}: column 'IsCorrect': row 3 is '2'")
 
 
-def test_the_pictures_of_the_readme_are_of_the_page(tmp_path: Path) -> None:
+def test_the_pictures_of_the_readme_are_those_of_the_page(tmp_path: Path) -> None:
     succeeds(["data/generate_sample.py", "--size", "small", "--output_dir", tmp_path])
-    # They are of tasks 1/2.
+    # The pictures show tasks 1/2.
     (tmp_path / "train_data/train_task_3_4.csv").unlink()
     succeeds(["data/explore.py", "--data_dir", tmp_path, "--output_dir", tmp_path])
     command = ["tests/benchmarks/readme_pictures.py", "--input_dir", tmp_path]
@@ -238,36 +320,87 @@ def test_the_pictures_of_the_readme_are_of_the_page(tmp_path: Path) -> None:
         assert "Simulated data: " in "".join(ElementTree.fromstring(picture).itertext())
 
 
-def test_a_page_about_real_answers(real_data: Path, tmp_path: Path) -> None:
-    for folder, tasks in (("eedi_tasks_3_4", "3/4"), ("eedi_tasks_1_2_sample", "1/2")):
-        page = explore(real_data / folder, tmp_path)["explore.html"]
-        assert "not simulated by the kit" in page.text
-        without = ("Times", "Quizzes and groups", "Confidence")
-        assert sections(page) == [f"Tasks {tasks}", *(s for s in SECTIONS if s not in without)]
-        assert f"Not there: answer_metadata_task_{tasks.replace('/', '_')}.csv." in page.text
+@pytest.mark.parametrize(
+    ("folder", "tasks"), [("eedi_tasks_3_4", "3/4"), ("eedi_tasks_1_2_sample", "1/2")]
+)
+def test_a_page_about_real_answers_lacks_what_answer_metadata_tell(
+    real_data: Path, tmp_path: Path, folder: str, tasks: str
+) -> None:
+    page = explore(real_data / folder, tmp_path)["explore.html"]
+    assert "not simulated by the kit" in page.text
+    of_answer_metadata = ("Times", "Quizzes and groups", "Confidence")
+    expected = [name for name in SECTIONS if name not in of_answer_metadata]
+    assert sections(page) == [f"Tasks {tasks}", *expected]
+    assert f"Not there: answer_metadata_task_{tasks.replace('/', '_')}.csv." in page.text
 
 
-def test_few_answers_and_dates_that_are_missing_or_nonsense(write: Write, tmp_path: Path) -> None:
-    """With too few for any share; some without options, all without quizzes."""
-    header = "QuestionId,UserId,IsCorrect,AnswerId"
-    write(TRAIN.format("1_2"), f"{header}\n5,2000000000,1,8\n7,3,0,9\n")
-    nonsense = "AnswerId,DateAnswered\n8,9999-01-01 00:00:00.000\n9,\n"
-    write("metadata/answer_metadata_task_1_2.csv", nonsense)
-    dates = ("2019-12-30 00:00", "2020-02-29 23:59", "2020-02-29 23:00", "", "9999-01-01 00:00")
-    own = pd.DataFrame({"AnswerId": range(5), "QuestionId": range(5), "UserId": [8, 8, 7, 9, 8]})
-    own["IsCorrect"], own["DateAnswered"] = [1, 0, 1, 1, 1], dates
-    options = own.assign(CorrectAnswer=1, AnswerValue=2 - own["IsCorrect"])
-    write(TRAIN.format("3_4"), options.drop(columns="DateAnswered").to_csv(index=False))
-    metadata = own[["AnswerId", "DateAnswered"]].to_csv(index=False)
-    write("metadata/answer_metadata_task_3_4.csv", metadata)
-    page = explore(tmp_path, tmp_path)["explore.html"]
-    first, second = ["Tasks 1/2", "Answers"], ["Tasks 3/4", "Answers", "Options", "Times"]
-    assert sections(page) == [*first, "What is missing", *second, "What is missing"]
-    absent = [f"{kind}_metadata_task_3_4.csv" for kind in ("question", "student")]
-    assert f"Not there: {', '.join(absent)}, subject_metadata.csv." in page.text
-    for said in ("", " is nonsense"):
-        for missing in ("50.0% · 1 of 2", "20.0% · 1 of 5"):
-            assert f"DateAnswered{said}{missing} answers" in page.text
-    assert page.chart("Answers by month").titles == [
-        "Dec 2019: 1 answers, 100% right", "Jan 2020: 0 answers", "Feb 2020: 2 answers, 50% right",
-    ]  # fmt: skip
+FEW_ANSWERS = {
+    # Two answers without options. One date is nonsense, and one is missing.
+    TRAIN.format("1_2"): """QuestionId,UserId,IsCorrect,AnswerId
+5,2000000000,1,8
+7,3,0,9
+""",
+    "metadata/answer_metadata_task_1_2.csv": """AnswerId,DateAnswered
+8,9999-01-01 00:00:00.000
+9,
+""",
+    # Five answers with options and without quizzes. One date is missing, and one is nonsense.
+    TRAIN.format("3_4"): """AnswerId,QuestionId,UserId,IsCorrect,CorrectAnswer,AnswerValue
+0,0,8,1,1,1
+1,1,8,0,1,2
+2,2,7,1,1,1
+3,3,9,1,1,1
+4,4,8,1,1,1
+""",
+    "metadata/answer_metadata_task_3_4.csv": """AnswerId,DateAnswered
+0,2019-12-30 00:00
+1,2020-02-29 23:59
+2,2020-02-29 23:00
+3,
+4,9999-01-01 00:00
+""",
+}
+
+
+@pytest.fixture(scope="module")
+def page_of_few_answers(tmp_path_factory: pytest.TempPathFactory) -> Page:
+    """Return the page about too few answers for any share."""
+    folder = tmp_path_factory.mktemp("few")
+    for name, text in FEW_ANSWERS.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    return explore(folder, folder)["explore.html"]
+
+
+def test_sections_with_nothing_to_show_are_left_out(page_of_few_answers: Page) -> None:
+    assert sections(page_of_few_answers) == [
+        "Tasks 1/2",
+        "Answers",
+        "What is missing",
+        "Tasks 3/4",
+        "Answers",
+        "Options",
+        "Times",
+        "What is missing",
+    ]
+
+
+def test_metadata_that_are_missing_are_named(page_of_few_answers: Page) -> None:
+    absent = "question_metadata_task_3_4.csv, student_metadata_task_3_4.csv, subject_metadata.csv"
+    assert f"Not there: {absent}." in page_of_few_answers.text
+
+
+@pytest.mark.parametrize("share", ["50.0% · 1 of 2", "20.0% · 1 of 5"])
+@pytest.mark.parametrize("fault", ["", " is nonsense"])
+def test_dates_that_are_missing_or_nonsense_are_counted(
+    page_of_few_answers: Page, fault: str, share: str
+) -> None:
+    assert f"DateAnswered{fault}{share} answers" in page_of_few_answers.text
+
+
+def test_months_without_answers_are_shown_too(page_of_few_answers: Page) -> None:
+    assert page_of_few_answers.chart("Answers by month").titles == [
+        "Dec 2019: 1 answers, 100% right",
+        "Jan 2020: 0 answers",
+        "Feb 2020: 2 answers, 50% right",
+    ]

@@ -1,4 +1,4 @@
-"""The related challenges: their samples, simulated and split once for all tests."""
+"""The samples of the related challenges, simulated and split once for all tests."""
 
 import sys
 from collections.abc import Callable
@@ -9,13 +9,16 @@ from conftest import copy_kit, succeeds
 from question_files import SPLITS
 from run_scripts import ROOT
 
-# So that tests can import the challenges' own modules, as their scripts do.
+# Tests import the modules of the challenges, as the challenges' scripts do.
 sys.path += [str(path) for path in sorted((ROOT / "related_challenges").iterdir()) if path.is_dir()]
 
 
 @pytest.fixture(scope="session")
 def challenge_kit(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Return a function that splits a challenge's sample in a shared kit: only read from it."""
+    """Return a function that splits a challenge's sample in a kit and returns the kit.
+
+    Tests share the kit and only read it.
+    """
     kit = copy_kit(tmp_path_factory.mktemp("related") / "kit")
 
     def prepare(name: str) -> Path:

@@ -1,4 +1,4 @@
-"""Cloze: the metric by known answers, files, scores by kind, candidates, no leak."""
+"""Cloze test: the metric by hand, files of guesses, scores by kind of query, sample models."""
 
 import json
 import re
@@ -20,7 +20,10 @@ TRAIN, TEST = "KCT_train_public.txt", "KCT_test_public.txt"
 
 
 def to_lines(*records: Mapping[str, object]) -> str:
-    """Write queries as the challenge does, numbered from 0; each is `[MASK]`, answered `x`."""
+    """Return queries in the challenge's format, numbered from 0.
+
+    By default a query is `[MASK]` and its answer `x`.
+    """
     known: dict[str, object] = {"query": "[MASK]", "answer": ["x"]}
     numbered = ({"qid": str(number), **known, **more} for number, more in enumerate(records))
     return "".join(f"{json.dumps(record, ensure_ascii=False)}\r\n" for record in numbered)
@@ -39,14 +42,14 @@ def to_lines(*records: Mapping[str, object]) -> str:
         ("York, New", "new york", 0.5, 1),
     ],
 )
-def test_worked_examples(guess: str, answer: str, score: float, normalised: float) -> None:
-    """Case alone is ignored, and by an option punctuation and articles too."""
+def test_the_metric_by_hand(guess: str, answer: str, score: float, normalised: float) -> None:
+    """Case is always ignored; with `normalise`, punctuation and articles are ignored, too."""
     assert queries.token_f1(guess, answer) == pytest.approx(score)
     assert queries.token_f1(guess, answer, normalise=True) == pytest.approx(normalised)
 
 
 def test_guesses_survive_writing_and_reading(write: Write) -> None:
-    """Also with characters that end a line elsewhere."""
+    """Also guesses with characters that other programs take for line ends."""
     answers = ['a "b", c', "ü\u2028\x85"]
     write(TRAIN, to_lines({"answer": answers}))
     folder = write(TEST, to_lines({"qid": "007"}, {"qid": "7"})).parent
@@ -60,16 +63,24 @@ def test_guesses_survive_writing_and_reading(write: Write) -> None:
         queries.read_guesses(path, ["7", "007"])
 
 
-def test_scores_by_kind_are_means_of_their_queries(write: Write) -> None:
-    """On the page, in print and in the record; without kinds the page has no such table."""
-    kinds: list[dict[str, object]] = [
-        {"domain": "b", "NeedReasoning": True},
-        {"domain": "b", "NeedReasoning": "two facts"},
-        {"domain": None, "answer": ["z", "x"]},
-        {"domain": 3, "NeedReasoning": 0},
-    ]
-    folder = write(TRAIN, to_lines(*kinds)).parent
-    write("submission.csv", 'id,ret\n0,"[""x""]"\n1,[]\n2,"[""y"",""x y""]"\n3,"[""y""]"\n')
+QUERIES_OF_KINDS: list[dict[str, object]] = [
+    {"domain": "b", "NeedReasoning": True},
+    {"domain": "b", "NeedReasoning": "two facts"},
+    {"domain": None, "answer": ["z", "x"]},
+    {"domain": 3, "NeedReasoning": 0},
+]
+GUESSES = """id,ret
+0,"[""x""]"
+1,[]
+2,"[""y"",""x y""]"
+3,"[""y""]"
+"""
+
+
+def test_scores_by_kind_are_means_over_the_queries_of_the_kind(write: Write) -> None:
+    """They are printed, on the page and in the record."""
+    folder = write(TRAIN, to_lines(*QUERIES_OF_KINDS)).parent
+    write("submission.csv", GUESSES)
     out = succeeds(evaluation("cloze", folder))
     rows = [
         ["domain: 3", "1", "0.0000", "0.0%"],
@@ -87,39 +98,59 @@ def test_scores_by_kind_are_means_of_their_queries(write: Write) -> None:
         assert page.tables[0].row(name)[1] == "25.0%"
     assert last_record(folder)["score"] == scores_in(folder)["score"] == pytest.approx(5 / 12)
     assert last_record(folder)["parts"]["domain: b"] == 0.5
+
+
+def test_with_one_candidate_only_the_first_guess_counts(write: Write) -> None:
+    folder = write(TRAIN, to_lines(*QUERIES_OF_KINDS)).parent
+    write("submission.csv", GUESSES)
     assert "score 0.2500" in succeeds(evaluation("cloze", folder, "--candidates", "1"))
     assert last_record(folder)["rules"] == "first guess"
-    # Under the challenge's own name; what is normalised away no longer tells answers apart.
+
+
+@pytest.mark.parametrize(
+    ("flags", "score", "rules"), [([], 0, ""), (["--normalise"], 0.25, "normalised")]
+)
+def test_the_evaluation_also_has_the_challenges_name_and_may_normalise(
+    write: Write, flags: list[str], score: float, rules: str
+) -> None:
+    folder = write(TRAIN, to_lines(*QUERIES_OF_KINDS)).parent
     write("submission.csv", 'id,ret\n0,"[""X.""]"\n1,[]\n2,[]\n3,[]\n')
-    own = evaluation("cloze", folder)
-    for flags, score, rules in (([], 0, ""), (["--normalise"], 0.25, "normalised")):
-        assert f"score {score:.4f}" in succeeds([f"{FOLDER}/evaluate.py", *own[1:], *flags])
-        assert last_record(folder)["rules"] == rules
-    # The description allows as many guesses as one likes.
-    write(TRAIN, to_lines({}))
+    _, *own_flags = evaluation("cloze", folder)
+    output = succeeds([f"{FOLDER}/evaluate.py", *own_flags, *flags])
+    assert f"score {score:.4f}" in output
+    assert last_record(folder)["rules"] == rules
+
+
+def test_the_number_of_guesses_can_be_raised(write: Write) -> None:
+    """The challenge's description sets no limit. Queries without kinds have no table of kinds."""
+    folder = write(TRAIN, to_lines({})).parent
     write("submission.csv", 'id,ret\n0,"[""a"",""b"",""c"",""d"",""e"",""f"",""x""]"\n')
-    assert "holds 7 answers, expected a JSON list of at most 5" in fails(own)
-    out = succeeds([*own, "--candidates", "7"])
-    assert "score 1.0000" in out and "domain" not in out + page_in(folder).text
+    evaluate = evaluation("cloze", folder)
+    assert "holds 7 answers, expected a JSON list of at most 5" in fails(evaluate)
+    output = succeeds([*evaluate, "--candidates", "7"])
+    assert "score 1.0000" in output
+    assert "domain" not in output + page_in(folder).text
 
 
 @needs_blocks(f"{FOLDER}/sample_model_mix.py")
 def test_as_many_candidates_are_written_as_asked(challenge_kit: Kits, tmp_path: Path) -> None:
     kit = challenge_kit("cloze")
     lines = (kit / FOLDER / "data/train_data" / TEST).read_text().splitlines()
-    ids, path, found = [json.loads(line)["qid"] for line in lines], tmp_path / "submission.csv", {}
-    for k in (2, 9):
-        flags = ["--output_dir", tmp_path, "--candidates", k]
+    ids = [json.loads(line)["qid"] for line in lines]
+    path = tmp_path / "submission.csv"
+    guesses_by_limit = {}
+    for limit in (2, 9):
+        flags = ["--output_dir", tmp_path, "--candidates", limit]
         succeeds([f"{FOLDER}/sample_model_mix.py", *flags], kit=kit)
-        found[k] = queries.read_guesses(path, ids, candidates=k)
-    assert max(map(len, found[9])) == 9
-    assert found[2] == [guesses[:2] for guesses in found[9]]
+        guesses_by_limit[limit] = queries.read_guesses(path, ids, candidates=limit)
+    assert max(map(len, guesses_by_limit[9])) == 9
+    assert guesses_by_limit[2] == [guesses[:2] for guesses in guesses_by_limit[9]]
     check = [f"{FOLDER}/check_submission.py", path, "--candidates", "9"]
     assert "200 rows: every query of " in succeeds(check, kit=kit)
 
 
 def test_models_do_not_see_the_answers_they_predict(write: Write) -> None:
-    # Every query has an answer of its own, so that only a model that has seen it can know it.
+    # All answers differ, so that only a model that has seen the answer of a query can predict it.
     text = "person {0} was born in [MASK]."
     lines = to_lines(*({"query": text.format(n), "answer": [f"place{n}"]} for n in range(40)))
     folder = write(TRAIN, lines).parent
@@ -133,7 +164,7 @@ def test_models_do_not_see_the_answers_they_predict(write: Write) -> None:
 
 
 @needs_blocks(f"{FOLDER}/sample_model_frequent.py")
-def test_real_queries(real_data: Path, tmp_path: Path) -> None:
+def test_the_score_on_real_queries_is_the_measured_one(real_data: Path, tmp_path: Path) -> None:
     given = ["--input_dir", real_data / "related/cloze"]
     name = "KCT_train_public.reconstructed.txt"
     train = [*given, "--train_data", name, "--output_dir", tmp_path]

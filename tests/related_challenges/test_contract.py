@@ -1,6 +1,7 @@
-"""What the scripts of all four related challenges have in common, from the sample to the score."""
+"""Rules that the scripts of all four related challenges keep, from the sample to the score."""
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 from common import fingerprints, provenance, writing
@@ -12,17 +13,30 @@ from conftest import Write, fails, run, succeeds
 from question_files import SPLITS, Kits, last_record, page_in, question_file
 from sample_blocks import needs_blocks
 
-# The metric in the record, a row of the page, what the check says of the first model's submission.
+
+@dataclass(frozen=True)
+class Expected:
+    """Texts about the submission of a challenge's first model."""
+
+    # The name of the metric in the record.
+    metric: str
+    # A row of the first table on the page.
+    row: list[str]
+    # A part of the check's output.
+    checked: str
+
+
 CHALLENGES = {
-    "cloze": ("token F1", ["Queries", "600"], "600 rows: every query of"),
-    "debiasing": (
-        "NDCG@50 full, sum over the phases", ["Users scored", "398"],
+    "cloze": Expected("token F1", ["Queries", "600"], "600 rows: every query of"),
+    "debiasing": Expected(
+        "NDCG@50 full, sum over the phases",
+        ["Users scored", "398"],
         "50 different items each\ndifferent items recommended: ",
     ),
-    "science_exam": ("MAP@3", ["Questions", "200"], "first guesses: A 200, B 0"),
-    "student_response": ("macro F1", ["Answers", "800 to 20 questions"], "correct 100.0%"),
-}  # fmt: skip
-# The score of every model on its sample, the quickest model first.
+    "science_exam": Expected("MAP@3", ["Questions", "200"], "first guesses: A 200, B 0"),
+    "student_response": Expected("macro F1", ["Answers", "800 to 20 questions"], "correct 100.0%"),
+}
+# The score of every model on the sample of its challenge. The first model is the quickest.
 SCORES = {
     "cloze": {"frequent": 0.3044, "back_off": 0.6433, "nearest_queries": 0.7411, "mix": 0.7311},
     "debiasing": {"popularity": 0.7291, "item_cf": 2.0816, "item_cf_time": 4.0178},
@@ -32,30 +46,47 @@ SCORES = {
     },
     "student_response": {"majority": 0.1166, "lexical_similarity": 0.7424, "word_svm": 0.8071},
 }  # fmt: skip
-# Models that count give the same score everywhere. A solver ends where rounding leaves it: if that
-# turns a share of 0.03 of n predictions, half of them for the better, the score has a deviation of
-# √(0.03 / n), and its interval is four of these. There are n = 200 questions and 800 answers.
-OF_COUNTS = 0.001
-OF_SOLVERS = {
-    "ranker": 0.05, "ensemble": 0.05, "lexical_similarity": 0.025, "word_svm": 0.025,
-}  # fmt: skip
-# Files with what is to be predicted, a faulty submission, and what is said of each fault; all
-# those that challenges have in common stand in the first.
+# How far a score may differ from the expected one. Models that count give the same score on every
+# machine. The result of a solver depends on rounding: if that changes a share of 0.03 of n
+# predictions, half of them for the better, the score has a deviation of √(0.03 / n), and the
+# interval is four of these. There are n = 200 questions and 800 answers.
+INTERVAL_OF_COUNTS = 0.001
+INTERVAL_OF_SOLVERS = {
+    "ranker": 0.05,
+    "ensemble": 0.05,
+    "lexical_similarity": 0.025,
+    "word_svm": 0.025,
+}
 QUERIES = "".join(f'{{"qid": "{i}", "query": "[MASK]", "answer": ["y"]}}\n' for i in "abc")
 QUESTIONS = "id,prompt,A,B,C,D,E,answer\n1,Which?,a,b,c,d,e,A\n2,Why?,a,b,c,d,e,B\n"
 ITEMS = ",".join(map(str, range(1, 51)))
-FAULTS: dict[str, tuple[dict[str, str], str, list[str]]] = {
-    "cloze": (
+
+
+@dataclass(frozen=True)
+class Faulty:
+    """A faulty submission."""
+
+    # The input files by name.
+    files: dict[str, str]
+    submission: str
+    # The beginning of the message about each fault, in order.
+    messages: list[str]
+
+
+# The first challenge has all faults that are possible in every challenge.
+FAULTS = {
+    "cloze": Faulty(
         {"KCT_train_public.txt": QUERIES, "KCT_test_public.txt": QUERIES},
         'id,ret\na,[]\na,[1]\nx,\nb,no\nd,"[""1"",""2"",""3"",""4"",""5"",""6""]"\n',
         [
-            "column 'ret': row 4 is empty, expected", "column 'id': row 3 repeats 'a' of row 2",
+            "column 'ret': row 4 is empty, expected",
+            "column 'id': row 3 repeats 'a' of row 2",
             "column 'id': row 4 is 'x', which is not in the queries (2 such rows)",
             "1 of 3 ids are missing, first 'c'",
             "column 'ret': row 3 is '[1]'; row 5 is 'no'; row 6 holds 6 answers, expected a JSON",
         ],
     ),
-    "debiasing": (
+    "debiasing": Faulty(
         {
             "underexpose_train_click-0.csv": "1,2,0.5\n",
             "underexpose_test_qtime-0.csv": "11,0.5\n22,0.5\n33,0.5\n",
@@ -63,19 +94,22 @@ FAULTS: dict[str, tuple[dict[str, str], str, list[str]]] = {
         },
         f"11,x{ITEMS[1:]}\n\n22,2{ITEMS[1:]}\n22,{ITEMS}\n0,{ITEMS}\n",
         [
-            "column 'item_1': row 1 is 'x', expected", "column 'user_id': row 4 repeats 22 of",
-            "row 3: user 22 has 49 different items", "1 of 3 test users are missing, first user",
+            "column 'item_1': row 1 is 'x', expected",
+            "column 'user_id': row 4 repeats 22 of",
+            "row 3: user 22 has 49 different items",
+            "1 of 3 test users are missing, first user",
         ],
     ),
-    "science_exam": (
+    "science_exam": Faulty(
         {"train.csv": QUESTIONS, "test.csv": QUESTIONS},
         "id,prediction\n1,A F\n1,AB\n",
         [
-            "column 'id': row 3 repeats '1'", "1 of 2 ids are missing, first '2'",
+            "column 'id': row 3 repeats '1'",
+            "1 of 2 ids are missing, first '2'",
             "column 'prediction': row 2 is 'A F'; row 3 is 'AB', expected up to 3 of A, B",
         ],
     ),
-    "student_response": (
+    "student_response": Faulty(
         {"a.xml": question_file("a", {"a": "correct", "b": "incorrect"})},
         "id,label\na,irrelevant\nb,\n",
         [
@@ -83,8 +117,8 @@ FAULTS: dict[str, tuple[dict[str, str], str, list[str]]] = {
             "column 'label': row 2 is 'irrelevant', expected one of correct, incorrect",
         ],
     ),
-}  # fmt: skip
-# What is said of wrong files of true answers.
+}
+# Wrong files of true answers, and the message about each.
 QUERY = '{"qid": "0", "query": "[MASK]", "answer": ["x"]}'
 HEADER = "id,prompt,A,B,C,D,E,answer\n"
 GOOD = question_file("a", {"a.1": "correct", "a.2": "irrelevant"})
@@ -123,8 +157,10 @@ WRONG: dict[str, list[tuple[str, str]]] = {
 
 
 @pytest.mark.parametrize("challenge", CHALLENGES)
-def test_seeds_give_samples_and_folds(challenge: str, challenge_kit: Kits, tmp_path: Path) -> None:
-    """The sample is marked as simulated."""
+def test_a_seed_sets_the_sample_and_the_folds(
+    challenge: str, challenge_kit: Kits, tmp_path: Path
+) -> None:
+    """The sample is marked as simulated. The record of the folds names all files they come from."""
     data = challenge_kit(challenge) / "related_challenges" / challenge / "data"
     folder, flags = f"related_challenges/{challenge}", SPLITS[challenge]
     for seed, is_same in ((0, True), (1, False)):
@@ -137,7 +173,7 @@ def test_seeds_give_samples_and_folds(challenge: str, challenge_kit: Kits, tmp_p
         if flags:
             own = ["--input_dir", data / "train_data", "--output_dir", out, *flags, *seeded]
             succeeds([f"{folder}/local_data_split.py", *own])
-            # Folds of other files are refused: all that these were made from are known.
+            # Folds of other files are refused. Therefore the record names all files.
             made_from = vars(provenance.read(out / "folds.csv"))["made_from"]
             paths = [*data.glob("train_data/*.xml"), *data.glob("train_data/*train*")]
             assert {Path(name).name for name in made_from} == {path.name for path in paths}
@@ -155,7 +191,8 @@ def test_a_missing_file_is_named(challenge: str, write: Write) -> None:
         command = [f"related_challenges/{challenge}/{script}.py", *own, "--input_dir", folder]
         found = re.fullmatch(r"(.*)/in/?([^/]*): file not found(.*)", fails(command))
         assert found and found[1] == str(folder.parent)
-        if challenge != "student_response":  # There it is a folder without questions.
+        # In student_response, a folder without questions is named instead.
+        if challenge != "student_response":
             assert found[2] and found[3].startswith("; the folder holds mine.")
 
 
@@ -171,10 +208,10 @@ def test_a_missing_file_is_named(challenge: str, write: Write) -> None:
         for model in models
     ],
 )
-def test_every_model_predicts_what_is_asked(
+def test_every_model_repeats_itself_and_has_the_expected_score(
     challenge: str, model: str, challenge_kit: Kits, tmp_path: Path
 ) -> None:
-    """The same again, with the score expected on the sample: printed, shown and recorded."""
+    """The score is printed, shown and recorded, and the check accepts the submission."""
     kit, folder = challenge_kit(challenge), f"related_challenges/{challenge}"
     local = [] if challenge == "student_response" else ["--local"]
     predict = [f"{folder}/sample_model_{model}.py", *local, "--output_dir", tmp_path]
@@ -183,44 +220,48 @@ def test_every_model_predicts_what_is_asked(
     printed = succeeds([f"{folder}/local_evaluation.py", *own], kit=kit)
     text, page_path = (tmp_path / f"scores_{challenge}.{suffix}" for suffix in ("txt", "html"))
     value = float(text.read_text().splitlines()[0].removeprefix("score:"))
-    interval = OF_SOLVERS.get(model, OF_COUNTS)
+    interval = INTERVAL_OF_SOLVERS.get(model, INTERVAL_OF_COUNTS)
     assert value == pytest.approx(SCORES[challenge][model], abs=interval)
     assert f"score {value:.4f}" in printed
-    if model != "ensemble":  # The slowest.
+    # The ensemble is too slow for a second run.
+    if model != "ensemble":
         content = (tmp_path / "submission.csv").read_bytes()
         succeeds(predict, kit=kit)
         assert (tmp_path / "submission.csv").read_bytes() == content
     if model != next(iter(SCORES[challenge])):
         return
-    metric, row, checked = CHALLENGES[challenge]
+    expected = CHALLENGES[challenge]
     assert printed.endswith(f"written: {text}, {page_path}\n")
     page = page_in(tmp_path)
     assert f" {value:.4f} " in page.text and "simulated" in page.text
     assert page.tables[0].row("Submission")[1] == str(tmp_path / "submission.csv")
-    assert page.tables[0].row(row[0]) == row
+    assert page.tables[0].row(expected.row[0]) == expected.row
     line = last_record(tmp_path)
     assert (line["task"], line["model"], line["score"]) == (challenge, model, value)
-    assert (line["metric_name"], line["simulated"]) == (metric, True)
+    assert (line["metric_name"], line["simulated"]) == (expected.metric, True)
     assert f"sample_model_{model}.py" in line["script"]
     assert ("3 folds" in line["rules"]) == (challenge != "debiasing")
 
     out = succeeds([f"{folder}/check_submission.py", tmp_path / "submission.csv"], kit=kit)
     assert f"submission.csv: valid for {challenge}\n" in out
-    assert checked in out and len(out.splitlines()) == 3
+    assert expected.checked in out
+    assert len(out.splitlines()) == 3
 
 
 @pytest.mark.parametrize("challenge", FAULTS)
-def test_a_wrong_submission_gets_messages(challenge: str, write: Write, tmp_path: Path) -> None:
-    """The check says all that is wrong; the evaluation the first, and takes older scores away."""
-    files, submission, messages = FAULTS[challenge]
-    for name, content in files.items():
+def test_every_fault_of_a_submission_gets_a_message(
+    challenge: str, write: Write, tmp_path: Path
+) -> None:
+    """The check names all faults. The evaluation names the first and removes older scores."""
+    faulty = FAULTS[challenge]
+    for name, content in faulty.files.items():
         write(f"in/{name}", content)
-    path = write("submission.csv", submission)
+    path = write("submission.csv", faulty.submission)
     folder, given = f"related_challenges/{challenge}", ["--input_dir", tmp_path / "in"]
     done = run([f"{folder}/check_submission.py", path, *given])
     lines = done.stderr.splitlines()
-    assert (done.returncode, done.stdout, len(lines)) == (2, "", len(messages))
-    for line, message in zip(lines, messages, strict=True):
+    assert (done.returncode, done.stdout, len(lines)) == (2, "", len(faulty.messages))
+    for line, message in zip(lines, faulty.messages, strict=True):
         assert line.startswith(f"error: {path}: {message}")
     older = [write(f"scores_{challenge}.{suffix}", "older") for suffix in ("txt", "html")]
     own = ["--submission_dir", tmp_path, "--output_dir", tmp_path]
@@ -231,19 +272,20 @@ def test_a_wrong_submission_gets_messages(challenge: str, write: Write, tmp_path
 
 
 def test_the_common_check_finds_the_challenge(challenge_kit: Kits, write: Write) -> None:
-    """By the place of the file, or by a flag; a challenge has no flags of a task."""
+    """It finds it by the path of the file, or by a flag. A challenge takes no flags of a task."""
     kit = challenge_kit("science_exam")
     inside = kit / "related_challenges/science_exam/data/train_data/sample_submission.csv"
     check = ["-m", "tools.check_submission"]
     assert "valid for science_exam" in succeeds([*check, inside], kit=kit)
     path, named = write("mine_task_1.csv", "id,prediction\n0,F\n"), ["--challenge", "science_exam"]
-    for flags, told in (
+    for flags, message in (
         ([*named, "--test_data", "test.csv"], "column 'prediction': row 2 is 'F'"),
         ([*named, "--unobserved", "0"], "unrecognized arguments: --unobserved 0"),
         (["--test_data", "test.csv"], "unrecognized arguments: --test_data"),
     ):
         done = run([*check, path, *flags], kit=kit)
-        assert done.returncode == 2 and told in done.stderr
+        assert done.returncode == 2
+        assert message in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -272,5 +314,5 @@ def test_folds_are_described_as_they_were_made(
     with pytest.raises(InputError, match="was made from other data"):
         folds.read_folds(path, ["01", "1", "b,c"])
     record.unlink()
-    # The user's own: told apart by what they hold.
+    # Without a record, folds are the user's own and are described by a fingerprint.
     assert folds.describe_folds(path).startswith("3 folds ")

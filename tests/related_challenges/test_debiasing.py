@@ -1,4 +1,4 @@
-"""Debiasing: metrics by known answers, no leaks, models, bad files."""
+"""Debiasing: metrics by hand, splits, models that see no answer they predict."""
 
 import dataclasses
 import shutil
@@ -23,6 +23,7 @@ FIFTY = list(range(1, 51))
 
 
 def row(user: int, items: list[int]) -> str:
+    """Return a line of a submission."""
     return ",".join(map(str, [user, *items])) + "\n"
 
 
@@ -45,50 +46,83 @@ def make_phase(seed: int, n_clicks: int) -> Any:
     )
 
 
-def test_an_evaluation_by_hand(write: Write) -> None:
-    """By phase, in sum, at the final stage; in print, as text, on the page and in the record."""
-    # Users 0, 11 and 22 belong to phase 0, 20 to 9, 7, 8 and 9 to those phases, and 5 to none.
-    answers = "0,0,1,4\n0,11,99,4\n0,22,3,9\n7,7,1,20\n8,8,3,4\n"
-    folder = write("debias_track_answer.csv", answers).parent
+# Rows of phase, user, item to be predicted and its degree. Users 0, 11 and 22 belong to phase 0,
+# users 7, 8 and 9 to the phases of these numbers, and user 20 to phase 9. The item of user 22 is
+# not rare. In a phase with one or two users, all items count as rare.
+ANSWERS_BEFORE_PHASE_9 = """0,0,1,4
+0,11,99,4
+0,22,3,9
+7,7,1,20
+8,8,3,4
+"""
+ANSWERS = f"""{ANSWERS_BEFORE_PHASE_9}9,9,99,4
+9,20,99,9
+"""
+
+
+@pytest.fixture
+def evaluated(write: Write) -> Path:
+    """Return the folder of these answers and of a submission with items 1 to 50 for every user.
+
+    User 5 of the submission belongs to no phase.
+    """
     write("submission.csv", "".join(row(user, FIFTY) for user in (5, 0, 9, 22, 8, 20, 11, 7)))
-    line = fails(evaluation("debiasing", folder, "--final_stage"))
-    assert "holds the phases 0, 7, 8, --phase 9 expects 7, 8, 9" in line
-    write("debias_track_answer.csv", f"{answers}9,9,99,4\n9,20,99,9\n")
-    printed = succeeds(evaluation("debiasing", folder))
+    return write("debias_track_answer.csv", ANSWERS).parent
+
+
+def test_an_evaluation_by_hand(evaluated: Path) -> None:
+    """Each metric is given by phase and in sum: in print, as text, on the page, in the record."""
+    printed = succeeds(evaluation("debiasing", evaluated))
     assert "score 2.0000 (NDCG@50 full of 7 users, a sum over 4 phases)" in printed
-    # The item of user 22 is not rare; of one or two users of a phase all have rare ones.
-    found = scores_in(folder)
+    scores = scores_in(evaluated)
     names = ["score", "ndcg_50_full", "ndcg_50_half", "hitrate_50_full", "hitrate_50_half"]
-    assert [*found] == names
-    assert [*found.values()] == pytest.approx([2, 2, 2, 2 / 3 + 1 + 1, 1 / 2 + 1 + 1])
-    page = page_in(folder)
+    assert [*scores] == names
+    assert [*scores.values()] == pytest.approx([2, 2, 2, 2 / 3 + 1 + 1, 1 / 2 + 1 + 1])
+    page = page_in(evaluated)
     table = page.table("Metrics by phase")
     assert table.rows == [
         ["phase 0", "0.5000", "0.5000", "0.6667", "0.5000"],
-        ["phase 7", *["1.0000"] * 4],
+        ["phase 7", "1.0000", "1.0000", "1.0000", "1.0000"],
         ["phase 8", "0.5000", "0.5000", "1.0000", "1.0000"],
-        ["phase 9", *["0.0000"] * 4],
+        ["phase 9", "0.0000", "0.0000", "0.0000", "0.0000"],
         ["mean", "0.5000", "0.5000", "0.6667", "0.6250"],
         ["sum", "2.0000", "2.0000", "2.6667", "2.5000"],
     ]
     assert all(" ".join(cells) in " ".join(printed.split()) for cells in table.rows)
     assert page.tables[0].row("Users of rare items (half)")[1] == "6"
-    assert last_record(folder)["parts"]["hit rate@50 full, phase 0"] == pytest.approx(2 / 3)
-    for flags, how, rules, sums in (
+    assert last_record(evaluated)["parts"]["hit rate@50 full, phase 0"] == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize(
+    ("flags", "phases", "rules", "sums"),
+    [
         ("--final_stage", "3 phases, plus 7", "final stage", [8.5, 8.5, 8.5, 9, 9]),
         ("--phase 9", "3 phases", "phase 9", [1.5, 1.5, 1.5, 2, 2]),
-        ("--phase 7 --official_sum", "1 phase, plus 7", "phase 7, plus 7", [8] * 5),
+        ("--phase 7 --official_sum", "1 phase, plus 7", "phase 7, plus 7", [8, 8, 8, 8, 8]),
         ("--phase 0", "1 phase", "phase 0", [0.5, 0.5, 0.5, 2 / 3, 0.5]),
-    ):
-        printed = succeeds(evaluation("debiasing", folder, *flags.split()))
-        assert f"a sum over {how})" in printed
-        assert list(scores_in(folder).values()) == pytest.approx(sums)
-        assert last_record(folder)["rules"] == rules
-    line = fails(evaluation("debiasing", folder, "--phase", "6", "--official_sum"))
+    ],
+)
+def test_flags_choose_the_phases_of_the_sum(
+    evaluated: Path, flags: str, phases: str, rules: str, sums: list[float]
+) -> None:
+    printed = succeeds(evaluation("debiasing", evaluated, *flags.split()))
+    assert f"a sum over {phases})" in printed
+    assert list(scores_in(evaluated).values()) == pytest.approx(sums)
+    assert last_record(evaluated)["rules"] == rules
+
+
+def test_the_final_stage_needs_the_answers_of_its_phases(write: Write, evaluated: Path) -> None:
+    write("debias_track_answer.csv", ANSWERS_BEFORE_PHASE_9)
+    line = fails(evaluation("debiasing", evaluated, "--final_stage"))
+    assert "holds the phases 0, 7, 8, --phase 9 expects 7, 8, 9" in line
+
+
+def test_the_official_sum_is_refused_for_a_phase_before_the_final_stage(evaluated: Path) -> None:
+    line = fails(evaluation("debiasing", evaluated, "--phase", "6", "--official_sum"))
     assert "--official_sum is for --phase 7, 8 and 9" in line
 
 
-def test_at_a_phase_later_users_are_not_needed(write: Write) -> None:
+def test_users_of_later_phases_are_not_needed_for_an_early_phase(write: Write) -> None:
     for phase in range(10):
         write(f"underexpose_train_click-{phase}.csv", "11,1,0.5\n")
         write(f"underexpose_test_qtime-{phase}.csv", f"{phase},0.5\n")
@@ -96,16 +130,16 @@ def test_at_a_phase_later_users_are_not_needed(write: Write) -> None:
     folder = write("debias_track_answer.csv", answers).parent
     path = write("submission.csv", "".join(row(user, FIFTY) for user in range(7)))
     check = [f"{FOLDER}/check_submission.py", path, "--input_dir", folder]
-    for command, said in (
+    for command, expected in (
         (evaluation("debiasing", folder), "score 7.0000"),
         (check, "phases 0, 1, 2, 3, 4, 5, 6 in "),
     ):
         assert "3 of 10 test users are missing" in fails(command)
-        assert said in succeeds([*command, "--phase", "6"])
+        assert expected in succeeds([*command, "--phase", "6"])
 
 
 def test_split_masks_the_latest_click_and_counts_degrees(write: Write, tmp_path: Path) -> None:
-    """Times keep all their digits."""
+    """Times keep all their digits. Without the file of answers, those of the phases are read."""
     early, late = "0.9839525152735815", "0.9839525152735816"
     for name, text in {
         "train_click-0": "1,7,0.1\n2,7,0.2\n2,8,0.3\n",
@@ -122,12 +156,13 @@ def test_split_masks_the_latest_click_and_counts_degrees(write: Write, tmp_path:
         "qtime_with_answer": f"0,8,0.4\n11,9,{late}\n",
     }.items():
         assert (split / f"underexpose_test_{name}-0.csv").read_text() == text
-    # Item 8 has one click in phase 0 and item 9 one: the masked ones are not among them. Item 7 has
-    # two training and two test clicks there, none in phase 1 but the masked one.
+    # Items 8 and 9 have one click each in phase 0, without the masked ones. Item 7 has two training
+    # and two test clicks in phase 0, and only a masked click in phase 1.
     answers = split / "debias_track_answer.csv"
     assert answers.read_text() == "0,0,8,1\n0,11,9,1\n1,12,7,4\n"
 
-    # Without that file it is made of those of the phases, in a split and in the organisers' folder.
+    # Without the file of answers, those of the phases are read, from a split as well as from a
+    # folder like the organisers'.
     known = clicks.read_answers(answers)
     answers.unlink()
     shutil.copytree(split, tmp_path / "all")
@@ -143,11 +178,12 @@ def test_split_masks_the_latest_click_and_counts_degrees(write: Write, tmp_path:
     assert "column 'user_id': row 2 is 13 of phase 1, expected phase = " in fails(score)
 
 
-def test_earlier_phases_tell_only_what_came_before(write: Write) -> None:
-    """Phase 2 begins with a click to be predicted, at 0.40, the only one of user 1 there.
+def test_clicks_of_earlier_phases_are_read_if_they_come_before_the_phase(write: Write) -> None:
+    """Phase 2 begins at 0.40 with a click to be predicted, the only click of user 1 in the phase.
 
-    Before it come clicks of phase 1, which begins at 0.37, and those of phase 0 before that, down
-    to 0.21: one length of the known phase, 0.41 to 0.61, earlier. Item 6 is none of the phase.
+    Earlier clicks are those of phase 1, which begins at 0.37, and before that those of phase 0.
+    They are read down to 0.21, which is one length of the known phase, 0.41 to 0.61, before 0.41.
+    Item 6 does not belong to the phase.
     """
     for name, text in {
         "train_click-0": "5,7,0.15\n5,8,0.35\n6,7,0.19\n1,8,0.34\n",
@@ -169,20 +205,22 @@ def test_earlier_phases_tell_only_what_came_before(write: Write) -> None:
     assert phase.item_ids.tolist() == [7, 8, 9]
     assert phase.n_users == len(user_ids)
     assert phase.test_user.tolist() == [user_ids.index(1), user_ids.index(2)]
-    found = phase.user, phase.item_ids[phase.item], phase.time
-    moved = [(user_ids.index(user), item, (time - 0.41) / 0.2) for user, item, time in clicked]
-    np.testing.assert_allclose(np.transpose(found), moved, atol=1e-12)
+    # Times are relative to the known phase.
+    expected = [(user_ids.index(user), item, (time - 0.41) / 0.2) for user, item, time in clicked]
+    read = np.transpose([phase.user, phase.item_ids[phase.item], phase.time])
+    np.testing.assert_allclose(read, expected, atol=1e-12)
     np.testing.assert_allclose(phase.query_time, [-0.01 / 0.2, 0.04 / 0.2], atol=1e-12)
 
 
 @pytest.mark.parametrize("part", [0, 1])
-def test_nothing_that_is_learned_from_shows_the_masked_click(part: int) -> None:
-    """Whatever was clicked last, the features of a candidate are the same."""
+def test_the_features_of_a_candidate_do_not_depend_on_the_masked_click(part: int) -> None:
     phase = make_phase(3, n_clicks=200)
     users = np.setdiff1d(np.arange(12), [3, 5])[part :: boosting.N_PARTS]
     latest = np.array([np.flatnonzero(phase.user == user)[-1] for user in users])
-    phase.time[phase.user == 3] -= 1  # Before the phase; user 12 has no click.
-    asked, described = np.append(users, [3, 12]), []
+    # All clicks of user 3 come before the phase, and user 12 has none.
+    phase.time[phase.user == 3] -= 1
+    asked = np.append(users, [3, 12])
+    described = []
     for shift in (0, 17):
         item = phase.item.copy()
         item[latest] = (item[latest] + shift) % 60
@@ -190,14 +228,14 @@ def test_nothing_that_is_learned_from_shows_the_masked_click(part: int) -> None:
         np.testing.assert_array_equal(answer, item[latest])
         np.testing.assert_array_equal(masked.item, np.delete(item, latest))
         np.testing.assert_array_equal(masked.query_time, phase.time[latest])
-        found, neighbours, vectors = candidates.find_candidates(masked)
-        described.append(boosting.describe(masked, neighbours, vectors, found))
+        pairs, neighbours, vectors = candidates.find_candidates(masked)
+        described.append(boosting.describe(masked, neighbours, vectors, pairs))
     np.testing.assert_array_equal(*described)
     assert len(described[0])
 
 
-def test_rare_items_of_a_phase_are_not_told_apart_by_their_clicks() -> None:
-    """Clicks in the phase count as four at least, those before it come on top."""
+def test_an_item_with_fewer_than_four_clicks_in_the_phase_counts_as_one_with_four() -> None:
+    """Clicks before the phase are added. A model could otherwise tell rare items apart."""
     phase = make_phase(1, n_clicks=240)
     phase = dataclasses.replace(phase, time=2 * phase.time - 1)
     inside = np.bincount(phase.item[phase.time >= 0], minlength=60)
@@ -211,7 +249,7 @@ def test_models_need_items_and_clicks(write: Write) -> None:
         ("popularity", 1, "items that a user has not clicked, expected at least 50"),
         ("gradient_boosting", 40, "phase 0: 0 training users clicked a candidate last"),
     ):
-        # No two users share an item, and each has clicked two.
+        # Each user has clicked two items that no other user has clicked.
         pairs = ((11 * k + 1, 2 * k + place) for k in range(n_users) for place in (0, 1))
         train = "".join(f"{user},{item},0.{1 + item % 2}\n" for user, item in pairs)
         write("underexpose_train_click-0.csv", train)
@@ -233,8 +271,10 @@ def gains_by_user(submission: Path, answers: pd.DataFrame) -> np.ndarray:
     f"{FOLDER}/sample_model_item_cf_time.py", f"{FOLDER}/sample_model_gradient_boosting.py"
 )
 @pytest.mark.slow
-def test_boosting_beats_its_candidates(challenge_kit: Kits, tmp_path: Path) -> None:
-    """For the users of all ten phases together, and for those among them whose item is rare."""
+def test_boosting_beats_the_model_that_gives_it_candidates(
+    challenge_kit: Kits, tmp_path: Path
+) -> None:
+    """It does so for all users of the ten phases, and for those whose item is rare."""
     kit = challenge_kit("debiasing")
     answers = clicks.read_answers(kit / FOLDER / "data/test_input/debias_track_answer.csv")
     gains = {}
@@ -255,8 +295,8 @@ def test_boosting_beats_its_candidates(challenge_kit: Kits, tmp_path: Path) -> N
 
 
 @needs_blocks(f"{FOLDER}/sample_model_item_cf_time.py")
-def test_real_clicks(real_data: Path, tmp_path: Path) -> None:
-    """The model adds up pairs of clicks and fits nothing, so its score is the same everywhere."""
+def test_the_scores_on_real_clicks_are_the_measured_ones(real_data: Path, tmp_path: Path) -> None:
+    """The model adds up pairs of clicks and fits nothing, so that scores are equal everywhere."""
     source = real_data / "related/debiasing"
     for path in source.glob("underexpose_t*_click-1.csv"):
         shutil.copyfile(path, tmp_path / path.name)
@@ -266,13 +306,14 @@ def test_real_clicks(real_data: Path, tmp_path: Path) -> None:
     succeeds([f"{FOLDER}/sample_model_item_cf_time.py", *given, *output])
     assert "a sum over 1 phase)" in succeeds(evaluation("debiasing", masked))
     scores = scores_in(masked)
-    found = [scores["ndcg_50_full"], scores["ndcg_50_half"]]
     # If two nearly equal items change places, one of some 1,700 users gains or loses at most 0.37.
-    assert found == pytest.approx([0.0580, 0.0423], abs=1e-3)
+    assert [scores["ndcg_50_full"], scores["ndcg_50_half"]] == pytest.approx(
+        [0.0580, 0.0423], abs=1e-3
+    )
 
 
 def test_a_model_that_reads_the_answers_gets_no_score(challenge_kit: Kits, tmp_path: Path) -> None:
-    """The published test users are those of the split, whose answers they have clicked."""
+    """It reads the published clicks, in which the test users have clicked the answers."""
     kit = challenge_kit("debiasing")
     own = ["--output_dir", tmp_path]
     succeeds([f"{FOLDER}/sample_model_popularity.py", "--output_file", "test.csv", *own], kit=kit)
@@ -289,7 +330,7 @@ def test_a_model_that_reads_the_answers_gets_no_score(challenge_kit: Kits, tmp_p
 
 
 def test_equal_and_nearly_equal_items_come_in_the_order_of_their_columns() -> None:
-    """Whatever the rounding of sums on a processor: differences below single precision are none."""
+    """Differences below single precision do not count, since processors round sums differently."""
     values = np.array(
         [
             [0.0, 0.5, 0.0, 0.5, 0.7],

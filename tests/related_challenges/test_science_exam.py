@@ -1,4 +1,4 @@
-"""Science exam: the metric by known answers, an evaluation by hand, models, no leak."""
+"""Science exam: predictions, an evaluation by hand, models that see no answer they predict."""
 
 import argparse
 from importlib import import_module
@@ -19,7 +19,8 @@ FOLDER = "related_challenges/science_exam"
 HEADER = "id,prompt,A,B,C,D,E,answer\n"
 
 
-def test_writes_the_three_highest_scores(tmp_path: Path) -> None:
+def test_the_three_options_with_the_highest_scores_are_written(tmp_path: Path) -> None:
+    """Options with equal scores come in alphabetical order; NaN is refused."""
     questions = pd.DataFrame({"id": ["7", "x"]})
     options = argparse.Namespace(output_dir=tmp_path, output_file="mine.csv", local=False)
     exam.write_predictions(options, questions, np.array([[0, 2, 1, 2, 3], [1, 1, 1, 1, 1.0]]))
@@ -30,18 +31,24 @@ def test_writes_the_three_highest_scores(tmp_path: Path) -> None:
 
 
 def test_an_evaluation_by_hand(write: Write) -> None:
-    """Places, interval and what counts too much are printed, on the page and in the record."""
+    """Score, interval and places of the right answers are printed, on the page and in the record.
+
+    Predictions with too many labels, or without any, are reported.
+    """
     rows = (f"{n},Which?,a,b,c,d,e,{answer}\n" for n, answer in enumerate("ABEECEAA"))
     folder = write("train.csv", HEADER + "".join(rows)).parent
     guesses = "1,A C D B\n0,C A B D E\n3,A B E\n2,B E A\n4,\n5,A A E\n6,A A B\n7,A\n"
     write("submission.csv", f"id,prediction\n{guesses}")
     done = run(evaluation("science_exam", folder))
-    odd = ("2 {} hold more than 3 labels; only the first 3 count", "1 {} hold no label and score 0")
-    assert done.stderr == "".join(f"warning: {told.format('predictions')}\n" for told in odd)
+    notes = (
+        "2 {} hold more than 3 labels; only the first 3 count",
+        "1 {} hold no label and score 0",
+    )
+    assert done.stderr == "".join(f"warning: {note.format('predictions')}\n" for note in notes)
     given = [folder / "submission.csv", "--input_dir", folder, "--test_data", "train.csv"]
     checked = run([f"{FOLDER}/check_submission.py", *given]).stdout
-    assert checked.splitlines()[-2:] == [told.format("rows") for told in odd]
-    # A wrong label that is repeated takes up a place, the right one scores once.
+    assert checked.splitlines()[-2:] == [note.format("rows") for note in notes]
+    # A wrong label that is repeated takes up a place; the right label scores once.
     points = np.array([1 / 2, 0, 1 / 2, 1 / 3, 0, 1 / 3, 1, 1])
     margin = 1.96 * points.std(ddof=1) / 8**0.5
     low, high = points.mean() - margin, points.mean() + margin
@@ -61,7 +68,7 @@ def test_an_evaluation_by_hand(write: Write) -> None:
 
 
 def predict(folder: Path, model: str, train: list[str], test: list[str], *flags: object) -> str:
-    """Let a model learn from lines of questions; return what it writes for others."""
+    """Let a model learn from lines of questions; return its submission for other lines."""
     for name, lines in (("train", train), ("test", test)):
         (folder / f"{name}.csv").write_text("\n".join([HEADER.strip(), *lines]))
     own = ["--input_dir", folder, "--output_dir", folder, *flags]
@@ -78,14 +85,20 @@ def lines(challenge_kit: Kits) -> list[str]:
 
 @needs_blocks(f"{FOLDER}/sample_model_ranker.py", f"{FOLDER}/sample_model_ensemble.py")
 @pytest.mark.parametrize("model", ["ranker", "ensemble"])
-def test_no_model_has_seen_what_it_predicts(model: str, lines: list[str], tmp_path: Path) -> None:
-    """One question stands in the file fifty times: its prediction rests on the others' answers."""
-    found = []
-    for own, others in (("A", "A"), ("E", "A"), ("A", "E")):
-        copies = [f"x{number},{lines[0].partition(',')[2][:-1]}{own}" for number in range(50)]
-        rest = [f"{line[:-1]}{others}" for line in lines[1:21]]
-        found.append(predict(tmp_path, model, copies + rest, copies[:1]))
-    assert found[0] == found[1] != found[2]
+def test_models_do_not_see_the_answers_they_predict(
+    model: str, lines: list[str], tmp_path: Path
+) -> None:
+    """A question that is in the file fifty times is predicted from the answers to others only."""
+    question = lines[0].partition(",")[2][:-1]
+
+    def predict_first(answer: str, answer_of_others: str) -> str:
+        copies = [f"x{number},{question}{answer}" for number in range(50)]
+        others = [f"{line[:-1]}{answer_of_others}" for line in lines[1:21]]
+        return predict(tmp_path, model, copies + others, copies[:1])
+
+    prediction = predict_first("A", "A")
+    assert predict_first("E", "A") == prediction
+    assert predict_first("A", "E") != prediction
 
 
 @needs_blocks(f"{FOLDER}/sample_model_ranker.py", f"{FOLDER}/sample_model_ensemble.py")
@@ -93,15 +106,19 @@ def test_a_seed_of_folds_and_each_member_have_an_effect(lines: list[str], tmp_pa
     first, others = lines[:24], lines[24:48]
     of_seeds = [predict(tmp_path, "ranker", first, first, "--seed", seed) for seed in (0, 1)]
     assert of_seeds[0] != of_seeds[1]
-    # One model, of all of the first questions, predicts the others.
+    # The ensemble learns from the first questions and predicts the others.
     choices = [["--members", "length", *more] for more in ([], ["overlap"], ["cosine"], ["words"])]
-    found = {predict(tmp_path, "ensemble", first, others, *members) for members in choices}
-    assert len(found) == len(choices)
+    predictions = {predict(tmp_path, "ensemble", first, others, *members) for members in choices}
+    assert len(predictions) == len(choices)
 
 
-def test_real_questions(real_data: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("model", "score"), [("constant", 0.3783), ("longest_option", 0.5825), ("tfidf", 0.2967)]
+)
+def test_scores_on_real_questions_are_the_measured_ones(
+    real_data: Path, tmp_path: Path, model: str, score: float
+) -> None:
     given = ["--input_dir", real_data / "related/llm_science_exam"]
-    for model, score in (("constant", 0.3783), ("longest_option", 0.5825), ("tfidf", 0.2967)):
-        succeeds([f"{FOLDER}/sample_model_{model}.py", *given, "--output_dir", tmp_path])
-        succeeds(evaluation("science_exam", tmp_path, *given))
-        assert scores_in(tmp_path)["score"] == pytest.approx(score, abs=1e-4)
+    succeeds([f"{FOLDER}/sample_model_{model}.py", *given, "--output_dir", tmp_path])
+    succeeds(evaluation("science_exam", tmp_path, *given))
+    assert scores_in(tmp_path)["score"] == pytest.approx(score, abs=1e-4)

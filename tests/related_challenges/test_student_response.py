@@ -1,4 +1,4 @@
-"""Student responses: files, labels, measures, how words match, and the scripts with all of them."""
+"""Student responses: files, labels, measures, matches of words, and the scripts that use them."""
 
 import argparse
 import re
@@ -78,7 +78,7 @@ def test_what_is_predicted_is_joined_to_what_is_learned_from(
     answers = responses.join(train, test)
     assert answers["question"].tolist() == found
     assert answers["label"].cat.codes.tolist() == [0, -1]
-    # Without "incorrect" the files may lack labels of the largest set.
+    # No file has the label "incorrect", so that all labels come from the largest set.
     assert responses.labels_of(answers) == [*responses.LABEL_SETS[5]]
     if scenario.startswith("test"):
         with pytest.raises(InputError, match=r"a.xml: is of a test set, expected files to learn"):
@@ -97,7 +97,7 @@ def test_no_label_of_what_is_predicted_is_given(write: Write, tmp_path: Path) ->
     for train, test, label in splits:
         assert (train == ~test).all() and test.sum() == 8
         assert (label[train] == known[train]).all() and (label[test] == -1).all()
-    # The same, of one folder and another.
+    # The labels of a separate folder of test answers are not given either.
     other = write("test/b.xml", question_file("Q", {"b.1": "correct"})).parent
     flags |= {"train_dir": tmp_path / "xml", "test_dir": other}
     answers, ((train, test, label),) = responses.read(argparse.Namespace(**flags))
@@ -111,7 +111,7 @@ def test_a_matrix_gives_the_papers_table() -> None:
         (617, 20, 23, 0, 3), (249, 332, 146, 29, 20), (68, 38, 149, 3, 0), (4, 22, 23, 15, 1),
         (3, 3, 1, 1, 94), (216, 211, 314, 38, 86),
     ]  # fmt: skip
-    # By label, macro average, micro average, corrective feedback.
+    # Precision, recall and F1 by label, then macro average, micro average, corrective feedback.
     table = """0.93 0.53 0.68  0.43 0.53 0.47  0.58 0.23 0.33  0.23 0.17 0.20  0.92 0.46 0.61
     0.62 0.39 0.46  0.71 0.44 0.53  0.73 0.56 0.63"""
     result = responses.evaluate(pd.DataFrame(counts, columns=responses.LABEL_SETS[5]))
@@ -122,9 +122,9 @@ def test_a_matrix_gives_the_papers_table() -> None:
 
 
 def test_test_sets_are_measured_as_by_the_tasks_scorer() -> None:
-    """What does not occur counts 1; SciEntsBank's `non_domain` only where domains are new."""
-    # `irrelevant` does not occur; `correct` and `contradictory` have 2/3, the other labels 0, and
-    # the coarse `incorrect` 0 of three labels, 2/5 of two.
+    """A label that does not occur counts 1; `non_domain` counts in new domains only."""
+    # `irrelevant` does not occur. `correct` and `contradictory` have an F1 of 2/3, the other labels
+    # one of 0. The coarse label `incorrect` has 0 among three labels, and 2/5 among two.
     correct, partial, contradictory, _, outside = responses.LABEL_SETS[5]
     gold = [correct, correct, correct, partial, contradictory, outside]
     predicted = [correct, correct, contradictory, correct, contradictory, responses.UNINTERPRETABLE]
@@ -150,7 +150,7 @@ def test_shared_phrases_by_hand() -> None:
 
 
 def test_features_by_hand(write: Write) -> None:
-    """All answers have "the", a function word, one each the others; the question asks of bulbs."""
+    """The function word "the" is in all answers, each other word in one."""
     texts = ["the", "the zebra", "not the bulbs"]
     text = question_file("a", dict.fromkeys("123", "correct"), texts)
     text = text.replace("Why?", "Which bulb?").replace("Because.", "the zebra bulb")
@@ -249,21 +249,22 @@ def test_features_know_neither_labels_nor_other_answers_to_predict(write: Write)
     for other in features[1:]:
         np.testing.assert_array_equal(features[0][0], other[0])
         assert (features[0][1] != other[1]).any()
-    # Only the words of training answers are counted.
+    # Counts of words come from training answers only.
     assert (describe("because", learned=1) != features[0]).any()
-    answers = read("because lamp", "...")  # The last has no words.
+    # The second answer has no words.
+    answers = read("because lamp", "...")
     assert alignment.mark_words(answers) == ["=because +lamp because_lamp because lamp", "-because"]
     assert np.isfinite(alignment.Matches(answers).describe(np.ones(2, bool)).to_numpy()).all()
 
 
 def table_in(printed: str) -> dict[str, list[str]]:
-    """Return the rows of a table by their first cells; cells are two spaces apart."""
+    """Return the rows of a printed table by their first cells; two blanks separate cells."""
     rows = (re.split("  +", line.strip()) for line in printed.splitlines() if "  " in line)
     return {name: " ".join(cells).split() for name, *cells in rows}
 
 
 def test_an_evaluation_by_hand(write: Write, tmp_path: Path) -> None:
-    """Predictions stand in rows; finer labels than the files tell are refused."""
+    """The matrix has predictions in its rows. Labels finer than those of the files are refused."""
     for name, second in (("a", "contradictory"), ("b", "incorrect")):
         labels = {f"{name}.1": "correct", f"{name}.2": second}
         write(f"xml/{name}.xml", question_file(name, labels))
@@ -272,7 +273,7 @@ def test_an_evaluation_by_hand(write: Write, tmp_path: Path) -> None:
     script = evaluation("student_response", tmp_path, "--input_dir", tmp_path / "xml")
     printed = succeeds(script)
     assert "score 0.1667 (macro F1 of 4 answers)\naccuracy 0.2500\n" in printed
-    # Precision, recall and F1 are the same here.
+    # Precision, recall and F1 are equal.
     same = {
         "correct": 0.5, "contradictory": 0, "incorrect": 0,
         "macro average": 1 / 6, "micro average": 0.25, "corrective feedback": 0.5,
@@ -329,7 +330,7 @@ def test_label_distribution(write: Write, tmp_path: Path) -> None:
 def test_test_sets_are_predicted_and_scored(challenge_kit: Kits, tmp_path: Path) -> None:
     kit = challenge_kit("student_response")
     data = kit / FOLDER / "data"
-    # Two domains of seven, and no label in what is to be predicted.
+    # The files of two of the seven domains are copied; those to be predicted lose their labels.
     for path in data.glob("t*_data/**/D[05]-*.xml"):
         place = path.relative_to(data)
         for copy in (tmp_path / place, tmp_path / "unlabelled" / place):
@@ -347,11 +348,11 @@ def test_test_sets_are_predicted_and_scored(challenge_kit: Kits, tmp_path: Path)
         [scenario, ways] for scenario in responses.SCENARIOS for ways in ("5", "3", "2")
     ]
     macro = [float(row[4]) for row in rows if row[1] == "5"]
-    # Who gives the same label to all answers has at most a fifth of a perfect F1 over five labels.
+    # A model that gives all answers the same label has a macro F1 of at most a fifth.
     assert min(macro) > 0.5
     table = page_in(tmp_path).table("SemEval").rows
     assert [row for row in table if row[0] in responses.SCENARIOS] == rows
-    # Beside them what is published of this corpus.
+    # Scores that are published for this corpus stand beside them.
     best = [["best [3]", "5", "", "", published, ""] for published in ("0.581", "0.384", "0.375")]
     assert [table[table.index(row) + 1] for row in rows if row[1] == "5"] == best
     assert len(table) == len(rows) + len(best)
@@ -409,7 +410,7 @@ def test_the_model_for_new_questions_learns_from_words_that_were_scored_without_
     ],
 )
 def test_few_answers_to_learn_from(name: str, write: Write, tmp_path: Path) -> None:
-    """Five of the most frequent label suffice, beside one of another, which may be asked for."""
+    """Five answers with the most frequent label and one with another are enough."""
     test = write("test/t.xml", question_file("R", {"t.1": ""})).parent
 
     def script(n_correct: int, other: str, *flags: str) -> list[object]:

@@ -15,13 +15,15 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 SCRIPT = "task_{}/sample_model_gradient_boosting.py"
 pytestmark = needs_blocks(SCRIPT.format(1), SCRIPT.format(2))
+# The groups of features that come from answer metadata.
 OF_ANSWERS = "quiz, order, classes, time, confidence"
 TRAIN, TEST = split(plant_quizzes(6, 0.7), 7_000)
 
 
 def predict(folder: Path, task: int, *flags: object, **files: pd.DataFrame) -> Any:
-    """Return what is predicted, and the groups of features that the script says to have used."""
-    files, script = {"train": TRAIN, "pairs": TEST, **files}, SCRIPT.format(task)
+    """Return the predictions, and the groups of features that the script says it has used."""
+    files = {"train": TRAIN, "pairs": TEST, **files}
+    script = SCRIPT.format(task)
     done = run([*planted.command(script, folder, **files), *flags])
     assert (done.returncode, done.stderr) == (0, "")
     used = done.stdout.splitlines()[0].removeprefix("features: ")
@@ -29,8 +31,10 @@ def predict(folder: Path, task: int, *flags: object, **files: pd.DataFrame) -> A
 
 
 @TASKS
-def test_it_finds_context_and_habits(tmp_path: Path, task: int) -> None:
-    # Hardly anything is known of students, which does no harm.
+def test_context_raises_the_accuracy_of_task_1_and_habits_that_of_task_2(
+    tmp_path: Path, task: int
+) -> None:
+    # Metadata of students with hardly any value do no harm.
     of_students = pd.DataFrame({"UserId": range(300), "Gender": 1, "PremiumPupil": np.nan})
     of_students.loc[3, "PremiumPupil"] = 1.0
     of_students.to_csv(tmp_path / "student_metadata_task_1_2.csv", index=False)
@@ -49,64 +53,121 @@ def test_it_finds_context_and_habits(tmp_path: Path, task: int) -> None:
         assert scores["students"] > planted.majority_accuracy(task, TRAIN, TEST) + 0.02
         assert scores["context"] > scores["students"] + 0.05
         assert scores["habits"] > scores["context"] - 0.015
-    else:  # Who does not know clicks anywhere, unless it is known where.
+    else:
+        # The option of a wrong answer can be predicted only from the student's habits.
         assert scores["habits"] > scores["context"] + 0.03
 
 
+@pytest.fixture
+def train(split_kit: Path) -> pd.DataFrame:
+    """Return answers in which two options of every question are never chosen."""
+    answers = pd.read_csv(split_kit / "data/test_input/train_task_1_2.csv")[:3_000]
+    is_wrong = answers.IsCorrect == 0
+    answers.loc[is_wrong, "AnswerValue"] = answers.CorrectAnswer[is_wrong] % 4 + 1
+    return answers
+
+
+@pytest.fixture
+def pairs(split_kit: Path) -> pd.DataFrame:
+    """Return pairs of which one has an unknown student and one an unknown question."""
+    table = pd.read_csv(split_kit / "data/test_input/test_submission_task_1_2.csv")[:50]
+    table.loc[0, "UserId"] = planted.UNKNOWN_STUDENT
+    table.loc[1, "QuestionId"] = planted.UNKNOWN_QUESTION
+    return table
+
+
 @TASKS
-def test_all_metadata_or_what_is_there_of_them(split_kit: Path, tmp_path: Path, task: int) -> None:
-    """Answers of which two options of every question are never chosen; unknown ids."""
-    train = pd.read_csv(split_kit / "data/test_input/train_task_1_2.csv")[:3_000]
-    is_wrong = train.IsCorrect == 0
-    train.loc[is_wrong, "AnswerValue"] = train.CorrectAnswer[is_wrong] % 4 + 1
-    pairs = pd.read_csv(split_kit / "data/test_input/test_submission_task_1_2.csv")[:50]
-    pairs.loc[0, "UserId"], pairs.loc[1, "QuestionId"] = 2_000_000_001, 9_999_999
-    files, metadata = {"train": train, "pairs": pairs}, split_kit / "data/metadata"
-    flags = ["--metadata_dir", metadata, "--probabilities", tmp_path / "p.parquet"]
-    _, groups = predict(tmp_path, task, *flags, **files)
+def test_all_groups_of_features_are_used_if_all_metadata_are_there(
+    split_kit: Path, tmp_path: Path, train: pd.DataFrame, pairs: pd.DataFrame, task: int
+) -> None:
+    """Options that nobody chose get a small probability, not 0."""
+    flags = ["--metadata_dir", split_kit / "data/metadata"]
+    flags += ["--probabilities", tmp_path / "p.parquet"]
+    _, groups = predict(tmp_path, task, *flags, train=train, pairs=pairs)
     first = "model, rates" if task == 1 else "model, rates, distractors"
     assert groups == f"{first}, subjects, context, habits, students, {OF_ANSWERS}"
     p = pd.read_parquet(tmp_path / "p.parquet").filter(like="Probability").to_numpy()
     assert 0 < p.min() <= p.max() < 1
-    # Options that nobody chose are rare, not impossible.
-    assert task == 1 or (np.sort(p, axis=1)[:, 1] < 0.01).all()
-
-    for name in ("question_metadata_task_1_2.csv", "student_metadata_task_1_2.csv"):
-        shutil.copy(metadata / name, tmp_path)
-    flags = ["--metadata_dir", tmp_path, "--features", "rates", "students", "subjects"]
-    assert predict(tmp_path, task, *flags, **files)[1] == "rates, students, subjects"
-    # Of right and wrong alone, task 1. Without AnswerId the answer metadata tell nothing.
-    if task == 1:
-        files["train"] = train[["QuestionId", "UserId", "IsCorrect"]]
-        assert predict(tmp_path, 1, **files)[1] == "model, rates, context"
-        flags, groups = ["--metadata_dir", metadata], "model, rates, subjects, context, students"
-        assert predict(tmp_path, 1, *flags, **files)[1] == groups
-        files["train"] = train[["QuestionId", "UserId", "AnswerId", "IsCorrect"]]
-        assert predict(tmp_path, 1, *flags, **files)[1] == f"{groups}, {OF_ANSWERS}"
-        command = [*planted.command(SCRIPT.format(1), tmp_path, **files), "--features", "habits"]
-        assert "'habits' need AnswerValue and CorrectAnswer of the training ans" in fails(command)
+    if task == 2:
+        assert (np.sort(p, axis=1)[:, 1] < 0.01).all()
 
 
 @TASKS
-def test_the_mean_of_two_fits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: int) -> None:
-    told: list[np.ndarray] = []
-    rises: list[np.ndarray] = []
+def test_groups_that_are_asked_for_need_only_their_own_metadata(
+    split_kit: Path, tmp_path: Path, train: pd.DataFrame, pairs: pd.DataFrame, task: int
+) -> None:
+    for name in ("question_metadata_task_1_2.csv", "student_metadata_task_1_2.csv"):
+        shutil.copy(split_kit / "data/metadata" / name, tmp_path)
+    flags = ["--metadata_dir", tmp_path, "--features", "rates", "students", "subjects"]
+    _, groups = predict(tmp_path, task, *flags, train=train, pairs=pairs)
+    assert groups == "rates, students, subjects"
+
+
+NO_OPTIONS = ["QuestionId", "UserId", "IsCorrect"]
+ONLY_IDS_OF_ANSWERS = ["QuestionId", "UserId", "AnswerId", "IsCorrect"]
+WITHOUT_ANSWERS = "model, rates, subjects, context, students"
+
+
+@pytest.mark.parametrize(
+    ("columns", "has_metadata", "expected"),
+    [
+        (NO_OPTIONS, False, "model, rates, context"),
+        # Without AnswerId, metadata of answers cannot be used.
+        (NO_OPTIONS, True, WITHOUT_ANSWERS),
+        (ONLY_IDS_OF_ANSWERS, True, f"{WITHOUT_ANSWERS}, {OF_ANSWERS}"),
+    ],
+)
+def test_groups_that_need_missing_columns_are_left_out(
+    split_kit: Path,
+    tmp_path: Path,
+    train: pd.DataFrame,
+    pairs: pd.DataFrame,
+    columns: list[str],
+    has_metadata: bool,
+    expected: str,
+) -> None:
+    flags = ["--metadata_dir", split_kit / "data/metadata"] if has_metadata else []
+    _, groups = predict(tmp_path, 1, *flags, train=train[columns], pairs=pairs)
+    assert groups == expected
+
+
+def test_a_group_that_is_asked_for_and_needs_missing_columns_is_an_error(
+    tmp_path: Path, train: pd.DataFrame, pairs: pd.DataFrame
+) -> None:
+    command = planted.command(SCRIPT.format(1), tmp_path, train[ONLY_IDS_OF_ANSWERS], pairs)
+    error = fails([*command, "--features", "habits"])
+    assert "'habits' need AnswerValue and CorrectAnswer of the training ans" in error
+
+
+@TASKS
+def test_the_probability_is_the_mean_of_two_fits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: int
+) -> None:
+    """In task 1 it never falls when the model's probability, the first feature, rises."""
+    probabilities: list[np.ndarray] = []
+    never_falls: list[np.ndarray] = []
 
     class Recorded(HistGradientBoostingClassifier):
         def predict_proba(self, x: np.ndarray) -> np.ndarray:
-            told.append(super().predict_proba(x)[:, 1])
-            with_model_surer = super().predict_proba(x + (np.arange(x.shape[1]) == 0))[:, 1]
-            rises.append(with_model_surer >= told[-1])
+            probability = super().predict_proba(x)[:, 1]
+            is_first_feature = np.arange(x.shape[1]) == 0
+            with_first_raised = super().predict_proba(x + is_first_feature)[:, 1]
+            probabilities.append(probability)
+            never_falls.append(with_first_raised >= probability)
             return super().predict_proba(x)
 
     monkeypatch.setattr("sklearn.ensemble.HistGradientBoostingClassifier", Recorded)
     flags = ["--features", "model", "rates", "--probabilities", tmp_path / "p.parquet"]
     predict(tmp_path, task, *flags)
-    first, second = told[:2]
-    # Two seeds differ, but by less than what an answer deviates from its probability.
+    first, second = probabilities[:2]
+    # Two seeds differ, but by less than an answer deviates from its probability.
     assert 0.001 < np.abs(first - second).mean() < 0.1
-    # In task 2 the first two tell whether the answer is wrong.
-    right = (first + second) / 2 if task == 1 else 1 - (first + second) / 2
-    assert task == 2 or np.all(rises)
+    mean = (first + second) / 2
+    if task == 1:
+        right = mean
+        assert np.all(never_falls)
+    else:
+        # In task 2 the first two fits predict whether the answer is wrong.
+        right = 1 - mean
     p = pd.read_parquet(tmp_path / "p.parquet").filter(like="Probability").to_numpy()
     assert np.isclose(p, right[:, None], atol=1e-6).any(axis=1).all()

@@ -1,5 +1,8 @@
 """The partial VAE of tasks 1 and 2: its optimiser, several processes, a graphics card."""
 
+import atexit
+import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -8,12 +11,13 @@ import pytest
 import torch
 from planted_answers import TASKS, TRAIN, accuracy, command, predict, read_prediction
 from platforms import on_unix
-from run_scripts import ROOT, run_process
+from run_scripts import ROOT, run_process, run_script
 from sample_blocks import needs_blocks
 
 SCRIPT = "task_{}/sample_model_partial_vae.py"
-# Both optimisers, one after the other; what each one imports.
-STEPS = """
+# Fits the same network with each optimiser. Prints whether the weights are equal, and after each
+# optimiser whether PyTorch's compiler, `torch._dynamo`, has been imported.
+FIT_WITH_BOTH_OPTIMISERS = """
 import sys, torch
 from common.adam import Adam
 from torch.optim.lr_scheduler import OneCycleLR
@@ -35,7 +39,7 @@ print(torch.equal(*weights), is_imported)
 
 
 def test_the_optimiser_is_pytorchs_without_its_compiler() -> None:
-    done = run_process(["-c", STEPS])
+    done = run_process(["-c", FIT_WITH_BOTH_OPTIMISERS])
     assert (done.stdout, done.stderr) == ("True [False, True]\n", "")
 
 
@@ -56,6 +60,25 @@ def test_torchrun_with_two_processes_predicts_what_one_predicts(tmp_path: Path) 
     # accuracies differ by √(0.1 / 2,268) = 0.0066: three of these.
     assert np.mean(together == alone) > 0.9
     assert accuracy(1, together) == pytest.approx(accuracy(1, alone), abs=0.02)
+
+
+@needs_blocks(SCRIPT.format(1), SCRIPT.format(2))
+@TASKS
+def test_a_process_takes_part_if_torchrun_starts_more_than_there_are_students(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: int
+) -> None:
+    """The third of three processes, run here without the others, gets nobody's answers to fit."""
+    answers_of_one_student = TRAIN[TRAIN.UserId == TRAIN.UserId[0]]
+    arguments = command(SCRIPT.format(task), tmp_path, answers_of_one_student)
+    monkeypatch.setattr(torch.distributed, "init_process_group", lambda backend: None)
+    monkeypatch.setattr(torch.nn.parallel, "DistributedDataParallel", lambda network: network)
+    monkeypatch.setattr(atexit, "register", lambda function: function)
+    # The script ends every process but the first by this function.
+    monkeypatch.setattr(os, "_exit", sys.exit)
+    third_of_three = {"RANK": "2", "WORLD_SIZE": "3"}
+    done = run_script([*arguments, "--steps", 2], environment=third_of_three)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert not list(tmp_path.glob("submission_*"))
 
 
 @needs_blocks(SCRIPT.format(1), SCRIPT.format(2))

@@ -1,4 +1,4 @@
-"""What every sample model of tasks 1 to 3 keeps: one table of scripts, a test for each promise."""
+"""Rules that every sample model of tasks 1 to 3 keeps, each tested on all scripts."""
 
 import json
 import zipfile
@@ -20,48 +20,57 @@ from terminal import run_on_terminal
 
 
 def find_scripts(tasks: str) -> list[str]:
+    """Return the sample models of tasks, such as `12`, as paths from the kit's folder."""
     paths = glob_kit(f"task_[{tasks}]/sample_model_*.py")
     return [str(path.relative_to(ROOT)) for path in paths]
 
 
 def short_name(script: str) -> str:
+    """Return the name of a sample model, such as `majority`."""
     return Path(script).stem.removeprefix("sample_model_")
 
 
-SCRIPTS, RANKINGS = find_scripts("12"), find_scripts("3")
+SCRIPTS = find_scripts("12")
+RANKINGS = find_scripts("3")
 LEARNED = [script for script in SCRIPTS if short_name(script) != "majority"]
-# Gradient boosting refuses so few answers, and no other model's fit can be ended early.
-OF_FEW = [script for script in SCRIPTS if short_name(script) != "gradient_boosting"]
-STEPWISE = [script for script in OF_FEW if short_name(script) != "majority"]
-# Enough to learn what is planted: fewer steps, features that need no other model.
+# Gradient boosting refuses few answers.
+ACCEPTS_FEW_ANSWERS = [script for script in SCRIPTS if short_name(script) != "gradient_boosting"]
+# Models that learn in steps; Control-C ends their fits early.
+STEPWISE = [script for script in ACCEPTS_FEW_ANSWERS if short_name(script) != "majority"]
+# Flags that save time and still let a model learn the planted effects.
 ENOUGH: dict[str, list[object]] = {
     "partial_vae": ["--steps", 150],
     "gradient_boosting": ["--features", "rates", "context"],
 }
-# Enough to be the model that it is.
+# Flags that save more time, for tests in which a model need not learn much.
 SHORT = {**ENOUGH, "partial_vae": ["--steps", 30], "matrix_factorization": ["--iterations", 2]}
 
 
 class Fit(NamedTuple):
-    """A model fitted once: what it predicts, for TEST and for pairs asked besides."""
+    """A model that was fitted once, and its predictions."""
 
     task: int
     name: str
     script: str
+    # The folder of its files: submission, probabilities and log.
     folder: Path
+    # The pairs that it predicts: first those of TEST, then pairs with unknown ids.
     asked: pd.DataFrame
     predicted: Any
-    besides: Any  # a series by UserId and QuestionId
+    # The predictions for pairs with unknown ids, by UserId and QuestionId.
+    of_unknown: Any
 
 
-# Of each answer to be predicted, numbered from 0.
+# The student of each answer in TEST, numbered from 0.
 STUDENT = TEST.UserId.factorize()[0]
 BY_STUDENT = TRAIN.groupby("UserId").IsCorrect.mean()
-ABLEST, WEAKEST = (int(student) for student in (BY_STUDENT.idxmax(), BY_STUDENT.idxmin()))
+ABLEST = int(BY_STUDENT.idxmax())
+WEAKEST = int(BY_STUDENT.idxmin())
 
 
 @pytest.fixture(scope="module", params=each_script(SCRIPTS))
 def fit(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Fit:
+    """Fit every model once for all tests."""
     script = request.param
     questions = [*TRAIN.QuestionId.unique(), planted.UNKNOWN_QUESTION]
     pairs = [(planted.UNKNOWN_STUDENT, question) for question in questions]
@@ -72,12 +81,12 @@ def fit(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     if script in LEARNED:
         flags += ["--log", folder / "fit.jsonl"]
     predicted = predict(script, folder, *flags, pairs=asked)
-    besides = pd.Series(predicted, pd.MultiIndex.from_frame(asked))[len(TEST) :]
-    return Fit(int(script[5]), short_name(script), script, folder, asked, predicted, besides)
+    of_unknown = pd.Series(predicted, pd.MultiIndex.from_frame(asked))[len(TEST) :]
+    return Fit(int(script[5]), short_name(script), script, folder, asked, predicted, of_unknown)
 
 
 def probability_of_truth(fit: Fit) -> np.ndarray:
-    """Return the probability that a model gave to what the students of TEST did."""
+    """Return the probability that a model gave to the answers in TEST as they were."""
     p = pd.read_parquet(fit.folder / "p.parquet").filter(like="Probability").to_numpy()
     if fit.task == 1:
         p = np.column_stack([1 - p, p])
@@ -86,7 +95,7 @@ def probability_of_truth(fit: Fit) -> np.ndarray:
 
 
 def test_it_learns_what_is_planted(fit: Fit) -> None:
-    """Its probabilities beat the shares of answers to each question, and mostly its predictions."""
+    """The probabilities beat the shares of answers to each question, as most predictions do."""
     score = accuracy(fit.task, fit.predicted[: len(TEST)])
     gain = score - planted.majority_accuracy(fit.task)
     if fit.name == "majority":
@@ -111,6 +120,7 @@ def test_it_learns_what_is_planted(fit: Fit) -> None:
         assert score > planted.BEST[fit.task] - 0.04
 
 
+# Flags with which a model learns less.
 LESS: dict[str, list[tuple[object, ...]]] = {
     "matrix_factorization": [("--iterations", 1), ("--dimensions", 1)],
     "item_response": [("--dimensions", 1)],
@@ -132,15 +142,18 @@ def test_less_learns_less(fit: Fit, tmp_path: Path) -> None:
 def test_probabilities_belong_to_the_predictions(fit: Fit) -> None:
     written = pd.read_parquet(fit.folder / "p.parquet")
     pd.testing.assert_frame_equal(written[KEYS], fit.asked, check_dtype=False)
-    p, n = written.filter(like="Probability").to_numpy(), len(TEST)
+    p = written.filter(like="Probability").to_numpy()
     if fit.task == 1:
         p = np.column_stack([1 - p, p])
     assert np.allclose(p.sum(axis=1), 1, atol=1e-5)
-    # Of questions that are tied or unknown, the majority model says 1/2.
-    decided = (np.abs(p - 0.5) > 1e-6).max(axis=1)
-    assert np.array_equal(p.argmax(axis=1)[decided] + fit.task - 1, fit.predicted[decided])
-    assert decided[:n].mean() > 0.9
-    # They tell more than the shares over all answers do.
+    # The majority model gives 1/2 to tied and unknown questions.
+    is_decided = (np.abs(p - 0.5) > 1e-6).max(axis=1)
+    most_probable = p.argmax(axis=1) + fit.task - 1
+    assert np.array_equal(most_probable[is_decided], fit.predicted[is_decided])
+    assert is_decided[: len(TEST)].mean() > 0.9
+
+
+def test_probabilities_beat_the_shares_over_all_answers(fit: Fit) -> None:
     shares = TEST[COLUMN[fit.task]].map(TEST[COLUMN[fit.task]].value_counts(normalize=True))
     gain = np.log(probability_of_truth(fit)) - np.log(shares.to_numpy())
     # The majority model, which counts, gains four standard errors in task 1; the others gain more.
@@ -160,16 +173,20 @@ def test_learned_models_log_their_steps(fit: Fit) -> None:
 
 
 def test_an_unknown_student_answers_like_most(fit: Fit) -> None:
-    """At an unknown question too, as all answers are; there, ability decides for others."""
+    """At an unknown question, this is the majority of all answers.
+
+    A known student's answer to an unknown question is predicted from the student's ability.
+    """
     column = TRAIN[COLUMN[fit.task]]
     counts = np.sort(pd.crosstab(TRAIN.QuestionId, column, normalize="index").to_numpy(), axis=1)
     most = planted.most_common(fit.task)
+    # How far the most frequent answer leads, as a share of the answers to the question.
     lead = counts[:, -1] - counts[:, -2]
-    predicted = fit.besides[planted.UNKNOWN_STUDENT]
+    predicted = fit.of_unknown[planted.UNKNOWN_STUDENT]
     if fit.name == "gradient_boosting":
-        # Its trees do not part questions that are nearly alike. A question has 140 answers, so that
-        # the lead has a standard error of 1 / √140 = 0.085: clear are four of these. All but one
-        # question in ten must be predicted so.
+        # Its trees do not separate questions that are nearly alike. A question has 140 answers, so
+        # that the lead has a standard error of 1 / √140 = 0.085: four of these make it clear. At
+        # most one question in ten may be predicted otherwise.
         clear = most[lead > 0.34]
         assert np.mean(predicted[clear.index] == clear) >= 0.9
     else:
@@ -177,11 +194,13 @@ def test_an_unknown_student_answers_like_most(fit: Fit) -> None:
         assert (predicted[clear.index] == clear).all()
     assert predicted[planted.UNKNOWN_QUESTION] == column.mode()[0]
     if fit.task == 1 and fit.name != "majority":
-        assert fit.besides[ABLEST, planted.UNKNOWN_QUESTION] == 1
-        assert fit.besides[WEAKEST, planted.UNKNOWN_QUESTION] == 0
+        assert fit.of_unknown[ABLEST, planted.UNKNOWN_QUESTION] == 1
+        assert fit.of_unknown[WEAKEST, planted.UNKNOWN_QUESTION] == 0
 
 
-def test_same_seed_same_bytes_another_seed_a_similar_model(fit: Fit, tmp_path: Path) -> None:
+def test_one_seed_gives_the_same_bytes_and_another_seed_a_similar_model(
+    fit: Fit, tmp_path: Path
+) -> None:
     if fit.name == "majority":
         return
     predicted, written = [], []
@@ -198,8 +217,9 @@ def test_same_seed_same_bytes_another_seed_a_similar_model(fit: Fit, tmp_path: P
 
 @pytest.mark.parametrize("script", each_script(SCRIPTS))
 def test_random_answers_are_predicted_at_chance(script: str, tmp_path: Path) -> None:
-    """Nobody can know more than that option 3 is chosen most, and most answers are wrong."""
-    rng, task = np.random.default_rng(0), int(script[5])
+    """All that can be known is that option 3 is chosen most and that most answers are wrong."""
+    rng = np.random.default_rng(0)
+    task = int(script[5])
     # All students answer all questions, so that 9,500 answers are to be predicted.
     key = TRAIN.groupby("QuestionId").CorrectAnswer.first()
     pairs = [(student, question) for student in TRAIN.UserId.unique() for question in key.index]
@@ -212,31 +232,42 @@ def test_random_answers_are_predicted_at_chance(script: str, tmp_path: Path) -> 
     chance = accuracy(task, test.CorrectAnswer.map(best), test)
     flags = ENOUGH.get(short_name(script), [])
     predicted = predict(script, tmp_path, *flags, train=train, pairs=test)
-    # At most a third is predicted otherwise than by what can be known: a standard error of
-    # √(1 / 3 / 9,500) = 0.006, of which 0.02 are over three. Below chance, a model that learns what
-    # is not there loses more.
+    # At most a third of the predictions differ from `best`, so that the difference has a standard
+    # error of √(1 / 3 / 9,500) = 0.006: 0.02 are over three of these. A model that learns from
+    # noise loses more than that.
     assert chance - 0.06 < accuracy(task, predicted, test) < chance + 0.02
 
 
-@pytest.mark.parametrize("script", each_script(OF_FEW))
-def test_a_handful_of_answers_is_enough(script: str, tmp_path: Path) -> None:
-    """One answer, ten to one question, 300 right or wrong ones: nothing else can be predicted."""
-    task, some, flags = int(script[5]), TRAIN[:300], SHORT.get(short_name(script), [])
-    other = some.CorrectAnswer % 4 + 1
-    ten = TRAIN[TRAIN.QuestionId == TRAIN.QuestionId[0]][:10]
-    for train in (
-        TRAIN[:1],
-        ten.assign(AnswerValue=4, CorrectAnswer=2, IsCorrect=0),
-        some.assign(IsCorrect=1, AnswerValue=some.CorrectAnswer),
-        some.assign(IsCorrect=0, AnswerValue=other),
-    ):
-        pairs = pd.concat([train, train[:1].assign(UserId=1, QuestionId=1)])
-        # Right or wrong is enough for task 1.
-        told = train[[*KEYS, "IsCorrect"]] if task == 1 else train
-        predicted = predict(script, tmp_path, *flags, train=told, pairs=pairs)
-        assert np.mean(predicted[:-1] == train[COLUMN[task]]) > 0.99
+SOME = TRAIN[:300]
+TO_ONE_QUESTION = TRAIN[TRAIN.QuestionId == TRAIN.QuestionId[0]][:10]
+FEW_OR_UNIFORM_ANSWERS = {
+    "one answer": TRAIN[:1],
+    "ten answers to one question": TO_ONE_QUESTION.assign(
+        AnswerValue=4, CorrectAnswer=2, IsCorrect=0
+    ),
+    "all right": SOME.assign(IsCorrect=1, AnswerValue=SOME.CorrectAnswer),
+    "all wrong": SOME.assign(IsCorrect=0, AnswerValue=SOME.CorrectAnswer % 4 + 1),
+}
 
 
+@pytest.mark.parametrize(
+    "train", FEW_OR_UNIFORM_ANSWERS.values(), ids=FEW_OR_UNIFORM_ANSWERS.keys()
+)
+@pytest.mark.parametrize("script", each_script(ACCEPTS_FEW_ANSWERS))
+def test_few_or_uniform_answers_are_enough(
+    script: str, train: pd.DataFrame, tmp_path: Path
+) -> None:
+    """The training answers themselves are predicted, and a pair of unknown ids."""
+    task = int(script[5])
+    pairs = pd.concat([train, train[:1].assign(UserId=1, QuestionId=1)])
+    # Task 1 needs no options.
+    learned = train[[*KEYS, "IsCorrect"]] if task == 1 else train
+    flags = SHORT.get(short_name(script), [])
+    predicted = predict(script, tmp_path, *flags, train=learned, pairs=pairs)
+    assert np.mean(predicted[:-1] == train[COLUMN[task]]) > 0.99
+
+
+# Flags that a sample model refuses, and the reason that it gives.
 FEW = "train.csv: holds 90 right and 60 wrong answers, expected at least 100 of each"
 AT_LEAST_1 = "--dimensions and --iterations must be at least 1"
 REFUSED = {
@@ -256,7 +287,7 @@ REFUSED = {
 @needs_blocks(*LEARNED)
 @TASKS
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_cannot_be_is_said_in_one_line(
+def test_flags_and_answers_that_are_not_valid_are_refused_in_one_line(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, task: int, case: str
 ) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
@@ -267,6 +298,7 @@ def test_what_cannot_be_is_said_in_one_line(
     assert not list(tmp_path.glob("submission_*"))
 
 
+# Runs a script that sends itself SIGINT in a step of its progress bar.
 INTERRUPTED = """
 import runpy, signal, sys, tqdm
 update, calls = tqdm.tqdm.update, []
@@ -283,18 +315,18 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 @pytest.mark.parametrize("script", each_script(STEPWISE))
 def test_control_c_predicts_with_what_was_learned(script: str, tmp_path: Path) -> None:
-    """In a terminal, which shows a bar; the script sends itself SIGINT in the midst of its fit."""
+    """The script runs in a terminal, which shows a progress bar."""
     log = tmp_path / "fit.jsonl"
     first, *rest = map(str, [*planted.command(script, tmp_path), "--log", log])
     step = 120 if "partial_vae" in script else 4
     code = INTERRUPTED.format(step=step, argv=[str(ROOT / first), *rest])
-    status, stays, _ = run_on_terminal(["-c", code], tmp_path, {"PYTHONPATH": str(ROOT)})
-    assert status == 0, stays
-    said = "predicting with what has been learned so far"
+    status, lines, _ = run_on_terminal(["-c", code], tmp_path, {"PYTHONPATH": str(ROOT)})
+    assert status == 0, lines
+    consequence = "predicting with what has been learned so far"
     if "item_response" in script:
-        said = f"going on with the model after step {step}"
-    assert [line for line in stays if "interrupted: " in line] == [f"interrupted: {said}"]
-    assert any("stopped early" in line and "100%" not in line for line in stays)
+        consequence = f"going on with the model after step {step}"
+    assert [line for line in lines if "interrupted: " in line] == [f"interrupted: {consequence}"]
+    assert any("stopped early" in line and "100%" not in line for line in lines)
     assert json.loads(log.read_text().splitlines()[-1])["step"] == step
     task, prediction = int(script[5]), planted.read_prediction(script, tmp_path)
     # The gains are 0.15 in task 1 and 0.05 in task 2, with a standard error of 0.012.
@@ -302,27 +334,29 @@ def test_control_c_predicts_with_what_was_learned(script: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("script", each_script(RANKINGS))
-def test_rankings(script: str, simulated_kit: Path, tmp_path: Path) -> None:
-    """Every question gets one rank, those that nobody answered the last, by QuestionId."""
+def test_every_question_gets_one_rank(script: str, simulated_kit: Path, tmp_path: Path) -> None:
+    """Questions of which nothing is known get the last ranks, by QuestionId."""
     template = pd.read_csv(simulated_kit / "submission_templates/submission_task_3.csv")
     answers = pd.read_csv(simulated_kit / "data/train_data/train_task_3_4.csv")
     answers = answers[answers.UserId.isin(answers.UserId.unique()[:60])]
-    # Also behind a question that all answered alike.
-    same = answers.QuestionId == answers.QuestionId.max()
-    answers.loc[same, ["IsCorrect", "CorrectAnswer", "AnswerValue"]] = 1
-    silent = [*answers.QuestionId.unique()[:2], *{*template.QuestionId} - {*answers.QuestionId}]
-    answers[~answers.QuestionId.isin(silent)].to_csv(tmp_path / "train.csv", index=False)
-    name, flags = short_name(script), ["--input_dir", tmp_path, "--train_data", "train.csv"]
+    # They come even after a question to which all answers are alike.
+    is_uniform = answers.QuestionId == answers.QuestionId.max()
+    answers.loc[is_uniform, ["IsCorrect", "CorrectAnswer", "AnswerValue"]] = 1
+    unknown = [*answers.QuestionId.unique()[:2], *{*template.QuestionId} - {*answers.QuestionId}]
+    answers[~answers.QuestionId.isin(unknown)].to_csv(tmp_path / "train.csv", index=False)
+    name = short_name(script)
+    flags = ["--input_dir", tmp_path, "--train_data", "train.csv"]
     metadata = simulated_kit / "data/metadata"
     if name == "random":
-        flags, silent = [], []
+        flags, unknown = [], []
     if name in ("confidence", "rank_average"):
         flags += ["--metadata_dir", metadata]
     if name == "confidence":
         known = pd.read_csv(metadata / "answer_metadata_task_3_4.csv").dropna(subset="Confidence")
         stated = answers.QuestionId[answers.AnswerId.isin(known.AnswerId)]
-        silent = [*{*template.QuestionId} - ({*stated} - {*silent})]
-    has_seed, written = name in ("random", "partial_vae"), []
+        unknown = [*{*template.QuestionId} - ({*stated} - {*unknown})]
+    has_seed = name in ("random", "partial_vae")
+    written = []
     for seed in ([], ["--seed", 0], ["--seed", 1]) if has_seed else ([], []):
         succeeds([script, "--output_dir", tmp_path, *flags, *seed], kit=simulated_kit)
         written.append((tmp_path / "submission_task_3.csv").read_bytes())
@@ -334,5 +368,5 @@ def test_rankings(script: str, simulated_kit: Path, tmp_path: Path) -> None:
     assert submission.columns.tolist() == ["QuestionId", "ranking"]
     assert submission.QuestionId.equals(template.QuestionId)
     assert sorted(submission.ranking) == list(range(1, len(template) + 1))
-    last = submission.nlargest(len(silent), "ranking").QuestionId
-    assert last.tolist() == sorted(silent, reverse=True)
+    last = submission.nlargest(len(unknown), "ranking").QuestionId
+    assert last.tolist() == sorted(unknown, reverse=True)

@@ -1,6 +1,8 @@
 """Tasks 1 and 2, run as a user runs them: sample model, evaluation, upload, every flag."""
 
+import shutil
 import zipfile
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,56 +14,125 @@ from sample_blocks import needs_blocks
 
 
 def read_score(folder: Path, task: int, end: str = "") -> float:
+    """Return the score in a text file; `end` is `_public` or `_private` for a phase."""
     return float((folder / f"scores_task_{task}{end}.txt").read_text().removeprefix("score:"))
 
 
-@TASKS
-def test_official_template_and_phases(simulated_kit: Path, tmp_path: Path, task: int) -> None:
-    script, out = f"task_{task}/sample_model_majority.py", ["--output_dir", tmp_path]
-    succeeds([script, *out], kit=simulated_kit)
-    succeeds([script, *out, "--output_file", "my_idea.csv"], kit=simulated_kit)
-    path, column = tmp_path / f"submission_task_{task}.csv", COLUMN[task]
-    official = simulated_kit / "submission_templates/submission_task_1_2.csv"
-    template, whole = (pd.read_csv(file, dtype=str) for file in (official, path))
-    untouched = [name for name in template.columns if name != column]
-    pd.testing.assert_frame_equal(whole[untouched], template[untouched])
-    # The zip holds the official name, whatever the file is called.
-    for name in (path.name, "my_idea.csv"):
-        with zipfile.ZipFile((tmp_path / name).with_suffix(".zip")) as archive:
-            assert archive.namelist() == [path.name]
-            assert archive.read(path.name) == path.read_bytes()
+# ---- Submissions to a phase --------------------------------------------------------------------
 
-    def evaluation(phase: str, name: str) -> list[object]:
-        place = ["--submission_dir", tmp_path, "--submit_data", name, *out]
-        return [f"task_{task}/local_evaluation.py", "--phase", phase, *place]
 
-    test_data = simulated_kit / "data/test_data"
-    for phase, name in (("public", path.name), ("private", "my_idea.zip")):
-        truth = pd.read_csv(test_data / f"test_{phase}_answers_task_{task}.csv", dtype=str)
-        merged = truth.merge(whole, on=KEYS, suffixes=("", "_predicted"))
+@dataclass(frozen=True)
+class Submitted:
+    """A submission of the majority model, written under the official name and under another."""
+
+    kit: Path
+    task: int
+    folder: Path
+
+    @property
+    def path(self) -> Path:
+        """The submission under its official name."""
+        return self.folder / f"submission_task_{self.task}.csv"
+
+    def read(self) -> pd.DataFrame:
+        """Return the rows of the submission, all cells as text."""
+        return pd.read_csv(self.path, dtype=str)
+
+    def read_truth(self, phase: str) -> pd.DataFrame:
+        """Return the answers of a phase, all cells as text."""
+        name = f"test_{phase}_answers_task_{self.task}.csv"
+        return pd.read_csv(self.kit / "data/test_data" / name, dtype=str)
+
+    def evaluation(self, phase: str, name: str) -> list[object]:
+        """Return the command that scores a file of the folder by the answers of a phase."""
+        folders = ["--submission_dir", self.folder, "--output_dir", self.folder]
+        script = f"task_{self.task}/local_evaluation.py"
+        return [script, "--phase", phase, "--submit_data", name, *folders]
+
+
+@pytest.fixture(scope="module", params=[1, 2])
+def shared(
+    request: pytest.FixtureRequest,
+    simulated_kit: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Submitted:
+    """Run the majority model of task 1, or of task 2, on the official template."""
+    folder = tmp_path_factory.mktemp("submitted")
+    command = [f"task_{request.param}/sample_model_majority.py", "--output_dir", folder]
+    succeeds(command, kit=simulated_kit)
+    succeeds([*command, "--output_file", "my_idea.csv"], kit=simulated_kit)
+    return Submitted(simulated_kit, request.param, folder)
+
+
+@pytest.fixture
+def submitted(shared: Submitted, tmp_path: Path) -> Submitted:
+    """Return a copy of the submission that the test may change."""
+    folder = Path(shutil.copytree(shared.folder, tmp_path / "submitted"))
+    return replace(shared, folder=folder)
+
+
+def test_a_submission_adds_one_column_to_the_template(submitted: Submitted) -> None:
+    template = pd.read_csv(
+        submitted.kit / "submission_templates/submission_task_1_2.csv", dtype=str
+    )
+    untouched = [name for name in template.columns if name != COLUMN[submitted.task]]
+    pd.testing.assert_frame_equal(submitted.read()[untouched], template[untouched])
+
+
+def test_the_zip_holds_the_official_name_whatever_the_file_is_called(submitted: Submitted) -> None:
+    for name in (submitted.path.name, "my_idea.csv"):
+        with zipfile.ZipFile((submitted.folder / name).with_suffix(".zip")) as archive:
+            assert archive.namelist() == [submitted.path.name]
+            assert archive.read(submitted.path.name) == submitted.path.read_bytes()
+
+
+def test_only_rows_of_the_phase_are_scored(submitted: Submitted) -> None:
+    """The public phase is scored from the file, the private one from a zip under another name."""
+    rows = submitted.read()
+    column = COLUMN[submitted.task]
+    for phase, name in (("public", submitted.path.name), ("private", "my_idea.zip")):
+        truth = submitted.read_truth(phase)
+        merged = truth.merge(rows, on=KEYS, suffixes=("", "_predicted"))
         expected = np.mean(merged[column] == merged[f"{column}_predicted"])
-        printed = succeeds(evaluation(phase, name), kit=simulated_kit)
-        assert read_score(tmp_path, task, f"_{phase}") == pytest.approx(expected)
-        assert f"{len(whole) - len(truth):,} rows of the other phase ignored\n" in printed
+        output = succeeds(submitted.evaluation(phase, name), kit=submitted.kit)
+        score = read_score(submitted.folder, submitted.task, f"_{phase}")
+        assert score == pytest.approx(expected)
+        assert f"{len(rows) - len(truth):,} rows of the other phase ignored\n" in output
 
-    # A pair of the phase must not be missing; of the other phase, all may, but not in an upload.
-    is_private = whole.merge(truth[KEYS], on=KEYS, how="left", indicator=True)._merge == "both"
-    n, missing = int((~is_private).sum()), "pairs are missing, expected in an upload"
-    unknown = pd.concat([whole, whole[:1].assign(UserId="999999")])
-    for check, rows, said in (
-        (succeeds, whole[is_private], f"0 rows of the other phase ignored; {n:,} of its {n:,} "),
-        (succeeds, whole.drop(index=(~is_private).idxmax()), f"; 1 of its {n:,} {missing}"),
-        (fails, whole.drop(index=is_private.idxmax()), "1 of"),
-        (fails, unknown, f"first row {len(whole) + 2} with UserId 999999"),
+
+def test_rows_of_the_other_phase_may_be_missing_and_rows_of_the_phase_may_not(
+    submitted: Submitted,
+) -> None:
+    rows = submitted.read()
+    truth = submitted.read_truth("private")
+    is_private = rows.merge(truth[KEYS], on=KEYS, how="left", indicator=True)._merge == "both"
+    n_other = int((~is_private).sum())
+    unknown = pd.concat([rows, rows[:1].assign(UserId="999999")])
+    # The output reminds of the pairs that an upload must hold.
+    reminder = "pairs are missing, expected in an upload"
+    for check, changed, expected in (
+        (
+            succeeds,
+            rows[is_private],
+            f"0 rows of the other phase ignored; {n_other:,} of its {n_other:,} ",
+        ),
+        (succeeds, rows.drop(index=(~is_private).idxmax()), f"; 1 of its {n_other:,} {reminder}"),
+        (fails, rows.drop(index=is_private.idxmax()), "1 of"),
+        (fails, unknown, f"first row {len(rows) + 2} with UserId 999999"),
     ):
-        rows.to_csv(path, index=False)
-        assert said in check(evaluation("private", path.name), kit=simulated_kit)
+        changed.to_csv(submitted.path, index=False)
+        command = submitted.evaluation("private", submitted.path.name)
+        assert expected in check(command, kit=submitted.kit)
+
+
+# ---- Files of a user ---------------------------------------------------------------------------
 
 
 MAJORITY = ("task_1/sample_model_majority.py", "task_2/sample_model_majority.py")
 OWN_TRAIN = "--input_dir mine --train_data answers.csv"
 OWN_TEMPLATE = "--submission_template_dir mine --submission_template_file pairs.csv"
-OWN_FILES = {
+# The flags of each script, in the order in which they run.
+FLAGS_OF_OWN_FILES = {
     "local_data_split": f"{OWN_TRAIN} --output_dir out",
     "sample_model_majority": f"{OWN_TRAIN} {OWN_TEMPLATE} --output_dir out --output_file p.csv",
     "local_evaluation": "--input_dir mine --ref_data answers.csv --submission_dir mine "
@@ -72,21 +143,24 @@ OWN_FILES = {
 @needs_blocks(*MAJORITY)
 @TASKS
 def test_everything_may_lie_elsewhere_under_other_names(tmp_path: Path, task: int) -> None:
-    """Of a tied question most are what most of all answers are, or the smaller option."""
+    """In the tied question 9, the prediction is the overall majority, or the smaller option."""
     kit = copy_kit(tmp_path / "kit")
-    mine, out, column = kit / "mine", kit / "out", COLUMN[task]
+    mine = kit / "mine"
+    out = kit / "out"
+    column = COLUMN[task]
     mine.mkdir()
-    # Right or wrong is enough for task 1.
+    # Task 1 needs no options.
     is_right = [1, 1, 0, 0, 1, 0, 1, 1]
     options = ([2 + right for right in is_right], 3) if task == 2 else ()
     answers = answers_frame([1, 2] * 4, [7, 7, 8, 8, 9, 9, 10, 10], is_right, *options)
     answers.to_csv(mine / "answers.csv", index=False)
     (mine / "pairs.csv").write_text("UserId,QuestionId\n91,8\n92,7\n91,9\n91,11\n")
-    # In another order, the first of them wrong.
-    answers[column] = answers[column].where(answers.index > 0, {1: 0, 2: 1}[task])
-    answers[::-1][[*KEYS, column]].to_csv(mine / "guesses.csv", index=False)
+    # The guesses are in another order, and the one for the first answer is wrong.
+    wrong_guess = {1: 0, 2: 1}[task]
+    guesses = answers.assign(**{column: answers[column].where(answers.index > 0, wrong_guess)})
+    guesses[::-1][[*KEYS, column]].to_csv(mine / "guesses.csv", index=False)
     before = {*kit.rglob("*")}
-    for script, flags in OWN_FILES.items():
+    for script, flags in FLAGS_OF_OWN_FILES.items():
         succeeds([f"task_{task}/{script}.py", *flags.split()], kit=kit, cwd=kit)
     assert {*kit.rglob("*")} - before == {out, *out.rglob("*")}
     for name, n in (("train", 6), ("valid", 2), ("test_submission", 2)):
@@ -100,7 +174,9 @@ def test_everything_may_lie_elsewhere_under_other_names(tmp_path: Path, task: in
 @needs_blocks(*MAJORITY)
 @TASKS
 @pytest.mark.parametrize("folder", ["eedi_tasks_3_4", "eedi_tasks_1_2_sample"])
-def test_real_answers(real_data: Path, tmp_path: Path, task: int, folder: str) -> None:
+def test_real_answers_are_predicted_above_chance(
+    real_data: Path, tmp_path: Path, task: int, folder: str
+) -> None:
     (train,) = (real_data / folder / "train_data").glob("train_task_?_?.csv")
     kit = copy_kit(tmp_path / "kit")
     for command in (
@@ -109,7 +185,7 @@ def test_real_answers(real_data: Path, tmp_path: Path, task: int, folder: str) -
         f"local_evaluation.py --submit_data test_submission_task_{task}.zip",
     ):
         succeeds(f"task_{task}/{command}".split(), kit=kit)
-    # Above chance even with two answers per question, and no better than the best models can be.
+    # The score is above chance even with two answers to a question, and below the best models'.
     scores = kit / "data/test_output"
     assert {1: 0.55, 2: 0.35}[task] < read_score(scores, task) < 0.7
     assert "simulated" not in (scores / f"scores_task_{task}.html").read_text()

@@ -1,6 +1,7 @@
-"""Question features: worked examples, other implementations, properties, real answers."""
+"""Question features, compared with worked examples, other implementations and real answers."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,24 +15,27 @@ Example = tuple[qf.QuestionAnswers, pd.DataFrame]
 
 
 def make_answers(rows: list[tuple[int, int, int]]) -> pd.DataFrame:
-    """Answers from (student, question, option); option 1 is right everywhere."""
+    """Return answers from rows of (student, question, option); option 1 is always right."""
     student, question, option = np.array(rows).reshape(-1, 3).T
     return answers_frame(student, question, (option == 1).astype(np.int8), option, 1)
 
 
 def simulate(n_students: int, slopes: np.ndarray, share: float = 1.0) -> pd.DataFrame:
-    """Answers to two-parameter questions of easiness 0; wrong answers fall on options 2 to 4."""
+    """Return simulated answers to questions with these slopes (discriminations) and easiness 0.
+
+    Wrong answers fall on options 2 to 4 at random. `share` is the share of pairs that are answered.
+    """
     rng = RNG(0)
     ability = rng.standard_normal(n_students)
     student, question = np.divmod(np.arange(n_students * len(slopes)), len(slopes))
-    right = rng.random(len(student)) < 1 / (1 + np.exp(-slopes[question] * ability[student]))
-    option = np.where(right, 1, rng.integers(2, 5, len(student)))
-    kept = rng.random(len(student)) < share
-    return make_answers(np.stack([student, question, option], axis=1)[kept].tolist())
+    is_right = rng.random(len(student)) < 1 / (1 + np.exp(-slopes[question] * ability[student]))
+    option = np.where(is_right, 1, rng.integers(2, 5, len(student)))
+    is_answered = rng.random(len(student)) < share
+    return make_answers(np.stack([student, question, option], axis=1)[is_answered].tolist())
 
 
 def having(data: qf.QuestionAnswers, **columns: object) -> qf.QuestionAnswers:
-    """Add metadata to the answers."""
+    """Return the answers with further columns, such as metadata."""
     return qf.QuestionAnswers(data.answers.assign(**columns), data.questions, data.n_options)
 
 
@@ -43,7 +47,11 @@ def compute(name: str, data: qf.QuestionAnswers) -> tuple[np.ndarray, np.ndarray
 
 @pytest.fixture(scope="module")
 def example() -> Example:
-    """Answers of 120 students to half of 12 questions, and the same as a table."""
+    """Return answers of 120 students to half of 12 questions, and the same as a plain table.
+
+    The table also holds the student's rate of right answers, `rate`, the same without the answer of
+    the row, `rest`, and a quiz.
+    """
     answers = simulate(120, np.linspace(0.2, 2, 12), share=0.5)
     columns = {"UserId": "student", "QuestionId": "question", "AnswerValue": "option"}
     table = answers.rename(columns={**columns, "IsCorrect": "is_correct"})
@@ -54,130 +62,195 @@ def example() -> Example:
     return qf.number_answers(answers, np.arange(12)), table.assign(quiz=table.student % 3)
 
 
-def test_entropy_of_a_worked_example() -> None:
-    # Half, a quarter, a quarter: 1/2 · 1 + 1/4 · 2 + 1/4 · 2 bits; and one option alone: none.
-    answers = make_answers([(0, 7, 1), (1, 7, 1), (2, 7, 2), (3, 7, 3), (0, 9, 4), (1, 9, 4)])
-    data = qf.number_answers(answers, np.array([7, 8, 9]))
-    assert data.n_answers.tolist() == [4, 0, 2]
-    for feature, expected in (
+@pytest.mark.parametrize(
+    ("feature", "expected"),
+    [
+        # The shares 1/2, 1/4, 1/4 have 1/2 · 1 + 1/4 · 2 + 1/4 · 2 bits; a single option has none.
         (qf.option_entropy, [1.5, np.nan, 0]),
         (qf.correct_entropy, [1, np.nan, 0]),
         (qf.correct_rate, [0.5, np.nan, 0]),
-    ):
-        assert np.array_equal(feature(data), expected, equal_nan=True)
-    # The key is the most frequent correct answer.
+    ],
+)
+def test_entropy_of_a_worked_example(feature: Any, expected: list[float]) -> None:
+    """Question 7 has four answers, question 8 none, question 9 two."""
+    answers = make_answers([(0, 7, 1), (1, 7, 1), (2, 7, 2), (3, 7, 3), (0, 9, 4), (1, 9, 4)])
+    data = qf.number_answers(answers, np.array([7, 8, 9]))
+    assert data.n_answers.tolist() == [4, 0, 2]
+    assert np.array_equal(feature(data), expected, equal_nan=True)
+
+
+def test_the_right_option_of_a_question_is_the_most_frequent_one_in_the_answers() -> None:
+    """It is 0 for a question without answers."""
     answers = make_answers([(0, 0, 1), (1, 0, 1), (2, 0, 2)]).assign(CorrectAnswer=[1, 2, 2])
     assert qf.number_answers(answers, np.array([0, 5])).questions.CorrectAnswer.tolist() == [2, 0]
 
 
-def test_entropy_within_quizzes(example: Example) -> None:
+def test_entropy_within_quizzes_is_the_weighted_mean_of_the_quizzes(example: Example) -> None:
+    """Answers without a quiz are left out. The same holds for groups of students."""
     data, table = example
     quiz = data.answers.UserId.to_numpy() % 3
     quiz[:40] = -1
     value, n = compute("entropy_within_quiz", having(data, QuizId=quiz))
-    known = table.iloc[40:]
+    with_quiz = table.iloc[40:]
 
     def within(rows: pd.DataFrame) -> float:
         counts = pd.crosstab(rows.quiz, rows.option).to_numpy()
         return float(np.average(scipy.stats.entropy(counts, base=2, axis=1), weights=counts.sum(1)))
 
-    expected = [within(known[known.question == q]) for q in range(12)]
+    expected = [within(with_quiz[with_quiz.question == number]) for number in range(12)]
     assert value == pytest.approx(expected)
-    assert n.tolist() == known.question.value_counts().sort_index().tolist()
-    # The same for the groups of students.
+    assert n.tolist() == with_quiz.question.value_counts().sort_index().tolist()
     assert np.array_equal(compute("entropy_within_group", having(data, GroupId=quiz))[0], value)
 
 
-def test_residuals_and_correlations_as_pandas(example: Example) -> None:
+def test_the_mean_absolute_residual_is_that_of_pandas(example: Example) -> None:
     data, table = example
-    rows = [rows for _, rows in table.groupby("question")]
-    residuals = [(one.rate - one.is_correct).abs().mean() for one in rows]
-    assert qf.mean_absolute_residual(data) == pytest.approx(residuals)
-    options = qf.option_point_biserial(data)
-    for value, chosen in ((qf.point_biserial(data), 1), (options[:, 0], 1), (options[:, 2], 3)):
-        assert value == pytest.approx([(one.option == chosen).corr(one.rest) for one in rows])
+    expected = [(rows.rate - rows.is_correct).abs().mean() for _, rows in table.groupby("question")]
+    assert qf.mean_absolute_residual(data) == pytest.approx(expected)
+
+
+def test_point_biserial_correlations_are_those_of_pandas(example: Example) -> None:
+    """They correlate an option with the student's other answers; option 1 is right."""
+    data, table = example
+
+    def expected(option: int) -> list[float]:
+        groups = table.groupby("question")
+        return [(rows.option == option).corr(rows.rest) for _, rows in groups]
+
+    by_option = qf.option_point_biserial(data)
+    assert qf.point_biserial(data) == pytest.approx(expected(1))
+    assert by_option[:, 0] == pytest.approx(expected(1))
+    assert by_option[:, 2] == pytest.approx(expected(3))
 
 
 def test_slopes_of_the_two_parameter_model_are_recovered() -> None:
     slopes = np.linspace(0, 2.5, 30)
     value = qf.irt_slope(qf.number_answers(simulate(1500, slopes, share=0.7), np.arange(31)))
     assert np.isnan(value[30])
-    # Steep slopes are shrunk towards the others, but keep their order. Each of a slope's 1,050
-    # answers tells 0.1 or more (Fisher's information), so that its standard error is at most 0.1.
-    # Slopes deviate by 0.75, which leaves a correlation of 1 - (0.1 / 0.75)² / 2 = 0.99.
+    # Steep slopes are shrunk towards the others, but keep their order. A slope has 1,050 answers,
+    # each with a Fisher information of 0.1 or more, so that its standard error is at most 0.1. The
+    # slopes have a deviation of 0.75, which leaves a correlation of 1 - (0.1 / 0.75)² / 2 = 0.99.
     assert 0.8 < np.polyfit(slopes, value[:30], 1)[0] < 1.1
     assert np.corrcoef(value[:30], slopes)[0, 1] > 0.98
 
 
-def test_distractors_of_a_worked_example() -> None:
-    # 40 students, able ones last. Question 0: weak ones choose 2, able ones 1, one of them 4, less
-    # than 5 %. Question 1: the key is wrong, able students choose 3. The others set the rest score.
-    weak, able = [2, 1, *[2] * 6], [1, 3, *[1] * 6]
-    options = [*[weak] * 20, *[able] * 19, [4, *able[1:]]]
-    rows = [(39 - s, q, option) for s, row in enumerate(options) for q, option in enumerate(row)]
-    data = qf.number_answers(make_answers(rows), np.arange(8))
-    assert qf.working_distractors(data)[:2].tolist() == [1, 1]
-    worst = qf.worst_distractor(data)
-    assert worst[0] < -0.8 < 0.8 < worst[1]
-    # Quarters of the students, the weakest first, whatever their ids.
+@pytest.fixture(scope="module")
+def with_distractors() -> qf.QuestionAnswers:
+    """Return answers of 20 weak and 20 able students to eight questions.
+
+    Question 0: weak students choose option 2, able ones the right option 1, but one of them option
+    4. Question 1: the right option seems to be wrong, since weak students choose it and able ones
+    choose option 3. Questions 2 to 7 tell weak students from able ones.
+    """
+    options_of_weak = [2, 1, 2, 2, 2, 2, 2, 2]
+    options_of_able = [1, 3, 1, 1, 1, 1, 1, 1]
+    options_of_last = [4, 3, 1, 1, 1, 1, 1, 1]
+    options = [options_of_weak] * 20 + [options_of_able] * 19 + [options_of_last]
+    rows = []
+    for number, options_of_student in enumerate(options):
+        # Able students have the lower ids.
+        student = 39 - number
+        rows += [(student, question, option) for question, option in enumerate(options_of_student)]
+    return qf.number_answers(make_answers(rows), np.arange(8))
+
+
+def test_a_distractor_works_if_at_least_a_twentieth_of_the_students_choose_it(
+    with_distractors: qf.QuestionAnswers,
+) -> None:
+    assert qf.working_distractors(with_distractors)[:2].tolist() == [1, 1]
+
+
+def test_the_worst_distractor_is_the_one_that_able_students_choose(
+    with_distractors: qf.QuestionAnswers,
+) -> None:
+    worst = qf.worst_distractor(with_distractors)
+    assert worst[0] < -0.8
+    assert worst[1] > 0.8
+
+
+def test_options_are_counted_in_quarters_of_the_students_by_ability(
+    with_distractors: qf.QuestionAnswers,
+) -> None:
+    """The weakest quarter comes first."""
     quarters = [[0, 10, 0, 0], [0, 10, 0, 0], [9, 0, 0, 1], [10, 0, 0, 0]]
-    assert qf.option_counts_by_ability(data, question=0).tolist() == quarters
-    assert not qf.option_counts_by_ability(data, question=99).any()
-    # Where all answer alike, there is neither correlation nor distractor.
-    data = qf.number_answers(make_answers([(s, 0, 1) for s in range(9)]), np.arange(1))
+    assert qf.option_counts_by_ability(with_distractors, question=0).tolist() == quarters
+    assert not qf.option_counts_by_ability(with_distractors, question=99).any()
+
+
+def test_equal_answers_have_neither_a_correlation_nor_a_distractor() -> None:
+    answers = make_answers([(student, 0, 1) for student in range(9)])
+    data = qf.number_answers(answers, np.arange(1))
     assert np.isnan(qf.point_biserial(data)).all()
     assert qf.working_distractors(data).tolist() == [0]
     assert np.isnan(qf.worst_distractor(data)).all()
 
 
-def test_confidence() -> None:
-    data = qf.number_answers(make_answers([(s, s % 2, 1) for s in range(6)]), np.arange(3))
-    data = having(data, Confidence=np.array([100, *[np.nan] * 3, 50, np.nan], np.float32))
-    for name, expected, n_expected in (
+@pytest.mark.parametrize(
+    ("name", "expected", "n_expected"),
+    [
         ("mean_confidence", [75, np.nan, np.nan], [2, 0, 0]),
         ("confidence_missing", [1 / 3, 1, np.nan], [3, 3, 0]),
-    ):
-        value, n = compute(name, data)
-        assert value == pytest.approx(expected, nan_ok=True)
-        assert n.tolist() == n_expected
+    ],
+)
+def test_features_of_confidence_by_hand(
+    name: str, expected: list[float], n_expected: list[int]
+) -> None:
+    """Question 0 has three answers, two of them with a confidence; question 2 has no answers."""
+    rows = [(0, 0, 1), (1, 1, 1), (2, 0, 1), (3, 1, 1), (4, 0, 1), (5, 1, 1)]
+    confidence = np.array([100, np.nan, np.nan, np.nan, 50, np.nan], np.float32)
+    data = having(qf.number_answers(make_answers(rows), np.arange(3)), Confidence=confidence)
+    value, n = compute(name, data)
+    assert value == pytest.approx(expected, nan_ok=True)
+    assert n.tolist() == n_expected
 
 
 def test_shrinking_brings_values_closer_to_the_truth() -> None:
     rng = RNG(2)
     truth = rng.beta(8, 6, 200)
     n = rng.integers(10, 150, 200)
-    rows = [(s, q, 1 if rng.random() < truth[q] else 2) for q in range(200)
-            for s in rng.permutation(400)[: n[q]]]  # fmt: skip
+    rows = []
+    for question in range(200):
+        for student in rng.permutation(400)[: n[question]]:
+            option = 1 if rng.random() < truth[question] else 2
+            rows.append((student, question, option))
     data = qf.number_answers(make_answers(rows), np.arange(200))
     raw = qf.correct_rate(data)
     value = qf.shrink(qf.FEATURES["correct_rate"], data)
     assert np.mean((value - truth) ** 2) < 0.8 * np.mean((raw - truth) ** 2)
-    # The more answers, the more weight, by the variances of the beta distribution and of answers.
-    expected = truth.var() / (truth.var() + np.mean(truth * (1 - truth)) / n)
-    far = np.abs(raw - truth.mean()) > 0.1
-    # The mean of all 200 questions has a standard error of 0.13 / √200 = 0.009, a tenth of what the
-    # values here lie apart from it.
-    weight = ((value - truth.mean()) / (raw - truth.mean()))[far]
-    assert weight == pytest.approx(expected[far], abs=0.15)
+    # The weight of a question's own value is its reliability, which rises with its answers.
+    reliability = truth.var() / (truth.var() + np.mean(truth * (1 - truth)) / n)
+    is_far = np.abs(raw - truth.mean()) > 0.1
+    # The mean of all 200 questions has a standard error of 0.13 / √200 = 0.009, a tenth of the
+    # distance of these values from the mean.
+    weight = ((value - truth.mean()) / (raw - truth.mean()))[is_far]
+    assert weight == pytest.approx(reliability[is_far], abs=0.15)
     assert np.array_equal(value, qf.shrink(qf.FEATURES["correct_rate"], data))
 
 
+SCARCE_ANSWERS = {
+    "one answer": [(0, 3, 2)],
+    "equal answers": [(student, 3, 1) for student in range(30)],
+    "eight answers": [(student, student % 2, 1 + student % 4) for student in range(8)],
+}
+
+
+@pytest.mark.parametrize("rows", SCARCE_ANSWERS.values(), ids=SCARCE_ANSWERS.keys())
 @pytest.mark.parametrize("name", qf.FEATURES)
-def test_every_feature_survives_scarce_answers(name: str) -> None:
-    """One answer, all answers alike, unanswered questions: no warning, NaN where unknown."""
-    for rows in ([(0, 3, 2)], [(s, 3, 1) for s in range(30)],
-                 [(s, s % 2, 1 + s % 4) for s in range(8)]):  # fmt: skip
-        data = qf.number_answers(make_answers(rows), np.arange(5))
-        data = having(data, Confidence=np.float32(np.nan), GroupId=-1, QuizId=0)
-        data.questions["n_subjects"] = 4.0
-        with np.errstate(all="raise"):
-            value = qf.shrink(qf.FEATURES[name], data)
-        assert value.shape == (5,)
-        assert not np.isinf(value).any()
-        assert np.isnan(value[4]) or name == "number_of_subjects"
+def test_scarce_answers_cause_no_warning_and_unanswered_questions_get_nan(
+    name: str, rows: list[tuple[int, int, int]]
+) -> None:
+    data = qf.number_answers(make_answers(rows), np.arange(5))
+    data = having(data, Confidence=np.float32(np.nan), GroupId=-1, QuizId=0)
+    data.questions["n_subjects"] = 4.0
+    with np.errstate(all="raise"):
+        value = qf.shrink(qf.FEATURES[name], data)
+    assert value.shape == (5,)
+    assert not np.isinf(value).any()
+    # The number of subjects does not depend on answers.
+    assert np.isnan(value[4]) or name == "number_of_subjects"
 
 
-def test_the_doubted_key_of_sat12_is_found(real_data: Path) -> None:
+def test_the_question_of_sat12_with_a_doubtful_right_option_is_found(real_data: Path) -> None:
     table = pd.read_csv(real_data / "sat12/sat12_600x32.csv").astype(int)
     data = qf.number_answers(table, np.arange(32))
     assert data.n_options == 5

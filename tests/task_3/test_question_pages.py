@@ -1,4 +1,4 @@
-"""The pages about questions and about the ends of a ranking, as a user reads them."""
+"""The pages about questions, and about the best and worst questions of a ranking."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,9 @@ from conftest import answers_frame, fails, succeeds
 from page_reading import Page, read_page
 
 REPORT = "task_3/question_report.py"
+OPTIONS = [1, 2, 3, 4]
 LEGEND = "Pale grey: fewer than 20 answers, mostly chance."
+# Features of which less is better.
 FEWER_IS_BETTER = {"worst_distractor", "confidence_missing", "number_of_subjects"}
 
 
@@ -34,6 +36,7 @@ def ranked(simulated_kit: Path, tmp_path_factory: Any) -> Path:
 
 
 def read_ranking(folder: Path) -> pd.Series:
+    """Return the ranks by QuestionId, the best first."""
     table = pd.read_csv(folder / "submission_task_3.csv", index_col="QuestionId")
     return table.ranking.sort_values()
 
@@ -47,55 +50,79 @@ def read_pages(folder: Path) -> dict[str, Page]:
 
 
 def as_text(value: float, sign: str = "") -> str:
+    """Return a number as the pages show it."""
     return f"{value:{sign}z.2f}".replace("-", "−")
 
 
-def test_pages_of_questions_and_of_the_ranking(simulated_kit: Path, ranked: Path) -> None:
-    ranking = read_ranking(ranked)
-    question = int(ranking.index[0])
-    # A link to the user's own image, never the image itself; no other page has one.
-    image, shown_on = (ranked / f"images/{question}.jpg").as_uri(), f"question_{question}"
+def test_only_the_page_of_a_question_links_to_its_image(ranked: Path) -> None:
+    """It links to the user's file and holds no copy of the image."""
+    question = int(read_ranking(ranked).index[0])
+    image = (ranked / f"images/{question}.jpg").as_uri()
     pages = read_pages(ranked / "pages")
-    assert [name for name in pages if image in pages[name].references] == [shown_on]
+    assert [name for name in pages if image in pages[name].references] == [f"question_{question}"]
+
+
+def test_the_page_of_a_ranking_shows_the_best_and_the_worst_questions(
+    simulated_kit: Path, ranked: Path
+) -> None:
+    """There is a page for each of them."""
+    ranking = read_ranking(ranked)
+    pages = read_pages(ranked / "pages")
     answers = pd.read_csv(simulated_kit / "data/train_data/train_task_3_4.csv")
     by_question = answers.groupby("QuestionId")
     answered = [number for number in ranking.index if number in by_question.groups]
     ends = {"The 10 best": answered[:10], "The 10 worst": answered[-10:]}
-    assert set(pages) == {"ranking", *(f"question_{q}" for end in ends.values() for q in end)}
+    questions = [*answered[:10], *answered[-10:]]
+    assert set(pages) == {"ranking", *(f"question_{number}" for number in questions)}
     for heading, end in ends.items():
         for number, row in zip(end, pages["ranking"].table(heading).rows, strict=True):
             rows = by_question.get_group(number)
             expected = [f"{ranking[number]}", f"{len(rows):,}", f"{rows.IsCorrect.mean():.0%}"]
             assert row[:4] == [f"question {number}", *expected]
 
-    page = pages[shown_on]
+
+def test_the_page_of_a_question_shows_who_chose_what(simulated_kit: Path, ranked: Path) -> None:
+    ranking = read_ranking(ranked)
+    question = int(ranking.index[0])
+    page = read_pages(ranked / "pages")[f"question_{question}"]
     assert f"Rank 1 of {len(ranking)}" in page.text
-    rows = by_question.get_group(question)
-    counts, key = rows.AnswerValue.value_counts(), rows.CorrectAnswer.mode()[0]
-    names = [f"option {option}" + (", right" if option == key else "") for option in range(1, 5)]
+    answers = pd.read_csv(simulated_kit / "data/train_data/train_task_3_4.csv")
+    rows = answers[answers.QuestionId == question]
+    key = rows.CorrectAnswer.mode()[0]
     facts = f"Answers {len(rows)} Right option {key} Answered correctly {rows.IsCorrect.mean():.0%}"
     assert facts in page.text
+    names = [
+        f"option {option}, right" if option == key else f"option {option}" for option in OPTIONS
+    ]
+    counts = rows.AnswerValue.value_counts().reindex(OPTIONS, fill_value=0)
     shown = page.table("Who chose what")
     assert shown.column("") == names
-    assert shown.column("answers") == [str(counts.get(option, 0)) for option in range(1, 5)]
-    assert shown.column("share") == [f"{counts.get(o, 0) / len(rows):.1%}" for o in range(1, 5)]
-    # Of each quarter of the students, the shares of all options make up the whole.
+    assert shown.column("answers") == [f"{count}" for count in counts]
+    assert shown.column("share") == [f"{count / len(rows):.1%}" for count in counts]
+    # The shares of all options add up to the whole in each quarter of the students.
     bars = [title.split(", ") for title in page.chart("Of the students who answered").titles]
     parts = [bar[-1].split(": ") for bar in bars]
     assert [", ".join(bar[:-1]) for bar in bars] == [name for name in names for _ in range(4)]
     assert [quarter for quarter, _ in parts] == list("1234") * 4
     totals = np.array([int(share.rstrip("%")) for _, share in parts]).reshape(-1, 4).sum(axis=0)
     assert totals == pytest.approx([100] * 4, abs=2)
-    # The subjects that no other of its subjects is below.
+
+
+def test_the_page_of_a_question_names_its_lowest_subjects(
+    simulated_kit: Path, ranked: Path
+) -> None:
+    question = int(read_ranking(ranked).index[0])
     metadata = simulated_kit / "data/metadata"
     tree = pd.read_csv(metadata / "subject_metadata.csv").set_index("SubjectId")
     lists = pd.read_csv(metadata / "question_metadata_task_3_4.csv").set_index("QuestionId")
-    own = tree.loc[json.loads(lists.SubjectId[question])]
-    assert f"Subjects {', '.join(own.Name[own.Level == own.Level.max()])} Rank" in page.text
+    subjects = tree.loc[json.loads(lists.SubjectId[question])]
+    lowest = subjects.Name[subjects.Level == subjects.Level.max()]
+    page = read_pages(ranked / "pages")[f"question_{question}"]
+    assert f"Subjects {', '.join(lowest)} Rank" in page.text
 
 
 def test_features_are_compared_with_all_questions(simulated_kit: Path, ranked: Path) -> None:
-    """Better than: of the other questions, those with less, or with more where less is better."""
+    """The page shows the share of the other questions that a question is better than."""
     ranking = read_ranking(ranked)
     files = simulated_kit / "data/train_data/train_task_3_4.csv", ranking.index.to_numpy()
     data = qf.read_for_features([*qf.FEATURES], *files, simulated_kit / "data/metadata")
@@ -124,7 +151,7 @@ def test_features_are_compared_with_all_questions(simulated_kit: Path, ranked: P
 
 
 def test_bars_of_few_answers_are_grey(tmp_path: Path) -> None:
-    """A quarter of the students that has fewer than 20, without any metadata."""
+    """A bar stands for a quarter of the students; it is grey if that has fewer than 20 answers."""
     student = np.r_[:12, :79, :80, :80]
     question, right = np.repeat([7, 8, 9, 10], [12, 79, 80, 80]), student % 2
     answers_frame(student, question, right, 2 - right, 1).to_csv(tmp_path / "train.csv")
@@ -138,7 +165,7 @@ def test_bars_of_few_answers_are_grey(tmp_path: Path) -> None:
     assert LEGEND in pages["ranking"].text
     for number, n_grey in ((7, 4), (8, 1), (9, 0)):
         page = pages[f"question_{number}"]
-        # Of each of the two options that are chosen.
+        # Each of the two options that are chosen has a bar for a quarter.
         styles = [style for chart in page.charts for style in chart.styles]
         assert sum("var(--line)" in style for style in styles) == 2 * n_grey
         assert (LEGEND in page.text) == bool(n_grey)

@@ -1,9 +1,10 @@
-"""Rankings of task 3 as a user makes and scores them: sample models, evaluation, comparison."""
+"""Rankings of task 3, made and scored as by a user: sample models, evaluation, comparison."""
 
 import json
 import re
 import shutil
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from common import metrics
@@ -13,22 +14,27 @@ import pandas as pd
 import pytest
 import scipy.stats
 from conftest import Write, answers_frame, fails, succeeds
-from page_reading import read_page
+from page_reading import Page, read_page
 from run_scripts import ROOT
 from sample_blocks import needs_blocks
 
+# The type of the fixture `rank`.
 Rank = Callable[..., pd.Series]
 EXPERTS = ["T1_ALR", "T2_CL", "T3_GF", "T4_MQ", "T5_NS"]
 
 
 @pytest.fixture(scope="module")
 def answers(simulated_kit: Path) -> pd.DataFrame:
+    """Return the simulated training answers."""
     return pd.read_csv(simulated_kit / "data/train_data/train_task_3_4.csv")
 
 
 @pytest.fixture
 def rank(simulated_kit: Path, tmp_path: Path) -> Rank:
-    """Run a sample model on the simulated answers; return the rank of every question."""
+    """Return a function that runs a sample model and returns the rank of every question.
+
+    By default the model reads the simulated answers.
+    """
 
     def rank_by(model: str, *flags: object) -> pd.Series:
         script = f"task_3/sample_model_{model}.py"
@@ -38,37 +44,56 @@ def rank(simulated_kit: Path, tmp_path: Path) -> Rank:
     return rank_by
 
 
-@needs_blocks(
-    "task_3/sample_model_entropy.py",
-    "task_3/sample_model_confidence.py",
-    "task_3/sample_model_rank_average.py",
-)
-def test_entropy_confidence_and_rank_average_rank_as_they_say(
-    simulated_kit: Path, rank: Rank, answers: pd.DataFrame
-) -> None:
-    def correlation(ranking: pd.Series, value: pd.Series) -> float:
-        return float(ranking[value.index].corr(value, method="spearman"))
+# ---- Sample models -----------------------------------------------------------------------------
 
+
+def correlation(ranking: pd.Series, value: pd.Series) -> float:
+    """Return the rank correlation of a ranking with values by QuestionId."""
+    return float(ranking[value.index].corr(value, method="spearman"))
+
+
+@needs_blocks("task_3/sample_model_entropy.py")
+def test_entropy_ranks_by_the_entropy_of_the_options(rank: Rank, answers: pd.DataFrame) -> None:
     shares = pd.crosstab(answers.QuestionId, answers.AnswerValue, normalize="index")
     entropy = -(shares * np.log2(shares.where(shares > 0))).sum(axis=1)
     assert correlation(rank("entropy"), entropy) == pytest.approx(-1, abs=1e-3)
+
+
+@needs_blocks("task_3/sample_model_confidence.py")
+def test_confidence_ranks_by_the_mean_confidence(
+    simulated_kit: Path, rank: Rank, answers: pd.DataFrame
+) -> None:
     metadata = pd.read_csv(simulated_kit / "data/metadata/answer_metadata_task_3_4.csv")
     stated = answers.merge(metadata.dropna(subset=["AnswerId", "Confidence"]), on="AnswerId")
     confidence = stated.groupby("QuestionId").Confidence
-    # Shrinking changes the order among questions with unequally many; hardly on the whole.
-    common = confidence.mean()[confidence.size() >= confidence.size().median()]
-    assert correlation(rank("confidence"), common) < -0.8
-    names = "correct_rate", "point_biserial"
-    first, second = (rank("rank_average", "--features", name) for name in names)
-    assert correlation(first, answers.groupby("QuestionId").IsCorrect.mean()) < -0.95
-    both = rank("rank_average", "--features", *names)
-    assert both.equals((first + second).rank(method="first").astype(int))
-    # Less is better.
-    listed = pd.read_csv(simulated_kit / "data/metadata/question_metadata_task_3_4.csv")
-    listed = listed.assign(n=listed.SubjectId.str.count(",")).sort_values(["n", "QuestionId"])
-    fewest_first = rank("rank_average", "--features", "number_of_subjects").sort_values().index
-    known = {*answers.QuestionId}
-    assert [q for q in fewest_first if q in known] == [q for q in listed.QuestionId if q in known]
+    # The model shrinks the means of questions with few values, which changes their order. For the
+    # half of the questions with most values the order hardly changes.
+    is_well_known = confidence.size() >= confidence.size().median()
+    assert correlation(rank("confidence"), confidence.mean()[is_well_known]) < -0.8
+
+
+@needs_blocks("task_3/sample_model_rank_average.py")
+def test_rank_average_ranks_by_the_sum_of_the_features_ranks(
+    rank: Rank, answers: pd.DataFrame
+) -> None:
+    by_rate = rank("rank_average", "--features", "correct_rate")
+    assert correlation(by_rate, answers.groupby("QuestionId").IsCorrect.mean()) < -0.95
+    by_correlation = rank("rank_average", "--features", "point_biserial")
+    by_both = rank("rank_average", "--features", "correct_rate", "point_biserial")
+    assert by_both.equals((by_rate + by_correlation).rank(method="first").astype(int))
+
+
+@needs_blocks("task_3/sample_model_rank_average.py")
+def test_rank_average_puts_questions_with_few_subjects_first(
+    simulated_kit: Path, rank: Rank, answers: pd.DataFrame
+) -> None:
+    """It is a feature of which less is better."""
+    questions = pd.read_csv(simulated_kit / "data/metadata/question_metadata_task_3_4.csv")
+    questions["n_subjects"] = questions.SubjectId.str.count(",")
+    expected = questions.sort_values(["n_subjects", "QuestionId"]).QuestionId
+    ranked = rank("rank_average", "--features", "number_of_subjects").sort_values().index
+    answered = {*answers.QuestionId}
+    assert [q for q in ranked if q in answered] == [q for q in expected if q in answered]
 
 
 @needs_blocks("task_3/sample_model_rank_average.py")
@@ -90,7 +115,7 @@ def test_the_rank_average_never_ranks_a_question_first_whose_feature_is_nan(
 
 @needs_blocks("task_3/sample_model_partial_vae.py")
 def test_partial_vae_finds_the_questions_that_tell_something(rank: Rank, tmp_path: Path) -> None:
-    # Six questions depend on ability, six are answered at random; half correctly in both.
+    # Answers to questions 0 to 5 depend on ability, those to 6 to 11 are random; half are right.
     rng = np.random.default_rng(0)
     student, question = np.divmod(np.arange(300 * 12), 12)
     logit = 2 * (question < 6) * rng.standard_normal(300)[student]
@@ -102,31 +127,51 @@ def test_partial_vae_finds_the_questions_that_tell_something(rank: Rank, tmp_pat
     assert sorted(ranking[:6]) == list(range(1, 7))
 
 
+@pytest.mark.parametrize(
+    ("model", "flags", "missing"),
+    [
+        pytest.param(
+            "confidence",
+            [],
+            "answer_metadata_task_3_4.csv",
+            marks=needs_blocks("task_3/sample_model_confidence.py"),
+        ),
+        pytest.param(
+            "rank_average",
+            ["--features", "number_of_subjects"],
+            "question_metadata_task_3_4.csv",
+            marks=needs_blocks("task_3/sample_model_rank_average.py"),
+        ),
+    ],
+)
+def test_metadata_that_a_feature_needs_must_be_there(
+    simulated_kit: Path, tmp_path: Path, model: str, flags: list[str], missing: str
+) -> None:
+    command = [f"task_3/sample_model_{model}.py", *flags, "--metadata_dir", tmp_path]
+    error = fails([*command, "--output_dir", tmp_path / "out"], kit=simulated_kit)
+    assert f"{missing}: file not found" in error
+    assert not (tmp_path / "out").exists()
+
+
 @needs_blocks("task_3/sample_model_confidence.py", "task_3/sample_model_rank_average.py")
-def test_metadata_must_be_there_and_of_the_same_answers(
+def test_metadata_of_the_default_answers_are_not_used_for_other_answers(
     simulated_kit: Path, rank: Rank, tmp_path: Path, answers: pd.DataFrame
 ) -> None:
-    def refused(model: str, *flags: object) -> str:
-        script = f"task_3/sample_model_{model}.py"
-        return fails([script, "--output_dir", tmp_path / "out", *flags], kit=simulated_kit)
-
-    place = ["--metadata_dir", tmp_path]
-    assert "answer_metadata_task_3_4.csv: file not found" in refused("confidence", *place)
-    line = refused("rank_average", *place, "--features", "number_of_subjects")
-    assert "question_metadata_task_3_4.csv: file not found" in line
-
-    # Those of the default answers are not those of others.
     answers.to_csv(tmp_path / "train_task_3_4.csv", index=False)
-    assert refused("confidence", "--input_dir", tmp_path) == (
+    command = ["task_3/sample_model_confidence.py", "--input_dir", tmp_path]
+    assert fails([*command, "--output_dir", tmp_path / "out"], kit=simulated_kit) == (
         f"{tmp_path / 'train_task_3_4.csv'}: the feature mean_confidence needs "
         "answer_metadata_task_3_4.csv of the same data, expected its folder by --metadata_dir"
     )
     assert not (tmp_path / "out").exists()
-    rank("rank_average", "--input_dir", tmp_path)  # by features of the answers alone
+    # The default features of this model need the answers alone.
+    rank("rank_average", "--input_dir", tmp_path)
 
 
-# The guide's example: five pairs and three experts. The questions are in no order and the ranks in
-# another, so that nothing works by row position.
+# ---- Evaluation by experts ---------------------------------------------------------------------
+
+# The challenge's guide has this example of five pairs and three experts. Neither the questions nor
+# the ranks are sorted, so that a script that matched rows by position would fail.
 PAIRS = """,Unnamed: 0,left,right,Ann,Ben T.,3
 0,0,124,10029,1,1,1
 1,1,13001,9115,1,1,2
@@ -134,29 +179,47 @@ PAIRS = """,Unnamed: 0,left,right,Ann,Ben T.,3
 3,3,2748,9882,1,2,2
 4,4,11092,3999,1,1,1
 """
-RANKING = {10029: 9, 124: 2, 11092: 7, 3999: 4, 844: 10, 7491: 1, 9882: 6, 2748: 3, 9115: 8,
-           13001: 5}  # fmt: skip
+RANKING = {
+    10029: 9,
+    124: 2,
+    11092: 7,
+    3999: 4,
+    844: 10,
+    7491: 1,
+    9882: 6,
+    2748: 3,
+    9115: 8,
+    13001: 5,
+}
 
 
 @pytest.fixture
 def judged(write: Write, tmp_path: Path) -> list[object]:
-    """Return the command that scores the guide's ranking by pairs.csv, a panel of one's own."""
+    """Return the command that scores the guide's ranking by the pairs in pairs.csv."""
     table = pd.DataFrame(RANKING.items(), columns=["QuestionId", "ranking"])
     table.to_csv(tmp_path / "submission_task_3.csv", index=False)
     table.sort_values("QuestionId").to_csv(tmp_path / "template.csv", index=False)
     write("pairs.csv", PAIRS)
-    place = ["--input_dir", tmp_path, "--ref_data", "pairs.csv", "--submission_dir", tmp_path]
-    place += ["--submission_template_dir", tmp_path, "--submission_template_file", "template.csv"]
-    return ["task_3/local_evaluation.py", *place, "--output_dir", tmp_path / "out"]
+    flags = ["--input_dir", tmp_path, "--ref_data", "pairs.csv", "--submission_dir", tmp_path]
+    flags += ["--submission_template_dir", tmp_path, "--submission_template_file", "template.csv"]
+    return ["task_3/local_evaluation.py", *flags, "--output_dir", tmp_path / "out"]
 
 
-def test_the_guides_example(write: Write, judged: list[object], tmp_path: Path) -> None:
-    printed = succeeds(judged)
-    shares = re.findall(r"^(\S.*?)  +(\d\.\d\d)", printed, re.M)[:3]
+def test_the_score_is_the_agreement_with_the_best_expert(
+    judged: list[object], tmp_path: Path
+) -> None:
+    output = succeeds(judged)
+    shares = re.findall(r"^(\S.*?)  +(\d\.\d\d)", output, re.M)[:3]
     assert shares == [("Ann", "0.80"), ("Ben T.", "0.60"), ("3", "0.40")]
     assert (tmp_path / "out/scores_task_3_public.txt").read_text() == "score:0.8\n"
+
+
+def test_the_page_shows_disputed_pairs_and_the_most_contested_first(
+    judged: list[object], tmp_path: Path
+) -> None:
+    """Pairs with as many dissenting experts are in the order of the file."""
+    succeeds(judged)
     page = read_page((tmp_path / "out/scores_task_3_public.html").read_text())
-    # The most contested first; of those equally so, in the order of the file. Better rank first.
     disputed = page.table("Pairs on which ranking and experts disagree")
     assert disputed.columns == ["ranked better", "worse", "Ann", "Ben T.", "3"]
     assert disputed.rows == [
@@ -164,173 +227,337 @@ def test_the_guides_example(write: Write, judged: list[object], tmp_path: Path) 
         ["2748 rank 3", "9882 rank 6", "✓", "✗", "✗"],
         ["13001 rank 5", "9115 rank 8", "✓", "✓", "✗"],
     ]
-    said = "3 of 5 pairs of QuestionIds, the most contested first; no expert contradicts the "
-    assert said in page.text
+    caption = "3 of 5 pairs of QuestionIds, the most contested first; no expert contradicts the "
+    assert caption in page.text
     assert "on the other 2." in page.text
-    # Judgements of other data are refused, and what is none.
-    for old, new, said in (
-        ("10029", "77", "QuestionId 77 is judged, but it is not in"),
-        ("1,1,2\n", "1,1,x\n", "column '3': row 3 is 'x', expected a whole number from 1 to 2 or"),
-        ("Ann", "left", "column 'left'"),
-        ("left", "links", "column 'left' is missing"),
-    ):
-        write("pairs.csv", PAIRS.replace(old, new, 1))
-        assert said in fails(judged)
-    write("pairs.csv", "left,right\n124,844\n")
-    assert "holds no judgement, expected beside left and right a column for" in fails(judged)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "message"),
+    [
+        (PAIRS.replace("10029", "77", 1), "QuestionId 77 is judged, but it is not in"),
+        (
+            PAIRS.replace("1,1,2\n", "1,1,x\n", 1),
+            "column '3': row 3 is 'x', expected a whole number from 1 to 2 or",
+        ),
+        (PAIRS.replace("Ann", "left", 1), "column 'left'"),
+        (PAIRS.replace("left", "links", 1), "column 'left' is missing"),
+        (
+            "left,right\n124,844\n",
+            "holds no judgement, expected beside left and right a column for",
+        ),
+    ],
+    ids=["other question", "no judgement", "column twice", "column renamed", "no expert"],
+)
+def test_files_that_hold_no_judgements_of_these_questions_are_refused(
+    write: Write, judged: list[object], tmp_path: Path, pairs: str, message: str
+) -> None:
+    write("pairs.csv", pairs)
+    assert message in fails(judged)
     assert not list((tmp_path / "out").glob("scores*"))
 
 
-def test_empty_judgements_count_as_asked_for(
-    write: Write, judged: list[object], tmp_path: Path
-) -> None:
-    """Ann leaves out one pair of the four on which the ranking agrees; two have judged nothing."""
-    lines = PAIRS.replace("10029,1,", "10029,,").splitlines()
-    write("pairs.csv", "\n".join([f"{lines[0]},T4_MQ,X", *(f"{line},," for line in lines[1:])]))
-    for flags, ann, pairs, means in (
+# Ann has not judged the first pair, on which she would agree. Two more experts have judged nothing.
+WITH_EMPTY_JUDGEMENTS = """,Unnamed: 0,left,right,Ann,Ben T.,3,T4_MQ,X
+0,0,124,10029,,1,1,,
+1,1,13001,9115,1,1,2,,
+2,2,844,7491,2,2,2,,
+3,3,2748,9882,1,2,2,,
+4,4,11092,3999,1,1,1,,
+"""
+
+
+@pytest.mark.parametrize(
+    ("flags", "of_ann", "n_pairs", "meaning"),
+    [
         ([], "0.75", "4", "which do not count"),
         (["--missing", "disagrees"], "0.60", "5", "which count as disagreement"),
-    ):
-        printed = succeeds([*judged, *flags])
-        shares = [re.search(r"\d\.\d\d|none", line) for line in printed.splitlines()[:5]]
-        assert [share and share[0] for share in shares] == [ann, "0.60", "0.40", "none", "none"]
-        assert f" of {pairs} pairs" in printed.splitlines()[0]
-        assert (tmp_path / "out/scores_task_3_public.txt").read_text() == f"score:{float(ann)}\n"
-        page = read_page((tmp_path / "out/scores_task_3_public.html").read_text())
-        assert f"Empty judgements 11 of 25, {means}" in page.text
-        table = page.table("Agreement with each expert")
-        assert table.column("pairs judged")[:3] == [pairs, "5", "5"]
-        # What was not judged is shown as such in both ways.
-        rows = page.table("Pairs on which ranking and experts disagree").rows
-        assert len(rows) == 3 and rows[0][2:] == ["✗", "✗", "✗", "–", "–"]
-    # The two are never compared with each other.
-    found = [json.loads(line)["rules"] for line in (tmp_path / "out/results.jsonl").open()]
-    assert found == ["", "empty judgements disagree"]
-
-
-def test_the_evaluation_agrees_with_plain_counts(
-    simulated_kit: Path, rank: Rank, tmp_path: Path
+    ],
+)
+def test_empty_judgements_do_not_count_or_count_as_disagreement(
+    write: Write,
+    judged: list[object],
+    tmp_path: Path,
+    flags: list[str],
+    of_ann: str,
+    n_pairs: str,
+    meaning: str,
 ) -> None:
-    """On a page, and on the line of every expert; so does the comparison of features."""
-    ranking = rank("rank_average")
-    flags = ["--phase", "public", "--submission_dir", tmp_path, "--output_dir", tmp_path]
-    printed = succeeds(["task_3/local_evaluation.py", *flags], kit=simulated_kit)
+    write("pairs.csv", WITH_EMPTY_JUDGEMENTS)
+    lines = succeeds([*judged, *flags]).splitlines()
+    shares = [re.search(r"\d\.\d\d|none", line) for line in lines[:5]]
+    assert [share and share[0] for share in shares] == [of_ann, "0.60", "0.40", "none", "none"]
+    assert f" of {n_pairs} pairs" in lines[0]
+    score = (tmp_path / "out/scores_task_3_public.txt").read_text()
+    assert score == f"score:{float(of_ann)}\n"
+    page = read_page((tmp_path / "out/scores_task_3_public.html").read_text())
+    assert f"Empty judgements 11 of 25, {meaning}" in page.text
+    table = page.table("Agreement with each expert")
+    assert table.column("pairs judged")[:3] == [n_pairs, "5", "5"]
+    # An empty judgement is shown by a dash in both cases.
+    rows = page.table("Pairs on which ranking and experts disagree").rows
+    assert len(rows) == 3
+    assert rows[0][2:] == ["✗", "✗", "✗", "–", "–"]
+
+
+def test_scores_that_count_empty_judgements_otherwise_are_never_compared(
+    write: Write, judged: list[object], tmp_path: Path
+) -> None:
+    write("pairs.csv", WITH_EMPTY_JUDGEMENTS)
+    succeeds(judged)
+    succeeds([*judged, "--missing", "disagrees"])
+    rules = [json.loads(line)["rules"] for line in (tmp_path / "out/results.jsonl").open()]
+    assert rules == ["", "empty judgements disagree"]
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """A ranking that was scored by simulated experts, and plain counts of the same."""
+
+    # The folder of the submission and of the page.
+    folder: Path
+    output: str
+    page: Page
+    score: float
+    # The experts' judgements: 1 if the left question is better, 2 if the right one is.
+    votes: pd.DataFrame
+    # The two questions of each pair, shape (2, pairs).
+    questions: np.ndarray
+    # Whether each expert agrees with the ranking on each pair; NaN where the pair is not judged.
+    agrees: pd.DataFrame
+
+    @property
+    def shares(self) -> list[str]:
+        """The agreement with each expert, as it is shown."""
+        return [f"{self.agrees[name].mean():.2f}" for name in EXPERTS]
+
+
+@pytest.fixture(scope="module")
+def evaluated(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Evaluated:
+    """Rank the simulated questions by `rank_average` and score that by the public judgements."""
+    folder = tmp_path_factory.mktemp("evaluated")
+    succeeds(["task_3/sample_model_rank_average.py", "--output_dir", folder], kit=simulated_kit)
+    flags = ["--phase", "public", "--submission_dir", folder, "--output_dir", folder]
+    output = succeeds(["task_3/local_evaluation.py", *flags], kit=simulated_kit)
+    ranking = pd.read_csv(folder / "submission_task_3.csv", index_col="QuestionId").ranking
     pairs = pd.read_csv(simulated_kit / "data/test_data/quality_response_remapped_public.csv")
-    sides, votes = (pairs.left.to_numpy(), pairs.right.to_numpy()), pairs[EXPERTS]
-    prefers = np.where(ranking[sides[0]].to_numpy() < ranking[sides[1]].to_numpy(), 1, 2)
-    agrees = votes.eq(prefers, axis=0).where(votes.notna())
-    shares = [f"{agrees[name].mean():.2f}" for name in EXPERTS]
-    lines = [line.split()[:2] for line in printed.splitlines()[:5]]
-    assert lines == [[*row] for row in zip(EXPERTS, shares, strict=True)]
-    assert printed.count(" of 25 pairs; experts among themselves ") == 5
-    score = float((tmp_path / "scores_task_3_public.txt").read_text().removeprefix("score:"))
-    assert score == pytest.approx(agrees.mean().max())
-    # The intervals of the mean and of the best expert: 95 % of the draws of pairs.
-    drawn = agrees.to_numpy(float)[np.random.default_rng(5).integers(0, 25, (4_000, 25))]
-    of_experts = np.nanmean(drawn, axis=1)
-    for name, values in (("mean", of_experts.mean(axis=1)), ("best", of_experts.max(axis=1))):
-        ends = re.findall(rf"^{name} +\S+ \((\S+) to (\S+)\)", printed, re.M)[0]
+    votes = pairs[EXPERTS]
+    is_left_better = ranking[pairs.left].to_numpy() < ranking[pairs.right].to_numpy()
+    ranking_votes = np.where(is_left_better, 1, 2)
+    return Evaluated(
+        folder=folder,
+        output=output,
+        page=read_page((folder / "scores_task_3_public.html").read_text(encoding="utf-8")),
+        score=float((folder / "scores_task_3_public.txt").read_text().removeprefix("score:")),
+        votes=votes,
+        questions=pairs[["left", "right"]].to_numpy().T,
+        agrees=votes.eq(ranking_votes, axis=0).where(votes.notna()),
+    )
+
+
+def test_the_agreement_with_every_expert_is_printed(evaluated: Evaluated) -> None:
+    lines = [line.split()[:2] for line in evaluated.output.splitlines()[:5]]
+    assert lines == [[*row] for row in zip(EXPERTS, evaluated.shares, strict=True)]
+    assert evaluated.output.count(" of 25 pairs; experts among themselves ") == 5
+    assert evaluated.score == pytest.approx(evaluated.agrees.mean().max())
+
+
+def test_the_intervals_are_those_of_resampled_pairs(evaluated: Evaluated) -> None:
+    """They are the bootstrap intervals of the mean and of the best agreement."""
+    rows = np.random.default_rng(5).integers(0, 25, (4_000, 25))
+    by_expert = np.nanmean(evaluated.agrees.to_numpy(float)[rows], axis=1)
+    for name, values in (("mean", by_expert.mean(axis=1)), ("best", by_expert.max(axis=1))):
+        (ends,) = re.findall(rf"^{name} +\S+ \((\S+) to (\S+)\)", evaluated.output, re.M)
         expected = np.percentile(values, [2.5, 97.5])
         assert [float(end) for end in ends] == pytest.approx(expected.tolist(), abs=0.012)
-    exceeded = np.percentile(metrics.random_best_agreement(votes.set_index([*sides])), 95)
-    assert f"at most 1 in 20 exceeds {exceeded:.2f}" in printed
-    page = read_page((tmp_path / "scores_task_3_public.html").read_text(encoding="utf-8"))
-    table = page.table("Agreement with each expert")
+
+
+def test_the_agreement_that_random_rankings_exceed_is_printed(evaluated: Evaluated) -> None:
+    votes = evaluated.votes.set_index([*evaluated.questions])
+    exceeded = np.percentile(metrics.random_best_agreement(votes), 95)
+    assert f"at most 1 in 20 exceeds {exceeded:.2f}" in evaluated.output
+
+
+def test_the_page_shows_the_agreement_with_every_expert(evaluated: Evaluated) -> None:
+    table = evaluated.page.table("Agreement with each expert")
     assert table.column("expert") == [*EXPERTS, "mean", "best"]
-    mean = f"{agrees.mean().mean():.2f}"
-    assert table.column("agreement") == [*shares, mean, f"{score:.2f}"]
-    titles = page.chart("Agreement with each expert").titles
-    assert {f"{name}: {share}" for name, share in zip(EXPERTS, shares, strict=True)} <= {*titles}
-    for first in EXPERTS:
-        row = page.table("Agreement among the experts").row(first)
-        others = [(votes[first] == votes[second]).mean() for second in EXPERTS if second != first]
-        assert [cell for cell in row[1:] if cell] == [f"{share:.2f}" for share in others]
-        assert table.row(first)[-1] == f"{np.mean(others):.2f}"
-    # Every feature, this ranking as the evaluation has it, and the other experts.
-    compare = ["task_3/compare_features.py", "--rankings", tmp_path / "submission_task_3.csv"]
+    mean = f"{evaluated.agrees.mean().mean():.2f}"
+    assert table.column("agreement") == [*evaluated.shares, mean, f"{evaluated.score:.2f}"]
+    titles = evaluated.page.chart("Agreement with each expert").titles
+    expected = {f"{name}: {share}" for name, share in zip(EXPERTS, evaluated.shares, strict=True)}
+    assert expected <= {*titles}
+
+
+@pytest.mark.parametrize("expert", EXPERTS)
+def test_the_page_shows_the_agreement_among_the_experts(evaluated: Evaluated, expert: str) -> None:
+    votes = evaluated.votes
+    others = [(votes[expert] == votes[other]).mean() for other in EXPERTS if other != expert]
+    row = evaluated.page.table("Agreement among the experts").row(expert)
+    assert [cell for cell in row[1:] if cell] == [f"{share:.2f}" for share in others]
+    mean_of_others = evaluated.page.table("Agreement with each expert").row(expert)[-1]
+    assert mean_of_others == f"{np.mean(others):.2f}"
+
+
+def test_the_comparison_of_features_shows_a_ranking_as_the_evaluation_does(
+    simulated_kit: Path, evaluated: Evaluated
+) -> None:
+    """It has a row for each of 13 features and its direction, the ranking, and the experts."""
+    submission = evaluated.folder / "submission_task_3.csv"
+    compare = ["task_3/compare_features.py", "--rankings", submission]
     lines = [line for line in succeeds(compare, kit=simulated_kit).splitlines() if "|" in line]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     assert len(rows) == 2 + 13 + 2
-    assert [cell.split()[0] for cell in rows[-2][1:8]] == [*shares, mean, f"{score:.2f}"]
+    figures = [cell.split()[0] for cell in rows[-2][1:8]]
+    mean = f"{evaluated.agrees.mean().mean():.2f}"
+    assert figures == [*evaluated.shares, mean, f"{evaluated.score:.2f}"]
     assert {"correct_rate, high", "worst_distractor, low"} <= {row[0] for row in rows}
 
 
-@needs_blocks("task_3/sample_model_random.py", "task_3/sample_model_rank_average.py")
-def test_rankings_by_two_halves_agree_as_they_say(
-    tiny_kit: Path, rank: Rank, answers: pd.DataFrame
+# ---- Evaluation by two halves of the students --------------------------------------------------
+
+EVALUATE = ["task_3/local_evaluation.py"]
+
+
+@pytest.fixture(scope="module")
+def shared_halved_kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a kit whose answers of task 3 are split into two halves; tests only copy it."""
+    kit = Path(shutil.copytree(simulated_kit, tmp_path_factory.mktemp("halved") / "kit"))
+    succeeds(["task_3/local_data_split.py"], kit=kit)
+    return kit
+
+
+@pytest.fixture
+def halved_kit(shared_halved_kit: Path, tmp_path: Path) -> Path:
+    """Return a copy of the split kit that the test may change."""
+    return Path(shutil.copytree(shared_halved_kit, tmp_path / "kit"))
+
+
+def read_halves(kit: Path) -> list[pd.DataFrame]:
+    """Return the answers of both halves of the students."""
+    return [pd.read_csv(kit / f"data/test_input/{name}_task_3.csv") for name in ("train", "valid")]
+
+
+def test_without_a_split_the_flag_local_names_the_script_that_makes_it(simulated_kit: Path) -> None:
+    error = fails(["task_3/sample_model_entropy.py", "--local"], kit=simulated_kit)
+    assert "train_task_3.csv: file not found; `python task_3/local_data_split.py` makes" in error
+
+
+def test_the_split_halves_the_students_and_keeps_all_answers(
+    halved_kit: Path, answers: pd.DataFrame
 ) -> None:
-    evaluate = ["task_3/local_evaluation.py"]
-    said = fails(["task_3/sample_model_entropy.py", "--local"], kit=tiny_kit)
-    assert "train_task_3.csv: file not found; `python task_3/local_data_split.py` makes" in said
-    succeeds(["task_3/local_data_split.py"], kit=tiny_kit)
-    place, out = tiny_kit / "data/test_input", tiny_kit / "data/test_output"
-    halves = [pd.read_csv(place / f"{name}_task_3.csv") for name in ("train", "valid")]
-    students = [set(half.UserId) for half in halves]
-    assert not students[0] & students[1] and abs(len(students[0]) - len(students[1])) <= 1
+    halves = read_halves(halved_kit)
+    first, second = (set(half.UserId) for half in halves)
+    assert not first & second
+    assert abs(len(first) - len(second)) <= 1
     merged = pd.concat(halves).sort_values("AnswerId", ignore_index=True)
     pd.testing.assert_frame_equal(merged, answers.sort_values("AnswerId", ignore_index=True))
-    line = fails(evaluate, kit=tiny_kit)
-    assert "`python task_3/sample_model_entropy.py --local` makes one" in line
 
+
+def test_without_a_ranking_the_evaluation_names_the_command_that_makes_one(
+    halved_kit: Path,
+) -> None:
+    error = fails(EVALUATE, kit=halved_kit)
+    assert "`python task_3/sample_model_entropy.py --local` makes one" in error
+
+
+@needs_blocks("task_3/sample_model_rank_average.py")
+def test_rankings_by_two_halves_agree_as_scipy_says(
+    halved_kit: Path, rank: Rank, answers: pd.DataFrame
+) -> None:
     model = ["rank_average", "--features", "correct_rate", "option_entropy"]
-    files = ["--input_dir", place, "--train_data"]
-    ranks = [rank(*model, *files, f"{name}_task_3.csv") for name in ("train", "valid")]
-    succeeds([f"task_3/sample_model_{model[0]}.py", "--local", *model[1:]], kit=tiny_kit)
-    own = pd.read_csv(out / "test_submission_task_3.csv", index_col="QuestionId").ranking
-    assert own.equals(ranks[0])
-    printed = succeeds(evaluate, kit=tiny_kit)
-    both = [*set(halves[0].QuestionId) & set(halves[1].QuestionId)]
-    expected = [getattr(scipy.stats, name)(*(rank[both] for rank in ranks)).statistic
-                for name in ("spearmanr", "kendalltau")]  # fmt: skip
-    # Of Bonett and Wright (2000), and of Fieller, Hartley and Pearson (1957).
-    variances = (1 + expected[0] ** 2 / 2) / (len(both) - 3), 0.437 / (len(both) - 4)
-    for name, value, variance in zip(("Spearman", "Kendall"), expected, variances, strict=True):
-        found = re.search(rf"^{name} +(\S+) \((\S+) to (\S+)\)$", printed, re.M)
-        assert found and float(found[1]) == pytest.approx(value, abs=1e-4)
+    files = ["--input_dir", halved_kit / "data/test_input", "--train_data"]
+    of_train = rank(*model, *files, "train_task_3.csv")
+    of_valid = rank(*model, *files, "valid_task_3.csv")
+    succeeds([f"task_3/sample_model_{model[0]}.py", "--local", *model[1:]], kit=halved_kit)
+    out = halved_kit / "data/test_output"
+    submission = pd.read_csv(out / "test_submission_task_3.csv", index_col="QuestionId")
+    assert submission.ranking.equals(of_train)
+
+    output = succeeds(EVALUATE, kit=halved_kit)
+    first, second = read_halves(halved_kit)
+    in_both = [*set(first.QuestionId) & set(second.QuestionId)]
+    ranks = of_train[in_both], of_valid[in_both]
+    spearman = scipy.stats.spearmanr(*ranks).statistic
+    kendall = scipy.stats.kendalltau(*ranks).statistic
+    # Variances of Fisher's z: Bonett and Wright (2000); Fieller, Hartley and Pearson (1957).
+    spearman_variance = (1 + spearman**2 / 2) / (len(in_both) - 3)
+    kendall_variance = 0.437 / (len(in_both) - 4)
+    for name, value, variance in (
+        ("Spearman", spearman, spearman_variance),
+        ("Kendall", kendall, kendall_variance),
+    ):
+        match = re.search(rf"^{name} +(\S+) \((\S+) to (\S+)\)$", output, re.M)
+        assert match
+        assert float(match[1]) == pytest.approx(value, abs=1e-4)
         ends = np.tanh(np.arctanh(value) + 1.96 * variance**0.5 * np.array([-1, 1]))
-        assert [float(found[2]), float(found[3])] == pytest.approx(ends, abs=0.006)
+        assert [float(match[2]), float(match[3])] == pytest.approx(ends, abs=0.006)
     text = (out / "scores_task_3.txt").read_text()
-    assert [float(line.split(":")[1]) for line in text.split()] == pytest.approx(expected)
+    figures = [float(line.split(":")[1]) for line in text.split()]
+    assert figures == pytest.approx([spearman, kendall])
     page = read_page((out / "scores_task_3.html").read_text(encoding="utf-8"))
-    assert f"Questions answered in both halves {len(both)}" in page.text
+    assert f"Questions answered in both halves {len(in_both)}" in page.text
 
-    # The record beside a submission may come from anywhere: what lies elsewhere is never run.
-    record = out / "test_submission_task_3.json"
-    told = json.loads(record.read_text())
-    record.write_text(json.dumps({**told, "script": "data/generate_sample.py"}))
-    assert "which cannot be repeated, expected a script in task_3/" in fails(evaluate, kit=tiny_kit)
 
-    # A ranking that knows nothing agrees with nothing, also where its seed is the same. Over 80
-    # questions the correlation has a standard error of 1 / √79 = 0.11, and is drawn once for all.
-    succeeds(["task_3/sample_model_random.py", "--local"], kit=tiny_kit)
-    assert abs(float(succeeds(evaluate, kit=tiny_kit).split()[1])) < 0.4
+@needs_blocks("task_3/sample_model_random.py")
+def test_a_ranking_that_knows_nothing_agrees_with_nothing(halved_kit: Path) -> None:
+    """Also if both rankings are drawn with the same seed."""
+    succeeds(["task_3/sample_model_random.py", "--local"], kit=halved_kit)
+    # Over 80 questions the correlation has a standard error of 1 / √79 = 0.11. The ranking is drawn
+    # once for all.
+    assert abs(float(succeeds(EVALUATE, kit=halved_kit).split()[1])) < 0.4
 
-    # What would compare two things with each other is refused.
-    script, split = tiny_kit / "task_3/sample_model_random.py", "task_3/local_data_split.py"
+
+def test_the_evaluation_never_runs_a_script_outside_task_3(halved_kit: Path) -> None:
+    """The record beside a submission, which names the script, may come from anywhere."""
+    succeeds(["task_3/sample_model_entropy.py", "--local"], kit=halved_kit)
+    path = halved_kit / "data/test_output/test_submission_task_3.json"
+    record = json.loads(path.read_text())
+    path.write_text(json.dumps({**record, "script": "data/generate_sample.py"}))
+    error = fails(EVALUATE, kit=halved_kit)
+    assert "which cannot be repeated, expected a script in task_3/" in error
+
+
+def test_a_ranking_by_other_code_than_the_scripts_is_refused(halved_kit: Path) -> None:
+    succeeds(["task_3/sample_model_random.py", "--local"], kit=halved_kit)
+    script = halved_kit / "task_3/sample_model_random.py"
     script.write_text(script.read_text() + "# Edited.\n")
-    assert "was made by other code than now lies in" in fails(evaluate, kit=tiny_kit)
-    succeeds(["task_3/sample_model_entropy.py", "--local"], kit=tiny_kit)
-    succeeds([split, "--seed", 1], kit=tiny_kit)
-    line = fails(evaluate, kit=tiny_kit)
-    assert "was made from another split, `python task_3/sample_model_entropy.py" in line
+    assert "was made by other code than now lies in" in fails(EVALUATE, kit=halved_kit)
+
+
+def test_a_ranking_of_another_split_is_refused(halved_kit: Path) -> None:
+    succeeds(["task_3/sample_model_entropy.py", "--local"], kit=halved_kit)
+    succeeds(["task_3/local_data_split.py", "--seed", 1], kit=halved_kit)
+    error = fails(EVALUATE, kit=halved_kit)
+    assert "was made from another split, `python task_3/sample_model_entropy.py" in error
+
+
+def test_a_ranking_without_a_record_is_refused_and_old_scores_are_removed(
+    halved_kit: Path,
+) -> None:
+    succeeds(["task_3/sample_model_random.py", "--local"], kit=halved_kit)
+    succeeds(EVALUATE, kit=halved_kit)
+    out = halved_kit / "data/test_output"
     shutil.copyfile(out / "test_submission_task_3.csv", out / "mine.csv")
-    line = fails([*evaluate, "--submit_data", "mine.csv"], kit=tiny_kit)
-    assert "mine.csv: no record beside it says that a sample model made it with --local" in line
+    error = fails([*EVALUATE, "--submit_data", "mine.csv"], kit=halved_kit)
+    assert "mine.csv: no record beside it says that a sample model made it with --local" in error
     assert not list(out.glob("scores*"))
 
 
+# ---- Real answers ------------------------------------------------------------------------------
+
+
 @needs_blocks("task_3/sample_model_entropy.py", "task_3/sample_model_rank_average.py")
-def test_real_answers_reproduce_the_table(
+def test_real_answers_reproduce_the_rows_of_the_page_of_measurements(
     real_data: Path, simulated_kit: Path, tmp_path: Path
 ) -> None:
-    """The row of the right/wrong entropy, and that of the rank average, as measured."""
+    """The rows are those of the rate of right answers and of its entropy."""
     folder = real_data / "eedi_tasks_3_4"
     questions = pd.read_csv(folder / "metadata/question_metadata_task_3_4.csv")[["QuestionId"]]
     questions.assign(ranking="").to_csv(tmp_path / "submission_task_3.csv", index=False)
     files = "train_data/train_task_3_4.csv", "test_data/test_public_task_4_more_splits.csv"
     answers = pd.concat([pd.read_csv(folder / name) for name in files])
     answers.filter(regex="Id$|Is|Answer").to_csv(tmp_path / "train.csv", index=False)
-    # Right answers are known of all students.
+    # The rates of right answers are published for all students.
     stats = pd.read_csv(folder / "train_task_3_4_question_stats.csv", index_col="QuestionId")
     rate = (stats.NumCorrect / stats.NumAnswers).reindex(questions.QuestionId.sort_values())
     exact = {"correct_rate": rate, "correct_entropy": -(rate - 0.5).abs()}
@@ -350,6 +577,6 @@ def test_real_answers_reproduce_the_table(
     assert figures[:5] == ["0.72", "0.84", "0.68", "0.56", "0.64"]
     table = (ROOT / "tests/benchmarks/task_3.md").read_text(encoding="utf-8")
     assert {*rows.values()} <= {*table.splitlines()}
-    # What random rankings reach with these 25 pairs, known from the challenge's files.
-    known = "reach 0.59 on average with their best expert, at most 1 in 20 exceeds 0.72."
-    assert f"Random rankings {known}" in printed
+    # These figures of random rankings follow from the 25 public pairs alone.
+    figures_of_chance = "0.59 on average with their best expert, at most 1 in 20 exceeds 0.72."
+    assert f"Random rankings reach {figures_of_chance}" in printed

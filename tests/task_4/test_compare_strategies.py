@@ -8,9 +8,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import strategy_games
-from conftest import fails, succeeds
+from conftest import fails, run, succeeds
 from page_reading import Page, read_page
 
+# The type of the fixture `compare`.
 Compare = Callable[..., tuple[str, Page]]
 SCRIPT = "task_4/compare_strategies.py"
 NAMES = list(strategy_games.find_strategies())
@@ -19,13 +20,13 @@ OWN = "most_right_predictions"
 
 @pytest.fixture
 def compare(split_kit: Path, tmp_path: Path) -> Compare:
-    """Run the script; return what it printed and its page."""
+    """Return a function that runs the script and returns its output and its page."""
 
     def run(*flags: object, kit: Path = split_kit) -> tuple[str, Page]:
         printed = succeeds([SCRIPT, *flags, "--output_dir", tmp_path], kit=kit)
         assert max(map(len, printed.splitlines()[:-1])) <= 80
         page = read_page((tmp_path / "strategies_task_4.html").read_text(encoding="utf-8"))
-        # Both show the same figures.
+        # The output and the page show the same figures.
         lines = [" ".join(line.split()) for line in printed.splitlines()]
         for table in page.tables:
             if table.columns[:1] == ["strategy"]:
@@ -36,7 +37,7 @@ def compare(split_kit: Path, tmp_path: Path) -> Compare:
 
 
 def figures(page: Page, caption: str, rule: int = 0) -> pd.DataFrame:
-    """Return the figures of a table, which stands there for each rule, by strategy."""
+    """Return the figures of a table by strategy; the page has the table once for each rule."""
     table = [table for table in page.tables if table.caption.startswith(caption)][rule]
     return pd.DataFrame(table.rows).set_index(0).astype(float)
 
@@ -56,7 +57,7 @@ def test_every_strategy_is_played_by_both_rules(compare: Compare) -> None:
         assert ((overlap > 0) & (overlap <= exposure) & (exposure <= 1)).all()
         assert ((bank > 0) & (bank <= 1)).all()
         last.append(accuracy[4])
-    # What is asked is known, not predicted.
+    # A target that is asked is known and counts as predicted right.
     assert last[1][OWN] > last[0][OWN]
     ahead = [table for table in page.tables if table.caption.startswith(f"{OWN} ahead")]
     for accuracy, table in zip(last, ahead, strict=True):
@@ -68,7 +69,7 @@ def test_every_strategy_is_played_by_both_rules(compare: Compare) -> None:
         assert (shown.str.endswith("*") == (values[0].abs() > values[1])).all()
         assert values[0].abs().max() > 5e-3
     assert "From simulated answers" in page.text
-    # The kit's own comes first.
+    # The kit's own strategy comes first.
     assert [chart.titles[-1] for chart in page.charts] == [OWN, OWN]
     facts = dict(page.tables[-1].rows)
     assert facts["Length"] == "10 questions"
@@ -77,7 +78,7 @@ def test_every_strategy_is_played_by_both_rules(compare: Compare) -> None:
     assert [name for name, _ in page.tables[-2].rows] == NAMES
 
 
-def test_it_repeats_and_flags_have_an_effect(compare: Compare) -> None:
+def test_runs_repeat_and_flags_have_an_effect(compare: Compare) -> None:
     two = ["--strategies", "most_popular", OWN, "--masks", 1, "--questions"]
     first, unlimited = compare(*two, 5)
     assert compare(*two, 5)[0].split("Time")[0] == first.split("Time")[0]
@@ -95,7 +96,9 @@ def test_it_repeats_and_flags_have_an_effect(compare: Compare) -> None:
     assert "at a standard error of 0.8" in page.text
 
 
-def test_a_new_function_shows_up(compare: Compare, split_kit: Path, tmp_path: Path) -> None:
+def test_a_new_function_is_compared_without_further_ado(
+    compare: Compare, split_kit: Path, tmp_path: Path
+) -> None:
     own = Path(shutil.copytree(split_kit, tmp_path / "kit"))
     new = 'def first_column(posterior, askable, hidden):\n    """The first question of all."""\n'
     with (own / "task_4/strategies.py").open("a", encoding="utf-8") as file:
@@ -105,7 +108,7 @@ def test_a_new_function_shows_up(compare: Compare, split_kit: Path, tmp_path: Pa
     printed, page = compare(*flags, kit=own)
     assert figures(page, "Accuracy").shape == (3, 2)
     assert page.tables[-2].row("first_column")[1] == "The first question of all."
-    # There is nothing to compare with the kit's own strategy.
+    # The kit's own strategy is not among them, so that nothing is compared with it.
     assert "ahead" not in printed
 
 
@@ -117,20 +120,32 @@ def test_a_new_function_shows_up(compare: Compare, split_kit: Path, tmp_path: Pa
             "--input_dir data/train_data --train_data train_task_3_4.csv",
             r"train_task_3_4.csv: holds UserId \d+ of .*valid_task_4.csv \(40 such students\)",
         ),
-        # Where no page can be written, no game is played.
+        # No game is played if the page cannot be written.
         ("--questions 500 --output_dir data/README.md", r"README.md: is no folder"),
     ],
 )
-def test_errors_in_one_line(split_kit: Path, tmp_path: Path, flags: str, message: str) -> None:
-    found = fails([SCRIPT, "--output_dir", tmp_path, *flags.split()], kit=split_kit, cwd=split_kit)
-    assert re.search(message, found), found
+def test_faults_are_refused_in_one_line(
+    split_kit: Path, tmp_path: Path, flags: str, message: str
+) -> None:
+    error = fails([SCRIPT, "--output_dir", tmp_path, *flags.split()], kit=split_kit, cwd=split_kit)
+    assert re.search(message, error), error
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_protocol_cannot_be_played_with_targets_that_may_be_asked(
+    split_kit: Path, tmp_path: Path
+) -> None:
+    flags = ["--protocol", "bobcat", "--targets_queryable", "--output_dir", tmp_path]
+    done = run([SCRIPT, *flags], kit=split_kit)
+    reason = "argument --targets_queryable: not allowed with argument --protocol"
+    assert (done.returncode, f"error: {reason}" in done.stderr) == (2, True)
     assert not list(tmp_path.iterdir())
 
 
 def test_real_and_simulated_answers_are_not_mixed(
     split_kit: Path, compare: Compare, tmp_path: Path
 ) -> None:
-    """What a user has changed counts as real: published figures of protocols stand beside it."""
+    """Copied files count as real: published figures of protocols are shown beside them."""
     for name in ("train_data/train_task_3_4.csv", "test_data/test_public_task_4_more_splits.csv"):
         (tmp_path / name).parent.mkdir()
         shutil.copyfile(split_kit / "data" / name, tmp_path / name)

@@ -1,4 +1,4 @@
-"""Strategies of task 4, each against its formula worked out another way; the games they play."""
+"""Strategies of task 4, each compared with its formula computed in another way, and their games."""
 
 import sys
 from dataclasses import replace
@@ -27,16 +27,18 @@ PACKAGE, SUBMISSION = load_package("item_response", "submission_model_task_4")
 ALL = strategy_games.find_strategies()
 N_QUESTIONS = 60
 POPULARITY = np.random.default_rng(1).permutation(N_QUESTIONS)
-# A model of which every part matters: quizzes, and what the answered mask reveals.
+# A model in which every array matters: quizzes, and what the answered mask reveals.
 BANK = Bank(PACKAGE, full_model(PACKAGE, N_QUESTIONS, 1, 2.4), POPULARITY)
 
 
 def play(reference: Reference, strategy: Any, rules: Rules = STRICT, **setting: Any) -> Any:
+    """Return the game of a strategy with `BANK`; `setting` holds fields of `GameLimits`."""
     limits = GameLimits(**setting)
     return strategy_games.play(BANK, reference, "mask", rules, strategy, limits)
 
 
 def some_answers(seed: int, shape: tuple[int, int], share: float) -> pd.DataFrame:
+    """Return random answers; `shape` is (students, questions), `share` that of answered pairs."""
     rng = np.random.default_rng(seed)
     student, question = np.nonzero(rng.random(shape) < share)
     is_correct = (rng.random(len(student)) < rng.beta(2, 2, shape[0])[student]).astype(np.int8)
@@ -44,6 +46,7 @@ def some_answers(seed: int, shape: tuple[int, int], share: float) -> pd.DataFram
 
 
 def some_students(seed: int, share: float = 0.7) -> Reference:
+    """Return forty students with random answers, a fifth of them hidden."""
     answers = some_answers(seed, (40, N_QUESTIONS), share)
     targets = np.random.default_rng(seed).random(len(answers)) < 0.2
     return make_reference("students.csv", answers, {"mask": targets}, N_QUESTIONS)
@@ -51,34 +54,40 @@ def some_students(seed: int, share: float = 0.7) -> Reference:
 
 @cache
 def positions() -> list[tuple[Posterior, Any, Any]]:
-    """What strategies are given in the first four rounds of a game, of some of the students."""
-    given, some = [], np.arange(0, 40, 4)
+    """Return the arguments of a strategy in four rounds of a game, for ten of the students."""
+    arguments = []
+    rows = np.arange(0, 40, 4)
 
-    def look(posterior: Posterior, askable: Any, hidden: Any) -> Any:
-        given.append((posterior.take(some), askable[some], hidden[some].copy()))
+    def record(posterior: Posterior, askable: Any, hidden: Any) -> Any:
+        arguments.append((posterior.take(rows), askable[rows], hidden[rows].copy()))
         return strategies.random(posterior, askable, hidden)
 
-    play(some_students(2), look, n_questions=4)
-    return given
+    play(some_students(2), record, n_questions=4)
+    return arguments
+
+
+# ---- The formulas ------------------------------------------------------------------------------
 
 
 def right(x: Any) -> Any:
+    """Return P(right) at these logits."""
     return GUESSING + (1 - GUESSING) / (1 + np.exp(-x))
 
 
 def fisher(x: float) -> float:
-    """(dP/dx)² / (P (1 − P)), the derivative by finite differences."""
+    """Return (dP/dx)² / (P (1 − P)), with the derivative by finite differences."""
     slope = (right(x + 1e-4) - right(x - 1e-4)) / 2e-4
     return float(slope**2 / (right(x) * (1 - right(x))))
 
 
 def usual_logit(posterior: Posterior, row: int, question: int) -> float:
-    """The logit at which P(right) is what it is on average (MacKay 1992)."""
+    """Return the logit at which P(right) has its mean value (MacKay 1992)."""
     mean, variance = posterior.mean[row, question], posterior.variance[row, question]
     return float(mean / np.sqrt(1 + np.pi / 8 * variance))
 
 
 def determinant(posterior: Any, row: int, question: int, hidden: Any) -> float:
+    """Return by how much the answer raises the determinant of the abilities' precision."""
     a = posterior.slopes[question]
     before = np.linalg.inv(posterior.ability_covariance[row])
     after = before + fisher(posterior.mean[row, question]) * np.outer(a, a)
@@ -86,7 +95,7 @@ def determinant(posterior: Any, row: int, question: int, hidden: Any) -> float:
 
 
 def divergence(posterior: Any, row: int, question: int, hidden: Any) -> float:
-    """Averaged over abilities drawn from their posterior, as in the paper."""
+    """Return the mean KL divergence over abilities drawn from their posterior, as in the paper."""
     rng = np.random.default_rng(0)
     shift = rng.multivariate_normal([0, 0], posterior.ability_covariance[row], 20_000)
     x = posterior.mean[row, question]
@@ -95,29 +104,35 @@ def divergence(posterior: Any, row: int, question: int, hidden: Any) -> float:
 
 
 def movement(posterior: Any, row: int, question: int, hidden: Any) -> float:
-    """Where the abilities move after either answer, by integrating over the logit."""
+    """Return how far an answer moves the abilities, by integrating over the logit."""
     deviation = posterior.variance[row, question] ** 0.5
     step, weight = np.polynomial.hermite_e.hermegauss(99)
     p = right(posterior.mean[row, question] + deviation * step)
-    # A right and a wrong answer move them equally far, each times its probability.
+    # Times its probability, a right answer moves them as far as a wrong one.
     moved = 2 * float((weight * p) @ step / weight.sum())
     return moved * float(np.linalg.norm(posterior.cross_covariance[row, question])) / deviation
 
 
 def own_uncertainty(posterior: Any, row: int, question: int, hidden: Any) -> float:
+    """Return the probability that the prediction of the answer itself is wrong."""
     p = float(right(usual_logit(posterior, row, question)))
     return min(p, 1 - p)
 
 
 def mutual_information(posterior: Any, row: int, question: int, hidden: Any) -> float:
-    """½ log |S_j| |S_h| / |S_jh| of the answer and the hidden answers, as Gaussian vectors."""
+    """Return the mutual information of the answer j and the hidden answers h.
+
+    It is ½ log |S_j| |S_h| / |S_jh|, with the answers as Gaussian vectors.
+    """
     target = np.flatnonzero(hidden[row])
-    of = np.concatenate([[question], target])
-    noise = [1 / max(fisher(usual_logit(posterior, row, q)), 0.005) for q in of]
-    noise[1:] = [n / hidden[row, q] for n, q in zip(noise[1:], target, strict=True)]
-    together = posterior.covariance(row, of, of) + np.diag(noise)
-    determinants = [np.linalg.slogdet(s)[1] for s in (together[:1, :1], together[1:, 1:], together)]
-    return float(determinants[0] + determinants[1] - determinants[2]) / 2
+    columns = np.concatenate([[question], target])
+    noise = [1 / max(fisher(usual_logit(posterior, row, column)), 0.005) for column in columns]
+    noise[1:] = [n / hidden[row, column] for n, column in zip(noise[1:], target, strict=True)]
+    covariance = posterior.covariance(row, columns, columns) + np.diag(noise)
+    _, log_of_answer = np.linalg.slogdet(covariance[:1, :1])
+    _, log_of_hidden = np.linalg.slogdet(covariance[1:, 1:])
+    _, log_of_all = np.linalg.slogdet(covariance)
+    return float(log_of_answer + log_of_hidden - log_of_all) / 2
 
 
 FORMULAS: Any = {
@@ -130,39 +145,49 @@ FORMULAS: Any = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(ALL.keys() - {"random", strategy_games.OWN}))
-def test_the_choice_has_the_largest_value(name: str) -> None:
+WITH_FORMULA = sorted(ALL.keys() - {"random", strategy_games.OWN})
+
+
+@pytest.mark.parametrize("name", WITH_FORMULA)
+def test_the_question_chosen_has_the_largest_value(name: str) -> None:
     for posterior, askable, hidden in positions():
         chosen = ALL[name](posterior, askable, hidden)
         for row, question in enumerate(chosen):
             columns = np.flatnonzero(askable[row])
-            value = [FORMULAS[name](posterior, row, int(q), hidden) for q in columns]
-            best = value[columns.tolist().index(question)]
-            # Some formulas hold up to an approximation, or were integrated with random numbers.
-            assert best >= 0.95 * max(value)
-            # So that a wrong choice would show.
-            assert min(value) < 0.9 * best
-        # No other student matters.
-        rows = np.array([3, 1])
-        alone = ALL[name](posterior.take(rows), askable[rows], hidden[rows])
-        assert np.array_equal(alone, chosen[rows])
+            values = [FORMULAS[name](posterior, row, int(column), hidden) for column in columns]
+            value_of_chosen = values[columns.tolist().index(question)]
+            # Some formulas are approximations or are integrated with random numbers.
+            assert value_of_chosen >= 0.95 * max(values)
+            # Otherwise a wrong choice would not show.
+            assert min(values) < 0.9 * value_of_chosen
+
+
+@pytest.mark.parametrize("name", WITH_FORMULA)
+def test_the_choice_for_a_student_does_not_depend_on_other_students(name: str) -> None:
+    rows = np.array([3, 1])
+    for posterior, askable, hidden in positions():
+        chosen = ALL[name](posterior, askable, hidden)
+        chosen_alone = ALL[name](posterior.take(rows), askable[rows], hidden[rows])
+        assert np.array_equal(chosen_alone, chosen[rows])
 
 
 @pytest.mark.parametrize("targets_queryable", [False, True])
-def test_own_strategy_asks_and_predicts_as_the_package(targets_queryable: bool) -> None:
+@pytest.mark.parametrize(("seed", "share"), [(2, 0.6), (3, 1.0)])
+def test_the_kits_own_strategy_asks_and_predicts_as_the_package(
+    seed: int, share: float, targets_queryable: bool
+) -> None:
     rules = Rules(targets_queryable)
-    for seed, share in ((2, 0.6), (3, 1.0)):
-        reference = some_students(seed, share=share)
-        entry = LocalEntry(SUBMISSION.Submission(BANK.model))
-        expected = play_entry(entry, reference, "mask", rules)
-        found = play(reference, strategies.most_right_predictions, rules, n_questions=10)
-        assert np.array_equal(found.chosen, expected.chosen)
-        assert np.array_equal(found.probability[10] > 0.5, expected.prediction == 1)
-        assert np.array_equal(found.truth, expected.truth)
+    reference = some_students(seed, share=share)
+    entry = LocalEntry(SUBMISSION.Submission(BANK.model))
+    expected = play_entry(entry, reference, "mask", rules)
+    game = play(reference, strategies.most_right_predictions, rules, n_questions=10)
+    assert np.array_equal(game.chosen, expected.chosen)
+    assert np.array_equal(game.probability[10] > 0.5, expected.prediction == 1)
+    assert np.array_equal(game.truth, expected.truth)
 
 
-def test_view_of_abilities_and_the_standard_error_agree_with_the_view_of_logits() -> None:
-    """Without quiz effects a logit is slopes · ability + intercept, in mean and covariance."""
+def test_abilities_and_their_standard_error_agree_with_the_logits() -> None:
+    """Without quiz effects, a logit is slopes · ability + intercept, in mean and covariance."""
     left_out = {name: 0 * getattr(BANK.model, name) for name in ("quiz_covariance", "completion")}
     bank = Bank(PACKAGE, replace(BANK.model, **left_out))
     reference = some_students(4)
@@ -173,7 +198,7 @@ def test_view_of_abilities_and_the_standard_error_agree_with_the_view_of_logits(
         known.observe(rows, column, reference.is_correct[rows, column])
         assert not known.target_weight[rows, column].any()
     seen, population = Posterior(known, POPULARITY, rows), known.population
-    # Four answers: the population has been estimated anew.
+    # After four answers the population has been estimated anew.
     assert population.log_variance != 0
     rest = np.exp(population.log_stretch) * bank.model.intercept + population.shift
     assert seen.mean == pytest.approx(seen.ability_mean @ seen.slopes.T + rest, abs=2e-3)
@@ -196,7 +221,12 @@ def test_exposure_stays_within_its_limit(name: str) -> None:
         assert largest[limit] <= limit
         assert game.n_over_limit == 0
     assert (largest[1.0] > 0.4) == (name == "most_popular")
-    # Forty students need 320 questions and may have 60: the limit cannot hold.
+
+
+@pytest.mark.parametrize("name", ["most_popular", "random"])
+def test_exposure_beyond_a_limit_that_cannot_hold_is_counted(name: str) -> None:
+    """Forty students need 320 questions, and the limit allows 60."""
+    reference, strategy = some_students(6), getattr(strategies, name)
     game = play(reference, strategy, n_questions=8, max_exposure=0.01)
     assert game.n_over_limit == (np.bincount(game.chosen.ravel()) - 1).clip(0).sum() >= 320 - 60
 
@@ -207,7 +237,7 @@ def test_a_test_ends_at_its_standard_error() -> None:
         strategy = strategies.maximum_information
         game = play(some_students(7), strategy, n_questions=12, stop_at_error=error)
         lengths.append((game.chosen >= 0).sum(axis=1))
-        # Nobody goes on after the end.
+        # No student is asked anything after the end.
         assert ((game.chosen >= 0) == (np.arange(12) < lengths[-1][:, None])).all()
     assert not lengths[0].any()
     assert (lengths[-1] == 12).all()
@@ -218,7 +248,7 @@ def test_a_test_ends_at_its_standard_error() -> None:
 @pytest.mark.parametrize(
     ("choice", "message"),
     [
-        # What is hidden, what is asked already.
+        # The first choice is a hidden answer, the second one is asked twice.
         (lambda known, askable, hidden: hidden.argmax(axis=1), "chooses column 3 for a student"),
         (lambda known, askable, hidden: np.zeros(40, int), "chooses column 0 for a student"),
         (lambda known, askable, hidden: np.zeros(40), "returns array.*whole numbers"),
@@ -232,7 +262,7 @@ def test_a_strategy_asks_only_what_it_may_and_changes_nothing(choice: Any, messa
     targets = np.tile(np.arange(N_QUESTIONS) == 3, (40, 1))
 
     def wrong(posterior: Any, askable: Any, hidden: Any) -> Any:
-        """Let it think that everything may be asked; column 3 is to be predicted."""
+        """Overwrite what may be asked; column 3 is to be predicted."""
         askable[:] = True
         return choice(posterior, askable, targets)
 
@@ -241,60 +271,96 @@ def test_a_strategy_asks_only_what_it_may_and_changes_nothing(choice: Any, messa
         play(reference, wrong, n_questions=5)
 
 
-def some_game(*values: Any) -> PlayedGame:
-    """From chosen, probability after 0, 1, … questions, truth and student."""
-    chosen, probability, truth, student = map(np.array, values)
-    scored = dict(enumerate(probability))
-    return PlayedGame(chosen, scored, truth, student, n_askable=5, n_over_limit=0)
+# ---- Scores ------------------------------------------------------------------------------------
 
 
-def test_scores_by_hand() -> None:
-    # Two students: the second one's test ended after one question.
+def some_game(chosen: Any, probability: Any) -> PlayedGame:
+    """Return the game of two students with two hidden answers each.
+
+    Only the second answer of the first student is wrong. `probability` holds P(right) of the hidden
+    answers after 0, 1, … questions.
+    """
+    return PlayedGame(
+        chosen=np.array(chosen),
+        probability=dict(enumerate(np.array(probability))),
+        truth=np.array([1, 0, 1, 1]),
+        student=np.array([7, 7, 8, 8]),
+        n_askable=5,
+        n_over_limit=0,
+    )
+
+
+@pytest.fixture
+def scores_by_hand() -> pd.DataFrame:
+    """Return the scores of a game in which the second student's test ended after one question."""
     game = some_game(
         [[0, 1], [0, -1]],
         [[0.5, 0.5, 0.5, 0.5], [0.6, 0.4, 0.8, 0.3], [0.9, 0.4, 0.2, 0.3]],
-        [1, 0, 1, 1],
-        [7, 7, 8, 8],
     )
-    scores = strategy_games.score({"some": {"mask": game}})
-    assert scores.accuracy.tolist() == [0.25, 0.75, 0.5]
-    # Of the three pairs of a right and a wrong answer, so many are in order.
-    assert scores.auc.tolist() == pytest.approx([0.5, 2 / 3, 1 / 3])
-    assert scores.log_loss[2] == pytest.approx(-np.log([0.9, 0.6, 0.2, 0.3]).mean())
-    assert scores.exposure.tolist() == [0, 1, 1]
-    assert scores.bank.tolist() == [0, 0.2, 0.4]
-    assert scores.length.tolist() == [0, 1, 1.5]
-    # One question in common, of one and a half on average.
-    assert scores.overlap.tolist() == pytest.approx([0, 1, 1 / 1.5])
-    # Of three tests with two questions, each pair shares the first one.
+    return strategy_games.score({"some": {"mask": game}})
+
+
+def test_accuracy_auc_and_log_loss_by_hand(scores_by_hand: pd.DataFrame) -> None:
+    assert scores_by_hand.accuracy.tolist() == [0.25, 0.75, 0.5]
+    # There are three pairs of a right and a wrong answer.
+    assert scores_by_hand.auc.tolist() == pytest.approx([0.5, 2 / 3, 1 / 3])
+    assert scores_by_hand.log_loss[2] == pytest.approx(-np.log([0.9, 0.6, 0.2, 0.3]).mean())
+
+
+def test_exposure_use_of_the_bank_length_and_overlap_by_hand(scores_by_hand: pd.DataFrame) -> None:
+    assert scores_by_hand.exposure.tolist() == [0, 1, 1]
+    assert scores_by_hand.bank.tolist() == [0, 0.2, 0.4]
+    assert scores_by_hand.length.tolist() == [0, 1, 1.5]
+    # The two tests share one question; at the end their mean length is 1.5.
+    assert scores_by_hand.overlap.tolist() == pytest.approx([0, 1, 1 / 1.5])
+
+
+def test_mean_overlap_of_three_tests_by_hand() -> None:
+    """Each pair of tests with two questions shares the first one."""
     assert strategy_games.mean_overlap(np.array([3, 1, 1, 1]), 3) == pytest.approx(0.5)
-    # Shown are means over the masks, and their deviation at the end.
-    both = pd.concat([scores, scores.assign(mask="other", accuracy=0.6)])
-    table = compare_strategies.score_tables(both, stops=False)["Accuracy after n questions"]
+
+
+def test_tables_show_means_over_the_masks_and_the_deviation_at_the_end(
+    scores_by_hand: pd.DataFrame,
+) -> None:
+    two_masks = pd.concat([scores_by_hand, scores_by_hand.assign(mask="other", accuracy=0.6)])
+    table = compare_strategies.score_tables(two_masks, stops=False)["Accuracy after n questions"]
     assert table.loc["some"].to_dict() == {"1": "0.6750", "2": "0.5500", "± (2)": "0.0707"}
 
 
-def test_paired_difference_by_hand() -> None:
-    for other, n_masks, expected in (
-        # Per answer 1, 0, 0, 1: each student's sum is the mean, nothing varies between students.
+@pytest.mark.parametrize(
+    ("probability_of_other", "n_masks", "expected"),
+    [
+        # The gains per answer are 1, 0, 0, 1. Both students gain equally, so that nothing varies.
         ([0.1, 0.9, 0.9, 0.1], 1, (0.5, 0)),
-        # 0, 1, -1, 0 in each mask; the sum of each student differs from 0 by 2: √(8 · 2) / 8.
+        # The gains are 0, 1, -1, 0 in each mask. The sums of the students are 2 and -2, so that the
+        # standard error is √(8 · 2) / 8.
         ([0.9, 0.1, 0.1, 0.9], 2, (0, 0.5)),
-    ):
-        games = [
-            some_game([[0], [0]], [probability], [1, 0, 1, 1], [7, 7, 8, 8])
-            for probability in ([0.9] * 4, other)
-        ]
-        own, others = ({f"mask {k}": game for k in range(n_masks)} for game in games)
-        assert strategy_games.compare(own, others, 0) == pytest.approx(expected)
+    ],
+)
+def test_paired_difference_by_hand(
+    probability_of_other: list[float], n_masks: int, expected: tuple[float, float]
+) -> None:
+    first = some_game([[0], [0]], [[0.9, 0.9, 0.9, 0.9]])
+    second = some_game([[0], [0]], [probability_of_other])
+    masks = [f"mask {number}" for number in range(n_masks)]
+    difference = strategy_games.compare(
+        dict.fromkeys(masks, first), dict.fromkeys(masks, second), 0
+    )
+    assert difference == pytest.approx(expected)
+
+
+# ---- Protocols ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("name", "learned_share"), [("bobcat", 0.6), ("ncat", 0.7)])
 def test_protocols_split_students_and_answers(name: str, learned_share: float) -> None:
-    answers, protocol = some_answers(9, (53, 90), 0.7), compare_strategies.PROTOCOLS[name]
+    answers = some_answers(9, (53, 90), 0.7)
+    protocol = compare_strategies.PROTOCOLS[name]
     parts, again = (list(compare_strategies.splits(answers, protocol, 5, 10, 90)) for _ in "ab")
     for (learned, reference), (_, same) in zip(parts, again, strict=True):
-        students, targets = set(learned["UserId"]), reference.targets[reference.name]
+        students = set(learned["UserId"])
+        targets = reference.targets[reference.name]
         assert len(students) == pytest.approx(learned_share * 53, abs=1)
         assert not students & set(reference.student.tolist())
         answered = (reference.is_correct >= 0).sum(axis=1)
@@ -304,9 +370,16 @@ def test_protocols_split_students_and_answers(name: str, learned_share: float) -
     if name == "bobcat":
         examined = np.concatenate([reference.student for _, reference in parts])
         assert sorted(examined) == list(range(100, 153))
-    # Those with too few answers are not examined.
-    n_many = 50 if name == "bobcat" else 32
-    _, reference = next(compare_strategies.splits(answers, protocol, 1, n_many, 90))
-    assert 0 < len(reference.student) < len(parts[0][1].student)
+
+
+@pytest.mark.parametrize(("name", "n_questions"), [("bobcat", 50), ("ncat", 32)])
+def test_protocols_do_not_examine_students_with_too_few_answers(
+    name: str, n_questions: int
+) -> None:
+    answers = some_answers(9, (53, 90), 0.7)
+    protocol = compare_strategies.PROTOCOLS[name]
+    _, all_examined = next(compare_strategies.splits(answers, protocol, 1, 10, 90))
+    _, reference = next(compare_strategies.splits(answers, protocol, 1, n_questions, 90))
+    assert 0 < len(reference.student) < len(all_examined.student)
     with pytest.raises(InputError, match="choose a smaller --questions"):
         next(compare_strategies.splits(answers, protocol, 1, 80, 90))

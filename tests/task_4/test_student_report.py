@@ -1,7 +1,8 @@
-"""Task 4's page on a student: its figures by known answers, the script as a user runs it."""
+"""Task 4's page on a student: its figures compared with known ones, the script run as by a user."""
 
 import re
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pandas as pd
 import pytest
 from ability import Bank, Course
 from conftest import fails, succeeds
-from page_reading import read_page
+from page_reading import Page, read_page
 from scipy.stats import binom, norm
 from task_4_models import as_reference, load_package, plain_model
 
@@ -25,17 +26,18 @@ ENDS = (0.05, 0.95)
 
 
 def bank_of(slopes: Any, **changes: Any) -> Bank:
+    """Return a bank of questions with these slopes (discriminations)."""
     return Bank(MODEL, plain_model(MODEL, slopes, **changes))
 
 
 def test_ability_agrees_with_numerical_integration() -> None:
-    """In one dimension, with the same slope everywhere, the mean logit is slope times ability."""
+    """With one ability and equal slopes, the mean logit of the bank is slope times ability."""
     slope = 1.5
     bank = bank_of(np.full((40, 1), slope), guessing=0.2)
     assert bank.deviation == pytest.approx(slope)
     right = (np.arange(40) % np.array([[2], [3], [5]]) > 0).astype(int)
     targets = np.tile(np.arange(40) >= 30, (3, 1))
-    # Two answers: after three, the difference between the students is estimated as well.
+    # There are two answers; after three, the population of students would be estimated, too.
     courses = ability.ask(bank, as_reference(right, targets), "mask", [0, 1, 2], 2)
     grid = np.linspace(-6, 6, 2001)
     p = 0.2 + 0.8 / (1 + np.exp(-slope * grid))
@@ -52,7 +54,7 @@ def test_ability_agrees_with_numerical_integration() -> None:
             deviation = np.sqrt(np.average((grid - mean) ** 2, weights=density))
             assert (step.ability, step.error) == pytest.approx((mean, deviation), abs=0.03)
             assert step.share == pytest.approx(np.average(p, weights=density), abs=0.01)
-        # The draws are those of the posterior.
+        # The draws come from the posterior.
         below = np.cumsum(density) / density.sum()
         drawn = np.quantile(course.draws.mean(axis=1), ENDS)
         assert drawn == pytest.approx(np.interp(ENDS, below, p), abs=0.03)
@@ -61,8 +63,8 @@ def test_ability_agrees_with_numerical_integration() -> None:
         assert counts == pytest.approx(np.average(chance, axis=1, weights=density), abs=0.03)
 
 
-def test_a_test_ends_by_precision() -> None:
-    """As the first questions of the longer test; what is said afterwards knows no more."""
+def test_a_test_that_ends_by_precision_is_the_beginning_of_a_longer_one() -> None:
+    """The figures after its end use no later answer."""
     rng = np.random.default_rng(2)
     bank = bank_of(rng.exponential(1, (60, 1)))
     right = rng.random((25, 60)) < 0.6
@@ -80,10 +82,11 @@ def test_a_test_ends_by_precision() -> None:
 
 
 @pytest.mark.parametrize(("n_columns", "targets"), [(26, [18, 19, 20, 21]), (10, [8, 9])])
-def test_questions_that_the_bank_or_the_file_lacks(n_columns: int, targets: list[int]) -> None:
-    """The former may be asked and hidden; the ability is that over the whole bank, nothing else.
+def test_the_ability_is_that_over_the_whole_bank(n_columns: int, targets: list[int]) -> None:
+    """The file may have questions that the bank lacks, and the bank questions that the file lacks.
 
-    A student of whom nothing is known is a training student: at the mean, with their deviation.
+    Questions that the bank lacks may be asked and hidden. A student of whom nothing is known has
+    the mean and the deviation of the training students.
     """
     rng = np.random.default_rng(0)
     slopes, quiz = rng.normal(size=(20, 2)), rng.normal(size=(20, 20)) / 5
@@ -101,7 +104,7 @@ def test_questions_that_the_bank_or_the_file_lacks(n_columns: int, targets: list
 
 @pytest.fixture(scope="module")
 def kit(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A kit with the package trained on its local split and scored: tests only read from it."""
+    """Return a kit with the package trained on its local split and scored; tests only read it."""
     kit = Path(shutil.copytree(split_kit, tmp_path_factory.mktemp("student_report") / "kit"))
     succeeds([f"{PACKAGE}/train_model.py", "--local"], kit=kit)
     succeeds([f"{PACKAGE}/local_evaluation.py", "--skip_curve"], kit=kit)
@@ -110,7 +113,7 @@ def kit(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def played(kit: Path) -> tuple[Bank, dict[int, Course]]:
-    """The trained bank, and how the questions went for all students of the local split."""
+    """Return the trained bank, and the questions and answers of every student of the split."""
     bank = ability.load_bank(kit / PACKAGE)
     reference = read_reference(kit / "data/test_input/valid_task_4.csv", bank.n_questions)
     rows = range(len(reference.student))
@@ -118,8 +121,8 @@ def played(kit: Path) -> tuple[Bank, dict[int, Course]]:
     return bank, dict(zip(reference.student.tolist(), courses, strict=True))
 
 
-def test_asks_and_predicts_what_the_evaluation_scores(kit: Path, played: Any) -> None:
-    """The same questions of every student, and the same share of hidden answers right."""
+def test_the_report_asks_and_predicts_what_the_evaluation_scores(kit: Path, played: Any) -> None:
+    """The questions are equal, and so is the share of hidden answers that are predicted right."""
     courses = played[1].values()
     sequences = pd.read_csv(kit / "data/test_output/sequence_task_4.csv")
     asked = [question for course in courses for question in course.steps.QuestionId[1:]]
@@ -130,93 +133,168 @@ def test_asks_and_predicts_what_the_evaluation_scores(kit: Path, played: Any) ->
 
 
 def minus(text: str) -> str:
+    """Return a text with minus signs instead of hyphens, as the page shows numbers."""
     return text.replace("-", "−")
 
 
 def middle(draws: Any) -> str:
-    """Return the range of the middle 90%."""
+    """Return the range of the middle 90% of the draws, as the page shows it."""
     return "{:.0%} to {:.0%}".format(*np.quantile(draws, ENDS))
 
 
-def test_the_page_says_what_the_figures_say(kit: Path, played: Any, tmp_path: Path) -> None:
+@dataclass(frozen=True)
+class Report:
+    """The report on a student of the local split, and the figures that it must show."""
+
+    student: int
+    # The line that is printed about the student.
+    line: str
+    page: Page
+    course: Course
+    bank: Bank
+
+    @property
+    def asked(self) -> pd.DataFrame:
+        """The questions asked, in order."""
+        return self.course.steps[1:]
+
+    @property
+    def is_hit(self) -> Any:
+        """Whether each hidden answer came out as expected."""
+        return (self.course.hidden_probability > 0.5) == self.course.hidden_truth
+
+
+@pytest.fixture(scope="module")
+def report(kit: Path, played: Any, tmp_path_factory: pytest.TempPathFactory) -> Report:
+    """Write the reports on two students; return the second one.
+
+    The page does not depend on which other students are reported.
+    """
     bank, courses = played
     student, other = list(courses)[1], list(courses)[3]
-    report = [REPORT, "--output_dir", tmp_path, "--student"]
-    printed = succeeds([*report, other, student], kit=kit)
-    path = tmp_path / f"student_{student}.html"
-    before, page, course = path.read_bytes(), read_page(path.read_text()), courses[student]
-    # Who else is asked for changes nothing.
-    succeeds([*report, student], kit=kit)
-    assert path.read_bytes() == before
-    assert "From simulated answers" in page.text
-    assert dict(page.tables[0].rows) == {
+    folder = tmp_path_factory.mktemp("report")
+    command = [REPORT, "--output_dir", folder, "--student"]
+    printed = succeeds([*command, other, student], kit=kit)
+    path = folder / f"student_{student}.html"
+    content = path.read_bytes()
+    succeeds([*command, student], kit=kit)
+    assert path.read_bytes() == content
+    page = read_page(content.decode())
+    return Report(student, printed.splitlines()[1], page, courses[student], bank)
+
+
+def test_the_report_tells_the_data_the_test_and_the_weights(report: Report) -> None:
+    assert "From simulated answers" in report.page.text
+    assert dict(report.page.tables[0].rows) == {
         "Students": "data/test_input/valid_task_4.csv, IsTarget",
         "Test": "10 questions",
         "Weights trained by": f"python {PACKAGE}/train_model.py --local",
     }
 
-    asked, last = course.steps[1:], course.steps.iloc[-1]
-    assert printed.splitlines()[1] == (
-        f"UserId {student}: 10 questions, ability {last.ability:+.2f} ± {last.error:.2f} "
+
+def test_the_ability_is_printed_in_a_line(report: Report) -> None:
+    last = report.course.steps.iloc[-1]
+    assert report.line == (
+        f"UserId {report.student}: 10 questions, ability {last.ability:+.2f} ± {last.error:.2f} "
         f"(standard error), {last.share:.0%} of the bank expected right"
     )
+
+
+def test_the_page_tells_the_ability_and_its_range(report: Report) -> None:
+    """It compares the student with the training students."""
+    course, last = report.course, report.course.steps.iloc[-1]
     low, below, high = norm.cdf(last.ability + np.array([-1.645, 0, 1.645]) * last.error)
-    p, truth = course.hidden_probability, course.hidden_truth
-    is_hit, is_unsure = (p > 0.5) == truth, np.abs(p - 0.5) < 0.1
     for sentence in (
-        f"10 questions asked, {asked.is_right.sum()} answered correctly",
+        f"10 questions asked, {report.asked.is_right.sum()} answered correctly",
         f"to answer {last.share:.0%} correctly, with a probability of 90% between "
         + middle(course.draws.mean(axis=1)).replace("to", "and"),
-        f"a training student of whom nothing is known, {bank.share.mean():.0%}",
+        f"a training student of whom nothing is known, {report.bank.share.mean():.0%}",
         f"that of about {below:.0%} of the training students (90% range {low:.0%} to {high:.0%})",
         minus(f"is {last.ability:+.2f} with a standard error of {last.error:.2f}"),
         f"before the first, it was {course.steps.error[0]:.2f}",
+    ):
+        assert sentence in report.page.text, sentence
+
+
+def test_the_page_tells_how_the_hidden_answers_came_out(report: Report) -> None:
+    p, truth = report.course.hidden_probability, report.course.hidden_truth
+    is_hit = report.is_hit
+    is_unsure = np.abs(p - 0.5) < 0.1
+    for sentence in (
         f"{len(p)} further answers of this student were kept back",
         f"{is_hit.sum()} of them ({is_hit.mean():.0%}) came out as expected. {truth.sum()} are",
         f"{p.sum():.1f} were expected to be",
         f"For {is_unsure.sum()} the probability was between 40% and 60%",
         f"{(is_hit & is_unsure).sum()} of these came out as expected",
     ):
-        assert sentence in page.text, sentence
-    names = metadata.name_subjects(kit / "data/metadata", np.arange(bank.n_questions))
-    titles, rows = [], []
-    for n, step in enumerate(asked.itertuples(), 1):
-        outcome = ("wrong", "right")[step.is_right]
-        titles.append(minus(f"{n}, {outcome}: {step.ability:z.2f}"))
-        ability_after = minus(f"{step.ability:+z.2f} ± {1.645 * step.error:.2f}")
-        question = f"{n}", names[step.QuestionId], f"{step.QuestionId}", f"{step.expected:.0%}"
-        rows.append([*question, outcome, ability_after, f"{step.share:.0%}"])
-    assert page.chart("Ability").titles[1:] == titles
-    assert page.table("The questions, in the order asked").rows == rows
+        assert sentence in report.page.text, sentence
     outcomes = pd.crosstab(p <= 0.5, truth == 0, margins=True).astype(str).to_numpy().tolist()
-    assert [row[1:] for row in page.table("How the hidden").rows] == outcomes[:2]
+    assert [row[1:] for row in report.page.table("How the hidden").rows] == outcomes[:2]
 
-    # By subject, least expected first, each after the diamond of a training student.
-    listed = pd.read_csv(kit / "data/metadata/question_metadata_task_3_4.csv")
-    listed["SubjectId"] = listed.SubjectId.str.findall(r"\d+")
-    listed = listed.explode("SubjectId").astype(int)
-    listed = listed.merge(pd.read_csv(kit / "data/metadata/subject_metadata.csv"), on="SubjectId")
-    for heading, level, fewest in (("Areas of mathematics", 1, 1), ("Topics", 2, 5)):
-        dots = []
-        for name, rows in listed[listed.Level == level].groupby("Name").QuestionId:
-            members = rows.unique()
-            share, mark = (of[members].mean() for of in (course.probability, bank.share))
-            if len(members) >= fewest:
-                dots.append((share, mark, name, members))
-        titles = []
-        for share, mark, name, _ in sorted(dots):
-            titles += [f"{name}: {mark:.2f}", f"{name}: {share:.2f}"]
-        assert page.chart(heading).titles == titles
-    n_asked = sum(np.isin(members, asked.QuestionId).any() for *_, members in dots)
-    assert f"{n_asked} of the {len(dots)} topics were asked about" in page.text
-    draws = {name: course.draws[:, members].mean(axis=1) for *_, name, members in dots}
+
+def test_the_page_shows_every_question_asked(kit: Path, report: Report) -> None:
+    names = metadata.name_subjects(kit / "data/metadata", np.arange(report.bank.n_questions))
+    titles, rows = [], []
+    for number, step in enumerate(report.asked.itertuples(), 1):
+        outcome = ("wrong", "right")[step.is_right]
+        titles.append(minus(f"{number}, {outcome}: {step.ability:z.2f}"))
+        ability_after = minus(f"{step.ability:+z.2f} ± {1.645 * step.error:.2f}")
+        question = f"{number}", names[step.QuestionId], f"{step.QuestionId}", f"{step.expected:.0%}"
+        rows.append([*question, outcome, ability_after, f"{step.share:.0%}"])
+    assert report.page.chart("Ability").titles[1:] == titles
+    assert report.page.table("The questions, in the order asked").rows == rows
+
+
+def shares_by_subject(
+    kit: Path, report: Report, level: int, fewest: int
+) -> list[tuple[float, float, str, np.ndarray]]:
+    """Return the subjects of a level with at least `fewest` questions, least expected first.
+
+    For each subject: the shares of right answers that are expected of the student and of a training
+    student, its name, and its questions.
+    """
+    questions = pd.read_csv(kit / "data/metadata/question_metadata_task_3_4.csv")
+    questions["SubjectId"] = questions.SubjectId.str.findall(r"\d+")
+    questions = questions.explode("SubjectId").astype(int)
+    subjects = pd.read_csv(kit / "data/metadata/subject_metadata.csv")
+    questions = questions.merge(subjects, on="SubjectId")
+    shares = []
+    for name, numbers in questions[questions.Level == level].groupby("Name").QuestionId:
+        members = numbers.unique()
+        if len(members) >= fewest:
+            of_student = report.course.probability[members].mean()
+            of_training_student = report.bank.share[members].mean()
+            shares.append((of_student, of_training_student, name, members))
+    return sorted(shares, key=lambda share: share[:3])
+
+
+@pytest.mark.parametrize(
+    ("heading", "level", "fewest"), [("Areas of mathematics", 1, 1), ("Topics", 2, 5)]
+)
+def test_the_page_shows_what_is_expected_by_subject(
+    kit: Path, report: Report, heading: str, level: int, fewest: int
+) -> None:
+    """Before the mark of the student stands that of a training student."""
+    titles = []
+    for of_student, of_training_student, name, _ in shares_by_subject(kit, report, level, fewest):
+        titles += [f"{name}: {of_training_student:.2f}", f"{name}: {of_student:.2f}"]
+    assert report.page.chart(heading).titles == titles
+
+
+def test_the_page_tells_which_topics_were_asked_about_and_least_is_known_about(
+    kit: Path, report: Report
+) -> None:
+    topics = shares_by_subject(kit, report, level=2, fewest=5)
+    n_asked = sum(np.isin(members, report.asked.QuestionId).any() for *_, members in topics)
+    assert f"{n_asked} of the {len(topics)} topics were asked about" in report.page.text
+    draws = {name: report.course.draws[:, members].mean(axis=1) for *_, name, members in topics}
     widest = sorted(draws, key=lambda name: -np.ptp(np.quantile(draws[name], ENDS)))[:3]
     least = "; ".join(f"{name}, {middle(draws[name])}" for name in widest)
-    assert f"Least is known about: {least}." in page.text
+    assert f"Least is known about: {least}." in report.page.text
 
 
-def test_flags_of_the_test(kit: Path, tmp_path: Path) -> None:
-    """A phase, a mask, another length, an end by precision; no metadata."""
+def test_flags_set_the_phase_the_mask_and_the_length_of_the_test(kit: Path, tmp_path: Path) -> None:
+    """The page also works without metadata."""
     name = "test_private_task_4_more_splits.csv"
     shutil.copy(kit / f"data/test_data/{name}", tmp_path)
     private = pd.read_csv(tmp_path / name)
@@ -236,7 +314,7 @@ def test_flags_of_the_test(kit: Path, tmp_path: Path) -> None:
     assert "until the standard error is at most 0.97, at most 10 questions" in page.text
 
 
-def test_faults_are_one_line(kit: Path, tmp_path: Path) -> None:
+def test_faults_are_refused_in_one_line(kit: Path, tmp_path: Path) -> None:
     first = int(pd.read_csv(kit / "data/test_input/valid_task_4.csv").UserId.min())
     package = Path(shutil.copytree(kit / PACKAGE, tmp_path / "package"))
     report = [REPORT, "--output_dir", tmp_path / "output"]

@@ -1,11 +1,11 @@
-"""Task 4, run as a user runs it: split, train, evaluate, package; what every package promises."""
+"""Task 4, run as a user runs it: evaluation, package and training; rules of every package."""
 
 import json
 import re
 import shutil
 import zipfile
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +26,11 @@ from run_scripts import ROOT
 from sample_blocks import needs_blocks
 from task_4_models import load_package
 
+# The type of the fixture `evaluate`.
 Evaluate = Callable[..., tuple[str, float, Page]]
 EVALUATE = "task_4/numpy/local_evaluation.py"
 TRAIN = "task_4/numpy/train_model.py"
-# The weights of each package.
+# The files of weights of each package.
 PACKAGES = {
     "numpy": {"model_task_4_most_popular.npy", "model_task_4_num_answers.npy"},
     "item_response": {"model_task_4_item_response.npz"},
@@ -44,25 +45,36 @@ every_package = pytest.mark.parametrize(
 
 
 def published_score(entry: Any, answers: pd.DataFrame, n_questions: int) -> float:
-    """Play as the published evaluators do: zeros where nothing is known, targets may be asked."""
-    student, question = answers.UserId.rank(method="dense").astype(int) - 1, answers.QuestionId
+    """Play as the published evaluators do and return the accuracy.
+
+    An answer that is not revealed is 0, and targets may be asked.
+    """
+    student = answers.UserId.rank(method="dense").astype(int) - 1
+    question = answers.QuestionId
     rows = np.arange(student.max() + 1)
     data, binary_data, targets, can_query = np.zeros((4, len(rows), n_questions), int)
-    data[student, question], binary_data[student, question] = answers.AnswerValue, answers.IsCorrect
-    targets[student, question], can_query[student, question] = answers.IsTarget, 1
-    masked_data, masked_binary_data = np.zeros_like(data), np.zeros_like(data)
+    data[student, question] = answers.AnswerValue
+    binary_data[student, question] = answers.IsCorrect
+    targets[student, question] = answers.IsTarget
+    can_query[student, question] = 1
+    masked_data = np.zeros_like(data)
+    masked_binary_data = np.zeros_like(data)
     for _ in range(10):
         asked = rows, entry.select_feature(masked_data, masked_binary_data, can_query)
         assert (can_query[asked] == 1).all()
         can_query[asked] = 0
-        masked_data[asked], masked_binary_data[asked] = data[asked], binary_data[asked]
+        masked_data[asked] = data[asked]
+        masked_binary_data[asked] = binary_data[asked]
         entry.update_model(masked_data, masked_binary_data, can_query)
     prediction = entry.predict(masked_data, masked_binary_data)
     return float(np.mean(prediction[targets == 1] == binary_data[targets == 1]))
 
 
 def most_popular_score(train: pd.DataFrame, valid: pd.DataFrame, mask: str = "IsTarget") -> float:
-    """The baseline's score in plain pandas; a tie counts as wrong, as in the official arrays."""
+    """Return the score of the baseline in plain pandas.
+
+    The prediction of a tied question is a wrong answer, as in the official arrays.
+    """
     mostly_right = train.groupby("QuestionId").IsCorrect.mean() > 0.5
     targets = valid[valid[mask] == 1]
     prediction = targets.QuestionId.map(mostly_right).fillna(train.IsCorrect.mean() > 0.5)
@@ -70,29 +82,34 @@ def most_popular_score(train: pd.DataFrame, valid: pd.DataFrame, mask: str = "Is
 
 
 def read_split(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the training and the validation answers of the local split."""
     train, valid = (pd.read_csv(folder / f"{name}_task_4.csv") for name in ("train", "valid"))
     return train, valid
 
 
 def read_score(folder: Path, name: str = "task_4") -> float:
+    """Return the score in a text file."""
     return float((folder / f"scores_{name}.txt").read_text().removeprefix("score:"))
 
 
 @pytest.fixture(scope="module")
 def kit(scored_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A kit with the baseline trained on its local split; `scores` trains more packages in it."""
+    """Return a kit with the baseline trained on its local split.
+
+    The fixture `scores` trains the other packages in it.
+    """
     return Path(shutil.copytree(scored_kit, tmp_path_factory.mktemp("task_4") / "kit"))
 
 
 @pytest.fixture
 def package(kit: Path, tmp_path: Path) -> Path:
-    """A copy of the trained baseline, which a test may change."""
+    """Return a copy of the trained baseline that the test may change."""
     return Path(shutil.copytree(kit / "task_4/numpy", tmp_path / "package"))
 
 
 @pytest.fixture
 def evaluate(kit: Path, tmp_path: Path) -> Evaluate:
-    """Score the baseline, or another submission; return what is printed, the score, the page."""
+    """Return a function that scores the baseline and returns the output, the score and the page."""
 
     def run(*flags: object, script: object = EVALUATE, name: str = "task_4") -> Any:
         printed = succeeds([script, *flags, "--output_dir", tmp_path], kit=kit)
@@ -102,71 +119,143 @@ def evaluate(kit: Path, tmp_path: Path) -> Evaluate:
     return run
 
 
-def test_local_evaluation(kit: Path, evaluate: Evaluate, tmp_path: Path) -> None:
-    printed, score, page = evaluate()
+# ---- The evaluation ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """The evaluation of the baseline by the local split."""
+
+    folder: Path
+    output: str
+    page: Page
+    train: pd.DataFrame
+    valid: pd.DataFrame
+
+    def expected_sequences(self) -> pd.DataFrame:
+        """Return the questions asked in plain pandas: the most answered ones of each student."""
+        n_answers = self.train.QuestionId.value_counts()
+        askable = self.valid[self.valid.IsTarget == 0]
+        askable = askable.assign(n=askable.QuestionId.map(n_answers).fillna(0))
+        askable = askable.sort_values(["UserId", "n", "QuestionId"], ascending=[True, False, True])
+        asked = askable.groupby("UserId").head(10).reset_index(drop=True)
+        asked["Mask"] = "IsTarget"
+        asked["Round"] = asked.groupby("UserId").cumcount() + 1
+        return asked
+
+    def expected_lines(self) -> list[str]:
+        """Return the line that is printed for each student."""
+        asked = self.expected_sequences()
+        outcome = asked.IsCorrect.map({0: "wrong", 1: "right"})
+        texts = asked.QuestionId.astype(str) + " " + outcome
+        by_student = texts.groupby(asked.UserId).agg(", ".join)
+        return [f"UserId {student}, IsTarget: {text}" for student, text in by_student.items()]
+
+
+@pytest.fixture(scope="module")
+def evaluated(kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Evaluated:
+    """Score the baseline by the local split."""
+    folder = tmp_path_factory.mktemp("evaluated")
+    output = succeeds([EVALUATE, "--output_dir", folder], kit=kit)
+    page = read_page((folder / "scores_task_4.html").read_text())
     train, valid = read_split(kit / "data/test_input")
-    expected = most_popular_score(train, valid)
-    assert score == pytest.approx(expected)
-    assert printed.startswith(f"score {expected:.4f} (one mask, targets may not be asked, ")
-    assert not (tmp_path / "entry_output_task_4.txt").exists()
-    assert "From simulated answers" in page.text
-    facts = dict(page.tables[0].rows)
+    return Evaluated(folder, output, page, train, valid)
+
+
+def test_the_score_is_that_of_plain_pandas(evaluated: Evaluated) -> None:
+    expected = most_popular_score(evaluated.train, evaluated.valid)
+    assert read_score(evaluated.folder) == pytest.approx(expected)
+    start = f"score {expected:.4f} (one mask, targets may not be asked, "
+    assert evaluated.output.startswith(start)
+
+
+def test_an_entry_that_prints_nothing_has_no_file_of_output(evaluated: Evaluated) -> None:
+    assert not (evaluated.folder / "entry_output_task_4.txt").exists()
+
+
+def test_the_page_tells_what_was_scored_and_how(evaluated: Evaluated) -> None:
+    assert "From simulated answers" in evaluated.page.text
+    facts = dict(evaluated.page.tables[0].rows)
     assert facts["Phase"] == "local split"
     assert facts["Weights trained by"] == f"python {TRAIN} --local"
-    assert facts["Students"] == f"{valid.UserId.nunique()}"
-    assert facts["Targets scored"] == f"{valid.IsTarget.sum()}"
+    assert facts["Students"] == f"{evaluated.valid.UserId.nunique()}"
+    assert facts["Targets scored"] == f"{evaluated.valid.IsTarget.sum()}"
     assert facts["Rules"] == "targets may not be asked, unobserved = -1"
     assert "open" in facts["Isolation"] or "enforced" in facts["Isolation"]
-    confusion = page.table("Confusion matrix").rows[1:]
-    assert [row[0] for row in confusion] == ["wrong", "right"]
-    counts = np.array([[int(cell.partition("%")[2]) for cell in row[1:]] for row in confusion])
+
+
+def test_the_confusion_matrix_holds_all_targets(evaluated: Evaluated) -> None:
+    valid = evaluated.valid
+    rows = evaluated.page.table("Confusion matrix").rows[1:]
+    assert [row[0] for row in rows] == ["wrong", "right"]
+    # A cell is a share and a count.
+    counts = np.array([[int(cell.partition("%")[2]) for cell in row[1:]] for row in rows])
     n_right = valid[valid.IsTarget == 1].IsCorrect.sum()
     assert counts.sum(axis=1).tolist() == [valid.IsTarget.sum() - n_right, n_right]
-    assert np.trace(counts) / counts.sum() == pytest.approx(expected)
+    accuracy = np.trace(counts) / counts.sum()
+    assert accuracy == pytest.approx(most_popular_score(evaluated.train, valid))
 
-    # The most answered questions in order: in the file, on the page, printed of some students.
-    askable = valid[valid.IsTarget == 0]
-    askable = askable.assign(n=askable.QuestionId.map(train.QuestionId.value_counts()).fillna(0))
-    askable = askable.sort_values(["UserId", "n", "QuestionId"], ascending=[True, False, True])
-    asked = askable.groupby("UserId").head(10).reset_index(drop=True)
-    asked["Mask"], asked["Round"] = "IsTarget", asked.groupby("UserId").cumcount() + 1
+
+def test_the_baseline_asks_the_most_answered_questions(evaluated: Evaluated) -> None:
+    written = pd.read_csv(evaluated.folder / "sequence_task_4.csv")
     columns = ["Mask", "UserId", "Round", "QuestionId", "IsCorrect"]
-    written = pd.read_csv(tmp_path / "sequence_task_4.csv")
-    pd.testing.assert_frame_equal(written, asked[columns], check_dtype=False)
+    expected = evaluated.expected_sequences()[columns]
+    pd.testing.assert_frame_equal(written, expected, check_dtype=False)
+
+
+def test_the_page_shows_the_questions_asked_of_three_students(
+    kit: Path, evaluated: Evaluated
+) -> None:
+    asked = evaluated.expected_sequences()
     subjects = np.array(metadata.name_subjects(kit / "data/metadata", np.arange(80)))
     asked["subject"] = subjects[asked.QuestionId]
-    asked["outcome"] = np.array(["wrong", "right"])[asked.IsCorrect]
+    asked["outcome"] = asked.IsCorrect.map({0: "wrong", 1: "right"})
     shown = asked.astype(str).set_index("UserId")[["Round", "QuestionId", "subject", "outcome"]]
-    tables = {table.caption: table.rows for table in page.tables if "UserId" in table.caption}
+    tables = [table for table in evaluated.page.tables if "UserId" in table.caption]
     assert len(tables) == 3
-    for caption, rows in tables.items():
-        assert rows == shown.loc[caption.removeprefix("UserId ")].to_numpy().tolist()
-    said = (shown.QuestionId + " " + shown.outcome).groupby(asked.UserId.to_numpy()).agg(", ".join)
-    lines = [f"UserId {student}, IsTarget: {words}" for student, words in said.items()]
-    rest = f"and so on, of all {len(lines)} students: {tmp_path}/sequence_task_4.csv"
-    assert printed.splitlines()[-5:-1] == [*lines[:3], rest]
-    for n_shown in (0, 1000):
-        printed, _, page = evaluate("--skip_curve", "--show_sequences", n_shown)
-        assert printed.splitlines()[1:-1] == lines[:n_shown]
-        assert "No curve: not asked for." in page.text
-    # A run that fails leaves nothing of the last one behind.
+    for table in tables:
+        student = table.caption.removeprefix("UserId ")
+        assert table.rows == shown.loc[student].to_numpy().tolist()
+
+
+def test_the_questions_asked_of_three_students_are_printed(evaluated: Evaluated) -> None:
+    lines = evaluated.expected_lines()
+    path = evaluated.folder / "sequence_task_4.csv"
+    rest = f"and so on, of all {len(lines)} students: {path}"
+    assert evaluated.output.splitlines()[-5:-1] == [*lines[:3], rest]
+
+
+@pytest.mark.parametrize("n_shown", [0, 1000])
+def test_flags_set_how_many_students_are_shown_and_skip_the_curve(
+    evaluate: Evaluate, evaluated: Evaluated, n_shown: int
+) -> None:
+    output, _, page = evaluate("--skip_curve", "--show_sequences", n_shown)
+    assert output.splitlines()[1:-1] == evaluated.expected_lines()[:n_shown]
+    assert "No curve: not asked for." in page.text
+
+
+def test_a_run_that_fails_removes_the_scores_of_the_last_run(
+    kit: Path, evaluate: Evaluate, tmp_path: Path
+) -> None:
+    evaluate("--skip_curve")
     fails([EVALUATE, "--submission", tmp_path / "none", "--output_dir", tmp_path], kit=kit)
     assert not [*tmp_path.glob("sequence_*"), *tmp_path.glob("scores_*")]
 
 
-BELIEVES = """
+# A method of an entry that gives probabilities too.
+PREDICT_PROBABILITIES = """
     def predict_probabilities(self, masked_data, masked_binary_data):
         return 0.25 + 0.5 * self.predict(masked_data, masked_binary_data)
 """
 
 
-def test_probabilities_are_written_and_scored(
+def test_probabilities_of_an_entry_are_written_and_scored(
     kit: Path, evaluate: Evaluate, package: Path, tmp_path: Path
 ) -> None:
     path = tmp_path / "p.parquet"
     flags = ["--submission", package, "--skip_curve", "--probabilities", path]
     entry = package / "submission_model_task_4.py"
-    entry.write_text(entry.read_text() + BELIEVES)
+    entry.write_text(entry.read_text() + PREDICT_PROBABILITIES)
     printed, score, page = evaluate(*flags)
     targets = pd.read_csv(kit / "data/test_input/valid_task_4.csv").query("IsTarget == 1")
     joined = targets.merge(pd.read_parquet(path), "outer", validate="one_to_one")
@@ -179,26 +268,31 @@ def test_probabilities_are_written_and_scored(
     assert log_loss in page.text
 
 
-def test_what_an_entry_prints_changes_and_relies_on_is_told(
-    kit: Path, evaluate: Evaluate, write: Write, tmp_path: Path
+def test_the_user_learns_what_an_entry_prints_changes_and_relies_on(
+    evaluate: Evaluate, write: Write, tmp_path: Path
 ) -> None:
-    # It prints past Python, as libraries do.
+    """The entry's predictions rely on its choices, so that they cannot be replayed for a curve."""
+    # The entry prints by another process, past Python, as some libraries do.
     select = "self.asked = __import__('os').system('echo choosing')"
     source = toy_bundle.entry(select, "can_query[:] = seen[:] = 7")[ENTRY_FILE]
     source = source.replace("return right", "return self.asked + right")
-    printed, _, page = evaluate("--submission", write(f"entry/{ENTRY_FILE}", source).parent)
+    output, _, page = evaluate("--submission", write(f"entry/{ENTRY_FILE}", source).parent)
     note = "update_model changes can_query, masked_data: it got a copy, so that has no effect"
-    why = "replaying the games without select_questions, after round 0, predict: raised Attr"
-    assert f"note: {note}\n" in printed and f"no curve: {why}" in printed
-    assert note in page.text and f"No curve: {why}" in page.text
+    reason = "replaying the games without select_questions, after round 0, predict: raised Attr"
+    assert f"note: {note}\n" in output
+    assert note in page.text
+    assert f"no curve: {reason}" in output
+    assert f"No curve: {reason}" in page.text
     assert dict(page.tables[0].rows)["Weights trained by"] == "not recorded"
-    output = tmp_path / "entry_output_task_4.txt"
-    assert output.read_text() == "choosing\n" * 10 and str(output) in printed
+    entry_output = tmp_path / "entry_output_task_4.txt"
+    assert entry_output.read_text() == "choosing\n" * 10
+    assert str(entry_output) in output
 
 
-def test_phases_average_their_ten_masks(
+def test_the_score_of_a_phase_is_the_mean_over_its_ten_masks(
     kit: Path, evaluate: Evaluate, package: Path, tmp_path: Path
 ) -> None:
+    """The page shows the score with each mask, and the games with the first mask alone."""
     succeeds([package / "train_model.py"], kit=kit)
     flags = ["--phase", "public", "--unobserved", "0", "--memory_limit", "6"]
     script = package / "local_evaluation.py"
@@ -215,10 +309,9 @@ def test_phases_average_their_ten_masks(
     assert facts["Rules"] == "targets may not be asked, unobserved = 0"
     assert facts["Limits"].startswith("600 s for one mask, 6 GiB of memory")
     assert facts["Deviation over masks"] == deviation
-    # Every mask's accuracy, and the mean over them after each question.
     titles = page.chart("Accuracy with each mask").titles
     assert titles == [f"{m}: {one:.4f}" for m, one in zip(masks, scores, strict=True)]
-    # This entry learns nothing from the answers.
+    # The baseline learns nothing from the answers, so that the accuracy stays the same.
     curve = page.table("Accuracy after each question")
     assert curve.columns == ["Questions", "entry's choice", "random choice"]
     assert curve.rows == [[f"{n}", *[f"{np.mean(scores):.4f}"] * 2] for n in range(11)]
@@ -227,119 +320,173 @@ def test_phases_average_their_ten_masks(
         asked = sequences[sequences.Mask == mask].merge(valid, validate="one_to_one")
         assert (asked[mask] == 0).all()
         assert len(asked) == 10 * valid.UserId.nunique()
-    # Shown are the games of the first mask alone.
     assert {len(table.rows) for table in page.tables if "UserId" in table.caption} == {10}
 
 
-def test_an_entry_for_the_published_evaluator(
+def test_an_entry_for_the_published_evaluator_is_scored_and_packed(
     kit: Path, evaluate: Evaluate, write: Write, tmp_path: Path
 ) -> None:
-    """Its first method has another name, and a zero means that an answer is not revealed."""
+    """Its first method has another name, and it takes 0 to mean that an answer is not revealed."""
     source = toy_bundle.entry(update="assert seen.min() >= 0")[ENTRY_FILE]
     source = source.replace("select_questions", "select_feature")
     entry = write(f"entry/{ENTRY_FILE}", source).parent
     printed, score, page = evaluate("--submission", entry, "--unobserved", "0")
-    _, own, random = page.table("Accuracy after each question").rows[-1]
-    assert f"with questions chosen at random {random}\n" in printed
-    assert f"{score:.4f}" == own != random
+    _, of_entry, of_random = page.table("Accuracy after each question").rows[-1]
+    assert f"with questions chosen at random {of_random}\n" in printed
+    assert of_entry == f"{score:.4f}"
+    assert of_entry != of_random
     pack = ["task_4/package.py", entry, "--output_dir", tmp_path]
     assert "round 1, update_model: raised AssertionError" in fails(pack, kit=kit)
     assert "submission_task_4.zip" in succeeds([*pack, "--unobserved", "0"], kit=kit)
 
 
+# ---- The package -------------------------------------------------------------------------------
+
+
 @with_links
-def test_all_beside_the_entry_is_played_checked_and_packed(
+def test_all_files_beside_the_entry_are_played_checked_and_packed(
     kit: Path, package: Path, tmp_path: Path
 ) -> None:
-    """All tools say the same of saved models that are not named by the rule."""
+    """All tools give the same warning about a saved model whose name breaks the rule."""
     taken = ["notes/table.csv", "weights/mine.PT", "model_task_4_b/0.pt", "notes/common.py"]
-    left = [".hidden", ".git/a", "notes/__pycache__/a.pyc", "__MACOSX/a", "a.npy.partial"]
-    for name in taken + left:
+    left_out = [".hidden", ".git/a", "notes/__pycache__/a.pyc", "__MACOSX/a", "a.npy.partial"]
+    for name in taken + left_out:
         (package / name).parent.mkdir(exist_ok=True, parents=True)
         (package / name).touch()
     (tmp_path / "link").symlink_to(package)
     entry = package / "submission_model_task_4.py"
     entry.write_text(f"open('notes/table.csv').close()\n{entry.read_text()}")
-    local = (
+    trained_with_local = (
         f"warning: {package}: its model was trained with --local and never saw the answers of the "
         f"validation students; `python {package}/train_model.py` learns from all\n"
     )
-    named = "warning: {}: weights/mine.PT seems to be a saved model, expected a name that begins "
-    named += "with model_task_4_, as the challenge's guide asks\n"
+    wrong_name = (
+        "warning: {}: weights/mine.PT seems to be a saved model, expected a name that begins "
+        "with model_task_4_, as the challenge's guide asks\n"
+    )
     archive = tmp_path / "submission_task_4.zip"
     by_hand = Path(shutil.make_archive(f"{tmp_path}/by_hand", "zip", package))
     evaluate = ["task_4/local_evaluation.py", "--skip_curve", "--output_dir", tmp_path]
+    check = ["-m", "tools.check_submission"]
     for command, submission, warning in (
-        (["task_4/package.py", "--output_dir", tmp_path], package, named + local),
-        *((evaluate, path, named) for path in (package, archive, by_hand)),
-        *((["-m", "tools.check_submission"], path, named) for path in (tmp_path / "link", archive)),
+        (
+            ["task_4/package.py", "--output_dir", tmp_path],
+            package,
+            wrong_name + trained_with_local,
+        ),
+        (evaluate, package, wrong_name),
+        (evaluate, archive, wrong_name),
+        (evaluate, by_hand, wrong_name),
+        (check, tmp_path / "link", wrong_name),
+        (check, archive, wrong_name),
     ):
         done = run([*command, submission], kit=kit)
         assert (done.returncode, done.stderr) == (0, warning.format(submission))
-    found = {path.relative_to(package).as_posix() for path in package.rglob("*") if path.is_file()}
-    assert set(zipfile.ZipFile(archive).namelist()) == found - {*left, "common.py"}
-    assert "train_model.py" in found
-    lines = map(json.loads, (tmp_path / "results.jsonl").read_text().splitlines())
-    assert len({(line["code"], line["score"]) for line in lines}) == 1
+    names = {path.relative_to(package).as_posix() for path in package.rglob("*") if path.is_file()}
+    assert set(zipfile.ZipFile(archive).namelist()) == names - {*left_out, "common.py"}
+    assert "train_model.py" in names
+    lines = (tmp_path / "results.jsonl").read_text().splitlines()
+    results = [json.loads(line) for line in lines]
+    assert len({(result["code"], result["score"]) for result in results}) == 1
 
 
-def test_a_model_of_all_students_is_packed_without_a_warning_and_not_scored_on_them(
-    kit: Path, evaluate: Evaluate, package: Path, tmp_path: Path
-) -> None:
-    """Nor is an entry that is given their answers in its training file."""
+@pytest.fixture
+def package_of_all_students(kit: Path, package: Path) -> Path:
+    """Return a copy of the baseline that is trained on all students, not on the local split."""
     succeeds([package / "train_model.py", "--input_dir", kit / "data/train_data"], kit=kit)
-    weights = {path: path.read_bytes() for path in package.glob("model_task_4*")}
-    succeeds(["task_4/package.py", package, "--output_dir", tmp_path], kit=kit)
-    other = ["task_4/local_evaluation.py", package, "--output_dir", tmp_path]
-    message = fails(other, kit=kit)
+    return package
+
+
+def test_a_model_of_all_students_is_packed_without_a_warning(
+    kit: Path, package_of_all_students: Path, tmp_path: Path
+) -> None:
+    succeeds(["task_4/package.py", package_of_all_students, "--output_dir", tmp_path], kit=kit)
+
+
+def test_a_model_is_not_scored_on_students_that_it_was_trained_on(
+    kit: Path, package_of_all_students: Path, tmp_path: Path
+) -> None:
+    flags = [package_of_all_students, "--output_dir", tmp_path]
+    message = fails(["task_4/local_evaluation.py", *flags], kit=kit)
     assert re.search(r"trained on UserId \d+ of .*valid_task_4.csv.*`train_model.py --l", message)
+
+
+def test_students_to_be_predicted_must_not_be_in_the_training_file(
+    kit: Path, package_of_all_students: Path, tmp_path: Path
+) -> None:
     shutil.copy(kit / "data/test_input/valid_task_4.csv", tmp_path)
     shutil.copy(kit / "data/train_data/train_task_3_4.csv", tmp_path / "train_task_4.csv")
-    message = fails([*other, "--input_dir", tmp_path], kit=kit)
+    flags = [package_of_all_students, "--output_dir", tmp_path, "--input_dir", tmp_path]
+    message = fails(["task_4/local_evaluation.py", *flags], kit=kit)
     assert re.search(r"train_task_4.csv: holds UserId \d+ of .*valid_task_4.csv", message)
 
-    # The package's own script scores a copy that has learned from the split.
+
+def test_the_packages_own_script_trains_a_copy_and_scores_that(
+    kit: Path, evaluate: Evaluate, package_of_all_students: Path
+) -> None:
+    """The weights of all students stay."""
+    package = package_of_all_students
+    weights = {path: path.read_bytes() for path in package.glob("model_task_4*")}
     printed, score, page = evaluate("--skip_curve", script=package / "local_evaluation.py")
     trained_by = f"python {package}/train_model.py --local"
-    told = f"its weights know the local split: `{trained_by}` trains a copy\nscore {score:.4f} ("
-    assert printed.startswith(told)
+    reason = f"its weights know the local split: `{trained_by}` trains a copy\n"
+    assert printed.startswith(f"{reason}score {score:.4f} (")
     assert score == pytest.approx(most_popular_score(*read_split(kit / "data/test_input")))
     assert dict(page.tables[0].rows)["Weights trained by"] == trained_by
     assert {path: path.read_bytes() for path in package.glob("model_task_4*")} == weights
 
 
-def test_faults_are_one_line(split_kit: Path, kit: Path, package: Path, tmp_path: Path) -> None:
-    # As in a fresh clone.
+# ---- Faults ------------------------------------------------------------------------------------
+
+
+def test_without_weights_the_evaluation_names_the_command_that_trains_them(split_kit: Path) -> None:
     message = fails([EVALUATE], kit=split_kit)
     assert f"{split_kit}/task_4/numpy: holds no weights (model_task_4…)" in message
     assert f"`python {TRAIN}` writes (with --local for the local split)" in message
-    command = [EVALUATE, "--submission", package, "--output_dir", tmp_path / "output"]
-    message = fails([*command, "--ref_data", "none.csv"], kit=kit)
+
+
+def test_a_missing_file_of_answers_is_named_with_the_files_that_are_there(
+    kit: Path, tmp_path: Path
+) -> None:
+    message = fails([EVALUATE, "--ref_data", "none.csv", "--output_dir", tmp_path], kit=kit)
     assert re.search("none.csv: file not found; the folder holds .*, valid_task_", message)
+
+
+def test_an_entry_that_cannot_start_is_neither_scored_nor_packed(
+    kit: Path, package: Path, tmp_path: Path
+) -> None:
     (package / "model_task_4_num_answers.npy").unlink()
-    assert "starting Submission: raised FileNotFoundError" in fails(command, kit=kit)
-    # The zip is not written unless it runs.
-    pack = ["task_4/package.py", package, "--output_dir", tmp_path / "output"]
-    assert "dry run, starting Submission: raised FileNotFoundError" in fails(pack, kit=kit)
-    assert [path.name for path in (tmp_path / "output").iterdir()] == ["entry_output_task_4.txt"]
+    output = tmp_path / "output"
+    message = fails([EVALUATE, "--submission", package, "--output_dir", output], kit=kit)
+    assert "starting Submission: raised FileNotFoundError" in message
+    message = fails(["task_4/package.py", package, "--output_dir", output], kit=kit)
+    assert "dry run, starting Submission: raised FileNotFoundError" in message
+    assert [path.name for path in output.iterdir()] == ["entry_output_task_4.txt"]
+
+
+# ---- All packages ------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def scores(kit: Path) -> dict[str, float]:
-    """The score of every package, trained on the local split."""
-    found = {}
+    """Train every package on the local split; return their scores."""
+    score_by_name = {}
     for name in PACKAGES:
         printed = succeeds([f"task_4/{name}/train_model.py", "--local"], kit=kit)
         assert re.fullmatch(r"trained on \d,\d{3} answers, 80 questions\n", printed)
         evaluate = [f"task_4/{name}/local_evaluation.py", "--skip_curve"]
         printed = succeeds([*evaluate, "--output_dir", kit / name], kit=kit)
-        found[name] = read_score(kit / name)
-        assert f"score {found[name]:.4f} (one mask, targets may not be asked, " in printed
-    return found
+        score_by_name[name] = read_score(kit / name)
+        score = f"score {score_by_name[name]:.4f} (one mask, targets may not be asked, "
+        assert score in printed
+    return score_by_name
 
 
 def play_phases(kit: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Play five masks of both phases; return whether each target is predicted right, and whose."""
+    """Play five masks of both phases.
+
+    Return whether each target is predicted right, and the student of each target.
+    """
     _, submission = load_package(name, "submission_model_task_4", kit=kit)
     hits, students = [], []
     for phase in layout.PHASES:
@@ -355,21 +502,23 @@ def play_phases(kit: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
 
 @needs_blocks(*(f"task_4/{name}/train_model.py" for name in PACKAGES))
 @pytest.mark.usefixtures("scores")
-def test_they_beat_the_most_popular_answer(kit: Path) -> None:
-    """On the 50 students of both phases, whom no package knows; the 40 of the split are too few."""
+def test_learned_packages_beat_the_most_popular_answer(kit: Path) -> None:
+    """They play 50 students of both phases, whom no package has seen."""
     popular, students = play_phases(kit, "numpy")
     for name in ("item_response", "pytorch"):
         hits, _ = play_phases(kit, name)
-        # Both predict the same answers, and those of one student go together. Over 50 students the
-        # standard error of the gain is 0.017; the gain is 0.08, so that rounding, which turns few
-        # predictions, cannot bring it below three standard errors.
+        # Both predict the same answers, and the answers of one student are correlated. Over 50
+        # students the standard error of the gain is 0.017. The gain is 0.08: rounding changes few
+        # predictions and cannot bring it below three standard errors.
         gain = hits.astype(float) - popular
         assert gain.mean() > 3 * metrics.clustered_standard_error(gain, students), name
 
 
 @pytest.mark.usefixtures("scores")
 @every_package
-def test_it_plays_in_the_published_loop(kit: Path, tmp_path: Path, name: str) -> None:
+def test_it_scores_the_same_in_the_loop_of_the_published_evaluators(
+    kit: Path, tmp_path: Path, name: str
+) -> None:
     pack = ["task_4/package.py", kit / "task_4" / name, "--output_dir", tmp_path]
     assert run(pack, kit=kit).returncode == 0
     path = tmp_path / "submission_task_4.zip"
@@ -383,14 +532,17 @@ def test_it_plays_in_the_published_loop(kit: Path, tmp_path: Path, name: str) ->
     assert published_score(submission.Submission(), valid, 80) == read_score(tmp_path)
 
 
-def test_the_template_has_both_names() -> None:
+def test_the_first_method_of_the_template_has_both_names() -> None:
     entry = load_module(ROOT / "submission_templates/submission_model_task_4.py", "template")
     assert entry.Submission.select_feature is entry.Submission.select_questions
 
 
 @every_package
-def test_training(kit: Path, tmp_path: Path, name: str) -> None:
-    """QuestionId, UserId, IsCorrect are enough; a second file must hold other students."""
+def test_training_on_one_file_and_on_two(kit: Path, tmp_path: Path, name: str) -> None:
+    """Three columns are enough, and the same files give the same weights.
+
+    A second file must hold other students.
+    """
     columns = ["QuestionId", "UserId", "IsCorrect"]
     answers = pd.read_csv(kit / "data/train_data/train_task_3_4.csv", usecols=columns)
     parts = np.array_split(answers.UserId.unique()[:60], 2)
@@ -415,7 +567,6 @@ def test_training(kit: Path, tmp_path: Path, name: str) -> None:
     assert of_both != weights
     made_from = json.loads((package / "model_task_4_training.json").read_text())["made_from"]
     assert {"../first.csv", "../second.csv"} <= {*made_from}
-    # Bit by bit.
     assert train()[1] == weights
 
     pd.concat([second, first.iloc[[0]]]).to_csv(tmp_path / "second.csv", index=False)
@@ -428,10 +579,10 @@ def test_training(kit: Path, tmp_path: Path, name: str) -> None:
 @pytest.mark.usefixtures("scores")
 @pytest.mark.parametrize("targets_queryable", [False, True])
 @pytest.mark.parametrize("name", ["item_response", "pytorch"])
-def test_both_readings_of_unobserved_are_learned_alike(
+def test_both_values_of_unobserved_answers_lead_to_the_same_games(
     kit: Path, name: str, targets_queryable: bool
 ) -> None:
-    """Without options too, where 0 means a wrong answer as well as one not revealed."""
+    """Also without options, although 0 then means a wrong answer or one that is not revealed."""
     model, submission = load_package(name, "submission_model_task_4")
     weights = model.Model.load(kit / "task_4" / name)
     reference = read_reference(kit / "data/test_input/valid_task_4.csv", 80)
@@ -444,8 +595,8 @@ def test_both_readings_of_unobserved_are_learned_alike(
     for game in games[1:]:
         assert np.array_equal(game.chosen, games[0].chosen)
         assert np.array_equal(game.prediction, games[0].prediction)
-    # A target that was asked is predicted as it was answered.
+    # The prediction of a target that was asked is its answer.
     row, target = np.nonzero(reference.targets["IsTarget"])
-    asked = (games[0].chosen[row] == target[:, None]).any(axis=1)
-    assert asked.any() == targets_queryable
-    assert np.array_equal(games[0].prediction[asked], games[0].truth[asked])
+    is_asked = (games[0].chosen[row] == target[:, None]).any(axis=1)
+    assert is_asked.any() == targets_queryable
+    assert np.array_equal(games[0].prediction[is_asked], games[0].truth[is_asked])

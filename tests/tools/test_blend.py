@@ -29,7 +29,7 @@ FILES = ["majority.parquet", "matrix_factorization.parquet"]
 
 @pytest.fixture(scope="module")
 def kit(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a kit with probabilities of both tasks for the local split; add to it only."""
+    """Return a kit with probabilities of both tasks for the local split; tests only add to it."""
     kit = Path(shutil.copytree(split_kit, tmp_path_factory.mktemp("blended") / "kit"))
     for task, prefix in ((1, ""), (2, "2_")):
         flags = ["--local", "--log", f"fit_{task}.jsonl", "--seed=4", "--dimensions", 2]
@@ -48,18 +48,21 @@ def kit(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def forge(kit: Path, path: Path, **origin: object) -> None:
-    """Write the majority's probabilities as if they had been made otherwise."""
+    """Write the probabilities of the majority model with another record of their origin."""
     table = pd.read_parquet(kit / FILES[0])
     table.attrs["origin"] = json.dumps({**json.loads(table.attrs["origin"]), **origin})
     table.to_parquet(path)
 
 
 @pytest.mark.parametrize("task", [1, 2])
-def test_a_blend_of_two_scripts(kit: Path, task: int) -> None:
+def test_a_blend_of_two_scripts_is_the_weighted_mean_of_their_log_probabilities(
+    kit: Path, task: int
+) -> None:
+    """Its loss is hardly above that of the better script; the evaluation scores it."""
     files = FILES if task == 1 else [f"2_{name}" for name in FILES]
     log = (kit / f"fit_{task}.jsonl").read_text()
     printed = succeeds([*BLEND, *files, "--local"], kit=kit, cwd=kit)
-    # The log was the first run's, and is not continued.
+    # The log of the script's first run is not continued.
     assert (kit / f"fit_{task}.jsonl").read_text() == log
     rows = [re.split(r"\s{2,}", line) for line in printed.splitlines()[2:5]]
     assert [row[0] for row in rows] == [*files, "the blend"]
@@ -84,7 +87,7 @@ def test_a_blend_of_two_scripts(kit: Path, task: int) -> None:
     assert f"score {line.score:.4f}" in evaluation
 
 
-def test_given_weights_run_nothing(kit: Path) -> None:
+def test_with_given_weights_no_script_is_run(kit: Path) -> None:
     own = read_probabilities(kit / FILES[1], 1).value
     for weights in (["0", "1"], ["0", "2.5"]):
         words = [*BLEND, "failing.parquet", FILES[1], "--local", "--weights", *weights]
@@ -97,16 +100,22 @@ def test_given_weights_run_nothing(kit: Path) -> None:
 
 @with_links
 def test_only_scripts_of_this_kit_are_run_again(kit: Path, tmp_path: Path) -> None:
-    """A file may come from anywhere, and say anything of how it was made."""
-    outside, ran = tmp_path / "outside.py", tmp_path / "ran"
+    """A file of probabilities may come from anywhere and name any script."""
+    outside = tmp_path / "outside.py"
+    ran = tmp_path / "ran"
     outside.write_text(f"open({str(ran)!r}, 'w')\n")
     (kit / "task_1/link.py").symlink_to(outside)
     majority = "task_1/sample_model_majority.py"
     reads_metadata = "task_1/sample_model_item_response.py"
     no_entries = (
-        str(outside), f"task_1/../{os.path.relpath(outside, kit)}", "task_1/link.py", "task_1",
-        "task_1/local_evaluation.py", "task_2/sample_model_majority.py", "task_1/gone.py",
-    )  # fmt: skip
+        str(outside),
+        f"task_1/../{os.path.relpath(outside, kit)}",
+        "task_1/link.py",
+        "task_1",
+        "task_1/local_evaluation.py",
+        "task_2/sample_model_majority.py",
+        "task_1/gone.py",
+    )
     cases: list[tuple[str, dict[str, Any], str]] = [
         *((name, {}, "cannot be repeated, expected a script in task_1/") for name in no_entries),
         (majority, {"own": "1"}, "was made with '--own', which is no flag of task_1/sample_mo"),
@@ -146,12 +155,14 @@ OVERWRITTEN = r".parquet: is an input or another output too and would be overwri
         (f"{BOTH} --local --weights 1e308 1", r"--weights 1e\+308 1: expected numbers from 0"),
         (f"{BOTH} --local --input_dir data/train_data", "expected the same training answe"),
         (f"failing.parquet {FILES[1]} --local", "task_1/failing.py: ended with exit code 1 on"),
-        # It learned from all answers, also those that are predicted: its weight would be learned
-        # from answers that it never saw, but its predictions are not.
+        # This file was learned from all answers, also from those to be predicted. Its weight would
+        # come from a new run that does not know them, but its predictions do know them.
         (f"{FILES[1]} all.parquet --local", "all.parquet: was learned from data/train_data/tr"),
     ],
 )
-def test_what_cannot_be_blended(kit: Path, words: str, expected: str) -> None:
+def test_files_and_weights_that_cannot_be_blended_are_refused(
+    kit: Path, words: str, expected: str
+) -> None:
     before = sorted((kit / "data/test_output").iterdir())
     assert re.search(expected, fails([*BLEND, *words.split()], kit=kit, cwd=kit))
     assert sorted((kit / "data/test_output").iterdir()) == before
@@ -166,34 +177,37 @@ def test_what_cannot_be_blended(kit: Path, words: str, expected: str) -> None:
         ("tools.cross_validate task_1/slow.py", "SIGHUP"),
     ],
 )
-def test_what_runs_scripts_and_is_interrupted_leaves_nothing_behind(
+def test_a_tool_that_is_interrupted_while_it_runs_a_script_leaves_nothing_behind(
     kit: Path, tmp_path: Path, words: str, name: str
 ) -> None:
-    """No file, and neither the script nor what that has started."""
-    sign, below, temporary = (tmp_path / name for name in ("alive", "below.py", "temporary"))
-    # Goes on after Control-C, as the sample models do.
-    below.write_text(f"""import pathlib, signal, time
+    """Neither a file, nor the script, nor a process that the script has started."""
+    sign_of_life = tmp_path / "alive"
+    child = tmp_path / "child.py"
+    temporary = tmp_path / "temporary"
+    # The child goes on after Control-C, as the sample models do.
+    child.write_text(f"""import pathlib, signal, time
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 for number in range(600):
-    pathlib.Path({str(sign)!r}).write_text(str(number))
+    pathlib.Path({str(sign_of_life)!r}).write_text(str(number))
     time.sleep(0.05)
 """)
-    slow = f"import subprocess, sys\nsubprocess.run([sys.executable, {str(below)!r}])\n"
+    slow = f"import subprocess, sys\nsubprocess.run([sys.executable, {str(child)!r}])\n"
     (kit / "task_1/slow.py").write_text(slow)
     before = sorted((kit / "data/test_output").iterdir())
     temporary.mkdir()
     environment = {**os.environ, "PYTHONPATH": str(kit), "TMPDIR": str(temporary)}
     command = [sys.executable, "-m", *words.split()]
     process = subprocess.Popen(command, cwd=kit, env=environment, stderr=subprocess.DEVNULL)
-    while not sign.exists():
+    while not sign_of_life.exists():
         assert process.poll() is None
         time.sleep(0.05)
     number = getattr(signal, name)
     process.send_signal(number)
     assert process.wait(PATIENCE) == 128 + number
-    last = sign.read_text()
+    last = sign_of_life.read_text()
     time.sleep(0.3)
-    assert sign.read_text() == last and not [*temporary.iterdir()]
+    assert sign_of_life.read_text() == last
+    assert not [*temporary.iterdir()]
     assert sorted((kit / "data/test_output").iterdir()) == before
 
 
@@ -202,24 +216,24 @@ for number in range(600):
     [([0.6, 0.4], 2), ([0.9, 0.0, 0.3], 4), ([1.5, 0.2], 2), ([1.0, -0.8], 2)],
 )
 def test_planted_weights_are_recovered(weights: list[float], n_categories: int) -> None:
-    """What is worse than nothing gets no weight."""
+    """A file that makes the blend worse, with a negative weight, gets the weight 0."""
     rng = np.random.default_rng(0)
     logs = logarithms(rng.dirichlet(np.full(n_categories, 2.0), (len(weights), 100_000)))
     blended = np.exp(log_blend(logs, np.array(weights)))
     truth = (rng.random((100_000, 1)) > blended.cumsum(axis=1)[:, :-1]).sum(axis=1)
-    found = learn_weights(logs, truth)
-    assert min(found) >= 0
-    # Each choice tells at least 0.1 about a weight (the variance of log probabilities, which is
-    # Fisher's information), so the standard error is at most 1 / √(100,000 · 0.1) = 0.01: three.
-    assert min(weights) < 0 or found == pytest.approx(weights, abs=0.03)
+    learned = learn_weights(logs, truth)
+    assert min(learned) >= 0
+    # The Fisher information of a choice about a weight, the variance of log probabilities, is at
+    # least 0.1, so that the standard error is at most 1 / √(100,000 · 0.1) = 0.01: three of these.
+    assert min(weights) < 0 or learned == pytest.approx(weights, abs=0.03)
 
 
 def test_the_blend_is_scored_on_answers_that_its_weights_were_not_learned_on() -> None:
-    """Files that know nothing: on the answers that weights are learned on, these seem to help."""
+    """Random probabilities seem to help on the answers that the weights are learned on."""
     rng = np.random.default_rng(0)
     truth = rng.integers(2, size=60)
     p = rng.dirichlet([2, 2], (12, 60))
-    # Certainty that is wrong has a finite cost.
+    # A probability of 0 for the right answer has a finite cost.
     p[0, :9] = 1, 0
     logs = logarithms(p)
     paths = [Path(f"{number}.parquet") for number in range(12)]

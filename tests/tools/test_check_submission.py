@@ -1,12 +1,12 @@
-"""Malformed submissions: each is refused with file, row and rule, by evaluation and checker alike.
+"""The checker and the evaluation refuse a malformed submission with file, row and rule.
 
-The checker must name every fault, the evaluation the first of them, in the same words. Nothing is
-ever scored or written then. How a CSV is read is tested in test_reading.py, a zip in test_zips.py.
+The checker must name every fault, and the evaluation the first one in the same words. Nothing is
+scored or written then. `test_reading.py` tests how a CSV is read, `test_zips.py` how a zip is.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from common import layout
 from common.adaptive.entry_files import ENTRY_FILE
@@ -36,37 +36,81 @@ JUDGEMENTS = ",left,right,T1_ALR,T2_CL,T3_GF,T4_MQ,T5_NS\n0,20,21,1,2,,1,2\n1,22
 
 # The text of a CSV, or of the files in a zip by their names.
 Content = str | dict[str, str]
-# Runs evaluation or checker of a task on a submission: exit code, stdout, lines of stderr.
+# The type of the fixture `submit`. Its function takes `evaluation` or `checker`, the task, the name
+# and the content of a submission. It returns exit code, stdout and the lines of stderr.
 Submit = Callable[[str, int, str, Content], tuple[int, str, list[str]]]
 
 
-# Name, task, content, and a part of each message that is expected.
-CASES: list[tuple[Any, ...]] = [
-    ("options beyond 1 to 4", 2, GOOD[2].replace("10,4", "10,0").replace("12,1", "12,5"),
-     "column 'AnswerValue': row 2 is '0'; row 4 is '0'; row 5 is '5', expected a whole number fro"),
-    ("everything at once", 1,
-     "UserId,QuestionId,IsCorrect\n1,11,0\n2,10,maybe\n2,12\n3,11,0\n3,12,1\n1,11,0\n9,9,1\n",
-     "row 4 has 2 columns, expected 3: '2,12'; is the file cut off?",
-     "column 'IsCorrect': row 3 is 'maybe'",
-     "row 7 repeats row 2: UserId 1 and QuestionId 11",
-     "2 of 6 pairs are missing, first UserId 1 and QuestionId 10; UserId 2 and QuestionId 1",
-     "1 rows hold pairs that are not in {reference}, first row 8 with UserId 9 and Questio"),
-    ("ranks from 0 or left empty", 3, "QuestionId,ranking\n20,2\n21,0\n22,\n23,1\n",
-     "'ranking': row 3 is '0'; row 4 is empty, expected a whole number from 1 to 2147483647"),
-    ("question twice and one unknown", 3, "QuestionId,ranking\n20,3\n21,1\n77,4\n21,2\n",
-     "column 'QuestionId': row 5 repeats 21 of row 3, expected each once",
-     "column 'QuestionId': row 4 is 77, which is not in the template",
-     "2 of 4 QuestionIds are missing, first 22, 23, expected every QuestionId of the templ"),
-    ("zip of another task", 2, {"submission_task_1.csv": GOOD[1]},
-     "holds submission_task_1.csv, expected only submission_task_2.csv",
-     "submission_task_1.csv: column 'AnswerValue' is missing"),
-    ("folder in the zip", 1, {"a/submission_task_1.csv": GOOD[1].replace("2,10,1", "2,10,2")},
-     "holds a folder (a/submission_task_1.csv), expected only submission_task_1.csv",
-     "column 'IsCorrect': row 4 is '2'"),
-    ("rank twice", 3, {"submission_task_3.csv": GOOD[3].replace("22,4\n23,2", "22,3\n23,5")},
-     "column 'ranking': row 5 is 5 (1 such rows), expected every rank from 1 to 4 once",
-     "row 4 repeats rank 3 (1 such rows) and rank 2 is missing, expected every rank from 1 t"),
-]  # fmt: skip
+@dataclass(frozen=True)
+class Malformed:
+    """A malformed submission and the faults that the checker must name."""
+
+    task: int
+    content: Content
+    # A part of each message, in order; {reference} is the path of the answers.
+    messages: list[str]
+
+
+MALFORMED = {
+    "options beyond 1 to 4": Malformed(
+        2,
+        GOOD[2].replace("10,4", "10,0").replace("12,1", "12,5"),
+        [
+            "column 'AnswerValue': row 2 is '0'; row 4 is '0'; row 5 is '5', "
+            "expected a whole number fro"
+        ],
+    ),
+    "everything at once": Malformed(
+        1,
+        "UserId,QuestionId,IsCorrect\n1,11,0\n2,10,maybe\n2,12\n3,11,0\n3,12,1\n1,11,0\n9,9,1\n",
+        [
+            "row 4 has 2 columns, expected 3: '2,12'; is the file cut off?",
+            "column 'IsCorrect': row 3 is 'maybe'",
+            "row 7 repeats row 2: UserId 1 and QuestionId 11",
+            "2 of 6 pairs are missing, first UserId 1 and QuestionId 10; UserId 2 and QuestionId 1",
+            "1 rows hold pairs that are not in {reference}, first row 8 with UserId 9 and Questio",
+        ],
+    ),
+    "ranks from 0 or left empty": Malformed(
+        3,
+        "QuestionId,ranking\n20,2\n21,0\n22,\n23,1\n",
+        ["'ranking': row 3 is '0'; row 4 is empty, expected a whole number from 1 to 2147483647"],
+    ),
+    "question twice and one unknown": Malformed(
+        3,
+        "QuestionId,ranking\n20,3\n21,1\n77,4\n21,2\n",
+        [
+            "column 'QuestionId': row 5 repeats 21 of row 3, expected each once",
+            "column 'QuestionId': row 4 is 77, which is not in the template",
+            "2 of 4 QuestionIds are missing, first 22, 23, expected every QuestionId of the templ",
+        ],
+    ),
+    "zip of another task": Malformed(
+        2,
+        {"submission_task_1.csv": GOOD[1]},
+        [
+            "holds submission_task_1.csv, expected only submission_task_2.csv",
+            "submission_task_1.csv: column 'AnswerValue' is missing",
+        ],
+    ),
+    "folder in the zip": Malformed(
+        1,
+        {"a/submission_task_1.csv": GOOD[1].replace("2,10,1", "2,10,2")},
+        [
+            "holds a folder (a/submission_task_1.csv), expected only submission_task_1.csv",
+            "column 'IsCorrect': row 4 is '2'",
+        ],
+    ),
+    "rank twice": Malformed(
+        3,
+        {"submission_task_3.csv": GOOD[3].replace("22,4\n23,2", "22,3\n23,5")},
+        [
+            "column 'ranking': row 5 is 5 (1 such rows), expected every rank from 1 to 4 once",
+            "row 4 repeats rank 3 (1 such rows) and rank 2 is missing, "
+            "expected every rank from 1 t",
+        ],
+    ),
+}
 
 
 def put(path: Path, content: Content) -> Path:
@@ -79,22 +123,34 @@ def put(path: Path, content: Content) -> Path:
 
 @pytest.fixture
 def submit(tmp_path: Path, write: Write) -> Submit:
-    given, folder = write("given/answers.csv", ANSWERS).parent, tmp_path / "submitted"
+    """Return a function that runs the evaluation or the checker on a submission."""
+    given = write("given/answers.csv", ANSWERS).parent
+    folder = tmp_path / "submitted"
     write("given/template.csv", RANKING_TEMPLATE)
     write("given/judgements.csv", JUDGEMENTS)
     folder.mkdir()
 
     def run_on(program: str, task: int, name: str, content: Content) -> tuple[int, str, list[str]]:
         path = put(folder / name, content)
-        template, answers = ("template", "judgements") if task == 3 else ("answers", "answers")
-        which = ["--input_dir", given, "--submission_template_dir", given]
-        which += ["--submission_template_file", f"{template}.csv"]
+        template = "template.csv" if task == 3 else "answers.csv"
+        input_flags = ["--input_dir", given]
+        template_flags = [
+            "--submission_template_dir",
+            given,
+            "--submission_template_file",
+            template,
+        ]
+        command: list[object]
         if program == "evaluation":
-            command = [f"task_{task}/local_evaluation.py", "--ref_data", f"{answers}.csv"]
+            answers = "judgements.csv" if task == 3 else "answers.csv"
+            command = [f"task_{task}/local_evaluation.py", "--ref_data", answers, *input_flags]
             command += ["--submission_dir", folder, "--submit_data", name]
-            command += ["--output_dir", tmp_path / "scores", *which[: None if task == 3 else 2]]
+            command += ["--output_dir", tmp_path / "scores"]
+            if task == 3:
+                command += template_flags
         else:
-            command = ["-m", "tools.check_submission", path, "--task", task, *which]
+            command = ["-m", "tools.check_submission", path, "--task", task]
+            command += [*input_flags, *template_flags]
             command += ["--train_data", "answers.csv" if task == 1 else "none.csv"]
         done = run(command)
         assert [entry.name for entry in folder.iterdir()] == [name], "left a file behind"
@@ -104,18 +160,20 @@ def submit(tmp_path: Path, write: Write) -> Submit:
     return run_on
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case[0] for case in CASES])
-def test_malformed_submissions(submit: Submit, tmp_path: Path, case: tuple[Any, ...]) -> None:
-    _, task, content, *expected = case
-    name = f"submission_task_{task}.csv" if isinstance(content, str) else "a.zip"
-    code, out, lines = submit("checker", task, name, content)
+@pytest.mark.parametrize("case", MALFORMED.values(), ids=MALFORMED.keys())
+def test_the_checker_names_every_fault_and_the_evaluation_the_first_one(
+    submit: Submit, tmp_path: Path, case: Malformed
+) -> None:
+    is_csv = isinstance(case.content, str)
+    name = f"submission_task_{case.task}.csv" if is_csv else "a.zip"
+    code, out, lines = submit("checker", case.task, name, case.content)
     assert (code, out) == (2, "")
-    assert len(lines) == len(expected), lines
+    assert len(lines) == len(case.messages), lines
     reference = tmp_path / "given/answers.csv"
-    for line, part in zip(lines, expected, strict=True):
+    for line, message in zip(lines, case.messages, strict=True):
         assert line.startswith(f"error: {tmp_path / 'submitted' / name}")
-        assert part.format(reference=reference) in line
-    assert submit("evaluation", task, name, content) == (2, "", lines[:1])
+        assert message.format(reference=reference) in line
+    assert submit("evaluation", case.task, name, case.content) == (2, "", lines[:1])
     assert not (tmp_path / "scores").exists()
 
 
@@ -127,16 +185,17 @@ SUMMARIES = {
 
 
 @pytest.mark.parametrize("task", [1, 2, 3])
-def test_well_formed_submissions_are_scored(submit: Submit, tmp_path: Path, task: int) -> None:
-    """A later one that is malformed leaves no earlier score."""
+def test_well_formed_submissions_are_scored_and_a_malformed_one_removes_the_score(
+    submit: Submit, tmp_path: Path, task: int
+) -> None:
     inside = {f"submission_task_{task}.csv": GOOD[task]}
     for name, content in (("mine.csv", GOOD[task]), ("mine.zip", inside)):
         code, out, lines = submit("checker", task, name, content)
         assert (code, lines) == (0, []) and f"valid for task {task}" in out
-        said = "".join(f"\n{' '.join(line.split())}" for line in out.splitlines())
-        assert all(f"\n{expected}" in said for expected in SUMMARIES[task]), said
-        how = f"to upload: a zip that holds it as submission_task_{task}.csv"
-        assert (how in out) == (name == "mine.csv")
+        summary = "".join(f"\n{' '.join(line.split())}" for line in out.splitlines())
+        assert all(f"\n{expected}" in summary for expected in SUMMARIES[task]), summary
+        hint = f"to upload: a zip that holds it as submission_task_{task}.csv"
+        assert (hint in out) == (name == "mine.csv")
         code, out, lines = submit("evaluation", task, name, content)
         assert (code, lines) == (0, []) and f"score {1 if task == 3 else 5 / 6:.4f}" in out
         phase = "_public" if task == 3 else ""
@@ -146,8 +205,10 @@ def test_well_formed_submissions_are_scored(submit: Submit, tmp_path: Path, task
     assert not list((tmp_path / "scores").glob("scores_*"))
 
 
-def test_rows_that_were_not_asked_for_are_counted_and_named(submit: Submit, tmp_path: Path) -> None:
-    """The challenge's scorer ignores them; the checker does not, see above."""
+def test_the_evaluation_counts_and_names_rows_that_were_not_asked_for(
+    submit: Submit, tmp_path: Path
+) -> None:
+    """The challenge's scorer ignores them, too; only the checker refuses them."""
     content = GOOD[1].replace("2,10,1\n", "\n7,98,0\n2,10,1\n") + "9,99,1\n"
     code, out, lines = submit("evaluation", 1, "submission_task_1.csv", content)
     # The standard error of three students with 1, 1 and 1/2 of two answers right.
@@ -157,6 +218,7 @@ def test_rows_that_were_not_asked_for_are_counted_and_named(submit: Submit, tmp_
     assert named in read_page((tmp_path / "scores/scores_task_1.html").read_text()).text
 
 
+# The files of an entry with a fault in two of them.
 BROKEN = {
     ENTRY_FILE: "from common import io\nimport model, table, tools.blend\n",
     "model.py": "",
@@ -168,7 +230,7 @@ BROKEN = {
 @pytest.mark.parametrize(
     ("files", "flags", "expected"),
     [
-        # Weights are known by their names.
+        # Files with these names are weights.
         ({**entry(), "model_task_4.pt": "", "w/model_task_4_a.npy": ""}, "", []),
         (BROKEN, "", [
             f"{ENTRY_FILE}: row 1 imports common, the kit's shared code, which is",
@@ -177,15 +239,15 @@ BROKEN = {
         ]),
         ({ENTRY_FILE: entry()[ENTRY_FILE].replace("update_model", "learn")}, "",
          ["starting Submission: class Submission has no method update_model"]),
-        # It uses what it finds as an index, as one that embeds the options does.
+        # This entry fails on negative numbers, as one does that uses options as indices.
         (entry(update="assert seen.min() >= 0"), "--unobserved 0 --targets_queryable", []),
         (entry(), "--time_limit 0.001", ["expected a whole game within 0.001 s"]),
     ],
 )  # fmt: skip
-def test_entries_of_task_4(
+def test_an_entry_of_task_4_is_played_once(
     files: dict[str, str], flags: str, expected: list[str], simulated_kit: Path, tmp_path: Path
 ) -> None:
-    """What the game itself finds is tried in sandbox/test_isolated_entry.py."""
+    """`sandbox/test_isolated_entry.py` tests the faults that the game finds."""
     path = write_zip(tmp_path / "submission_task_4.zip", files)
     done = run(["-m", "tools.check_submission", path, *flags.split()], kit=simulated_kit)
     assert done.returncode == (2 if expected else 0)
@@ -194,35 +256,58 @@ def test_entries_of_task_4(
         assert line.startswith(f"error: {path}") and part in line
 
 
-def test_the_name_tells_the_task_or_else_the_columns(tmp_path: Path) -> None:
-    cases: list[tuple[str, Content, int]] = [
+@pytest.mark.parametrize(
+    ("name", "content", "task"),
+    [
         ("submission_task_3.zip", "", 3),
         ("my_task_2_run_7.zip", "", 2),
         ("mine.csv", GOOD[1], 1),
         ("submission_task_1_2.csv", GOOD[2], 2),
         ("mine.zip", {"submission_task_3.csv": GOOD[3]}, 3),
         ("mine.zip", {"submission_model_task_4.py": ""}, 4),
-    ]
-    for name, content, task in cases:
-        assert task_of(put(tmp_path / name, content)).number == task
-    for name, content, expected in (
+    ],
+)
+def test_the_task_follows_from_the_name_or_else_from_the_columns(
+    tmp_path: Path, name: str, content: Content, task: int
+) -> None:
+    assert task_of(put(tmp_path / name, content)).number == task
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
         ("mine.csv", ANSWERS, "does not tell the task: it has the columns"),
         ("mine.zip", {"mine.csv": GOOD[1]}, r"holds 'mine.csv', expected submission_task_1\.csv"),
-    ):
-        with pytest.raises(InputError, match=expected):
-            task_of(put(tmp_path / name, content))
-    # A slip in the name of a folder is named as such.
+    ],
+)
+def test_a_file_that_does_not_tell_its_task_is_refused(
+    tmp_path: Path, name: str, content: Content, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        task_of(put(tmp_path / name, content))
+
+
+def test_a_folder_that_does_not_exist_is_named() -> None:
     with pytest.raises(InputError, match=r"task_4/nmpy: file not found"):
         task_of(layout.ROOT / "task_4/nmpy")
 
 
-def test_a_submission_is_compared_with_files_of_its_own_split(scored_kit: Path) -> None:
-    for file, template, train in (
-        ("data/test_output/test_submission_task_1", "data/test_input/test_", "data/test_input"),
-        ("submissions/submission_task_1", "submission_templates/", "data/train_data"),
-    ):
-        path = scored_kit / f"{file}.csv"
-        out = succeeds(["-m", "tools.check_submission", path], kit=scored_kit)
-        assert f"every pair of {template}submission_task_1_2.csv once" in out
-        assert f"predicted   {train}/train_task_1_2.csv" in out
-        assert (f"to upload: {file}.zip" in out) == ("to upload" in out) == ("/test_" not in file)
+def test_a_submission_for_the_local_split_is_compared_with_the_files_of_the_split(
+    scored_kit: Path,
+) -> None:
+    """It is not to be uploaded."""
+    path = scored_kit / "data/test_output/test_submission_task_1.csv"
+    out = succeeds(["-m", "tools.check_submission", path], kit=scored_kit)
+    assert "every pair of data/test_input/test_submission_task_1_2.csv once" in out
+    assert "predicted   data/test_input/train_task_1_2.csv" in out
+    assert "to upload" not in out
+
+
+def test_a_submission_for_the_challenge_is_compared_with_the_official_files(
+    scored_kit: Path,
+) -> None:
+    path = scored_kit / "submissions/submission_task_1.csv"
+    out = succeeds(["-m", "tools.check_submission", path], kit=scored_kit)
+    assert "every pair of submission_templates/submission_task_1_2.csv once" in out
+    assert "predicted   data/train_data/train_task_1_2.csv" in out
+    assert "to upload: submissions/submission_task_1.zip" in out

@@ -1,7 +1,8 @@
-"""Comparing submissions, entries and lines of the record, and how sure their differences are."""
+"""The comparison of submissions, entries and lines of the record, with intervals and tests."""
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,37 +17,40 @@ from tools.compare import describe
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import Says, fails, succeeds
+from conftest import fails, succeeds
 from recorded import RESULT, write_record
 from sample_blocks import needs_blocks
 
 COMPARE = ["-m", "tools.compare"]
+# The type of the fixture `compare`.
+Compare = Callable[..., str]
 
 
 @pytest.fixture
-def compare(scored_kit: Path) -> Says:
+def compare(scored_kit: Path) -> Compare:
+    """Return a function that runs the tool in the scored kit and returns its output."""
     return lambda words="": succeeds([*COMPARE, *words.split()], kit=scored_kit, cwd=scored_kit)
 
 
 @needs_blocks("task_1/sample_model_majority.py", "task_1/sample_model_matrix_factorization.py")
-def test_all_ways_to_name_a_score_say_the_same(compare: Says) -> None:
+def test_all_ways_to_name_a_score_give_the_same_comparison(compare: Compare) -> None:
     ways = [
         "1 2",
         "task_1/sample_model_majority.py matrix_factorization",
         "task_1/sample_model_majority.py 1_matrix_factorization.csv",
         "1_majority.csv matrix_factorization --phase local",
     ]
-    (found,) = {compare(words).partition("task 1, local split")[2] for words in ways}
-    figures = re.search(r"B is better by (\S+) \(95 % interval (\S+) to (\S+)\)", found)
+    (output,) = {compare(words).partition("task 1, local split")[2] for words in ways}
+    figures = re.search(r"B is better by (\S+) \(95 % interval (\S+) to (\S+)\)", output)
     assert figures
     better, low, high = map(float, figures.groups())
     assert 0 < low < better < high < 0.2
     assert figures[0].replace("B", "A", 1) in " ".join(compare("2 1").split())
-    assert re.match(r".*: [\d,]+ answers of [\d,]+ students\n", found)
-    assert "McNemar's exact test: p < 0.0001" in found
+    assert re.match(r".*: [\d,]+ answers of [\d,]+ students\n", output)
+    assert "McNemar's exact test: p < 0.0001" in output
 
 
-def test_the_scores_are_those_of_the_evaluation(scored_kit: Path, compare: Says) -> None:
+def test_the_scores_are_those_of_the_evaluation(scored_kit: Path, compare: Compare) -> None:
     lines = (scored_kit / "data/test_output/results.jsonl").read_text().splitlines()
     listed = compare().splitlines()
     assert len(listed) == len(lines) == 7 and compare("--phase public").count("\n") == 3
@@ -55,25 +59,30 @@ def test_the_scores_are_those_of_the_evaluation(scored_kit: Path, compare: Says)
         assert compare(f"{number} {number}").startswith(f"A  {line['score']:.4f}  ")
 
 
-def test_scores_of_one_test_set_are_compared(compare: Says) -> None:
-    """The latest score of the majority model is on the public answers."""
-    for words, expected in (
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        # The latest score of this model is on the public answers.
         ("task_1/sample_model_majority.py 2", "task 1, local split"),
         ("task_1/sample_model_majority.py 4", "task 1, public test"),
         ("submissions/submission_task_1.zip 4 --phase public", r"be told: B - A = 0\.0000"),
         ("task_4/numpy numpy", "(?s)targets may not be asked.* targets of "),
         ("submissions/submission_task_3.zip entropy", r"be told: B - A = 0\.0000"),
-    ):
-        assert re.search(expected, compare(words)), words
+    ],
+)
+def test_scores_of_one_test_set_are_compared(compare: Compare, words: str, expected: str) -> None:
+    assert re.search(expected, compare(words))
 
 
-def test_task_3_draws_pairs_and_says_that_they_are_few(compare: Says) -> None:
-    said = " ".join(compare("random entropy").split())
+def test_task_3_resamples_pairs_and_tells_which_difference_would_show(compare: Compare) -> None:
+    output = " ".join(compare("random entropy").split())
     pattern = r"of \d+ pairs .* interval (\S+) to ([^)]+)\) .* differ by about (\S+)$"
-    found = re.search(pattern, said)
-    assert found and "the pairs drawn again 2,000 times" in said
-    low, high, half = map(float, found.groups())
-    assert 0 < half == pytest.approx((high - low) / 2, abs=0.0051)
+    match = re.search(pattern, output)
+    assert match
+    assert "the pairs drawn again 2,000 times" in output
+    low, high, half_width = map(float, match.groups())
+    assert half_width > 0
+    assert half_width == pytest.approx((high - low) / 2, abs=0.0051)
 
 
 @pytest.mark.parametrize(
@@ -96,37 +105,44 @@ def test_task_3_draws_pairs_and_says_that_they_are_few(compare: Says) -> None:
         ("related_challenges/cloze/README.md 1", "is of a related challenge"),
     ],
 )
-def test_what_cannot_be_compared(scored_kit: Path, words: str, expected: str) -> None:
+def test_scores_that_cannot_be_compared_are_refused(
+    scored_kit: Path, words: str, expected: str
+) -> None:
     line = fails([*COMPARE, *words.split()], kit=scored_kit, cwd=scored_kit)
     assert re.search(expected, line)
 
 
-def test_outcomes_that_are_not_there(tmp_path: Path) -> None:
-    related = replace(RESULT, task="student_response", phase="", metric_name="macro F1")
-    # The score is the mean of the parts: two of two, and one of four.
-    parts = kept([1, 1, 1, 0, 0, 0], [1] * 6, [0, 0, 1, 1, 1, 1])
-    other = replace(RESULT, model="other", outcomes=outcomes.write(tmp_path / "outcomes", parts))
-    gone = replace(RESULT, model="gone", outcomes="0" * 16)
-    path = write_record(tmp_path / "results.jsonl", RESULT, related, gone, other)
-    for word, expected in (
-        # Of this name are a score of task 1 and one of a related challenge.
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        # A score of task 1 and one of a related challenge have this name.
         ("majority", "local split.*, expected a later score: score it again"),
         ("2", "is scored in Student response, expected scores of"),
         ("gone", ".npz: file not found"),
         ("other", r"\.npz: its outcomes score 0\.6250, and the line of .*jsonl .* 0\.6000: they"),
-    ):
-        assert re.search(expected, fails([*COMPARE, word, word, "--results", path]))
+    ],
+)
+def test_scores_without_outcomes_or_with_other_ones_are_refused(
+    tmp_path: Path, word: str, expected: str
+) -> None:
+    related = replace(RESULT, task="student_response", phase="", metric_name="macro F1")
+    # The score is the mean over two parts, with two of two and one of four answers right: 0.625.
+    parts = kept([1, 1, 1, 0, 0, 0], [1] * 6, [0, 0, 1, 1, 1, 1])
+    other = replace(RESULT, model="other", outcomes=outcomes.write(tmp_path / "outcomes", parts))
+    gone = replace(RESULT, model="gone", outcomes="0" * 16)
+    path = write_record(tmp_path / "results.jsonl", RESULT, related, gone, other)
+    assert re.search(expected, fails([*COMPARE, word, word, "--results", path]))
 
 
 def kept(right: Any, student: Any, part: Any = None, question: Any = None) -> Outcomes:
+    """Return the outcomes of predictions: which were right, and whose answers they predict."""
     questions = question or range(len(right))
     answers = {"UserId": student, "QuestionId": questions, "truth": 1, "predicted": right}
     table = pd.DataFrame({**answers, "part": 0 if part is None else part})
     return outcomes.of_predictions(table.astype(np.int32))
 
 
-def test_of_several_scores_of_an_entry_the_latest_counts(tmp_path: Path) -> None:
-    """Of those on one test: the latest scores of A and B on the same answers are compared."""
+def test_the_latest_scores_of_two_entries_on_the_same_answers_are_compared(tmp_path: Path) -> None:
 
     def scored(model: str, right: list[int], day: int, first_question: int = 0) -> Result:
         questions = range(first_question, first_question + len(right))
@@ -146,42 +162,44 @@ def test_of_several_scores_of_an_entry_the_latest_counts(tmp_path: Path) -> None
         scored("other", [1, 0, 0, 0], day=2),
         scored("idea", [1, 1, 0, 0], day=3),
         scored("other", [1, 1, 1, 0], day=4),
-        # On other answers, which the other entry has never seen.
+        # The other entry has no score on these answers.
         scored("idea", [1, 1, 1, 1], day=5, first_question=10),
     )
-    said = succeeds([*COMPARE, "idea", "other", "--results", path])
-    assert said.startswith("A  0.5000  idea\nB  0.7500  other\n")
+    output = succeeds([*COMPARE, "idea", "other", "--results", path])
+    assert output.startswith("A  0.5000  idea\nB  0.7500  other\n")
 
 
 def test_mcnemar_by_hand() -> None:
-    """Only A is right on 1 answer, only B on 5: p = 2 (1 + 6) / 2^6."""
+    """Only A is right on 1 answer, only B on 5, so that p = 2 (1 + 6) / 2⁶."""
     a = kept([1, 0, 0, 0, 0, 0, 1, 0], [1] * 8)
     b = kept([0, 1, 1, 1, 1, 1, 1, 0], [1] * 8)
     verdict, mcnemar = describe(TASK_1, a, b)
     assert "p = 0.2188; only A is right on 1 answers, only B on 5" in mcnemar
     assert "p = 1.0000" in describe(TASK_1, a, a)[1]
-    # One student tells nothing about students.
+    # A single student tells nothing about the variation between students.
     assert verdict.startswith("no difference can be told: B - A = 0.5000 (no interval: a single")
     # Answers that count twice get no test.
     twice = kept([1, 0], [1, 1], [0, 1], [1, 1])
     assert "no test by McNemar" in describe(TASK_4, twice, twice)[1]
 
 
-def test_the_interval_said_covers_a_known_difference_as_often_as_it_says() -> None:
-    """It is 1.96 standard errors to either side; taking answers for independent, far fewer."""
-    covered, errors = 0, []
+def test_the_interval_covers_a_known_difference_in_95_percent_of_cases() -> None:
+    """It is 1.96 clustered standard errors to either side."""
+    n_covered = 0
+    widths = []
     for seed in range(40):
         rng = np.random.default_rng(seed)
         student = np.repeat(np.arange(150), rng.integers(1, 30, 150))
-        # What makes one better differs between students, so that answers are no independent trials.
-        own = rng.normal(0.03, 0.15, 150)[student]
+        # The gain differs between students, so that their answers are no independent trials.
+        gain = rng.normal(0.03, 0.15, 150)[student]
         chance = rng.random(len(student))
-        a, b = kept(chance < 0.6, student), kept(chance < np.clip(0.6 + own, 0, 1), student)
-        said = re.search(r"interval (\S+) to ([^)]+)\)", describe(TASK_1, a, b)[0])
-        assert said
-        low, high = map(float, said.groups())
-        covered += low <= 0.03 <= high
+        a = kept(chance < 0.6, student)
+        b = kept(chance < np.clip(0.6 + gain, 0, 1), student)
+        match = re.search(r"interval (\S+) to ([^)]+)\)", describe(TASK_1, a, b)[0])
+        assert match
+        low, high = map(float, match.groups())
+        n_covered += low <= 0.03 <= high
         error = metrics.clustered_standard_error(b.right.astype(float) - a.right, student)
-        errors.append((high - low) / 2 / error)
-    assert 35 <= covered <= 40
-    assert np.mean(errors) == pytest.approx(1.96, rel=0.03)
+        widths.append((high - low) / 2 / error)
+    assert 35 <= n_covered <= 40
+    assert np.mean(widths) == pytest.approx(1.96, rel=0.03)

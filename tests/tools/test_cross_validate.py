@@ -1,13 +1,15 @@
-"""Cross-validation: the entry's own script on every fold, one line of the record, no traces."""
+"""Cross-validation runs an entry's script on every fold and leaves one line of the record."""
 
 import re
 import shutil
 import statistics
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 from common.adaptive.entry_files import ENTRY_FILE
 from common.evaluation import outcomes
+from common.evaluation.record import Result
 from tools.results import read_results
 
 import pytest
@@ -17,8 +19,8 @@ from recorded import made_by
 VALIDATE = ["-m", "tools.cross_validate"]
 TRAIN = "data/train_data/train_task_1_2.csv"
 RECORD = "data/test_output/results.jsonl"
-# An entry that starts in no time, as it imports nothing of the kit: always the same prediction. It
-# knows none of the answers that it predicts.
+# An entry that always predicts the same. It starts quickly, because it imports nothing of the kit.
+# It checks that its training answers hold none of the answers to be predicted.
 ENTRY = """
 import argparse, csv, json, sys
 from hashlib import sha256
@@ -50,74 +52,169 @@ if __name__ == "__main__":
 
 
 def always(kit: Path, task: int, value: int, flag: str | None = None) -> str:
-    """Write an entry, which is told of metadata if the kit has any."""
-    metadata = next(map(str, kit.glob("data/metadata")), None)
-    told = {"task": task, "value": value, "flag": flag, "metadata": metadata}
+    """Write an entry that always predicts `value`; return its path from the kit's folder.
+
+    The entry checks that it is given the kit's metadata, if there are any, and the flag.
+    """
+    metadata = kit / "data/metadata"
+    source = ENTRY.format(
+        task=task,
+        value=value,
+        flag=flag,
+        metadata=str(metadata) if metadata.exists() else None,
+        column={1: "IsCorrect", 2: "AnswerValue"}[task],
+    )
     name = f"task_{task}/always_{value}.py"
-    column = {1: "IsCorrect", 2: "AnswerValue"}[task]
-    (kit / name).write_text(ENTRY.format(**told, column=column))
+    (kit / name).write_text(source)
     return name
 
 
 def files_of(kit: Path) -> set[str]:
-    """Return the files that are no caches or outcomes."""
+    """Return the files in a kit without caches and outcomes."""
     paths = (path.relative_to(kit) for path in kit.rglob("*") if path.is_file())
     return {str(path) for path in paths if not {"__pycache__", "outcomes"} & {*path.parts}}
 
 
-def test_on_every_fold(tiny_kit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    temporary = tmp_path / "temporary"
-    temporary.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
-    one, zero, two = (always(tiny_kit, *word) for word in ((1, 1), (1, 0), (2, 2, "2")))
-    before = files_of(tiny_kit)
-    repeated, numpy_rules = "2 folds, 2 repeats, seed 3", "targets may be asked, unobserved = -1"
-    # What is run; model, rules, command, seed, seconds and memory recorded.
-    for words, *expected in (
-        (one, "always_1", "5 folds, seed 0", one, None, 3, 1000),
-        (zero, "always_0", "5 folds, seed 0", zero, None, 3, 1000),
-        (f"{two} --folds 2 --repeats 2 --seed 3 -- --dimensions 2 --seed 5",
-         "always_2", repeated, f"{two} --dimensions 2 --seed 5", 5, 3, 1000),
-        (f"{one} --folds 2 --metadata_dir {tiny_kit}/data/metadata",
-         "always_1", "2 folds, seed 0, metadata of data/metadata", one),
-        ("task_4/numpy --folds 2 --targets_queryable",
-         "numpy", f"{numpy_rules}, 2 folds, seed 0", "task_4/numpy/train_model.py", None),
-    ):  # fmt: skip
-        printed = succeeds([*VALIDATE, *words.split()], kit=tiny_kit, cwd=tiny_kit)
-        lines = read_results(tiny_kit / RECORD)
-        line = lines[-1]
-        command = made_by(line).removeprefix("python ")
-        found = [line.model, line.rules, command, line.seed, line.seconds, line.memory]
-        assert found[: len(expected)] == expected
-        assert line.command == f"python -m tools.cross_validate {words}"
-        assert (line.phase, line.simulated) == ("cross-validation", True)
-        scores = list(line.parts.values())
-        assert line.score == pytest.approx(statistics.fmean(scores))
-        assert f"score {line.score:.4f} ± {statistics.stdev(scores):.4f}" in printed
-        assert all(f"{part}: {score:.4f}\n" in printed for part, score in line.parts.items())
-    assert list(lines[0].parts) == [f"fold {k}" for k in range(1, 6)]
-    assert list(lines[2].parts) == [f"repeat {r}, fold {k}" for r in (1, 2) for k in (1, 2)]
-    # Each repeat deals again.
-    assert len({*lines[2].parts.values()}) == 4
-    # Nothing but the record is left behind.
-    assert list(temporary.iterdir()) == []
-    assert files_of(tiny_kit) - before == {RECORD}
+@dataclass(frozen=True)
+class Case:
+    """A cross-validation, and what the record must say about it."""
 
-    # Every answer is predicted once: "right" is right as often as the answers are.
-    header, *rows = (line.split(",") for line in (tiny_kit / TRAIN).read_text().splitlines())
+    # The arguments; {data} stands for the kit's folder of data.
+    words: str
+    model: str
+    rules: str
+    # The command that would make the submission, without `python`.
+    command: str
+    seed: int | None = None
+
+
+# Entries that `always` writes.
+RIGHT = "task_1/always_1.py"
+WRONG = "task_1/always_0.py"
+SECOND_OPTION = "task_2/always_2.py"
+CASES = [
+    Case(RIGHT, "always_1", "5 folds, seed 0", RIGHT),
+    Case(WRONG, "always_0", "5 folds, seed 0", WRONG),
+    Case(
+        f"{SECOND_OPTION} --folds 2 --repeats 2 --seed 3 -- --dimensions 2 --seed 5",
+        "always_2",
+        "2 folds, 2 repeats, seed 3",
+        f"{SECOND_OPTION} --dimensions 2 --seed 5",
+        seed=5,
+    ),
+    Case(
+        f"{RIGHT} --folds 2 --metadata_dir {{data}}/metadata",
+        "always_1",
+        "2 folds, seed 0, metadata of data/metadata",
+        RIGHT,
+    ),
+    Case(
+        "task_4/numpy --folds 2 --targets_queryable",
+        "numpy",
+        "targets may be asked, unobserved = -1, 2 folds, seed 0",
+        "task_4/numpy/train_model.py",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Validated:
+    """A kit in which all cases were run, one after the other."""
+
+    kit: Path
+    # The output and the line of the record of each case.
+    outputs: list[str]
+    results: list[Result]
+    # Files that the runs have left in the kit and in the folder of temporary files.
+    new_files: set[str]
+    temporary_files: list[Path]
+
+
+@pytest.fixture(scope="module")
+def validated(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Validated:
+    """Run all cases in a copy of the kit."""
+    kit = Path(shutil.copytree(simulated_kit, tmp_path_factory.mktemp("validated") / "kit"))
+    always(kit, 1, 1)
+    always(kit, 1, 0)
+    always(kit, 2, 2, flag="2")
+    before = files_of(kit)
+    temporary = tmp_path_factory.mktemp("temporary")
+    outputs = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", str(temporary))
+        for case in CASES:
+            words = case.words.format(data=kit / "data").split()
+            outputs.append(succeeds([*VALIDATE, *words], kit=kit, cwd=kit))
+    results = read_results(kit / RECORD)
+    new_files = files_of(kit) - before
+    return Validated(kit, outputs, results, new_files, list(temporary.iterdir()))
+
+
+@pytest.mark.parametrize("number", range(len(CASES)))
+def test_a_cross_validation_is_a_line_of_the_record(validated: Validated, number: int) -> None:
+    case, result = CASES[number], validated.results[number]
+    assert (result.phase, result.simulated) == ("cross-validation", True)
+    assert (result.model, result.rules) == (case.model, case.rules)
+    assert made_by(result).removeprefix("python ") == case.command
+    assert result.seed == case.seed
+    words = case.words.format(data=validated.kit / "data")
+    assert result.command == f"python -m tools.cross_validate {words}"
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_the_record_holds_the_cost_that_the_entry_has_recorded(
+    validated: Validated, number: int
+) -> None:
+    result = validated.results[number]
+    assert (result.seconds, result.memory) == (3, 1000)
+
+
+@pytest.mark.parametrize("number", range(len(CASES)))
+def test_the_score_is_the_mean_over_the_folds(validated: Validated, number: int) -> None:
+    result, output = validated.results[number], validated.outputs[number]
+    scores = list(result.parts.values())
+    assert result.score == pytest.approx(statistics.fmean(scores))
+    assert f"score {result.score:.4f} ± {statistics.stdev(scores):.4f}" in output
+    assert all(f"{part}: {score:.4f}\n" in output for part, score in result.parts.items())
+
+
+def test_each_repeat_has_other_folds(validated: Validated) -> None:
+    assert list(validated.results[0].parts) == [f"fold {number}" for number in range(1, 6)]
+    parts = validated.results[2].parts
+    assert list(parts) == [
+        "repeat 1, fold 1",
+        "repeat 1, fold 2",
+        "repeat 2, fold 1",
+        "repeat 2, fold 2",
+    ]
+    assert len({*parts.values()}) == 4
+
+
+def test_only_the_record_is_left_behind(validated: Validated) -> None:
+    assert validated.temporary_files == []
+    assert validated.new_files == {RECORD}
+
+
+def test_every_answer_is_predicted_once(validated: Validated) -> None:
+    """An entry that always predicts "right" is right as often as the answers are."""
+    text = (validated.kit / TRAIN).read_text()
+    header, *rows = (line.split(",") for line in text.splitlines())
     n_right = sum(row[header.index("IsCorrect")] == "1" for row in rows)
-    for line, n in zip(lines, (n_right, len(rows) - n_right), strict=False):
-        kept = outcomes.read(tiny_kit / f"data/test_output/outcomes/{line.outcomes}.npz")
+    for result, n in zip(validated.results[:2], (n_right, len(rows) - n_right), strict=True):
+        path = validated.kit / f"data/test_output/outcomes/{result.outcomes}.npz"
+        kept = outcomes.read(path)
         assert (kept.distinct, kept.right.sum(), len(kept.right)) == (True, n, len(rows))
-    # Of the same folds: two entries can be compared.
-    compared = succeeds(["-m", "tools.compare", "2", "1"], kit=tiny_kit)
+
+
+def test_two_entries_that_had_the_same_folds_can_be_compared(validated: Validated) -> None:
+    compared = succeeds(["-m", "tools.compare", "2", "1"], kit=validated.kit)
     assert "task 1, cross-validation, 5 folds, seed 0, simulated" in compared
     assert "B is better by" in compared
 
 
 @pytest.fixture(scope="module")
 def faulty_kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a kit with entries that fail, each in its way: nothing is ever written there."""
+    """Return a kit with entries that fail, each in another way; tests write nothing there."""
     kit = tmp_path_factory.mktemp("faulty") / "kit"
     shutil.copytree(simulated_kit, kit, ignore=shutil.ignore_patterns("metadata"))
     (kit / "task_1/my_silence.py").touch()
@@ -154,7 +251,9 @@ def faulty_kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) ->
         ("task_4/my_fault", "^task_4/my_fault/train_model.py: ended with .* on fold 1: the end$"),
     ],
 )
-def test_what_cannot_be_cross_validated(faulty_kit: Path, words: str, expected: str) -> None:
+def test_entries_and_flags_that_cannot_be_cross_validated_are_refused(
+    faulty_kit: Path, words: str, expected: str
+) -> None:
     line = fails([*VALIDATE, *words.split()], kit=faulty_kit, cwd=faulty_kit)
     assert re.search(expected, line)
     assert not (faulty_kit / "data/test_output").exists()

@@ -1,4 +1,4 @@
-"""The lines that say on which machine the kit runs, also where something is missing."""
+"""The lines that describe the machine, also if a file, a package or git is missing."""
 
 import os
 import platform
@@ -101,14 +101,14 @@ def test_processor_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     assert machine.find_processor() == "Intel(R) Core(TM) i7"
 
 
-def test_processor_where_no_system_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processor_on_a_system_that_does_not_name_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "freebsd14")
     monkeypatch.setattr(platform, "processor", lambda: "")
     assert machine.find_processor() == "unknown processor"
 
 
 @pytest.mark.parametrize(
-    ("libraries", "told"),
+    ("libraries", "expected"),
     [
         ([OPENMP, OPENBLAS], "OpenBLAS 0.3.31, kernel Haswell, 1 thread"),
         ([MKL], "MKL 2024.1, kernel not told, 8 threads"),
@@ -117,12 +117,12 @@ def test_processor_where_no_system_names_it(monkeypatch: pytest.MonkeyPatch) -> 
     ids=["OpenBLAS", "MKL", "Accelerate"],
 )
 def test_linear_algebra(
-    libraries: list[dict[str, Any]], told: str, monkeypatch: pytest.MonkeyPatch
+    libraries: list[dict[str, Any]], expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     build = {"Build Dependencies": {"blas": {"name": "accelerate"}}}
     monkeypatch.setattr(threadpoolctl, "threadpool_info", lambda: libraries)
     monkeypatch.setattr(np, "show_config", lambda mode: build)
-    assert machine.describe_linear_algebra() == told
+    assert machine.describe_linear_algebra() == expected
 
 
 def test_linear_algebra_without_the_packages(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,8 +137,8 @@ def test_linear_algebra_without_the_packages(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_variables_that_set_threads_and_kernel() -> None:
     environment = {"PATH": "/bin", "OPENBLAS_CORETYPE": "Haswell", "OMP_NUM_THREADS": "2"}
-    told = machine.describe_variables(environment)
-    assert told == "OMP_NUM_THREADS=2, OPENBLAS_CORETYPE=Haswell"
+    description = machine.describe_variables(environment)
+    assert description == "OMP_NUM_THREADS=2, OPENBLAS_CORETYPE=Haswell"
     assert machine.describe_variables({}) == "OMP_NUM_THREADS is not set"
 
 
@@ -164,7 +164,7 @@ def test_packages_that_differ_from_the_pinned_ones(tmp_path: Path) -> None:
         (tmp_path / name).write_text(f"numpy=={np.__version__}\n")
     assert machine.describe_packages(tmp_path) == "all as pinned"
     (tmp_path / "requirements.txt").write_text("numpy==0.1\nno-such-package==2.0\n")
-    # Of the packages for tests, one that is missing is no fault.
+    # A package that only tests need may be missing.
     (tmp_path / "requirements-dev.txt").write_text("pytest==0.2\nno-such-test-package==2.0\n")
     assert machine.describe_packages(tmp_path) == (
         f"numpy {np.__version__} (pinned: 0.1), "

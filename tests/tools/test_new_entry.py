@@ -1,4 +1,4 @@
-"""Copies of sample models: renamed throughout, and never over something that exists."""
+"""Copies of sample models have the new name everywhere and never overwrite a file."""
 
 import argparse
 import ast
@@ -32,6 +32,7 @@ SCRIPTS = [
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
+    """Return a folder with two small sample models."""
     path = tmp_path / "task_1"
     path.mkdir()
     (path / "sample_model_simple.py").write_text(SCRIPT)
@@ -41,7 +42,9 @@ def folder(tmp_path: Path) -> Path:
 
 def test_the_copy_has_the_new_name_everywhere(folder: Path) -> None:
     assert new_entry.copy_model(folder, "simple", "my_idea").read_text() == COPY
-    # A docstring of one line.
+
+
+def test_a_docstring_of_one_line_is_kept_below_the_new_name(folder: Path) -> None:
     text = new_entry.copy_model(folder, "other", "other_idea").read_text()
     assert text.startswith('"""Task 1, other_idea: say here in one line what it does.\n')
     assert text.endswith('\nTask 1: another.\n"""\n')
@@ -52,23 +55,45 @@ def test_nothing_is_overwritten(folder: Path) -> None:
     with pytest.raises(InputError, match=r"my_idea\.py: exists already"):
         new_entry.copy_model(folder, "simple", "my_idea")
     assert (folder / "my_idea.py").read_text() == "mine"
+
+
+def test_a_package_does_not_take_the_name_of_a_module() -> None:
     with pytest.raises(InputError, match=r"task_4/ability\.py: exists already"):
         new_entry.copy_model(layout.ROOT / "task_4", "numpy", "ability")
+
+
+def test_a_model_that_does_not_exist_is_refused_with_those_that_do(folder: Path) -> None:
     with pytest.raises(InputError, match="expected one of other, simple"):
         new_entry.copy_model(folder, "complicated", "other_idea")
 
 
-def test_names_that_would_do_harm() -> None:
-    named = ("numpy", "common", "tools", "json", "class", "nul", "sample_model_x")
-    for name in (*named, "My_idea", "my-idea", "../my_idea", "a b", ""):
-        with pytest.raises(argparse.ArgumentTypeError):
-            new_entry.entry_name(name)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "numpy",
+        "common",
+        "tools",
+        "json",
+        "class",
+        "nul",
+        "sample_model_x",
+        "My_idea",
+        "my-idea",
+        "../my_idea",
+        "a b",
+        "",
+    ],
+)
+def test_names_that_would_hide_a_module_or_cannot_be_imported_are_refused(name: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError):
+        new_entry.entry_name(name)
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_every_sample_model_can_be_copied(script: Path, tmp_path: Path) -> None:
-    """After the block to replace, of its names only those are used that it promises."""
-    task, folder = script.parent.relative_to(layout.ROOT).as_posix(), tmp_path / script.parent.name
+    """Code after the block to replace uses only those names of the block that it promises."""
+    task = script.parent.relative_to(layout.ROOT).as_posix()
+    folder = tmp_path / script.parent.name
     folder.mkdir()
     shutil.copy(script, folder)
     (folder / "local_data_split.py").touch()
@@ -93,12 +118,12 @@ def test_every_sample_model_can_be_copied(script: Path, tmp_path: Path) -> None:
     assert is_related or (needed and needed <= set(promised))
 
 
-def test_the_command_copies_and_says_what_to_run(tmp_path: Path) -> None:
-    """What it says of tasks 1, 3 and 4 is tried in test_write_your_own_entry.py."""
+def test_the_command_copies_a_model_and_prints_the_commands_for_it(tmp_path: Path) -> None:
+    """`test_write_your_own_entry.py` runs the commands that it prints for tasks 1, 3 and 4."""
     kit = copy_kit(tmp_path / "kit")
     start = ["-m", "tools.new_entry"]
     out = succeeds([*start, "related_challenges/cloze/", "my_idea"], kit=kit, cwd=kit)
-    # Of its sample models the shortest one.
+    # The shortest sample model of the challenge is copied.
     text = (kit / "related_challenges/cloze/my_idea.py").read_text()
     assert text.startswith('"""Cloze') and "Copied from sample_model_frequent.py," in text
     assert "  python related_challenges/cloze/my_idea.py --local " in out

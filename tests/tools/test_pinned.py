@@ -1,4 +1,4 @@
-"""Pinned versions, and how the installed ones are compared with them."""
+"""Pinned versions of packages, and their comparison with the installed versions."""
 
 from importlib import metadata
 from pathlib import Path

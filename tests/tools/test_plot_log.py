@@ -1,4 +1,4 @@
-"""Logs of fits as a page."""
+"""The page about logs of fits."""
 
 import json
 from pathlib import Path
@@ -15,25 +15,28 @@ PLOT = ["-m", "tools.plot_log"]
 
 
 def start(*flags: str, script: str = "task_1/sample_model_partial_vae.py") -> dict[str, object]:
+    """Return the first event of a run."""
     return {"event": "start", "command": [script, *flags], "options": provenance.options_of(flags)}
 
 
 def step(number: int, **values: float) -> dict[str, object]:
+    """Return the event of a step."""
     return {"event": "step", "step": number, "seconds": 0.1, **values}
 
 
 def write(path: Path, *events: object) -> Path:
+    """Write a log."""
     path.write_text("".join(json.dumps(event) + "\n" for event in events), encoding="utf-8")
     return path
 
 
-def test_runs_are_told_and_drawn(tmp_path: Path) -> None:
+def test_every_run_of_the_logs_is_printed_and_drawn(tmp_path: Path) -> None:
     flags = ["--dimensions", "3", "--output_dir", "here", "--seed=4", "--train_data=a.csv"]
     steps = [step(n, loss=1 / n, held_out_loss=1.1 / n, held_out_accuracy=n / 9) for n in (1, 2)]
     more = [step(n, loss=0.9 - n / 10, held_out_accuracy=0.6 - n / 10) for n in (1, 2)]
     stopped = {"event": "stopped early", "step": 2}
     log = write(tmp_path / "fit.jsonl", start(), *steps, start(*flags), *more, stopped)
-    # Of numbers beyond all measure none is drawn.
+    # A number as large as 1e308 is not drawn.
     own = start("<b>", script="x.py"), step(1, own=1), step(2, own=1e308)
     other = write(tmp_path / "other.jsonl", start(), *steps, *own)
     *printed, _ = succeeds([*PLOT, log, other]).splitlines()
@@ -65,7 +68,9 @@ def test_runs_are_told_and_drawn(tmp_path: Path) -> None:
         ('{"loss": 1}\n', "row 1 is"),
     ],
 )
-def test_logs_that_are_none(tmp_path: Path, text: str, expected: str) -> None:
+def test_files_that_are_no_logs_of_fits_are_refused(
+    tmp_path: Path, text: str, expected: str
+) -> None:
     (tmp_path / "fit.jsonl").write_text(text)
     with pytest.raises(InputError, match=expected):
         plot_log.read_runs(tmp_path / "fit.jsonl")

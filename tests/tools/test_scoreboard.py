@@ -1,4 +1,4 @@
-"""The scoreboard: compares only what can be compared, in tables that fit a terminal and a page."""
+"""The scoreboard puts only comparable scores into one table, on a terminal and on a page."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -20,14 +20,17 @@ IDEA = "idea --n_dimensions 8"
 
 
 def text_of(*results: Result) -> str:
+    """Return the scoreboard as it is printed."""
     return scoreboard.as_text(scoreboard.make_tables(results))
 
 
 def page_of(*results: Result) -> Page:
+    """Return the page of the scoreboard."""
     return read_page(scoreboard.as_page(scoreboard.make_tables(results)))
 
 
 def rows_of(*results: Result) -> list[Row]:
+    """Return the rows of the only table."""
     (table,) = scoreboard.make_tables(results)
     return table.rows
 
@@ -41,7 +44,7 @@ CUT: dict[str, Any] = {"fold 1": 0.6, "fold 2": None}
 @pytest.mark.parametrize(
     ("results", "expected"),
     [
-        # Of a seed the last score counts.
+        # The latest score of a seed counts.
         ([LATE, EARLY], (IDEA, 0.7, None)),
         # No seed is seed 0.
         ([seeded("idea", None, 0.8, DAYS[2]), EARLY, LATE], (IDEA, 0.8, None)),
@@ -51,7 +54,9 @@ CUT: dict[str, Any] = {"fold 1": 0.6, "fold 2": None}
         ([replace(RESULT, parts=CUT, **FOLDS)], ("majority", 0.6, None)),
     ],
 )
-def test_what_a_row_says(results: list[Result], expected: tuple[str, float, float | None]) -> None:
+def test_a_row_holds_name_score_and_deviation(
+    results: list[Result], expected: tuple[str, float, float | None]
+) -> None:
     (row,) = rows_of(*results)
     assert (row.name, row.score, row.n_seeds) == (*expected[:2], 1)
     assert row.deviation == pytest.approx(expected[2])
@@ -75,8 +80,11 @@ def test_earlier_scores_are_set_apart(changed: dict[str, Any], summary: str) -> 
     assert "0.9000" in folded and "0.6500" not in folded
 
 
-def test_what_differs_is_never_in_one_table() -> None:
-    """Real answers come first, then tasks before related challenges, then local before phases."""
+def test_scores_of_different_tests_are_in_different_tables() -> None:
+    """Real answers come before simulated ones, tasks before related challenges.
+
+    Within a task, the local split comes before the phases.
+    """
     exam: dict[str, Any] = {"task": "science_exam", "phase": "", "metric_name": "MAP@3"}
     results = [
         *(replace(RESULT, **exam, **more) for more in ({"rules": "5 folds"}, {"simulated": False})),
@@ -109,18 +117,29 @@ def test_what_differs_is_never_in_one_table() -> None:
     ]
 
 
-def test_figures_of_2020_stand_beside_real_answers_of_their_phase_alone() -> None:
-    winner, popular = "winner of 2020", "most popular, 2020"
-    for task, phase, rules, expected in (
-        (1, "private", "", [winner]),
+WINNER = "winner of 2020"
+MOST_POPULAR = "most popular, 2020"
+
+
+@pytest.mark.parametrize(
+    ("task", "phase", "rules", "expected"),
+    [
+        (1, "private", "", [WINNER]),
         (1, "public", "", []),
-        (4, "private", STRICT, [popular]),
-        (4, "private", LENIENT, [winner, popular]),
-    ):
-        result = replace(RESULT, task=task, phase=phase, rules=rules, simulated=False)
-        assert [row.name for row in rows_of(result) if not row.day] == expected
-        assert all(row.day for row in rows_of(replace(result, simulated=True)))
-    # In their own table they have the digits that were published.
+        (4, "private", STRICT, [MOST_POPULAR]),
+        (4, "private", LENIENT, [WINNER, MOST_POPULAR]),
+    ],
+)
+def test_scores_of_2020_are_shown_beside_scores_on_the_same_real_answers_only(
+    task: int, phase: str, rules: str, expected: list[str]
+) -> None:
+    """A published score has no day."""
+    result = replace(RESULT, task=task, phase=phase, rules=rules, simulated=False)
+    assert [row.name for row in rows_of(result) if not row.day] == expected
+    assert all(row.day for row in rows_of(replace(result, simulated=True)))
+
+
+def test_the_table_of_scores_of_2020_has_the_digits_that_were_published() -> None:
     page = page_of()
     assert "No scores yet" in page.text and text_of() == ""
     shown = page.table("Scores of 2020").column("score")
@@ -128,7 +147,7 @@ def test_figures_of_2020_stand_beside_real_answers_of_their_phase_alone() -> Non
 
 
 def test_the_command_shows_every_text_of_the_record_as_text(tmp_path: Path) -> None:
-    """Whatever a name holds, in tables and in charts; lines that are none are counted."""
+    """Names may hold HTML or TeX; lines that are no results are counted."""
     record = tmp_path / "results.jsonl"
     missing = "file not found; `python task_1/local_evaluation.py`"
     assert missing in fails([*SCOREBOARD, record])
@@ -147,7 +166,7 @@ def test_the_command_shows_every_text_of_the_record_as_text(tmp_path: Path) -> N
 
 def test_the_page_shows_every_score_once_in_a_table_and_a_chart() -> None:
     private: dict[str, Any] = {"phase": "private", "simulated": False}
-    # Of three seeds the mean, and the median of 2, 3 and 6 seconds.
+    # A row shows the mean score of three seeds and the median of 2, 3 and 6 seconds.
     scores = ((1, 0.71, DAYS[1]), (2, 0.69, DAYS[3]), (5, 0.73, DAYS[2]))
     results = [replace(seeded("idea", *score), **private) for score in scores]
     results += [replace(RESULT, **private), replace(RESULT, task=3, phase="public", parts=RANDOM)]

@@ -1,4 +1,4 @@
-"""The flags that the tools give to scripts are those that the scripts' headers show."""
+"""The tools give scripts the flags that the scripts' headers show."""
 
 import ast
 import re
@@ -19,7 +19,7 @@ SAMPLES = [
 
 
 def commands_in_header(script: Path) -> list[str]:
-    """Return the commands of a script's docstring, without optional flags and notes."""
+    """Return the commands in a script's docstring, without optional flags and remarks."""
     docstring = ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))) or ""
     lines = re.findall(r"^(?:Run:)? +(python .*)$", docstring, re.MULTILINE)
     return [re.split(r"  | \[", line)[0] for line in lines]

@@ -12,6 +12,7 @@ SHOW_ITSELF = "import os, sys, beside; print(sys.argv[1:], beside.NAME, __name__
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
+    """Return a folder with two scripts that print what they are given, and two that only exit."""
     for name in ("first", "second"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "script.py").write_text(SHOW_ITSELF.replace("beside", f"{name}_module"))
@@ -22,6 +23,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def run(folder: Path, *commands: str) -> Done:
+    """Run commands in a folder, all in one process."""
     return run_process([run_commands.__file__, *commands], cwd=folder)
 
 
@@ -33,7 +35,7 @@ def test_each_script_has_its_flags_and_its_modules(folder: Path) -> None:
     assert first.startswith("['--flag', 'two words'] first __main__ ")
     assert started_too == "$ python second/script.py"
     assert second.startswith("[] second __main__ ")
-    # The same process, so that a library is imported once.
+    # Both run in the same process, so that libraries are imported once.
     assert first.split()[-1] == second.split()[-1]
 
 

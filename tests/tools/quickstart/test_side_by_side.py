@@ -1,4 +1,4 @@
-"""In which order steps run, how many at a time, and what is told of them."""
+"""The order of the quickstart's steps, how many run at a time, and what is printed about them."""
 
 import os
 import threading
@@ -19,10 +19,11 @@ def step(name: str, title: str = "task 1") -> Step:
 
 
 class Recorder:
-    """Takes the place of `run_step`: notes which steps began, and lets each wait for its turn."""
+    """A replacement of `run_step`, which notes the steps that begin and lets some of them wait."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, n_cores: int) -> None:
         self.begun: list[str] = []
+        # A step with an event here waits for the event.
         self.may_end: dict[str, threading.Event] = {}
         self.most_at_a_time = 0
         self._n_running = 0
@@ -55,7 +56,7 @@ def test_one_worker_takes_the_quick_steps_the_other_the_slow_ones(
     steps = [step(name) for name in names]
     thread = threading.Thread(target=side_by_side.run_side_by_side, args=("python", steps))
     thread.start()
-    # While the slowest runs, the other worker takes the rest, the quickest first.
+    # While the slowest step runs, the other worker takes all others, the quickest first.
     others = ["majority", "entropy", "item_response", "gradient_boosting"]
     assert wait_for(lambda: [name for name in recorder.begun if name != "pytorch"] == others)
     assert "pytorch" in recorder.begun[:2]
@@ -92,7 +93,7 @@ def test_on_large_data_one_step_runs_at_a_time(
     assert side_by_side.count_workers(steps) == 1
 
 
-def test_results_and_failures_are_told(
+def test_results_and_failures_are_printed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A failure stops no other step; failures are returned in the order of the steps."""

@@ -1,0 +1,469 @@
+"""Every file that a script reads, with the columns that it reads there, for malformed.py.
+
+A file that several scripts read in the same way stands here once, with the first of these scripts.
+"""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from common import schema
+from common.schema import (
+    ANSWER_ID,
+    ANSWER_ID_OR_EMPTY,
+    ANSWER_VALUE,
+    CONFIDENCE,
+    CORRECT_ANSWER,
+    DATE_OF_BIRTH,
+    GENDER,
+    GROUP_ID,
+    IS_CORRECT,
+    LEFT,
+    LEVEL,
+    PARENT_ID,
+    PREMIUM_PUPIL,
+    QUESTION_ID,
+    QUIZ_ID,
+    RANKING,
+    RIGHT,
+    SUBJECT_ID,
+    SUBJECT_LIST,
+    TEXT,
+    USER_ID,
+    Column,
+)
+
+from run_scripts import Done, run_script
+
+
+@dataclass(frozen=True)
+class InputColumn:
+    """A column that a script reads, and which changes to it are no fault."""
+
+    column: Column
+    # Whether the script works without the column.
+    is_optional: bool = False
+    # Whether any text is a valid cell.
+    may_hold_any_text: bool = False
+    # Whether the column may have any name.
+    may_have_any_name: bool = False
+
+
+def required(*columns: Column) -> tuple[InputColumn, ...]:
+    """Return columns that must be there under their names."""
+    return tuple(InputColumn(column) for column in columns)
+
+
+def optional(*columns: Column) -> tuple[InputColumn, ...]:
+    """Return columns that the script does without."""
+    return tuple(InputColumn(column, is_optional=True) for column in columns)
+
+
+def coded_text(*names: str) -> tuple[InputColumn, ...]:
+    """Return columns of text in which only some texts are valid, such as labels or known ids."""
+    return required(*(Column(name, TEXT) for name in names))
+
+
+def any_text(*names: str) -> tuple[InputColumn, ...]:
+    """Return columns in which every text is valid, such as the wording of a question."""
+    columns = [Column(name, TEXT) for name in names]
+    return tuple(InputColumn(column, may_hold_any_text=True) for column in columns)
+
+
+def expert_judgements(*names: str) -> tuple[InputColumn, ...]:
+    """Return columns of experts, who may have any name."""
+    columns = [schema.expert_judgement(name) for name in names]
+    return tuple(InputColumn(column, may_have_any_name=True) for column in columns)
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """A file that a script reads, as a path from the kit's folder, and how to run the script."""
+
+    # The script, or `-m` and a module; what checks a file takes its path as an argument.
+    script: str
+    path: str
+    # The columns of a CSV that the script reads.
+    columns: tuple[InputColumn, ...] = ()
+    # Further flags, separated by blanks.
+    flags: str = ""
+    # Whether the script takes the flag `--output_dir`.
+    has_output_dir: bool = True
+    # Whether the script works without the file.
+    may_be_missing: bool = False
+    # Whether two rows of a CSV may be equal.
+    may_repeat_rows: bool = False
+    # Whether the first row of a CSV holds the columns' names.
+    has_header: bool = True
+
+    @property
+    def kind(self) -> str:
+        """The ending of the file's name, without the dot."""
+        return Path(self.path).suffix[1:]
+
+    @property
+    def command(self) -> str:
+        """The script and all its flags, separated by blanks."""
+        output = "--output_dir out" if self.has_output_dir else ""
+        return " ".join(f"{self.script} {self.flags} {output}".split())
+
+    def run(self, kit: Path) -> Done:
+        """Run the script in a kit."""
+        return run_script(self.command.split(), kit=kit, cwd=kit)
+
+
+# ---- Columns that several files have -----------------------------------------------------------
+
+ID_PAIR = required(QUESTION_ID, USER_ID)
+# What a script predicts, and what a submission and its template therefore hold, by task.
+PREDICTED = {1: IS_CORRECT, 2: ANSWER_VALUE}
+# What a sample model learns from, by task.
+LEARNED = {1: required(IS_CORRECT), 2: required(CORRECT_ANSWER, ANSWER_VALUE)}
+ANSWERS = ID_PAIR + optional(ANSWER_ID) + required(IS_CORRECT, CORRECT_ANSWER, ANSWER_VALUE)
+
+CLICKING_USER = Column("user_id", high=9_999_999)
+CLICKED_ITEM = Column("item_id", high=9_999_999)
+CLICK_TIME = Column("time", "float64", 0, 1, whole=False)
+CLICK = required(CLICKING_USER, CLICKED_ITEM, CLICK_TIME)
+FIFTY_ITEMS = required(*(Column(f"item_{rank}", high=9_999_999) for rank in range(1, 51)))
+FOLD_OF_ID = coded_text("id") + required(Column("fold", high=9_999))
+EXAM_QUESTION = any_text("id", "prompt", *"ABCDE")
+
+# ---- The files ---------------------------------------------------------------------------------
+
+
+def find_inputs() -> list[InputFile]:
+    """Return every file that a script reads, once for each way of reading it."""
+    return [
+        *files_of_task_1_or_2(1),
+        *files_of_task_1_or_2(2),
+        *files_of_task_3(),
+        *files_of_task_4(),
+        InputFile(
+            "-m tools.templates",
+            "data/test_data/test_private_answers_task_1.csv",
+            ID_PAIR + required(ANSWER_ID),
+            may_be_missing=True,
+            may_repeat_rows=True,
+        ),
+        *files_of_cloze(),
+        *files_of_science_exam(),
+        *files_of_student_response(),
+        *files_of_debiasing(),
+    ]
+
+
+def checked_file(
+    checker: str, path: str, columns: tuple[InputColumn, ...], *, has_header: bool = True
+) -> InputFile:
+    """Return a submission that a checker reads; the checker writes nothing."""
+    return InputFile(
+        f"{checker} {path}", path, columns, has_output_dir=False, has_header=has_header
+    )
+
+
+def files_of_task_1_or_2(task: int) -> list[InputFile]:
+    """Return the files that scripts of task 1, or of task 2, read."""
+    folder = f"task_{task}"
+    majority = f"{folder}/sample_model_majority.py"
+    evaluation = f"{folder}/local_evaluation.py"
+    prediction = ID_PAIR + required(PREDICTED[task])
+    submission = f"submissions/submission_task_{task}.csv"
+    probabilities = f"data/test_output/p_{task}.parquet"
+    return [
+        InputFile(f"{folder}/local_data_split.py", "data/train_data/train_task_1_2.csv", ANSWERS),
+        InputFile(majority, "data/train_data/train_task_1_2.csv", ID_PAIR + LEARNED[task]),
+        InputFile(majority, "submission_templates/submission_task_1_2.csv", ID_PAIR),
+        *metadata_files(folder),
+        InputFile(evaluation, "data/test_input/valid_task_1_2.csv", prediction),
+        InputFile(
+            evaluation,
+            f"data/test_output/test_submission_task_{task}.csv",
+            prediction,
+            # The evaluation then takes the zip.
+            may_be_missing=True,
+        ),
+        InputFile(
+            evaluation,
+            f"data/test_output/test_submission_task_{task}.zip",
+            flags=f"--submit_data test_submission_task_{task}.zip",
+        ),
+        InputFile(evaluation, probabilities, flags=f"--probabilities {probabilities}"),
+        InputFile(
+            evaluation,
+            f"data/test_data/test_private_answers_task_{task}.csv",
+            ID_PAIR,
+            "--phase public",
+        ),
+        checked_file("-m tools.check_submission", submission, prediction),
+    ]
+
+
+def metadata_files(folder: str) -> list[InputFile]:
+    """Return the metadata that sample models of task 1, or of task 2, read."""
+    boosting = f"{folder}/sample_model_gradient_boosting.py"
+    features = "--features rates subjects students"
+    return [
+        InputFile(
+            f"{folder}/sample_model_item_response.py",
+            "data/metadata/answer_metadata_task_1_2.csv",
+            required(ANSWER_ID_OR_EMPTY) + optional(GROUP_ID, QUIZ_ID),
+            may_be_missing=True,
+        ),
+        InputFile(
+            boosting,
+            "data/metadata/student_metadata_task_1_2.csv",
+            required(USER_ID) + optional(GENDER, DATE_OF_BIRTH, PREMIUM_PUPIL),
+            features,
+            may_be_missing=True,
+        ),
+        InputFile(
+            boosting,
+            "data/metadata/question_metadata_task_1_2.csv",
+            required(QUESTION_ID, SUBJECT_LIST),
+            features,
+            may_be_missing=True,
+        ),
+        InputFile(
+            boosting,
+            "data/metadata/subject_metadata.csv",
+            required(SUBJECT_ID, PARENT_ID, LEVEL),
+            features,
+            may_be_missing=True,
+        ),
+    ]
+
+
+def files_of_task_3() -> list[InputFile]:
+    """Return the files that scripts of task 3 read."""
+    evaluation = "task_3/local_evaluation.py"
+    entropy = "task_3/sample_model_entropy.py"
+    submission = "submissions/submission_task_3.csv"
+    ranking = required(QUESTION_ID, RANKING)
+    return [
+        InputFile(
+            entropy,
+            "data/train_data/train_task_3_4.csv",
+            ID_PAIR + LEARNED[2] + required(IS_CORRECT),
+        ),
+        InputFile(entropy, "submission_templates/submission_task_3.csv", required(QUESTION_ID)),
+        InputFile(
+            "task_3/sample_model_confidence.py",
+            "data/metadata/answer_metadata_task_3_4.csv",
+            required(ANSWER_ID_OR_EMPTY, CONFIDENCE, GROUP_ID, QUIZ_ID),
+        ),
+        InputFile(
+            "task_3/question_report.py",
+            "data/metadata/question_metadata_task_3_4.csv",
+            required(QUESTION_ID, SUBJECT_LIST),
+            "--question 1",
+            may_be_missing=True,
+        ),
+        InputFile(evaluation, submission, ranking, "--phase public"),
+        InputFile(
+            evaluation,
+            "data/test_data/quality_response_remapped_public.csv",
+            required(LEFT, RIGHT) + expert_judgements("T1_ALR", "T2_CL", "T3_GF", "T4_MQ", "T5_NS"),
+            "--phase public",
+            may_repeat_rows=True,
+        ),
+        InputFile(
+            evaluation,
+            "submission_templates/submission_task_3.csv",
+            required(QUESTION_ID),
+            "--phase public",
+        ),
+        InputFile(
+            evaluation,
+            "submissions/submission_task_3.zip",
+            flags="--phase public --submit_data submission_task_3.zip",
+        ),
+        checked_file("-m tools.check_submission", submission, ranking),
+    ]
+
+
+def files_of_task_4() -> list[InputFile]:
+    """Return the files that scripts of task 4 read."""
+    # A copy of task_4/numpy, see `prepare`. It writes to its own folder.
+    trainer = "task_4/trainer/train_model.py"
+    evaluation = "task_4/numpy/local_evaluation.py"
+    target = schema.target_column()
+    assert target is not None
+    return [
+        InputFile("task_4/local_data_split.py", "data/train_data/train_task_3_4.csv", ANSWERS),
+        InputFile(
+            trainer,
+            "data/train_data/train_task_3_4.csv",
+            ID_PAIR + LEARNED[1],
+            has_output_dir=False,
+        ),
+        InputFile(
+            trainer,
+            "data/metadata/question_metadata_task_3_4.csv",
+            required(QUESTION_ID),
+            has_output_dir=False,
+            may_be_missing=True,
+            may_repeat_rows=True,
+        ),
+        InputFile(
+            evaluation,
+            "task_4/numpy/model_task_4_students.npy",
+            flags="--skip_curve",
+            may_be_missing=True,
+        ),
+        InputFile(
+            evaluation,
+            "data/test_input/valid_task_4.csv",
+            ID_PAIR + LEARNED[2] + required(IS_CORRECT, target),
+            "--skip_curve",
+        ),
+        InputFile(
+            evaluation,
+            "data/test_input/train_task_4.csv",
+            ID_PAIR,
+            "--skip_curve",
+            may_be_missing=True,
+            may_repeat_rows=True,
+        ),
+    ]
+
+
+def files_of_cloze() -> list[InputFile]:
+    """Return the files that scripts of the cloze test read."""
+    folder = "related_challenges/cloze"
+    model = f"{folder}/sample_model_frequent.py"
+    submission = f"{folder}/data/test_output/submission.csv"
+    guesses = coded_text("id", "ret")
+    return [
+        InputFile(
+            f"{folder}/local_data_split.py", f"{folder}/data/train_data/KCT_train_public.txt"
+        ),
+        InputFile(model, f"{folder}/data/train_data/KCT_test_public.txt"),
+        InputFile(model, f"{folder}/data/test_input/folds.csv", FOLD_OF_ID, "--local"),
+        InputFile(f"{folder}/local_evaluation.py", submission, guesses),
+        checked_file(f"{folder}/check_submission.py", submission, guesses),
+    ]
+
+
+def files_of_science_exam() -> list[InputFile]:
+    """Return the files that scripts of the science exam read."""
+    folder = "related_challenges/science_exam"
+    evaluation = f"{folder}/local_evaluation.py"
+    submission = f"{folder}/data/test_output/submission.csv"
+    # A prediction may be empty.
+    guesses = coded_text("id") + required(Column("prediction", TEXT, may_be_empty=True))
+    return [
+        InputFile(
+            f"{folder}/sample_model_longest_option.py",
+            f"{folder}/data/train_data/test.csv",
+            EXAM_QUESTION,
+        ),
+        InputFile(
+            evaluation,
+            f"{folder}/data/train_data/train.csv",
+            EXAM_QUESTION + coded_text("answer"),
+        ),
+        InputFile(evaluation, submission, guesses),
+        checked_file(f"{folder}/check_submission.py", submission, guesses),
+    ]
+
+
+def files_of_student_response() -> list[InputFile]:
+    """Return the files that scripts of student response analysis read."""
+    folder = "related_challenges/student_response"
+    submission = f"{folder}/data/test_output/submission.csv"
+    labels = coded_text("id", "label")
+    return [
+        InputFile(
+            f"{folder}/local_data_split.py",
+            f"{folder}/data/train_data/D0-3.xml",
+            # One of many questions, each in a file.
+            may_be_missing=True,
+        ),
+        InputFile(
+            f"{folder}/sample_model_majority.py", f"{folder}/data/test_input/folds.csv", FOLD_OF_ID
+        ),
+        InputFile(f"{folder}/local_evaluation.py", submission, labels),
+        checked_file(f"{folder}/check_submission.py", submission, labels),
+    ]
+
+
+def files_of_debiasing() -> list[InputFile]:
+    """Return the files that scripts of the debiasing challenge read; none has a header."""
+    folder = "related_challenges/debiasing"
+    train = f"{folder}/data/train_data"
+    model = f"{folder}/sample_model_popularity.py"
+    evaluation = f"{folder}/local_evaluation.py"
+    submission = f"{folder}/data/test_output/submission.csv"
+    recommended = required(CLICKING_USER) + FIFTY_ITEMS
+    phase, degree = Column("phase_id", high=9), Column("item_degree")
+    return [
+        InputFile(
+            f"{folder}/local_data_split.py",
+            f"{train}/underexpose_train_click-0.csv",
+            CLICK,
+            may_be_missing=True,
+            may_repeat_rows=True,
+            has_header=False,
+        ),
+        InputFile(
+            model,
+            f"{train}/underexpose_test_click-0.csv",
+            CLICK,
+            may_repeat_rows=True,
+            has_header=False,
+        ),
+        InputFile(
+            model,
+            f"{train}/underexpose_test_qtime-0.csv",
+            required(CLICKING_USER, CLICK_TIME),
+            has_header=False,
+        ),
+        InputFile(
+            evaluation,
+            f"{folder}/data/test_input/debias_track_answer.csv",
+            required(phase, CLICKING_USER, CLICKED_ITEM, degree),
+            may_be_missing=True,
+            has_header=False,
+        ),
+        InputFile(evaluation, submission, recommended, has_header=False),
+        checked_file(f"{folder}/check_submission.py", submission, recommended, has_header=False),
+    ]
+
+
+# ---- A kit that holds them ---------------------------------------------------------------------
+
+
+def prepare(kit: Path) -> None:
+    """Make every file that a script reads, well formed, in a kit with tiny data."""
+    for name in ("generate_sample.py", "local_data_split.py"):
+        for script in kit.glob(f"related_challenges/*/{name}"):
+            run_or_fail(str(script.relative_to(kit)), kit)
+    for task in (1, 2):
+        run_or_fail(f"task_{task}/local_data_split.py", kit)
+        majority = f"task_{task}/sample_model_majority.py"
+        run_or_fail(majority, kit)
+        run_or_fail(f"{majority} --local --probabilities data/test_output/p_{task}.parquet", kit)
+    for command in (
+        "task_3/sample_model_entropy.py",
+        "task_4/local_data_split.py",
+        "task_4/numpy/train_model.py --local",
+        "related_challenges/cloze/sample_model_frequent.py --local",
+        "related_challenges/science_exam/sample_model_longest_option.py --test_data train.csv",
+        "related_challenges/student_response/sample_model_majority.py",
+        "related_challenges/debiasing/sample_model_popularity.py --local",
+    ):
+        run_or_fail(command, kit)
+    ignored = shutil.ignore_patterns("__pycache__", "model_task_4*")
+    shutil.copytree(kit / "task_4/numpy", kit / "task_4/trainer", ignore=ignored)
+    # Without these records a changed file is read as a user's own one, instead of being refused at
+    # once because its content is not the recorded one.
+    for pattern in ("split_*.json", "template_*.json", "folds.json"):
+        for record in kit.rglob(pattern):
+            record.unlink()
+
+
+def run_or_fail(command: str, kit: Path) -> None:
+    """Run a script in a kit; the test fails if the script does."""
+    done = run_script(command.split(), kit=kit, cwd=kit)
+    assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
