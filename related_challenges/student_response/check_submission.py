@@ -18,7 +18,7 @@ import responses
 
 def check(options: argparse.Namespace, report: Report) -> list[str]:
     """Report the faults of a submission; return a summary of it."""
-    answers = responses.read_responses(options.input_dir, reads_labels=None)
+    answers = responses.read_responses(options.input_dir, labels="if present")
     predicted = Counter(responses.read_predictions(options.file, answers, report))
     shares = []
     for label in (*responses.ALL_LABELS, responses.UNINTERPRETABLE):

@@ -29,7 +29,11 @@ N_QUESTIONS = 5
 # Answers to each training question.
 N_TRAIN_ANSWERS = 40
 # Answers to each question of a test set.
-N_TEST_ANSWERS = {responses.ANSWERS: 8, responses.QUESTIONS: 30, responses.DOMAINS: 15}
+N_TEST_ANSWERS = {
+    responses.UNSEEN_ANSWERS: 8,
+    responses.UNSEEN_QUESTIONS: 30,
+    responses.UNSEEN_DOMAINS: 15,
+}
 # Different words of a domain.
 N_WORDS = 60
 # Probabilities of the labels, in the order of `responses.LABEL_SETS`.
@@ -88,12 +92,12 @@ def invent_ideas(rng: np.random.Generator, vocabulary: list[str]) -> list[str]:
 def choose_folders(train: Path, test: Path, domain: str, number: int) -> list[tuple[Path, int]]:
     """Return the folders that have answers to a question, each with the number of answers."""
     if domain in NEW_DOMAINS:
-        return [(test / responses.DOMAINS, N_TEST_ANSWERS[responses.DOMAINS])]
+        return [(test / responses.UNSEEN_DOMAINS, N_TEST_ANSWERS[responses.UNSEEN_DOMAINS])]
     if number == N_QUESTIONS - 1:
-        return [(test / responses.QUESTIONS, N_TEST_ANSWERS[responses.QUESTIONS])]
+        return [(test / responses.UNSEEN_QUESTIONS, N_TEST_ANSWERS[responses.UNSEEN_QUESTIONS])]
     return [
         (train, N_TRAIN_ANSWERS),
-        (test / responses.ANSWERS, N_TEST_ANSWERS[responses.ANSWERS]),
+        (test / responses.UNSEEN_ANSWERS, N_TEST_ANSWERS[responses.UNSEEN_ANSWERS]),
     ]
 
 
@@ -123,7 +127,7 @@ def build_parser() -> argparse.ArgumentParser:
 def main() -> None:
     """Simulate the files."""
     challenge.run_generator(
-        build_parser().parse_args(), write_sample, challenge.TRAIN, layout.TEST_DIR.name
+        build_parser().parse_args(), write_sample, challenge.TRAIN_FOLDER, layout.TEST_DIR.name
     )
 
 

@@ -21,7 +21,7 @@ import responses
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
-    default = challenge.data_dir(__file__, challenge.TRAIN)
+    default = challenge.data_dir(__file__, challenge.TRAIN_FOLDER)
     parser = cli.parser(__doc__)
     parser.add_argument(
         "--input_dir",

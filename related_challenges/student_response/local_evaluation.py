@@ -31,7 +31,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main() -> None:
     """Score the submission that the flags name by the true labels."""
-    options = challenge.read_evaluation_flags(build_parser())
+    options = challenge.start_evaluation(build_parser())
     folder = options.reference
     answers = responses.read_responses(folder)
     n_labels = len(responses.labels_of(answers))
@@ -39,7 +39,7 @@ def main() -> None:
     if ways > n_labels:
         raise InputError(f"--ways is {ways}, but {folder} has only {n_labels} labels")
     predicted = responses.read_predictions(options.submission, answers)
-    counts = responses.count(answers["label"].tolist(), predicted, ways)
+    counts = responses.confusion_matrix(answers["label"].tolist(), predicted, ways)
     measures = responses.evaluate(counts)
     accuracy = float(measures["recall"][responses.MICRO])
     header = ["", *measures.columns]

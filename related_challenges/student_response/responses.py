@@ -267,11 +267,11 @@ def read(options: argparse.Namespace) -> tuple[pd.DataFrame, list[Split]]:
     answers = read_responses(folder)
     fold = challenge.read_folds(options, answers["id"].tolist())
     if fold is None:
-        answers = join(answers, read_responses(options.test_dir, reads_labels=False))
+        answers = join(answers, read_responses(options.test_dir, labels="ignored"))
         is_train = answers["label"].notna().to_numpy()
         pairs = [(is_train, ~is_train)]
     else:
-        pairs = list(folds.splits(fold))
+        pairs = list(folds.train_and_test(fold))
     numbers = answers["label"].cat.codes.to_numpy(int)
     labels = labels_of(answers)
     splits = []

@@ -34,7 +34,7 @@ def build_parser() -> argparse.ArgumentParser:
 def main() -> None:
     """Load, model, predict, write."""
     options = build_parser().parse_args()
-    answers, splits = responses.read(options)
+    answers, splits = responses.read_fits(options)
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `answers` and `splits`: rows to learn from, rows to predict, label numbers of the former.

@@ -32,7 +32,7 @@ def build_parser() -> argparse.ArgumentParser:
 def main() -> None:
     """Load, model, predict, write."""
     options = build_parser().parse_args()
-    answers, splits = responses.read(options)
+    answers, splits = responses.read_fits(options)
     labels = responses.labels_of(answers)
     if options.label not in (None, *labels):
         raise InputError(f"--label is {quote(options.label)}, expected one of {', '.join(labels)}")

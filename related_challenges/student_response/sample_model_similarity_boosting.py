@@ -59,7 +59,7 @@ def build_parser() -> argparse.ArgumentParser:
 def main() -> None:
     """Load, model, predict, write."""
     options = build_parser().parse_args()
-    answers, splits = responses.read(options)
+    answers, splits = responses.read_fits(options)
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `answers` and `splits`: rows to learn from, rows to predict, label numbers of the former.
@@ -68,12 +68,12 @@ def main() -> None:
     similarities = similarity.describe(answers)
     matches = alignment.Matches(answers)
     marked_words = alignment.mark_words(answers)
-    in_question = similarity.words_by_question(answers, alignment.stems)
+    in_question = similarity.words_with_question(answers, alignment.stems)
     prediction = np.empty(len(answers), int)
     for train, test, label in tqdm(splits, "fits", disable=None):
         features = np.hstack([matches.describe(train), similarities])
         is_known_question = np.isin(question, question[train])
-        marked_terms = similarity.weigh_terms(marked_words, train, token_pattern=r"\S+", min_df=2)
+        marked_terms = similarity.tfidf_matrix(marked_words, train, token_pattern=r"\S+", min_df=2)
 
         rows = test & ~is_known_question
         if rows.any():
@@ -83,10 +83,10 @@ def main() -> None:
 
         rows = test & is_known_question
         if rows.any():
-            pieces = similarity.weigh_terms(
+            pieces = similarity.tfidf_matrix(
                 answers["text"], train, analyzer="char_wb", ngram_range=(2, 5), min_df=2
             )
-            question_terms = similarity.weigh_terms(in_question, train, token_pattern=r"\S+")
+            question_terms = similarity.tfidf_matrix(in_question, train, token_pattern=r"\S+")
             terms = csr_array(hstack([marked_terms, pieces, question_terms]))
             scores = word_scores(terms, label, train, group=np.arange(len(answers)))
             prediction[rows] = predict_labels(np.hstack([features, scores]), label, train, rows)
@@ -135,7 +135,7 @@ def word_scores(terms: csr_array, label: IntArray, train: BoolArray, group: IntA
         train_group = np.arange(len(train_rows))
     n_folds = min(N_INNER_FOLDS, train_group.max() + 1)
     fold = splits.assign_folds(train_group, n_folds, 0)
-    fits = [(train_rows[known], train_rows[asked]) for known, asked in folds.splits(fold)]
+    fits = [(train_rows[known], train_rows[asked]) for known, asked in folds.train_and_test(fold)]
     fits.append((train_rows, np.flatnonzero(~train)))
     scores = np.zeros((terms.shape[0], label[train_rows].max() + 1))
     for known, asked in fits:

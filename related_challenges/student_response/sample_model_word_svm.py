@@ -35,20 +35,20 @@ def build_parser() -> argparse.ArgumentParser:
 def main() -> None:
     """Load, model, predict, write."""
     options = build_parser().parse_args()
-    answers, splits = responses.read(options)
+    answers, splits = responses.read_fits(options)
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `answers` and `splits`: rows to learn from, rows to predict, label numbers of the former.
     # Out: `prediction`, the label number of every answer to predict, shape (answers,).
     similarities = similarity.describe(answers)
-    in_question = similarity.words_by_question(answers, similarity.words)
+    in_question = similarity.words_with_question(answers, similarity.words)
     prediction = np.empty(len(answers), int)
     for train, test, label in tqdm(splits, "folds", disable=None):
         text = answers["text"]
         terms = [
-            similarity.weigh_terms(text, train, ngram_range=(1, 2)),
-            similarity.weigh_terms(text, train, analyzer="char_wb", ngram_range=(2, 5)),
-            similarity.weigh_terms(in_question, train, token_pattern=r"\S+"),
+            similarity.tfidf_matrix(text, train, ngram_range=(1, 2)),
+            similarity.tfidf_matrix(text, train, analyzer="char_wb", ngram_range=(2, 5)),
+            similarity.tfidf_matrix(in_question, train, token_pattern=r"\S+"),
         ]
         # Divided by 4, so that each measure weighs about as much as a text's vector.
         scaled = StandardScaler().fit(similarities[train]).transform(similarities) / 4

@@ -42,7 +42,7 @@ def test_finds_the_test_sets_of_a_folder(write: Write, tmp_path: Path) -> None:
     write("beetle/test-unseen-answers/a.xml", question_file("a", {"a.1": ""}))
     one = "test-unseen-questions"
     for folder, expected in (("", ["test-unseen-answers", one]), (f"{one}/Core", [one])):
-        answers = responses.read_responses(tmp_path / "beetle" / folder, reads_labels=False)
+        answers = responses.read_responses(tmp_path / "beetle" / folder, labels="ignored")
         assert answers["scenario"].tolist() == expected
 
 
@@ -68,19 +68,19 @@ def test_what_is_predicted_is_joined_to_what_is_learned_from(
         write("train/t.xml", question_file("Q", {"t.1": "correct"})).parent
     )
     path = write(f"{scenario}/a.xml", question_file(question, {answer: "correct"}, module=module))
-    test = responses.read_responses(path.parent, reads_labels=False)
+    test = responses.read_responses(path.parent, labels="ignored")
     if isinstance(found, str):
         with pytest.raises(InputError, match=found):
-            responses.join(train, test)
+            responses.append_test_answers(train, test)
         return
-    answers = responses.join(train, test)
+    answers = responses.append_test_answers(train, test)
     assert answers["question"].tolist() == found
     assert answers["label"].cat.codes.tolist() == [0, -1]
     # Without "incorrect" the files may lack labels of the largest set.
     assert responses.labels_of(answers) == [*responses.LABEL_SETS[5]]
     if scenario.startswith("test"):
         with pytest.raises(InputError, match=r"a.xml: is of a test set, expected files to learn"):
-            responses.join(responses.read_responses(path.parent), train)
+            responses.append_test_answers(responses.read_responses(path.parent), train)
 
 
 def test_no_label_of_what_is_predicted_is_given(write: Write, tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_no_label_of_what_is_predicted_is_given(write: Write, tmp_path: Path) ->
     flags: dict[str, Any] = {"input_dir": tmp_path / "xml", "submission_template_dir": tmp_path}
     flags |= {"submission_template_file": "folds.csv", "train_dir": None, "test_dir": None}
     known = responses.read_responses(tmp_path / "xml")["label"].cat.codes.to_numpy()
-    answers, splits = responses.read(argparse.Namespace(**flags))
+    answers, splits = responses.read_fits(argparse.Namespace(**flags))
     assert answers["label"].isna().all() and len(splits) == 3
     for train, test, label in splits:
         assert (train == ~test).all() and test.sum() == 8
@@ -98,7 +98,7 @@ def test_no_label_of_what_is_predicted_is_given(write: Write, tmp_path: Path) ->
     # The same, of one folder and another.
     other = write("test/b.xml", question_file("Q", {"b.1": "correct"})).parent
     flags |= {"train_dir": tmp_path / "xml", "test_dir": other}
-    answers, ((train, test, label),) = responses.read(argparse.Namespace(**flags))
+    answers, ((train, test, label),) = responses.read_fits(argparse.Namespace(**flags))
     assert label.tolist() == [*known.tolist(), -1] == answers["label"].cat.codes.tolist()
     assert test.tolist() == [False] * 24 + [True] == (~train).tolist()
 
@@ -144,7 +144,7 @@ def test_shared_phrases_by_hand() -> None:
     assert " ".join(left) == "the bulb isnt in a closed path so it is out"
     right = similarity.words("it is not in a closed path")
     assert similarity.shared_phrases(left, right) == [4, 2]
-    assert similarity.measure(left, right) == pytest.approx((6, 12 / (11 + 7), 20, 6 / 77**0.5))
+    assert similarity.phrase_measures(left, right) == pytest.approx((6, 12 / (11 + 7), 20, 6 / 77**0.5))
 
 
 def test_features_by_hand(write: Write) -> None:
@@ -173,7 +173,7 @@ def test_features_by_hand(write: Write) -> None:
 def test_features_know_neither_labels_nor_other_answers_to_predict(write: Write) -> None:
     def read(*texts: str) -> Any:
         path = write("a.xml", question_file("a", {"a.1": "", "a.2": ""}, texts))
-        return responses.read_responses(path.parent, reads_labels=False)
+        return responses.read_responses(path.parent, labels="ignored")
 
     def describe(last: str, learned: int = 0) -> Any:
         answers = read("the bulb is lit", last)
