@@ -227,8 +227,8 @@ def _folds_path(options: argparse.Namespace) -> Path | None:
     can_predict_folds = "submission_template_dir" in options
     if not can_predict_folds or not options.local:
         return None
-    folder: Path = options.submission_template_dir
-    return folder / options.submission_template_file
+    path: Path = options.submission_template_dir / options.submission_template_file
+    return path
 
 
 def write_submission(
@@ -251,9 +251,9 @@ def write_submission(
     writing.write_files(
         {path: columns}, record=path.with_suffix(".json"), split=split_description, header=header
     )
-    # Iterating over either type gives the names of its columns.
-    first_name = next(iter(columns))
-    print(f"written: {cli.show(path)} ({len(columns[first_name]):,} rows)")
+    # All columns have as many rows as the first one.
+    _, first_column = next(iter(columns.items()))
+    print(f"written: {cli.show(path)} ({len(first_column):,} rows)")
 
 
 # ---- Evaluations and checks ------------------------------------------------------------------

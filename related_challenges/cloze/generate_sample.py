@@ -34,8 +34,8 @@ TOOLS = {
 # Some months are enough.
 MONTHS = ("january", "february", "march", "may", "june", "july", "august", "october", "november")
 SYLLABLES = ("al", "ber", "cor", "den", "fi", "gus", "han", "ila", "jor", "ka", "lin", "mo", "ra")
-# Wordings of a query, by the fact that fills the gap. The facts "university country" and "country of
-# study" are the same country: the first query names the university only, the second a person.
+# Wordings of a query, by the fact that fills the gap. "university country" and "country of study"
+# are the same country. Only the query about the latter names a person.
 WORDINGS = {
     "country": ("the {profession} {name}'s nationality is {gap}.", "{name} was born in {gap}."),
     "birthday": ("{name} is a {profession} born on {gap}.", "the birth date of {name} is {gap}."),

@@ -26,8 +26,8 @@ MIN_PHASE_CLICKS = 4
 N_SIMILAR = 300
 # Number of candidates of a user from the second source. Some are candidates from the first too.
 N_CLOSE = 350
-# In the sum "at_once" of `find_neighbours`, a pair of clicks weighs exp(-time apart / AT_ONCE_SCALE).
-# The time is in lengths of the phase.
+# For the sum "at_once" of `find_neighbours`, the weight of a pair of clicks has the factor
+# exp(-time apart / AT_ONCE_SCALE). The time is in lengths of the phase.
 AT_ONCE_SCALE = 0.002
 # Number of dimensions of the items' vectors.
 N_DIMENSIONS = 128

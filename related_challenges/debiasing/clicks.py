@@ -266,8 +266,8 @@ def select_users(
     if len(missing):
         shown = ", ".join(map(str, missing[: reading.SHOWN]))
         report(
-            f"{path}: {len(missing)} of {len(wanted)} test users are missing, the first with user_id "
-            f"{shown}, expected a row for each"
+            f"{path}: {len(missing)} of {len(wanted)} test users are missing, the first with "
+            f"user_id {shown}, expected a row for each"
         )
     # A user may have several rows if this fault was reported without an error.
     first_rows = recommended[~recommended.index.duplicated()]

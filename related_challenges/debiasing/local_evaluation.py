@@ -174,8 +174,8 @@ def require_answers_unseen(submission: Path, answer_dir: Path, phase: int) -> No
     # Only scripts of this folder are refused: others may read the local split in their own way.
     if (layout.ROOT / origin.script).resolve().parent == Path(__file__).resolve().parent:
         raise InputError(
-            f"{submission}: was made by `{origin.command}`, which reads the clicks to predict; make "
-            "it again with --local or --test_dir"
+            f"{submission}: was made by `{origin.command}`, which reads the clicks to predict; "
+            "make it again with --local or --test_dir"
         )
 
 

@@ -190,7 +190,7 @@ def best_items(phase: Phase, scores: csr_array) -> IntArray:
         If fewer than fifty items are left that a test user has not clicked.
     """
     n_clicks = np.bincount(phase.item, minlength=len(phase.item_ids))
-    # Popularity is scaled to lie below every positive score. `initial` is for scores that are all 0.
+    # Popularity is scaled to lie below every positive score. There may be no positive score.
     smallest_score = scores.data[scores.data > 0].min(initial=1.0)
     # Rank of each item by its clicks, 0 for the fewest.
     popularity_rank = np.argsort(np.argsort(n_clicks, kind="stable"))

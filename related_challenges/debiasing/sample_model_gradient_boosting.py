@@ -7,9 +7,9 @@ Writes:  data/test_output/submission.csv
 Scores:  NDCG@50 0.0711 over all users ("full") and 0.0511 over users whose item is rare ("half"):
          means of the real phases 1 to 3, split by local_data_split.py
 
-The model has two stages, like the models of the best teams. First, candidates.py finds a few hundred
-items for each user. Then gradient boosting predicts from some thirty features which of these
-candidates is clicked next.
+The model has two stages, like the models of the best teams. First, candidates.py finds a few
+hundred items for each user. Then gradient boosting predicts from some thirty features which of
+these candidates is clicked next.
 
 The boosting learns from the training users, who are divided into parts. For each part in turn, the
 latest click of its users is masked, as it is for test users. Candidates and features are made from
@@ -151,7 +151,7 @@ def describe(
     # Index of the latest click of each candidate's user: clicks are sorted by user, then by time.
     # Every user with candidates has a click.
     latest = (np.cumsum(n_clicks) - 1)[user]
-    features = {
+    features: dict[str, Any] = {
         **{name: candidates[name] for name in ("score", "rank", "share", "closeness")},
         "closeness to the latest click": cosines(vectors[phase.item[latest]], vectors[item]),
         **similarity_features(phase, neighbours, candidates, query_time),

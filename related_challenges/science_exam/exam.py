@@ -246,7 +246,10 @@ def read_predictions(path: Path, questions: pd.DataFrame, report: Report = stop)
 
 
 def count_unusual(predicted: Sequence[Sequence[str]]) -> dict[str, int]:
-    """Count predictions that are valid but unusual; the keys continue a text "N predictions ..."."""
+    """Count predictions that are valid but unusual.
+
+    Each key continues the text "N predictions ...".
+    """
     counts = {}
     n_too_long = sum(len(guesses) > N_GUESSES for guesses in predicted)
     if n_too_long:

@@ -43,8 +43,8 @@ def main() -> None:
     challenge.write_scores(
         options,
         [
-            f"score {mean:.4f}, 95 % interval {interval_text} (MAP@3 on {len(questions):,} questions; "
-            f"random guesses {exam.RANDOM_SCORE:.4f})"
+            f"score {mean:.4f}, 95 % interval {interval_text} (MAP@3 on {len(questions):,} "
+            f"questions; random guesses {exam.RANDOM_SCORE:.4f})"
         ],
         title="Science exam",
         metric_name="MAP@3",

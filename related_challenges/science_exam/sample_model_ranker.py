@@ -87,7 +87,7 @@ def describe(questions: pd.DataFrame) -> FloatArray:
 
 
 def cosine_with_other_options(questions: pd.DataFrame) -> FloatArray:
-    """For each option, return its mean TF-IDF cosine with the question's other options, (options,)."""
+    """Return the mean TF-IDF cosine of each option with the other options of its question."""
     n_options = len(exam.LABELS)
     texts = exam.option_texts(questions)
     vectors = TfidfVectorizer().fit([*questions["prompt"], *texts]).transform(texts)

@@ -21,7 +21,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 
 def cosine_with_question(questions: pd.DataFrame) -> FloatArray:
-    """Return the cosine of each option's TF-IDF vector with that of its question, (questions, 5)."""
+    """Return the TF-IDF cosine of each option with its question, shape (questions, 5)."""
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `questions`. Return: the scores of their options; the highest score is guessed first.
     texts = exam.option_texts(questions)

@@ -82,7 +82,7 @@ def test_scores_by_kind_are_means_of_their_queries(write: Write) -> None:
     ]
     assert [re.split("  +", line) for line in out.splitlines()[1:8]] == rows
     page = page_in(folder)
-    assert page.table("By what the queries say").rows == rows
+    assert page.table("Score by domain").rows == rows
     for name in ("Answered in full", "Answered in part", "Without a guess"):
         assert page.tables[0].row(name)[1] == "25.0%"
     assert last_record(folder)["score"] == scores_in(folder)["score"] == pytest.approx(5 / 12)
@@ -98,7 +98,7 @@ def test_scores_by_kind_are_means_of_their_queries(write: Write) -> None:
     # The description allows as many guesses as one likes.
     write(TRAIN, to_lines({}))
     write("submission.csv", 'id,ret\n0,"[""a"",""b"",""c"",""d"",""e"",""f"",""x""]"\n')
-    assert "holds 7 answers, expected a JSON list of at most 5" in fails(own)
+    assert "holds 7 guesses, expected a JSON list of at most 5" in fails(own)
     out = succeeds([*own, "--candidates", "7"])
     assert "score 1.0000" in out and "domain" not in out + page_in(folder).text
 

@@ -52,7 +52,7 @@ def test_an_evaluation_by_hand(write: Write) -> None:
     folder = write("debias_track_answer.csv", answers).parent
     write("submission.csv", "".join(row(user, FIFTY) for user in (5, 0, 9, 22, 8, 20, 11, 7)))
     line = fails(evaluation("debiasing", folder, "--final_stage"))
-    assert "holds the phases 0, 7, 8, --phase 9 expects 7, 8, 9" in line
+    assert "holds the phases 0, 7, 8; --phase 9 needs 7, 8, 9" in line
     write("debias_track_answer.csv", f"{answers}9,9,99,4\n9,20,99,9\n")
     printed = succeeds(evaluation("debiasing", folder))
     assert "score 2.0000 (NDCG@50 full of 7 users, a sum over 4 phases)" in printed
@@ -85,7 +85,7 @@ def test_an_evaluation_by_hand(write: Write) -> None:
         assert list(scores_in(folder).values()) == pytest.approx(sums)
         assert last_record(folder)["rules"] == rules
     line = fails(evaluation("debiasing", folder, "--phase", "6", "--official_sum"))
-    assert "--official_sum is for --phase 7, 8 and 9" in line
+    assert "--official_sum needs --phase 7, 8 or 9" in line
 
 
 def test_at_a_phase_later_users_are_not_needed(write: Write) -> None:
@@ -140,7 +140,7 @@ def test_split_masks_the_latest_click_and_counts_degrees(write: Write, tmp_path:
         score = evaluation("debiasing", tmp_path, "--input_dir", folder)
         assert "full of 3 users, a sum over 2 phases)" in succeeds(score)
     write("all/underexpose_test_qtime_with_answer-1.csv", "12,7,0.6\n13,7,0.6\n")
-    assert "column 'user_id': row 2 is 13 of phase 1, expected phase = " in fails(score)
+    assert "column 'user_id': row 2 is 13, who is no test user of phase 1, expected" in fails(score)
 
 
 def test_earlier_phases_tell_only_what_came_before(write: Write) -> None:
@@ -208,8 +208,8 @@ def test_rare_items_of_a_phase_are_not_told_apart_by_their_clicks() -> None:
 @needs_blocks(f"{FOLDER}/sample_model_popularity.py", f"{FOLDER}/sample_model_gradient_boosting.py")
 def test_models_need_items_and_clicks(write: Write) -> None:
     for model, n_users, message in (
-        ("popularity", 1, "items that a user has not clicked, expected at least 50"),
-        ("gradient_boosting", 40, "phase 0: 0 training users clicked a candidate last"),
+        ("popularity", 1, "active test user has not clicked, expected at least 50"),
+        ("gradient_boosting", 40, "phase 0: no training user's latest click is on a candidate"),
     ):
         # No two users share an item, and each has clicked two.
         pairs = ((11 * k + 1, 2 * k + place) for k in range(n_users) for place in (0, 1))
@@ -284,7 +284,7 @@ def test_a_model_that_reads_the_answers_gets_no_score(challenge_kit: Kits, tmp_p
     scored = ["--submit_data", "test.csv", "--submission_dir", tmp_path, *own]
     line = fails([f"{FOLDER}/local_evaluation.py", *scored], kit=kit)
     assert "sample_model_popularity.py --output_file test.csv" in line
-    assert "which reads the answers among the test users' clicks; expected --local or" in line
+    assert "which reads the clicks to predict; make it again with --local or" in line
     assert not (tmp_path / "scores_debiasing.txt").exists()
 
 

@@ -55,10 +55,10 @@ def test_finds_the_test_sets_of_a_folder(write: Write, tmp_path: Path) -> None:
         ("test-unseen-domains", "Q", "N", "a.1", [0, 1]),  # Of another module it is another.
         ("anything", "Q", "M", "a.1", [0, 0]),
         # Or why it is refused.
-        ("any", "R", "M", "t.1", r"a.xml: line 3: studentAnswer 't.1' is to be learned .*t.xml"),
+        ("any", "R", "M", "t.1", r"a.xml: line 3: studentAnswer 't.1' is in the training .*t.xml"),
         ("test-unseen-answers", "R", "M", "a.1", r"a.xml: question 'R' .* is not in the training"),
         ("test-unseen-questions", "Q", "M", "a.1", r"a.xml: question 'Q' .* is in .*t.xml, exp"),
-        ("test-unseen-domains", "R", "M", "a.1", "'R' of module 'M': the module is in the train"),
+        ("test-unseen-domains", "R", "M", "a.1", "'R' of module 'M' has a module that is in"),
     ],
 )
 def test_what_is_predicted_is_joined_to_what_is_learned_from(
@@ -79,7 +79,7 @@ def test_what_is_predicted_is_joined_to_what_is_learned_from(
     # Without "incorrect" the files may lack labels of the largest set.
     assert responses.labels_of(answers) == [*responses.LABEL_SETS[5]]
     if scenario.startswith("test"):
-        with pytest.raises(InputError, match=r"a.xml: is of a test set, expected files to learn"):
+        with pytest.raises(InputError, match=r"a.xml: belongs to a test set, expected training"):
             responses.append_test_answers(responses.read_responses(path.parent), train)
 
 
@@ -144,7 +144,9 @@ def test_shared_phrases_by_hand() -> None:
     assert " ".join(left) == "the bulb isnt in a closed path so it is out"
     right = similarity.words("it is not in a closed path")
     assert similarity.shared_phrases(left, right) == [4, 2]
-    assert similarity.phrase_measures(left, right) == pytest.approx((6, 12 / (11 + 7), 20, 6 / 77**0.5))
+    assert similarity.phrase_measures(left, right) == pytest.approx(
+        (6, 12 / (11 + 7), 20, 6 / 77**0.5)
+    )
 
 
 def test_features_by_hand(write: Write) -> None:
@@ -162,10 +164,10 @@ def test_features_by_hand(write: Write) -> None:
         "precision": precision,
         "f1": 2 * recall * precision / (recall + precision),
         "recall of what is new": np.array([the, the + word, the]) / (the + word),
-        "rarest word missing": [word, word, word],
+        "largest weight of a missing word": [word, word, word],
         "recall of content words": [0, 0.5, 0.5],
-        "recall of pairs": [0, 0.5, 0],
-        "more negations": [0, 0, 1],
+        "recall of word pairs": [0, 0.5, 0],
+        "negated unlike the reference": [0, 0, 1],
     }.items():
         assert found[name].tolist() == pytest.approx(values), name
 
@@ -318,7 +320,7 @@ def test_few_answers_to_learn_from(name: str, write: Write, tmp_path: Path) -> N
     if name != "majority":
         return
     for n_correct, other, message in (
-        (4, "incorrect", "of 5 answers to learn from only 4 are 'correct', the most frequ"),
+        (4, "incorrect", "the most frequent label, 'correct', has only 4 of 5 answers to"),
         (5, "correct", "all 6 answers to learn from are 'correct', expected at least two"),
     ):
         assert f"train: {message}" in fails(script(n_correct, other))
