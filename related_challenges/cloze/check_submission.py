@@ -1,7 +1,7 @@
 """Cloze: check a submission as the challenge would, and report everything that is wrong.
 
 Run:     python related_challenges/cloze/check_submission.py FILE
-         python -m tools.check_submission related_challenges/cloze/data/test_output/submission.csv
+or:      python -m tools.check_submission related_challenges/cloze/data/test_output/submission.csv
 Reads:   the submission, data/train_data/KCT_test_public.txt and KCT_train_public.txt
 
 FILE must hold every query of the test file. If it was made with --local, it must hold every query

@@ -1,7 +1,7 @@
 """Debiasing: check a submission as the challenge would, and report everything that is wrong.
 
 Run:     python related_challenges/debiasing/check_submission.py FILE
-         python -m tools.check_submission FILE --challenge debiasing
+or:      python -m tools.check_submission FILE --challenge debiasing
 Reads:   the submission, and the test users in data/train_data/underexpose_test_qtime-T.csv: of all
          phases T in the folder, or with --phase of the phases that count. No answers are read.
 """

@@ -180,7 +180,6 @@ def similarity_features(
     similarity = matches["similarity"]
     forward = matches["forward"]
     at_once = matches["at_once"]
-    count = matches["count"]
     time_since_click = query_time[row] - phase.time[click]
     # 1 for the user's latest click, 2 for the one before, and so on.
     position = recommend.positions_from_latest(phase)[click]
@@ -219,8 +218,8 @@ def similarity_features(
         "clicks matched": total(np.ones(len(row))),
         "position of the latest click matched": smallest(position),
         "time since the latest click matched": smallest(time_since_click),
-        "pairs of clicks": total(count),
-        "pairs of clicks with the latest click": total(count * is_latest),
+        "pairs of clicks": total(matches["count"]),
+        "pairs of clicks with the latest click": total(matches["count"] * is_latest),
     }
 
 

@@ -1,7 +1,7 @@
 """Science exam: check a submission as the challenge would, and report everything that is wrong.
 
 Run:     python related_challenges/science_exam/check_submission.py FILE
-         python -m tools.check_submission FILE --challenge science_exam
+or:      python -m tools.check_submission FILE --challenge science_exam
 Reads:   the submission and data/train_data/test.csv; no answers
 """
 

@@ -1,7 +1,7 @@
 """Student responses: check a submission, and report everything that is wrong.
 
 Run:     python related_challenges/student_response/check_submission.py FILE
-         python -m tools.check_submission FILE --challenge student_response
+or:      python -m tools.check_submission FILE --challenge student_response
 Reads:   the submission, and from data/train_data/*.xml the answers' ids and which labels occur
 
 With --input_dir DIR the XML files are read from another folder, such as data/test_data. Its answers

@@ -26,7 +26,7 @@ import responses
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
     parser = challenge.evaluation_parser(__doc__, __file__)
-    help_text = "number of labels (default: as in the files)"
+    help_text = "number of labels to merge to (default: as many as in the files)"
     parser.add_argument("--ways", type=int, choices=(2, 3, 5), help=help_text)
     return parser
 
@@ -36,13 +36,15 @@ class Result:
     """A score, and how it is shown."""
 
     score: float
-    # What the score is, for the terminal, and for the page and the record.
+    # What the score is, for the terminal.
     description: str
+    # What the score is, for the page and the record.
     metric: str
     # How the score was computed, for the record.
     rules: str
-    # Tables for the terminal and for the page.
+    # Tables for the terminal, line by line.
     lines: list[str]
+    # Tables for the page, as HTML.
     body: str
 
 

@@ -383,9 +383,27 @@ def append_test_answers(train: pd.DataFrame, test: pd.DataFrame) -> pd.DataFrame
     columns = ["question_text", "references", "path"]
     both[columns] = by_question[columns].transform("first")
 
+    is_known_module = both["module"].isin(train["module"])
+    _require_expected_questions(both, own_path, is_known_module)
+    return both
+
+
+def _require_expected_questions(
+    both: pd.DataFrame, own_path: "pd.Series[Any]", is_known_module: "pd.Series[bool]"
+) -> None:
+    """Raise `InputError` if a test set has other questions than its name promises.
+
+    Parameters
+    ----------
+    both : DataFrame
+        Training and test answers, with the file in which each question occurs first as `path`.
+    own_path : Series of Path
+        File of each answer.
+    is_known_module : Series of bool
+        Whether the module of each answer is in the training files.
+    """
     scenario = both["scenario"]
     is_new_question = both["path"] == own_path
-    is_known_module = both["module"].isin(train["module"])
     _refuse_questions(
         both,
         own_path,
@@ -404,7 +422,6 @@ def append_test_answers(train: pd.DataFrame, test: pd.DataFrame) -> pd.DataFrame
         (scenario == UNSEEN_DOMAINS) & is_known_module,
         "has a module that is in the training files, expected a new one",
     )
-    return both
 
 
 def _refuse_questions(

@@ -78,24 +78,24 @@ def main() -> None:
         features = np.hstack([matches.describe(train), similarities])
         # Known questions have a training answer.
         is_known_question = np.isin(question, question[train])
-        marked_terms = similarity.tfidf_matrix(marked_words, train, token_pattern=r"\S+", min_df=2)
+        marked_matrix = similarity.tfidf_matrix(marked_words, train, token_pattern=r"\S+", min_df=2)
 
         is_new = test & ~is_known_question
         if is_new.any():
             # The inner folds hold out whole questions, as the questions to predict are new.
-            scores = word_scores(marked_terms, label, train, group=question)
+            scores = word_scores(marked_matrix, label, train, group=question)
             all_features = np.hstack([features, scores])
             prediction[is_new] = predict_labels(all_features, label, train, is_new)
 
         is_known = test & is_known_question
         if is_known.any():
-            pieces = similarity.tfidf_matrix(
+            piece_matrix = similarity.tfidf_matrix(
                 answers["text"].tolist(), train, analyzer="char_wb", ngram_range=(2, 5), min_df=2
             )
-            question_terms = similarity.tfidf_matrix(
+            question_matrix = similarity.tfidf_matrix(
                 words_with_question, train, token_pattern=r"\S+"
             )
-            terms = csr_array(hstack([marked_terms, pieces, question_terms]))
+            terms = csr_array(hstack([marked_matrix, piece_matrix, question_matrix]))
             # The inner folds hold out single answers: each is a group of its own.
             scores = word_scores(terms, label, train, group=np.arange(len(answers)))
             all_features = np.hstack([features, scores])
