@@ -1,7 +1,7 @@
 """Steps that the scripts of all four related challenges share.
 
-They are: parsers, writing samples, folds and submissions, reading predictions, scores and checks.
-Every challenge keeps its files in `data/` beside its scripts.
+The steps are: make parsers, write samples, folds and submissions, read predictions, write scores
+and run checks. Every challenge keeps its files in `data/` beside its scripts.
 """
 
 import argparse
@@ -64,7 +64,7 @@ def parser(doc: str | None, script: str, **defaults: str) -> argparse.ArgumentPa
         The parsed options also have `challenge`, the name of the challenge.
     """
     p = cli.parser(doc)
-    # No flag: the functions below read the challenge's name from the options.
+    # Not a flag: the functions below read the challenge's name from this option.
     p.set_defaults(challenge=Path(script).resolve().parent.name)
     for flag, default in defaults.items():
         if flag.endswith("_dir"):
@@ -415,14 +415,14 @@ def read_predictions(
     """
     columns = (folds.ID, Column(column, TEXT, may_be_empty=may_be_empty))
     source = reading.file_source(path)
-    data = reading.read_table(source, columns, report=report)
-    file_ids = data[folds.ID.name].to_numpy(object)
+    table = reading.read_table(source, columns, report=report)
+    file_ids = table[folds.ID.name].to_numpy(object)
     # -1 for a missing id.
     rows = match_ids(source, folds.ID.name, file_ids, ids, source_of_ids, report)
     values: list[Any] = []
     # A fault continues the text "row 5 ...".
     faults: dict[int, str] = {}
-    for row, cell in enumerate(data[column]):
+    for row, cell in enumerate(table[column]):
         try:
             values.append(parse(cell))
         except InputError as error:
@@ -430,8 +430,7 @@ def read_predictions(
             faults[row] = str(error)
         except ValueError:
             values.append("")
-            # `read_table` has reported an empty cell, unless it may be empty.
-            if cell:
+            if cell:  # `read_table` has reported an empty cell, unless it may be empty.
                 faults[row] = f"is {quote(cell)}"
     report_faults(source, column, faults, expected, report)
     return [values[row] if row >= 0 else "" for row in rows]
