@@ -1,6 +1,7 @@
-"""Flags, files and messages that the scripts of all four related challenges share.
+"""Steps that the scripts of all four related challenges share.
 
-Every challenge keeps its files in `data/` beside its scripts.
+The steps are: make parsers, write samples, folds and submissions, read predictions, write scores
+and run checks. Every challenge keeps its files in `data/` beside its scripts.
 """
 
 import argparse
@@ -18,11 +19,15 @@ from related_challenges import folds
 
 SUBMISSION = "submission.csv"
 # Names of the folders in a challenge's `data/`.
-TRAIN = layout.TRAIN_DIR.name
-TEST_INPUT = layout.TEST_INPUT_DIR.name
-TEST_OUTPUT = layout.TEST_OUTPUT_DIR.name
-# Flags, with defaults, of a model that predicts folds.
-FOLD_FLAGS = {"submission_template_dir": TEST_INPUT, "submission_template_file": layout.FOLDS}
+TRAIN_FOLDER = layout.TRAIN_DIR.name
+TEST_INPUT_FOLDER = layout.TEST_INPUT_DIR.name
+TEST_OUTPUT_FOLDER = layout.TEST_OUTPUT_DIR.name
+# Flags that name the file of folds, and their defaults. They are named as in the tasks, where a
+# model fills in a template of the submission.
+FOLD_FLAGS = {
+    "submission_template_dir": TEST_INPUT_FOLDER,
+    "submission_template_file": layout.FOLDS,
+}
 
 
 def data_dir(script: str, name: str = "") -> Path:
@@ -35,6 +40,7 @@ def data_dir(script: str, name: str = "") -> Path:
     name : str
         Folder in `data/`; empty for `data/` itself.
     """
+    # A path / "" is the path itself.
     return Path(script).resolve().parent / layout.DATA_DIR.name / name
 
 
@@ -48,8 +54,9 @@ def parser(doc: str | None, script: str, **defaults: str) -> argparse.ArgumentPa
     script : str
         ``__file__`` of the script.
     **defaults : str
-        Flags without dashes, with their defaults. A flag that ends in ``_dir`` names a folder, and
-        its default is a folder in `data/`; any other flag names a file.
+        Default of each flag, by the flag's name without the leading dashes. A flag that ends in
+        ``_dir`` names a folder, and its default is a folder in `data/`. Any other flag names a
+        file.
 
     Returns
     -------
@@ -57,6 +64,7 @@ def parser(doc: str | None, script: str, **defaults: str) -> argparse.ArgumentPa
         The parsed options also have `challenge`, the name of the challenge.
     """
     p = cli.parser(doc)
+    # Not a flag: the functions below read the challenge's name from this option.
     p.set_defaults(challenge=Path(script).resolve().parent.name)
     for flag, default in defaults.items():
         if flag.endswith("_dir"):
@@ -77,7 +85,9 @@ def generator_parser(doc: str | None, script: str) -> argparse.ArgumentParser:
 
 
 def run_generator(
-    options: argparse.Namespace, write_sample: Callable[..., None], *folders: str
+    options: argparse.Namespace,
+    write_sample: Callable[..., None],
+    folders: Sequence[str] = (TRAIN_FOLDER,),
 ) -> None:
     """Write simulated files and the marker that says that they are simulated.
 
@@ -86,26 +96,27 @@ def run_generator(
     options : Namespace
         Flags of `generator_parser`.
     write_sample : callable
-        Called as ``write_sample(*paths, seed)`` with one path for each of `folders`; it writes the
-        files.
-    *folders : str
-        Folders in ``--output_dir``; without any, the folder of training data.
+        Called as ``write_sample(*paths, seed)`` with one path for each of `folders`. It writes all
+        simulated files of the challenge into these folders.
+    folders : sequence of str
+        Names of the folders in ``--output_dir``.
     """
-    folders = folders or (TRAIN,)
 
     def write(output_dir: Path) -> dict[str, Any]:
-        write_sample(*(output_dir / name for name in folders), options.seed)
+        paths = [output_dir / name for name in folders]
+        write_sample(*paths, options.seed)
+        # Stored in the marker.
         return {"seed": options.seed}
 
     simulated.place_simulated(options.output_dir, folders, write)
-    shown = " and ".join(cli.show(options.output_dir / name) for name in folders)
-    print(f"simulated files in {shown}")
+    folder_names = " and ".join(cli.show(options.output_dir / name) for name in folders)
+    print(f"simulated files in {folder_names}")
 
 
 def fold_parser(
     doc: str | None, script: str, n_folds: int, **files: str
 ) -> argparse.ArgumentParser:
-    """Make the parser of a `local_data_split.py` that divides examples into folds.
+    """Make the parser of a `local_data_split.py`, for a challenge that is split into folds.
 
     Parameters
     ----------
@@ -116,7 +127,7 @@ def fold_parser(
     **files : str
         Further flags for files, with their defaults.
     """
-    p = parser(doc, script, input_dir=TRAIN, output_dir=TEST_INPUT, **files)
+    p = parser(doc, script, input_dir=TRAIN_FOLDER, output_dir=TEST_INPUT_FOLDER, **files)
     cli.add_number(p, "--folds", n_folds, parse=int)
     cli.add_number(p, "--seed", 0)
     return p
@@ -124,7 +135,7 @@ def fold_parser(
 
 def split_into_folds(
     options: argparse.Namespace,
-    examples: str,
+    noun: str,
     ids: Sequence[str],
     group: IntArray,
     made_from: Sequence[Path],
@@ -135,25 +146,26 @@ def split_into_folds(
     ----------
     options : Namespace
         Flags of `fold_parser`.
-    examples : str
-        What the examples are called in the message, such as ``questions``.
+    noun : str
+        Name of the examples in the message, such as ``questions``.
     ids : sequence of str
         Ids of the examples.
     group : ndarray of int, shape (examples,)
-        Examples of the same group are put into the same fold.
+        Group of each example. Examples of the same group are put into the same fold.
     made_from : sequence of Path
-        Files the examples were read from. If one of them changes, the folds are refused later.
+        Files that the examples were read from. If one of them has changed since, models refuse the
+        folds.
 
     Raises
     ------
     InputError
-        If ``--folds`` is no number from 2 to the number of groups.
+        If ``--folds`` is below 2 or above the number of groups.
     """
     fold = splits.assign_folds(group, options.folds, options.seed)
     path = options.output_dir / layout.FOLDS
     table = {"id": ids, "fold": fold}
     writing.write_files({path: table}, record=provenance.record_path(path), made_from=made_from)
-    print(f"written: {cli.show(path)} ({len(ids):,} {examples}, {options.folds} folds)")
+    print(f"written: {cli.show(path)} ({len(ids):,} {noun}, {options.folds} folds)")
 
 
 # ---- Models ----------------------------------------------------------------------------------
@@ -167,20 +179,26 @@ def model_parser(doc: str | None, script: str, **files: str) -> argparse.Argumen
     doc, script
         As in `parser`.
     **files : str
-        Further flags for files, with their defaults. If `test_data` is among them, the parser also
-        gets ``--local``: predict the training file in folds instead of the test file.
+        Further flags for files, with their defaults. If `test_data` is among them, the model can
+        predict the training file in folds instead of the test file: the parser also gets
+        ``--local`` and the `FOLD_FLAGS`.
     """
-    defaults = {"input_dir": TRAIN, "output_dir": TEST_OUTPUT, "output_file": SUBMISSION, **files}
+    defaults = {
+        "input_dir": TRAIN_FOLDER,
+        "output_dir": TEST_OUTPUT_FOLDER,
+        "output_file": SUBMISSION,
+        **files,
+    }
     if "test_data" not in files:
         return parser(doc, script, **defaults)
     p = parser(doc, script, **defaults, **FOLD_FLAGS)
-    help_text = "predict the training file instead, every fold after learning from the others"
+    help_text = "predict each fold of the training file by a model trained on the other folds"
     p.add_argument("--local", action="store_true", help=help_text)
     return p
 
 
 def read_folds(options: argparse.Namespace, ids: Sequence[str]) -> IntArray | None:
-    """Read the folds that a model is to predict.
+    """Read the fold of every training example, if the model is to predict folds.
 
     Parameters
     ----------
@@ -205,12 +223,17 @@ def read_folds(options: argparse.Namespace, ids: Sequence[str]) -> IntArray | No
 
 def _folds_path(options: argparse.Namespace) -> Path | None:
     """Return the file of folds; None if the model does not predict folds."""
-    if "submission_template_dir" not in options or not options.local:
+    # A model without this flag cannot predict folds.
+    can_predict_folds = "submission_template_dir" in options
+    if not can_predict_folds or not options.local:
         return None
-    return Path(options.submission_template_dir / options.submission_template_file)
+    path: Path = options.submission_template_dir / options.submission_template_file
+    return path
 
 
-def write_submission(options: argparse.Namespace, columns: Any, *, header: bool = True) -> None:
+def write_submission(
+    options: argparse.Namespace, columns: writing.Table, *, header: bool = True
+) -> None:
     """Write a submission, and beside it a record of how it was made.
 
     Parameters
@@ -224,11 +247,12 @@ def write_submission(options: argparse.Namespace, columns: Any, *, header: bool 
     """
     path = options.output_dir / options.output_file
     folds_file = _folds_path(options)
-    split = "" if folds_file is None else folds.describe_folds(folds_file)
+    split_description = "" if folds_file is None else folds.describe_folds(folds_file)
     writing.write_files(
-        {path: columns}, record=path.with_suffix(".json"), split=split, header=header
+        {path: columns}, record=path.with_suffix(".json"), split=split_description, header=header
     )
-    first_column = columns[next(iter(columns))]
+    # All columns have as many rows as the first one.
+    _, first_column = next(iter(columns.items()))
     print(f"written: {cli.show(path)} ({len(first_column):,} rows)")
 
 
@@ -236,7 +260,7 @@ def write_submission(options: argparse.Namespace, columns: Any, *, header: bool 
 
 
 def evaluation_parser(
-    doc: str | None, script: str, input_dir: str = TRAIN, **files: str
+    doc: str | None, script: str, input_dir: str = TRAIN_FOLDER, **files: str
 ) -> argparse.ArgumentParser:
     """Make the parser of a `local_evaluation.py`.
 
@@ -247,15 +271,21 @@ def evaluation_parser(
     input_dir : str
         Folder in `data/` that holds the true answers.
     **files : str
-        Further flags for files, with their defaults. `ref_data` names the file of true answers in
-        `input_dir`; without it, the true answers are the whole folder.
+        Further flags for files, with their defaults. If `ref_data` is among them, the true answers
+        are that file in ``--input_dir``. Otherwise they are the whole folder.
     """
-    defaults = {"input_dir": input_dir, "output_dir": TEST_OUTPUT, "submission_dir": TEST_OUTPUT}
+    defaults = {
+        "input_dir": input_dir,
+        "output_dir": TEST_OUTPUT_FOLDER,
+        "submission_dir": TEST_OUTPUT_FOLDER,
+    }
     return parser(doc, script, **defaults, submit_data=SUBMISSION, **files)
 
 
-def read_evaluation_flags(parser: argparse.ArgumentParser) -> argparse.Namespace:
-    """Parse the flags of a `local_evaluation.py` and remove older score files.
+def start_evaluation(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    """Parse the flags of a `local_evaluation.py`, and delete the score files of an earlier run.
+
+    If this run fails, no score files are left that could be taken for its own.
 
     Parameters
     ----------
@@ -267,14 +297,18 @@ def read_evaluation_flags(parser: argparse.ArgumentParser) -> argparse.Namespace
     Namespace
         The flags, and two paths: `submission`, and `reference`, the file or folder of true answers.
     """
-    # Imported here because sample models import this module too and need no score files.
+    # Imported here because sample models import this module too, and do not need the time that
+    # this import takes.
     from common.evaluation import score_files
 
     options = parser.parse_args()
     options.submission = options.submission_dir / options.submit_data
-    options.reference = options.input_dir / vars(options).get("ref_data", "")
+    options.reference = options.input_dir
+    if "ref_data" in options:
+        options.reference /= options.ref_data
+    # The inputs are refused as score files.
     inputs = (options.submission, options.reference)
-    score_files.remove_scores(options.output_dir, options.challenge, "", inputs)
+    score_files.remove_scores(options.output_dir, options.challenge, phase="", inputs=inputs)
     return options
 
 
@@ -292,19 +326,20 @@ def write_scores(
     Parameters
     ----------
     options : Namespace
-        Flags of `read_evaluation_flags`.
+        Result of `start_evaluation`.
     lines : sequence of str
-        Lines for the terminal.
+        Lines to print.
     score : float
         The score of the challenge.
     figures : mapping of str to float, optional
-        Further lines of the text file.
+        Further numbers for the text file, by name.
     body : str
-        HTML below the facts of the page.
+        HTML for the page, shown below its table of facts.
     **fields
-        Fields of `common.evaluation.record.Evaluation`; `submission` and `reference` default to the
-        paths in `options`.
+        Fields of `common.evaluation.record.Evaluation`, which stand on the page and in the record.
+        `submission` and `reference` default to the paths in `options`.
     """
+    # Imported here for the reason given in `start_evaluation`.
     from common.evaluation import record, score_files
     from common.metrics import Score
 
@@ -313,17 +348,19 @@ def write_scores(
     score_files.publish(options.output_dir, evaluation, lines, figures=figures, body=body)
 
 
-def in_columns(rows: Sequence[Sequence[str]], first: int, others: int) -> list[str]:
+def align_columns(
+    rows: Sequence[Sequence[str]], *, first_width: int, other_width: int
+) -> list[str]:
     """Lay out a table for the terminal.
 
     Parameters
     ----------
     rows : sequence of sequences of str
         Cells of the table.
-    first : int
-        Width of the first column, aligned to the left.
-    others : int
-        Width of every other column, aligned to the right.
+    first_width : int
+        Width of the first column in characters. It is aligned to the left.
+    other_width : int
+        Width of each other column in characters. It is aligned to the right.
 
     Returns
     -------
@@ -332,8 +369,8 @@ def in_columns(rows: Sequence[Sequence[str]], first: int, others: int) -> list[s
     """
     lines = []
     for name, *cells in rows:
-        padded = [f"{cell:>{others}s}" for cell in cells]
-        lines.append(" ".join([f"{name:{first}s}", *padded]))
+        padded = [f"{cell:>{other_width}s}" for cell in cells]
+        lines.append(" ".join([f"{name:{first_width}s}", *padded]))
     return lines
 
 
@@ -341,11 +378,11 @@ def read_predictions(
     path: Path,
     column: str,
     ids: Sequence[str],
-    expected_in: str,
+    *,
+    source_of_ids: str,
     parse: Callable[[str], Any],
     expected: str,
     report: Report,
-    *,
     may_be_empty: bool = False,
 ) -> list[Any]:
     """Read and check the predictions of a submission.
@@ -357,12 +394,12 @@ def read_predictions(
     column : str
         Column of the predictions.
     ids : sequence of str
-        Ids that must occur once each, and no other.
-    expected_in : str
+        Ids that must occur exactly once. No other id may occur.
+    source_of_ids : str
         Where the ids come from, for messages, such as ``the questions``.
     parse : callable
-        Turns the text of a cell into a prediction. For a faulty cell it raises `ValueError` or
-        `LookupError`; the message of an `InputError` (a `ValueError`) is shown.
+        Turns the text of a cell into a prediction. For a faulty cell it raises `InputError`, whose
+        message is reported, or another `ValueError`, for which the cell's text is reported.
     expected : str
         What a cell should hold, for messages.
     report : callable
@@ -373,27 +410,33 @@ def read_predictions(
     Returns
     -------
     list
-        Parsed predictions in the order of `ids`. If `report` does not raise, faulty cells are "".
+        Parsed predictions in the order of `ids`. If `report` does not raise, the prediction of a
+        faulty cell or a missing id is "".
     """
-    columns = folds.ID, Column(column, TEXT, may_be_empty=may_be_empty)
+    columns = (folds.ID, Column(column, TEXT, may_be_empty=may_be_empty))
     source = reading.file_source(path)
-    data = reading.read_table(source, columns, report=report)
-    file_ids = data[folds.ID.name].to_numpy(object)
-    rows = match_ids(source, folds.ID.name, file_ids, ids, expected_in, report)
+    table = reading.read_table(source, columns, report=report)
+    file_ids = table[folds.ID.name].to_numpy(object)
+    # -1 for a missing id.
+    rows = match_ids(source, folds.ID.name, file_ids, ids, source_of_ids, report)
     values: list[Any] = []
-    faults = {}
-    for row, cell in enumerate(data[column]):
+    # A fault continues the text "row 5 ...".
+    faults: dict[int, str] = {}
+    for row, cell in enumerate(table[column]):
         try:
             values.append(parse(cell))
-        except (ValueError, LookupError) as error:
+        except InputError as error:
             values.append("")
-            if cell:  # An empty cell has been reported already.
-                faults[row] = str(error) if isinstance(error, InputError) else f"is {quote(cell)}"
-    report_cells(source, column, faults, expected, report)
-    return [values[row] for row in rows]
+            faults[row] = str(error)
+        except ValueError:
+            values.append("")
+            if cell:  # `read_table` has reported an empty cell, unless it may be empty.
+                faults[row] = f"is {quote(cell)}"
+    report_faults(source, column, faults, expected, report)
+    return [values[row] if row >= 0 else "" for row in rows]
 
 
-def report_cells(
+def report_faults(
     source: reading.Source, column: str, faults: Mapping[Any, str], expected: str, report: Report
 ) -> None:
     """Report all faulty cells of a column in one message; without faults do nothing.
@@ -401,11 +444,11 @@ def report_cells(
     Parameters
     ----------
     source : Source
-        File that was read.
+        The file, for its name and its row numbers.
     column : str
         Name of the column.
     faults : mapping of int to str
-        What is wrong, by the row's position from 0.
+        What is wrong with a cell, such as ``is 'F'``, by its row counted from 0.
     expected : str
         What a cell should hold.
     report : callable
@@ -430,7 +473,7 @@ def check_parser(doc: str | None, script: str, **files: str) -> argparse.Argumen
     **files : str
         Further flags for files, with their defaults.
     """
-    p = parser(doc, script, input_dir=TRAIN, **files)
+    p = parser(doc, script, input_dir=TRAIN_FOLDER, **files)
     p.add_argument("file", type=Path, metavar="FILE", help="the submission")
     return p
 
@@ -453,4 +496,8 @@ def run_check(
     SystemExit
         With code 2 if there is a fault.
     """
-    cli.run_check(options.file, options.challenge, lambda faults: check(options, faults.append))
+
+    def collect(faults: list[str]) -> list[str]:
+        return check(options, faults.append)
+
+    cli.run_check(options.file, options.challenge, collect)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 ID = Column("id", TEXT)
-_FOLD = Column("fold", INT32, 0, 9_999)
+_FOLD = Column("fold", INT32, low=0, high=9_999)
 
 
 def describe_folds(path: Path) -> str:
@@ -30,14 +30,16 @@ def describe_folds(path: Path) -> str:
     -------
     str
         Number of folds and the flags of the script that made them, such as
-        ``10 folds --by_question``. For a file of the user, the number of folds and a fingerprint.
+        ``10 folds --by_question``. For a file that no script of the kit has made, the number of
+        folds and a fingerprint of the file.
     """
     n_folds = len(np.unique(reading.read_table(path, (_FOLD,))[_FOLD.name]))
     record = provenance.read(path)
     if record is None:
-        return f"{n_folds} folds {fingerprints.digest(path):.8}"
+        fingerprint = fingerprints.digest(path)[:8]
+        return f"{n_folds} folds {fingerprint}"
     settings = provenance.settings(record.options)
-    # The number of folds is stated already.
+    # The text begins with the number of folds, so the flag --folds is left out.
     settings = {name: value for name, value in settings.items() if name != "folds"}
     return " ".join([f"{n_folds} folds", *provenance.flags_of(settings)])
 
@@ -70,8 +72,8 @@ def read_folds(path: Path, ids: Sequence[str]) -> npt.NDArray[np.int32]:
     return table[_FOLD.name].to_numpy()[rows]
 
 
-def splits(fold: IntArray) -> Iterator[tuple[BoolArray, BoolArray]]:
-    """Iterate over the folds: learn from all other folds, predict this one.
+def train_and_test(fold: IntArray) -> Iterator[tuple[BoolArray, BoolArray]]:
+    """For each fold, yield masks of the examples of all other folds and of those of the fold.
 
     Parameters
     ----------
@@ -81,9 +83,9 @@ def splits(fold: IntArray) -> Iterator[tuple[BoolArray, BoolArray]]:
     Yields
     ------
     train : ndarray of bool, shape (examples,)
-        Examples to learn from.
+        Examples to train on: those of all other folds.
     test : ndarray of bool, shape (examples,)
-        Examples to predict.
+        Examples to predict: those of the fold.
     """
-    for number in np.unique(fold):
-        yield fold != number, fold == number
+    for test_fold in np.unique(fold):
+        yield fold != test_fold, fold == test_fold

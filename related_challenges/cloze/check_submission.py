@@ -1,14 +1,15 @@
 """Cloze: check a submission as the challenge would, and report everything that is wrong.
 
 Run:     python related_challenges/cloze/check_submission.py FILE
-         python -m tools.check_submission related_challenges/cloze/data/test_output/submission.csv
+or:      python -m tools.check_submission related_challenges/cloze/data/test_output/submission.csv
 Reads:   the submission, data/train_data/KCT_test_public.txt and KCT_train_public.txt
 
-FILE must hold every query of the test file, or, as a submission made with --local, every query of
-the training file. No answers are read.
+FILE must hold every query of the test file. If it was made with --local, it must hold every query
+of the training file instead. No answers are read.
 """
 
 import argparse
+from pathlib import Path
 
 from common import cli, reading
 from common.errors import Report
@@ -22,28 +23,36 @@ def check(options: argparse.Namespace, report: Report) -> list[str]:
     """Report the faults of a submission; return a summary of it."""
     test = options.input_dir / options.test_data
     train = options.input_dir / options.train_data
-    # If neither file exists, reading the test file reports that it is missing.
-    paths = [path for path in (test, train) if reading.is_there(path)] or [test]
+    paths = [path for path in (test, train) if reading.is_there(path)]
+    if not paths:
+        # Reading the test file then reports that it is missing.
+        paths = [test]
     ids_by_path = {path: queries.read_queries(path, answers=False)["id"].tolist() for path in paths}
     # Faulty ids are ignored here and reported below.
     ids = set(reading.read_table(options.file, (folds.ID,), report=lambda _: None)["id"])
-    # The file that shares more ids with the submission; if both share as many, the test file.
-    path = max(ids_by_path, key=lambda path: len(ids.intersection(ids_by_path[path])))
+
+    def count_shared_ids(path: Path) -> int:
+        return len(ids.intersection(ids_by_path[path]))
+
+    # The submission is for the file with which it shares more ids. In a tie it is for the test
+    # file, which comes first.
+    reference = max(paths, key=count_shared_ids)
     guesses = queries.read_guesses(
-        options.file, ids_by_path[path], report, candidates=options.candidates
+        options.file, ids_by_path[reference], report, candidates=options.candidates
     )
-    # A faulty cell holds "".
-    n_guesses = [len(guess or ()) for guess in guesses]
+    # Instead of a list of guesses, a faulty cell has "", which is of length 0 too.
+    n_guesses = [len(query_guesses) for query_guesses in guesses]
     return [
-        f"{len(guesses):,} rows: every query of {cli.show(path)} once",
-        f"guesses for each: {np.mean(n_guesses):.1f} on average, none for {n_guesses.count(0)}",
+        f"{len(guesses):,} rows: every query of {cli.show(reference)} once",
+        f"guesses per query: {np.mean(n_guesses):.1f} on average; "
+        f"{n_guesses.count(0)} queries without a guess",
     ]
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
     parser = challenge.check_parser(
-        __doc__, __file__, train_data=queries.TRAIN, test_data=queries.TEST
+        __doc__, __file__, train_data=queries.TRAIN_FILE, test_data=queries.TEST_FILE
     )
     queries.add_candidates(parser)
     return parser

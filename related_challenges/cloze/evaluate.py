@@ -1,9 +1,9 @@
-"""Cloze: score guesses, under the script name of the challenge's description.
+"""Cloze: the same as local_evaluation.py, under the name in the challenge's description.
 
 Run:     python related_challenges/cloze/evaluate.py
          python related_challenges/cloze/evaluate.py --candidates 3
-The flags and the files written are those of local_evaluation.py. --candidates is the K of the
-description: how many guesses count.
+The flags and the files written are those of local_evaluation.py. With --candidates K only the first
+K guesses count, as in the challenge's description.
 """
 
 import argparse
@@ -14,7 +14,7 @@ import local_evaluation
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """Return the parser of this script's flags."""
+    """Return the parser of this script's flags, with this script's docstring as its help."""
     return local_evaluation.build_parser(__doc__)
 
 

@@ -20,11 +20,11 @@ N_FOLDS = 5
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
-    return challenge.fold_parser(__doc__, __file__, N_FOLDS, train_data=queries.TRAIN)
+    return challenge.fold_parser(__doc__, __file__, N_FOLDS, train_data=queries.TRAIN_FILE)
 
 
 def main() -> None:
-    """Split the file that the flags name."""
+    """Assign the training queries to folds, and write the folds."""
     options = build_parser().parse_args()
     path = options.input_dir / options.train_data
     ids = queries.read_queries(path, answers=True)["id"].tolist()

@@ -2,11 +2,13 @@
 
 Run:     python related_challenges/cloze/local_evaluation.py
 Reads:   data/train_data/KCT_train_public.txt (the true answers) and data/test_output/submission.csv
-Writes:  data/test_output/scores_cloze.txt and .html, and a line of the record of all scores
+Writes:  data/test_output/scores_cloze.txt and .html, and a line in results.jsonl, the
+         record of all scores
 
 Words are compared without case; --normalise also drops punctuation and articles. If the queries
-state a domain or whether reasoning is needed, the score is also given for each of these groups.
-With --candidates K only the first K guesses at each query count; K may be above five.
+state a domain or whether reasoning is needed, the score is also given for each domain, and for
+queries that need reasoning and those that do not. With --candidates K only the first K guesses at
+each query count. K may be above five: a submission may then hold up to K guesses at each query.
 """
 
 import argparse
@@ -19,41 +21,41 @@ import numpy as np
 import pandas as pd
 import queries
 
-HEADER = ("", "queries", "token F1", "in full")
+HEADER = ("", "queries", "token F1", "fully right")
 # Columns of the queries whose values divide them into groups.
 GROUPINGS = ("domain", "reasoning")
 
 
 def build_parser(doc: str | None = __doc__) -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
-    parser = challenge.evaluation_parser(doc, __file__, ref_data=queries.TRAIN)
-    queries.add_candidates(parser, "how many guesses count")
+    parser = challenge.evaluation_parser(doc, __file__, ref_data=queries.TRAIN_FILE)
+    queries.add_candidates(parser, "number of guesses that count")
     help_text = "compare without punctuation and the articles a, an, the"
     parser.add_argument("--normalise", action="store_true", help=help_text)
     return parser
 
 
 def main(parser: argparse.ArgumentParser | None = None) -> None:
-    """Score the submission that the flags name by the true answers."""
-    options = challenge.read_evaluation_flags(parser or build_parser())
+    """Compare the submission with the true answers, and write its score."""
+    options = challenge.start_evaluation(parser or build_parser())
     k = options.candidates
-    asked = queries.read_queries(options.reference, answers=True)
-    guesses = queries.read_guesses(options.submission, asked["id"].tolist(), candidates=k)
+    reference = queries.read_queries(options.reference, answers=True)
+    guesses = queries.read_guesses(options.submission, reference["id"].tolist(), candidates=k)
     scores = np.array(
         [
             best_f1(query_guesses[:k], answers, normalise=options.normalise)
-            for query_guesses, answers in zip(guesses, asked["answers"], strict=True)
+            for query_guesses, answers in zip(guesses, reference["answers"], strict=True)
         ]
     )
     mean = float(scores.mean())
-    groups = group_scores(asked, scores)
-    rows = [group_row(name, group) for name, group in groups]
+    groups = group_scores(reference, scores)
+    rows = [group_row(name, scores_of_group) for name, scores_of_group in groups]
 
-    lines = [f"score {mean:.4f} (token F1 of {len(asked):,} queries)"]
+    lines = [f"score {mean:.4f} (token F1 of {len(reference):,} queries)"]
     body = ""
     if rows:
-        lines = challenge.in_columns([HEADER, *rows], 30, 9) + lines
-        caption = "By what the queries say of themselves"
+        lines = challenge.align_columns([HEADER, *rows], first_width=30, other_width=11) + lines
+        caption = "Score by domain and by need for reasoning"
         body = pages.part("table", HEADER, rows, caption=caption, stacks=True)
     challenge.write_scores(
         options,
@@ -63,13 +65,14 @@ def main(parser: argparse.ArgumentParser | None = None) -> None:
         metric=f"Token F1 of the best of up to {k} guesses, mean over the queries",
         score=mean,
         facts=[
-            ("Queries", f"{len(asked):,}"),
+            ("Queries", f"{len(reference):,}"),
+            # `token_f1` is exactly 1 if all words agree.
             ("Answered in full", f"{np.mean(scores == 1):.1%}"),
             ("Answered in part", f"{np.mean((scores > 0) & (scores < 1)):.1%}"),
             ("Without a guess", f"{np.mean([not guessed for guessed in guesses]):.1%}"),
         ],
         rules=describe_rules(options),
-        parts={name: float(group.mean()) for name, group in groups},
+        parts={name: float(scores_of_group.mean()) for name, scores_of_group in groups},
         body=body,
     )
 
@@ -83,18 +86,19 @@ def best_f1(guesses: list[str], answers: list[str], *, normalise: bool) -> float
     return best
 
 
-def group_scores(asked: pd.DataFrame, scores: FloatArray) -> list[tuple[str, FloatArray]]:
+def group_scores(reference: pd.DataFrame, scores: FloatArray) -> list[tuple[str, FloatArray]]:
     """Return the name of each group of queries, such as ``domain: Fact``, and its scores.
 
-    A column that is empty for all queries gives no groups. Queries without a value come last.
+    A column that is empty for all queries gives no groups. Queries without a value in a column are
+    its last group, called unknown.
     """
     groups = []
     for column in GROUPINGS:
-        values = asked[column].to_numpy(object)
-        known = sorted({value for value in values if value})
-        if not known:
+        values = reference[column].to_numpy(object)
+        different_values = sorted({value for value in values if value})
+        if not different_values:
             continue
-        for value in known:
+        for value in different_values:
             groups.append((f"{column}: {value}", scores[values == value]))
         is_unknown = values == ""
         if is_unknown.any():
@@ -108,7 +112,10 @@ def group_row(name: str, scores: FloatArray) -> tuple[str, ...]:
 
 
 def describe_rules(options: argparse.Namespace) -> str:
-    """Name the flags that change the score, for the record of scores; empty by default."""
+    """Say how the flags depart from the challenge's rules, for the record of scores.
+
+    The text is empty if they do not.
+    """
     rules = []
     if options.candidates == 1:
         rules.append("first guess")

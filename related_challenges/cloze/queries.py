@@ -18,20 +18,20 @@ from related_challenges import challenge, folds
 import pandas as pd
 
 MASK = "[MASK]"
-# Number of guesses in the challenge; --candidates changes it.
+# Number of guesses that the challenge allows at each query; the default of --candidates.
 N_GUESSES = 5
-TRAIN = "KCT_train_public.txt"
-TEST = "KCT_test_public.txt"
+TRAIN_FILE = "KCT_train_public.txt"
+TEST_FILE = "KCT_test_public.txt"
 
 # Kinds of values in the files, as error messages name them.
-_A_TEXT = "text"
-_TEXTS = "a list of texts"
-_OPTIONAL = "text, a number or a boolean"
+_TEXT = "text"
+_LIST_OF_TEXTS = "a list of texts"
+_TEXT_NUMBER_OR_BOOLEAN = "text, a whole number or a boolean"
 
 _ARTICLES = {"a", "an", "the"}
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
-# JSON can escape half of a surrogate pair, which cannot be written to a UTF-8 file.
-_HALF_CHARACTER = re.compile("[\ud800-\udfff]")
+# JSON can hold a lone surrogate such as \ud800; a UTF-8 file cannot.
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 # ---- Queries ---------------------------------------------------------------------------------
@@ -55,7 +55,8 @@ def read_queries(path: Path, *, answers: bool) -> pd.DataFrame:
         - id, str;
         - text, str, holds `MASK`;
         - domain, str, empty if unknown;
-        - reasoning, ``yes``, ``no`` or the file's text, empty if unknown;
+        - reasoning, str, whether reasoning is needed: ``yes`` for true or 1, ``no`` for false or 0,
+          any other value as in the file, empty if unknown;
         - answers, list of str, each a right answer; only if `answers` is true.
 
     Raises
@@ -65,42 +66,52 @@ def read_queries(path: Path, *, answers: bool) -> pd.DataFrame:
     """
     reading.require_file(path)
     try:
-        # `splitlines` would also cut at other characters that a text may hold.
+        # `splitlines` would also cut at characters such as U+2028 inside a text.
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: is not UTF-8 text: {error.reason}") from None
     queries = []
-    first_line: dict[str, int] = {}
+    line_of_id: dict[str, int] = {}
     repeated = ""
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         query = _read_query(f"{path}: line {number}", line, answers)
         queries.append(query)
-        first = first_line.setdefault(query["id"], number)
-        if first != number and not repeated:
-            repeated = f"line {number} repeats qid {quote(query['id'])} of line {first}"
+        query_id = query["id"]
+        if query_id not in line_of_id:
+            line_of_id[query_id] = number
+        elif not repeated:
+            repeated = f"line {number} repeats qid {quote(query_id)} of line {line_of_id[query_id]}"
     if not queries:
         raise InputError(f"{path}: is empty, expected a JSON object in each line")
-    # Faults of single lines come first.
+    # Reported only now, since a fault of any single line is reported first.
     if repeated:
         raise InputError(f"{path}: {repeated}")
     return pd.DataFrame(queries)
 
 
 def _read_query(where: str, line: str, answers: bool) -> dict[str, Any]:
-    """Return a query by the names of the columns; `where` is its file and line for messages."""
+    """Parse a line into a dict with the columns of `read_queries`.
+
+    `where` is the file and the number of the line, for messages.
+    """
     record = _parse_record(where, line)
-    expected = {"qid": _A_TEXT, "query": _A_TEXT, "domain": _OPTIONAL, "NeedReasoning": _OPTIONAL}
+    expected = {
+        "qid": _TEXT,
+        "query": _TEXT,
+        "domain": _TEXT_NUMBER_OR_BOOLEAN,
+        "NeedReasoning": _TEXT_NUMBER_OR_BOOLEAN,
+    }
     if answers:
-        expected["answer"] = _TEXTS
+        expected["answer"] = _LIST_OF_TEXTS
     for key, kind in expected.items():
         _require_kind(f"{where}: '{key}'", record.get(key), kind)
     if MASK not in record["query"]:
         raise InputError(f"{where}: 'query' holds no {MASK}: {quote(record['query'])}")
-    reasoning: Any = record.get("NeedReasoning")
-    # False and true equal 0 and 1 as keys.
-    reasoning = {0: "no", 1: "yes"}.get(reasoning, reasoning)
+    needs_reasoning: Any = record.get("NeedReasoning")
+    # 0 and false become "no", 1 and true "yes", since True == 1 as a key too. Other values stay.
+    reasoning = {0: "no", 1: "yes"}.get(needs_reasoning, needs_reasoning)
     query = {
         "id": record["qid"],
         "text": record["query"],
@@ -124,7 +135,7 @@ def _parse_record(where: str, line: str) -> dict[str, Any]:
 
 
 def _parse_json(text: str) -> Any:
-    """Parse JSON; raise `ValueError` for every fault."""
+    """Parse JSON as `json.loads` does; raise `ValueError` for too deep nesting as well."""
     try:
         return json.loads(text)
     except RecursionError:
@@ -132,19 +143,22 @@ def _parse_json(text: str) -> Any:
 
 
 def _require_kind(where: str, value: Any, kind: str) -> None:
-    """Refuse a value that is not of a kind, or that holds half a surrogate pair."""
-    if kind == _A_TEXT:
+    """Raise `InputError` if a value is not of a kind, or if it holds a lone surrogate."""
+    if kind == _TEXT:
         is_valid = isinstance(value, str) and value != ""
-    elif kind == _TEXTS:
+    elif kind == _LIST_OF_TEXTS:
         is_valid = _are_texts(value) and len(value) > 0
     else:
-        # A boolean is an int too.
+        # Booleans pass, since a bool is an int in Python.
         is_valid = value is None or isinstance(value, str | int)
     if not is_valid:
         shown = printable(repr(value), MAX_SHOWN)
         raise InputError(f"{where} is {shown}, expected {kind}")
-    if _HALF_CHARACTER.search(json.dumps(value, ensure_ascii=False)):
-        raise InputError(f"{where} holds half a character: {quote(value)}")
+    # As JSON, the texts of a list are searched too.
+    if _LONE_SURROGATE.search(json.dumps(value, ensure_ascii=False)):
+        raise InputError(
+            f"{where} holds a lone surrogate, which is half of an escaped character: {quote(value)}"
+        )
 
 
 def _are_texts(value: object) -> bool:
@@ -161,7 +175,8 @@ def _as_text(value: object) -> str:
 
 
 def add_candidates(
-    parser: argparse.ArgumentParser, help_text: str = "guesses allowed, at least five"
+    parser: argparse.ArgumentParser,
+    help_text: str = "number of guesses allowed at each query; below five, five are allowed",
 ) -> None:
     """Add the flag --candidates, the number of guesses at each query."""
     cli.add_number(parser, "--candidates", N_GUESSES, help_text, metavar="K")
@@ -169,14 +184,14 @@ def add_candidates(
 
 def model_parser(doc: str | None) -> argparse.ArgumentParser:
     """Make the parser of a sample model; `doc` is the docstring of its script."""
-    parser = challenge.model_parser(doc, __file__, train_data=TRAIN, test_data=TEST)
-    add_candidates(parser, "guesses at each query")
+    parser = challenge.model_parser(doc, __file__, train_data=TRAIN_FILE, test_data=TEST_FILE)
+    add_candidates(parser, "number of guesses written for each query")
     return parser
 
 
 def run_model(
     options: argparse.Namespace,
-    weigh: Callable[[pd.DataFrame, pd.DataFrame], Sequence[Mapping[str, float]]],
+    weigh_answers: Callable[[pd.DataFrame, pd.DataFrame], Sequence[Mapping[str, float]]],
 ) -> None:
     """Write the guesses of a sample model at each query.
 
@@ -184,28 +199,34 @@ def run_model(
     ----------
     options : Namespace
         Flags of `model_parser`.
-    weigh : callable
-        Called as ``weigh(train, test)``, once for the test file or once for each fold. `train` has
-        the queries to learn from, as `read_queries` returns them; `test` has those to predict,
-        without answers. It returns a mapping from answers to weights for every query of `test`. The
-        answers with the largest weights are guessed; of equal weights the earlier answer comes
-        first.
+    weigh_answers : callable
+        Called as ``weigh_answers(train, test)``, once for the test file or once for each fold.
+        `train` has the queries to learn from, as `read_queries` returns them. `test` has the
+        queries to predict, without answers. It returns a list with one mapping for each query of
+        `test`: the weight of each possible answer. The answers with the largest weights are
+        guessed. Among equal weights, the answer that comes first in the mapping is guessed first.
     """
     train = read_queries(options.input_dir / options.train_data, answers=True)
     fold = challenge.read_folds(options, train["id"].tolist())
     if fold is None:
-        pairs = [(train, read_queries(options.input_dir / options.test_data, answers=False))]
+        test = read_queries(options.input_dir / options.test_data, answers=False)
+        fits = [(train, test)]
     else:
-        pairs = [(train[known], train[asked]) for known, asked in folds.splits(fold)]
-    guesses_by_id: dict[str, str] = {}
-    for known, asked in pairs:
         # A model does not see the answers that it predicts.
-        asked = asked.drop(columns="answers", errors="ignore")
-        for query_id, weights in zip(asked["id"], weigh(known, asked), strict=True):
+        unanswered = train.drop(columns="answers")
+        fits = [
+            (train[train_rows], unanswered[test_rows])
+            for train_rows, test_rows in folds.train_and_test(fold)
+        ]
+    ids = []
+    guesses_as_json = []
+    for train_queries, test_queries in fits:
+        weights_by_query = weigh_answers(train_queries, test_queries)
+        for query_id, weights in zip(test_queries["id"], weights_by_query, strict=True):
             guesses = nlargest(options.candidates, weights, key=weights.__getitem__)
-            guesses_by_id[query_id] = json.dumps(guesses, ensure_ascii=False)
-    columns = {"id": list(guesses_by_id), "ret": list(guesses_by_id.values())}
-    challenge.write_submission(options, columns)
+            ids.append(query_id)
+            guesses_as_json.append(json.dumps(guesses, ensure_ascii=False))
+    challenge.write_submission(options, {"id": ids, "ret": guesses_as_json})
 
 
 # ---- Submissions and metric ------------------------------------------------------------------
@@ -225,13 +246,14 @@ def read_guesses(
     report : callable
         Called with the message about each fault; by default it raises `InputError`.
     candidates : int
-        Number of guesses allowed at each query, where that is more than `N_GUESSES`.
+        Number of guesses allowed at each query. Below `N_GUESSES`, `N_GUESSES` are allowed.
 
     Returns
     -------
     list of lists of str
         Guesses at each query, in the order of `ids`.
     """
+    # The challenge's own check refuses a byte order mark.
     with reading.file_source(path).open() as file:
         if file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8:
             raise InputError(f"{path}: begins with a byte order mark, expected UTF-8 without one")
@@ -240,39 +262,51 @@ def read_guesses(
     def parse(text: str) -> list[str]:
         guesses: list[str] = _parse_json(text)
         if not _are_texts(guesses):
+            # The text of the cell is reported.
             raise ValueError
         if len(guesses) > allowed:
-            raise InputError(f"holds {len(guesses)} answers")
+            raise InputError(f"holds {len(guesses)} guesses")
         return guesses
 
-    expected = f"a JSON list of at most {allowed} texts"
-    return challenge.read_predictions(path, "ret", ids, "the queries", parse, expected, report)
+    return challenge.read_predictions(
+        path,
+        "ret",
+        ids,
+        source_of_ids="the queries",
+        parse=parse,
+        expected=f"a JSON list of at most {allowed} texts",
+        report=report,
+    )
 
 
 def token_f1(guess: str, answer: str, *, normalise: bool = False) -> float:
     """Return the token F1 of a guess and an answer, from 0 to 1.
 
-    Token F1 is the harmonic mean of two shares: of the guess's words that are in the answer, and of
-    the answer's words that are in the guess. A word that occurs n times in both counts n times.
-    If neither text has a word, F1 is 1; if only one has, F1 is 0.
+    Token F1 is the harmonic mean of precision, the share of the guess's words that are in the
+    answer, and recall, the share of the answer's words that are in the guess. A word counts as
+    often as it occurs in both texts. If neither text has a word, F1 is 1. If only one text has
+    words, F1 is 0.
 
     Parameters
     ----------
     guess, answer : str
         Texts, cut into words at blanks and compared without case.
     normalise : bool
-        Drop punctuation and the articles a, an, the first.
+        Whether to drop punctuation and the articles "a", "an" and "the" before comparing.
     """
     guess_words = _words(guess, normalise)
     answer_words = _words(answer, normalise)
+    if not guess_words and not answer_words:
+        return 1.0
     if not guess_words or not answer_words:
-        return float(guess_words == answer_words)
+        return 0.0
     n_shared = (Counter(guess_words) & Counter(answer_words)).total()
+    # This equals the harmonic mean of precision and recall.
     return 2 * n_shared / (len(guess_words) + len(answer_words))
 
 
 def _words(text: str, normalise: bool) -> list[str]:
-    """Cut a text into lower-case words."""
+    """Cut a text into lower-case words; with `normalise`, drop punctuation and articles."""
     text = text.lower()
     if not normalise:
         return text.split()

@@ -1,11 +1,11 @@
-"""Cloze baseline: guess the five most frequent answers at every query.
+"""Cloze baseline: guess the most frequent answers at every query.
 
 Run:     python related_challenges/cloze/local_data_split.py
          python related_challenges/cloze/sample_model_frequent.py --local
          python related_challenges/cloze/local_evaluation.py
 Without --local it predicts the test queries.
 Writes:  data/test_output/submission.csv
-Scores:  0.211 on the rebuilt training queries, 5 folds
+Scores:  token F1 0.211 on 8,039 training queries rebuilt from a tokenised copy, 5 folds
 """
 
 import argparse
@@ -18,9 +18,11 @@ import queries
 
 
 def weigh(train: pd.DataFrame, test: pd.DataFrame) -> list[Counter[str]]:
-    """Weigh answers for every query of `test` by how often they are right in `train`."""
+    """Weigh answers by how many queries of `train` they are right for, alike for each query."""
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `train`, `test`. Return: for every query of `test`, the weights of possible answers.
+    # In: `train`, `test`. Return: for each query of `test`, a dict from possible answers to their
+    # weights; the answers with the largest weights are guessed.
+    # `explode` gives one row for each right answer of a query.
     n_queries_by_answer = Counter(train["answers"].explode())
     return [n_queries_by_answer] * len(test)
     # ---- End of the model. --------------------------------------------------------------------

@@ -1,11 +1,11 @@
-"""Cloze sample model: the words left of the gap and similar queries, combined.
+"""Cloze sample model: combine the words left of the gap with similar queries.
 
 Run:     python related_challenges/cloze/local_data_split.py
          python related_challenges/cloze/sample_model_mix.py --local
          python related_challenges/cloze/local_evaluation.py
 Without --local it predicts the test queries.
 Writes:  data/test_output/submission.csv
-Scores:  0.368 on the rebuilt training queries, 5 folds
+Scores:  token F1 0.368 on 8,039 training queries rebuilt from a tokenised copy, 5 folds
 
 An answer's weight is the sum of its weights in sample_model_back_off.py and
 sample_model_nearest_queries.py.
@@ -22,15 +22,17 @@ from sample_model_nearest_queries import weigh_by_similarity
 
 
 def weigh(train: pd.DataFrame, test: pd.DataFrame) -> list[dict[str, float]]:
-    """Weigh answers for every query of `test` by the sum of two models' weights."""
+    """Weigh possible answers to each query of `test` by the sum of two models' weights."""
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `train`, `test`. Return: for every query of `test`, the weights of possible answers.
+    # In: `train`, `test`. Return: for each query of `test`, a dict from possible answers to their
+    # weights; the answers with the largest weights are guessed.
     by_context = weigh_by_context(train, test)
     by_similarity = weigh_by_similarity(train, test)
     weights_by_query = []
-    for left, right in zip(by_context, by_similarity, strict=True):
-        answers = left | right
-        weights = {answer: left.get(answer, 0) + right.get(answer, 0) for answer in answers}
+    for context_weights, similarity_weights in zip(by_context, by_similarity, strict=True):
+        weights = dict(context_weights)
+        for answer, weight in similarity_weights.items():
+            weights[answer] = weights.get(answer, 0.0) + weight
         weights_by_query.append(weights)
     return weights_by_query
     # ---- End of the model. --------------------------------------------------------------------

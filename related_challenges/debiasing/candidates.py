@@ -1,8 +1,9 @@
-"""Find a few hundred items for every test user that a second stage can rank.
+"""For every test user, find a few hundred items (candidates), which a second stage then ranks.
 
-These candidates come from two sources. The first is item-based collaborative filtering, as in
-sample_model_item_cf_time.py: items that share users with the items of the test user. The second
-takes items whose vectors are close to the test user's vector; such items may share no user.
+The candidates come from two sources. The first is item-based collaborative filtering, as in
+sample_model_item_cf_time.py: items clicked by the same users as the test user's items. The second
+takes items whose vectors (from an SVD of the similarities) are close to the test user's vector.
+These items and the test user's items need not have been clicked by a common user.
 """
 
 import dataclasses
@@ -13,25 +14,25 @@ from common.arrays import FloatArray, IntArray
 import numpy as np
 import pandas as pd
 import recommend
-from sample_model_item_cf_time import CLICKED_POWER, SCORED_POWER, pairs_of_clicks, recent_clicks
+from sample_model_item_cf_time import CLICKED_POWER, SCORED_POWER, pairs_of_clicks, weighted_clicks
 from scipy.sparse import csr_array, diags_array
 from sklearn.utils.extmath import randomized_svd
 
-# Lower counts of an item's clicks are raised to this. The organisers kept only items with at least
-# this many clicks in a phase, including the clicks to predict. So an item with fewer known clicks
-# is likely to be an answer: in the real phase 1, 23 % of such items are, and 4 % of all items. No
-# model should learn this.
-FEWEST_CLICKS = 4
-# Candidates of a user by similarity to the user's clicks.
+# The organisers dropped items with fewer clicks in a phase than this. They counted the clicks to
+# predict too, so an item with fewer known clicks gives itself away: in the real phase 1, 23 % of
+# such items are answers, of all items 4 %. To hide this from models, lower counts are raised to it.
+MIN_PHASE_CLICKS = 4
+# Number of candidates of a user from the first source.
 N_SIMILAR = 300
-# Candidates of a user by closeness of vectors.
+# Number of candidates of a user from the second source. Some are candidates from the first too.
 N_CLOSE = 350
-# Decay of the similarity "at_once" with the time between two clicks, as a share of the phase.
-AT_ONCE = 0.002
-# Length of the items' vectors.
+# For the sum "at_once" of `find_neighbours`, the weight of a pair of clicks has the factor
+# exp(-time apart / AT_ONCE_SCALE). The time is in lengths of the phase.
+AT_ONCE_SCALE = 0.002
+# Number of dimensions of the items' vectors.
 N_DIMENSIONS = 128
-# Cosines are rounded to this many decimals, since further digits differ between processors.
-CLOSENESS_DIGITS = 6
+# Cosines are rounded to this many decimals, since later digits depend on the processor.
+COSINE_DECIMALS = 6
 
 
 def mask_latest(phase: recommend.Phase, users: IntArray) -> tuple[recommend.Phase, IntArray]:
@@ -42,17 +43,18 @@ def mask_latest(phase: recommend.Phase, users: IntArray) -> tuple[recommend.Phas
     phase : Phase
         Clicks of a phase.
     users : ndarray of int64
-        Numbers of training users. Users with a single click, or without a click in the phase
-        itself, are left out.
+        Numbers of training users. Users with a single click, and users whose latest click is older
+        than the phase, are left out.
 
     Returns
     -------
     masked : Phase
         The phase without the removed clicks, and with these users as its only test users.
-    answer : ndarray of int64, shape (test users,)
-        Numbers of the items of the removed clicks.
+    answer : ndarray of int64, shape (test users of `masked`,)
+        Number of the item of each removed click.
     """
     n_clicks = np.bincount(phase.user, minlength=phase.n_users)
+    # Index of each user's latest click: clicks are sorted by user, then by time.
     latest = np.cumsum(n_clicks) - 1
     users = users[(n_clicks[users] >= 2) & (phase.time[latest[users]] >= 0)]
     rows = latest[users]
@@ -61,7 +63,7 @@ def mask_latest(phase: recommend.Phase, users: IntArray) -> tuple[recommend.Phas
         user=np.delete(phase.user, rows),
         item=np.delete(phase.item, rows),
         time=np.delete(phase.time, rows),
-        # Nothing is written for these users, so that their numbers serve as ids.
+        # No submission is written for these users, so their numbers can stand in for their ids.
         test_user_ids=users,
         test_user=users,
         query_time=phase.time[rows],
@@ -72,13 +74,14 @@ def mask_latest(phase: recommend.Phase, users: IntArray) -> tuple[recommend.Phas
 def count_clicks(phase: recommend.Phase) -> IntArray:
     """Count the clicks of every item, shape (items,).
 
-    Fewer clicks in the phase itself than `FEWEST_CLICKS` count as that many.
+    An item with fewer than `MIN_PHASE_CLICKS` clicks in the phase counts as having that many. Its
+    clicks before the phase are added.
     """
     n_items = len(phase.item_ids)
-    is_inside = phase.time >= 0
-    n_inside = np.bincount(phase.item[is_inside], minlength=n_items)
-    n_before = np.bincount(phase.item[~is_inside], minlength=n_items)
-    return np.asarray(np.maximum(n_inside, FEWEST_CLICKS) + n_before)
+    is_in_phase = phase.time >= 0
+    n_in_phase = np.bincount(phase.item[is_in_phase], minlength=n_items)
+    n_before_phase = np.bincount(phase.item[~is_in_phase], minlength=n_items)
+    return np.asarray(np.maximum(n_in_phase, MIN_PHASE_CLICKS) + n_before_phase)
 
 
 def find_neighbours(phase: recommend.Phase) -> pd.DataFrame:
@@ -90,41 +93,51 @@ def find_neighbours(phase: recommend.Phase) -> pd.DataFrame:
         A row for each ordered pair, sorted by item and neighbour, with the columns
 
         - item, neighbour: numbers of the items;
-        - similarity: sum of the weights of all pairs of clicks, see `pairs_of_clicks`;
-        - forward: the same for users who clicked the neighbour later than the item;
-        - at_once: sum of weights that fall fast with the time between both clicks;
-        - of_quiet_users: sum of weights divided by the log of the user's number of clicks;
-        - count: number of pairs of clicks.
+        - similarity: sum of the weights (see `pairs_of_clicks`) of all pairs of clicks of one user,
+          one click on the item and one on the neighbour;
+        - forward: the same, from the users who clicked the neighbour later than the item;
+        - at_once: the same as similarity, with weights that are near 0 unless both clicks come at
+          almost the same time;
+        - by_quiet_users: the same as similarity, with each weight divided by log(1 + number of
+          clicks of the user);
+        - count: number of these pairs of clicks, as float64.
 
-        All sums are divided by powers of both items' numbers of clicks.
+        All sums except `count` are divided by powers of both items' numbers of clicks.
     """
     n_items = len(phase.item_ids)
     earlier, later, weight = pairs_of_clicks(phase)
     first = phase.item[earlier]
     second = phase.item[later]
-    # Pairs of items as one number; each pair of clicks counts in both directions.
+    # A pair of items is coded as one number. Each pair of clicks is entered twice: as (first,
+    # second) and as (second, first).
     both_ways = np.concatenate([first * n_items + second, second * n_items + first])
-    key, pair = np.unique(both_ways, return_inverse=True)
-    neighbours = pd.DataFrame({"item": key // n_items, "neighbour": key % n_items})
+    # `row` holds, for each entry of `both_ways`, the row of its pair of items in `neighbours`.
+    keys, row = np.unique(both_ways, return_inverse=True)
+    neighbours = pd.DataFrame({"item": keys // n_items, "neighbour": keys % n_items})
 
     n_clicks = count_clicks(phase)
-    clicked = n_clicks[neighbours["item"]]
-    scored = n_clicks[neighbours["neighbour"]]
-    scale = clicked**-CLICKED_POWER * scored**-SCORED_POWER
+    n_item_clicks = n_clicks[neighbours["item"]]
+    n_neighbour_clicks = n_clicks[neighbours["neighbour"]]
+    scale = n_item_clicks**-CLICKED_POWER * n_neighbour_clicks**-SCORED_POWER
     time_apart = phase.time[later] - phase.time[earlier]
-    weight_at_once = np.exp(-time_apart / AT_ONCE) / (later - earlier)
+    positions_apart = later - earlier
+    weight_at_once = np.exp(-time_apart / AT_ONCE_SCALE) / positions_apart
     n_user_clicks = np.bincount(phase.user, minlength=phase.n_users)
-    weight_of_quiet = weight / np.log1p(n_user_clicks)[phase.user[earlier]]
+    weight_by_quiet = weight / np.log1p(n_user_clicks)[phase.user[earlier]]
 
     def total(forward: FloatArray, backward: FloatArray) -> FloatArray:
-        sums = np.bincount(pair, np.concatenate([forward, backward]), len(key))
+        """Add up the weights of pairs of clicks by pair of items, and scale the sums.
+
+        `forward` counts where the item was clicked first, `backward` where the neighbour was.
+        """
+        sums = np.bincount(row, np.concatenate([forward, backward]), minlength=len(keys))
         return np.asarray(scale * sums)
 
     neighbours["similarity"] = total(weight, weight)
     neighbours["forward"] = total(weight, np.zeros(len(weight)))
     neighbours["at_once"] = total(weight_at_once, weight_at_once)
-    neighbours["of_quiet_users"] = total(weight_of_quiet, weight_of_quiet)
-    neighbours["count"] = np.bincount(pair, minlength=len(key)).astype(float)
+    neighbours["by_quiet_users"] = total(weight_by_quiet, weight_by_quiet)
+    neighbours["count"] = np.bincount(row, minlength=len(keys)).astype(float)
     return neighbours
 
 
@@ -138,23 +151,30 @@ def item_vectors(similarity: csr_array, n_clicks: IntArray) -> FloatArray:
     similarity : csr_array, shape (items, items)
         Column similarity of `find_neighbours`.
     n_clicks : ndarray of int64, shape (items,)
-        Numbers of clicks that the similarities were divided by.
+        Numbers of clicks by whose powers the similarities were divided.
 
     Returns
     -------
     ndarray of float32, shape (items, dimensions)
         Zeros for an item without neighbours.
     """
-    # Undo the division by powers of clicks, and scale by row sums to get a symmetric matrix.
-    powers = n_clicks[:, None] ** np.array([CLICKED_POWER, SCORED_POWER])
-    matrix = diags_array(powers[:, 0]) @ similarity @ diags_array(powers[:, 1])
-    scale = diags_array(1 / np.sqrt(np.maximum(matrix.sum(axis=1), 1e-9)))
+    # Undo the division by powers of clicks: without it the matrix is symmetric.
+    clicked_powers = diags_array(n_clicks**CLICKED_POWER)
+    scored_powers = diags_array(n_clicks**SCORED_POWER)
+    matrix = clicked_powers @ similarity @ scored_powers
+    # Divide each row and column by the root of its sum, which keeps the matrix symmetric. The sum
+    # of an item without neighbours is 0.
+    sums = np.maximum(matrix.sum(axis=1), 1e-9)
+    scale = diags_array(1 / np.sqrt(sums))
     matrix = csr_array(scale @ matrix @ scale)
     n_dimensions = min(N_DIMENSIONS, len(n_clicks) - 1)
     left, singular_values, _ = randomized_svd(matrix, n_dimensions, n_iter=3, random_state=0)
-    # Without a singular value, or without neighbours, a vector would be scaled-up rounding error.
-    left[:, singular_values < 1e-5 * singular_values.max(initial=1e-9)] = 0
-    left[np.diff(similarity.indptr) == 0] = 0
+    # Directions with a singular value near 0 and items without neighbours hold only rounding error,
+    # which `unit_length` would scale up. `initial` is for a matrix without any singular value.
+    is_negligible = singular_values < 1e-5 * singular_values.max(initial=1e-9)
+    left[:, is_negligible] = 0
+    has_no_neighbour = np.diff(similarity.indptr) == 0
+    left[has_no_neighbour] = 0
     return unit_length(left * np.sqrt(singular_values))
 
 
@@ -169,22 +189,24 @@ def cosines(vectors: FloatArray, others: FloatArray) -> FloatArray:
 
     All rows must have length 1.
     """
+    # Dot products of the rows, summed in float64.
     products = np.einsum("rd,rd->r", vectors, others, dtype=np.float64)
-    return np.asarray(np.round(products, CLOSENESS_DIGITS))
+    return np.asarray(np.round(products, COSINE_DECIMALS))
 
 
 def find_candidates(phase: recommend.Phase) -> tuple[pd.DataFrame, pd.DataFrame, FloatArray]:
-    """Find the candidates of all test users, among the items that a user has not clicked.
+    """Find the candidates of each test user, among the items that this user has not clicked.
 
     Returns
     -------
     candidates : DataFrame
         A row for each candidate, with the columns
 
-        - user: position of the user among the test users;
+        - test_row: position of the user among the test users;
         - item: number of the item;
         - score: sum of the similarities to the user's clicks, later clicks counting more;
-        - rank: rank by score from 0, `N_SIMILAR` for items that are not among the best;
+        - rank: rank by score, 0 for the best; `N_SIMILAR` for candidates that only the second
+          source found;
         - share: score divided by the user's best score;
         - closeness: cosine of the vectors of item and user.
     neighbours : DataFrame
@@ -197,27 +219,28 @@ def find_candidates(phase: recommend.Phase) -> tuple[pd.DataFrame, pd.DataFrame,
     pairs = (neighbours["item"], neighbours["neighbour"])
     similarity = csr_array((neighbours["similarity"], pairs), shape=(n_items, n_items))
     vectors = item_vectors(similarity, count_clicks(phase))
-    recent = recent_clicks(phase)
-    # In float32 the products would differ between processors in the decimals that are kept.
-    wide_vectors = vectors.astype(np.float64)
-    user_vectors = unit_length(recent @ wide_vectors).astype(np.float64)
+    clicked = weighted_clicks(phase)
+    # Multiplied in float64: float32 products differ between processors even in the decimals kept.
+    vectors64 = vectors.astype(np.float64)
+    user_vectors64 = unit_length(clicked @ vectors64).astype(np.float64)
     parts = []
-    for begin in range(0, max(recent.shape[0], 1), recommend.BLOCK):
-        block = slice(begin, begin + recommend.BLOCK)
-        score = (recent[block] @ similarity).toarray()
-        closeness = np.round(user_vectors[block] @ wide_vectors.T, CLOSENESS_DIGITS)
-        is_clicked = recent[block].nonzero()
-        score[is_clicked] = 0
-        closeness[is_clicked] = 0
+    # At least one block, so that there is a table even without test users.
+    for begin in range(0, max(clicked.shape[0], 1), recommend.N_USERS_PER_BLOCK):
+        block = slice(begin, begin + recommend.N_USERS_PER_BLOCK)
+        score = (clicked[block] @ similarity).toarray()
+        closeness = np.round(user_vectors64[block] @ vectors64.T, COSINE_DECIMALS)
+        clicked_cells = clicked[block].nonzero()
+        score[clicked_cells] = 0
+        closeness[clicked_cells] = 0
         part = choose_candidates(score, closeness)
-        parts.append(part.assign(user=part["user"] + begin))
+        parts.append(part.assign(test_row=part["test_row"] + begin))
     return pd.concat(parts, ignore_index=True), neighbours, vectors
 
 
 def choose_candidates(score: FloatArray, closeness: FloatArray) -> pd.DataFrame:
-    """Return the candidates of some users from all scores and closenesses, (users, items).
+    """Choose the candidates of a block of users; `score` and `closeness` are (users, items).
 
-    The columns are those of `find_candidates`; user is the row of both matrices.
+    The columns are those of `find_candidates`, except that `test_row` is the row in these matrices.
     """
     n_users, n_items = score.shape
     n_similar = min(N_SIMILAR, n_items)
@@ -227,12 +250,13 @@ def choose_candidates(score: FloatArray, closeness: FloatArray) -> pd.DataFrame:
     row = np.arange(n_users)[:, None]
     all_ranks = np.full(score.shape, N_SIMILAR, np.int32)
     all_ranks[row, similar] = np.arange(n_similar)
-    # Both sources together, each pair of user and item once.
-    key = np.unique(np.concatenate([row * n_items + similar, row * n_items + close], axis=1))
-    user = key // n_items
-    item = key % n_items
+    # A pair of user and item is coded as one number, to merge both sources without repeats.
+    keys = np.unique(np.concatenate([row * n_items + similar, row * n_items + close], axis=1))
+    user = keys // n_items
+    item = keys % n_items
+    # Not 0, since scores are divided by it.
     best_score = np.maximum(score.max(axis=1), np.finfo(float).tiny)
-    table = pd.DataFrame({"user": user, "item": item, "score": score[user, item]})
+    table = pd.DataFrame({"test_row": user, "item": item, "score": score[user, item]})
     table["rank"] = all_ranks[user, item]
     table["share"] = table["score"] / best_score[user]
     table["closeness"] = closeness[user, item]
@@ -240,9 +264,9 @@ def choose_candidates(score: FloatArray, closeness: FloatArray) -> pd.DataFrame:
 
 
 def match_clicks(
-    phase: recommend.Phase, neighbours: pd.DataFrame, table: pd.DataFrame
+    phase: recommend.Phase, neighbours: pd.DataFrame, candidates: pd.DataFrame
 ) -> pd.DataFrame:
-    """Match candidates with the clicks of their users on neighbours of the candidate.
+    """For each candidate, find its user's clicks on items that have the candidate as a neighbour.
 
     Parameters
     ----------
@@ -250,26 +274,35 @@ def match_clicks(
         Clicks of the phase.
     neighbours : DataFrame
         See `find_neighbours`.
-    table : DataFrame
-        Candidates; see `find_candidates`.
+    candidates : DataFrame
+        See `find_candidates`.
 
     Returns
     -------
     DataFrame
         A row for each match, with the columns of `neighbours`, `row` (position of the candidate in
-        `table`) and `click` (index of the click in `phase`).
+        `candidates`) and `click` (index of the click in `phase`).
     """
     user_clicks = pd.DataFrame({"user": phase.user, "click": np.arange(len(phase.user))})
-    asked = pd.DataFrame({"user": phase.test_user[table["user"]], "neighbour": table["item"]})
-    matches = asked.assign(row=np.arange(len(table))).merge(user_clicks, on="user")
+    # In `neighbours`, `item` is the item that was clicked, and `neighbour` is the candidate.
+    pairs = pd.DataFrame(
+        {
+            "user": phase.test_user[candidates["test_row"]],
+            "neighbour": candidates["item"],
+            "row": np.arange(len(candidates)),
+        }
+    )
+    matches = pairs.merge(user_clicks, on="user")
     matches["item"] = phase.item[matches["click"]]
     return matches.merge(neighbours, on=["item", "neighbour"])
 
 
 def clicks_around(
-    phase: recommend.Phase, item: IntArray, time: FloatArray, near: Sequence[float]
+    phase: recommend.Phase, item: IntArray, time: FloatArray, distances: Sequence[float]
 ) -> tuple[FloatArray, FloatArray, list[IntArray]]:
-    """Describe the clicks of all users on some items around some times.
+    """For each pair of an item and a time, tell when and how often the item was clicked near then.
+
+    The clicks of all users count.
 
     Parameters
     ----------
@@ -279,31 +312,34 @@ def clicks_around(
         Numbers of items.
     time : ndarray of float64, shape (n,)
         A time for each of these items, from 0 to 1.
-    near : sequence of float
-        Distances in time.
+    distances : sequence of float
+        Distances in time, in lengths of the phase.
 
     Returns
     -------
     before : ndarray of float64, shape (n,)
-        Time since the item's latest click before, `HISTORY` + 1 if there is none.
+        Time since the item's latest click before `time`, `HISTORY` + 1 if there is none.
     after : ndarray of float64, shape (n,)
-        Time until the item's next click, 1 if there is none.
+        Time from `time` to the item's next click, 1 if there is none.
     n_near : list of int64 ndarrays, shape (n,) each
-        For every distance, how many clicks on the item are within it.
+        For each distance, the number of clicks on the item at most that far from `time`.
     """
     # The times of an item are shifted by a multiple of its number, so that one sorted array holds
-    # the clicks of all items and those of different items are apart.
+    # the clicks of all items, one item after the other. Times run from -HISTORY to 1. With a shift
+    # of HISTORY + 2 there is a gap of 1 between two items; start and stop are in its middle.
     shift = recommend.HISTORY + 2
     timeline = np.sort(shift * phase.item + phase.time)
     now = shift * item + time
-    # All clicks of the item are between these times.
     start = shift * item - recommend.HISTORY - 0.5
     stop = shift * item + 1.5
-    first, here, end = np.searchsorted(timeline, [start, now, stop])
-    before = np.where(here > first, now - timeline[here - 1], recommend.HISTORY + 1)
-    after = np.where(here < end, timeline[np.minimum(here, len(timeline) - 1)] - now, 1)
+    # Indices of the item's first click, of its first click at or after `time`, and of its end.
+    first, next_click, end = np.searchsorted(timeline, [start, now, stop])
+    before = np.where(next_click > first, now - timeline[next_click - 1], recommend.HISTORY + 1)
+    # An index past the end is avoided; its value is not used.
+    index = np.minimum(next_click, len(timeline) - 1)
+    after = np.where(next_click < end, timeline[index] - now, 1)
     n_near = []
-    for distance in near:
+    for distance in distances:
         low = np.searchsorted(timeline, np.maximum(now - distance, start))
         high = np.searchsorted(timeline, np.minimum(now + distance, stop))
         n_near.append(high - low)

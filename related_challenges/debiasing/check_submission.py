@@ -1,9 +1,9 @@
 """Debiasing: check a submission as the challenge would, and report everything that is wrong.
 
 Run:     python related_challenges/debiasing/check_submission.py FILE
-         python -m tools.check_submission FILE --challenge debiasing
-Reads:   the submission and data/train_data/underexpose_test_qtime-T.csv, the test users of all
-         phases T in the folder, or with --phase of the phases that count; no answers
+or:      python -m tools.check_submission FILE --challenge debiasing
+Reads:   the submission, and the test users in data/train_data/underexpose_test_qtime-T.csv: of all
+         phases T in the folder, or with --phase of the phases that count. No answers are read.
 """
 
 import argparse
@@ -19,19 +19,20 @@ import numpy as np
 def check(options: argparse.Namespace, report: Report) -> list[str]:
     """Report the faults of a submission; return a summary of it."""
     folder = options.input_dir
-    phases = clicks.phases_at(options.phase, clicks.find_phases(folder), folder)
+    phases = clicks.phases_that_count(options.phase, clicks.find_phases(folder), folder)
     paths = [folder / clicks.QUERY_TIMES.format(phase) for phase in phases]
-    wanted = np.concatenate([clicks.read_queries(path)["user_id"] for path in paths])
+    test_users = np.concatenate([clicks.read_queries(path)["user_id"] for path in paths])
     recommended = clicks.read_recommendations(options.file, report)
-    clicks.select_users(options.file, recommended, wanted, report)
-    n_others = len(np.setdiff1d(recommended.index, wanted))
+    # Reports missing users.
+    clicks.select_users(options.file, recommended, test_users, report)
+    n_other_users = len(np.setdiff1d(recommended.index, test_users))
     summary = [
         f"{len(recommended):,} rows: every test user of the phases {', '.join(map(str, phases))} "
-        f"in {cli.show(folder)} once, {recommended.shape[1]} different items each",
+        f"in {cli.show(folder)} once, {clicks.N_RECOMMENDED} different items each",
         f"different items recommended: {len(np.unique(recommended)):,}",
     ]
-    if n_others:
-        summary.append(f"{n_others} rows of other users are ignored")
+    if n_other_users:
+        summary.append(f"{n_other_users} rows of other users are ignored")
     return summary
 
 

@@ -1,7 +1,9 @@
-"""Files and metrics of the debiasing challenge: clicks, recommendations, and how rare an item is.
+"""Files and metrics of the debiasing challenge.
 
-The challenge has ten phases, 0 to 9, each with its own files. The files have no header, and their
-rows are not in order of time. A user is a test user of phase ``user_id mod 11``, if there is one.
+The metrics are NDCG and hit rate, over all users and over the users whose item is rare. The
+challenge has ten phases, 0 to 9, each with its own files. The files have no header, and their rows
+are not in order of time. A user is a test user of phase ``user_id mod 11``, and of no phase if the
+remainder is 10.
 """
 
 import argparse
@@ -20,22 +22,26 @@ import pandas as pd
 
 N_RECOMMENDED = 50
 PHASES = range(10)
+# The challenge's final stage: from phase 7 on, only these phases count.
 FINAL_PHASES = range(7, 10)
 USER_MODULUS = 11
 
-# Files of a phase, whose number is filled in. Clicks of the training users:
+# File names of a phase; {} is the number of the phase.
+# Clicks of the training users.
 TRAIN_CLICKS = "underexpose_train_click-{}.csv"
-# Clicks of the test users before the click to predict:
+# Clicks of the test users before the click to predict.
 TEST_CLICKS = "underexpose_test_click-{}.csv"
-# Test users and the time of the click to predict:
+# Test users, with the time of the click to predict.
 QUERY_TIMES = "underexpose_test_qtime-{}.csv"
-# The click to predict, where it is known:
+# Test users, with the click to predict. A local split writes this file.
 TRUE_CLICKS = "underexpose_test_qtime_with_answer-{}.csv"
-# The clicks to predict in all phases, with the degrees of their items.
+
+# The clicks to predict in all phases, with the number of known clicks on the item (its degree).
 ANSWERS = "debias_track_answer.csv"
+# "full" is over all users, "half" over the users whose item is among the rarer ones.
 METRICS = ("NDCG@50 full", "NDCG@50 half", "hit rate@50 full", "hit rate@50 half")
 
-# Ids are bounded because they index arrays; those of the challenge are below 200,000.
+# A bound on ids, since a large id takes much memory. Those of the challenge are below 200,000.
 _USER = Column("user_id", high=9_999_999)
 _ITEM = Column("item_id", high=9_999_999)
 _TIME = Column("time", FLOAT64, 0, 1, whole=False)
@@ -56,18 +62,22 @@ def find_phases(folder: Path) -> list[int]:
     """
     phases = [phase for phase in PHASES if reading.is_there(folder / TRAIN_CLICKS.format(phase))]
     if not phases:
+        # Raises an error that names the missing file.
         reading.require_file(folder / TRAIN_CLICKS.format(0))
     return phases
 
 
 def add_phase(p: argparse.ArgumentParser) -> None:
-    """Add the flag --phase: the phase of the challenge at which a submission is scored."""
-    help_text = "at phase T: 0 to T count, from 7 on 7 to T (default: all phases that are there)"
+    """Add the flag --phase: the phase during which the submission would be scored."""
+    help_text = (
+        "score as at phase T of the challenge: phases 0 to T count, or 7 to T if T is 7 or more "
+        "(default: all phases found)"
+    )
     p.add_argument("--phase", type=int, choices=PHASES, metavar="T", help=help_text)
 
 
-def phases_at(phase: int | None, available: Sequence[int], path: Path) -> list[int]:
-    """Return the phases that count when a submission is scored at a phase of the challenge.
+def phases_that_count(phase: int | None, available: Sequence[int], path: Path) -> list[int]:
+    """Return the phases that count for a submission that is scored during a phase.
 
     Parameters
     ----------
@@ -90,7 +100,7 @@ def phases_at(phase: int | None, available: Sequence[int], path: Path) -> list[i
     if not set(counted) <= set(available):
         shown = ", ".join(map(str, available))
         expected = ", ".join(map(str, counted))
-        raise InputError(f"{path}: holds the phases {shown}, --phase {phase} expects {expected}")
+        raise InputError(f"{path}: holds the phases {shown}; --phase {phase} needs {expected}")
     return counted
 
 
@@ -114,27 +124,27 @@ def read_queries(path: Path) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns user_id, each once, and time, that of the click to predict.
+        Columns user_id (no user twice) and time (when the click to predict happens).
     """
-    return _read(path, (_USER, _TIME), once=True)
+    return _read(path, (_USER, _TIME), once_per_user=True)
 
 
-def split_latest(clicks: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Split clicks into the latest click of every user, in order of users, and all other clicks.
+def split_latest(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Split clicks into the latest click of every user, sorted by user_id, and all other clicks.
 
-    If several clicks of a user are the latest, the last row of these is taken.
+    Of several clicks at a user's latest time, the last row counts as the latest.
     """
-    ordered = clicks.iloc[np.lexsort((clicks["time"], clicks["user_id"]))]
+    ordered = table.iloc[np.lexsort((table["time"], table["user_id"]))]
     latest = ordered.drop_duplicates("user_id", keep="last")
-    return latest, clicks.drop(latest.index)
+    return latest, table.drop(latest.index)
 
 
 def read_answers(path: Path) -> pd.DataFrame:
     """Read the clicks to predict of all phases.
 
-    If the file `ANSWERS` is missing, but there are files `TRUE_CLICKS` beside it, the table is made
-    of these and of the clicks. The training clicks are then in the same folder, or, after a local
-    split, in the folder `train_data`.
+    If the path has the default name `ANSWERS` and does not exist, but there are files `TRUE_CLICKS`
+    in its folder, the table is computed from these files and from the known clicks, which give the
+    degrees. Training clicks are looked for in the same folder, otherwise in `train_data` beside it.
 
     Returns
     -------
@@ -148,40 +158,46 @@ def read_answers(path: Path) -> pd.DataFrame:
     """
     folder = path.parent
     has_true_clicks = any(folder.glob(TRUE_CLICKS.format("*")))
-    if reading.is_there(path) or path.name != ANSWERS or not has_true_clicks:
-        return _read_answers(path, _ANSWER_COLUMNS)
+    can_be_computed = path.name == ANSWERS and has_true_clicks
+    if reading.is_there(path) or not can_be_computed:
+        return _read_answer_file(path, _ANSWER_COLUMNS)
+    # After a local split, the training clicks are in the folder beside.
     has_train_clicks = any(folder.glob(TRAIN_CLICKS.format("*")))
-    train = folder if has_train_clicks else folder.parent / challenge.TRAIN
+    train_dir = folder if has_train_clicks else folder.parent / challenge.TRAIN_FOLDER
     parts = []
-    for phase in find_phases(train):
-        clicks = read_clicks(train / TRAIN_CLICKS.format(phase), folder / TEST_CLICKS.format(phase))
+    for phase in find_phases(train_dir):
+        train_path = train_dir / TRAIN_CLICKS.format(phase)
+        known_clicks = read_clicks(train_path, folder / TEST_CLICKS.format(phase))
         answer_path = folder / TRUE_CLICKS.format(phase)
         if reading.is_there(answer_path):
-            answers = _read_answers(answer_path, (_USER, _ITEM, _TIME), phase_id=phase)
+            answers = _read_answer_file(answer_path, (_USER, _ITEM, _TIME), phase_id=phase)
         else:
-            answers = clicks.head(0)
-        parts.append((phase, clicks, answers))
-    return count_degrees(parts)
+            # No answers, in the same columns.
+            answers = known_clicks.head(0)
+        parts.append((phase, known_clicks, answers))
+    return add_degrees(parts)
 
 
-def count_degrees(parts: Iterable[tuple[int, pd.DataFrame, pd.DataFrame]]) -> pd.DataFrame:
-    """Add the degrees of items to the clicks to predict.
+def add_degrees(parts: Iterable[tuple[int, pd.DataFrame, pd.DataFrame]]) -> pd.DataFrame:
+    """Join the answers of all phases, and add the degree of each answer's item.
 
     Parameters
     ----------
-    parts : iterable of (phase, clicks, answers)
-        Known clicks and clicks to predict, phase by phase in increasing order.
+    parts : iterable of (phase, known clicks, answers)
+        For each phase, in increasing order: its number, its known clicks and its clicks to predict.
 
     Returns
     -------
     DataFrame
-        Columns phase_id, user_id, item_id and item_degree. The degree of an item is how many of the
-        known clicks up to this phase are on it.
+        Columns phase_id, user_id, item_id and item_degree. The degree of an item is the number of
+        known clicks on it in the files of this phase and all earlier phases. A click in the files
+        of two phases counts twice.
     """
+    # A running sum over the phases.
     degree = pd.Series(dtype=int)
     tables = []
-    for phase, clicks, answers in parts:
-        degree = degree.add(clicks["item_id"].value_counts(), fill_value=0)
+    for phase, known_clicks, answers in parts:
+        degree = degree.add(known_clicks["item_id"].value_counts(), fill_value=0)
         item_degree = answers["item_id"].map(degree).fillna(0).astype(int)
         tables.append(answers.assign(phase_id=phase, item_degree=item_degree))
     return pd.concat(tables, ignore_index=True)[[column.name for column in _ANSWER_COLUMNS]]
@@ -207,17 +223,20 @@ def read_recommendations(path: Path, report: Report = stop) -> pd.DataFrame:
     """
     columns = (_USER, *_ITEM_COLUMNS)
     source = _source(path, columns)
-    recommended = _read(path, columns, report, once=True).set_index(_USER.name)
-    ordered = np.sort(recommended, axis=1)
-    # A cell that was reported as faulty is negative.
-    is_repeated = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)
+    recommended = _read(path, columns, report, once_per_user=True).set_index(_USER.name)
+    # In a sorted row, repeated items are side by side. A faulty cell, which has been reported, is
+    # negative.
+    sorted_items = np.sort(recommended, axis=1)
+    is_equal = sorted_items[:, 1:] == sorted_items[:, :-1]
+    is_repeated = is_equal & (sorted_items[:, 1:] >= 0)
     is_faulty = is_repeated.any(axis=1)
     if is_faulty.any():
         row = int(is_faulty.argmax())
         n_different = recommended.iloc[row].nunique()
         report(
-            f"{path}: row {source.row_number(row)}: user {recommended.index[row]} has "
-            f"{n_different} different items ({is_faulty.sum()} such rows), expected {N_RECOMMENDED}"
+            f"{path}: row {source.row_number(row)}: user {recommended.index[row]} has only "
+            f"{n_different} different items, expected {N_RECOMMENDED} "
+            f"({is_faulty.sum()} rows have repeated items)"
         )
     return recommended
 
@@ -247,17 +266,19 @@ def select_users(
     if len(missing):
         shown = ", ".join(map(str, missing[: reading.SHOWN]))
         report(
-            f"{path}: {len(missing)} of {len(wanted)} test users are missing, first user_id "
-            f"{shown}, expected a row for each"
+            f"{path}: {len(missing)} of {len(wanted)} test users are missing, the first with "
+            f"user_id {shown}, expected a row for each"
         )
-    first = recommended[~recommended.index.duplicated()]
-    return first.reindex(wanted, fill_value=-1).to_numpy()
+    # A user may have several rows if this fault was reported without an error.
+    first_rows = recommended[~recommended.index.duplicated()]
+    return first_rows.reindex(wanted, fill_value=-1).to_numpy()
 
 
 def is_rare(answers: pd.DataFrame) -> pd.Series:
     """Return whether the item of each answer is rare, shape (answers,).
 
-    An item is rare if its degree is at most the upper median of the degrees in the phase.
+    An item is rare if its degree is at most the median of the degrees of the phase's answers (the
+    larger middle value if their number is even).
     """
     degree = answers.groupby("phase_id")["item_degree"]
     upper_median = degree.transform(lambda values: np.sort(values)[len(values) // 2])
@@ -283,16 +304,17 @@ def score(items: IntArray, answers: pd.DataFrame) -> pd.DataFrame:
     is_match = items == answers["item_id"].to_numpy()[:, None]
     hit = is_match.any(axis=1)
     rank = is_match.argmax(axis=1)
+    # Ranks count from 0; the best rank gains 1.
     gain = np.where(hit, 1 / np.log2(rank + 2), 0.0)
     scores = {}
-    for phase, full in answers.assign(gain=gain, hit=hit).groupby("phase_id"):
-        half = full[is_rare(full)]
+    for phase, all_users in answers.assign(gain=gain, hit=hit).groupby("phase_id"):
+        users_of_rare_items = all_users[is_rare(all_users)]
         # In the order of METRICS.
         scores[phase] = [
-            full["gain"].mean(),
-            half["gain"].mean(),
-            full["hit"].mean(),
-            half["hit"].mean(),
+            all_users["gain"].mean(),
+            users_of_rare_items["gain"].mean(),
+            all_users["hit"].mean(),
+            users_of_rare_items["hit"].mean(),
         ]
     return pd.DataFrame(scores, METRICS).T
 
@@ -301,28 +323,36 @@ def score(items: IntArray, answers: pd.DataFrame) -> pd.DataFrame:
 
 
 def _source(path: Path, columns: Sequence[Column]) -> reading.Source:
-    """Describe a file without header by the names of its columns."""
+    """Return the source of a file without a header row, whose columns are `columns`."""
     return reading.file_source(path, tuple(column.name for column in columns))
 
 
 def _read(
-    path: Path, columns: Sequence[Column], report: Report = stop, *, once: bool = False
+    path: Path, columns: Sequence[Column], report: Report = stop, *, once_per_user: bool = False
 ) -> pd.DataFrame:
-    """Read a file; with `once`, report a user who has several rows."""
+    """Read a file; with `once_per_user`, report a user who has several rows."""
     source = _source(path, columns)
     frame = reading.read_table(source, columns, report=report)
-    if once:
+    if once_per_user:
         require_distinct(source, _USER.name, frame[_USER.name].to_numpy(), report)
     return frame
 
 
-def _read_answers(path: Path, columns: Sequence[Column], **known: int) -> pd.DataFrame:
-    """Read clicks to predict and add known columns; refuse a user who belongs to another phase."""
-    answers = _read(path, columns, once=True).assign(**known)
+def _read_answer_file(path: Path, columns: Sequence[Column], **constants: int) -> pd.DataFrame:
+    """Read clicks to predict, and add columns of constants, such as the phase of the whole file.
+
+    Raises
+    ------
+    InputError
+        If the file is missing or faulty, or if a user belongs to another phase.
+    """
+    answers = _read(path, columns, once_per_user=True).assign(**constants)
     wrong = answers[answers["user_id"] % USER_MODULUS != answers["phase_id"]]
-    user = wrong["user_id"].astype(str)
-    phase = wrong["phase_id"].astype(str)
-    faults = ("is " + user + " of phase " + phase).to_dict()
-    expected = f"phase = user_id mod {USER_MODULUS}"
-    challenge.report_cells(_source(path, columns), _USER.name, faults, expected, stop)
+    # A fault continues the text "row 5 ...".
+    faults = {}
+    for row, user, phase in zip(wrong.index, wrong["user_id"], wrong["phase_id"], strict=True):
+        faults[row] = f"is {user}, who is no test user of phase {phase}"
+    expected = f"the phase to be user_id mod {USER_MODULUS}"
+    # Does nothing without faults.
+    challenge.report_faults(_source(path, columns), _USER.name, faults, expected, stop)
     return answers

@@ -1,13 +1,14 @@
-"""Debiasing: simulate ten small phases, so that everything runs without the real files.
+"""Debiasing: simulate ten small phases, to try all scripts without the real files.
 
 Run:     python related_challenges/debiasing/generate_sample.py [--seed N]
 Writes:  related_challenges/debiasing/data/train_data/underexpose_train_click-T.csv,
          underexpose_test_click-T.csv and underexpose_test_qtime-T.csv for the phases T = 0 to 9
 
-Items belong to themes, and their popularity follows a power law. A user is active for a while. From
-each item the user mostly goes on to one of its few successors in the theme, and sometimes to a
-popular item of any theme. A phase shares two thirds of its time with the next phase; in the real
-files it is three quarters. As in the real files, rows are not in order of time.
+Items belong to themes, and their popularity follows a power law. Each item has a few successors of
+the same theme. A user is active for a while and starts at a popular item. From each item the user
+mostly goes on to a successor, and sometimes to a popular item of any theme. A phase shares two
+thirds of its time with the next phase; in the real files it is three quarters. As in the real
+files, rows are not in order of time.
 """
 
 import argparse
@@ -25,11 +26,14 @@ N_ITEMS = 500
 N_THEMES = 20
 N_SUCCESSORS = 4
 # Probability that a user goes on to a successor of the item.
-FOLLOW_SHARE = 0.75
-# Length of a phase, and time from its begin to that of the next one; all phases take 1.
+FOLLOW_PROBABILITY = 0.75
+# Number of popular items drawn for each user, more than a user needs.
+N_POPULAR = 200
+# Length of a phase. All ten phases together span the times 0 to 1.
 WINDOW = 3 / 12
+# Time from the start of a phase to the start of the next phase.
 STEP = 1 / 12
-# Length of a user's activity.
+# Time for which a user is active.
 SPAN = 0.3
 
 
@@ -41,16 +45,16 @@ def write_sample(folder: Path, seed: int) -> None:
         is_inside = all_clicks["time"].between(begin, begin + WINDOW, inclusive="left")
         inside = all_clicks[is_inside]
         is_test_user = inside["user_id"] % clicks.USER_MODULUS == phase
-        asked, rest = clicks.split_latest(inside[is_test_user])
-        # A test user keeps at least two clicks, as in the real files.
-        n_clicks = rest["user_id"].value_counts()
+        hidden, known = clicks.split_latest(inside[is_test_user])
+        # A test user has at least two known clicks, as in the real files.
+        n_clicks = known["user_id"].value_counts()
         kept_users = n_clicks[n_clicks >= 2].index
-        asked = asked[asked["user_id"].isin(kept_users)]
-        rest = rest[rest["user_id"].isin(kept_users)]
+        hidden = hidden[hidden["user_id"].isin(kept_users)]
+        known = known[known["user_id"].isin(kept_users)]
         tables = {
             clicks.TRAIN_CLICKS: inside[~is_test_user],
-            clicks.TEST_CLICKS: rest,
-            clicks.QUERY_TIMES: asked[["user_id", "time"]],
+            clicks.TEST_CLICKS: known,
+            clicks.QUERY_TIMES: hidden[["user_id", "time"]],
         }
         for name, table in tables.items():
             writing.write_files({folder / name.format(phase): table}, header=False)
@@ -60,20 +64,23 @@ def simulate_clicks(rng: np.random.Generator) -> pd.DataFrame:
     """Return the clicks of all users in random order: user_id, item_id and time from 0 to 1."""
     theme = rng.integers(N_THEMES, size=N_ITEMS)
     popularity = (1 / np.arange(1, N_ITEMS + 1)) ** 0.7
+    # Drawn from the item's theme; repeats do not matter.
     successors = np.array(
         [rng.choice(np.flatnonzero(theme == theme[i]), N_SUCCESSORS) for i in range(N_ITEMS)]
     )
-    popular = rng.choice(N_ITEMS, (N_USERS, 200), p=popularity / popularity.sum())
+    popular = rng.choice(N_ITEMS, (N_USERS, N_POPULAR), p=popularity / popularity.sum())
     parts = []
     for user in range(N_USERS):
-        # Keys are the items clicked, in order.
+        # An ordered set: its keys are the items clicked, each once.
         clicked: dict[int, None] = {}
         current = int(popular[user, 0])
-        for popular_item in popular[user, 1 : 10 + rng.poisson(14)]:
+        n_steps = 9 + rng.poisson(14)
+        for popular_item in popular[user, 1 : 1 + n_steps]:
             clicked[current] = None
-            follows = rng.random() < FOLLOW_SHARE
+            follows = rng.random() < FOLLOW_PROBABILITY
             current = int(rng.choice(successors[current]) if follows else popular_item)
-        time = rng.random() * (1 - SPAN) + SPAN * np.sort(rng.random(len(clicked)))
+        start = rng.random() * (1 - SPAN)
+        time = start + SPAN * np.sort(rng.random(len(clicked)))
         parts.append(pd.DataFrame({"user_id": user, "item_id": list(clicked), "time": time}))
     all_clicks = pd.concat(parts, ignore_index=True)
     return all_clicks.iloc[rng.permutation(len(all_clicks))]

@@ -1,4 +1,4 @@
-"""Clicks of a phase, and the best items of a user: shared by all sample models."""
+"""Steps that all sample models share: read a phase, choose each user's best items, write them."""
 
 import argparse
 from collections.abc import Callable
@@ -16,26 +16,27 @@ import pandas as pd
 from scipy.sparse import csr_array
 from tqdm import tqdm
 
-# Number of users whose scores are dense at the same time; for 41,000 items they take 21 MB.
-BLOCK = 64
-# Clicks before a phase are read this far back, in lengths of the phase.
+# Sparse scores are made dense for this many users at a time: 21 MB for 41,000 items.
+N_USERS_PER_BLOCK = 64
+# Clicks are read from this long before a phase; 1 is the length of the phase.
 HISTORY = 1.0
-# Folder of the test users' clicks with --local.
-LOCAL_DIR = challenge.data_dir(__file__, challenge.TEST_INPUT)
+# With --local, the test users' clicks are read from this folder.
+LOCAL_DIR = challenge.data_dir(__file__, challenge.TEST_INPUT_FOLDER)
 
 
 @dataclass(frozen=True)
 class Phase:
-    """Clicks of a phase and shortly before it, in order of users and times.
+    """Clicks of a phase and shortly before it, sorted by user, then by time.
 
-    Users and items are numbered from 0. A test user may have no click.
+    Users and items are numbered from 0. A test user may have no row.
 
     Attributes
     ----------
     user, item : ndarray of int64, shape (clicks,)
         Numbers of the user and item of each click.
     time : ndarray of float64, shape (clicks,)
-        0 for the first click of the phase, 1 for its last; down to -`HISTORY` before the phase.
+        Time on a scale from 0 (first click of the phase) to 1 (its last click). Before the phase it
+        is negative, down to -`HISTORY`.
     item_ids : ndarray of int64, shape (items,)
         Ids of the items, by number.
     test_user_ids, test_user : ndarray of int64, shape (test users,)
@@ -58,16 +59,17 @@ class Phase:
     n_users: int
     name: str = ""
 
-    def by_user(self, values: FloatArray) -> csr_array:
-        """Add up a value of each click by user and item, shape (users, items)."""
+    def sum_by_user_and_item(self, values: FloatArray) -> csr_array:
+        """Return the sum of the clicks' `values` for each user and item, shape (users, items)."""
         return csr_array((values, (self.user, self.item)), shape=(self.n_users, len(self.item_ids)))
 
 
 def model_parser(doc: str | None) -> argparse.ArgumentParser:
     """Make the parser of a sample model; `doc` is the docstring of its script."""
     parser = challenge.model_parser(doc, __file__)
-    parser.add_argument("--test_dir", type=Path, metavar="DIR", help="default: the --input_dir")
-    help_text = f"use the local split: the default of --test_dir becomes {cli.show(LOCAL_DIR)}"
+    help_text = "folder of the test users' clicks and query times (default: the --input_dir)"
+    parser.add_argument("--test_dir", type=Path, metavar="DIR", help=help_text)
+    help_text = f"predict the local split: the default of --test_dir becomes {cli.show(LOCAL_DIR)}"
     parser.add_argument("--local", action="store_true", help=help_text)
     return parser
 
@@ -80,8 +82,8 @@ def run_model(options: argparse.Namespace, score_items: Callable[[Phase], csr_ar
     options : Namespace
         Flags of `model_parser`.
     score_items : callable
-        Takes a phase and returns the score of every item for every test user, a csr_array of shape
-        (test users, items) of values of at least 0. `best_items` are recommended.
+        Takes a phase and returns a csr_array of shape (test users, items) with a score for each
+        pair, at least 0. The items that `best_items` chooses are recommended.
     """
     test_dir = options.test_dir or (LOCAL_DIR if options.local else options.input_dir)
     users = []
@@ -90,15 +92,17 @@ def run_model(options: argparse.Namespace, score_items: Callable[[Phase], csr_ar
         phase = read_phase(options.input_dir, test_dir, number)
         users.append(phase.test_user_ids)
         items.append(best_items(phase, score_items(phase)))
+    # The columns are the user id and the fifty items.
     table = pd.DataFrame(np.column_stack([np.concatenate(users), np.concatenate(items)]))
     challenge.write_submission(options, table, header=False)
 
 
 def read_phase(train_dir: Path, test_dir: Path, number: int) -> Phase:
-    """Read the clicks of a phase, and clicks on its items from before the phase.
+    """Read the clicks of a phase, and older clicks on the same items from earlier phases' files.
 
-    Phases overlap, and an earlier phase may hold a click to predict. Therefore only clicks before
-    the first click of this phase, known or to predict, are taken from earlier phases.
+    Phases overlap, so the file of an earlier phase may show a click that is hidden in this phase.
+    Therefore the clicks taken from earlier phases are older than every click of this phase, be it
+    known or to predict.
 
     Parameters
     ----------
@@ -110,37 +114,42 @@ def read_phase(train_dir: Path, test_dir: Path, number: int) -> Phase:
         Number of the phase.
     """
 
-    def read(phase: int) -> pd.DataFrame:
-        test = test_dir / clicks.TEST_CLICKS.format(phase)
-        return clicks.read_clicks(train_dir / clicks.TRAIN_CLICKS.format(phase), test)
+    def read_known_clicks(phase_number: int) -> pd.DataFrame:
+        """Return the known clicks of training and test users."""
+        train = train_dir / clicks.TRAIN_CLICKS.format(phase_number)
+        test = test_dir / clicks.TEST_CLICKS.format(phase_number)
+        return clicks.read_clicks(train, test)
 
-    inside = read(number)
+    inside = read_known_clicks(number)
     item_ids = np.unique(inside["item_id"])
-    begin = inside["time"].min()
+    phase_start = inside["time"].min()
+    # Not 0, since times are divided by it.
     length = max(np.ptp(inside["time"]), np.finfo(float).tiny)
-    earliest = begin - HISTORY * length
+    history_start = phase_start - HISTORY * length
     queries = clicks.read_queries(test_dir / clicks.QUERY_TIMES.format(number))
     parts = [inside]
-    # The first click of the phase may be one to predict.
-    first = min(begin, queries["time"].min())
+    # From each earlier phase, the latest first, take the clicks that are older than all clicks read
+    # so far, so that none is taken twice. The first click of this phase may be one to predict.
+    read_from = min(phase_start, queries["time"].min())
     earlier_phases = [phase for phase in clicks.find_phases(train_dir) if phase < number]
     for earlier_phase in reversed(earlier_phases):
-        if first <= earliest:
+        if read_from <= history_start:
             break
-        older = read(earlier_phase)
-        is_before = (older["time"] < first) & (older["time"] >= earliest)
-        parts.append(older[is_before & older["item_id"].isin(item_ids)])
-        first = min(first, older["time"].min())
+        older = read_known_clicks(earlier_phase)
+        is_taken = (older["time"] < read_from) & (older["time"] >= history_start)
+        parts.append(older[is_taken & older["item_id"].isin(item_ids)])
+        read_from = min(read_from, older["time"].min())
     table = pd.concat(parts).sort_values(["user_id", "time"], kind="stable")
+    # The users of the clicks and the test users are numbered together.
     user, user_ids = pd.concat([table["user_id"], queries["user_id"]]).factorize()
     return Phase(
         user=user[: len(table)],
         item=np.searchsorted(item_ids, table["item_id"]),
-        time=(table["time"].to_numpy() - begin) / length,
+        time=(table["time"].to_numpy() - phase_start) / length,
         item_ids=item_ids,
         test_user_ids=queries["user_id"].to_numpy(),
         test_user=user[len(table) :],
-        query_time=(queries["time"].to_numpy() - begin) / length,
+        query_time=(queries["time"].to_numpy() - phase_start) / length,
         n_users=len(user_ids),
         name=f"{train_dir}: phase {number}",
     )
@@ -148,13 +157,14 @@ def read_phase(train_dir: Path, test_dir: Path, number: int) -> Phase:
 
 def click_matrix(phase: Phase) -> csr_array:
     """Return a matrix with 1 where a user clicked an item, shape (users, items)."""
-    matrix = phase.by_user(np.ones(len(phase.user)))
+    matrix = phase.sum_by_user_and_item(np.ones(len(phase.user)))
     matrix.data[:] = 1
     return matrix
 
 
 def positions_from_latest(phase: Phase) -> IntArray:
-    """Return the position of each click among its user's, 1 for the latest, shape (clicks,)."""
+    """For each click, return its position among its user's clicks: 1 for the latest, then 2, ..."""
+    # End of each user's clicks, which are sorted by user, then by time.
     end = np.cumsum(np.bincount(phase.user, minlength=phase.n_users))
     return np.asarray(end[phase.user] - np.arange(len(phase.user)))
 
@@ -177,23 +187,27 @@ def best_items(phase: Phase, scores: csr_array) -> IntArray:
     Raises
     ------
     InputError
-        If a user has clicked all but fewer than fifty items.
+        If fewer than fifty items are left that a test user has not clicked.
     """
     n_clicks = np.bincount(phase.item, minlength=len(phase.item_ids))
-    # Popularity is scaled to lie below every positive score.
-    least = scores.data[scores.data > 0].min(initial=1.0)
+    # Popularity is scaled to lie below every positive score. There may be no positive score.
+    smallest_score = scores.data[scores.data > 0].min(initial=1.0)
+    # Rank of each item by its clicks, 0 for the fewest.
     popularity_rank = np.argsort(np.argsort(n_clicks, kind="stable"))
-    popularity = least * popularity_rank / len(n_clicks)
+    popularity = smallest_score * popularity_rank / len(n_clicks)
     seen = click_matrix(phase)[phase.test_user]
-    n_unseen = len(phase.item_ids) - np.diff(seen.indptr).max(initial=0)
+    # Number of stored values in the fullest row.
+    most_seen = np.diff(seen.indptr).max(initial=0)
+    n_unseen = len(phase.item_ids) - most_seen
     if n_unseen < clicks.N_RECOMMENDED:
         raise InputError(
-            f"{phase.name} holds {n_unseen} items that a user has not clicked, expected at least "
-            f"{clicks.N_RECOMMENDED}"
+            f"{phase.name} holds only {n_unseen} items that its most active test user has not "
+            f"clicked, expected at least {clicks.N_RECOMMENDED}"
         )
+    # An empty part, for a phase without test users.
     best = [np.empty((0, clicks.N_RECOMMENDED), phase.item_ids.dtype)]
-    for start in range(0, len(phase.test_user), BLOCK):
-        rows = slice(start, start + BLOCK)
+    for start in range(0, len(phase.test_user), N_USERS_PER_BLOCK):
+        rows = slice(start, start + N_USERS_PER_BLOCK)
         block = scores[rows].toarray()
         block = np.where(block > 0, block, popularity)
         block[seen[rows].nonzero()] = -np.inf
@@ -205,17 +219,19 @@ def largest_columns(values: FloatArray, n: int) -> IntArray:
     """Return the columns of the n largest values of each row, largest first, shape (rows, n).
 
     Processors differ in the last digits of sums and in the order of equal values. To give the same
-    ranking on all, values are compared in single precision, and equal values come in the order of
-    their columns.
+    ranking on all processors, values are compared in single precision, and equal values come in the
+    order of their columns.
     """
     rounded = values.astype(np.float32)
+    # Kept as a column, to be compared with each row.
     nth_largest = np.partition(rounded, -n, axis=1)[:, [-n]]
     is_chosen = rounded >= nth_largest
     n_surplus = is_chosen.sum(axis=1) - n
     for row in np.flatnonzero(n_surplus):
-        # Too many values equal the n-th largest: the last ones are left out.
+        # Several values equal the n-th largest: the surplus among them is dropped, from the right.
         equal_columns = np.flatnonzero(rounded[row] == nth_largest[row])
         is_chosen[row, equal_columns[-n_surplus[row] :]] = False
+    # Each row now has exactly n chosen values.
     columns = np.nonzero(is_chosen)[1].reshape(len(values), n)
     chosen = np.take_along_axis(rounded, columns, axis=1)
     order = np.argsort(-chosen, axis=1, kind="stable")

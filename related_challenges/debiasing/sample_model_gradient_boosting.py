@@ -1,18 +1,19 @@
-"""Debiasing sample model: boosting ranks candidates of item-based collaborative filtering.
+"""Debiasing sample model: candidates of collaborative filtering, ranked by gradient boosting.
 
 Run:     python related_challenges/debiasing/sample_model_gradient_boosting.py --local
          python related_challenges/debiasing/local_evaluation.py
 Without --local it predicts the published test users.
 Writes:  data/test_output/submission.csv
-Scores:  mean NDCG@50 full 0.0711, half 0.0511 on the real phases 1 to 3, latest click masked
+Scores:  NDCG@50 0.0711 over all users ("full") and 0.0511 over users whose item is rare ("half"):
+         means of the real phases 1 to 3, split by local_data_split.py
 
-The model has two stages, as those of the challenge's leaders. First, candidates.py finds a few
+The model has two stages, like the models of the best teams. First, candidates.py finds a few
 hundred items for each user. Then gradient boosting predicts from some thirty features which of
 these candidates is clicked next.
 
-The boosting learns from the training users. One part of them at a time loses the latest click, as
-the test users did, and candidates and features are made from the remaining clicks. The settings
-were chosen on masked training users of phase 1.
+The boosting learns from the training users, who are divided into parts. For each part in turn, the
+latest click of its users is masked, as it is for test users. Candidates and features are made from
+the remaining clicks. The settings were chosen on masked training users of phase 1.
 """
 
 import argparse
@@ -22,18 +23,26 @@ from common import cli
 from common.arrays import Array, BoolArray, FloatArray, IntArray
 from common.errors import InputError
 
-import candidates
 import numpy as np
 import pandas as pd
 import recommend
+from candidates import (
+    clicks_around,
+    cosines,
+    count_clicks,
+    find_candidates,
+    mask_latest,
+    match_clicks,
+)
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-# The training users are masked in this many parts, one after the other. So most clicks remain.
+# Number of parts of the training users. The latest clicks of one part are masked at a time, while
+# those of the other parts stay.
 N_PARTS = 2
-# The boosting learns from about this many wrong candidates of each training user.
-N_OTHERS = 60
+# Expected number of wrong candidates of a training user, drawn at random to learn from.
+N_WRONG = 60
 BOOSTING = {
     "max_iter": 200,
     "learning_rate": 0.07,
@@ -43,72 +52,83 @@ BOOSTING = {
     "max_features": 0.5,
     "early_stopping": False,
 }
-# The odds of an item are divided by this power of its clicks. A higher power raises the score of
-# rare items (half) and lowers the score of all items (full).
+# The odds of an item are divided by this power of its number of clicks. A higher power improves the
+# metric over rare items ("half") and worsens the metric over all items ("full").
 RARITY_POWER = 0.6
-# Scales, as shares of the phase, on which a click's weight decays with the time to the query.
-FAST = 0.002
-SLOW = 0.05
-# Distances in time to the query within which clicks are counted.
-NEAR = (0.003, 0.02, 0.1)
+# A click weighs exp(-t / scale), where t is the time from this click to the click to predict, in
+# lengths of the phase.
+FAST_SCALE = 0.002
+SLOW_SCALE = 0.05
+# Clicks on an item are counted that are at most this far from the time of the click to predict.
+DISTANCES = (0.003, 0.02, 0.1)
+# Stands for the smallest value of a candidate without matching clicks.
+NO_MATCH = 1e6
 
 
 def score_items(phase: recommend.Phase) -> csr_array:
-    """Return the score of every item for every test user, shape (test users, items)."""
+    """Return a score for each pair of test user and item, shape (test users, items)."""
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `phase`. Return: the scores, sparse; items without a score come last.
-    parts = [masked_part(phase, part) for part in range(N_PARTS)]
-    is_clicked = np.concatenate([clicked for _, clicked in parts])
-    n_clicks = candidates.count_clicks(phase)
-    table, neighbours, vectors = candidates.find_candidates(phase)
-    if not (is_clicked.any() and len(table)):
+    # In: `phase`. Return: a sparse matrix (test users, items) of scores of at least 0; items with
+    # score 0 come after all others, in order of popularity.
+    training_parts = [training_part(phase, number) for number in range(N_PARTS)]
+    features = np.concatenate([part_features for part_features, _ in training_parts])
+    is_clicked = np.concatenate([part_is_clicked for _, part_is_clicked in training_parts])
+    n_clicks = count_clicks(phase)
+    candidates, neighbours, vectors = find_candidates(phase)
+    if not is_clicked.any():
         raise InputError(
-            f"{phase.name}: {is_clicked.sum()} training users clicked a candidate last, and the "
-            f"test users have {len(table)} candidates, expected some of both"
+            f"{phase.name}: no training user's latest click is on a candidate, expected some to "
+            "learn from"
         )
+    if not len(candidates):
+        raise InputError(f"{phase.name}: no test user has a candidate, expected some to rank")
     model = HistGradientBoostingClassifier(random_state=0, **BOOSTING)
-    model.fit(np.concatenate([features for features, _ in parts]), is_clicked)
-    log_odds = model.decision_function(describe(phase, neighbours, vectors, table))
-    score = np.exp(log_odds) * n_clicks[table["item"]] ** -RARITY_POWER
+    model.fit(features, is_clicked)
+    log_odds = model.decision_function(describe(phase, neighbours, vectors, candidates))
+    score = np.exp(log_odds) * n_clicks[candidates["item"]] ** -RARITY_POWER
     shape = (len(phase.test_user), len(phase.item_ids))
-    return csr_array((score, (table["user"], table["item"])), shape=shape)
+    return csr_array((score, (candidates["test_row"], candidates["item"])), shape=shape)
     # ---- End of the model. --------------------------------------------------------------------
 
 
-def masked_part(phase: recommend.Phase, part: int) -> tuple[NDArray[np.float32], BoolArray]:
-    """Mask the latest clicks of a part of the training users, and prepare what to learn from.
+def training_part(phase: recommend.Phase, number: int) -> tuple[NDArray[np.float32], BoolArray]:
+    """Mask the latest clicks of a part of the training users; return examples to learn from.
 
     Parameters
     ----------
     phase : Phase
         Clicks of the phase.
-    part : int
+    number : int
         Number of the part, from 0.
 
     Returns
     -------
-    features : ndarray of float32, shape (candidates, features)
+    features : ndarray of float32, shape (examples, features)
         Features of candidates of the masked users.
-    is_clicked : ndarray of bool, shape (candidates,)
+    is_clicked : ndarray of bool, shape (examples,)
         Whether the candidate is the item of the masked click.
     """
     training_users = np.setdiff1d(np.arange(phase.n_users), phase.test_user)
-    masked, answer = candidates.mask_latest(phase, training_users[part::N_PARTS])
-    table, neighbours, vectors = candidates.find_candidates(masked)
-    user = table["user"].to_numpy()
-    is_clicked = table["item"].to_numpy() == answer[user]
-    # Users without their masked click among the candidates are left out: they do not show which
-    # candidate should come first.
-    has_answer = np.bincount(user, is_clicked, len(answer)) > 0
-    n_candidates = np.bincount(user, minlength=len(answer))
-    draw = np.random.default_rng(part).random(len(is_clicked))
-    is_drawn = draw * n_candidates[user] < N_OTHERS
-    rows = has_answer[user] & (is_clicked | is_drawn)
-    return describe(masked, neighbours, vectors, table[rows]), is_clicked[rows]
+    masked, answer = mask_latest(phase, training_users[number::N_PARTS])
+    candidates, neighbours, vectors = find_candidates(masked)
+    masked_row = candidates["test_row"].to_numpy()
+    is_clicked = candidates["item"].to_numpy() == answer[masked_row]
+    # Users whose masked item is not a candidate are left out: they do not show which candidate
+    # should come first.
+    has_answer = np.bincount(masked_row, is_clicked, len(answer)) > 0
+    n_candidates = np.bincount(masked_row, minlength=len(answer))
+    # Each candidate is drawn with probability N_WRONG / (number of candidates of the user).
+    draw = np.random.default_rng(number).random(len(is_clicked))
+    is_drawn = draw * n_candidates[masked_row] < N_WRONG
+    rows = has_answer[masked_row] & (is_clicked | is_drawn)
+    return describe(masked, neighbours, vectors, candidates[rows]), is_clicked[rows]
 
 
 def describe(
-    phase: recommend.Phase, neighbours: pd.DataFrame, vectors: FloatArray, table: pd.DataFrame
+    phase: recommend.Phase,
+    neighbours: pd.DataFrame,
+    vectors: FloatArray,
+    candidates: pd.DataFrame,
 ) -> NDArray[np.float32]:
     """Describe candidates by features for the boosting.
 
@@ -116,117 +136,125 @@ def describe(
     ----------
     phase : Phase
         Clicks of the phase.
-    neighbours, vectors, table
-        Neighbours, vectors and candidates as `candidates.find_candidates` returns them.
+    neighbours, vectors, candidates
+        Neighbours, vectors and candidates as `find_candidates` returns them.
 
     Returns
     -------
     ndarray of float32, shape (candidates, features)
     """
-    user = phase.test_user[table["user"]]
-    item = table["item"].to_numpy()
-    query = np.clip(phase.query_time, 0, 1)[table["user"]]
-    latest_click = find_latest_clicks(phase)[user]
-    latest_item = phase.item[latest_click]
-    features = {
-        **{name: table[name].to_numpy() for name in ("score", "rank", "share", "closeness")},
-        "closeness to the latest click": candidates.cosines(vectors[latest_item], vectors[item]),
-        **describe_matches(phase, candidates.match_clicks(phase, neighbours, table), query),
-        **describe_items(phase, item, query),
-        **describe_users(phase, user, latest_click, query),
-        "time of the query": query,
+    item = candidates["item"].to_numpy()
+    user = phase.test_user[candidates["test_row"]]
+    # The click to predict may lie outside the known clicks of the phase.
+    query_time = np.clip(phase.query_time, 0, 1)[candidates["test_row"]]
+    n_clicks = np.bincount(phase.user, minlength=phase.n_users)
+    # Index of the latest click of each candidate's user: clicks are sorted by user, then by time.
+    # Every user with candidates has a click.
+    latest = (np.cumsum(n_clicks) - 1)[user]
+    features: dict[str, Any] = {
+        **{name: candidates[name] for name in ("score", "rank", "share", "closeness")},
+        "closeness to the latest click": cosines(vectors[phase.item[latest]], vectors[item]),
+        **similarity_features(phase, neighbours, candidates, query_time),
+        **item_features(phase, item, query_time),
+        **user_features(phase, user, latest, query_time),
     }
     return np.stack(list(features.values()), axis=1).astype(np.float32)
 
 
-def find_latest_clicks(phase: recommend.Phase) -> IntArray:
-    """Return the index of each user's latest click, shape (users,)."""
-    # Clicks are in the order of users, and those of a user in the order of time.
-    n_clicks = np.bincount(phase.user, minlength=phase.n_users)
-    return np.asarray(np.cumsum(n_clicks) - 1)
-
-
-def describe_matches(
-    phase: recommend.Phase, matches: pd.DataFrame, query: FloatArray
+def similarity_features(
+    phase: recommend.Phase,
+    neighbours: pd.DataFrame,
+    candidates: pd.DataFrame,
+    query_time: FloatArray,
 ) -> dict[str, Array]:
-    """Describe each candidate by the clicks of its user on similar items.
+    """Describe how similar each candidate is to the items that its user clicked.
 
-    Parameters
-    ----------
-    phase : Phase
-        Clicks of the phase.
-    matches : DataFrame
-        A row for each candidate and each click of its user on a neighbour of the candidate, see
-        `candidates.match_clicks`.
-    query : ndarray of float64, shape (candidates,)
-        Time of the query for each candidate, from 0 to 1.
+    The features are sums of similarities with different weights, extreme values and counts, of
+    shape (candidates,) each. `query_time` is the time of the click to predict, same shape.
     """
+    n_candidates = len(candidates)
+    # A row for each candidate and each click of its user on an item with this neighbour.
+    matches = match_clicks(phase, neighbours, candidates)
     row = matches["row"].to_numpy()
     click = matches["click"].to_numpy()
     similarity = matches["similarity"]
     forward = matches["forward"]
     at_once = matches["at_once"]
-    since = query[row] - phase.time[click]
-    # Position of the click among its user's clicks, 1 for the latest.
+    time_since_click = query_time[row] - phase.time[click]
+    # 1 for the user's latest click, 2 for the one before, and so on.
     position = recommend.positions_from_latest(phase)[click]
     is_latest = position == 1
 
     def total(values: Any) -> Array:
-        """Add up a value of the matches of every candidate."""
-        return np.bincount(row, values, len(query))
+        """Return for each candidate the sum of `values` over its matches."""
+        return np.bincount(row, values, n_candidates)
 
-    def least(values: Any) -> Array:
-        """Return the smallest value of the matches of every candidate, 1e6 without matches."""
-        result = np.full(len(query), 1e6)
+    def smallest(values: Any) -> Array:
+        """Return for each candidate the smallest of its matches, `NO_MATCH` without matches."""
+        result = np.full(n_candidates, NO_MATCH)
         np.minimum.at(result, row, values)
         return result
 
+    def greatest(values: Any) -> Array:
+        """Return for each candidate the greatest of its matches, -`NO_MATCH` without matches."""
+        result = np.full(n_candidates, -NO_MATCH)
+        np.maximum.at(result, row, values)
+        return result
+
+    # Where a value is divided by the position, later clicks count more.
     return {
-        # Similarities to the user's clicks: differently weighed sums, the greatest, and counts.
         "similarity": total(similarity),
-        "greatest similarity": -least(-similarity),
+        "greatest similarity": greatest(similarity),
         "similarity to the latest click": total(similarity * is_latest),
-        "similarity to the one before": total(similarity * (position == 2)),
-        "similarity to the third latest": total(similarity * (position == 3)),
-        "similarity, fast decay": total(similarity * np.exp(-since / FAST)),
-        "similarity, slow decay": total(similarity * np.exp(-since / SLOW)),
-        "forward": total(forward / position),
-        "forward from the latest click": total(forward * is_latest),
-        "at once": total(at_once / position),
-        "at once with the latest click": total(at_once * is_latest),
-        "of quiet users": total(matches["of_quiet_users"] / position),
+        "similarity to the second latest click": total(similarity * (position == 2)),
+        "similarity to the third latest click": total(similarity * (position == 3)),
+        "similarity, fast decay": total(similarity * np.exp(-time_since_click / FAST_SCALE)),
+        "similarity, slow decay": total(similarity * np.exp(-time_since_click / SLOW_SCALE)),
+        "similarity, candidate clicked later": total(forward / position),
+        "the same to the latest click": total(forward * is_latest),
+        "similarity, clicked at almost the same time": total(at_once / position),
+        "at almost the same time, to the latest click": total(at_once * is_latest),
+        "similarity by quiet users": total(matches["by_quiet_users"] / position),
         "clicks matched": total(np.ones(len(row))),
-        "position of the latest matched": least(position),
-        "time since the latest matched": least(since),
-        "common users": total(matches["count"]),
-        "common users with the latest click": total(matches["count"] * is_latest),
+        "position of the latest click matched": smallest(position),
+        "time since the latest click matched": smallest(time_since_click),
+        "pairs of clicks": total(matches["count"]),
+        "pairs of clicks with the latest click": total(matches["count"] * is_latest),
     }
 
 
-def describe_items(phase: recommend.Phase, item: IntArray, query: FloatArray) -> dict[str, Array]:
-    """Describe each candidate by how often and when its item was clicked."""
-    before, after, n_near = candidates.clicks_around(phase, item, query, NEAR)
-    return {
-        "clicks of the item": candidates.count_clicks(phase)[item],
-        "time since its click before": before,
-        "time until its click after": after,
-        **{f"clicks within {near}": n for near, n in zip(NEAR, n_near, strict=True)},
-    }
-
-
-def describe_users(
-    phase: recommend.Phase, user: IntArray, latest_click: IntArray, query: FloatArray
+def item_features(
+    phase: recommend.Phase, item: IntArray, query_time: FloatArray
 ) -> dict[str, Array]:
-    """Describe each candidate by its user: the activity, and the popularity of items clicked."""
+    """Describe how often and when each candidate's item was clicked, shape (candidates,) each."""
+    before, after, n_near = clicks_around(phase, item, query_time, DISTANCES)
+    features = {
+        "clicks of the item": count_clicks(phase)[item],
+        "time since the item's previous click": before,
+        "time until the item's next click": after,
+    }
+    for distance, n_clicks in zip(DISTANCES, n_near, strict=True):
+        features[f"clicks within {distance}"] = n_clicks
+    return features
+
+
+def user_features(
+    phase: recommend.Phase, user: IntArray, latest: IntArray, query_time: FloatArray
+) -> dict[str, Array]:
+    """Describe how active each candidate's user is, and how popular the user's items are.
+
+    `latest` is the index of the user's latest click. All arrays have the shape (candidates,).
+    """
     n_clicks = np.bincount(phase.user, minlength=phase.n_users)
-    n_item_clicks = candidates.count_clicks(phase)
+    n_item_clicks = count_clicks(phase)
     popularity = np.log(n_item_clicks)
-    total_popularity = np.bincount(phase.user, popularity[phase.item], phase.n_users)
+    popularity_sum = np.bincount(phase.user, popularity[phase.item], phase.n_users)
     return {
         "clicks of the user": n_clicks[user],
-        "time since the latest click": query - phase.time[latest_click],
-        "popularity of the user's items": total_popularity[user] / n_clicks[user],
-        "clicks of the user's latest item": n_item_clicks[phase.item[latest_click]],
+        "time since the latest click": query_time - phase.time[latest],
+        "mean popularity of the user's items": popularity_sum[user] / n_clicks[user],
+        "clicks of the user's latest item": n_item_clicks[phase.item[latest]],
+        "time of the click to predict": query_time,
     }
 
 

@@ -4,7 +4,8 @@ Run:     python related_challenges/debiasing/sample_model_item_cf.py --local
          python related_challenges/debiasing/local_evaluation.py
 Without --local it predicts the published test users.
 Writes:  data/test_output/submission.csv
-Scores:  mean NDCG@50 full 0.0444, half 0.0326 on the real phases 1 to 3, latest click masked
+Scores:  NDCG@50 0.0444 over all users ("full") and 0.0326 over users whose item is rare ("half"):
+         means of the real phases 1 to 3, split by local_data_split.py
 
 Two items are similar if the same users clicked both. Users with many clicks count less, and the sum
 over users is divided by the root of the product of both items' numbers of clicks (Breese,
@@ -22,14 +23,18 @@ from scipy.sparse import csr_array, diags_array
 
 
 def score_items(phase: recommend.Phase) -> csr_array:
-    """Return the score of every item for every test user, shape (test users, items)."""
+    """Return a score for each pair of test user and item, shape (test users, items)."""
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `phase`. Return: the scores, sparse; items without a score come last.
+    # In: `phase`. Return: a sparse matrix (test users, items) of scores of at least 0; items with
+    # score 0 come after all others, in order of popularity.
     clicked = recommend.click_matrix(phase)
-    # At least 1, since a test user may have no click.
-    user_weight = diags_array(1 / np.log1p(np.maximum(clicked.sum(axis=1), 1)))
+    # At least 1, since log1p(0) = 0 cannot be divided by; a test user may have no click.
+    n_user_clicks = np.maximum(clicked.sum(axis=1), 1)
+    user_weight = diags_array(1 / np.log1p(n_user_clicks))
     item_weight = diags_array(1 / np.sqrt(clicked.sum(axis=0)))
-    # Multiplied from left to right: the large (items, items) matrix is never formed.
+    # The scores are test clicks @ similarity, where the similarity of items is
+    # item_weight @ clicked.T @ user_weight @ clicked @ item_weight. Multiplied from left to right,
+    # the large (items, items) matrix is never formed.
     overlap = clicked[phase.test_user] @ item_weight @ clicked.T
     return overlap @ user_weight @ clicked @ item_weight
     # ---- End of the model. --------------------------------------------------------------------

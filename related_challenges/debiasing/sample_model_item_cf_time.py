@@ -4,12 +4,13 @@ Run:     python related_challenges/debiasing/sample_model_item_cf_time.py --loca
          python related_challenges/debiasing/local_evaluation.py
 Without --local it predicts the published test users.
 Writes:  data/test_output/submission.csv
-Scores:  mean NDCG@50 full 0.0639, half 0.0451 on the real phases 1 to 3, latest click masked
+Scores:  NDCG@50 0.0639 over all users ("full") and 0.0451 over users whose item is rare ("half"):
+         means of the real phases 1 to 3, split by local_data_split.py
 
-As sample_model_item_cf.py, with three changes. Two clicks of a user make their items more similar
-if fewer clicks and less time lie between them. The user's latest clicks count most. The divisor
-takes more from popular items, so that rare items get a chance. The settings were chosen on phase 1
-alone.
+The model is like sample_model_item_cf.py, with three changes. Two clicks of a user make their items
+more similar if fewer clicks and less time lie between them. The user's latest clicks count most.
+The divisor grows faster with the popularity of the item scored, so that rare items get a chance.
+The settings were chosen on phase 1 alone.
 """
 
 import argparse
@@ -21,12 +22,14 @@ import numpy as np
 import recommend
 from scipy.sparse import csr_array
 
-# A pair of clicks of a user has the weight d ** -DISTANCE_POWER * exp(-TIME_DECAY * t): the pair is
-# d positions apart among the user's clicks, and a time t, as a share of the phase.
-MAX_DISTANCE = 40
+# Two clicks of a user that are d positions and a time t apart (in lengths of the phase) have the
+# weight d ** -DISTANCE_POWER * exp(-TIME_DECAY * t).
 DISTANCE_POWER = 0.5
 TIME_DECAY = 2.0
-# The similarity is divided by these powers of the clicks of the item clicked and the item scored.
+# Clicks that are more positions apart are no pair.
+MAX_DISTANCE = 40
+# The similarity is divided by n_clicked ** CLICKED_POWER * n_scored ** SCORED_POWER. These are the
+# numbers of clicks of the item that the user clicked and of the item that is scored.
 CLICKED_POWER = 0.2
 SCORED_POWER = 0.55
 # The latest click of a test user counts 1, the n-th latest n ** -RECENCY_POWER.
@@ -34,10 +37,11 @@ RECENCY_POWER = 0.9
 
 
 def score_items(phase: recommend.Phase) -> csr_array:
-    """Return the score of every item for every test user, shape (test users, items)."""
+    """Return a score for each pair of test user and item, shape (test users, items)."""
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `phase`. Return: the scores, sparse; items without a score come last.
-    return recent_clicks(phase) @ item_similarity(phase)
+    # In: `phase`. Return: a sparse matrix (test users, items) of scores of at least 0; items with
+    # score 0 come after all others, in order of popularity.
+    return weighted_clicks(phase) @ item_similarity(phase)
     # ---- End of the model. --------------------------------------------------------------------
 
 
@@ -45,7 +49,7 @@ def item_similarity(phase: recommend.Phase) -> csr_array:
     """Return the similarity of clicked items (rows) to scored items (columns), (items, items)."""
     n_items = len(phase.item_ids)
     earlier, later, weight = pairs_of_clicks(phase)
-    # Each pair counts in both directions.
+    # Either item of a pair may be the one that a user clicked, and the other the one to score.
     clicked = phase.item[np.concatenate([earlier, later])]
     scored = phase.item[np.concatenate([later, earlier])]
     n_clicks = np.bincount(phase.item)
@@ -60,10 +64,12 @@ def pairs_of_clicks(phase: recommend.Phase) -> tuple[IntArray, IntArray, FloatAr
     Returns
     -------
     earlier, later : ndarray of int64, shape (pairs,)
-        Indices of both clicks, pairs of small distance first.
+        Indices in `phase` of the earlier and the later click. Pairs that are fewer positions apart
+        come first.
     weight : ndarray of float64, shape (pairs,)
         Weight by distance and time.
     """
+    # Clicks are sorted by user: the clicks i and i + distance are a pair if their users are equal.
     earlier_by_distance = [
         np.flatnonzero(phase.user[:-distance] == phase.user[distance:])
         for distance in range(1, MAX_DISTANCE + 1)
@@ -72,14 +78,14 @@ def pairs_of_clicks(phase: recommend.Phase) -> tuple[IntArray, IntArray, FloatAr
     earlier = np.concatenate(earlier_by_distance)
     distance = np.repeat(np.arange(1, MAX_DISTANCE + 1), n_pairs)
     later = earlier + distance
-    time = phase.time[later] - phase.time[earlier]
-    return earlier, later, distance**-DISTANCE_POWER * np.exp(-TIME_DECAY * time)
+    time_apart = phase.time[later] - phase.time[earlier]
+    return earlier, later, distance**-DISTANCE_POWER * np.exp(-TIME_DECAY * time_apart)
 
 
-def recent_clicks(phase: recommend.Phase) -> csr_array:
+def weighted_clicks(phase: recommend.Phase) -> csr_array:
     """Return the test users' clicks, weighed by how recent they are, (test users, items)."""
     weight = recommend.positions_from_latest(phase).astype(float) ** -RECENCY_POWER
-    return phase.by_user(weight)[phase.test_user]
+    return phase.sum_by_user_and_item(weight)[phase.test_user]
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -4,9 +4,11 @@ Run:     python related_challenges/debiasing/sample_model_popularity.py --local
          python related_challenges/debiasing/local_evaluation.py
 Without --local it predicts the published test users.
 Writes:  data/test_output/submission.csv
-Scores:  mean NDCG@50 full 0.0056, half 0.0000 on the real phases 1 to 3, latest click masked
+Scores:  NDCG@50 0.0056 over all users ("full") and 0.0000 over users whose item is rare ("half"):
+         means of the real phases 1 to 3, split by local_data_split.py
 
-Popularity counts the clicks of the phase and those that `recommend.read_phase` adds from before it.
+Popularity counts the clicks of the phase, and the older clicks on the same items that
+`recommend.read_phase` adds.
 """
 
 import argparse
@@ -18,10 +20,11 @@ from scipy.sparse import csr_array
 
 
 def score_items(phase: recommend.Phase) -> csr_array:
-    """Return the score of every item for every test user, shape (test users, items)."""
+    """Return a score for each pair of test user and item, shape (test users, items)."""
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `phase`. Return: the scores, sparse; items without a score come last.
-    # `recommend.best_items` ranks items without a score by popularity.
+    # In: `phase`. Return: a sparse matrix (test users, items) of scores of at least 0; items with
+    # score 0 come after all others, in order of popularity.
+    # In an empty matrix all scores are 0, so items are ranked by popularity.
     n_users = len(phase.test_user)
     n_items = len(phase.item_ids)
     return csr_array((n_users, n_items))

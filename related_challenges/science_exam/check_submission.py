@@ -1,7 +1,7 @@
 """Science exam: check a submission as the challenge would, and report everything that is wrong.
 
 Run:     python related_challenges/science_exam/check_submission.py FILE
-         python -m tools.check_submission FILE --challenge science_exam
+or:      python -m tools.check_submission FILE --challenge science_exam
 Reads:   the submission and data/train_data/test.csv; no answers
 """
 
@@ -21,6 +21,7 @@ def check(options: argparse.Namespace, report: Report) -> list[str]:
     questions = exam.read_questions(test, answers=False)
     predicted = exam.read_predictions(options.file, questions, report)
     first_guesses = Counter(guesses[0] for guesses in predicted if guesses)
+    # The keys continue the text "N rows ...".
     unusual = exam.count_unusual(predicted)
     return [
         f"{len(predicted):,} rows: every question of {cli.show(test)} once",
@@ -31,7 +32,7 @@ def check(options: argparse.Namespace, report: Report) -> list[str]:
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
-    return challenge.check_parser(__doc__, __file__, test_data=exam.TEST)
+    return challenge.check_parser(__doc__, __file__, test_data=exam.TEST_FILE)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Files and metric of the science exam: questions with five options, and up to three guesses."""
+"""Files and metric of the science exam: five options a question, and up to three guesses at it."""
 
 import argparse
 import re
@@ -17,14 +17,15 @@ import pandas as pd
 
 LABELS = ("A", "B", "C", "D", "E")
 N_GUESSES = 3
-TRAIN = "train.csv"
-TEST = "test.csv"
-SAMPLE = "sample_submission.csv"
+TRAIN_FILE = "train.csv"
+TEST_FILE = "test.csv"
+SAMPLE_SUBMISSION = "sample_submission.csv"
 N_FOLDS = 10
 
-# Expected score of random guesses: each of 1, 1/2 and 1/3 of a point has a chance of 1/5.
+# Expected score of random guesses: the right label is in place 1, 2 or 3 with probability 1/5 each,
+# for 1, 1/2 or 1/3 of a point.
 RANDOM_SCORE = sum(1 / rank for rank in range(1, N_GUESSES + 1)) / len(LABELS)
-# Quantile of the normal distribution for a 95 % interval.
+# A 95 % interval reaches this many standard errors to either side of the mean.
 NORMAL_95 = 1.96
 
 
@@ -61,7 +62,7 @@ def read_questions(path: Path, *, answers: bool) -> pd.DataFrame:
     if answers:
         wrong = questions["answer"][~questions["answer"].isin(LABELS)]
         faults = {row: f"is {quote(answer)}" for row, answer in wrong.items()}
-        challenge.report_cells(source, "answer", faults, f"one of {', '.join(LABELS)}", stop)
+        challenge.report_faults(source, "answer", faults, f"one of {', '.join(LABELS)}", stop)
     return questions
 
 
@@ -70,8 +71,8 @@ def option_texts(questions: pd.DataFrame) -> list[str]:
     return [str(text) for text in questions[list(LABELS)].to_numpy().ravel()]
 
 
-def shared_words(questions: pd.DataFrame) -> FloatArray:
-    """Count the different words that every option shares with its question.
+def count_shared_words(questions: pd.DataFrame) -> FloatArray:
+    """For each option, count the different words that it shares with its question.
 
     Returns
     -------
@@ -79,6 +80,7 @@ def shared_words(questions: pd.DataFrame) -> FloatArray:
     """
     words = questions[["prompt", *LABELS]].map(distinct_words)
     counts = []
+    # Each row holds six sets of words.
     for prompt, *options in words.to_numpy():
         counts.append([float(len(prompt & option)) for option in options])
     return np.array(counts)
@@ -100,21 +102,25 @@ def model_parser(doc: str | None, *, learns: bool = True) -> argparse.ArgumentPa
     doc : str or None
         Docstring of the script.
     learns : bool
-        Whether the model learns from the training questions; then it gets the flag ``--seed``.
+        Whether the model learns from the training questions. If so, the parser has the flag
+        ``--seed``.
     """
-    parser = challenge.model_parser(doc, __file__, train_data=TRAIN, test_data=TEST)
+    parser = challenge.model_parser(doc, __file__, train_data=TRAIN_FILE, test_data=TEST_FILE)
     if learns:
-        cli.add_number(parser, "--seed", 0, "of the folds without --local")
+        cli.add_number(parser, "--seed", 0, "seed of the folds that are made without --local")
     return parser
 
 
-def read_asked(options: argparse.Namespace) -> pd.DataFrame:
+def read_questions_to_predict(options: argparse.Namespace) -> pd.DataFrame:
     """Read the questions to predict, without their answers; see `read_questions`."""
+    # With --local, the training questions are predicted in folds.
     name = options.train_data if options.local else options.test_data
     return read_questions(options.input_dir / name, answers=False)
 
 
-def run_model(options: argparse.Namespace, score: Callable[[pd.DataFrame], FloatArray]) -> None:
+def run_fixed_model(
+    options: argparse.Namespace, score: Callable[[pd.DataFrame], FloatArray]
+) -> None:
     """Write the predictions of a sample model that does not learn.
 
     Parameters
@@ -125,42 +131,47 @@ def run_model(options: argparse.Namespace, score: Callable[[pd.DataFrame], Float
         Takes the questions, as `read_questions` returns them without answers, and returns the score
         of every option, shape (questions, 5). The options with the highest scores are guessed.
     """
-    questions = read_asked(options)
+    questions = read_questions_to_predict(options)
     write_predictions(options, questions, score(questions))
 
 
-def read_train(
-    options: argparse.Namespace, asked: pd.DataFrame
+def plan_fits(
+    options: argparse.Namespace, to_predict: pd.DataFrame
 ) -> tuple[pd.DataFrame, list[tuple[BoolArray, BoolArray]]]:
-    """Read the training questions, and say for every fit what to learn from and what to predict.
+    """Read the training questions, and plan which questions each fit learns from and predicts.
 
     No question is predicted by a model that has learned from its answer. Training questions are
-    divided into folds, equal prompts into the same fold. Questions to predict that are not among
-    the training questions are predicted by a model that learns from all of them.
+    divided into folds, equal prompts into the same fold. Questions that are not among the training
+    questions are predicted by a model that learns from all training questions.
 
     Parameters
     ----------
     options : Namespace
         Flags of `model_parser`. With ``--local`` the folds are read from their file.
-    asked : DataFrame
+    to_predict : DataFrame
         Questions to predict.
 
     Returns
     -------
     train : DataFrame
         Training questions with their answers; see `read_questions`.
-    splits : list of pairs of bool ndarrays
-        For every fit, the rows of `train` to learn from and the rows of `asked` to predict.
+    fits : list of pairs of bool ndarrays
+        For each fit, a mask of the rows of `train` to learn from, and a mask of the rows of
+        `to_predict` to predict.
     """
     train = read_questions(options.input_dir / options.train_data, answers=True)
     fold = challenge.read_folds(options, train["id"].tolist())
     if fold is None:
-        group, prompts = train["prompt"].factorize()
-        fold = splits.assign_folds(group, min(N_FOLDS, len(prompts)), options.seed)
+        group, different_prompts = train["prompt"].factorize()
+        fold = splits.assign_folds(group, min(N_FOLDS, len(different_prompts)), options.seed)
     fold_by_prompt = dict(zip(train["prompt"], fold.tolist(), strict=True))
-    # No training question is in fold -1, so that its model learns from all.
-    asked_fold = asked["prompt"].map(fold_by_prompt).fillna(-1).to_numpy(int)
-    return train, [(fold != number, asked_fold == number) for number in np.unique(asked_fold)]
+    # Questions that are not among the training questions get fold -1. No training question is in
+    # that fold, so its fit learns from all of them.
+    predicted_fold = to_predict["prompt"].map(fold_by_prompt).fillna(-1).to_numpy(int)
+    fits = [
+        (fold != test_fold, predicted_fold == test_fold) for test_fold in np.unique(predicted_fold)
+    ]
+    return train, fits
 
 
 def write_predictions(
@@ -184,8 +195,9 @@ def write_predictions(
     """
     if scores.shape != (len(questions), len(LABELS)) or np.isnan(scores).any():
         raise InputError(
-            f"{options.output_file}: scores have shape {scores.shape} and {np.isnan(scores).sum()} "
-            f"NaN, expected ({len(questions)}, {len(LABELS)}) and none"
+            f"the model's scores for {options.output_file} have shape {scores.shape} and "
+            f"{np.isnan(scores).sum()} NaN, expected shape ({len(questions)}, {len(LABELS)}) "
+            "and no NaN"
         )
     best = np.argsort(-scores, axis=1, kind="stable")[:, :N_GUESSES]
     prediction = [" ".join(row) for row in np.array(LABELS)[best]]
@@ -210,27 +222,34 @@ def read_predictions(path: Path, questions: pd.DataFrame, report: Report = stop)
     Returns
     -------
     list of lists of str
-        Labels guessed for each question, in the order of `questions`; a list may be empty.
+        Labels guessed for each question, in the order of `questions`. The list of an empty cell is
+        empty.
     """
 
     def parse(text: str) -> list[str]:
-        # `index` raises for an unknown label.
-        return [LABELS[LABELS.index(label)] for label in text.split()]
+        labels = text.split()
+        if not set(labels) <= set(LABELS):
+            # The text of the cell is reported.
+            raise ValueError
+        return labels
 
     return challenge.read_predictions(
         path,
         "prediction",
         questions["id"].tolist(),
-        "the questions",
-        parse,
-        f"up to {N_GUESSES} of {', '.join(LABELS)}, separated by spaces",
-        report,
+        source_of_ids="the questions",
+        parse=parse,
+        expected=f"up to {N_GUESSES} of {', '.join(LABELS)}, separated by spaces",
+        report=report,
         may_be_empty=True,
     )
 
 
 def count_unusual(predicted: Sequence[Sequence[str]]) -> dict[str, int]:
-    """Count predictions that are valid but unusual, by a description that follows the count."""
+    """Count predictions that are valid but unusual.
+
+    Each key continues the text "N predictions ...".
+    """
     counts = {}
     n_too_long = sum(len(guesses) > N_GUESSES for guesses in predicted)
     if n_too_long:
@@ -243,14 +262,16 @@ def count_unusual(predicted: Sequence[Sequence[str]]) -> dict[str, int]:
 
 
 def score_questions(questions: pd.DataFrame, predicted: Sequence[Sequence[str]]) -> FloatArray:
-    """Return the points of every question: 1, 1/2 or 1/3 by the rank of the right label, or 0.
+    """Return the points of each question: 1, 1/2 or 1/3 if the right label is in place 1, 2 or 3.
+
+    The points are 0 if the right label is not among the first three.
 
     Parameters
     ----------
     questions : DataFrame
         Questions with their answers.
     predicted : sequence of sequences of str
-        Labels guessed for each question. A wrong label that is repeated takes up a rank each time.
+        Labels guessed for each question. Repeated labels are not removed: each takes up a place.
 
     Returns
     -------
@@ -268,9 +289,10 @@ def score_questions(questions: pd.DataFrame, predicted: Sequence[Sequence[str]])
 def interval_95(points: FloatArray) -> tuple[float, float]:
     """Return a 95 % interval of the mean, cut to 0 to 1.
 
-    The interval is 1.96 standard errors to either side of the mean, with questions as the units.
+    The interval is 1.96 standard errors to either side of the mean. Questions count as independent.
     """
-    if len(points) < 2:  # One question does not show how much questions differ.
+    if len(points) < 2:
+        # The spread cannot be estimated from one question.
         return 0.0, 1.0
     mean = points.mean()
     margin = NORMAL_95 * points.std(ddof=1) / len(points) ** 0.5

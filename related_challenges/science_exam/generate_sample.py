@@ -1,11 +1,11 @@
-"""Science exam: simulate a small exam, so that everything runs without the real files.
+"""Science exam: simulate a small exam, to try all scripts without the real files.
 
 Run:     python related_challenges/science_exam/generate_sample.py [--seed N]
 Writes:  related_challenges/science_exam/data/train_data/train.csv, test.csv (the same questions
          without their answers, as the challenge publishes them) and sample_submission.csv
 
 The texts are made of invented words. As in the real exam, the right option is longer on average
-than the wrong options, and the wrong options repeat more of the question's words.
+than the wrong options, and wrong options repeat more words of the question than right ones.
 """
 
 import argparse
@@ -26,7 +26,8 @@ WORDS_PER_PROMPT = 12
 RIGHT_LENGTH = 26
 WRONG_LENGTH = 22
 LENGTH_SPREAD = 4
-# Share of an option's words that repeat words of the question.
+MIN_LENGTH = 4
+# Probability that a word of an option is taken from the question.
 RIGHT_REPEATED = 0.20
 WRONG_REPEATED = 0.25
 SYLLABLES = ("ka", "lo", "mi", "ter", "on", "ra", "ves", "pu", "dis", "tal", "ne", "gra", "sy")
@@ -39,19 +40,21 @@ def write_sample(folder: Path, seed: int) -> None:
     rows = []
     for number in range(N_QUESTIONS):
         topic = topics[rng.integers(N_TOPICS)]
-        prompt = list(rng.choice(topic, WORDS_PER_PROMPT))
+        prompt_words = list(rng.choice(topic, WORDS_PER_PROMPT))
         right = int(rng.integers(len(exam.LABELS)))
         options = [
-            write_option(rng, topic, prompt, is_right=index == right)
+            write_option(rng, topic, prompt_words, is_right=(index == right))
             for index in range(len(exam.LABELS))
         ]
-        question = f"Which of these, if any, is the {' '.join(prompt)}?"
-        rows.append((str(number), question, *options, exam.LABELS[right]))
+        prompt = f"Which of these, if any, is the {' '.join(prompt_words)}?"
+        rows.append((str(number), prompt, *options, exam.LABELS[right]))
     questions = pd.DataFrame(rows, columns=["id", "prompt", *exam.LABELS, "answer"])
-    writing.write_files({folder / exam.TRAIN: questions})
-    writing.write_files({folder / exam.TEST: questions.drop(columns="answer")})
+    writing.write_files({folder / exam.TRAIN_FILE: questions})
+    writing.write_files({folder / exam.TEST_FILE: questions.drop(columns="answer")})
     prediction = " ".join(exam.LABELS[: exam.N_GUESSES])
-    writing.write_files({folder / exam.SAMPLE: questions[["id"]].assign(prediction=prediction)})
+    writing.write_files(
+        {folder / exam.SAMPLE_SUBMISSION: questions[["id"]].assign(prediction=prediction)}
+    )
 
 
 def invent_topic(rng: np.random.Generator) -> list[str]:
@@ -60,13 +63,14 @@ def invent_topic(rng: np.random.Generator) -> list[str]:
 
 
 def write_option(
-    rng: np.random.Generator, topic: list[str], prompt: list[str], *, is_right: bool
+    rng: np.random.Generator, topic: list[str], prompt_words: list[str], *, is_right: bool
 ) -> str:
     """Return the text of an option: words of the topic, some of them from the question."""
     mean_length = RIGHT_LENGTH if is_right else WRONG_LENGTH
-    n_words = max(4, int(rng.normal(mean_length, LENGTH_SPREAD)))
-    is_repeated = rng.random(n_words) < (RIGHT_REPEATED if is_right else WRONG_REPEATED)
-    words = np.where(is_repeated, rng.choice(prompt, n_words), rng.choice(topic, n_words))
+    n_words = max(MIN_LENGTH, int(rng.normal(mean_length, LENGTH_SPREAD)))
+    repeat_probability = RIGHT_REPEATED if is_right else WRONG_REPEATED
+    is_repeated = rng.random(n_words) < repeat_probability
+    words = np.where(is_repeated, rng.choice(prompt_words, n_words), rng.choice(topic, n_words))
     return " ".join(words).capitalize() + "."
 
 

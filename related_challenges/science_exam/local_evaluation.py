@@ -2,7 +2,8 @@
 
 Run:     python related_challenges/science_exam/local_evaluation.py
 Reads:   data/train_data/train.csv (the right answers) and data/test_output/submission.csv
-Writes:  data/test_output/scores_science_exam.txt and .html, and a line of the record of all scores
+Writes:  data/test_output/scores_science_exam.txt and .html, and a line in results.jsonl, the
+         record of all scores
 
 The submission has the columns id and prediction, up to three labels separated by spaces.
 """
@@ -19,12 +20,12 @@ import numpy as np
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
-    return challenge.evaluation_parser(__doc__, __file__, ref_data=exam.TRAIN)
+    return challenge.evaluation_parser(__doc__, __file__, ref_data=exam.TRAIN_FILE)
 
 
 def main() -> None:
-    """Score the submission that the flags name by the right answers."""
-    options = challenge.read_evaluation_flags(build_parser())
+    """Compare the submission with the right answers, and write its score."""
+    options = challenge.start_evaluation(build_parser())
     questions = exam.read_questions(options.reference, answers=True)
     predicted = exam.read_predictions(options.submission, questions)
     for description, n in exam.count_unusual(predicted).items():
@@ -33,16 +34,17 @@ def main() -> None:
     mean = float(points.mean())
     low, high = exam.interval_95(points)
     interval = {"interval_low": low, "interval_high": high}
-    shown = f"{low:.4f} to {high:.4f}"
+    interval_text = f"{low:.4f} to {high:.4f}"
     rank_facts = []
     for rank in range(1, exam.N_GUESSES + 1):
+        # Share of the questions with the right answer in this place.
         share = np.isclose(points, 1 / rank).mean()
         rank_facts.append((f"Right answer in place {rank}", f"{share:.1%}"))
     challenge.write_scores(
         options,
         [
-            f"score {mean:.4f}, 95 % interval {shown} (MAP@3 on {len(questions):,} questions; "
-            f"random guesses {exam.RANDOM_SCORE:.4f})"
+            f"score {mean:.4f}, 95 % interval {interval_text} (MAP@3 on {len(questions):,} "
+            f"questions; random guesses {exam.RANDOM_SCORE:.4f})"
         ],
         title="Science exam",
         metric_name="MAP@3",
@@ -50,7 +52,7 @@ def main() -> None:
         score=mean,
         facts=[
             ("Questions", f"{len(questions):,}"),
-            ("95 % interval", shown),
+            ("95 % interval", interval_text),
             *rank_facts,
             ("Random guesses score", f"{exam.RANDOM_SCORE:.4f}"),
         ],

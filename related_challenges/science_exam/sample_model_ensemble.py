@@ -1,17 +1,17 @@
-"""Science exam sample model: a ranker blends other samples' scores and the options' words.
+"""Science exam sample model: a ranker combines other models' scores with the options' words.
 
 Run:     python related_challenges/science_exam/local_data_split.py
          python related_challenges/science_exam/sample_model_ensemble.py --local
          python related_challenges/science_exam/local_evaluation.py
 Without --local it predicts test.csv.
 Writes:  data/test_output/submission.csv
-Scores:  0.58 on the 200 public questions, as the longest option first (0.58); 0.56 with the other
-         samples' scores alone (--members length overlap cosine)
+Scores:  MAP@3 0.58 on the 200 public questions, the same as sample_model_longest_option.py; 0.56
+         with --members length overlap cosine
 
-A member gives one feature: the option's length, the words it shares with the question, or its
-cosine with the question. The member `words` gives a feature for each word of the option. A pairwise
-logistic ranker weighs the features, as in sample_model_ranker.py; its penalty is chosen by
-cross-validation inside the training questions.
+The ensemble has up to four members. Each of length, overlap (words shared with the question) and
+cosine (with the question) gives one feature. The member words gives a feature for each word of the
+option. A pairwise logistic ranker weighs the features, as in sample_model_ranker.py. The strength
+of its L2 penalty is chosen by cross-validation within the training questions of each fit.
 
 No question is predicted by a model that has seen its answer. Each fold is predicted by a model
 trained on the other folds. Questions that are not among the training questions are predicted by a
@@ -28,7 +28,7 @@ from related_challenges import folds
 import exam
 import numpy as np
 import pandas as pd
-from sample_model_ranker import compare_options
+from sample_model_ranker import differences_from_right
 from sample_model_tfidf import cosine_with_question
 from scipy.sparse import csr_array, hstack, vstack
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -36,46 +36,52 @@ from sklearn.linear_model import LogisticRegressionCV
 from tqdm import tqdm
 
 N_INNER_FOLDS = 5
-# Inverse strengths of the ranker's penalty to choose from.
+# Inverse strengths of the ranker's L2 penalty to choose from.
 INVERSE_PENALTIES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 # Members that give the options one score each, shape (questions, 5).
-SCORES: dict[str, Callable[[pd.DataFrame], FloatArray]] = {
+SCORE_MEMBERS: dict[str, Callable[[pd.DataFrame], FloatArray]] = {
     "length": lambda questions: questions[list(exam.LABELS)].map(len).to_numpy(float),
-    "overlap": exam.shared_words,
+    "overlap": exam.count_shared_words,
     "cosine": cosine_with_question,
 }
-MEMBERS = (*SCORES, "words")
-# A word is a feature if at least this many options hold it.
+MEMBERS = (*SCORE_MEMBERS, "words")
+# A word is a feature if at least this many options of the training questions contain it.
 MIN_OPTIONS = 5
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
     parser = exam.model_parser(__doc__)
-    cli.add_names(parser, "--members", "what to blend, of", MEMBERS, ["length", "words"])
+    cli.add_names(
+        parser, "--members", "members of the ensemble, some of", MEMBERS, ["length", "words"]
+    )
     return parser
 
 
 def main() -> None:
-    """Load, model, predict, write."""
+    """Read the questions, fit the models, predict and write the submission."""
     options = build_parser().parse_args()
-    questions = exam.read_asked(options)
-    train, splits = exam.read_train(options, questions)
+    questions = exam.read_questions_to_predict(options)
+    train, fits = exam.plan_fits(options, questions)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `train`, `questions` and `splits`, the rows of both for every fit.
+    # In: `train`, `questions` and, for each fit in `fits`, two masks: rows of `train` to learn from
+    # and rows of `questions` to predict.
     # Out: `scores` of the options of `questions`, shape (questions, 5).
     answer = train["answer"].map(exam.LABELS.index).to_numpy()
     scores = np.empty((len(questions), len(exam.LABELS)))
-    for known, asked in tqdm(splits, "folds", disable=None):
-        vectorizer = TfidfVectorizer(min_df=min(MIN_OPTIONS, known.sum()), sublinear_tf=True)
-        vectorizer.fit(exam.option_texts(train[known]))
+    for train_rows, test_rows in tqdm(fits, "folds", disable=None):
+        # Smaller for very few training questions, whose options would else have no features.
+        min_options = min(MIN_OPTIONS, train_rows.sum())
+        vectorizer = TfidfVectorizer(min_df=min_options, sublinear_tf=True)
+        vectorizer.fit(exam.option_texts(train[train_rows]))
         train_features = describe(train, options.members, vectorizer)
         features = describe(questions, options.members, vectorizer)
-        # Rows of the options of the questions to learn from.
-        rows = np.repeat(known, len(exam.LABELS))
-        weights = fit_ranker(train_features[rows], answer[known], options.seed)
-        scores[asked] = (features @ weights).reshape(scores.shape)[asked]
+        option_rows = np.repeat(train_rows, len(exam.LABELS))
+        weights = fit_ranker(train_features[option_rows], answer[train_rows], options.seed)
+        # All questions are scored, but only the scores of this fit's questions are kept.
+        all_scores = (features @ weights).reshape(scores.shape)
+        scores[test_rows] = all_scores[test_rows]
     # ---- End of the model. --------------------------------------------------------------------
 
     exam.write_predictions(options, questions, scores)
@@ -91,28 +97,34 @@ def describe(questions: pd.DataFrame, members: list[str], vectorizer: TfidfVecto
         if member == "words":
             blocks.append(csr_array(vectorizer.transform(exam.option_texts(questions))))
             continue
-        score = SCORES[member](questions)
+        score = SCORE_MEMBERS[member](questions)
         deviation = score.std(axis=1, keepdims=True)
-        score = (score - score.mean(axis=1, keepdims=True)) / np.where(deviation, deviation, 1)
+        # All options of a question may have the same score.
+        divisor = np.where(deviation, deviation, 1)
+        score = (score - score.mean(axis=1, keepdims=True)) / divisor
         blocks.append(csr_array(score.reshape(-1, 1)))
     return csr_array(hstack(blocks))
 
 
 def fit_ranker(features: csr_array, answer: IntArray, seed: int) -> FloatArray:
-    """Return weights, shape (features,), by which right options score more than wrong ones.
+    """Fit weights of the features, shape (features,), that score right options above wrong ones.
 
-    The penalty is the one with the smallest log loss in cross-validation; `seed` gives the folds.
+    The penalty is the one with the smallest log loss in cross-validation. `seed` determines the
+    folds.
     """
-    pairs = compare_options(features, answer)
-    # Each pair stands in both orders, so that there are two classes to tell apart.
-    both_orders = csr_array(vstack([pairs, -pairs]))
-    is_right_first = np.repeat([1, 0], pairs.shape[0])
-    # All pairs of a question are in the same fold.
-    question = np.tile(np.repeat(np.arange(len(answer)), len(exam.LABELS) - 1), 2)
+    differences = differences_from_right(features, answer)
+    # A classifier needs two classes, so each difference is entered twice: right minus wrong (class
+    # 1) and wrong minus right (class 0).
+    both_signs = csr_array(vstack([differences, -differences]))
+    is_right_minus_wrong = np.repeat([1, 0], differences.shape[0])
+    # Each question has four differences, and the same again with the other sign. All of them are in
+    # the same fold.
+    question_once = np.repeat(np.arange(len(answer)), len(exam.LABELS) - 1)
+    question = np.tile(question_once, 2)
     fold = splits.assign_folds(question, min(N_INNER_FOLDS, len(answer)), seed)
     inner_splits = [
         (np.flatnonzero(is_train), np.flatnonzero(is_test))
-        for is_train, is_test in folds.splits(fold)
+        for is_train, is_test in folds.train_and_test(fold)
     ]
     model = LogisticRegressionCV(
         Cs=INVERSE_PENALTIES,
@@ -120,11 +132,12 @@ def fit_ranker(features: csr_array, answer: IntArray, seed: int) -> FloatArray:
         scoring="neg_log_loss",
         fit_intercept=False,
         solver="liblinear",
-        # The defaults of scikit-learn from 1.10 on.
+        # An L2 penalty. Both settings are the defaults from scikit-learn 1.10 on; without them,
+        # earlier versions warn.
         l1_ratios=(0,),
         use_legacy_attributes=False,
     )
-    return np.asarray(model.fit(both_orders, is_right_first).coef_[0])
+    return np.asarray(model.fit(both_signs, is_right_minus_wrong).coef_[0])
 
 
 if __name__ == "__main__":

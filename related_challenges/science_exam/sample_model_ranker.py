@@ -5,15 +5,15 @@ Run:     python related_challenges/science_exam/local_data_split.py
          python related_challenges/science_exam/local_evaluation.py
 Without --local it predicts test.csv.
 Writes:  data/test_output/submission.csv
-Scores:  0.54 on the 200 public questions, less than the longest option first (0.58)
+Scores:  MAP@3 0.54 on the 200 public questions, less than sample_model_longest_option.py (0.58)
 
-The ranker learns from pairs of a right and a wrong option of the same question which differences of
-features tell them apart (Joachims 2002, with a logistic loss).
+The ranker compares the right option of a question with each wrong one. It learns which differences
+of their features tell them apart (Joachims 2002, with a logistic loss).
 
-The public test.csv repeats the training questions, but no question is predicted by a model that has
-seen its answer. Training questions are divided into folds by their prompt, and each fold is
-predicted by a model trained on the other folds. Other questions are predicted by a model trained on
-all training questions.
+The public test.csv holds the training questions again. So that no model predicts a question whose
+answer it has seen, training questions are divided into folds by their prompt, and each fold is
+predicted by a model trained on the other folds. Questions that are not in train.csv are predicted
+by a model trained on all training questions.
 """
 
 import argparse
@@ -30,6 +30,9 @@ from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
+# Inverse strength of the ranker's L2 penalty.
+INVERSE_PENALTY = 0.1
+
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
@@ -37,28 +40,29 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    """Load, model, predict, write."""
+    """Read the questions, fit the models, predict and write the submission."""
     options = build_parser().parse_args()
-    questions = exam.read_asked(options)
-    train, splits = exam.read_train(options, questions)
+    questions = exam.read_questions_to_predict(options)
+    train, fits = exam.plan_fits(options, questions)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `train`, `questions` and `splits`, the rows of both for every fit.
+    # In: `train`, `questions` and, for each fit in `fits`, two masks: rows of `train` to learn from
+    # and rows of `questions` to predict.
     # Out: `scores` of the options of `questions`, shape (questions, 5).
     train_features = describe(train)
-    features = describe(questions)
+    features_to_predict = describe(questions)
     answer = train["answer"].map(exam.LABELS.index).to_numpy()
     scores = np.empty((len(questions), len(exam.LABELS)))
-    for known, asked in splits:
-        weights = fit_ranker(train_features[known], answer[known])
-        scores[asked] = features[asked] @ weights
+    for train_rows, test_rows in fits:
+        weights = fit_ranker(train_features[train_rows], answer[train_rows])
+        scores[test_rows] = features_to_predict[test_rows] @ weights
     # ---- End of the model. --------------------------------------------------------------------
 
     exam.write_predictions(options, questions, scores)
 
 
 def describe(questions: pd.DataFrame) -> FloatArray:
-    """Describe every option by seven features, shape (questions, 5, 7).
+    """Describe each option by seven features, shape (questions, 5, 7).
 
     Each feature is relative to its mean over the question's options.
     """
@@ -66,36 +70,39 @@ def describe(questions: pd.DataFrame) -> FloatArray:
     n_options = len(exam.LABELS)
     texts = exam.option_texts(questions)
     length = np.array([len(text) for text in texts], float)
+    # Rank by length within the question, 0 for the shortest.
     length_rank = length.reshape(n_questions, n_options).argsort(axis=1).argsort(axis=1)
     n_digits = [sum(map(str.isdigit, text)) for text in texts]
-    columns = [
-        np.log1p(length),
-        length_rank.ravel() / n_options,
-        exam.shared_words(questions).ravel(),
-        cosine_with_question(questions).ravel(),
-        cosine_with_other_options(questions),
-        [len(text) / len(text.split()) for text in texts],
-        [np.log1p(n) for n in n_digits],
-    ]
-    features = np.stack(columns, axis=1).reshape(n_questions, n_options, -1)
+    columns = {
+        "log of the length": np.log1p(length),
+        "rank by length": length_rank.ravel() / n_options,
+        "words shared with the question": exam.count_shared_words(questions).ravel(),
+        "cosine with the question": cosine_with_question(questions).ravel(),
+        "mean cosine with the other options": cosine_with_other_options(questions),
+        "mean length of a word, with blanks": [len(text) / len(text.split()) for text in texts],
+        "log of the number of digits": [np.log1p(n) for n in n_digits],
+    }
+    features = np.stack([*columns.values()], axis=1).reshape(n_questions, n_options, -1)
     return np.asarray(features - features.mean(axis=1, keepdims=True))
 
 
 def cosine_with_other_options(questions: pd.DataFrame) -> FloatArray:
-    """Return the mean TF-IDF cosine of every option with its question's others, (options,)."""
+    """Return the mean TF-IDF cosine of each option with the other options of its question."""
     n_options = len(exam.LABELS)
     texts = exam.option_texts(questions)
     vectors = TfidfVectorizer().fit([*questions["prompt"], *texts]).transform(texts)
-    # Adds up the vectors of a question's options: 1 where the option (row) is of the question.
-    of_question = csr_array(np.repeat(np.eye(len(questions)), n_options, axis=0))
-    question_sums = of_question @ (of_question.T @ vectors)
+    # Membership of options (rows) in questions (columns), 1 or 0. The transposed matrix adds up the
+    # vectors of each question's options; the matrix then copies the sum to each of them.
+    membership = csr_array(np.repeat(np.eye(len(questions)), n_options, axis=0))
+    question_sums = membership @ (membership.T @ vectors)
+    # Products of the rows: the cosines with all options of the question, added up.
     cosine_sum = np.asarray(vectors.multiply(question_sums).sum(axis=1))
     # The sum includes 1, the cosine of the option with itself.
     return np.asarray((cosine_sum.ravel() - 1) / (n_options - 1))
 
 
-def compare_options(features: Any, answer: IntArray) -> Any:
-    """Return the right option's features minus those of each wrong option.
+def differences_from_right(features: Any, answer: IntArray) -> Any:
+    """Return the features of each question's right option minus those of each wrong option.
 
     Parameters
     ----------
@@ -109,18 +116,24 @@ def compare_options(features: Any, answer: IntArray) -> Any:
     ndarray or csr_array, shape (4 * questions, features)
     """
     is_right = np.arange(len(exam.LABELS)) == answer[:, None]
-    right = np.repeat(np.flatnonzero(is_right), len(exam.LABELS) - 1)
-    return features[right] - features[np.flatnonzero(~is_right)]
+    # Positions in the flat matrix are rows of `features`. The right option of each question occurs
+    # once for each of its wrong options.
+    right_rows = np.repeat(np.flatnonzero(is_right), len(exam.LABELS) - 1)
+    wrong_rows = np.flatnonzero(~is_right)
+    return features[right_rows] - features[wrong_rows]
 
 
 def fit_ranker(features: FloatArray, answer: IntArray) -> FloatArray:
-    """Return weights, shape (features,), by which right options score more than wrong ones."""
-    pairs = compare_options(features.reshape(-1, features.shape[-1]), answer)
-    scale = pairs.std(axis=0) + 1e-9
-    # Each pair stands in both orders, so that there are two classes to tell apart.
-    both_orders = np.concatenate([pairs, -pairs]) / scale
-    is_right_first = np.repeat([1, 0], len(pairs))
-    model = LogisticRegression(C=0.1, fit_intercept=False).fit(both_orders, is_right_first)
+    """Fit weights of the features, shape (features,), that score right options above wrong ones."""
+    differences = differences_from_right(features.reshape(-1, features.shape[-1]), answer)
+    # The model is fitted to standardised differences; the weights returned are for raw features.
+    scale = differences.std(axis=0) + 1e-9
+    # A classifier needs two classes, so each difference is entered twice: right minus wrong (class
+    # 1) and wrong minus right (class 0).
+    both_signs = np.concatenate([differences, -differences]) / scale
+    is_right_minus_wrong = np.repeat([1, 0], len(differences))
+    model = LogisticRegression(C=INVERSE_PENALTY, fit_intercept=False)
+    model.fit(both_signs, is_right_minus_wrong)
     return np.asarray(model.coef_[0] / scale)
 
 

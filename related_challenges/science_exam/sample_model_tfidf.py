@@ -1,11 +1,12 @@
-"""Science exam baseline: guess the option closest to the question by TF-IDF first.
+"""Science exam baseline: guess first the option whose TF-IDF vector is closest to the question's.
 
 Run:     python related_challenges/science_exam/local_data_split.py
          python related_challenges/science_exam/sample_model_tfidf.py --local
          python related_challenges/science_exam/local_evaluation.py
 Without --local it predicts test.csv.
 Writes:  data/test_output/submission.csv
-Scores:  0.30 on the 200 public questions, worse than chance (0.3667); tests/benchmarks says why
+Scores:  MAP@3 0.30 on the 200 public questions, worse than chance (0.3667);
+         tests/benchmarks/related_challenges.md says why
 """
 
 import argparse
@@ -20,15 +21,15 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 
 def cosine_with_question(questions: pd.DataFrame) -> FloatArray:
-    """Return the cosine of every option's TF-IDF vector and its question's, (questions, 5)."""
+    """Return the TF-IDF cosine of each option with its question, shape (questions, 5)."""
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `questions`. Return: the scores of their options; the highest score is guessed first.
     texts = exam.option_texts(questions)
     vectorizer = TfidfVectorizer().fit([*questions["prompt"], *texts])
-    # One row for each option.
+    # A question's vector is repeated for each of its options.
     prompt_vectors = vectorizer.transform(np.repeat(questions["prompt"], len(exam.LABELS)))
     option_vectors = vectorizer.transform(texts)
-    # The vectors have length 1, so that their product is the cosine.
+    # The vectors have length 1, so their dot product is the cosine.
     cosine = prompt_vectors.multiply(option_vectors).sum(axis=1)
     return np.asarray(cosine).reshape(len(questions), len(exam.LABELS))
     # ---- End of the model. --------------------------------------------------------------------
@@ -41,7 +42,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main() -> None:
     """Predict the answers and write them."""
-    exam.run_model(build_parser().parse_args(), cosine_with_question)
+    exam.run_fixed_model(build_parser().parse_args(), cosine_with_question)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,18 @@
 """Describe how well the words of an answer match those of its reference answers.
 
-Rare words count more. No feature is about a certain word, so that a model can use the features for
-new questions and domains too. `Matches` finds once which words match, and weighs them for every
-fold anew, since only training answers say how rare a word is.
+Rare words count more. No feature stands for a particular word, so that a model can use the features
+for new questions and domains too.
+
+Which words match does not depend on the fold, so the constructor of `Matches` finds it once. How
+rare a word is may be learned from training answers only, so `Matches.describe` weighs the matches
+anew for each fold.
 """
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import Any
 
 from common.arrays import BoolArray, FloatArray, IntArray
 
@@ -19,17 +22,26 @@ import similarity
 from scipy.sparse import csr_array, diags_array
 from sklearn.feature_extraction.text import CountVectorizer
 
-# An ending after at least three letters.
+# Endings of English words, which are cut off if at least three letters remain.
 ENDING = re.compile(r"(?<=\w{3})(ations|ation|ings|ing|ed|es|s|ly)$")
-# Weight of a function word, as a share of its rarity.
+# Added to the rarity of each word, so that a word in every answer still counts.
+MIN_RARITY = 0.3
+# Function words ("the", "of", ...) get this share of the weight that their rarity gives.
 FUNCTION_WEIGHT = 0.3
-# Words with less similar spelling do not match.
+# Two words match if the similarity of their spelling (`compare_spelling`, 0 to 1) is at least this.
 MIN_SPELLING = 0.55
-# Words with at least this similar spelling count as the same when new words are sought.
+# A word is new unless a word of the question has at least this similarity of spelling to it.
 SAME_SPELLING = 0.8
 
-# Features of pairs whose smallest value over the references is a feature of the answer too.
-SMALLEST = ["recall", "precision", "f1", "recall of what is new", "more negations"]
+# For these features of a pair (answer, reference), the smallest value over the references of an
+# answer is a feature of the answer too.
+FEATURES_WITH_SMALLEST = [
+    "recall",
+    "precision",
+    "f1",
+    "recall of what is new",
+    "negated unlike the reference",
+]
 
 
 @cache
@@ -38,7 +50,7 @@ def stems(text: str) -> list[str]:
     return [ENDING.sub("", word) for word in similarity.words(text)]
 
 
-# Word lists are stemmed, since words are compared without their endings.
+# Stemmed like the words that they are compared with.
 NEGATIONS = frozenset(
     stems(
         "no not none nothing never neither nor without cannot can't don't doesn't didn't isn't "
@@ -56,7 +68,7 @@ FUNCTION_WORDS = frozenset(
 
 
 def count_terms(texts: Iterable[Iterable[str]]) -> tuple[csr_array, list[str]]:
-    """Count how often each text has each term.
+    """Count how often each term occurs in each text, which is given as a list of terms.
 
     Returns
     -------
@@ -65,7 +77,8 @@ def count_terms(texts: Iterable[Iterable[str]]) -> tuple[csr_array, list[str]]:
         All terms, sorted.
     """
     vectorizer = CountVectorizer(analyzer=list, dtype=np.float64)
-    # A further text with the empty term, since the vectorizer refuses an empty vocabulary.
+    # A further text with the empty term, since the vectorizer refuses an empty vocabulary. The
+    # text's row is dropped; the column of the empty term stays and holds zeros.
     counts = csr_array(vectorizer.fit_transform([*texts, [""]]))[:-1]
     return counts, list(vectorizer.get_feature_names_out())
 
@@ -73,117 +86,156 @@ def count_terms(texts: Iterable[Iterable[str]]) -> tuple[csr_array, list[str]]:
 def compare_spelling(vocabulary: Iterable[str]) -> csr_array:
     """Return how similar the spellings of words are, from 0 to 1, shape (words, words).
 
-    The similarity is Dice's coefficient of the words' letter pairs and triples, with marks for the
-    begin and the end of a word. Values below `MIN_SPELLING` become 0.
+    The similarity is Dice's coefficient of the words' letter pairs and triples, where ^ and $ mark
+    the beginning and the end of a word. Values below `MIN_SPELLING` become 0.
     """
-    has_piece, _ = count_terms(letter_pieces(f"^{word}$") for word in vocabulary)
-    n_pieces = has_piece.sum(axis=1)
-    similarity = (has_piece @ has_piece.T).tocoo()
-    similarity.data = 2 * similarity.data / (n_pieces[similarity.row] + n_pieces[similarity.col])
-    return csr_array(similarity.multiply(similarity >= MIN_SPELLING))
+    has_ngram, _ = count_terms(letter_ngrams(f"^{word}$") for word in vocabulary)
+    n_ngrams = has_ngram.sum(axis=1)
+    n_shared = (has_ngram @ has_ngram.T).tocoo()
+    row = n_shared.row
+    column = n_shared.col
+    dice = 2 * n_shared.data / (n_ngrams[row] + n_ngrams[column])
+    is_similar = dice >= MIN_SPELLING
+    rows_and_columns = (row[is_similar], column[is_similar])
+    return csr_array((dice[is_similar], rows_and_columns), shape=n_shared.shape)
 
 
-def letter_pieces(word: str) -> set[str]:
+def letter_ngrams(word: str) -> set[str]:
     """Return the letter pairs and triples of a word."""
-    pieces = set()
+    ngrams = set()
     for n in (2, 3):
         for start in range(len(word) - n + 1):
-            pieces.add(word[start : start + n])
-    return pieces
+            ngrams.add(word[start : start + n])
+    return ngrams
 
 
-def phrases(words: list[str], n: int) -> list[str]:
-    """Return all runs of n words in a row."""
+def word_ngrams(words: list[str], n: int) -> list[str]:
+    """Return all runs of n consecutive words."""
     return [" ".join(words[start : start + n]) for start in range(len(words) - n + 1)]
 
 
-def find_nearest(has: csr_array, spelling: csr_array) -> csr_array:
-    """Return how much the most similar word of each text resembles every word, (texts, words)."""
-    text, word = has.nonzero()
+def find_nearest(is_in_text: csr_array, spelling: csr_array) -> csr_array:
+    """For each text and each word of the vocabulary, find the most similar word of the text.
+
+    Parameters
+    ----------
+    is_in_text : csr_array, shape (texts, words)
+        1 where a word is in a text.
+    spelling : csr_array, shape (words, words)
+        Result of `compare_spelling`.
+
+    Returns
+    -------
+    csr_array, shape (texts, words)
+        The largest similarity of spelling between the word and any word of the text.
+    """
+    text, word = is_in_text.nonzero()
+    # For each word of a text, a row with its similarity to each word of the vocabulary.
     similar = spelling[word].tocoo()
     nearest = pd.Series(similar.data).groupby([text[similar.row], similar.col]).max()
     rows_and_columns = nearest.index.to_frame().to_numpy().T
-    return csr_array((nearest.to_numpy(), rows_and_columns), shape=has.shape)
+    return csr_array((nearest.to_numpy(), rows_and_columns), shape=is_in_text.shape)
 
 
-def match_words(words: csr_array, nearest: csr_array) -> tuple[csr_array, FloatArray]:
-    """Return words with how much the nearest word of another text resembles each of them.
+@dataclass(frozen=True)
+class MatchedWords:
+    """Words of texts, each with its similarity to the nearest word of another text."""
+
+    # Words of one text a row, without stored zeros, shape (rows, words).
+    words: csr_array
+    # From 0 to 1, in the order of ``words.data``, shape (stored values of `words`,).
+    similarity: FloatArray
+
+
+@dataclass(frozen=True)
+class BothWays:
+    """Two texts compared in both directions."""
+
+    # Words of the reference, compared with the answer.
+    recall: MatchedWords
+    # Words of the answer, compared with the reference.
+    precision: MatchedWords
+
+
+def match_words(words: csr_array, nearest: csr_array) -> MatchedWords:
+    """For each word of each row, look up its similarity to the nearest word of another text.
 
     Parameters
     ----------
     words : csr_array, shape (rows, words)
-        Words of one text a row.
+        Words of one text a row, without stored zeros.
     nearest : csr_array, shape (rows, words)
         Result of `find_nearest` for the other text of each row.
-
-    Returns
-    -------
-    words : csr_array, shape (rows, words)
-        As given.
-    matched : ndarray of float64, shape (stored values of `words`,)
-        From 0 to 1, in the order of ``words.data``.
     """
-    return words, nearest[words.nonzero()]
+    return MatchedWords(words, nearest[words.nonzero()])
 
 
-def of_words(words: csr_array, compute: Callable[[IntArray], FloatArray]) -> FloatArray:
-    """Compute a value from the words of every row, shape (rows,); 0 for a row without words.
+def reduce_rows(words: csr_array, compute: Callable[[IntArray], FloatArray]) -> FloatArray:
+    """For each row, compute a value from its words, shape (rows,); 0 for a row without words.
 
     Parameters
     ----------
     words : csr_array, shape (rows, words)
         Words of one text a row.
     compute : callable
-        Takes the positions of words in ``words.data``, shape (n, words in a row), for n rows with
-        equally many words; returns their n values.
+        Called once for each number k of words that rows have. It takes positions in ``words.data``,
+        shape (rows with k words, k), and returns a value for each of these rows.
     """
     result = np.zeros(words.shape[0])
     n_words = np.diff(words.indptr)
-    for n in np.unique(n_words[n_words > 0]):
-        rows = np.flatnonzero(n_words == n)
-        result[rows] = compute(words.indptr[rows, None] + np.arange(n))
+    # Rows with equally many words are computed together, as a dense matrix.
+    for k in np.unique(n_words[n_words > 0]):
+        rows = np.flatnonzero(n_words == k)
+        result[rows] = compute(words.indptr[rows, None] + np.arange(k))
     return result
 
 
-def share(words: csr_array, matched: FloatArray, weight: FloatArray) -> FloatArray:
-    """Return the matched share of the weight of every row's words, shape (rows,).
+def matched_share(matched: MatchedWords, weight: FloatArray) -> FloatArray:
+    """For each row, return sum(weight * similarity) / sum(weight) over its words, shape (rows,).
 
     Parameters
     ----------
-    words, matched
+    matched
         Result of `match_words`.
     weight : ndarray of float64, shape (words,)
         Weight of every word.
     """
-    weights = weight[words.indices]
+    weights = weight[matched.words.indices]
+    similarities = matched.similarity
 
-    def matched_share(at: IntArray) -> FloatArray:
-        return np.asarray(np.vecdot(weights[at], matched[at]) / weights[at].sum(axis=1))
+    def share(positions: IntArray) -> FloatArray:
+        row_weights = weights[positions]
+        sums = np.vecdot(row_weights, similarities[positions])
+        return np.asarray(sums / row_weights.sum(axis=1))
 
-    return of_words(words, matched_share)
+    return reduce_rows(matched.words, share)
 
 
 class TextWords:
-    """The words of some different texts, as sparse matrices of shape (texts, words)."""
+    """The words of different texts, as sparse matrices of shape (texts, words)."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         # Words of every text in order, without endings.
         self.words = [stems(text) for text in texts]
-        # How often a text has a word, and whether it does.
+        # How often a text has a word.
         self.counts, vocabulary = count_terms(self.words)
+        # Number of words of each text, shape (texts,).
         self.n_words: FloatArray = self.counts.sum(axis=1)
-        self.has = (self.counts > 0).astype(float)
-        # Kinds of words, 1 or 0, shape (words,).
+        # 1 where a text has a word.
+        self.is_in_text = (self.counts > 0).astype(float)
+        # 1 for the words of a kind, 0 for others, shape (words,).
         self.is_function = np.array([word in FUNCTION_WORDS for word in vocabulary], float)
         self.is_negation = np.array([word in NEGATIONS for word in vocabulary], float)
-        # A number or a single letter, such as a bulb's name.
+        # A number, or a single letter such as the name of a bulb, but no function word such as "a".
         is_symbol = np.array([len(word) == 1 or word.isdigit() for word in vocabulary], float)
         self.is_symbol = is_symbol * (1 - self.is_function)
-        self.content = self.has @ diags_array(1 - self.is_function)
+        # 1 where a text has a content word, which is any word but a function word.
+        self.content = self.is_in_text @ diags_array(1 - self.is_function)
+        # A product of sparse matrices leaves the words of a row unsorted.
         self.content.sort_indices()
-        # How much the most similar word of a text resembles any word.
+        # See `find_nearest`: among all words of a text, and among its content words.
         spelling = compare_spelling(vocabulary)
-        self.nearest = find_nearest(self.has, spelling)
+        self.nearest = find_nearest(self.is_in_text, spelling)
         self.nearest_content = find_nearest(self.content, spelling)
 
 
@@ -191,7 +243,7 @@ class Matches:
     """How the words of answers match those of their reference answers and questions.
 
     The constructor finds which words match. `describe` weighs the matches by how rare the words are
-    in the training answers, and so is called for each fold.
+    in the training answers, and must therefore be called for each fold.
     """
 
     def __init__(self, answers: pd.DataFrame) -> None:
@@ -200,126 +252,157 @@ class Matches:
         Parameters
         ----------
         answers : DataFrame
-            Answers as in `responses.py`.
+            Answers, as described at the top of `responses.py`.
         """
+        # A pair is an answer with one of its references.
         references = answers["references"].reset_index(drop=True).explode()
+        # The row of each pair's answer, shape (pairs,).
+        self.answer_of_pair = references.index.to_numpy()
+        # Every different text has a number.
         texts = pd.concat([answers["text"], answers["question_text"], references])
         number, different_texts = texts.factorize()
-        # Numbers of the texts of every answer, of its question, and of every pair's reference.
-        answer, question, right = np.split(number, [len(answers), 2 * len(answers)])
-        # A pair is an answer with one of its references; this is the answer's row.
-        self.pair = references.index.to_numpy()
-        left = answer[self.pair]
+        n_answers = len(answers)
+        # Numbers of the texts of each answer, of its question, and of each pair's reference.
+        answer, question, pair_reference = np.split(number, [n_answers, 2 * n_answers])
+        # Number of the text of each pair's answer.
+        pair_answer = answer[self.answer_of_pair]
         self._words = TextWords(different_texts)
-        self._match_words(answer, question, left, right)
+        self._match_words(answer, question, pair_answer, pair_reference)
         self.pair_features = pd.DataFrame(
-            self._content_words(left, right)
-            | self._phrases(left, right)
-            | self._spelling_and_symbols(left, right)
+            self._content_word_features(pair_answer, pair_reference)
+            | self._ngram_features(pair_answer, pair_reference)
+            | self._spelling_and_symbol_features(pair_answer, pair_reference)
         )
-        self.answer_features = self._answer_features(answer, question, right)
+        self.answer_features = self._length_and_kind_features(answer, question, pair_reference)
 
     def _match_words(
-        self, answer: IntArray, question: IntArray, left: IntArray, right: IntArray
+        self,
+        answer: IntArray,
+        question: IntArray,
+        pair_answer: IntArray,
+        pair_reference: IntArray,
     ) -> None:
-        """Find the words of answers, references and questions that match, both ways."""
-        has = self._words.has
-        nearest = self._words.nearest
-        pair = self.pair
-        # Words of the answers, and those of them that are not in the question.
-        self.own = has[answer]
-        is_asked = nearest[question] >= SAME_SPELLING
-        self.new = self.own - self.own.multiply(is_asked)
-        # Words of the references that are not in the question; if all are, all of them.
-        new_in_reference = has[right] - has[right].multiply(is_asked[pair])
-        has_no_new = new_in_reference.sum(axis=1)[:, None] == 0
-        new_in_reference += has[right].multiply(has_no_new)
-        # Words of the references that no word of the answer resembles.
-        self.missing = has[right] - has[right].multiply(nearest[left] > 0)
-        # Words, and how much the nearest word of the other text resembles each of them.
-        self.matched_pairs = [
-            match_words(has[right], nearest[left]),
-            match_words(has[left], nearest[right]),
-        ]
-        self.matched_new = [
-            match_words(new_in_reference, nearest[left]),
-            match_words(self.new[pair], nearest[right]),
-        ]
-        self.matched_questions = [
-            match_words(has[question], nearest[answer]),
-            match_words(self.own, nearest[question]),
-        ]
+        """Find the words of answers, references and questions that match, in both directions.
 
-    def _content_words(self, left: IntArray, right: IntArray) -> dict[str, FloatArray]:
-        """Return features of pairs: which shares of the content words match."""
+        The parameters are numbers of texts; see the constructor.
+        """
+        is_in_text = self._words.is_in_text
+        nearest = self._words.nearest
+        # Words of each answer, shape (answers, words).
+        self.answer_words = is_in_text[answer]
+        # Words that are in the answer's question, shape (answers, words).
+        is_in_question = nearest[question] >= SAME_SPELLING
+        # Words of each answer that are not in its question, shape (answers, words).
+        self.new_words = self.answer_words - self.answer_words.multiply(is_in_question)
+        # Words of each reference that are not in the question, shape (pairs, words).
+        reference_words = is_in_text[pair_reference]
+        asked_in_reference = reference_words.multiply(is_in_question[self.answer_of_pair])
+        new_in_reference = reference_words - asked_in_reference
+        # For a reference without new words, all of its words.
+        has_no_new = new_in_reference.sum(axis=1)[:, None] == 0
+        new_in_reference += reference_words.multiply(has_no_new)
+        # Words of each reference that no word of the answer resembles, shape (pairs, words).
+        is_matched = nearest[pair_answer] > 0
+        self.missing_words = reference_words - reference_words.multiply(is_matched)
+        # All words of the texts of each pair.
+        self.matched_pairs = BothWays(
+            recall=match_words(reference_words, nearest[pair_answer]),
+            precision=match_words(is_in_text[pair_answer], nearest[pair_reference]),
+        )
+        # New words of the texts of each pair.
+        self.matched_new = BothWays(
+            recall=match_words(new_in_reference, nearest[pair_answer]),
+            precision=match_words(self.new_words[self.answer_of_pair], nearest[pair_reference]),
+        )
+        # All words of each answer and its question, which takes the place of the reference.
+        self.matched_questions = BothWays(
+            recall=match_words(is_in_text[question], nearest[answer]),
+            precision=match_words(self.answer_words, nearest[question]),
+        )
+
+    def _content_word_features(
+        self, pair_answer: IntArray, pair_reference: IntArray
+    ) -> dict[str, FloatArray]:
+        """Return recall and precision of the content words of each pair."""
         content = self._words.content
         nearest = self._words.nearest_content
+        # All content words count the same.
         weight = np.ones(content.shape[1])
+        recall = match_words(content[pair_reference], nearest[pair_answer])
+        precision = match_words(content[pair_answer], nearest[pair_reference])
+        return {
+            "recall of content words": matched_share(recall, weight),
+            "precision of content words": matched_share(precision, weight),
+        }
+
+    def _ngram_features(
+        self, pair_answer: IntArray, pair_reference: IntArray
+    ) -> dict[str, FloatArray]:
+        """Return recall and precision of pairs and triples of consecutive words."""
         features = {}
-        for name, text, other in (("recall", right, left), ("precision", left, right)):
-            words, matched = match_words(content[text], nearest[other])
-            features[f"{name} of content words"] = share(words, matched, weight)
+        for n, name in ((2, "word pairs"), (3, "word triples")):
+            counts, _ = count_terms(word_ngrams(words, n) for words in self._words.words)
+            # An n-gram counts as often as it occurs in both texts.
+            n_shared = counts[pair_answer].minimum(counts[pair_reference]).sum(axis=1)
+            n_ngrams = np.maximum(counts.sum(axis=1), 1)
+            features[f"recall of {name}"] = n_shared / n_ngrams[pair_reference]
+            features[f"precision of {name}"] = n_shared / n_ngrams[pair_answer]
         return features
 
-    def _phrases(self, left: IntArray, right: IntArray) -> dict[str, FloatArray]:
-        """Return features of pairs: which shares of two and three words in a row are the same."""
-        features = {}
-        for n, name in ((2, "pairs"), (3, "triples")):
-            counts, _ = count_terms(phrases(words, n) for words in self._words.words)
-            n_shared = counts[left].minimum(counts[right]).sum(axis=1)
-            n_phrases = np.maximum(counts.sum(axis=1), 1)
-            features[f"recall of {name}"] = n_shared / n_phrases[right]
-            features[f"precision of {name}"] = n_shared / n_phrases[left]
-        return features
-
-    def _spelling_and_symbols(self, left: IntArray, right: IntArray) -> dict[str, FloatArray]:
+    def _spelling_and_symbol_features(
+        self, pair_answer: IntArray, pair_reference: IntArray
+    ) -> dict[str, FloatArray]:
         """Return features of pairs: words spelt the same, symbols, negations and lengths."""
         texts = self._words
-        has = texts.has
-        same = has[left].multiply(has[right])
-        n_right = np.maximum(has[right].sum(axis=1), 1)
-        features = {"recall of words as spelt": same.sum(axis=1) / n_right}
-        n_same_symbols = same @ texts.is_symbol
-        for name, text in (("recall", right), ("precision", left)):
-            n_symbols = (has @ texts.is_symbol)[text]
-            # Without symbols, none is missing.
-            symbol_share = np.where(n_symbols, n_same_symbols / np.maximum(n_symbols, 1), 1)
-            features[f"{name} of symbols"] = symbol_share
-        negates = (has @ texts.is_negation > 0).astype(float)
-        features["more negations"] = negates[left] - negates[right]
+        is_in_text = texts.is_in_text
+        same_words = is_in_text[pair_answer].multiply(is_in_text[pair_reference])
+        n_reference_words = np.maximum(is_in_text[pair_reference].sum(axis=1), 1)
+        features = {"recall of words as spelt": same_words.sum(axis=1) / n_reference_words}
+        n_same_symbols = same_words @ texts.is_symbol
+        n_symbols = is_in_text @ texts.is_symbol
+        for name, text in (("recall", pair_reference), ("precision", pair_answer)):
+            share = n_same_symbols / np.maximum(n_symbols[text], 1)
+            # 1 for a text without symbols, since none is missing then.
+            features[f"{name} of symbols"] = np.where(n_symbols[text], share, 1)
+        has_negation = (is_in_text @ texts.is_negation > 0).astype(float)
+        # 1 if only the answer has a negation, -1 if only the reference has one.
+        negated_unlike = has_negation[pair_answer] - has_negation[pair_reference]
+        features["negated unlike the reference"] = negated_unlike
         n_words = texts.n_words
-        length_ratio = (n_words[left] + 1) / (n_words[right] + 1)
-        features["log of lengths' ratio"] = np.log(length_ratio)
+        length_ratio = (n_words[pair_answer] + 1) / (n_words[pair_reference] + 1)
+        features["log of the ratio of lengths"] = np.log(length_ratio)
         return features
 
-    def _answer_features(
-        self, answer: IntArray, question: IntArray, right: IntArray
-    ) -> list[FloatArray]:
-        """Return features of answers: lengths, and how many words are of which kind."""
+    def _length_and_kind_features(
+        self, answer: IntArray, question: IntArray, pair_reference: IntArray
+    ) -> dict[str, FloatArray]:
+        """Return features of answers: lengths, and how many words are new or of a certain kind."""
         texts = self._words
         n_words = texts.n_words
-        n_different = np.maximum(self.own.sum(axis=1), 1)
-        n_new = self.new.sum(axis=1)
-        n_references = np.bincount(self.pair)
+        n_answer_words = n_words[answer]
+        n_different = np.maximum(self.answer_words.sum(axis=1), 1)
+        n_new = self.new_words.sum(axis=1)
         n_function_words = (texts.counts @ texts.is_function)[answer]
-        return [
-            n_words[answer],
-            n_new,
-            n_new / n_different,
-            (texts.counts @ texts.is_negation)[answer],
-            n_function_words / np.maximum(n_words[answer], 1),
-            (texts.counts @ texts.is_symbol)[answer],
-            n_references,
-            np.bincount(self.pair, n_words[right]) / n_references,
-            n_words[question],
-        ]
+        n_references = np.bincount(self.answer_of_pair)
+        n_reference_words = np.bincount(self.answer_of_pair, n_words[pair_reference])
+        return {
+            "words": n_answer_words,
+            "new words": n_new,
+            "share of new words": n_new / n_different,
+            "negations": (texts.counts @ texts.is_negation)[answer],
+            "share of function words": n_function_words / np.maximum(n_answer_words, 1),
+            "symbols": (texts.counts @ texts.is_symbol)[answer],
+            "references": n_references.astype(float),
+            "mean words of a reference": n_reference_words / n_references,
+            "words of the question": n_words[question],
+        }
 
     def describe(self, train: BoolArray) -> pd.DataFrame:
         """Describe every answer by features for a model.
 
         The features compare the answer with its best reference (by F1) and with all references
-        (largest, mean and some smallest values), say how question and answer cover each other, and
-        give lengths and kinds of words.
+        (largest and mean value of each feature of a pair, and smallest value of some). Others say
+        how question and answer cover each other, and give lengths and kinds of words.
 
         Parameters
         ----------
@@ -329,65 +412,87 @@ class Matches:
         Returns
         -------
         DataFrame of float, shape (answers, features)
-            No NaN.
+            Without NaN. The features of the best reference come first.
         """
-        # At least 0.3, so that every word counts.
-        n_with_word = self.own[train].sum(axis=0)
-        rarity = np.log((train.sum() + 1) / (n_with_word + 1)) + 0.3
+        n_answers_with_word = self.answer_words[train].sum(axis=0)
+        rarity = np.log((train.sum() + 1) / (n_answers_with_word + 1)) + MIN_RARITY
         weight = rarity * np.where(self._words.is_function, FUNCTION_WEIGHT, 1)
-
-        def largest_weight(words: csr_array) -> FloatArray:
-            return of_words(words, lambda at: weight[words.indices[at]].max(axis=1))
-
-        def mean_weight(words: csr_array) -> FloatArray:
-            return of_words(words, lambda at: weight[words.indices[at]].mean(axis=1))
-
-        compared = pd.DataFrame(
+        pairs = pd.DataFrame(
             matched_shares(self.matched_pairs, weight, "")
             | matched_shares(self.matched_new, weight, " of what is new")
         )
-        compared = compared.join(self.pair_features)
-        compared["rarest word missing"] = largest_weight(self.missing)
-        by_answer = compared.groupby(self.pair)
-        best = compared.loc[by_answer["f1"].idxmax()].reset_index(drop=True)
-        # In rows, so that means are summed from reference to reference on every machine.
-        first_rows = np.flatnonzero(np.diff(self.pair, prepend=-1))
-        values_by_answer = np.split(np.ascontiguousarray(compared), first_rows[1:])
-        columns: list[Any] = [
-            by_answer.max(),
-            [values.mean(axis=0) for values in values_by_answer],
-            by_answer[SMALLEST].min(),
-            *[share(words, matched, weight) for words, matched in self.matched_questions],
-            *self.answer_features[:4],
-            largest_weight(self.new),
-            mean_weight(self.own),
-            *self.answer_features[4:],
+        pairs = pairs.join(self.pair_features)
+        pairs["largest weight of a missing word"] = largest_weights(self.missing_words, weight)
+        by_answer = pairs.groupby(self.answer_of_pair)
+        best = pairs.loc[by_answer["f1"].idxmax()].reset_index(drop=True)
+        smallest = by_answer[FEATURES_WITH_SMALLEST].min()
+        # Random trees draw columns by their position, so this order is part of the result.
+        parts = [
+            best,
+            by_answer.max().add_prefix("largest "),
+            self._mean_over_references(pairs).add_prefix("mean "),
+            smallest.add_prefix("smallest "),
+            pd.DataFrame(self._weighted_answer_features(weight)),
         ]
-        return best.join(pd.DataFrame(np.column_stack(columns)))
+        return pd.concat(parts, axis=1)
+
+    def _mean_over_references(self, pairs: pd.DataFrame) -> pd.DataFrame:
+        """Return the mean of the features of each answer's pairs."""
+        # In row-major memory NumPy adds up row by row, so rounding is the same on every machine.
+        # pandas does not promise this.
+        values = np.ascontiguousarray(pairs)
+        is_first = np.diff(self.answer_of_pair, prepend=-1) != 0
+        first_rows = np.flatnonzero(is_first)
+        values_by_answer = np.split(values, first_rows[1:])
+        means = [values_of_answer.mean(axis=0) for values_of_answer in values_by_answer]
+        return pd.DataFrame(means, columns=pairs.columns)
+
+    def _weighted_answer_features(self, weight: FloatArray) -> dict[str, FloatArray]:
+        """Return features of answers: how they cover the question, kinds and weights of words."""
+        features = {
+            "recall of the question": matched_share(self.matched_questions.recall, weight),
+            "precision of the question": matched_share(self.matched_questions.precision, weight),
+        }
+        for name in ("words", "new words", "share of new words", "negations"):
+            features[name] = self.answer_features[name]
+        features["largest weight of a new word"] = largest_weights(self.new_words, weight)
+        features["mean weight of a word"] = mean_weights(self.answer_words, weight)
+        # Adds those that are not there yet.
+        return features | self.answer_features
 
 
-def matched_shares(
-    matched_words: list[tuple[csr_array, FloatArray]], weight: FloatArray, suffix: str
-) -> dict[str, FloatArray]:
-    """Return recall, precision and F1 of weighed words, named with a suffix, (pairs,) each.
+def largest_weights(words: csr_array, weight: FloatArray) -> FloatArray:
+    """Return the largest weight of each row's words, shape (rows,)."""
+    return reduce_rows(words, lambda positions: weight[words.indices[positions]].max(axis=1))
 
-    `matched_words` holds those of the references and those of the answers; see `match_words`.
+
+def mean_weights(words: csr_array, weight: FloatArray) -> FloatArray:
+    """Return the mean weight of each row's words, shape (rows,)."""
+    return reduce_rows(words, lambda positions: weight[words.indices[positions]].mean(axis=1))
+
+
+def matched_shares(matched: BothWays, weight: FloatArray, suffix: str) -> dict[str, FloatArray]:
+    """Return recall, precision and F1 of weighted words, each of shape (pairs,).
+
+    `suffix` is added to their names.
     """
-    recall, precision = [share(words, matched, weight) for words, matched in matched_words]
+    recall = matched_share(matched.recall, weight)
+    precision = matched_share(matched.precision, weight)
     total = recall + precision
     f1 = 2 * recall * precision / np.where(total, total, 1)
     return {f"recall{suffix}": recall, f"precision{suffix}": precision, f"f1{suffix}": f1}
 
 
 def mark_words(answers: pd.DataFrame) -> list[str]:
-    """Return the words of every answer, marked by where else they occur, as one text an answer.
+    """For each answer, return a text of its words, each marked by where else the word occurs.
 
     A text holds
 
-    - ``=word`` for a word of the answer that is in a reference too, ``?word`` for one that is only
-      in the question, ``+word`` for one that is in neither;
+    - ``=word`` for a word of the answer that is in a reference too, ``?word`` for a word that is in
+      the question but in no reference, ``+word`` for a word that is in neither;
     - ``-word`` for a word of the most similar reference that is not in the answer;
-    - ``word_word`` for two words in a row, and every word without a mark.
+    - ``word_word`` for two consecutive words;
+    - each word of the answer once more, unmarked.
     """
     texts = []
     for text, question, references in zip(
@@ -407,7 +512,8 @@ def mark_words(answers: pd.DataFrame) -> list[str]:
                 terms.append(f"?{word}")
             else:
                 terms.append(f"+{word}")
-        most_similar = max(reference_words, key=lambda other: overlap(different_words, other))
+        overlaps = [overlap(different_words, other) for other in reference_words]
+        most_similar = reference_words[int(np.argmax(overlaps))]
         terms += [f"-{word}" for word in sorted(most_similar - different_words)]
         terms += [f"{first}_{second}" for first, second in pairwise(words)]
         texts.append(" ".join(terms + words))
@@ -415,5 +521,5 @@ def mark_words(answers: pd.DataFrame) -> list[str]:
 
 
 def overlap(left: set[str], right: set[str]) -> float:
-    """Return the number of shared words divided by the sum of both numbers of words."""
+    """Return half of Dice's coefficient: shared words / (words of left + words of right)."""
     return len(left & right) / max(len(left) + len(right), 1)

@@ -1,9 +1,11 @@
 """Student responses: check a submission, and report everything that is wrong.
 
 Run:     python related_challenges/student_response/check_submission.py FILE
-         python -m tools.check_submission FILE --challenge student_response
-Reads:   the submission, and the answers' ids and the set of labels in data/train_data/*.xml, or in
-         the folder that --input_dir names, such as data/test_data; its labels may be missing
+or:      python -m tools.check_submission FILE --challenge student_response
+Reads:   the submission, and from data/train_data/*.xml the answers' ids and which labels occur
+
+With --input_dir DIR the XML files are read from another folder, such as data/test_data. Its answers
+may have no labels.
 """
 
 import argparse
@@ -18,15 +20,15 @@ import responses
 
 def check(options: argparse.Namespace, report: Report) -> list[str]:
     """Report the faults of a submission; return a summary of it."""
-    answers = responses.read_responses(options.input_dir, reads_labels=None)
+    answers = responses.read_responses(options.input_dir, labels="if present")
     predicted = Counter(responses.read_predictions(options.file, answers, report))
-    shares = []
+    share_texts = []
     for label in (*responses.ALL_LABELS, responses.UNINTERPRETABLE):
         if predicted[label]:
-            shares.append(f"{label} {predicted[label] / len(answers):.1%}")
+            share_texts.append(f"{label} {predicted[label] / len(answers):.1%}")
     return [
         f"{len(answers):,} rows: every answer in {cli.show(options.input_dir)} once",
-        ", ".join(shares),
+        ", ".join(share_texts),
     ]
 
 

@@ -2,10 +2,11 @@
 
 Run:     python related_challenges/student_response/label_distribution.py
          python related_challenges/student_response/label_distribution.py --input_dir BEETLE SEB
-Reads:   data/train_data/*.xml, or the files of each folder, or of the test sets in it
+Reads:   data/train_data/*.xml; with --input_dir the XML files in each folder named, or in the test
+         sets inside it
 
-Each folder is a column of the table. The column has the number and share of the answers with each
-label of the folder's files, and the numbers of answers, questions and modules.
+Each folder is a column of the table. The column shows how many of the folder's answers have each
+label, with the share, and then the numbers of answers, questions and modules.
 """
 
 import argparse
@@ -18,10 +19,14 @@ from related_challenges import challenge
 import pandas as pd
 import responses
 
+# Widths in characters of the first column, and of the other columns at least.
+FIRST_WIDTH = 28
+MIN_WIDTH = 19
+
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
-    default = challenge.data_dir(__file__, challenge.TRAIN)
+    default = challenge.data_dir(__file__, challenge.TRAIN_FOLDER)
     parser = cli.parser(__doc__)
     parser.add_argument(
         "--input_dir",
@@ -29,7 +34,7 @@ def build_parser() -> argparse.ArgumentParser:
         nargs="+",
         metavar="DIR",
         default=[default],
-        help=f"default {cli.show(default)}",
+        help=f"folders of XML files or of test sets (default: {cli.show(default)})",
     )
     return parser
 
@@ -45,13 +50,17 @@ def main() -> None:
         column["answers"] = f"{len(answers):,}"
         column["questions"] = f"{answers['question'].nunique():,}"
         column["modules"] = f"{len(modules):,}"
+        # The last three parts of the path tell corpora and test sets apart.
         title = printable("/".join(folder.resolve().parts[-3:]))
         columns[title] = column
     order = [*responses.ALL_LABELS, "answers", "questions", "modules"]
-    table = pd.DataFrame(columns).reindex(order).dropna(how="all").fillna("")
-    width = max(18, *map(len, columns)) + 1
+    table = pd.DataFrame(columns).reindex(order)
+    # Labels that no folder has are left out.
+    table = table.dropna(how="all").fillna("")
+    width = max(MIN_WIDTH, *(len(title) + 1 for title in columns))
     rows = [["", *columns], *table.reset_index().to_numpy().tolist()]
-    print("\n".join(challenge.in_columns(rows, 28, width)))
+    lines = challenge.align_columns(rows, first_width=FIRST_WIDTH, other_width=width)
+    print("\n".join(lines))
 
 
 if __name__ == "__main__":

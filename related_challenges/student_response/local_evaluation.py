@@ -3,12 +3,13 @@
 Run:     python related_challenges/student_response/local_evaluation.py
          python related_challenges/student_response/local_evaluation.py --input_dir DIR
 Reads:   data/train_data/*.xml (the true labels) and data/test_output/submission.csv
-Writes:  data/test_output/scores_student_response.txt and .html, and a line of the record of all
-         scores
+Writes:  data/test_output/scores_student_response.txt and .html, and a line in results.jsonl, the
+         record of all scores
 
-The score is the macro-averaged F1. --ways 3 or 2 first merges true and predicted labels to 3 or 2.
-If DIR holds test sets (test-unseen-answers, -questions, -domains), each test set is scored as in
-SemEval-2013 task 7, with 5, 3 and 2 labels. The score is then the mean of their macro F1.
+The score is the macro-averaged F1. --ways 3 (or 2) first merges the labels, true and predicted, to
+3 (or 2) labels. If DIR holds test sets (test-unseen-answers, -questions, -domains), each test set
+is scored as in SemEval-2013 task 7, with 5, 3 and 2 labels. The score is then the mean over the
+test sets of the macro F1 for the number of labels that --ways gives.
 """
 
 import argparse
@@ -22,111 +23,121 @@ import pandas as pd
 import responses
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of this script's flags."""
+    parser = challenge.evaluation_parser(__doc__, __file__)
+    help_text = "number of labels to merge to (default: as many as in the files)"
+    parser.add_argument("--ways", type=int, choices=(2, 3, 5), help=help_text)
+    return parser
+
+
 @dataclass(frozen=True)
-class Scored:
-    """The score of the labels, and how the score is shown."""
+class Result:
+    """A score, and how it is shown."""
 
     score: float
-    # The score in words, for the terminal.
+    # What the score is, for the terminal.
     description: str
-    # The metric in words, for the page.
+    # What the score is, for the page and the record.
     metric: str
-    # Settings that must be equal for two scores to be compared.
+    # How the score was computed, for the record.
     rules: str
-    # Tables for the terminal.
+    # Tables for the terminal, line by line.
     lines: list[str]
     # Tables for the page, as HTML.
     body: str
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """Return the parser of this script's flags."""
-    parser = challenge.evaluation_parser(__doc__, __file__)
-    help_text = "number of labels (default: as in the files)"
-    parser.add_argument("--ways", type=int, choices=(2, 3, 5), help=help_text)
-    return parser
-
-
 def main() -> None:
-    """Score the submission that the flags name by the true labels."""
-    options = challenge.read_evaluation_flags(build_parser())
+    """Compare the submission with the true labels, and write its score."""
+    options = challenge.start_evaluation(build_parser())
     folder = options.reference
     answers = responses.read_responses(folder)
     n_labels = len(responses.labels_of(answers))
-    ways = options.ways or n_labels
-    if ways > n_labels:
-        raise InputError(f"--ways is {ways}, but {folder} has only {n_labels} labels")
+    # Number of labels to merge to.
+    n_ways = options.ways or n_labels
+    if n_ways > n_labels:
+        raise InputError(f"--ways is {n_ways}, but {folder} has only {n_labels} labels")
     predicted = responses.read_predictions(options.submission, answers)
-    counts = responses.count(answers["label"].tolist(), predicted, ways)
+    counts = responses.confusion_matrix(answers["label"].tolist(), predicted, n_ways)
     measures = responses.evaluate(counts)
+    accuracy = float(measures["recall"][responses.MICRO])
+    result = score_all_answers(len(answers), counts, measures)
     corpus = responses.corpus_of(folder)
     test_sets = responses.score_test_sets(answers, predicted, corpus)
-
-    scored = score_all_answers(counts, measures, ways)
     if len(test_sets):
-        scored = score_by_test_set(scored, test_sets, corpus, ways)
-    accuracy = float(measures["recall"][responses.MICRO])
+        result = score_mean_of_test_sets(test_sets, corpus, n_ways, result)
     challenge.write_scores(
         options,
         [
-            *scored.lines,
-            f"score {scored.score:.4f} ({scored.description})",
+            *result.lines,
+            f"score {result.score:.4f} ({result.description})",
             f"accuracy {accuracy:.4f}",
         ],
         title="Student response analysis",
         metric_name="macro F1",
-        metric=scored.metric,
-        score=scored.score,
+        metric=result.metric,
+        score=result.score,
         facts=[
             ("Answers", f"{len(answers):,} to {answers['question'].nunique():,} questions"),
             ("Accuracy", f"{accuracy:.4f}"),
         ],
-        rules=scored.rules,
+        rules=result.rules,
         parts=score_parts(accuracy, measures, test_sets),
-        body=scored.body,
+        body=result.body,
     )
 
 
-def score_all_answers(counts: pd.DataFrame, measures: pd.DataFrame, ways: int) -> Scored:
-    """Score all answers together; `counts` and `measures` come from `responses`."""
+def score_all_answers(n_answers: int, counts: pd.DataFrame, measures: pd.DataFrame) -> Result:
+    """Return the macro F1 of all answers together, from their confusion matrix and measures."""
     header = ["", *measures.columns]
     rows = [[name, *map("{:.4f}".format, values)] for name, *values in measures.itertuples()]
-    table = pages.part("table", header, rows, caption="Micro: weighted by class size", stacks=True)
-    n_answers = counts.to_numpy().sum()
-    return Scored(
+    caption = "Micro average: mean over the labels, weighted by their numbers of answers"
+    table = pages.part("table", header, rows, caption=caption, stacks=True)
+    return Result(
         score=float(measures["F1"][responses.MACRO]),
         description=f"macro F1 of {n_answers:,} answers",
         metric="Macro-averaged F1 over the labels",
-        rules=f"{ways} labels",
-        lines=challenge.in_columns([header, *rows], 30, 9),
+        rules=f"{counts.shape[1]} labels",
+        lines=challenge.align_columns([header, *rows], first_width=30, other_width=9),
         body=f"{table}<h2>Confusion matrix</h2>{confusion_table(counts)}",
     )
 
 
-def score_by_test_set(together: Scored, test_sets: pd.DataFrame, corpus: str, ways: int) -> Scored:
-    """Score the test sets one by one, and show them above all test sets together."""
-    macro_f1 = test_sets["macro F1"][test_sets["labels"] == ways]
+def score_mean_of_test_sets(
+    test_sets: pd.DataFrame, corpus: str, n_ways: int, all_answers: Result
+) -> Result:
+    """Return the mean macro F1 of the test sets, shown above the result of all answers together.
+
+    `test_sets` is the result of `responses.score_test_sets`.
+    """
+    macro_f1 = test_sets["macro F1"][test_sets["labels"] == n_ways]
+    header = responses.HEADER
     rows = responses.test_set_rows(test_sets, corpus)
+    lines = challenge.align_columns([header, *rows], first_width=32, other_width=11)
     caption = "SemEval-2013 task 7; sources of published figures: responses.py"
-    table = pages.part("table", responses.HEADER, rows, caption=caption)
-    return Scored(
+    table = pages.part("table", header, rows, caption=caption)
+    return Result(
         score=float(macro_f1.mean()),
         description=f"mean macro F1 of {len(macro_f1)} test sets",
-        metric=f"Mean of the test sets' macro-averaged F1, {ways} labels",
-        rules=f"{ways} labels, mean of test sets",
-        lines=challenge.in_columns([responses.HEADER, *rows], 32, 11) + together.lines,
-        body=f"{table}<h2>All test sets together</h2>{together.body}",
+        metric=f"Mean of the test sets' macro-averaged F1, {n_ways} labels",
+        rules=f"{n_ways} labels, mean of test sets",
+        lines=lines + all_answers.lines,
+        body=f"{table}<h2>All test sets together</h2>{all_answers.body}",
     )
 
 
 def confusion_table(counts: pd.DataFrame) -> str:
-    """Return the confusion matrix as an HTML table, without a row for unused `uninterpretable`."""
+    """Return the confusion matrix as an HTML table.
+
+    The row `uninterpretable` is left out if nothing was predicted so.
+    """
     header = ["", *(f"truly {name}" for name in counts)]
     rows = []
     for name, *row in counts.itertuples():
-        if name in counts or any(row):
+        if name != responses.UNINTERPRETABLE or any(row):
             rows.append([f"predicted {name}", *map(str, row)])
-    caption = "Numbers of answers, predictions in rows as in the paper."
+    caption = "Numbers of answers, predictions in rows as in Dzikovska et al. (2012)."
     return pages.part("table", header, rows, caption=caption)
 
 

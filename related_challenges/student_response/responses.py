@@ -4,21 +4,21 @@ Answers are a DataFrame with a row for each answer and these columns:
 
     id              str, unique
     text            str, possibly empty
-    label           categorical of one of `LABEL_SETS`, NaN if unknown
-    place           file and line, for messages
-    question        number of the question from 0
-    question_id     its id in the file
-    question_text   its text
-    references      list of its reference answers
-    module          its domain, such as ``EM``, empty if unknown
-    scenario        the one of `SCENARIOS` whose folder holds its file, empty if none does
-    path            its file
+    label           categorical, whose categories are one of `LABEL_SETS`; NaN if unknown
+    place           file and line of the answer, for messages
+    question        number of the question, from 0
+    question_id     id of the question in its file
+    question_text   text of the question
+    references      list of the reference answers of the question
+    module          domain of the question, such as ``EM``; empty if unknown
+    scenario        test set that the file belongs to, one of `SCENARIOS`; empty if none
+    path            file of the question
 """
 
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 from xml.parsers import expat
 
 from common import reading
@@ -29,30 +29,38 @@ from related_challenges import challenge, folds
 import numpy as np
 import pandas as pd
 
-# The label sets of the corpora by their size, the finest set first.
+# The sets of labels, by their number of labels; the finest set comes first.
 LABEL_SETS = {
     5: ("correct", "partially_correct_incomplete", "contradictory", "irrelevant", "non_domain"),
     3: ("correct", "contradictory", "incorrect"),
     2: ("correct", "incorrect"),
 }
 ALL_LABELS = tuple(dict.fromkeys(name for names in LABEL_SETS.values() for name in names))
-# Prediction of a system that cannot interpret an answer. It is no label and gives no feedback.
+# Prediction of a system that cannot interpret an answer. It counts as wrong for every label.
 UNINTERPRETABLE = "uninterpretable"
 # Names of the folders of test sets.
-ANSWERS = "test-unseen-answers"
-QUESTIONS = "test-unseen-questions"
-DOMAINS = "test-unseen-domains"
-SCENARIOS = (ANSWERS, QUESTIONS, DOMAINS)
-# Folder inside a test set's that may hold its files.
+UNSEEN_ANSWERS = "test-unseen-answers"
+UNSEEN_QUESTIONS = "test-unseen-questions"
+UNSEEN_DOMAINS = "test-unseen-domains"
+SCENARIOS = (UNSEEN_ANSWERS, UNSEEN_QUESTIONS, UNSEEN_DOMAINS)
+# The files of a test set may be in a subfolder of this name.
 CORE = "Core"
 
-# Number of an unknown label.
+# Stands for an unknown label where labels are numbers.
 UNKNOWN = -1
-# The most frequent label needs this many training answers: models choose settings on five parts.
+# The most frequent label must have at least this many training answers, since models choose their
+# settings by stratified cross-validation on five parts.
 MIN_ANSWERS = 5
 
+# Corpora, by names that occur in the paths of their files.
+BEETLE = "beetle"
+SCIENTSBANK = "sciEntsBank"
 
-class Split(NamedTuple):
+# How to read labels. With "if present", they are read if any answer has one.
+LabelReading: TypeAlias = Literal["required", "ignored", "if present"]
+
+
+class Fit(NamedTuple):
     """Answers to learn from and to predict, for one fit of a model."""
 
     # Whether to learn from each answer, shape (answers,).
@@ -66,21 +74,21 @@ class Split(NamedTuple):
 # ---- Files -----------------------------------------------------------------------------------
 
 
-def read_responses(folder: Path, *, reads_labels: bool | None = True) -> pd.DataFrame:
+def read_responses(folder: Path, *, labels: LabelReading = "required") -> pd.DataFrame:
     """Read and check all answers of a folder, or of the test sets in it.
 
     Parameters
     ----------
     folder : Path
-        Folder of XML files, one for each question, or of test sets.
-    reads_labels : bool or None
-        Whether to read labels; None to read labels if any answer has one.
+        Folder that holds XML files, one for each question, or the folders of test sets.
+    labels : {"required", "ignored", "if present"}
+        How to read labels. With "if present", they are read if any answer has one.
 
     Returns
     -------
     DataFrame
-        Answers with the columns that the module's docstring lists. Without labels, `label` is NaN
-        and its categories are empty.
+        Answers with the columns that the module's docstring lists. If labels are not read, `label`
+        is NaN and has no categories.
 
     Raises
     ------
@@ -98,28 +106,37 @@ def read_responses(folder: Path, *, reads_labels: bool | None = True) -> pd.Data
     _check_questions(elements, roots)
     # A student may leave an answer empty; the empty text is an answer too.
     answers = elements[elements["tag"] == "studentAnswer"]
-    _refuse(roots[roots["id"] == ""], "<{tag}> has no attribute 'id'")
-    _refuse(answers[answers["id"] == ""], "<{tag}> has no attribute 'id'")
+    _refuse_first(roots[roots["id"] == ""], "<{tag}> has no attribute 'id'")
+    _refuse_first(answers[answers["id"] == ""], "<{tag}> has no attribute 'id'")
     if not len(answers):
         raise InputError(f"{folder}: holds {len(files)} questions but no studentAnswer")
-    first = answers.groupby("id")["place"].transform("first")
-    repeated = answers.assign(first=first)[answers["id"].duplicated()]
-    _refuse(repeated, "studentAnswer {id} is in {first} already, expected every id once")
+    # The place where each id occurs first.
+    first_place = answers.groupby("id")["place"].transform("first")
+    repeated = answers.assign(first_place=first_place)[answers["id"].duplicated()]
+    _refuse_first(
+        repeated, "studentAnswer {id} is in {first_place} already, expected every id once"
+    )
 
+    # The list of texts for each question (row) and tag (column).
     texts = elements.groupby(["question", "tag"])["text"].agg(list).unstack()
     questions = roots.set_index("question")[["id", "module", "scenario", "path"]]
     questions = questions.rename(columns={"id": "question_id"}).assign(
-        question_text=texts["questionText"].str[0], references=texts["referenceAnswer"]
+        # The first text of each list.
+        question_text=texts["questionText"].str[0],
+        references=texts["referenceAnswer"],
     )
     answers = answers[["id", "label", "text", "place", "question"]].join(questions, on="question")
-    is_read = (answers["label"] != "").any() if reads_labels is None else reads_labels
-    labels = _find_label_set(answers) if is_read else ()
-    known = answers["label"].where(answers["label"].isin(labels))
-    return answers.assign(label=pd.Categorical(known, labels)).reset_index(drop=True)
+    has_labels = bool((answers["label"] != "").any())
+    label_set: tuple[str, ...] = ()
+    if labels == "required" or (labels == "if present" and has_labels):
+        label_set = _find_label_set(answers)
+    # NaN if labels are not read.
+    known = answers["label"].where(answers["label"].isin(label_set))
+    return answers.assign(label=pd.Categorical(known, label_set)).reset_index(drop=True)
 
 
 def _check_questions(elements: pd.DataFrame, roots: pd.DataFrame) -> None:
-    """Refuse a file that holds no question, or whose question lacks a text or reference answer."""
+    """Raise `InputError` for a file without a question, or a question without text or reference."""
     wrong_roots = roots[roots["tag"] != "question"]
     if len(wrong_roots):
         path, tag = wrong_roots[["path", "tag"]].iloc[0]
@@ -128,37 +145,47 @@ def _check_questions(elements: pd.DataFrame, roots: pd.DataFrame) -> None:
         tagged = elements[elements["tag"] == tag]
         missing = roots[~roots["question"].isin(tagged["question"])]
         empty = tagged[tagged["text"] == ""]
-        _refuse(pd.concat([missing, empty]), f"<{tag}> is missing or empty, expected text")
+        _refuse_first(pd.concat([missing, empty]), f"<{tag}> is missing or empty, expected text")
 
 
-def _refuse(wrong: pd.DataFrame, message: str) -> None:
+def _refuse_first(wrong: pd.DataFrame, message: str) -> None:
     """Raise `InputError` about the first of the wrong rows; without any, do nothing.
 
-    The names in braces in the message are filled with the row's values.
+    The message is a format string: the name of a column in braces becomes the row's value, quoted
+    if it is an id or a label.
     """
-    if len(wrong):
-        row: dict[str, Any] = {**wrong.iloc[0]}
-        quoted = {name: quote(str(row[name])) for name in ("id", "label")}
-        raise InputError(f"{row['place']}: {message.format(**row | quoted)}")
+    if not len(wrong):
+        return
+    values: dict[Any, Any] = wrong.iloc[0].to_dict()
+    for name in ("id", "label"):
+        values[name] = quote(str(values[name]))
+    raise InputError(f"{values['place']}: {message.format(**values)}")
 
 
 def labels_of(answers: pd.DataFrame) -> list[str]:
-    """Return the labels of the answers' set; the position of a label is its number."""
+    """Return the set of labels of the answers as a list; a label's number is its position there."""
     return list(answers["label"].cat.categories)
 
 
 def _find_files(folder: Path) -> list[tuple[str, Path]]:
-    """Return the XML files of a folder, or of the test sets in it, each after its scenario."""
-    # The folder may be a test set, or the folder inside it.
-    scenario = next((name for name in SCENARIOS if name in folder.parts[-2:]), "")
-    folders = [(scenario, folder), (scenario, folder / CORE)]
+    """Return the XML files of a folder, or of the test sets in it, as pairs (scenario, file)."""
+    # The folder may be that of a test set, or the folder `CORE` in it.
+    own_scenario = ""
+    for scenario in SCENARIOS:
+        if scenario in folder.parts[-2:]:
+            own_scenario = scenario
+            break
+    places = [(own_scenario, folder), (own_scenario, folder / CORE)]
     if not any(folder.glob("*.xml")):
-        for name in SCENARIOS:
-            folders += [(name, folder / name), (name, folder / name / CORE)]
+        for scenario in SCENARIOS:
+            places.append((scenario, folder / scenario))
+            places.append((scenario, folder / scenario / CORE))
     files = []
-    for name, part in folders:
-        files += [(name, path) for path in sorted(part.glob("*.xml"))]
+    for scenario, place in places:
+        for path in sorted(place.glob("*.xml")):
+            files.append((scenario, path))
     if not files:
+        # Raises an error that says what is missing.
         reading.require_file(folder / "*.xml")
     return files
 
@@ -166,22 +193,28 @@ def _find_files(folder: Path) -> list[tuple[str, Path]]:
 def _read_elements(path: Path) -> list[dict[str, Any]]:
     """Return the elements of an XML file, the root first.
 
-    An element has its attributes id, module and label (``accuracy`` in the file), its tag, its
-    place for messages, and the text before its first child.
+    Each element is a dict with the keys
+
+    - tag;
+    - id, module and label, the attributes id, module and accuracy, empty if missing;
+    - place, the file and the line, for messages;
+    - text, the text before the element's first child.
     """
     reading.require_file(path)
     elements: list[dict[str, Any]] = []
-    # ElementTree does not know the lines of elements.
+    # Read by expat, since ElementTree does not give the line numbers of elements.
     parser = expat.ParserCreate()
-    # Unbuffered, a text with many entities comes in many pieces, and each copies all before it.
+    # Without a buffer, `add_text` is called for every entity of a text, and each call copies the
+    # whole text so far.
     parser.buffer_text = True
-    parser.buffer_size = 1 << 20
+    parser.buffer_size = 2**20
 
     def start(tag: str, attributes: dict[str, str]) -> None:
         known = {name: attributes.get(name, "") for name in ("id", "module")}
         known["label"] = attributes.get("accuracy", "")
         place = f"{path}: line {parser.CurrentLineNumber}"
         elements.append({**known, "tag": tag, "place": place, "text": ""})
+        # Text is added up to the next start or end of a tag; after an end it is ignored.
         parser.CharacterDataHandler = add_text
 
     def add_text(text: str) -> None:
@@ -193,7 +226,8 @@ def _read_elements(path: Path) -> list[dict[str, Any]]:
     parser.StartElementHandler = start
     parser.EndElementHandler = end
     try:
-        parser.Parse(path.read_bytes(), True)
+        is_final = True
+        parser.Parse(path.read_bytes(), is_final)
     except expat.ExpatError as error:
         raise InputError(f"{path}: is not XML: {error}; is the file cut off?") from None
     except (LookupError, ValueError) as error:
@@ -203,25 +237,30 @@ def _read_elements(path: Path) -> list[dict[str, Any]]:
 
 
 def _find_label_set(answers: pd.DataFrame) -> tuple[str, ...]:
-    """Return the label set that the answers use; refuse a missing label or one of another set.
+    """Return the label set that the answers use.
 
-    The label `incorrect` marks the sets of 2 and 3 labels. Without it the set is that of 5 labels,
-    some of which may not occur.
+    It is the set of 5 labels, some of which may not occur, unless the label `incorrect` occurs and
+    no label that only the set of 5 has.
+
+    Raises
+    ------
+    InputError
+        If an answer has no label, or a label that is not in the set.
     """
     used = set(answers["label"])
-    only_5_way = set(LABEL_SETS[5]) - set(LABEL_SETS[3])
+    only_in_largest = set(LABEL_SETS[5]) - set(LABEL_SETS[3])
     labels = LABEL_SETS[5]
-    if "incorrect" in used and not used & only_5_way:
+    if "incorrect" in used and not used & only_in_largest:
         labels = LABEL_SETS[2] if used <= set(LABEL_SETS[2]) else LABEL_SETS[3]
-    _refuse(
+    _refuse_first(
         answers[answers["label"] == ""],
-        "<studentAnswer> has no attribute 'accuracy'; files without labels can be predicted, not "
-        "learned from or scored",
+        "<studentAnswer> has no attribute 'accuracy'; files without labels can be predicted, but "
+        "not used for training or scoring",
     )
-    _refuse(
+    expected = ", ".join(sorted(labels))
+    _refuse_first(
         answers[~answers["label"].isin(labels)],
-        "attribute 'accuracy' of studentAnswer {id} is {label}, expected one of "
-        f"{', '.join(sorted(labels))}",
+        "attribute 'accuracy' of studentAnswer {id} is {label}, expected one of " + expected,
     )
     return labels
 
@@ -232,15 +271,15 @@ def _find_label_set(answers: pd.DataFrame) -> tuple[str, ...]:
 def model_parser(doc: str | None) -> argparse.ArgumentParser:
     """Make the parser of a sample model; `doc` is the docstring of its script."""
     p = challenge.model_parser(doc, __file__, **challenge.FOLD_FLAGS)
-    help_text = "predict these answers, or the test sets in this folder, instead of folds"
+    help_text = "folder of answers to predict, or of test sets, instead of folds"
     p.add_argument("--test_dir", type=Path, metavar="DIR", help=help_text)
-    help_text = "with --test_dir: learn from these answers"
+    help_text = "folder of the training answers with --test_dir (default: the --input_dir)"
     p.add_argument("--train_dir", type=Path, metavar="DIR", help=help_text)
     return p
 
 
-def read(options: argparse.Namespace) -> tuple[pd.DataFrame, list[Split]]:
-    """Read the answers that the flags name, and say for every fit what to learn and to predict.
+def read_fits(options: argparse.Namespace) -> tuple[pd.DataFrame, list[Fit]]:
+    """Read the answers, and plan which answers each fit learns from and which it predicts.
 
     Parameters
     ----------
@@ -250,43 +289,46 @@ def read(options: argparse.Namespace) -> tuple[pd.DataFrame, list[Split]]:
     Returns
     -------
     answers : DataFrame
-        Answers to learn from, then those of ``--test_dir``. The label of an answer to predict is
-        NaN; if folds are predicted, all labels are.
-    splits : list of Split
-        One for each fold, or a single one with ``--test_dir``.
+        Answers to learn from, then the answers of ``--test_dir``. Labels of answers to predict are
+        NaN. If folds are predicted, every answer is predicted once, so all labels are NaN. A model
+        learns from the label numbers in the fits.
+    fits : list of Fit
+        One fit for each fold, or a single fit with ``--test_dir``.
 
     Raises
     ------
     InputError
         If files or flags are faulty, or if there are too few answers or labels to learn from.
     """
+    # `challenge` reads this option: folds are predicted unless --test_dir is given.
     options.local = options.test_dir is None
     folder = options.train_dir or options.input_dir
     if options.local and options.train_dir is not None:
-        raise InputError("--train_dir needs --test_dir; folds are made of --input_dir")
+        raise InputError("--train_dir needs --test_dir; without it, use --input_dir")
     answers = read_responses(folder)
     fold = challenge.read_folds(options, answers["id"].tolist())
     if fold is None:
-        answers = join(answers, read_responses(options.test_dir, reads_labels=False))
+        answers = append_test_answers(answers, read_responses(options.test_dir, labels="ignored"))
         is_train = answers["label"].notna().to_numpy()
-        pairs = [(is_train, ~is_train)]
+        masks = [(is_train, ~is_train)]
     else:
-        pairs = list(folds.splits(fold))
-    numbers = answers["label"].cat.codes.to_numpy(int)
+        masks = list(folds.train_and_test(fold))
+    label_numbers = answers["label"].cat.codes.to_numpy(int)
     labels = labels_of(answers)
-    splits = []
-    for train, test in pairs:
-        _require_labels(folder, numbers[train], labels)
-        splits.append(Split(train, test, np.where(train, numbers, UNKNOWN)))
+    fits = []
+    for train, test in masks:
+        _require_labels(folder, label_numbers[train], labels)
+        fits.append(Fit(train, test, np.where(train, label_numbers, UNKNOWN)))
     if fold is not None:
+        # All labels are hidden, since every answer is predicted in some fold.
         answers = answers.assign(label=pd.Categorical([None] * len(answers), labels))
-    return answers, splits
+    return answers, fits
 
 
-def _require_labels(folder: Path, numbers: IntArray, labels: Sequence[str]) -> None:
-    """Refuse answers to learn from if they have a single label, or too few of the most frequent."""
-    counts = np.bincount(numbers)
-    n_answers = len(numbers)
+def _require_labels(folder: Path, label_numbers: IntArray, labels: Sequence[str]) -> None:
+    """Refuse answers to learn from if they have a single label, or if every label is too rare."""
+    counts = np.bincount(label_numbers)
+    n_answers = len(label_numbers)
     n_most = counts.max()
     most_frequent = quote(labels[int(counts.argmax())])
     if n_most == n_answers:
@@ -296,13 +338,13 @@ def _require_labels(folder: Path, numbers: IntArray, labels: Sequence[str]) -> N
         )
     if n_most < MIN_ANSWERS:
         raise InputError(
-            f"{folder}: of {n_answers:,} answers to learn from only {n_most} are {most_frequent}, "
-            f"the most frequent label, expected at least {MIN_ANSWERS}"
+            f"{folder}: the most frequent label, {most_frequent}, has only {n_most} of "
+            f"{n_answers:,} answers to learn from, expected at least {MIN_ANSWERS}"
         )
 
 
-def join(train: pd.DataFrame, test: pd.DataFrame) -> pd.DataFrame:
-    """Append answers to predict to answers to learn from.
+def append_test_answers(train: pd.DataFrame, test: pd.DataFrame) -> pd.DataFrame:
+    """Append answers to predict to the answers to learn from.
 
     Questions with the same module and id become the same question, with the text and the reference
     answers of the training file.
@@ -317,63 +359,85 @@ def join(train: pd.DataFrame, test: pd.DataFrame) -> pd.DataFrame:
     Raises
     ------
     InputError
-        If `train` is a test set, if an answer is in both, or if the questions and modules of a test
-        set are known although it should have new ones, or the reverse.
+        If `train` is a test set, or if an answer is in both. Also if a test set of new questions or
+        domains has some that are in the training files, or if a test set of new answers has a
+        question that is not.
     """
     test_set_paths = train["path"][train["scenario"] != ""]
     if len(test_set_paths):
         raise InputError(
-            f"{test_set_paths.iloc[0]}: is of a test set, expected files to learn from"
+            f"{test_set_paths.iloc[0]}: belongs to a test set, expected training files"
         )
-    in_both = test.merge(train[["id", "place"]], on="id", suffixes=("", "_learned"))
-    _refuse(
+    in_both = test.merge(train[["id", "place"]], on="id", suffixes=("", "_in_train"))
+    _refuse_first(
         in_both,
-        "studentAnswer {id} is to be learned from as well: {place_learned}, expected other answers",
+        "studentAnswer {id} is in the training files too ({place_in_train}), expected new answers",
     )
     both = pd.concat([train, test], ignore_index=True)
     both["label"] = pd.Categorical(both["label"], labels_of(train))
     by_question = both.groupby(["module", "question_id"], sort=False)
     both["question"] = by_question.ngroup()
     own_path = both["path"]
+    # Training answers come first, so a known question takes its text, references and path from its
+    # training file. The question of a test answer is new if the path stays the same.
     columns = ["question_text", "references", "path"]
     both[columns] = by_question[columns].transform("first")
 
-    scenario = both["scenario"]
-    is_new_question = both["path"] == own_path
     is_known_module = both["module"].isin(train["module"])
-    _refuse_questions(
-        both,
-        own_path,
-        (scenario == ANSWERS) & is_new_question,
-        " is not in the training files, expected new answers only",
-    )
-    _refuse_questions(
-        both,
-        own_path,
-        scenario.isin((QUESTIONS, DOMAINS)) & ~is_new_question,
-        " is in {}, expected a new question",
-    )
-    _refuse_questions(
-        both,
-        own_path,
-        (scenario == DOMAINS) & is_known_module,
-        ": the module is in the training files, expected a new one",
-    )
+    _require_expected_questions(both, own_path, is_known_module)
     return both
 
 
+def _require_expected_questions(
+    both: pd.DataFrame, own_path: "pd.Series[Any]", is_known_module: "pd.Series[bool]"
+) -> None:
+    """Raise `InputError` if a test set has other questions than its name promises.
+
+    Parameters
+    ----------
+    both : DataFrame
+        Training and test answers, with the file in which each question occurs first as `path`.
+    own_path : Series of Path
+        File of each answer.
+    is_known_module : Series of bool
+        Whether the module of each answer is in the training files.
+    """
+    scenario = both["scenario"]
+    is_new_question = both["path"] == own_path
+    _refuse_questions(
+        both,
+        own_path,
+        (scenario == UNSEEN_ANSWERS) & is_new_question,
+        "is not in the training files, expected new answers only",
+    )
+    _refuse_questions(
+        both,
+        own_path,
+        scenario.isin((UNSEEN_QUESTIONS, UNSEEN_DOMAINS)) & ~is_new_question,
+        "is in {training_file}, expected a new question",
+    )
+    _refuse_questions(
+        both,
+        own_path,
+        (scenario == UNSEEN_DOMAINS) & is_known_module,
+        "has a module that is in the training files, expected a new one",
+    )
+
+
 def _refuse_questions(
-    answers: pd.DataFrame, path: "pd.Series[Any]", is_wrong: "pd.Series[bool]", message: str
+    answers: pd.DataFrame, own_path: "pd.Series[Any]", is_wrong: "pd.Series[bool]", fault: str
 ) -> None:
     """Raise `InputError` about the question of the first wrong answer; without any, do nothing.
 
-    `path` holds the answers' own files; the braces in the message are filled with the file in which
-    the question occurs first.
+    `own_path` holds the file of each answer. `fault` continues the text "question ... of module
+    ..."; ``{training_file}`` in it becomes the training file of the question.
     """
-    if is_wrong.any():
-        row = answers[is_wrong].iloc[0]
-        question = f"question {quote(row['question_id'])} of module {quote(row['module'])}"
-        raise InputError(f"{path[is_wrong].iloc[0]}: {question}{message.format(row['path'])}")
+    if not is_wrong.any():
+        return
+    row = answers[is_wrong].iloc[0]
+    path = own_path[is_wrong].iloc[0]
+    question = f"question {quote(row['question_id'])} of module {quote(row['module'])}"
+    raise InputError(f"{path}: {question} {fault.format(training_file=row['path'])}")
 
 
 def write(options: argparse.Namespace, answers: pd.DataFrame, prediction: IntArray) -> None:
@@ -384,14 +448,15 @@ def write(options: argparse.Namespace, answers: pd.DataFrame, prediction: IntArr
     options : Namespace
         Flags of `model_parser`.
     answers : DataFrame
-        Answers as `read` returns them. Those without a label are written: in folds all answers,
-        with ``--test_dir`` those to predict.
+        Answers as `read_fits` returns them. Answers without a label are written: all of them if
+        folds are predicted, otherwise those of ``--test_dir``.
     prediction : ndarray of int, shape (answers,)
         Label numbers; positions in `labels_of`.
     """
-    rows = answers["label"].isna()
-    labels = np.array(labels_of(answers), object)[prediction[rows]]
-    challenge.write_submission(options, {"id": answers["id"][rows], "label": labels})
+    is_predicted = answers["label"].isna()
+    label_names = np.array(labels_of(answers), object)
+    labels = label_names[prediction[is_predicted]]
+    challenge.write_submission(options, {"id": answers["id"][is_predicted], "label": labels})
 
 
 # ---- Predictions -----------------------------------------------------------------------------
@@ -405,7 +470,7 @@ def read_predictions(path: Path, answers: pd.DataFrame, report: Report = stop) -
     path : Path
         The submission.
     answers : DataFrame
-        Answers to predict. If their label set is unknown, all labels are allowed.
+        Answers to predict. If their label set is unknown, the labels of all sets are allowed.
     report : callable
         Called with the message about each fault; by default it raises `InputError`.
 
@@ -415,16 +480,22 @@ def read_predictions(path: Path, answers: pd.DataFrame, report: Report = stop) -
         Label, or `UNINTERPRETABLE`, for every answer in the order of `answers`.
     """
     labels = labels_of(answers) or ALL_LABELS
-    # Looking up an unknown label raises.
-    allowed = {name: name for name in (*labels, UNINTERPRETABLE)}
+    allowed = (*labels, UNINTERPRETABLE)
+
+    def parse(text: str) -> str:
+        if text not in allowed:
+            # The text of the cell is reported.
+            raise ValueError
+        return text
+
     return challenge.read_predictions(
         path,
         "label",
         answers["id"].tolist(),
-        "the answers",
-        allowed.__getitem__,
-        f"one of {', '.join(allowed)}",
-        report,
+        source_of_ids="the answers",
+        parse=parse,
+        expected=f"one of {', '.join(allowed)}",
+        report=report,
     )
 
 
@@ -434,21 +505,19 @@ def read_predictions(path: Path, answers: pd.DataFrame, report: Report = stop) -
 MACRO = "macro average"
 MICRO = "micro average"
 CORRECTIVE = "corrective feedback"
-# Corpora, as the paths of their files name them.
-BEETLE = "beetle"
-SCIENTSBANK = "sciEntsBank"
 # Columns of a table of test sets.
 HEADER = ["test set", "labels", "answers", "accuracy", "macro F1", "weighted F1"]
 
-# Published scores of systems, with the digits of their source, empty if none was found. Sources:
+# Published scores of other systems, with as many digits as the source prints. A cell is empty if no
+# figure was found. The systems' names end in the numbers of these sources:
 # [1] Singh, Arya, Mukerjee (2013), Student response analysis using textual entailment: tables of
-#     the task's best systems and of its lexical baseline as they ran it.
+#     the task's best systems, and of its lexical baseline in these authors' own run.
 # [2] Ott, Ziai, Hahn, Meurers (2013), CoMeT, SemEval, abstract.
-# [3] Figures of the task's paper (Dzikovska et al. 2013, S13-2045) as quoted by others.
+# [3] Figures of the task's paper (Dzikovska et al. 2013, S13-2045), as others quote them.
 PUBLISHED = Path(__file__).with_name("published.csv")
 
 
-def count(gold: Sequence[str], predicted: Sequence[str], ways: int) -> pd.DataFrame:
+def confusion_matrix(gold: Sequence[str], predicted: Sequence[str], ways: int) -> pd.DataFrame:
     """Return the confusion matrix of gold and predicted labels, merged to fewer labels.
 
     Parameters
@@ -464,37 +533,45 @@ def count(gold: Sequence[str], predicted: Sequence[str], ways: int) -> pd.DataFr
         Predicted labels in rows, ``uninterpretable`` last; gold labels in columns.
     """
     kept = [*LABEL_SETS[ways], UNINTERPRETABLE]
-    coarser = {name: name if name in kept else "incorrect" for name in {*gold, *predicted}}
-    counts = pd.crosstab(pd.Series(predicted).map(coarser), pd.Series(gold).map(coarser))
-    return counts.reindex(kept, columns=kept[:-1], fill_value=0)
+    merged_label = {name: name if name in kept else "incorrect" for name in {*gold, *predicted}}
+    merged_predicted = pd.Series(predicted).map(merged_label)
+    merged_gold = pd.Series(gold).map(merged_label)
+    counts = pd.crosstab(merged_predicted, merged_gold)
+    # `UNINTERPRETABLE` is never a gold label.
+    return counts.reindex(kept, columns=list(LABEL_SETS[ways]), fill_value=0)
 
 
 def evaluate(counts: pd.DataFrame) -> pd.DataFrame:
-    """Compute the measures of the paper (2012, section 4).
+    """Compute the measures of Dzikovska et al. (2012, section 4).
 
     Parameters
     ----------
     counts : DataFrame
-        Confusion matrix of `count`.
+        Result of `confusion_matrix`. Its last row is that of `UNINTERPRETABLE`.
 
     Returns
     -------
     DataFrame of float
-        Columns precision, recall and F1, 0/0 as 0. Rows: every label; `MACRO`, the mean over the
-        labels; `MICRO`, the mean weighted by gold counts, whose recall is the accuracy;
-        `CORRECTIVE`, the decision that an answer needs correction, any label but ``correct``.
+        Columns precision, recall and F1, where 0/0 counts as 0. The rows are
+
+        - each label;
+        - `MACRO`, the mean over the labels;
+        - `MICRO`, the mean weighted by the labels' gold counts, whose recall is the accuracy;
+        - `CORRECTIVE`, the decision that an answer needs correction, which is any label but
+          ``correct``.
     """
     # Uninterpretable answers count in the gold totals, but not as predictions of any label.
-    labelled = counts.head(counts.shape[1]).to_numpy()
+    labelled = counts.iloc[:-1].to_numpy()
     n_predicted = labelled.sum(axis=1)
     n_gold = counts.sum().to_numpy()
     n_agreed = np.diag(labelled)
-    # The decision to correct is appended: any label but the first.
+    # The corrective decision is appended: all labels but `correct`, the first, count as one label.
     agreed = np.append(n_agreed, labelled[1:, 1:].sum()).astype(float)
     predicted = np.append(n_predicted, n_predicted[1:].sum())
     gold = np.append(n_gold, n_gold[1:].sum())
     precision = agreed / np.maximum(predicted, 1)
     recall = agreed / np.maximum(gold, 1)
+    # This equals 2 * precision * recall / (precision + recall).
     f1 = 2 * agreed / np.maximum(predicted + gold, 1)
     measures = np.stack([precision, recall, f1], axis=1)
     by_label = measures[:-1]
@@ -506,9 +583,15 @@ def evaluate(counts: pd.DataFrame) -> pd.DataFrame:
 
 
 def corpus_of(folder: Path) -> str:
-    """Return the corpus that a folder's path names, as the task's scorer does; empty if none."""
+    """Return the corpus whose name is in the last four parts of a folder's path; empty if none.
+
+    The task's scorer finds the corpus in this way.
+    """
     names = " ".join(folder.resolve().parts[-4:]).lower()
-    return next((corpus for corpus in (BEETLE, SCIENTSBANK) if corpus.lower() in names), "")
+    for corpus in (BEETLE, SCIENTSBANK):
+        if corpus.lower() in names:
+            return corpus
+    return ""
 
 
 def score_test_sets(answers: pd.DataFrame, predicted: Sequence[str], corpus: str) -> pd.DataFrame:
@@ -526,7 +609,8 @@ def score_test_sets(answers: pd.DataFrame, predicted: Sequence[str], corpus: str
     Returns
     -------
     DataFrame
-        Columns `HEADER`; a row for each test set and each size of label set, up to the answers'.
+        Columns `HEADER`. A row for each test set and each number of labels, from 5, 3 and 2 those
+        that the answers' labels can be merged to.
     """
     rows = []
     sizes = [ways for ways in LABEL_SETS if ways <= len(labels_of(answers))]
@@ -534,13 +618,17 @@ def score_test_sets(answers: pd.DataFrame, predicted: Sequence[str], corpus: str
     scored = scored[scored["scenario"] != ""]
     for scenario, test_set in scored.groupby("scenario", sort=False):
         for ways in sizes:
-            counts = count(test_set["label"].tolist(), test_set["predicted"].tolist(), ways)
+            gold = test_set["label"].tolist()
+            counts = confusion_matrix(gold, test_set["predicted"].tolist(), ways)
             measures = evaluate(counts)
-            # The scorer gives 1 to a label that neither occurs nor is predicted; `evaluate` 0.
-            is_absent = counts.sum() + counts.head(ways).sum(axis=1) == 0
+            # The task's scorer sets the F1 of a label to 1 if the label neither occurs nor is
+            # predicted; `evaluate` sets it to 0.
+            n_predicted = counts.iloc[:-1].sum(axis=1)
+            is_absent = counts.sum() + n_predicted == 0
             f1 = measures["F1"].head(ways).mask(is_absent, 1.0)
-            # As `macroav.exclude` in the scorer: these test sets have three such answers and none.
-            if corpus == SCIENTSBANK and ways == 5 and scenario != DOMAINS:
+            # The scorer leaves `non_domain` out of the macro average of these test sets (its
+            # `macroav.exclude`): one has three answers with this label, the other none.
+            if corpus == SCIENTSBANK and ways == 5 and scenario != UNSEEN_DOMAINS:
                 f1 = f1.drop("non_domain")
             accuracy = float(measures["recall"][MICRO])
             macro_f1 = float(f1.mean())
@@ -550,7 +638,9 @@ def score_test_sets(answers: pd.DataFrame, predicted: Sequence[str], corpus: str
 
 
 def test_set_rows(scores: pd.DataFrame, corpus: str) -> list[list[str]]:
-    """Return the rows of the table of test sets as text, each above the published scores for it.
+    """Return the rows of the table of test sets as text.
+
+    Below the scores of each test set are the published scores of other systems for it.
 
     Parameters
     ----------
@@ -564,7 +654,7 @@ def test_set_rows(scores: pd.DataFrame, corpus: str) -> list[list[str]]:
     rows = []
     for scenario, ways, n_answers, *figures in scores.itertuples(index=False):
         rows.append([scenario, str(ways), f"{n_answers:,}", *map("{:.4f}".format, figures)])
-        is_same = (published["test set"] == scenario) & (published["labels"] == str(ways))
-        for system, *cells in published.loc[is_same, ["system", *HEADER[3:]]].to_numpy():
+        is_comparable = (published["test set"] == scenario) & (published["labels"] == str(ways))
+        for system, *cells in published.loc[is_comparable, ["system", *HEADER[3:]]].to_numpy():
             rows.append([f"  {system}", str(ways), "", *cells])
     return rows

@@ -3,13 +3,13 @@
 Run:     python related_challenges/student_response/local_data_split.py
          python related_challenges/student_response/sample_model_lexical_similarity.py
          python related_challenges/student_response/local_evaluation.py
-         (--test_dir DIR predicts the test sets in DIR instead of folds)
+With --test_dir DIR it predicts the test sets in DIR instead of the folds.
 Writes:  data/test_output/submission.csv
-Scores:  accuracy 0.548, macro F1 0.445 on the BEETLE training answers, 5-way, 10 folds
+Scores:  accuracy 0.548, macro F1 0.445 on the BEETLE training answers, 5 labels, 10 folds
 
-This is the baseline of Dzikovska et al. (2012). The measures are overlap, F1, Lesk and cosine of
-the answer with the question and with the best reference answer. How far the tree is pruned is
-chosen by cross-validation within the training answers of each fold.
+This is the baseline of Dzikovska et al. (2012). The measures are overlap, F1, Lesk and cosine, each
+once with the question and once with the reference answer for which it is largest. How far the tree
+is pruned is chosen by cross-validation within the training answers of each fold.
 """
 
 import argparse
@@ -22,8 +22,9 @@ import similarity
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier
 
-# Costs of a leaf to choose from: a split stays if it lowers the Gini impurity by more.
-PRUNING = (0.0003, 0.0005, 0.0008, 0.0012, 0.002)
+# Values of `ccp_alpha` to choose from. Pruning removes a subtree if it lowers the Gini impurity,
+# weighted by shares of the answers, by less than this for each leaf that it adds.
+PRUNING_ALPHAS = (0.0003, 0.0005, 0.0008, 0.0012, 0.002)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -32,19 +33,20 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    """Load, model, predict, write."""
+    """Read the answers, fit the models, predict and write the submission."""
     options = build_parser().parse_args()
-    answers, splits = responses.read(options)
+    answers, fits = responses.read_fits(options)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `answers` and `splits`: rows to learn from, rows to predict, label numbers of the former.
+    # In: `answers` and, for each fit in `fits`, two masks, rows to learn from and rows to predict,
+    # and `label`: the label numbers, which are known for the rows to learn from only.
     # Out: `prediction`, the label number of every answer to predict, shape (answers,).
     features = similarity.describe(answers)
     prediction = np.empty(len(answers), int)
-    for train, test, label in splits:
+    for train, test, label in fits:
         tree = GridSearchCV(
             DecisionTreeClassifier(min_samples_leaf=5, random_state=0),
-            {"ccp_alpha": PRUNING},
+            {"ccp_alpha": PRUNING_ALPHAS},
             scoring="f1_macro",
             cv=StratifiedKFold(5, shuffle=True, random_state=0),
         )

@@ -3,9 +3,9 @@
 Run:     python related_challenges/student_response/local_data_split.py
          python related_challenges/student_response/sample_model_majority.py
          python related_challenges/student_response/local_evaluation.py
-         (--test_dir DIR predicts the test sets in DIR instead of folds)
+With --test_dir DIR it predicts the test sets in DIR instead of the folds.
 Writes:  data/test_output/submission.csv
-Scores:  accuracy 0.42, macro F1 0.12 on the BEETLE training answers, 5-way, 10 folds
+Scores:  accuracy 0.42, macro F1 0.12 on the BEETLE training answers, 5 labels, 10 folds
 
 `--label correct` predicts `correct` for every answer, as the majority baseline of Dzikovska et al.
 (2012) does, even if another label is the most frequent.
@@ -30,18 +30,19 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    """Load, model, predict, write."""
+    """Read the answers, fit the models, predict and write the submission."""
     options = build_parser().parse_args()
-    answers, splits = responses.read(options)
+    answers, fits = responses.read_fits(options)
     labels = responses.labels_of(answers)
     if options.label not in (None, *labels):
         raise InputError(f"--label is {quote(options.label)}, expected one of {', '.join(labels)}")
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `answers` and `splits`: rows to learn from, rows to predict, label numbers of the former.
+    # In: `answers` and, for each fit in `fits`, two masks, rows to learn from and rows to predict,
+    # and `label`: the label numbers, which are known for the rows to learn from only.
     # Out: `prediction`, the label number of every answer to predict, shape (answers,).
     prediction = np.empty(len(answers), int)
-    for train, test, label in splits:
+    for train, test, label in fits:
         if options.label is None:
             prediction[test] = np.bincount(label[train]).argmax()
         else:

@@ -3,23 +3,25 @@
 Run:     python related_challenges/student_response/local_data_split.py --by_question
          python related_challenges/student_response/sample_model_similarity_boosting.py
          python related_challenges/student_response/local_evaluation.py
-         (--test_dir DIR predicts the test sets in DIR instead of folds)
+With --test_dir DIR it predicts the test sets in DIR instead of the folds.
 Writes:  data/test_output/submission.csv
-Scores:  accuracy 0.673, macro F1 0.609 on the BEETLE training answers by question, 5-way, 10 folds
+Scores:  accuracy 0.673, macro F1 0.609 on the BEETLE training answers, 5 labels, 10 folds made with
+         --by_question
 
-The model sums the probabilities of boosted trees and random trees. Its features are those of
-`alignment.py` and `similarity.py`, and the scores of a linear model on words. The linear model
-scores training answers out of fold.
+The model sums the probabilities of gradient-boosted trees and extremely randomised trees. Its
+features are those of `alignment.py` and `similarity.py`, and the scores of a linear model on words.
+Training answers are scored by linear models that have not been trained on them.
 
 Answers to new questions and answers to known questions are predicted by different models. The
-linear model for known questions also uses pieces of words and the words of each question.
+linear model for known questions also uses pieces of words, and words marked with their question.
 """
 
 import argparse
 from typing import Any
 
-from common import cli, splits
+from common import cli
 from common.arrays import BoolArray, FloatArray, IntArray
+from common.splits import assign_folds
 from related_challenges import folds
 
 import alignment
@@ -31,7 +33,8 @@ from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifie
 from sklearn.svm import LinearSVC
 from tqdm import tqdm
 
-# These settings were chosen on folds of seed 1; the scores above are for folds of seed 0.
+# These settings were chosen on folds made with --seed 1. The scores above are for folds of seed 0,
+# so the settings were not chosen by these scores.
 N_INNER_FOLDS = 4
 SVM_COST = 0.1
 BOOSTING: dict[str, Any] = {
@@ -57,39 +60,46 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    """Load, model, predict, write."""
+    """Read the answers, fit the models, predict and write the submission."""
     options = build_parser().parse_args()
-    answers, splits = responses.read(options)
+    answers, fits = responses.read_fits(options)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `answers` and `splits`: rows to learn from, rows to predict, label numbers of the former.
+    # In: `answers` and, for each fit in `fits`, two masks, rows to learn from and rows to predict,
+    # and `label`: the label numbers, which are known for the rows to learn from only.
     # Out: `prediction`, the label number of every answer to predict, shape (answers,).
     question = answers["question"].to_numpy()
     similarities = similarity.describe(answers)
     matches = alignment.Matches(answers)
     marked_words = alignment.mark_words(answers)
-    in_question = similarity.words_by_question(answers, alignment.stems)
+    words_with_question = similarity.words_with_question(answers, alignment.stems)
     prediction = np.empty(len(answers), int)
-    for train, test, label in tqdm(splits, "fits", disable=None):
+    for train, test, label in tqdm(fits, "fits", disable=None):
         features = np.hstack([matches.describe(train), similarities])
+        # Known questions have a training answer.
         is_known_question = np.isin(question, question[train])
-        marked_terms = similarity.weigh_terms(marked_words, train, token_pattern=r"\S+", min_df=2)
+        marked_matrix = similarity.tfidf_matrix(marked_words, train, token_pattern=r"\S+", min_df=2)
 
-        rows = test & ~is_known_question
-        if rows.any():
-            # Whole questions are held out, as the questions to predict are new.
-            scores = word_scores(marked_terms, label, train, group=question)
-            prediction[rows] = predict_labels(np.hstack([features, scores]), label, train, rows)
+        is_new = test & ~is_known_question
+        if is_new.any():
+            # The inner folds hold out whole questions, as the questions to predict are new.
+            scores = word_scores(marked_matrix, label, train, group=question)
+            all_features = np.hstack([features, scores])
+            prediction[is_new] = predict_labels(all_features, label, train, is_new)
 
-        rows = test & is_known_question
-        if rows.any():
-            pieces = similarity.weigh_terms(
-                answers["text"], train, analyzer="char_wb", ngram_range=(2, 5), min_df=2
+        is_known = test & is_known_question
+        if is_known.any():
+            piece_matrix = similarity.tfidf_matrix(
+                answers["text"].tolist(), train, analyzer="char_wb", ngram_range=(2, 5), min_df=2
             )
-            question_terms = similarity.weigh_terms(in_question, train, token_pattern=r"\S+")
-            terms = csr_array(hstack([marked_terms, pieces, question_terms]))
+            question_matrix = similarity.tfidf_matrix(
+                words_with_question, train, token_pattern=r"\S+"
+            )
+            terms = csr_array(hstack([marked_matrix, piece_matrix, question_matrix]))
+            # The inner folds hold out single answers: each is a group of its own.
             scores = word_scores(terms, label, train, group=np.arange(len(answers)))
-            prediction[rows] = predict_labels(np.hstack([features, scores]), label, train, rows)
+            all_features = np.hstack([features, scores])
+            prediction[is_known] = predict_labels(all_features, label, train, is_known)
     # ---- End of the model. --------------------------------------------------------------------
 
     responses.write(options, answers, prediction)
@@ -98,7 +108,7 @@ def main() -> None:
 def predict_labels(
     features: FloatArray, label: IntArray, train: BoolArray, rows: BoolArray
 ) -> IntArray:
-    """Return the labels of some answers by trees that learn from the training answers."""
+    """Predict the labels of the answers `rows` by trees trained on the answers `train`."""
     boosting = HistGradientBoostingClassifier(**BOOSTING)
     trees = ExtraTreesClassifier(**TREES)
     boosting.fit(features[train], label[train])
@@ -108,46 +118,56 @@ def predict_labels(
 
 
 def word_scores(terms: csr_array, label: IntArray, train: BoolArray, group: IntArray) -> FloatArray:
-    """Score every label of every answer by linear models on the weights of terms.
+    """For each answer, score each label by linear models that learn from weighted terms.
 
-    A training answer is scored by a model that has not learned from its group; all other answers by
-    a model that has learned from all training answers.
+    A training answer is scored by a model that has not learned from its group. All other answers
+    are scored by a model that has learned from all training answers.
 
     Parameters
     ----------
     terms : csr_array of float64, shape (answers, terms)
-        Weights of terms.
+        Weights of terms, as `similarity.tfidf_matrix` returns them.
     label : ndarray of int, shape (answers,)
         Label numbers of the training answers.
     train : ndarray of bool, shape (answers,)
         Whether an answer is a training answer.
     group : ndarray of int, shape (answers,)
-        Answers of the same group are held out together.
+        Group of each answer. Answers of the same group are held out together.
 
     Returns
     -------
     ndarray of float64, shape (answers, labels)
-        0 where the model would have learned from a single label.
+        0 for the labels that an answer's model has not learned from. All scores of an answer are 0
+        if its model would have a single label to learn from.
     """
     train_rows = np.flatnonzero(train)
+    # Groups of the training answers, numbered from 0.
     train_group = np.unique(group[train_rows], return_inverse=True)[1]
-    if not train_group.any():  # A single group cannot be divided.
-        train_group = np.arange(len(train_rows))
-    n_folds = min(N_INNER_FOLDS, train_group.max() + 1)
-    fold = splits.assign_folds(train_group, n_folds, 0)
-    fits = [(train_rows[known], train_rows[asked]) for known, asked in folds.splits(fold)]
+    n_groups = train_group.max() + 1
+    if n_groups == 1:
+        # A single group cannot be divided, so single answers are held out.
+        n_groups = len(train_rows)
+        train_group = np.arange(n_groups)
+    fold = assign_folds(train_group, min(N_INNER_FOLDS, n_groups), seed=0)
+    fits = [
+        (train_rows[is_learned], train_rows[is_scored])
+        for is_learned, is_scored in folds.train_and_test(fold)
+    ]
+    # All other answers are scored by a model of all training answers.
     fits.append((train_rows, np.flatnonzero(~train)))
-    scores = np.zeros((terms.shape[0], label[train_rows].max() + 1))
-    for known, asked in fits:
-        if len(np.unique(label[known])) < 2:
+    n_labels = label[train_rows].max() + 1
+    scores = np.zeros((terms.shape[0], n_labels))
+    for learned_rows, scored_rows in fits:
+        if len(np.unique(label[learned_rows])) < 2:
             continue
         model = LinearSVC(C=SVM_COST, class_weight="balanced", random_state=0)
-        model.fit(terms[known], label[known])
-        decision = model.decision_function(terms[asked])
+        model.fit(terms[learned_rows], label[learned_rows])
+        decision = model.decision_function(terms[scored_rows])
         if decision.ndim == 1:
             # With two labels there is one score, that of the second label.
             decision = np.column_stack([-decision, decision])
-        scores[np.ix_(asked, model.classes_)] = decision
+        # Labels are numbers, so the classes are columns of `scores`.
+        scores[np.ix_(scored_rows, model.classes_)] = decision
     return scores
 
 

@@ -3,15 +3,15 @@
 Run:     python related_challenges/student_response/local_data_split.py
          python related_challenges/student_response/sample_model_word_svm.py
          python related_challenges/student_response/local_evaluation.py
-         (--test_dir DIR predicts the test sets in DIR instead of folds)
+With --test_dir DIR it predicts the test sets in DIR instead of the folds.
 Writes:  data/test_output/submission.csv
-Scores:  accuracy 0.718, macro F1 0.647 on the BEETLE training answers, 5-way, 10 folds
+Scores:  accuracy 0.718, macro F1 0.647 on the BEETLE training answers, 5 labels, 10 folds
 
-The features are words, pairs of words, pieces of words (which forgive misspellings), words together
-with the question they answer, and the eight measures of similarity of the decision tree
-(sample_model_lexical_similarity.py). What a word says about an answer depends on the question. On
-unseen questions (`--by_question`) accuracy and macro F1 are therefore 0.626 and 0.546; those of the
-tree are 0.528 and 0.435.
+The features are words, pairs of words, pieces of words (which forgive misspellings), words marked
+with their question, and the eight measures of sample_model_lexical_similarity.py. How a word
+counts depends on the question, so the model does worse on unseen questions (`--by_question`):
+accuracy and macro F1 are 0.626 and 0.546. Those of sample_model_lexical_similarity.py are 0.528 and
+0.435.
 """
 
 import argparse
@@ -33,24 +33,26 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    """Load, model, predict, write."""
+    """Read the answers, fit the models, predict and write the submission."""
     options = build_parser().parse_args()
-    answers, splits = responses.read(options)
+    answers, fits = responses.read_fits(options)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `answers` and `splits`: rows to learn from, rows to predict, label numbers of the former.
+    # In: `answers` and, for each fit in `fits`, two masks, rows to learn from and rows to predict,
+    # and `label`: the label numbers, which are known for the rows to learn from only.
     # Out: `prediction`, the label number of every answer to predict, shape (answers,).
     similarities = similarity.describe(answers)
-    in_question = similarity.words_by_question(answers, similarity.words)
+    words_with_question = similarity.words_with_question(answers, similarity.words)
+    texts = answers["text"].tolist()
     prediction = np.empty(len(answers), int)
-    for train, test, label in tqdm(splits, "folds", disable=None):
-        text = answers["text"]
+    for train, test, label in tqdm(fits, "folds", disable=None):
         terms = [
-            similarity.weigh_terms(text, train, ngram_range=(1, 2)),
-            similarity.weigh_terms(text, train, analyzer="char_wb", ngram_range=(2, 5)),
-            similarity.weigh_terms(in_question, train, token_pattern=r"\S+"),
+            similarity.tfidf_matrix(texts, train, ngram_range=(1, 2)),
+            similarity.tfidf_matrix(texts, train, analyzer="char_wb", ngram_range=(2, 5)),
+            similarity.tfidf_matrix(words_with_question, train, token_pattern=r"\S+"),
         ]
-        # Divided by 4, so that each measure weighs about as much as a text's vector.
+        # Divided by 4, each measure has a standard deviation of 1/4. All eight together then have a
+        # length of about 0.7, much like a TF-IDF vector, whose length is 1.
         scaled = StandardScaler().fit(similarities[train]).transform(similarities) / 4
         features = csr_array(hstack([*terms, csr_array(scaled)]))
         model = LinearSVC(C=0.3, random_state=0).fit(features[train], label[train])

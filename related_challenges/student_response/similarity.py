@@ -1,7 +1,7 @@
-"""Measure how similar texts are: by the phrases that two texts share, and by weighted terms."""
+"""Measures of the similarity of texts by shared phrases, and TF-IDF weights of terms."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
 from functools import cache
 from typing import Any
@@ -15,15 +15,19 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 
 def words(text: str) -> list[str]:
-    """Split a text into lower-case words; apostrophes are dropped, other signs split words."""
+    """Split a text into lower-case words.
+
+    Apostrophes are dropped. Every other character that is not a letter a to z, a digit or an
+    underscore splits words.
+    """
     return re.sub(r"[^a-z0-9_]+", " ", text.lower().replace("'", "")).split()
 
 
 def shared_phrases(left: Sequence[str], right: Sequence[str]) -> list[int]:
-    """Return the lengths of the phrases that two texts share, longest first.
+    """Return the lengths in words of the phrases that two texts share, longest first.
 
-    Each phrase found is removed from both texts before the next one is searched. A phrase does not
-    reach across the gap of a removed one.
+    A phrase is the longest run of words that both texts share. It is removed from both texts before
+    the next phrase is searched, which cannot span the place of a removed phrase.
 
     Parameters
     ----------
@@ -37,13 +41,13 @@ def shared_phrases(left: Sequence[str], right: Sequence[str]) -> list[int]:
         match = SequenceMatcher(None, left, right, autojunk=False).find_longest_match()
         if match.size == 0:
             return lengths
-        # The gaps differ from all words and from those of the other text, so that none match.
+        # Placeholders that match nothing: " " and "" are no words, and they differ from each other.
         left[match.a : match.a + match.size] = [" "] * match.size
         right[match.b : match.b + match.size] = [""] * match.size
         lengths.append(match.size)
 
 
-def measure(left: Sequence[str], right: Sequence[str]) -> tuple[float, float, float, float]:
+def phrase_measures(left: Sequence[str], right: Sequence[str]) -> tuple[float, float, float, float]:
     """Measure the similarity of two texts by the phrases they share.
 
     Parameters
@@ -56,7 +60,8 @@ def measure(left: Sequence[str], right: Sequence[str]) -> tuple[float, float, fl
     overlap : float
         Number of words in shared phrases.
     f1 : float
-        F1 of the shares of both texts' words in shared phrases.
+        Harmonic mean of two shares: of the words of `left`, and of the words of `right`, that are
+        in shared phrases.
     lesk : float
         Sum of the squared lengths of shared phrases (Banerjee and Pedersen 2003).
     cosine : float
@@ -69,7 +74,7 @@ def measure(left: Sequence[str], right: Sequence[str]) -> tuple[float, float, fl
     f1 = 2 * overlap / (len(left) + len(right))
     lesk = sum(length**2 for length in lengths)
     cosine = overlap / (len(left) * len(right)) ** 0.5
-    return overlap, f1, lesk, cosine
+    return float(overlap), f1, float(lesk), cosine
 
 
 def describe(answers: pd.DataFrame) -> FloatArray:
@@ -78,17 +83,19 @@ def describe(answers: pd.DataFrame) -> FloatArray:
     Parameters
     ----------
     answers : DataFrame
-        Answers as in `responses.py`.
+        Answers, as described at the top of `responses.py`.
 
     Returns
     -------
     ndarray of float64, shape (answers, 8)
-        The four values of `measure` for the question, then the largest of each for the references.
+        The four values of `phrase_measures` for the question, then the largest value of each over
+        the references.
     """
 
+    # Cached, since many students give the same answer.
     @cache
     def largest_measures(text: str, *others: str) -> FloatArray:
-        measures = [measure(words(text), words(other)) for other in others]
+        measures = [phrase_measures(words(text), words(other)) for other in others]
         return np.asarray(np.max(measures, axis=0))
 
     rows = []
@@ -99,15 +106,15 @@ def describe(answers: pd.DataFrame) -> FloatArray:
     return np.array(rows)
 
 
-def words_by_question(answers: pd.DataFrame, split: Callable[[str], list[str]]) -> list[str]:
-    """Return the words of each answer marked with their question, such as ``3_bulb 3_lit``.
+def words_with_question(answers: pd.DataFrame, split: Callable[[str], list[str]]) -> list[str]:
+    """For each answer, return its words marked with their question, such as ``3_bulb 3_lit``.
 
     A linear model on these words learns what a word means for each question.
 
     Parameters
     ----------
     answers : DataFrame
-        Answers as in `responses.py`.
+        Answers, as described at the top of `responses.py`.
     split : callable
         Splits a text into words.
     """
@@ -117,12 +124,12 @@ def words_by_question(answers: pd.DataFrame, split: Callable[[str], list[str]]) 
     return texts
 
 
-def weigh_terms(texts: Iterable[str], train: BoolArray, **options: Any) -> csr_array:
-    """Weigh the terms of texts by TF-IDF, fitted to the training texts alone.
+def tfidf_matrix(texts: Sequence[str], train: BoolArray, **options: Any) -> csr_array:
+    """Return the TF-IDF weights of the terms of texts, fitted to the training texts alone.
 
     Parameters
     ----------
-    texts : iterable of str
+    texts : sequence of str
         All texts.
     train : ndarray of bool, shape (texts,)
         Whether a text is a training text.

@@ -41,7 +41,7 @@ def main() -> None:
     cli.parser(__doc__).parse_args()
     exam = load_module(FOLDER / "exam.py")
     data = real_data_dir() / "related" / "llm_science_exam"
-    questions = exam.read_questions(data / exam.TRAIN, answers=True)
+    questions = exam.read_questions(data / exam.TRAIN_FILE, answers=True)
     points = {}
     with tempfile.TemporaryDirectory() as folder:
         for name, (model, flags, seeds) in tqdm(MODELS.items(), "models", disable=None):

@@ -93,7 +93,7 @@ def test_scores_by_kind_are_means_over_the_queries_of_the_kind(write: Write) -> 
     ]
     assert [re.split("  +", line) for line in out.splitlines()[1:8]] == rows
     page = page_in(folder)
-    assert page.table("By what the queries say").rows == rows
+    assert page.table("Score by domain").rows == rows
     for name in ("Answered in full", "Answered in part", "Without a guess"):
         assert page.tables[0].row(name)[1] == "25.0%"
     assert last_record(folder)["score"] == scores_in(folder)["score"] == pytest.approx(5 / 12)
@@ -126,7 +126,7 @@ def test_the_number_of_guesses_can_be_raised(write: Write) -> None:
     folder = write(TRAIN, to_lines({})).parent
     write("submission.csv", 'id,ret\n0,"[""a"",""b"",""c"",""d"",""e"",""f"",""x""]"\n')
     evaluate = evaluation("cloze", folder)
-    assert "holds 7 answers, expected a JSON list of at most 5" in fails(evaluate)
+    assert "holds 7 guesses, expected a JSON list of at most 5" in fails(evaluate)
     output = succeeds([*evaluate, "--candidates", "7"])
     assert "score 1.0000" in output
     assert "domain" not in output + page_in(folder).text

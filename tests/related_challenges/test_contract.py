@@ -7,6 +7,7 @@ from pathlib import Path
 from common import fingerprints, provenance, writing
 from common.errors import InputError
 from related_challenges import folds
+from related_challenges.challenge import read_predictions
 
 import pytest
 from conftest import Write, fails, run, succeeds
@@ -83,7 +84,7 @@ FAULTS = {
             "column 'id': row 3 repeats 'a' of row 2",
             "column 'id': row 4 is 'x', which is not in the queries (2 such rows)",
             "1 of 3 ids are missing, first 'c'",
-            "column 'ret': row 3 is '[1]'; row 5 is 'no'; row 6 holds 6 answers, expected a JSON",
+            "column 'ret': row 3 is '[1]'; row 5 is 'no'; row 6 holds 6 guesses, expected a JSON",
         ],
     ),
     "debiasing": Faulty(
@@ -96,8 +97,8 @@ FAULTS = {
         [
             "column 'item_1': row 1 is 'x', expected",
             "column 'user_id': row 4 repeats 22 of",
-            "row 3: user 22 has 49 different items",
-            "1 of 3 test users are missing, first user",
+            "row 3: user 22 has only 49 different items",
+            "1 of 3 test users are missing, the first with user_id",
         ],
     ),
     "science_exam": Faulty(
@@ -131,12 +132,13 @@ WRONG: dict[str, list[tuple[str, str]]] = {
         (QUERY.replace('["x"]', "[]"), "line 1: 'answer' is [], expected a list"),
         (QUERY.replace('["x"]', '"y"'), "line 1: 'answer' is 'y', expected a list"),
         (f"{QUERY}\n\n{QUERY}", "line 3 repeats qid '0' of line 1"),
-        (QUERY.replace("]", r"]\ud800", 1), "line 1: 'query' holds half a char"),
+        (QUERY.replace("]", r"]\ud800", 1), "line 1: 'query' holds a lone surrogate"),
         (QUERY.replace("}", ', "domain": ["a"]}'), "line 1: 'domain' is ['a'], expected text"),
+        (QUERY.replace("}", ', "domain": 0.5}'), "'domain' is 0.5, expected text, a whole number"),
         ("\n", "is empty"),
     ],
     "debiasing/debias_track_answer.csv": [
-        ("0,0,1,4\n1,13,1,4\n", "column 'user_id': row 2 is 13 of phase 1, exp"),
+        ("0,0,1,4\n1,13,1,4\n", "row 2 is 13, who is no test user of phase 1"),
         ("0,0,1,4\n0,0,2,4\n", "column 'user_id': row 2 repeats 0 of row 1"),
     ],
     "science_exam/train.csv": [
@@ -269,6 +271,23 @@ def test_every_fault_of_a_submission_gets_a_message(
     assert line == lines[0].removeprefix("error: ")
     assert not any(path.exists() for path in older)
     assert not (tmp_path / "results.jsonl").exists()
+
+
+def test_a_faulty_cell_and_a_missing_id_have_no_prediction(write: Write) -> None:
+    """A missing id does not get the prediction of another row."""
+    path = write("submission.csv", "id,points\nb,x\na,1\n")
+    faults: list[str] = []
+    predictions = read_predictions(
+        path,
+        "points",
+        ["a", "b", "c"],
+        source_of_ids="the questions",
+        parse=int,
+        expected="a number",
+        report=faults.append,
+    )
+    assert predictions == [1, "", ""]
+    assert len(faults) == 2
 
 
 def test_the_common_check_finds_the_challenge(challenge_kit: Kits, write: Write) -> None:

@@ -114,12 +114,12 @@ def test_flags_choose_the_phases_of_the_sum(
 def test_the_final_stage_needs_the_answers_of_its_phases(write: Write, evaluated: Path) -> None:
     write("debias_track_answer.csv", ANSWERS_BEFORE_PHASE_9)
     line = fails(evaluation("debiasing", evaluated, "--final_stage"))
-    assert "holds the phases 0, 7, 8, --phase 9 expects 7, 8, 9" in line
+    assert "holds the phases 0, 7, 8; --phase 9 needs 7, 8, 9" in line
 
 
 def test_the_official_sum_is_refused_for_a_phase_before_the_final_stage(evaluated: Path) -> None:
     line = fails(evaluation("debiasing", evaluated, "--phase", "6", "--official_sum"))
-    assert "--official_sum is for --phase 7, 8 and 9" in line
+    assert "--official_sum needs --phase 7, 8 or 9" in line
 
 
 def test_users_of_later_phases_are_not_needed_for_an_early_phase(write: Write) -> None:
@@ -175,7 +175,7 @@ def test_split_masks_the_latest_click_and_counts_degrees(write: Write, tmp_path:
         score = evaluation("debiasing", tmp_path, "--input_dir", folder)
         assert "full of 3 users, a sum over 2 phases)" in succeeds(score)
     write("all/underexpose_test_qtime_with_answer-1.csv", "12,7,0.6\n13,7,0.6\n")
-    assert "column 'user_id': row 2 is 13 of phase 1, expected phase = " in fails(score)
+    assert "column 'user_id': row 2 is 13, who is no test user of phase 1, expected" in fails(score)
 
 
 def test_clicks_of_earlier_phases_are_read_if_they_come_before_the_phase(write: Write) -> None:
@@ -246,8 +246,8 @@ def test_an_item_with_fewer_than_four_clicks_in_the_phase_counts_as_one_with_fou
 @needs_blocks(f"{FOLDER}/sample_model_popularity.py", f"{FOLDER}/sample_model_gradient_boosting.py")
 def test_models_need_items_and_clicks(write: Write) -> None:
     for model, n_users, message in (
-        ("popularity", 1, "items that a user has not clicked, expected at least 50"),
-        ("gradient_boosting", 40, "phase 0: 0 training users clicked a candidate last"),
+        ("popularity", 1, "active test user has not clicked, expected at least 50"),
+        ("gradient_boosting", 40, "phase 0: no training user's latest click is on a candidate"),
     ):
         # Each user has clicked two items that no other user has clicked.
         pairs = ((11 * k + 1, 2 * k + place) for k in range(n_users) for place in (0, 1))
@@ -325,7 +325,7 @@ def test_a_model_that_reads_the_answers_gets_no_score(challenge_kit: Kits, tmp_p
     scored = ["--submit_data", "test.csv", "--submission_dir", tmp_path, *own]
     line = fails([f"{FOLDER}/local_evaluation.py", *scored], kit=kit)
     assert "sample_model_popularity.py --output_file test.csv" in line
-    assert "which reads the answers among the test users' clicks; expected --local or" in line
+    assert "which reads the clicks to predict; make it again with --local or" in line
     assert not (tmp_path / "scores_debiasing.txt").exists()
 
 

@@ -44,7 +44,7 @@ def test_finds_the_test_sets_of_a_folder(write: Write, tmp_path: Path) -> None:
     write("beetle/test-unseen-answers/a.xml", question_file("a", {"a.1": ""}))
     one = "test-unseen-questions"
     for folder, expected in (("", ["test-unseen-answers", one]), (f"{one}/Core", [one])):
-        answers = responses.read_responses(tmp_path / "beetle" / folder, reads_labels=False)
+        answers = responses.read_responses(tmp_path / "beetle" / folder, labels="ignored")
         assert answers["scenario"].tolist() == expected
 
 
@@ -57,10 +57,10 @@ def test_finds_the_test_sets_of_a_folder(write: Write, tmp_path: Path) -> None:
         ("test-unseen-domains", "Q", "N", "a.1", [0, 1]),  # Of another module it is another.
         ("anything", "Q", "M", "a.1", [0, 0]),
         # Or why it is refused.
-        ("any", "R", "M", "t.1", r"a.xml: line 3: studentAnswer 't.1' is to be learned .*t.xml"),
+        ("any", "R", "M", "t.1", r"a.xml: line 3: studentAnswer 't.1' is in the training .*t.xml"),
         ("test-unseen-answers", "R", "M", "a.1", r"a.xml: question 'R' .* is not in the training"),
         ("test-unseen-questions", "Q", "M", "a.1", r"a.xml: question 'Q' .* is in .*t.xml, exp"),
-        ("test-unseen-domains", "R", "M", "a.1", "'R' of module 'M': the module is in the train"),
+        ("test-unseen-domains", "R", "M", "a.1", "'R' of module 'M' has a module that is in"),
     ],
 )
 def test_what_is_predicted_is_joined_to_what_is_learned_from(
@@ -70,19 +70,19 @@ def test_what_is_predicted_is_joined_to_what_is_learned_from(
         write("train/t.xml", question_file("Q", {"t.1": "correct"})).parent
     )
     path = write(f"{scenario}/a.xml", question_file(question, {answer: "correct"}, module=module))
-    test = responses.read_responses(path.parent, reads_labels=False)
+    test = responses.read_responses(path.parent, labels="ignored")
     if isinstance(found, str):
         with pytest.raises(InputError, match=found):
-            responses.join(train, test)
+            responses.append_test_answers(train, test)
         return
-    answers = responses.join(train, test)
+    answers = responses.append_test_answers(train, test)
     assert answers["question"].tolist() == found
     assert answers["label"].cat.codes.tolist() == [0, -1]
     # No file has the label "incorrect", so that all labels come from the largest set.
     assert responses.labels_of(answers) == [*responses.LABEL_SETS[5]]
     if scenario.startswith("test"):
-        with pytest.raises(InputError, match=r"a.xml: is of a test set, expected files to learn"):
-            responses.join(responses.read_responses(path.parent), train)
+        with pytest.raises(InputError, match=r"a.xml: belongs to a test set, expected training"):
+            responses.append_test_answers(responses.read_responses(path.parent), train)
 
 
 def test_no_label_of_what_is_predicted_is_given(write: Write, tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_no_label_of_what_is_predicted_is_given(write: Write, tmp_path: Path) ->
     flags: dict[str, Any] = {"input_dir": tmp_path / "xml", "submission_template_dir": tmp_path}
     flags |= {"submission_template_file": "folds.csv", "train_dir": None, "test_dir": None}
     known = responses.read_responses(tmp_path / "xml")["label"].cat.codes.to_numpy()
-    answers, splits = responses.read(argparse.Namespace(**flags))
+    answers, splits = responses.read_fits(argparse.Namespace(**flags))
     assert answers["label"].isna().all() and len(splits) == 3
     for train, test, label in splits:
         assert (train == ~test).all() and test.sum() == 8
@@ -100,7 +100,7 @@ def test_no_label_of_what_is_predicted_is_given(write: Write, tmp_path: Path) ->
     # The labels of a separate folder of test answers are not given either.
     other = write("test/b.xml", question_file("Q", {"b.1": "correct"})).parent
     flags |= {"train_dir": tmp_path / "xml", "test_dir": other}
-    answers, ((train, test, label),) = responses.read(argparse.Namespace(**flags))
+    answers, ((train, test, label),) = responses.read_fits(argparse.Namespace(**flags))
     assert label.tolist() == [*known.tolist(), -1] == answers["label"].cat.codes.tolist()
     assert test.tolist() == [False] * 24 + [True] == (~train).tolist()
 
@@ -146,7 +146,9 @@ def test_shared_phrases_by_hand() -> None:
     assert " ".join(left) == "the bulb isnt in a closed path so it is out"
     right = similarity.words("it is not in a closed path")
     assert similarity.shared_phrases(left, right) == [4, 2]
-    assert similarity.measure(left, right) == pytest.approx((6, 12 / (11 + 7), 20, 6 / 77**0.5))
+    assert similarity.phrase_measures(left, right) == pytest.approx(
+        (6, 12 / (11 + 7), 20, 6 / 77**0.5)
+    )
 
 
 def test_features_by_hand(write: Write) -> None:
@@ -164,10 +166,10 @@ def test_features_by_hand(write: Write) -> None:
         "precision": precision,
         "f1": 2 * recall * precision / (recall + precision),
         "recall of what is new": np.array([the, the + word, the]) / (the + word),
-        "rarest word missing": [word, word, word],
+        "largest weight of a missing word": [word, word, word],
         "recall of content words": [0, 0.5, 0.5],
-        "recall of pairs": [0, 0.5, 0],
-        "more negations": [0, 0, 1],
+        "recall of word pairs": [0, 0.5, 0],
+        "negated unlike the reference": [0, 0, 1],
     }.items():
         assert found[name].tolist() == pytest.approx(values), name
 
@@ -188,27 +190,27 @@ FEATURES_OF_PAIRS = {
     "recall of symbols": [1, 2 / 3, 1 / 3, 0],
     # An answer without symbols has no wrong one.
     "precision of symbols": [1, 1, 1 / 2, 1],
-    "recall of pairs": [1, 2 / 8, 2 / 8, 0],
-    "precision of pairs": [1, 2 / 4, 2 / 5, 0],
-    "recall of triples": [1, 0, 1 / 7, 0],
-    "precision of triples": [1, 0, 1 / 4, 0],
+    "recall of word pairs": [1, 2 / 8, 2 / 8, 0],
+    "precision of word pairs": [1, 2 / 4, 2 / 5, 0],
+    "recall of word triples": [1, 0, 1 / 7, 0],
+    "precision of word triples": [1, 0, 1 / 4, 0],
     "recall of content words": [1, 4 / 5, 3 / 5, 0],
     "precision of content words": [1, 1, 3 / 4, 0],
     "recall of words as spelt": [1, 5 / 9, 4 / 9, 0],
-    "more negations": [0, 0, 0, 1],
-    "log of lengths' ratio": [0, np.log(6 / 10), np.log(7 / 10), np.log(3 / 10)],
+    "negated unlike the reference": [0, 0, 0, 1],
+    "log of the ratio of lengths": [0, np.log(6 / 10), np.log(7 / 10), np.log(3 / 10)],
 }
 # The question is "Why is B out?": what is new in an answer is all but "B", "is" and "out".
 FEATURES_OF_ANSWERS = {
-    "number of words": [9, 5, 6, 2],
-    "number of new words": [8, 4, 5, 2],
+    "words": [9, 5, 6, 2],
+    "new words": [8, 4, 5, 2],
     "share of new words": [8 / 9, 4 / 5, 5 / 6, 1],
-    "number of negations": [0, 0, 0, 1],
+    "negations": [0, 0, 0, 1],
     "share of function words": [4 / 9, 1 / 5, 2 / 6, 1],
-    "number of symbols": [3, 2, 2, 0],
-    "number of references": [1, 1, 1, 1],
-    "mean number of words of the references": [9, 9, 9, 9],
-    "number of words of the question": [4, 4, 4, 4],
+    "symbols": [3, 2, 2, 0],
+    "references": [1, 1, 1, 1],
+    "mean words of a reference": [9, 9, 9, 9],
+    "words of the question": [4, 4, 4, 4],
 }
 
 
@@ -227,18 +229,18 @@ def test_features_of_an_answer_and_its_reference_by_hand(matches: Any, name: str
 
 @pytest.mark.parametrize("name", FEATURES_OF_ANSWERS)
 def test_features_of_an_answer_by_hand(matches: Any, name: str) -> None:
-    values = dict(zip(FEATURES_OF_ANSWERS, matches.answer_features, strict=True))
-    assert values[name].tolist() == pytest.approx(FEATURES_OF_ANSWERS[name])
+    assert matches.answer_features[name].tolist() == pytest.approx(FEATURES_OF_ANSWERS[name])
 
 
-def test_every_feature_of_an_answer_and_its_reference_is_worked_by_hand(matches: Any) -> None:
+def test_every_feature_is_worked_by_hand(matches: Any) -> None:
     assert {*matches.pair_features} == {*FEATURES_OF_PAIRS}
+    assert {*matches.answer_features} == {*FEATURES_OF_ANSWERS}
 
 
 def test_features_know_neither_labels_nor_other_answers_to_predict(write: Write) -> None:
     def read(*texts: str) -> Any:
         path = write("a.xml", question_file("a", {"a.1": "", "a.2": ""}, texts))
-        return responses.read_responses(path.parent, reads_labels=False)
+        return responses.read_responses(path.parent, labels="ignored")
 
     def describe(last: str, learned: int = 0) -> Any:
         answers = read("the bulb is lit", last)
@@ -425,7 +427,7 @@ def test_few_answers_to_learn_from(name: str, write: Write, tmp_path: Path) -> N
     if name != "majority":
         return
     for n_correct, other, message in (
-        (4, "incorrect", "of 5 answers to learn from only 4 are 'correct', the most frequ"),
+        (4, "incorrect", "the most frequent label, 'correct', has only 4 of 5 answers to"),
         (5, "correct", "all 6 answers to learn from are 'correct', expected at least two"),
     ):
         assert f"train: {message}" in fails(script(n_correct, other))
