@@ -54,7 +54,7 @@ def main() -> None:
     log_event = run_log.open_log(options.log)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `answers`, `template`, both contexts. Out, for each template row: `prediction`, `p_right`.
+    # In: `answers`, `template`, contexts. Out, for each template row: `prediction`, `p_right`.
     model = ItemResponse(
         n_dimensions=options.dimensions,
         guessing=options.guessing,

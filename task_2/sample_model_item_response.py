@@ -56,7 +56,7 @@ def main() -> None:
     progress.announce(len(answers) / ANSWERS_PER_SECOND)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `answers`, `template`, both contexts. Out, for each template row: `prediction`, `p_option`.
+    # In: `answers`, `template`, contexts. Out, for each template row: `prediction`, `p_option`.
     model = ItemResponseOptions(
         n_dimensions=options.dimensions,
         guessing=options.guessing,
