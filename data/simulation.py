@@ -669,7 +669,7 @@ def draw_sitting_effects(rng: Rng, sittings: pd.DataFrame) -> Array:
 
 @dataclass(frozen=True)
 class Choices:
-    """What students chose, and how well that can be predicted."""
+    """The options that students chose, and how well these can be predicted."""
 
     # The chosen option, 0 to 3, int8 (n_answers,).
     option: Array
