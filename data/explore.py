@@ -341,8 +341,8 @@ def add_answer_metadata(path: Path, answers: pd.DataFrame, missing: list[Any]) -
     date = known["DateAnswered"]
     possible = date.between(FIRST_ANSWER, AFTER_LAST_ANSWER, inclusive="left")
     # Show the nonsense just below the missing dates.
-    after_date = 1 + is_missing.columns.get_loc("DateAnswered")
-    is_missing.insert(after_date, "DateAnswered is nonsense", date.notna() & ~possible)
+    date_index = is_missing.columns.tolist().index("DateAnswered")
+    is_missing.insert(date_index + 1, "DateAnswered is nonsense", date.notna() & ~possible)
     missing += count_missing("answers", is_missing)
     known["DateAnswered"] = date.where(possible)
     return answers.assign(**known)
@@ -614,11 +614,11 @@ def confidence_figures(answers: pd.DataFrame) -> Iterator[Figure]:
     # The official levels are 0, 25, 50, 75 and 100. Others are rounded to them.
     level = 25 * (answers["Confidence"] / 25).round()
     rated = count_right(answers["IsCorrect"], level)
+    shown = rated[rated["n"] >= FEW_ANSWERS]
     dots = []
-    for row in rated[rated["n"] >= FEW_ANSWERS].itertuples():
+    for percent, n, share in zip(shown.index, shown["n"], shown["share"], strict=True):
         # At the mark, the share of right answers would be as the students state.
-        name = f"{row.Index:.0f}% sure ({compact(row.n)})"
-        dots.append(Dot(name, row.share, mark=row.Index / 100))
+        dots.append(Dot(f"{percent:.0f}% sure ({compact(n)})", share, mark=percent / 100))
     if dots:
         axis = "share of right answers"
         chart = partial(charts.dot_chart, dots, digits=2, limits=(0, 1), axis=axis)

@@ -101,8 +101,8 @@ class Submission:
         raise NotImplementedError
 
     # The method `predict_probabilities` is optional. Only `local_evaluation.py` calls it, after
-    # `predict`, if it is run with --probabilities FILE. The challenge never calls the method, and no
-    # score depends on it.
+    # `predict`, if it is run with --probabilities FILE. The challenge never calls it, and no score
+    # depends on it.
     #
     # def predict_probabilities(self, masked_data, masked_binary_data):
     #     """Return P(right), from 0 to 1, as an array of shape (students, questions)."""
