@@ -209,7 +209,7 @@ def read_part(tasks: str, paths: dict[str, Path], bar: tqdm[Any]) -> dict[str, A
         main_subject = read_subjects(paths["question"], tree, questions, part)
     if "student" in paths:
         students = read_students(paths["student"], students, part["missing"])
-    begin("circumstances")
+    begin("answer metadata")
     last_answer: Any = pd.NaT
     if "answer" in paths and "AnswerId" in answers:
         answers = add_answer_metadata(paths["answer"], answers, part["missing"])
@@ -252,9 +252,9 @@ def read_subjects(
 
 
 def count_right(is_correct: pd.Series, by: Any) -> pd.DataFrame:
-    """Return for each value of the keys `by` the answers n, the right ones n_right, and the share.
+    """Count the answers (n) and the right answers (n_right) for each value of the key or keys `by`.
 
-    The share is n_right / n.
+    The column share is n_right / n.
     """
     # pandas may keep the dtype int8 for sums, which is too small for sums of sums: convert them.
     groups = is_correct.groupby(by)

@@ -359,7 +359,7 @@ def split_tasks_3_4(rng: Rng, school: School) -> Iterator[TableFile]:
 def write_subjects(subjects: pd.DataFrame, path: Path) -> None:
     """Write the tree of subjects.
 
-    As the official file, it has a byte order mark, and NULL as the parent of a root.
+    Like the official file, it has a byte order mark, and NULL as the parent of a root.
     """
     path.parent.mkdir(parents=True)
     subjects.sort_values("SubjectId").to_csv(
@@ -398,8 +398,8 @@ def student_metadata(rng: Rng, school: School) -> pd.DataFrame:
     is_unspecified = np.where(has_birth, rng.random(n) < 0.03, rng.random(n) < 0.74)
     gender[is_unspecified] = 0
     gender[rng.random(n) < 0.0005] = 3
-    # A school year runs from September of the year before birth_year (month 8, from the January of
-    # that year) to August of birth_year (month 19).
+    # A school year runs from September to August. Month 0 is January of the year before birth_year:
+    # month 8 is its September, month 19 is August of birth_year.
     month = rng.integers(8, 20, n)
     year = school.students["birth_year"].to_numpy() - 1 + month // 12
     month_of_year = month % 12
@@ -423,13 +423,13 @@ def student_metadata(rng: Rng, school: School) -> pd.DataFrame:
 def answer_metadata(rng: Rng, school: School) -> Iterator[pd.DataFrame]:
     """Return the metadata of all answers in several tables.
 
-    As in the official files, there are some rows more, without an AnswerId.
+    As in the official files, there are a few more rows, without an AnswerId.
     """
     answers = school.answers
     setting = school.setting
     n = len(answers)
     n_empty = max(2, n // 20_000)
-    # The last rows will have no AnswerId; for the rest, they repeat the metadata of some answers.
+    # The last rows get no AnswerId. Their other columns repeat those of random answers.
     rows = np.concatenate([rng.permutation(n).astype(np.int32), rng.integers(0, n, n_empty)])
     # Exchange the last rows with random ones, to spread them over the file.
     is_empty = np.zeros(len(rows), bool)

@@ -53,8 +53,8 @@ TOPIC_VARIANCE_SHARE = 0.15
 CHUNK = 1 << 20
 # Students who ran out of quizzes are offered more in at most this many rounds.
 MOST_ROUNDS = 40
-# The first rounds, up to this many, offer quizzes by popularity, later rounds offer any quiz.
-MOST_POPULAR_ROUNDS = 20
+# Rounds before this one offer quizzes by popularity; later rounds offer all quizzes equally.
+FIRST_EQUAL_ROUND = 20
 
 # Dtypes of the columns of `Incidence`; the column `alone` is bool.
 SITTING_DTYPES = {"student": np.int32, "quiz": np.int32, "cohort": np.int32, "start": np.int32}
@@ -472,7 +472,7 @@ def _continue_alone(
     cumulative /= cumulative[-1]
     # An empty table first, so that there is something to join if no student lacks answers.
     parts = [pd.DataFrame({"student": [], "quiz": [], "question": []}, dtype=np.int64)]
-    for attempt in range(MOST_ROUNDS):
+    for round_number in range(MOST_ROUNDS):
         unfinished = np.flatnonzero(missing)
         if not len(unfinished):
             break
@@ -480,7 +480,7 @@ def _continue_alone(
         n_offered = -(-missing[unfinished] // 5)
         student = np.repeat(unfinished, n_offered)
         uniform = rng.random(len(student))
-        if attempt < MOST_POPULAR_ROUNDS:
+        if round_number < FIRST_EQUAL_ROUND:
             # Draw quizzes by popularity.
             quiz = np.searchsorted(cumulative, uniform)
         else:
