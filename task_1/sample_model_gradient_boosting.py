@@ -136,9 +136,9 @@ def main() -> None:
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `answers`, `pairs`, `groups`. Out, for each template row: `prediction`, `p_right`.
-    # The parts of the training answers that are held out in turn, then the part of the template. Up
-    # to 125,000 training answers are all held out, in ten parts. Of more, about 125,000 are held
-    # out, in parts of at most 20 % of all answers, and the trees learn from these alone.
+    # Parts of the training answers come first, each held out while its features are computed; the
+    # template comes last. Up to 125,000 training answers are all held out in turn, in ten parts. If
+    # there are more, about 125,000 are held out, and the trees learn from these alone.
     parts = answer_features.tables(pairs, answers, groups, options.seed)
     *train_parts, template_part = parts
     features = pd.concat([part.table for part in train_parts]).to_numpy()

@@ -1,10 +1,10 @@
 """Task 2: item response theory for options, with effects of the quiz of an answer.
 
 An answer is a chain of up to three decisions (stick breaking): is it right? If not, is it the most
-popular wrong option? If not, is it the second most popular one? In each decision, every question of
-a quiz has an intercept, slopes on the student's abilities, and effects of the quiz, as in task 1.
-All three decisions are fitted together, with the same abilities. Last, the habits of students are
-fitted: a student may prefer some of the options 1 to 4, whatever they say. The mathematics is in
+popular wrong option? If not, is it the second most popular one? For each decision, a question has
+an intercept, slopes on the student's abilities, and effects of the quiz, as in task 1. All three
+decisions are fitted together, with the same abilities. Last, the habits of students are fitted: a
+student may prefer some of the options 1 to 4, whatever they say. The mathematics is in
 common/item_response/README.md.
 
 Run:     python task_2/sample_model_item_response.py --local     predict the local split
