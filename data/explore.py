@@ -208,11 +208,13 @@ def read_part(tasks: str, paths: dict[str, Path], bar: tqdm[Any]) -> dict[str, A
         subject_names = tree["Name"]
         main_subject = read_subjects(paths["question"], tree, questions, part)
     if "student" in paths:
-        students = read_students(paths["student"], students, part["missing"])
+        students, missing = read_students(paths["student"], students)
+        part["missing"] += missing
     begin("answer metadata")
     last_answer: Any = pd.NaT
     if "answer" in paths and "AnswerId" in answers:
-        answers = add_answer_metadata(paths["answer"], answers, part["missing"])
+        answers, missing = add_answer_metadata(paths["answer"], answers)
+        part["missing"] += missing
         last_answer = answers["DateAnswered"].max()
         for name in ("QuizId", "GroupId", "SchemeOfWorkId"):
             # Unknown values are -1.
@@ -307,8 +309,8 @@ def count_missing(things: str, is_missing: pd.DataFrame) -> list[dict[str, Any]]
     return counts
 
 
-def read_students(path: Path, students: pd.DataFrame, missing: list[Any]) -> pd.DataFrame:
-    """Add the metadata of students to their counts, and counts of missing values to `missing`."""
+def read_students(path: Path, students: pd.DataFrame) -> tuple[pd.DataFrame, list[dict[str, Any]]]:
+    """Return the counts of students with their metadata, and the counts of missing values."""
     student_id = students.index.to_numpy()
     known = metadata.read_student_metadata(path, student_id)
     has_no_value = known.isna() | (known == -1)
@@ -327,14 +329,16 @@ def read_students(path: Path, students: pd.DataFrame, missing: list[Any]) -> pd.
             "PremiumPupil": has_no_value["PremiumPupil"],
         }
     )
-    missing += count_missing("students", is_missing)
-    return students.join(known.set_index(students.index))
+    students = students.join(known.set_index(students.index))
+    return students, count_missing("students", is_missing)
 
 
-def add_answer_metadata(path: Path, answers: pd.DataFrame, missing: list[Any]) -> pd.DataFrame:
-    """Add the metadata of answers as columns; dates that are nonsense become NaT.
+def add_answer_metadata(
+    path: Path, answers: pd.DataFrame
+) -> tuple[pd.DataFrame, list[dict[str, Any]]]:
+    """Return the answers with their metadata as columns, and the counts of missing values.
 
-    The counts of missing values are added to `missing`.
+    Dates that are nonsense become NaT.
     """
     known = metadata.read_circumstances(path, answers["AnswerId"].to_numpy())
     is_missing = known.isna() | (known == -1)
@@ -343,9 +347,8 @@ def add_answer_metadata(path: Path, answers: pd.DataFrame, missing: list[Any]) -
     # Show the nonsense just below the missing dates.
     date_index = is_missing.columns.tolist().index("DateAnswered")
     is_missing.insert(date_index + 1, "DateAnswered is nonsense", date.notna() & ~possible)
-    missing += count_missing("answers", is_missing)
     known["DateAnswered"] = date.where(possible)
-    return answers.assign(**known)
+    return answers.assign(**known), count_missing("answers", is_missing)
 
 
 # ---- Figures -------------------------------------------------------------------------------------
@@ -358,8 +361,9 @@ def counts_figures(
     n = students["n"]
     # The share of all answers that the tenth of the students with most answers gave.
     top_share = n.nlargest(max(len(n) // 10, 1)).sum() / n.sum()
-    yield numbers_figure("per_student", n, "students", "answers of a student", tenth=top_share)
-    yield numbers_figure("per_question", questions["n"], "questions", "answers to it")
+    facts = {"share_of_top_tenth": top_share}
+    yield numbers_figure("per_student", n, "students", "answers of a student", **facts)
+    yield numbers_figure("per_question", questions["n"], "questions", "answers to a question")
     yield sparsity_figure(answers, students, questions)
 
 
@@ -635,7 +639,13 @@ def birth_figures(students: pd.DataFrame, last_answer: pd.Timestamp) -> Iterator
     chart = partial(
         column_chart,
         born["n_rows"].tolist(),
-        rate_tooltips([f"born in {year}" for year in years], born, "n_rows", "students"),
+        rate_tooltips(
+            [f"born in {year}" for year in years],
+            born,
+            column="n_rows",
+            things="students",
+            share_of="of their answers ",
+        ),
         [(column + 0.5, str(year)) for column, year in enumerate(years)],
         axis="year of birth",
         unit="students",
@@ -744,15 +754,20 @@ def shares_chart(shares: pd.Series, things: str, axis: str) -> Chart:
 
 
 def rate_tooltips(
-    names: Iterable[str], rated: pd.DataFrame, column: str = "n", things: str = "answers"
+    names: Iterable[str],
+    rated: pd.DataFrame,
+    column: str = "n",
+    things: str = "answers",
+    share_of: str = "",
 ) -> list[str]:
     """Return a tooltip for each name and row: a number of things, and the share of right answers.
 
-    The number is that in `column`; `things` says in the plural what it counts.
+    The number is that in `column`; `things` says in the plural what it counts. `share_of` says what
+    the share is of, if it is not of the things.
     """
     tooltips = []
     for name, n, share in zip(names, rated[column], rated["share"], strict=True):
-        right = f", {share:.0%} right" if n else ""
+        right = f", {share:.0%} {share_of}right" if n else ""
         tooltips.append(f"{name}: {n:,} {things}{right}")
     return tooltips
 

@@ -102,7 +102,11 @@ def build_parser() -> argparse.ArgumentParser:
     run_log.add_log_flag(parser)
     default_in_words = "all whose files are there, except options and distractors"
     cli.add_optional_names(
-        parser, "--features", "some of", answer_features.GROUPS, default_in_words
+        parser,
+        "--features",
+        what="some of",
+        names=answer_features.GROUPS,
+        default_in_words=default_in_words,
     )
     cli.add_number(parser, "--seed", 0, "seed of the parts held out and of the trees")
     return parser

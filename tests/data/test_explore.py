@@ -98,7 +98,10 @@ PLANTED = {
     "Confidence and correctness": [
         "25% sure (20): 0.25", "25% sure (20): 0.50", "75% sure (20): 0.75", "75% sure (20): 0.80",
     ],
-    "Year of birth": ["born in 2008: 5 students, 75% right", "born in 2010: 3 students, 75% right"],
+    "Year of birth": [
+        "born in 2008: 5 students, 75% of their answers right",
+        "born in 2010: 3 students, 75% of their answers right",
+    ],
 }  # fmt: skip
 SAID = """1,000training answers 40students 30questions 83.33%of all pairs answered
 76.0%of the answers right 2quizzes 2groups (classes)
