@@ -361,8 +361,9 @@ def counts_figures(
     n = students["n"]
     # The share of all answers that the tenth of the students with most answers gave.
     top_share = n.nlargest(max(len(n) // 10, 1)).sum() / n.sum()
-    facts = {"share_of_top_tenth": top_share}
-    yield numbers_figure("per_student", n, "students", "answers of a student", **facts)
+    yield numbers_figure(
+        "per_student", n, "students", "answers of a student", share_of_top_tenth=top_share
+    )
     yield numbers_figure("per_question", questions["n"], "questions", "answers to a question")
     yield sparsity_figure(answers, students, questions)
 
@@ -703,7 +704,7 @@ def bin_edges(low: int, high: int) -> np.ndarray:
     """
     if high - low <= MOST_UNIT_BINS:
         return np.arange(low, high + 1)
-    # With N_BINS bins, each edge would be this much larger than the one before, relatively.
+    # By this share, each edge would exceed the edge before if N_BINS bins covered the range.
     growth = (high / low) ** (1 / N_BINS) - 1
     edges = [low]
     width = 1
