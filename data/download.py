@@ -1,12 +1,12 @@
 """Fetch the official data, check them, unpack them into data/ and build the templates.
 
-    python data/download.py                                  all but the images (657 MB)
-    python data/download.py --archive ~/Downloads/data.zip   from an archive that is there already
-    python data/download.py --parts answers metadata         only some parts
+    python data/download.py                                  fetch 657 MB, unpack all but images
+    python data/download.py --archive ~/Downloads/data.zip   use an archive that you have
+    python data/download.py --parts answers metadata         unpack only some parts
 
-The same command resumes an interrupted download, or a killed run, where it stopped; nothing is
-unpacked before size and checksum match the official archive. Simulated data in the folder are
-removed, other files are never overwritten. Licence: CC BY-NC-ND 4.0.
+Run the same command again after an interruption: it continues where it stopped. Nothing is unpacked
+before size and checksum match the official archive. Simulated data in the folder are removed. No
+other file is ever overwritten. Licence: CC BY-NC-ND 4.0.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ URL = "https://dqanonymousdata.blob.core.windows.net/neurips-public/data.zip"
 # Bytes and checksum of the official archive.
 SIZE = 656_787_242
 SHA256 = "c7f01672360f1adeb3cf9507d72455d7be035bf897e4a167293e8938049800e1"
-# The folder of each part that --parts can name.
+# The parts that --parts can name, and the name of the folder of each, in the archive and in data/.
 PARTS = {
     "answers": layout.TRAIN_DIR.name,
     "metadata": layout.METADATA_DIR.name,
@@ -50,13 +50,13 @@ IMAGES_NOTE = (
 )
 
 ARCHIVE_NAME = "data.zip"
-# Bytes read at once.
-BLOCK = 1 << 20
-# Options of progress bars, which are shown on a terminal only.
-IN_BYTES: dict[str, Any] = {"unit": "B", "unit_scale": True, "disable": None}
+# Read this many bytes at a time.
+BLOCK_BYTES = 1 << 20
+# Options of the progress bars. With `disable` None, tqdm shows a bar on a terminal only.
+BYTES_BAR: dict[str, Any] = {"unit": "B", "unit_scale": True, "disable": None}
 TIMEOUT_SECONDS = 60.0
-# Seconds to wait before each new attempt after a transfer that brought no bytes. After the last
-# attempt the download fails.
+# Seconds to wait after the first, second, … transfer in a row that brings no bytes. After one more
+# the download fails.
 PAUSES = (1.0, 3.0, 10.0, 30.0)
 
 
@@ -64,10 +64,10 @@ def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
     parser = cli.parser(__doc__)
     parser.add_argument(
-        "--archive", type=Path, metavar="FILE", help="do not fetch, use this archive"
+        "--archive", type=Path, metavar="FILE", help="use this archive instead of fetching one"
     )
-    parser.add_argument("--url", default=URL, help="a mirror of the archive")
-    cli.add_names(parser, "--parts", "some of", PARTS, DEFAULT_PARTS)
+    parser.add_argument("--url", default=URL, help="a mirror of the official archive")
+    cli.add_names(parser, "--parts", what="unpack some of", names=PARTS, default=DEFAULT_PARTS)
     cli.add_folder(parser, "--output_dir", layout.DATA_DIR)
     run_log.add_log_flag(parser)
     return parser
@@ -77,6 +77,7 @@ def main() -> None:
     """Fetch, check and unpack the archive, then build the templates."""
     options = build_parser().parse_args()
     data_dir: Path = options.output_dir
+    # The templates of data/ have a folder beside it, those of another folder are inside.
     is_default = data_dir.resolve() == layout.DATA_DIR
     template_dir = layout.TEMPLATE_DIR if is_default else data_dir / layout.TEMPLATE_DIR.name
     log_event = run_log.open_log(options.log)
@@ -84,7 +85,7 @@ def main() -> None:
         print(IMAGES_NOTE)
 
     path = options.archive or data_dir / ARCHIVE_NAME
-    if not options.archive and not path.exists():
+    if options.archive is None and not path.exists():
         fetch(options.url, path)
         log_event("fetched", file=str(path), bytes=SIZE)
     elif not path.is_file():
@@ -92,10 +93,10 @@ def main() -> None:
     elif not is_official(path):
         raise InputError(
             f"{path}: is not the official archive, expected {SIZE:,} bytes with SHA-256 "
-            f"{SHA256}; remove it and run the command again"
+            f"{SHA256}; remove this file and run the command again"
         )
     with zips.open_zip(path) as archive:
-        files = plan(archive, options.parts, data_dir)
+        files = find_members(archive, options.parts, data_dir)
         remove_simulated(data_dir, template_dir)
         unpack(archive, files, data_dir)
     log_event("unpacked", files=[str(file) for file in files])
@@ -105,7 +106,7 @@ def main() -> None:
         build_template(layout.TEMPLATE_TASK_3, data_dir, template_dir)
     print(f"official data in {cli.show(data_dir)}: {', '.join(options.parts)} ({len(files)} files)")
     if not options.archive:
-        print(f"{cli.show(path)} is no longer needed, unless for other parts")
+        print(f"{cli.show(path)} can be deleted, unless you will unpack more parts")
     print("next: python quickstart.py")
 
 
@@ -113,32 +114,38 @@ def main() -> None:
 
 
 def fetch(url: str, path: Path) -> None:
-    """Fetch the archive to `path`, and resume what an earlier run left.
+    """Fetch the archive to `path`; continue the partial file of an earlier run if there is one.
 
     The bytes go to a partial file, which gets the archive's name once it is complete and correct.
     """
-    if not is_address(url):
+    if not is_web_address(url):
         raise InputError(f"--url {url}: expected an address that begins with https:// or http://")
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f"{path.name}.partial")
     partial.touch()
     n_kept = partial.stat().st_size
+    # Whether the file may hold bytes of an earlier run.
+    is_continued = n_kept > 0
+    # Transfers in a row that brought no bytes.
     n_failures = 0
     require_space(path.parent, SIZE - n_kept)
-    with tqdm(total=SIZE, desc=f"fetching {ARCHIVE_NAME}", **IN_BYTES) as bar:
+    with tqdm(total=SIZE, desc=f"fetching {ARCHIVE_NAME}", **BYTES_BAR) as bar:
+        # The checksum is computed only if the size is right.
         while not is_official(partial):
             n_before = partial.stat().st_size
-            if n_before >= SIZE:
+            has_wrong_bytes = n_before >= SIZE
+            if has_wrong_bytes:
                 partial.unlink()
-                if not n_kept:
+                if not is_continued:
                     raise InputError(
-                        f"{url}: what was sent is not the official archive (SHA-256 differs), "
-                        f"expected {SHA256}; it was removed"
+                        f"{url}: the file sent is not the official archive (SHA-256 differs), "
+                        f"expected {SHA256}; the file was removed"
                     )
-                # The bytes of an earlier run may have been wrong: start again once.
+                # The wrong bytes may be those of the earlier run: fetch everything once more.
                 partial.touch()
                 n_before = 0
-                n_kept = 0
+                is_continued = False
+            # If no error follows, the transfer has ended early.
             reason = "the server closed the connection"
             try:
                 append_blocks(url, partial, n_before, bar)
@@ -149,7 +156,7 @@ def fetch(url: str, path: Path) -> None:
             if n_failures > len(PAUSES):
                 raise InputError(
                     f"{url}: {reason}; {n_bytes:,} of {SIZE:,} bytes are there, run the "
-                    f"command again to resume"
+                    f"command again to continue"
                 )
             if n_failures:
                 time.sleep(PAUSES[n_failures - 1])
@@ -157,37 +164,44 @@ def fetch(url: str, path: Path) -> None:
 
 
 def append_blocks(url: str, partial: Path, n_bytes: int, bar: tqdm[Any]) -> None:
-    """Request the archive from byte `n_bytes` on and append what arrives to the partial file."""
+    """Request the archive from byte `n_bytes` on and append what arrives to the partial file.
+
+    Raises `InputError` if the server sends other bytes than the file already holds.
+    """
     with partial.open("r+b", buffering=0) as file:
-        for block, start in blocks(url, n_bytes):
-            # A server that cannot resume starts from 0, with the same bytes.
+        for block, start in request_blocks(url, n_bytes):
+            # A server that cannot resume sends all bytes from 0 on. Compare those that are already
+            # there, write the others.
             file.seek(start)
-            known = file.read(len(block))
-            if known != block[: len(known)]:
+            present = file.read(len(block))
+            if present != block[: len(present)]:
                 raise InputError(
-                    f"{url}: sends other bytes than those that are there, which are "
-                    f"kept; expected the same, or remove {cli.show(partial)}"
+                    f"{url}: sends other bytes than those already fetched; if the server is right, "
+                    f"remove {cli.show(partial)} and run the command again"
                 )
-            file.write(block[len(known) :])
+            file.write(block[len(present) :])
+            # Move the bar to the position in the file.
             bar.update(file.tell() - bar.n)
 
 
-def is_address(url: str) -> bool:
+def is_web_address(url: str) -> bool:
     """Return whether a text is an http or https address with a host, in ASCII without spaces."""
     try:
         parts = urllib.parse.urlsplit(url)
+        # Reading `port` raises ValueError if the port is no number.
         is_complete = parts.scheme in ("https", "http") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         return False
     return is_complete and url.isascii() and url.isprintable() and " " not in url
 
 
-def blocks(url: str, start: int) -> Iterator[tuple[bytes, int]]:
+def request_blocks(url: str, start: int) -> Iterator[tuple[bytes, int]]:
     """Request the archive from byte `start` on; yield its blocks, each with its position.
 
     Positions begin at 0 if the server cannot resume. Raises `ConnectionError` if another attempt
-    may succeed.
+    may succeed, otherwise `InputError`.
     """
+    # Without compression, which would change the positions of bytes.
     headers = {"Accept-Encoding": "identity"}
     if start:
         headers["Range"] = f"bytes={start}-"
@@ -195,26 +209,33 @@ def blocks(url: str, start: int) -> Iterator[tuple[bytes, int]]:
         request = urllib.request.Request(url, headers=headers)
         with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:
             if response.status == 206:
-                sent, _, total = response.headers.get("Content-Range", "").partition("/")
-                if not sent.startswith(f"bytes {start}-"):
-                    raise ConnectionError(f"the server sent '{sent}', expected bytes from {start}")
+                sent_range, _, total = response.headers.get("Content-Range", "").partition("/")
+                if not sent_range.startswith(f"bytes {start}-"):
+                    raise ConnectionError(
+                        f"the server sent '{sent_range}', expected bytes from {start}"
+                    )
+                position = start
             else:
-                start = 0
                 total = response.headers.get("Content-Length", "")
-            # Accept ASCII digits only, of bounded length.
+                position = 0
+            # The header may hold anything: `int` must not be given a very long number.
             if re.fullmatch("[0-9]{1,18}", total) and int(total) != SIZE:
                 raise InputError(f"{url}: has {int(total):,} bytes, expected {SIZE:,}")
-            while start < SIZE and (block := response.read1(BLOCK)):
-                yield block[: SIZE - start], start
-                start += len(block)
+            while position < SIZE and (block := response.read1(BLOCK_BYTES)):
+                # The server may send more bytes than the archive has.
+                yield block[: SIZE - position], position
+                position += len(block)
     except urllib.error.HTTPError as error:
         reason = f"the server answered {error.code} {error.reason}"
+        # Another attempt may succeed after 408 (timeout), 416 (range refused), 429 (too many
+        # requests) and all server errors.
         if error.code < 500 and error.code not in (408, 416, 429):
             raise InputError(f"{url}: {reason}") from None
         raise ConnectionError(reason) from None
     except UnicodeError:
-        raise InputError(f"{url}: has no host that could exist, expected another address") from None
+        raise InputError(f"{url}: the host name is not valid; choose another address") from None
     except (OSError, http.client.HTTPException) as error:
+        # Some errors wrap the true one in `reason`, others have no text.
         reason = str(getattr(error, "reason", error)) or type(error).__name__
         raise ConnectionError(reason) from None
 
@@ -227,21 +248,24 @@ def is_official(path: Path) -> bool:
 # ---- Unpacking -------------------------------------------------------------------------------
 
 
-def plan(
+def find_members(
     archive: zipfile.ZipFile, parts: Sequence[str], data_dir: Path
 ) -> dict[Path, zipfile.ZipInfo]:
-    """Return the members of the archive to unpack, by the path of the file that each becomes.
+    """Map the path of each file to be written to the member of the archive that holds it.
 
-    Raises `InputError` if a member would leave the folder, or would overwrite a file that is
-    neither the same nor simulated.
+    Raises `InputError` if a member would be written outside `data_dir`, or would overwrite a file
+    with other content that is not simulated.
     """
     files: dict[Path, zipfile.ZipInfo] = {}
     folders = {PARTS[part] for part in parts}
     for member in archive.infolist():
         name = PurePosixPath(member.filename)
+        # The upper 16 bits are the mode of a file on Unix.
         is_link = stat.S_ISLNK(member.external_attr >> 16)
         is_outside = name.is_absolute() or ".." in name.parts
-        if is_link or is_outside or any(c in member.filename for c in "\\:"):
+        # On Windows, these characters separate folders and drives.
+        is_outside_on_windows = "\\" in member.filename or ":" in member.filename
+        if is_link or is_outside or is_outside_on_windows:
             raise InputError(
                 f"{archive.filename}: holds '{member.filename}', which would leave the folder "
                 f"{data_dir}; nothing was unpacked"
@@ -256,8 +280,8 @@ def plan(
     for file, member in files.items():
         if file.exists() and file not in simulated and not is_same(file, member):
             raise InputError(
-                f"{file}: is there and is not the archive's file, expected none or the same; "
-                f"move it away and run the command again"
+                f"{file}: differs from the archive's file of this name; move it away and run the "
+                f"command again"
             )
     return files
 
@@ -268,48 +292,52 @@ def is_same(file: Path, member: zipfile.ZipInfo) -> bool:
         return False
     checksum = 0
     with file.open("rb") as opened:
-        while block := opened.read(BLOCK):
+        while block := opened.read(BLOCK_BYTES):
             checksum = zlib.crc32(block, checksum)
     return checksum == member.CRC
 
 
 def remove_simulated(data_dir: Path, template_dir: Path) -> None:
-    """Remove simulated files and files made from them, which must never mix with official ones."""
+    """Remove simulated files, and the templates and local splits that were made from them.
+
+    They must never mix with official files.
+    """
     marker = data_dir / layout.SIMULATED_MARKER_NAME
     if not marker.exists():
         return
     print(f"removing the simulated data in {cli.show(data_dir)}")
     templates = (layout.TEMPLATE_TASK_1_2, layout.TEMPLATE_TASK_3)
+    # A stamp is the file that says how the file of that name was made.
     for name, stamp in layout.STAMP_OF_FILE.items():
         folder = template_dir if name in templates else data_dir / layout.TEST_INPUT_DIR.name
         (folder / name).unlink(missing_ok=True)
         (folder / stamp).unlink(missing_ok=True)
     for file in fingerprints.simulated_files(data_dir):
         file.unlink(missing_ok=True)
-    # Remove the marker last, so that the next run continues here if this one is killed.
+    # Remove the marker last: if this run is killed, the next one finds it and removes the rest.
     marker.unlink()
 
 
 def unpack(archive: zipfile.ZipFile, files: Mapping[Path, zipfile.ZipInfo], data_dir: Path) -> None:
-    """Unpack members to their paths, and keep files that exist.
+    """Unpack members to their paths; skip files that exist, which `find_members` has checked.
 
     A file that is damaged in the archive is not written at all.
     """
     data_dir.mkdir(parents=True, exist_ok=True)
-    todo = {file: member for file, member in files.items() if not file.exists()}
-    n_bytes = sum(member.file_size for member in todo.values())
+    missing = {file: member for file, member in files.items() if not file.exists()}
+    n_bytes = sum(member.file_size for member in missing.values())
     require_space(data_dir, n_bytes)
-    with tqdm(total=n_bytes, desc="unpacking", **IN_BYTES) as bar:
-        for file, member in todo.items():
+    with tqdm(total=n_bytes, desc="unpacking", **BYTES_BAR) as bar:
+        for file, member in missing.items():
             # Reading checks the CRC-32.
             with archive.open(member) as source, writing.atomic_write(file) as (target,):
-                while block := source.read(BLOCK):
+                while block := source.read(BLOCK_BYTES):
                     target.write(block)
                     bar.update(len(block))
 
 
 def require_space(folder: Path, n_bytes: int) -> None:
-    """Raise `InputError` unless the disk of a folder has `n_bytes` bytes free."""
+    """Raise `InputError` unless the disk of a folder has `n_bytes` free bytes."""
     free = shutil.disk_usage(folder).free
     if free < n_bytes:
         raise InputError(

@@ -1,4 +1,4 @@
-"""Look at the data: write one page about whatever lies in data/, official or simulated.
+"""Look at the data: write a page of charts about the files in data/, official or simulated.
 
 The page shows answers per student and question, difficulty, options and distractors, when answers
 were given, quizzes and groups, confidence, the tree of subjects, students, and missing values. A
@@ -7,9 +7,9 @@ left out.
 
 Run:     python data/explore.py
          python data/explore.py --data_dir DIR --output_dir DIR
-Writes:  data/test_output/explore.html. Real and simulated answers never share a page: where tasks
-         1/2 are real and tasks 3/4 simulated, or the other way round, explore.html has the real
-         ones and explore_simulated.html the others.
+Writes:  data/test_output/explore.html
+         data/test_output/explore_simulated.html for simulated data if there are real data too: for
+         example, if tasks 1/2 are real and tasks 3/4 are simulated
 """
 
 from __future__ import annotations
@@ -29,43 +29,44 @@ from common.schema import OPTIONS
 
 import numpy as np
 import pandas as pd
-from explore_charts import column_chart, compact, heat_map
+from explore_charts import HeatMap, column_chart, compact
 from tqdm import tqdm
 
 TASKS = ("1/2", "3/4")
 PAGE_NAMES = ("explore.html", "explore_simulated.html")
 
-# Draws a chart; `explore.html` calls it with the label.
+# A function that draws a chart. The template explore.html calls it with the argument `label`.
 Chart = Callable[..., str]
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart and the facts that its sentence in `explore.html` mentions."""
+    """A chart and the facts that its sentence in the template explore.html mentions."""
 
     name: str
     chart: Chart
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-# Steps that `read_part` shows on the progress bar.
+# Number of steps that `read_part` shows on the progress bar.
 N_STEPS = 6
-# Shares of fewer answers are left out or grey, because they are mostly chance.
+# A share that rests on fewer answers than this is mostly chance: it is left out or grey.
 FEW_ANSWERS = 20
-# A distractor is weak if a smaller share of the answers to its question chose it.
+# A distractor is weak if it is chosen in less than this share of the answers to its question.
 WEAK_SHARE = 0.05
-# An hour of the week, or a month, is shaded if it has at least this many answers.
+# In the charts of shares by hour and by month, an hour or month with fewer answers stays empty.
 ENOUGH_FOR_A_SHADE = 100
-# The shades of right answers span at least this range, so that small differences look small.
+# In the chart of right answers by hour, the lightest and the darkest shade are at least this far
+# apart, so that small differences look small.
 LEAST_RANGE = 0.1
-# Subjects below the root that have a row in the chart of months.
+# The chart of subjects by month has this many subjects at most, those with most answers.
 N_MAIN_SUBJECTS = 8
-# The official answers are of 2018 to 2020; a date outside these years is nonsense.
+# The official answers are of 2018 to 2020. A date far outside these years is nonsense.
 FIRST_ANSWER = "2015-01-01"
 AFTER_LAST_ANSWER = "2025-01-01"
-# A histogram of whole numbers has one bin for each number, up to this many.
+# A histogram of whole numbers has one bin for each number if there are at most this many numbers.
 MOST_UNIT_BINS = 30
-# Otherwise it has about this many bins, which become wider and wider.
+# A histogram of more numbers has about this many bins, of increasing width.
 N_BINS = 24
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
@@ -92,18 +93,19 @@ def main() -> None:
         raise InputError(
             f"{options.data_dir / layout.TRAIN_DIR.name}: holds neither {layout.TRAIN_TASK_1_2} nor"
             f" {layout.TRAIN_TASK_3_4}; `python data/download.py` fetches the official files, "
-            "`python data/generate_sample.py` simulates some"
+            "`python data/generate_sample.py` simulates such files"
         )
+    found_tasks = [part["tasks"] for part in parts]
     texts = {}
-    # The last step draws the charts.
+    # One more step draws the charts.
     with tqdm(total=len(parts) * N_STEPS + 1, unit="step", disable=None, leave=False) as bar:
         for part in parts:
-            part |= read_part(part["tasks"], part["paths"], bar)
+            part.update(read_part(part["tasks"], part["paths"], bar))
         bar.set_description("charts")
         for simulated in sorted({part["simulated"] for part in parts}):
             shown = [part for part in parts if part["simulated"] == simulated]
             others = [part for part in parts if part["simulated"] != simulated]
-            absent = [tasks for tasks in TASKS if tasks not in [part["tasks"] for part in parts]]
+            # Simulated data get the first name too, unless there are real data.
             name = PAGE_NAMES[1] if simulated and others else PAGE_NAMES[0]
             texts[options.output_dir / name] = pages.render(
                 "explore.html",
@@ -112,7 +114,7 @@ def main() -> None:
                 simulated=simulated,
                 others=others,
                 other_name=PAGE_NAMES[0] if simulated else PAGE_NAMES[1],
-                without=absent,
+                without=[tasks for tasks in TASKS if tasks not in found_tasks],
                 parts=shown,
                 few=FEW_ANSWERS,
                 compact=compact,
@@ -126,8 +128,8 @@ def main() -> None:
 def find_part(folder: Path, tasks: str) -> dict[str, Any] | None:
     """Find the files of tasks ``1/2`` or ``3/4``; return None if there are no training answers.
 
-    The result also names metadata that are absent, or foreign: simulated although the answers are
-    real, or the other way round.
+    In the result, `absent` names the metadata files that are not there. `foreign` names those that
+    are simulated although the answers are real, or real although the answers are simulated.
     """
     ending = f"task_{tasks.replace('/', '_')}.csv"
     train = folder / layout.TRAIN_DIR.name / f"train_{ending}"
@@ -158,32 +160,38 @@ def find_part(folder: Path, tasks: str) -> dict[str, Any] | None:
 
 # ---- Reading and counting -----------------------------------------------------------------------
 # Everything is counted from three tables. `answers` has a row for each training answer. `students`
-# and `questions` have a row for each id, with the counts of its answers from `rate`.
+# and `questions` have a row for each id; the columns n, n_right and share are those of
+# `count_right`.
 
 
-def read_part(tasks: str, files: dict[str, Path], bar: tqdm[Any]) -> dict[str, Any]:
-    """Read the files of a group of tasks and count their answers; return facts for the template.
+def read_part(tasks: str, paths: dict[str, Path], bar: tqdm[Any]) -> dict[str, Any]:
+    """Read the files of a group of tasks, count their answers, return variables of the template.
 
-    `files` gives the path of each kind of file that is there.
+    `paths` gives the path of each kind of file that is there.
     """
 
     def begin(step: str) -> None:
+        # The step before is done.
         bar.update()
         bar.set_description(f"tasks {tasks}: {step}")
 
     begin("answers")
-    answers = read_answers(files["train"], ids=True)
+    answers = read_answers(paths["train"], ids=True)
     begin("counts")
-    students = rate(answers["IsCorrect"], answers["UserId"])
-    questions = rate(answers["IsCorrect"], answers["QuestionId"])
+    students = count_right(answers["IsCorrect"], answers["UserId"])
+    questions = count_right(answers["IsCorrect"], answers["QuestionId"])
     part: dict[str, Any] = {
         "n_answers": len(answers),
         "n_students": len(students),
         "n_questions": len(questions),
         "share_right": answers["IsCorrect"].mean(),
+        # Numbers of distinct quizzes, groups and schemes of work.
         "n_others": {},
+        # For each column, how many rows lack a value; see `count_missing`.
         "missing": [],
+        # The roots of the tree of subjects; see `nest_subjects`.
         "subjects": [],
+        # Counts of students and answers by gender and by pupil premium.
         "students": {},
     }
     figures = [
@@ -192,26 +200,30 @@ def read_part(tasks: str, files: dict[str, Path], bar: tqdm[Any]) -> dict[str, A
         *options_figures(answers),
     ]
     begin("subjects")
+    # Without metadata, no question has a subject.
     subject_names = pd.Series()
     main_subject = pd.Series(-1, questions.index)
-    if "question" in files and "subject" in files:
-        tree = metadata.read_subject_tree(files["subject"])
+    if "question" in paths and "subject" in paths:
+        tree = metadata.read_subject_tree(paths["subject"])
         subject_names = tree["Name"]
-        main_subject = read_subjects(files["question"], tree, questions, part)
-    if "student" in files:
-        students = read_students(files["student"], students, part["missing"])
-    begin("circumstances")
+        main_subject = read_subjects(paths["question"], tree, questions, part)
+    if "student" in paths:
+        students, missing = read_students(paths["student"], students)
+        part["missing"] += missing
+    begin("answer metadata")
     last_answer: Any = pd.NaT
-    if "answer" in files and "AnswerId" in answers:
-        answers = read_circumstances(files["answer"], answers, part["missing"])
+    if "answer" in paths and "AnswerId" in answers:
+        answers, missing = add_answer_metadata(paths["answer"], answers)
+        part["missing"] += missing
         last_answer = answers["DateAnswered"].max()
         for name in ("QuizId", "GroupId", "SchemeOfWorkId"):
+            # Unknown values are -1.
             part["n_others"][name] = answers[name][answers[name] >= 0].nunique()
         begin("dates")
         figures += times_figures(answers, main_subject, subject_names)
         begin("quizzes")
         figures += [*quizzes_figures(answers), *confidence_figures(answers)]
-    if "student" in files:
+    if "student" in paths:
         figures += birth_figures(students, last_answer)
         for name in ("Gender", "PremiumPupil"):
             known = students[students[name] >= 0]
@@ -224,9 +236,11 @@ def read_subjects(
 ) -> pd.Series:
     """Add facts about the subjects of questions to `part`; return each question's main subject.
 
-    The main subject is the first one below the root, as a row of the tree, -1 for none.
+    The main subject is the first subject in the question's list that is on level 1, just below a
+    root. It is given as a row number of `tree`, -1 for none.
     """
     question_id = questions.index.to_numpy()
+    # A row for each question and subject.
     subjects = metadata.read_question_subjects(path, question_id, tree)
     subjects["QuestionId"] = question_id[subjects["row"]]
     is_missing = pd.DataFrame({"SubjectId": ~questions.index.isin(subjects["QuestionId"])})
@@ -239,19 +253,22 @@ def read_subjects(
     return first.set_index("QuestionId")["subject"].reindex(questions.index, fill_value=-1)
 
 
-def rate(is_correct: pd.Series, by: Any) -> pd.DataFrame:
-    """Count answers (n) and right answers (n_right), with their share, by one or more keys."""
-    # pandas may return small sums of int8 as int8.
+def count_right(is_correct: pd.Series, by: Any) -> pd.DataFrame:
+    """Count the answers (n) and the right answers (n_right) for each value of the key or keys `by`.
+
+    The column share is n_right / n.
+    """
+    # pandas may keep the dtype int8 for sums, which is too small for sums of sums: convert them.
     groups = is_correct.groupby(by)
     counts = pd.DataFrame({"n": groups.size(), "n_right": groups.sum()}).astype("int64")
     return counts.assign(share=counts["n_right"] / counts["n"])
 
 
 def add_up(rated: pd.DataFrame, by: Any, index: pd.Index | None = None) -> pd.DataFrame:
-    """Add up the counts of `rate` by a coarser key.
+    """Add up the counts of `count_right` over groups of rows; `by` is the key of the groups.
 
-    With an index, the result has its rows in order. The column n_rows counts the rows added up. The
-    share is NaN if there are no answers.
+    The column n_rows is the number of rows in the group. The share is NaN if there are no answers.
+    With `index`, the result has these groups, in this order.
     """
     groups = rated.groupby(by)
     counts = groups[["n", "n_right"]].sum().assign(n_rows=groups.size())
@@ -261,9 +278,10 @@ def add_up(rated: pd.DataFrame, by: Any, index: pd.Index | None = None) -> pd.Da
 
 
 def nest_subjects(tree: pd.DataFrame, subjects: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the roots of the tree of subjects; each subject has a list `below`.
+    """Return the roots of the tree of subjects. Each subject's `below` lists those just below it.
 
-    `subjects` has a row for each question and subject. Subjects with most answers come first.
+    `subjects` has a row for each question and subject, with the counts of the question. Subjects
+    with most answers come first.
     """
     rated = add_up(subjects, "subject").sort_values("n", ascending=False, kind="stable")
     nodes = rated.join(tree).to_dict("index")
@@ -272,7 +290,7 @@ def nest_subjects(tree: pd.DataFrame, subjects: pd.DataFrame) -> list[dict[str, 
     roots: list[Any] = []
     for node in nodes.values():
         parent = nodes.get(node["parent"])
-        # A question's list may lack the parent of a subject.
+        # If no question's list holds the parent, show the subject as a root.
         if parent is None:
             roots.append(node)
         else:
@@ -280,43 +298,57 @@ def nest_subjects(tree: pd.DataFrame, subjects: pd.DataFrame) -> list[dict[str, 
     return roots
 
 
-def count_missing(of: str, is_missing: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return how often the value in each column is missing, for rows that are called `of`."""
+def count_missing(things: str, is_missing: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return for each column how many values are missing; `things` says what a row is, in plural.
+
+    The columns of `is_missing` are shown in their order.
+    """
     counts = []
     for name, n in is_missing.sum().items():
-        counts.append({"name": name, "n": n, "n_rows": len(is_missing), "of": of})
+        counts.append({"name": name, "n": n, "n_rows": len(is_missing), "of": things})
     return counts
 
 
-def read_students(path: Path, students: pd.DataFrame, missing: list[Any]) -> pd.DataFrame:
-    """Add the metadata of students to their counts, and counts of missing values to `missing`."""
+def read_students(path: Path, students: pd.DataFrame) -> tuple[pd.DataFrame, list[dict[str, Any]]]:
+    """Return the counts of students with their metadata, and the counts of missing values."""
     student_id = students.index.to_numpy()
     known = metadata.read_student_metadata(path, student_id)
-    is_missing = known.isna() | (known == -1)
-    # `known` lacks dates that are nonsense: read again which students stated any.
-    stated = np.zeros(len(students), bool)
+    has_no_value = known.isna() | (known == -1)
+    # The reader drops dates of birth that are nonsense. To tell them from dates that were never
+    # stated, read the column once more.
+    has_stated_date = np.zeros(len(students), bool)
     if schema.DATE_OF_BIRTH.name in reading.read_header(reading.file_source(path)):
         raw = reading.read_table(path, [schema.USER_ID, schema.DATE_OF_BIRTH])
-        stated = np.isin(student_id, raw["UserId"][raw["DateOfBirth"].notna()])
-    is_missing.insert(1, "Gender unspecified", known["Gender"] == 0)
-    is_missing.insert(3, "DateOfBirth is nonsense", stated & is_missing["DateOfBirth"])
-    missing += count_missing("students", is_missing.assign(DateOfBirth=~stated))
-    return students.join(known.set_index(students.index))
+        has_stated_date = np.isin(student_id, raw["UserId"][raw["DateOfBirth"].notna()])
+    is_missing = pd.DataFrame(
+        {
+            "Gender": has_no_value["Gender"],
+            "Gender unspecified": known["Gender"] == 0,
+            "DateOfBirth": ~has_stated_date,
+            "DateOfBirth is nonsense": has_stated_date & has_no_value["DateOfBirth"],
+            "PremiumPupil": has_no_value["PremiumPupil"],
+        }
+    )
+    students = students.join(known.set_index(students.index))
+    return students, count_missing("students", is_missing)
 
 
-def read_circumstances(path: Path, answers: pd.DataFrame, missing: list[Any]) -> pd.DataFrame:
-    """Add the metadata of answers as columns, without nonsensical dates.
+def add_answer_metadata(
+    path: Path, answers: pd.DataFrame
+) -> tuple[pd.DataFrame, list[dict[str, Any]]]:
+    """Return the answers with their metadata as columns, and the counts of missing values.
 
-    The counts of missing values are added to `missing`.
+    Dates that are nonsense become NaT.
     """
     known = metadata.read_circumstances(path, answers["AnswerId"].to_numpy())
     is_missing = known.isna() | (known == -1)
     date = known["DateAnswered"]
     possible = date.between(FIRST_ANSWER, AFTER_LAST_ANSWER, inclusive="left")
-    is_missing.insert(1, "DateAnswered is nonsense", date.notna() & ~possible)
-    missing += count_missing("answers", is_missing)
+    # Show the nonsense just below the missing dates.
+    date_index = is_missing.columns.tolist().index("DateAnswered")
+    is_missing.insert(date_index + 1, "DateAnswered is nonsense", date.notna() & ~possible)
     known["DateAnswered"] = date.where(possible)
-    return answers.assign(**known)
+    return answers.assign(**known), count_missing("answers", is_missing)
 
 
 # ---- Figures -------------------------------------------------------------------------------------
@@ -327,16 +359,19 @@ def counts_figures(
 ) -> Iterator[Figure]:
     """Show how many answers students and questions have."""
     n = students["n"]
-    tenth = n.nlargest(max(len(n) // 10, 1)).sum() / n.sum()
-    yield numbers_figure("per_student", n, "students", "answers of a student", tenth=tenth)
-    yield numbers_figure("per_question", questions["n"], "questions", "answers to it")
+    # The share of all answers that the tenth of the students with most answers gave.
+    top_share = n.nlargest(max(len(n) // 10, 1)).sum() / n.sum()
+    yield numbers_figure(
+        "per_student", n, "students", "answers of a student", share_of_top_tenth=top_share
+    )
+    yield numbers_figure("per_question", questions["n"], "questions", "answers to a question")
     yield sparsity_figure(answers, students, questions)
 
 
 def sparsity_figure(
     answers: pd.DataFrame, students: pd.DataFrame, questions: pd.DataFrame
 ) -> Figure:
-    """Show which share of the pairs of student and question has an answer."""
+    """Show the share of pairs that have an answer, by tenths of students and of questions."""
     student_tenth = rank_in_tenths(students)
     question_tenth = rank_in_tenths(questions)
     tenths = range(10)
@@ -347,35 +382,41 @@ def sparsity_figure(
     n_students = np.bincount(student_tenth, minlength=10)
     n_questions = np.bincount(question_tenth, minlength=10)
     share = counts.div(np.outer(n_students, n_questions)).to_numpy()
-    names = [f"{10 * n}–{10 * n + 10}%" for n in tenths]
+    names = [f"{10 * tenth}–{10 * tenth + 10}%" for tenth in tenths]
     tooltips = []
     for row in tenths:
-        pair_names = [f"students {names[row]}, questions {name}" for name in names]
-        tooltips.append([f"{p}: {share[row, k]:.2%} answered" for k, p in enumerate(pair_names)])
-    ends = ["most", *[""] * 8, "fewest"]
-    chart = partial(
-        heat_map,
-        share,
-        ends,
-        ends,
-        tooltips,
+        row_tooltips = []
+        for column in tenths:
+            pair_name = f"students {names[row]}, questions {names[column]}"
+            row_tooltips.append(f"{pair_name}: {share[row, column]:.2%} answered")
+        tooltips.append(row_tooltips)
+    # Only the first and the last tenth get a name.
+    end_names = ["most", *[""] * 8, "fewest"]
+    heat_map = HeatMap(
+        values=share,
+        row_names=end_names,
+        column_names=end_names,
+        tooltips=tooltips,
         axis="questions, those with most answers first",
         side="students, those with most answers first",
-        key=lambda value: f"{100 * value:.3g}% answered",
+        legend_text=lambda value: f"{100 * value:.3g}% answered",
     )
-    return Figure("sparse", chart)
+    return Figure("sparse", heat_map.draw)
 
 
 def rank_in_tenths(rated: pd.DataFrame) -> pd.Series:
-    """Return the tenth, 0 to 9, of each row by its number of answers; 0 has most."""
+    """Return the group of each row, 0 to 9: 0 is the tenth of the rows with most answers."""
     rank = rated["n"].rank(method="first", ascending=False) - 1
     return (rank * 10 // len(rated)).astype("int8")
 
 
 def difficulty_figures(students: pd.DataFrame, questions: pd.DataFrame) -> Iterator[Figure]:
     """Show how difficult questions and how able students are."""
-    tables = ("difficulty", questions, "questions"), ("ability", students, "students")
-    for name, rated, things in tables:
+    figures = (
+        ("difficulty", questions, "questions"),
+        ("ability", students, "students"),
+    )
+    for name, rated, things in figures:
         share = rated["share"][rated["n"] >= FEW_ANSWERS]
         if len(share):
             chart = shares_chart(share, things, "share of right answers")
@@ -386,15 +427,17 @@ def options_figures(answers: pd.DataFrame) -> Iterator[Figure]:
     """Show which options are chosen and right, and how the wrong ones of a question compare."""
     if "AnswerValue" not in answers:
         return
-    # A row for each question and right option, a column for each option chosen.
+    # A row for each question and right option, a column for each option chosen. If the key of a
+    # question was changed, the question has several rows.
     cells = answers.groupby(["QuestionId", "CorrectAnswer", "AnswerValue"]).size()
     counts = cells.unstack(fill_value=0).reindex(columns=OPTIONS, fill_value=0)
+    # A row for each right option, a column for each option chosen.
     total = counts.groupby("CorrectAnswer").sum().reindex(OPTIONS, fill_value=0)
     chosen_where_right = (np.diag(total) / total.sum(axis=1)).fillna(0)
     panels = [
-        Panel("chosen", (total.sum() / len(answers)).tolist(), True),
-        Panel("is right", (total.sum(axis=1) / len(answers)).tolist(), False),
-        Panel("chosen where right", chosen_where_right.tolist(), False),
+        Panel("chosen", (total.sum() / len(answers)).tolist(), accent=True),
+        Panel("is right", (total.sum(axis=1) / len(answers)).tolist(), accent=False),
+        Panel("chosen where right", chosen_where_right.tolist(), accent=False),
     ]
     chart: Chart = partial(charts.bar_panels, panels, [*map(str, OPTIONS)], axis="option")
     yield Figure("options", chart)
@@ -406,29 +449,31 @@ def distractor_figures(counts: pd.DataFrame) -> Iterator[Figure]:
 
     `counts` has a row for each question and right option, and a column for each option chosen.
     """
-    # The key of a few questions was changed: their distractors are those of the usual key.
-    usual = counts.loc[counts.sum(axis=1).groupby("QuestionId").idxmax()]
-    usual = usual[usual.sum(axis=1) >= FEW_ANSWERS]
-    key = usual.index.get_level_values("CorrectAnswer").to_numpy()
-    is_wrong = np.array(OPTIONS) != key[:, None]
-    wrong = usual.to_numpy()[is_wrong].reshape(-1, len(OPTIONS) - 1)
-    # Each question's distractors, the most attractive first.
-    wrong = -np.sort(-wrong, axis=1)
-    if not wrong.any():
+    # The key of a few questions was changed. Use the key under which a question has most answers.
+    usual_counts = counts.loc[counts.sum(axis=1).groupby("QuestionId").idxmax()]
+    usual_counts = usual_counts[usual_counts.sum(axis=1) >= FEW_ANSWERS]
+    usual_key = usual_counts.index.get_level_values("CorrectAnswer").to_numpy()
+    is_wrong = np.array(OPTIONS) != usual_key[:, None]
+    wrong_counts = usual_counts.to_numpy()[is_wrong].reshape(-1, len(OPTIONS) - 1)
+    # The distractors of each question in order, the most attractive first.
+    wrong_counts = -np.sort(-wrong_counts, axis=1)
+    if not wrong_counts.any():
         return
-    with_wrong = wrong[wrong.any(axis=1)]
-    wrong_shares = with_wrong / with_wrong.sum(axis=1, keepdims=True)
-    attraction = wrong_shares.mean(axis=0).tolist()
+    # Without wrong answers, a question has no shares of them.
+    positive_counts = wrong_counts[wrong_counts.any(axis=1)]
+    shares_of_wrong = positive_counts / positive_counts.sum(axis=1, keepdims=True)
+    attraction = shares_of_wrong.mean(axis=0).tolist()
     dots = [
         Dot(f"{name} attractive", share)
         for name, share in zip(("most", "middle", "least"), attraction, strict=True)
     ]
     axis = "share of the wrong answers"
     chart: Chart = partial(charts.dot_chart, dots, digits=2, limits=(0, 1), chance=1 / 3, axis=axis)
-    yield Figure("attraction", chart, {"n": len(wrong)})
-    shares = pd.Series((wrong / usual.sum(axis=1).to_numpy()[:, None]).ravel())
+    yield Figure("attraction", chart, {"n": len(positive_counts)})
+    n_answers = usual_counts.sum(axis=1).to_numpy()
+    shares = pd.Series((wrong_counts / n_answers[:, None]).ravel())
     chart = shares_chart(shares, "distractors", "share of the answers to its question")
-    facts = {"weak": WEAK_SHARE, "are_weak": (shares < WEAK_SHARE).mean()}
+    facts = {"weak_below": WEAK_SHARE, "share_weak": (shares < WEAK_SHARE).mean()}
     yield Figure("distractors", chart, facts)
 
 
@@ -442,18 +487,19 @@ def times_figures(
     hour = answers["DateAnswered"].dt.floor("h")
     if hour.isna().all():
         return
-    # All figures add up this small table: the answers of each hour about each subject.
+    # The number of answers in each hour since the first answer, on each subject. All figures are
+    # sums over this small table.
     subject = answers["QuestionId"].map(main_subject).rename("subject")
-    rated = rate(answers["IsCorrect"], [hour.rename("hour"), subject]).reset_index()
+    rated = count_right(answers["IsCorrect"], [hour.rename("hour"), subject]).reset_index()
     months = pd.period_range(hour.min(), hour.max(), freq="M")
-    # In a long time, only some months are named.
+    # If there are many months, only January, May and September get a name on the axis.
     named = range(1, 13) if len(months) <= 6 else (1, 5, 9)
     month_names = [f"{month:%b %y}" if month.month in named else "" for month in months]
-    of_month = add_up(rated, rated["hour"].dt.to_period("M"), months)
+    month_counts = add_up(rated, rated["hour"].dt.to_period("M"), months)
     chart: Chart = partial(
         column_chart,
-        of_month["n"].tolist(),
-        say_rates(months.strftime("%b %Y"), of_month),
+        month_counts["n"].tolist(),
+        rate_tooltips(months.strftime("%b %Y"), month_counts),
         [(column + 0.5, name) for column, name in enumerate(month_names) if name],
         axis="month",
         unit="answers",
@@ -469,112 +515,145 @@ def subject_month_figures(
     months: pd.PeriodIndex,
     month_names: Sequence[str],
 ) -> Iterator[Figure]:
-    """Show the share of each main subject in the answers of each month."""
+    """Show the share of each main subject in the answers of each month.
+
+    Answers to questions without a main subject do not count.
+    """
     with_subject = rated[rated["subject"] >= 0]
-    month = rated["hour"].dt.to_period("M")
-    counts = with_subject.pivot_table("n", "subject", month, "sum", fill_value=0)
+    month = with_subject["hour"].dt.to_period("M")
+    counts = with_subject.pivot_table(
+        values="n", index="subject", columns=month, aggfunc="sum", fill_value=0
+    )
     counts = counts.reindex(columns=months, fill_value=0)
     total = counts.sum()
-    if not total.max() >= ENOUGH_FOR_A_SHADE:
+    has_enough = total.max() >= ENOUGH_FOR_A_SHADE
+    if not has_enough:
         return
     by_size = counts.sum(axis=1).sort_values(ascending=False, kind="stable")
     largest = by_size.head(N_MAIN_SUBJECTS).index
     counts = counts.loc[largest].set_axis(subject_names[largest])
     tooltips = []
-    for name, *month_counts in counts.itertuples():
-        cells = zip(months, month_counts, total, strict=True)
-        tooltips.append([f"{name}, {m:%b %Y}: {n:,} answers of {of:,}" for m, n, of in cells])
-    chart = partial(
-        heat_map,
-        (counts / total.where(total >= ENOUGH_FOR_A_SHADE)).to_numpy(),
-        counts.index.tolist(),
-        month_names,
-        tooltips,
+    for name, month_counts in zip(counts.index, counts.to_numpy(), strict=True):
+        row_tooltips = []
+        for month, n, n_in_month in zip(months, month_counts, total, strict=True):
+            row_tooltips.append(f"{name}, {month:%b %Y}: {n:,} answers of {n_in_month:,}")
+        tooltips.append(row_tooltips)
+    heat_map = HeatMap(
+        values=(counts / total.where(total >= ENOUGH_FOR_A_SHADE)).to_numpy(),
+        row_names=counts.index.tolist(),
+        column_names=month_names,
+        tooltips=tooltips,
         axis="month",
-        key=lambda value: f"{value:.0%} of the month",
+        legend_text=lambda value: f"{value:.0%} of the month",
     )
-    yield Figure("subjects_by_month", chart, {"most": N_MAIN_SUBJECTS})
+    yield Figure("subjects_by_month", heat_map.draw, {"most": N_MAIN_SUBJECTS})
 
 
 def week_figures(rated: pd.DataFrame) -> Iterator[Figure]:
     """Show the answers, and the share of right ones, in each hour of the week."""
     hours = pd.MultiIndex.from_product([WEEKDAYS, range(24)])
-    day = rated["hour"].dt.day_of_week.map(dict(enumerate(WEEKDAYS))).rename("day")
-    hour_of_day = rated["hour"].dt.hour.rename("at")
-    of_week = add_up(rated, [day, hour_of_day], hours)
-    tooltips = say_rates([f"{name} {at}:00 to {at}:59" for name, at in hours], of_week)
-    week_chart = partial(
-        heat_map,
+    weekday = rated["hour"].dt.day_of_week.map(dict(enumerate(WEEKDAYS))).rename("weekday")
+    hour_of_day = rated["hour"].dt.hour.rename("hour_of_day")
+    counts = add_up(rated, [weekday, hour_of_day], hours)
+    names = [f"{day} {hour}:00 to {hour}:59" for day, hour in hours]
+    tooltips = np.reshape(rate_tooltips(names, counts), (7, 24)).tolist()
+    # Every sixth hour has a name on the axis.
+    column_names = [f"{hour}:00" if hour % 6 == 0 else "" for hour in range(24)]
+    # Hours without answers are empty.
+    n_answers = counts["n"].where(counts["n"] > 0)
+    heat_map = HeatMap(
+        values=n_answers.to_numpy(float).reshape(7, 24),
         row_names=WEEKDAYS,
-        column_names=[f"{at}:00" if at % 6 == 0 else "" for at in range(24)],
-        tooltips=np.reshape(tooltips, (7, 24)).tolist(),
+        column_names=column_names,
+        tooltips=tooltips,
         axis="hour",
+        legend_text=lambda n: f"{compact(n)} answers",
     )
-    shades = of_week["n"].where(of_week["n"] > 0).to_numpy(float).reshape(7, 24)
-    chart: Chart = partial(week_chart, shades, key=lambda n: f"{compact(n)} answers")
-    yield Figure("week", chart, {"busiest": of_week["n"].idxmax()})
+    yield Figure("week", heat_map.draw, {"busiest": counts["n"].idxmax()})
 
-    share = of_week["share"].where(of_week["n"] >= ENOUGH_FOR_A_SHADE)
+    share = counts["share"].where(counts["n"] >= ENOUGH_FOR_A_SHADE)
     if share.notna().any():
-        # Widen a small range on both sides.
+        # Widen a range that is smaller than LEAST_RANGE, by the same on both sides.
         margin = max(LEAST_RANGE - (share.max() - share.min()), 0) / 2
-        limits = (max(share.min() - margin, 0), min(share.max() + margin, 1))
-        shades = share.to_numpy().reshape(7, 24)
-        chart = partial(week_chart, shades, key=lambda value: f"{value:.0%} right", limits=limits)
-        yield Figure("right_in_week", chart, {"enough": ENOUGH_FOR_A_SHADE})
+        heat_map = HeatMap(
+            values=share.to_numpy().reshape(7, 24),
+            row_names=WEEKDAYS,
+            column_names=column_names,
+            tooltips=tooltips,
+            axis="hour",
+            legend_text=lambda value: f"{value:.0%} right",
+            limits=(max(share.min() - margin, 0), min(share.max() + margin, 1)),
+        )
+        yield Figure("right_in_week", heat_map.draw, {"enough": ENOUGH_FOR_A_SHADE})
 
 
 def quizzes_figures(answers: pd.DataFrame) -> Iterator[Figure]:
     """Show the sizes of quizzes, sittings and groups."""
-    if len(counts := count_pairs(answers, "QuizId", "QuestionId")):
-        n_questions = counts.groupby("QuizId").size()
+    quiz_questions = count_pairs(answers, "QuizId", "QuestionId")
+    if len(quiz_questions):
+        n_questions = quiz_questions.groupby("QuizId").size()
         yield numbers_figure("per_quiz", n_questions, "quizzes", "questions of a quiz")
-    if len(counts := count_pairs(answers, "QuizId", "UserId")):
-        yield numbers_figure("sittings", counts, "sittings", "answers of one student in one quiz")
-    if len(counts := count_pairs(answers, "GroupId", "UserId")):
-        n_students = counts.groupby("GroupId").size()
+    sittings = count_pairs(answers, "QuizId", "UserId")
+    if len(sittings):
+        yield numbers_figure("sittings", sittings, "sittings", "answers of one student in one quiz")
+    group_students = count_pairs(answers, "GroupId", "UserId")
+    if len(group_students):
+        n_students = group_students.groupby("GroupId").size()
         yield numbers_figure("per_group", n_students, "groups", "students of a group")
 
 
 def count_pairs(answers: pd.DataFrame, first: str, second: str) -> pd.Series:
-    """Count the answers of each pair of ids in two columns, where the first is known."""
+    """Return the number of answers of each pair of ids from two columns, indexed by the first id.
+
+    Answers whose first id is unknown (-1) do not count.
+    """
     known = answers[answers[first] >= 0]
-    # One number for each pair: much quicker to sort than two columns.
-    pairs = known[first].to_numpy().astype(np.int64) << 32 | known[second].to_numpy()
+    # Both ids in one number, which is much faster to sort than two columns.
+    pairs = (known[first].to_numpy().astype(np.int64) << 32) | known[second].to_numpy()
     pairs, n = np.unique(pairs, return_counts=True)
     return pd.Series(n, index=pd.Index(pairs >> 32, name=first))
 
 
 def confidence_figures(answers: pd.DataFrame) -> Iterator[Figure]:
     """Show the share of right answers by stated confidence."""
-    rated = rate(answers["IsCorrect"], 25 * (answers["Confidence"] / 25).round())
-    dots = [
-        Dot(f"{level:.0f}% sure ({compact(n)})", share, mark=level / 100)
-        for level, n, _, share in rated[rated["n"] >= FEW_ANSWERS].itertuples()
-    ]
+    # The official levels are 0, 25, 50, 75 and 100. Others are rounded to them.
+    level = 25 * (answers["Confidence"] / 25).round()
+    rated = count_right(answers["IsCorrect"], level)
+    shown = rated[rated["n"] >= FEW_ANSWERS]
+    dots = []
+    for percent, n, share in zip(shown.index, shown["n"], shown["share"], strict=True):
+        # At the mark, the share of right answers would be as the students state.
+        dots.append(Dot(f"{percent:.0f}% sure ({compact(n)})", share, mark=percent / 100))
     if dots:
         axis = "share of right answers"
         chart = partial(charts.dot_chart, dots, digits=2, limits=(0, 1), axis=axis)
-        yield Figure("confidence", chart, {"asked": rated["n"].sum() / len(answers)})
+        yield Figure("confidence", chart, {"share_stated": rated["n"].sum() / len(answers)})
 
 
 def birth_figures(students: pd.DataFrame, last_answer: pd.Timestamp) -> Iterator[Figure]:
-    """Show when students were born; `last_answer` is NaT where no date is known."""
-    year = students["DateOfBirth"].dt.year
-    if year.isna().all():
+    """Show when students were born; `last_answer` is NaT if no date of an answer is known."""
+    birth_year = students["DateOfBirth"].dt.year
+    if birth_year.isna().all():
         return
-    years = pd.RangeIndex(int(year.min()), int(year.max()) + 1)
-    born = add_up(students, year, years)
+    years = pd.RangeIndex(int(birth_year.min()), int(birth_year.max()) + 1)
+    born = add_up(students, birth_year, years)
     chart = partial(
         column_chart,
         born["n_rows"].tolist(),
-        say_rates([f"born in {year}" for year in years], born, "n_rows", "students"),
+        rate_tooltips(
+            [f"born in {year}" for year in years],
+            born,
+            column="n_rows",
+            things="students",
+            share_of="of their answers ",
+        ),
         [(column + 0.5, str(year)) for column, year in enumerate(years)],
         axis="year of birth",
         unit="students",
     )
-    last = None if pd.isna(last_answer) else last_answer.year
-    yield Figure("birth", chart, {"commonest": born["n_rows"].idxmax(), "last": last})
+    last_year = None if pd.isna(last_answer) else last_answer.year
+    facts = {"most_common_year": born["n_rows"].idxmax(), "last_year": last_year}
+    yield Figure("birth", chart, facts)
 
 
 # ---- Shared charts -------------------------------------------------------------------------------
@@ -583,93 +662,114 @@ def birth_figures(students: pd.DataFrame, last_answer: pd.Timestamp) -> Iterator
 def numbers_figure(name: str, values: pd.Series, things: str, axis: str, **facts: float) -> Figure:
     """Draw a histogram of whole numbers from 1 on.
 
-    `things` names what has the numbers, in the plural. `axis` says what the numbers are.
+    `things` says in the plural what the numbers belong to, such as "students". `axis` says what the
+    numbers are, such as "answers of a student".
     """
     edges = bin_edges(int(values.min()), int(values.max()) + 1)
     counts, _ = np.histogram(values, edges)
-    is_wide = len(counts) < edges[-1] - edges[0]
+    # Some bins hold several numbers: the bins are about equally wide on a logarithmic scale.
+    is_logarithmic = len(counts) < edges[-1] - edges[0]
 
-    # All bins are drawn equally wide. A single number is named below the middle of its column.
     def position(number: float) -> float:
+        """Return the position on the axis, in columns; all columns are equally wide."""
         columns = np.arange(len(edges))
-        if is_wide:
+        if is_logarithmic:
             return float(np.interp(np.log(number), np.log(edges), columns))
+        # Each bin holds one number, whose name stands below the middle of the column.
         return float(np.interp(number, edges, columns)) + 0.5
 
-    numbers = round_numbers(edges) if is_wide else edges[:-1].tolist()
+    named_numbers = choose_round_numbers(edges) if is_logarithmic else edges[:-1].tolist()
     tooltips = []
     for low, high, count in zip(edges[:-1], edges[1:], counts, strict=True):
         bin_name = f"{low:,} to {high - 1:,}" if high > low + 1 else f"{low:,}"
         tooltips.append(f"{bin_name}: {count:,} {things}")
-    median = f"{values.median():,.0f}"
+    median_text = f"{values.median():,.0f}"
     chart = partial(
         column_chart,
         counts.tolist(),
         tooltips,
-        [(position(number), f"{number:,}") for number in numbers],
+        [(position(number), f"{number:,}") for number in named_numbers],
         axis=axis,
         unit=things,
-        mark=(position(values.median()), f"median {median}"),
+        mark=(position(values.median()), f"median {median_text}"),
     )
-    return Figure(name, chart, {**facts, "median": median, "is_wide": is_wide})
+    all_facts = {**facts, "median": median_text, "is_logarithmic": is_logarithmic}
+    return Figure(name, chart, all_facts)
 
 
 def bin_edges(low: int, high: int) -> np.ndarray:
-    """Return the edges of bins for whole numbers below `high`: one each, or wider and wider."""
+    """Return the edges of bins for the whole numbers from `low` to `high` - 1.
+
+    Few numbers have a bin each, many numbers have bins of increasing width.
+    """
     if high - low <= MOST_UNIT_BINS:
         return np.arange(low, high + 1)
+    # By this share, each edge would exceed the edge before if N_BINS bins covered the range.
     growth = (high / low) ** (1 / N_BINS) - 1
     edges = [low]
     width = 1
-    # No bin is narrower than the one before: widths that alternate would look like teeth.
+    # No bin is narrower than the one before: with alternating widths the columns would jump up and
+    # down.
     while edges[-1] < high:
         width = max(width, round(edges[-1] * growth))
         edges.append(edges[-1] + width)
     return np.array(edges)
 
 
-def round_numbers(edges: np.ndarray) -> list[int]:
+def choose_round_numbers(edges: np.ndarray) -> list[int]:
     """Return the whole numbers to write on a logarithmic scale, increasing."""
-    few = (10, 20, 50)
-    many = (10, 15, *range(20, 100, 10))
-    for digits in (few, many):
+    coarse = (1, 2, 5)
+    fine = (1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9)
+    for factors in (coarse, fine):
         numbers = []
-        # The digits are in tenths, because of 1.5.
         for power in range(8):
-            for digit in digits:
-                tenths = digit * 10**power
-                if tenths % 10 == 0 and edges[0] <= tenths / 10 <= edges[-1]:
-                    numbers.append(tenths // 10)
+            for factor in factors:
+                number = factor * 10**power
+                is_whole = number == int(number)
+                if is_whole and edges[0] <= number <= edges[-1]:
+                    numbers.append(int(number))
+        # Four numbers are enough to read the scale; otherwise take the finer steps.
         if len(numbers) >= 4:
             break
     return numbers
 
 
 def shares_chart(shares: pd.Series, things: str, axis: str) -> Chart:
-    """Draw a histogram of shares, in twentieths; `things` names what has them, in the plural."""
-    # The small number keeps shares such as 0.15 in the bin that starts there, despite rounding.
+    """Draw a histogram of shares in bins of 5 %.
+
+    `things` says in the plural what the shares belong to, such as "questions".
+    """
+    # Adding 1e-9 keeps shares such as 0.15 in the bin that starts there, despite rounding.
     bin_index = np.floor(shares * 20 + 1e-9).clip(upper=19).astype(int)
     counts = np.bincount(bin_index, minlength=20).tolist()
     median = shares.median()
     return partial(
         column_chart,
         counts,
-        [f"{5 * at}% to {5 * at + 5}%: {n:,} {things}" for at, n in enumerate(counts)],
-        [(float(at), f"{5 * at}%") for at in range(0, 21, 4)],
+        [f"{5 * i}% to {5 * i + 5}%: {n:,} {things}" for i, n in enumerate(counts)],
+        [(float(i), f"{5 * i}%") for i in range(0, 21, 4)],
         axis=axis,
         unit=things,
         mark=(20 * median, f"median {median:.0%}"),
     )
 
 
-def say_rates(
-    names: Iterable[str], rated: pd.DataFrame, column: str = "n", of: str = "answers"
+def rate_tooltips(
+    names: Iterable[str],
+    rated: pd.DataFrame,
+    column: str = "n",
+    things: str = "answers",
+    share_of: str = "",
 ) -> list[str]:
-    """Return a tooltip for each name: the number in a column, and the share of right answers."""
+    """Return a tooltip for each name and row: a number of things, and the share of right answers.
+
+    The number is that in `column`; `things` says in the plural what it counts. `share_of` says what
+    the share is of, if it is not of the things.
+    """
     tooltips = []
     for name, n, share in zip(names, rated[column], rated["share"], strict=True):
-        right = f", {share:.0%} right" if n else ""
-        tooltips.append(f"{name}: {n:,} {of}{right}")
+        right = f", {share:.0%} {share_of}right" if n else ""
+        tooltips.append(f"{name}: {n:,} {things}{right}")
     return tooltips
 
 

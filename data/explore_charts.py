@@ -1,6 +1,7 @@
 """The charts that only `explore.py` draws: a column chart and a heat map."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import isnan
 
 from common import charts
@@ -12,9 +13,9 @@ import numpy as np
 
 
 def compact(number: float) -> str:
-    """Write a number in few characters: 950, 1.5k, 20k, 3M."""
+    """Return a number as a short text: 950, 1.5k, 20k, 3M."""
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        # Numbers that round up to the unit are written in it: 999,950 is 1M, not 1000k.
+        # From 0.9995 units on, three digits round to 1 unit: 999,950 is 1M, not 1000k.
         if abs(number) >= 0.9995 * size:
             return f"{number / size:.3g}{letter}"
     return f"{number:.3g}"
@@ -32,14 +33,34 @@ def column_chart(
 ) -> Html:
     """Draw a chart of columns side by side.
 
-    Positions of names and of the mark are in column widths from the left edge of the first column.
+    Parameters
+    ----------
+    heights, tooltips
+        One for each column.
+    names
+        Texts below the columns, as pairs of position and text. Position 0 is the left edge of the
+        first column, 1 is its right edge.
+    label
+        The text for screen readers.
+    axis, unit
+        Title of the axis of columns, and title of the axis of heights.
+    mark
+        Position and text of a dashed vertical line; None for no line.
     """
     drawing = Drawing(175)
-    # The text of a mark stands above the columns.
-    highest = max(heights) * (1.2 if mark else 1.04) or 1.0
-    scale = [(height, compact(height)) for height, _ in charts.ticks(0, highest, 4, integer=True)]
-    # The last name may stand below the end of the scale.
-    beside = sum(charts.text_width(name, SMALL) / 2 for at, name in names if at == len(heights))
+    # Leave room above the highest column; the text of a mark needs more room.
+    room = 1.2 if mark else 1.04
+    highest = max(heights) * room
+    if highest == 0:
+        highest = 1.0
+    # The texts that come with the ticks are too long here.
+    tick_heights = [height for height, _ in charts.ticks(0, highest, 4, integer=True)]
+    scale = [(height, compact(height)) for height in tick_heights]
+    # A name at the right end of the axis is centred there: its right half needs room.
+    beside = 0.0
+    for position, name in names:
+        if position == len(heights):
+            beside = charts.text_width(name, SMALL) / 2
     axes = charts.upright_axes(
         drawing,
         (0, len(heights)),
@@ -50,91 +71,111 @@ def column_chart(
         beside=beside,
     )
     for column, (height, tooltip) in enumerate(zip(heights, tooltips, strict=True)):
+        # Columns fill 86 % of their width.
         axes.bar((column + 0.07, column + 0.93), height, f"fill: {ACCENT}", tooltip)
     if mark:
-        at, text = mark
-        axes.upright(at, charts.stroke(charts.TEXT, 0.9, "; stroke-dasharray: 2.7,2.7"))
+        position, text = mark
+        axes.upright(position, charts.stroke(charts.TEXT, 0.9, "; stroke-dasharray: 2.7,2.7"))
         # The text stands on the side of the mark that has more room.
         y = axes.top + LINE_HEIGHT / 2
-        if at > len(heights) / 2:
-            drawing.text(axes.x(at) - GAP, y, text, anchor="end")
+        if position > len(heights) / 2:
+            drawing.text(axes.x(position) - GAP, y, text, anchor="end")
         else:
-            drawing.text(axes.x(at) + GAP, y, text, anchor="start")
+            drawing.text(axes.x(position) + GAP, y, text, anchor="start")
+    # Leave out names that would overlap.
     axes.name_x(thin(names, (axes.right - axes.left) / len(heights)), axis)
     return drawing.svg(label)
 
 
-# Opacity of a field with the lowest value. It differs from an empty field.
+# Opacity of a cell with the lowest value. It is not 0, since an empty cell must look different.
 _FAINTEST = 0.1
-# Opacity of an empty field, which is grey.
+# Opacity of an empty cell, which is grey.
 _EMPTY = 0.35
-# Fields in the key of a heat map, and their width and height in points.
-_KEY_STEPS = 6
-_KEY_WIDTH = 11.0
-_KEY_HEIGHT = 10.0
+# Row names may take this share of the width, in several lines.
+_ROW_NAME_SHARE = 0.3
+# Number of shades in the legend of a heat map, and width and height of each, in points.
+_LEGEND_STEPS = 6
+_LEGEND_WIDTH = 11.0
+_LEGEND_HEIGHT = 10.0
 
 
-def heat_map(
-    values: FloatArray,
-    row_names: Sequence[str],
-    column_names: Sequence[str],
-    tooltips: Sequence[Sequence[str]],
-    *,
-    label: str,
-    axis: str,
-    side: str = "",
-    key: Callable[[float], str],
-    limits: charts.Point | None = None,
-) -> Html:
-    """Draw values, shape (rows, columns), as shades: a larger value is darker, NaN is grey.
+@dataclass(frozen=True)
+class HeatMap:
+    """Values in rows and columns, to be drawn as shades: a larger value is darker."""
 
-    `key` turns the lowest and highest value into texts. `limits` are these values, by default 0 and
-    the maximum.
-    """
-    n_rows, n_columns = values.shape
-    low, high = limits or (0.0, float(np.nanmax(values, initial=0)))
-    names = [charts.wrap(name, 0.3 * WIDTH) for name in row_names]
-    row_height = max(17.0, 4 + LINE_HEIGHT * max(map(len, names)))
-    top = PAD + (charts.TITLE_HEIGHT if side else 0)
-    left = PAD + GAP + max(charts.text_width(line, SMALL) for name in names for line in name)
-    bottom = top + n_rows * row_height
-    drawing = Drawing(bottom + charts.TICK_HEIGHT + LINE_HEIGHT + 2 * GAP + _KEY_HEIGHT + PAD)
-    # The first row is at the top.
-    axes = Axes(
-        drawing,
-        x_limits=(0, n_columns),
-        y_limits=(n_rows, 0),
-        left=left,
-        top=top,
-        right=WIDTH - PAD,
-        bottom=bottom,
-    )
+    # Shape (rows, columns); NaN for an empty cell, which is grey.
+    values: FloatArray
+    row_names: Sequence[str]
+    column_names: Sequence[str]
+    # A list for each row, with a text for each cell.
+    tooltips: Sequence[Sequence[str]]
+    # Title below the columns.
+    axis: str
+    # Turns the lowest and the highest value into texts for the legend.
+    legend_text: Callable[[float], str]
+    # Title above the rows.
+    side: str = ""
+    # The values of the lightest and the darkest shade; by default 0 and the maximum.
+    limits: tuple[float, float] | None = None
 
-    def shade(value: float) -> str:
-        if isnan(value):
-            return f"fill: {charts.LINE}; opacity: {_EMPTY}"
-        share = (value - low) / (high - low) if high > low else 1.0
-        opacity = round(_FAINTEST + (1 - _FAINTEST) * share, 3)
-        return f"fill: {ACCENT}" + (f"; opacity: {opacity}" if opacity < 1 else "")
+    def draw(self, *, label: str) -> Html:
+        """Draw the heat map; `label` is the text for screen readers."""
+        n_rows, n_columns = self.values.shape
+        low, high = self.limits or (0.0, float(np.nanmax(self.values, initial=0)))
+        name_lines = [charts.wrap(name, _ROW_NAME_SHARE * WIDTH) for name in self.row_names]
+        most_lines = max(len(lines) for lines in name_lines)
+        row_height = max(17.0, 4 + LINE_HEIGHT * most_lines)
+        top = PAD + (charts.TITLE_HEIGHT if self.side else 0)
+        widths = [charts.text_width(line, SMALL) for lines in name_lines for line in lines]
+        left = PAD + GAP + max(widths)
+        bottom = top + n_rows * row_height
+        # Below the cells there are the column names, the title of the axis and the legend.
+        below = charts.TICK_HEIGHT + LINE_HEIGHT + 2 * GAP + _LEGEND_HEIGHT + PAD
+        drawing = Drawing(bottom + below)
+        # The first row is at the top.
+        axes = Axes(
+            drawing,
+            x_limits=(0, n_columns),
+            y_limits=(n_rows, 0),
+            left=left,
+            top=top,
+            right=WIDTH - PAD,
+            bottom=bottom,
+        )
+        for row, lines in enumerate(name_lines):
+            y_edges = (axes.y(row + 0.05), axes.y(row + 0.95))
+            has_name = any(lines)
+            if has_name:
+                drawing.note(left - GAP, sum(y_edges) / 2, lines, "end")
+            for column, tooltip in enumerate(self.tooltips[row]):
+                x_edges = (axes.x(column + 0.05), axes.x(column + 0.95))
+                style = _shade(self.values[row, column], low, high)
+                drawing.box(x_edges, y_edges, style, tooltip)
+        axes.title(self.side)
+        named = [(column + 0.5, name) for column, name in enumerate(self.column_names) if name]
+        # Leave out names that would overlap.
+        axes.name_x(thin(named, (axes.right - axes.left) / n_columns), self.axis)
+        self._draw_legend(drawing, low, high)
+        return drawing.svg(label)
 
-    for row, name in enumerate(names):
-        y = (axes.y(row + 0.05), axes.y(row + 0.95))
-        if any(name):
-            drawing.note(left - GAP, sum(y) / 2, name, "end")
-        for column, tooltip in enumerate(tooltips[row]):
-            x = (axes.x(column + 0.05), axes.x(column + 0.95))
-            drawing.box(x, y, shade(float(values[row, column])), tooltip)
-    axes.title(side)
-    named = [(column + 0.5, name) for column, name in enumerate(column_names) if name]
-    axes.name_x(thin(named, (axes.right - axes.left) / n_columns), axis)
+    def _draw_legend(self, drawing: Drawing, low: float, high: float) -> None:
+        """Draw the shades of the values from `low` to `high`, with both values beside them."""
+        start = 0.4 * WIDTH
+        end = start + _LEGEND_STEPS * _LEGEND_WIDTH
+        middle = drawing.height - PAD - _LEGEND_HEIGHT / 2
+        y_edges = (middle - _LEGEND_HEIGHT / 2, middle + _LEGEND_HEIGHT / 2)
+        for step, value in enumerate(np.linspace(low, high, _LEGEND_STEPS)):
+            left = start + step * _LEGEND_WIDTH
+            drawing.box((left, left + _LEGEND_WIDTH - 1), y_edges, _shade(value, low, high))
+        drawing.text(start - GAP, middle, self.legend_text(low), anchor="end", size=SMALL)
+        drawing.text(end + GAP, middle, self.legend_text(high), size=SMALL)
 
-    start = 0.4 * WIDTH
-    end = start + _KEY_STEPS * _KEY_WIDTH
-    half = _KEY_HEIGHT / 2
-    middle = drawing.height - PAD - half
-    for step, value in enumerate(np.linspace(low, high, _KEY_STEPS).tolist()):
-        at = start + step * _KEY_WIDTH
-        drawing.box((at, at + _KEY_WIDTH - 1), (middle - half, middle + half), shade(value))
-    drawing.text(start - GAP, middle, key(low), anchor="end", size=SMALL)
-    drawing.text(end + GAP, middle, key(high), size=SMALL)
-    return drawing.svg(label)
+
+def _shade(value: float, low: float, high: float) -> str:
+    """Return the style of a cell; `low` and `high` are the lowest and the highest value."""
+    if isnan(value):
+        return f"fill: {charts.LINE}; opacity: {_EMPTY}"
+    # 0 for the lowest value, 1 for the highest.
+    position = (value - low) / (high - low) if high > low else 1.0
+    opacity = round(_FAINTEST + (1 - _FAINTEST) * position, 3)
+    return f"fill: {ACCENT}" + (f"; opacity: {opacity}" if opacity < 1 else "")

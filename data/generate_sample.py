@@ -1,17 +1,19 @@
-"""Simulate the complete tree of official files, and the CSV templates that go with it.
+"""Write simulated files in place of all official ones, and the submission templates for them.
 
-    python data/generate_sample.py --size tiny     # a second: for tests
-    python data/generate_sample.py --size small    # some seconds: to see every model at work
-    python data/generate_sample.py --size full     # minutes: exactly the official counts
+    python data/generate_sample.py --size tiny     # takes a second; for tests
+    python data/generate_sample.py --size small    # takes some seconds; to try every model
+    python data/generate_sample.py --size full     # takes minutes; exactly the official counts
 
 Nothing in these files is real: `data/simulation.py` holds the model, `data/SIMULATION.md` describes
-it. The files have the official names, columns and quirks, so that every script runs on either.
-The same size and seed give the same bytes. Real files are never overwritten.
+it. The files have the official folders, names, columns and quirks, so that every script that runs
+on official files runs on simulated files too. The same size and seed give the same bytes. Real
+files are never overwritten.
 
-With `--output_dir`, the tree goes there and the templates to its folder submission_templates.
+With `--output_dir DIR`, the files go to DIR and the templates to DIR/submission_templates.
 """
 
 import argparse
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,35 +31,36 @@ import pyarrow as pa
 import pyarrow.compute as pa_compute
 import simulation
 from PIL import Image, ImageDraw, ImageFont
-from simulation import CHUNK, EMPTY, N_OPTIONS, Questions, Rng, SchoolSetting
-from subject_tree import Leaves, draw_subject_lists, list_paths, make_subjects
+from simulation import CHUNK, N_OPTIONS, NO_CONFIDENCE, Questions, Rng, SchoolSetting
+from subject_tree import Leaves, draw_subject_lists, make_subjects, write_subject_lists
 from tqdm import tqdm
 
-# Raised whenever the same seed gives other data than before.
+# Increase this number whenever a change makes the same seed give other data.
 GENERATOR_VERSION = 2
 
-# No student answers a larger share of the questions.
+# The largest share of the questions that one student answers.
 MOST_ANSWERED = 0.9
-# Masks of task 4, and the share of the answers that each hides.
+# Number of target masks of task 4, and the share of the answers that each mask makes targets.
 N_MASKS = 10
 TARGET_SHARE = 0.2
-# Pairs of questions that experts judge, public and private ones together.
+# Number of pairs of questions that the experts judge; half of the pairs are public.
 N_PAIRS = 50
-# Standard deviation of the noise in the judgements of each expert.
+# The column of each expert, and the standard deviation of the noise in the expert's judgements.
 EXPERTS = {"T1_ALR": 1.0, "T2_CL": 1.6, "T3_GF": 1.2, "T4_MQ": 1.8, "T5_NS": 1.4}
 # Width and height of an image, and the size of its font, in pixels.
 IMAGE_SIZE = (240, 180)
 IMAGE_FONT_SIZE = 18
 
-TRAIN = layout.TRAIN_DIR.name
-METADATA = layout.METADATA_DIR.name
-TEST = layout.TEST_DIR.name
+TRAIN_FOLDER = layout.TRAIN_DIR.name
+METADATA_FOLDER = layout.METADATA_DIR.name
+TEST_FOLDER = layout.TEST_DIR.name
 IDS = ["QuestionId", "UserId", "AnswerId"]
 OFFICIAL_COLUMNS = [*IDS, "IsCorrect", "CorrectAnswer", "AnswerValue"]
-# Steps of the progress bar: 17 files of tables, and the two simulations.
+# Steps of the progress bar: 17 files (all but the subjects and images), and the two simulations.
 N_STEPS = 19
 
-# The official sizes. 15,867,850 training answers of tasks 1/2 are 80 % of all.
+# The official sizes of tasks 1/2: 15,867,850 training answers are 80 % of 19,834,813. The class
+# `SchoolSetting` describes the fields.
 TASKS_1_2 = SchoolSetting(
     students=(118_971,),
     answers=(19_834_813,),
@@ -78,8 +81,9 @@ TASKS_1_2 = SchoolSetting(
     no_birth_date=0.32,
     no_premium=0.58,
 )
-# The parts are training, public test and private test. Test students have fewer answers. The number
-# of private answers follows from the highest answer ids.
+# The official sizes of tasks 3/4. Tuples have an entry for the training, the public and the private
+# part. The number of private answers follows from the highest official AnswerId, since AnswerIds
+# number the answers of all parts from 0.
 TASKS_3_4 = SchoolSetting(
     students=(4_918, 615, 615),
     answers=(1_382_727, 74_891, 51_299),
@@ -107,15 +111,15 @@ TASKS_3_4 = SchoolSetting(
 
 
 @dataclass(frozen=True)
-class SizeSettings:
-    """The settings of both groups of tasks, for one --size."""
+class Size:
+    """A --size: the settings of both groups of tasks."""
 
     tasks_1_2: SchoolSetting
     tasks_3_4: SchoolSetting
 
 
 SIZES = {
-    "tiny": SizeSettings(
+    "tiny": Size(
         tasks_1_2=replace(
             TASKS_1_2,
             students=(240,),
@@ -133,7 +137,7 @@ SIZES = {
             n_cohorts=10,
         ),
     ),
-    "small": SizeSettings(
+    "small": Size(
         tasks_1_2=replace(
             TASKS_1_2,
             students=(4_000,),
@@ -151,55 +155,59 @@ SIZES = {
             n_cohorts=75,
         ),
     ),
-    "full": SizeSettings(TASKS_1_2, TASKS_3_4),
+    "full": Size(TASKS_1_2, TASKS_3_4),
 }
 
 
 @dataclass(frozen=True)
 class TableFile:
-    """A file to be written: its name below the data folder, and the tables that it joins."""
+    """A file to be written: its name below the data folder, and the tables that are its rows."""
 
     name: str
-    # Large files come in several tables, so that not all rows are in memory as text.
+    # A large file has several tables, which are written one after the other: the text of all rows
+    # at once would need too much memory.
     tables: Iterable[pd.DataFrame]
 
 
 @dataclass(frozen=True)
 class School:
-    """A simulated group of tasks. It shares only the subjects with the other group."""
+    """The simulated data of tasks 1/2 or of tasks 3/4, which share only the subjects."""
 
     setting: SchoolSetting
-    # The official columns, and for each answer its sitting (`start`, `quiz`, `cohort`, `alone`),
-    # its `slot` in the sitting, the `confidence` (EMPTY where it was not asked), and the `part` of
-    # its student.
+    # A row for each answer. Besides the official columns there are start, quiz, cohort and alone of
+    # the answer's sitting and the slot of the answer in it (see `simulation.Incidence`), confidence
+    # (NO_CONFIDENCE if the student was not asked), and part: 0 for a training student, 1 for a
+    # public and 2 for a private test student.
     answers: pd.DataFrame
-    # Columns UserId, part and birth_year (the year in which the school year of birth ends).
+    # Columns UserId, part (as above) and birth_year. Students of birth_year 2008, for example, were
+    # born from September 2007 to August 2008.
     students: pd.DataFrame
     questions: Questions
-    # The public QuestionId of each question.
+    # The QuestionId of each question in the files; in arrays, questions are numbered from 0.
     question_id: Array
-    # The lowest subjects of each question.
+    # The subjects of level 3 of each question.
     leaves: Leaves
-    # The best accuracies that any prediction can expect.
+    # The accuracy of the best possible predictions; see `simulation.Choices`.
     limits: dict[str, float]
 
 
-def settings(size: str, n_questions: int | None = None) -> SizeSettings:
-    """Return the settings of a size, with another number of questions of tasks 3/4 if given.
+def settings(size: str, n_questions: int | None = None) -> Size:
+    """Return the settings of a size; `n_questions` replaces the number of questions of tasks 3/4.
 
-    Raises `InputError` if the answers need more questions.
+    Raises `InputError` if there are too few questions for the number of answers of a student, who
+    answers each question once at most.
     """
     chosen = SIZES[size]
     if n_questions is None:
         return chosen
     setting = chosen.tasks_3_4
     for n_students, n_answers in zip(setting.students, setting.answers, strict=True):
-        answers_per_student = -(-n_answers // n_students)
+        answers_per_student = math.ceil(n_answers / n_students)
         if answers_per_student > int(n_questions * MOST_ANSWERED):
             raise InputError(
-                f"--questions {n_questions}: are too few for {n_answers:,} answers of "
+                f"--questions {n_questions}: too few questions for {n_answers:,} answers of "
                 f"{n_students:,} students, expected at least "
-                f"{int(answers_per_student / MOST_ANSWERED) + 1}: choose more, or a smaller --size"
+                f"{int(answers_per_student / MOST_ANSWERED) + 1}; choose more, or a smaller --size"
             )
     n_quizzes = max(1, round(setting.n_quizzes * n_questions / setting.n_questions))
     changed = replace(setting, n_questions=n_questions, n_quizzes=n_quizzes)
@@ -212,22 +220,29 @@ def settings(size: str, n_questions: int | None = None) -> SizeSettings:
 def simulate(rng: Rng, setting: SchoolSetting, subjects: pd.DataFrame) -> School:
     """Simulate one group of tasks."""
     leaves, topic = draw_subject_lists(rng, subjects, setting.n_questions, setting.n_topics)
-    counts = draw_counts_of_parts(rng, setting)
+    # How many answers each student gives, and to which questions.
+    counts = draw_answer_counts(rng, setting)
     quizzes = simulation.draw_quizzes(rng, topic, setting.n_quizzes)
+    # The number of each topic's area.
     area_of_topic = pd.factorize(subjects.loc[subjects["Level"] == 2, "parent"])[0]
     level_of_topic = rng.random(len(area_of_topic))
+    # A quiz has the level of the topic of its first question.
     quiz_level = level_of_topic[topic[quizzes[:, 0]]]
     incidence = simulation.draw_incidence(rng, setting, counts, quizzes, quiz_level)
+    # The cohort of each student, which the sittings hold.
     cohort = np.zeros(len(counts), np.int64)
     cohort[incidence.sittings["student"]] = incidence.sittings["cohort"]
+    # How the students answer.
     n_answers = np.bincount(incidence.answers["question"], minlength=setting.n_questions)
     questions = simulation.draw_questions(rng, setting, topic, n_answers)
     ability = simulation.draw_abilities(rng, cohort, setting.n_cohorts, area_of_topic)
     choices = simulation.draw_choices(rng, incidence, questions, ability)
 
+    # Ids in random order, so that an id tells nothing.
     question_id = rng.permutation(setting.n_questions).astype(np.int32)
     student_id = rng.permutation(len(counts)).astype(np.int32)
     answer_id = rng.permutation(len(incidence.answers)).astype(np.int32)
+    # All students of a cohort are of one school year.
     first_year, last_year = setting.birth_years
     students = pd.DataFrame(
         {
@@ -245,6 +260,7 @@ def simulate(rng: Rng, setting: SchoolSetting, subjects: pd.DataFrame) -> School
         "UserId": student_id[student],
         "AnswerId": answer_id,
         "IsCorrect": (choices.option == key).astype(np.int8),
+        # Options are 1 to 4 in the files; adding np.int8 keeps the dtype int8.
         "CorrectAnswer": key + np.int8(1),
         "AnswerValue": choices.option + np.int8(1),
         "slot": incidence.answers["slot"].to_numpy(),
@@ -257,26 +273,31 @@ def simulate(rng: Rng, setting: SchoolSetting, subjects: pd.DataFrame) -> School
     return School(setting, answers, students, questions, question_id, leaves, choices.limits)
 
 
-def draw_counts_of_parts(rng: Rng, setting: SchoolSetting) -> Array:
+def draw_answer_counts(rng: Rng, setting: SchoolSetting) -> Array:
     """Draw the number of answers of each student, part after part; int64 (n_students,)."""
     most = int(setting.n_questions * MOST_ANSWERED)
     counts = []
-    for n_students, n_answers, activity in zip(
+    for n_students, n_answers, quantiles in zip(
         setting.students, setting.answers, setting.activity, strict=True
     ):
-        counts.append(simulation.draw_counts(rng, n_students, n_answers, activity, most))
+        counts.append(simulation.draw_counts(rng, n_students, n_answers, quantiles, most))
     return np.concatenate(counts)
 
 
 def change_keys(rng: Rng, school: School) -> None:
-    """Change the key in the earlier answers to three questions, as in the official tasks 3/4."""
+    """Give three questions another key in their earliest answers, as in the official tasks 3/4.
+
+    The earliest answers are the first 20 to 40 % of the answers to the question.
+    """
     answers = school.answers
     counts = answers["QuestionId"].value_counts().reindex(school.question_id, fill_value=0)
-    common = np.flatnonzero(counts >= min(100, np.median(counts)))
-    for question in rng.choice(common, 3, replace=False):
+    # Questions with many answers: at least 100, or at least the median number.
+    frequent = np.flatnonzero(counts >= min(100, np.median(counts)))
+    for question in rng.choice(frequent, 3, replace=False):
         question_answers = answers[answers["QuestionId"] == school.question_id[question]]
         start = question_answers["start"]
         early = start.index[start < np.quantile(start, rng.uniform(0.2, 0.4))]
+        # Another option than the key, from 1 to 4.
         early_key = (school.questions.key[question] + rng.integers(1, N_OPTIONS)) % N_OPTIONS + 1
         answers.loc[early, "CorrectAnswer"] = early_key
         is_correct = answers["AnswerValue"][early] == early_key
@@ -287,12 +308,12 @@ def change_keys(rng: Rng, school: School) -> None:
 
 
 def split_rows(n_rows: int) -> Iterator[slice]:
-    """Return slices that cover all rows of a large table."""
+    """Return slices of at most CHUNK rows that cover all rows of a table."""
     return (slice(start, start + CHUNK) for start in range(0, n_rows, CHUNK))
 
 
 def take_columns(answers: pd.DataFrame, columns: list[str], rows: Array) -> Iterator[pd.DataFrame]:
-    """Return some rows of some columns, in several tables."""
+    """Return the given columns and rows, in that order, in tables of at most CHUNK rows."""
     selected = answers[columns]
     return (selected.iloc[rows[chunk]] for chunk in split_rows(len(rows)))
 
@@ -302,14 +323,15 @@ def split_tasks_1_2(rng: Rng, school: School) -> Iterator[TableFile]:
     answers = school.answers
     order = rng.permutation(len(answers)).astype(np.int32)
     n_train = len(order) * 4 // 5
+    # The first half of the other rows is public, the second half private.
     private_start = n_train + (len(order) - n_train) // 2
     train_rows = order[:n_train]
     train_tables = take_columns(answers, OFFICIAL_COLUMNS, train_rows)
-    yield TableFile(f"{TRAIN}/{layout.TRAIN_TASK_1_2}", train_tables)
+    yield TableFile(f"{TRAIN_FOLDER}/{layout.TRAIN_TASK_1_2}", train_tables)
     test_rows = (order[n_train:private_start], order[private_start:])
     for phase, rows in zip(layout.PHASES, test_rows, strict=True):
         for task in (TASK_1, TASK_2):
-            name = f"{TEST}/{task.answers_name(phase)}"
+            name = f"{TEST_FOLDER}/{task.answers_name(phase)}"
             yield TableFile(name, take_columns(answers, [*IDS, task.column.name], rows))
 
 
@@ -318,10 +340,11 @@ def split_tasks_3_4(rng: Rng, school: School) -> Iterator[TableFile]:
     answers = school.answers.iloc[rng.permutation(len(school.answers))]
     masks = [f"IsTarget_{mask}" for mask in range(N_MASKS)]
     for name, part, target_columns in (
-        (f"{TRAIN}/{layout.TRAIN_TASK_3_4}", 0, []),
-        (f"{TEST}/{TASK_4.answers_name('public')}", 1, masks),
-        (f"{TEST}/{TASK_4.answers_name('private')}", 2, masks),
-        (f"{TEST}/test_private_task_4.csv", 2, ["IsTarget"]),
+        (f"{TRAIN_FOLDER}/{layout.TRAIN_TASK_3_4}", 0, []),
+        (f"{TEST_FOLDER}/{TASK_4.answers_name('public')}", 1, masks),
+        (f"{TEST_FOLDER}/{TASK_4.answers_name('private')}", 2, masks),
+        # The official data have the private students in another file too, with one mask.
+        (f"{TEST_FOLDER}/test_private_task_4.csv", 2, ["IsTarget"]),
     ):
         part_answers = answers.loc[answers["part"] == part, OFFICIAL_COLUMNS]
         for column in target_columns:
@@ -334,7 +357,10 @@ def split_tasks_3_4(rng: Rng, school: School) -> Iterator[TableFile]:
 
 
 def write_subjects(subjects: pd.DataFrame, path: Path) -> None:
-    """Write the tree of subjects, with the byte order mark and the NULL of the official file."""
+    """Write the tree of subjects.
+
+    Like the official file, it has a byte order mark, and NULL as the parent of a root.
+    """
     path.parent.mkdir(parents=True)
     subjects.sort_values("SubjectId").to_csv(
         path,
@@ -346,83 +372,101 @@ def write_subjects(subjects: pd.DataFrame, path: Path) -> None:
     )
 
 
-def describe(rng: Rng, school: School, subjects: pd.DataFrame, ending: str) -> Iterator[TableFile]:
-    """Return the metadata of questions, students and answers, in files whose names end so."""
-    paths = list_paths(subjects, school.leaves)
-    questions = pd.DataFrame({"QuestionId": school.question_id, "SubjectId": paths})
+def metadata_files(
+    rng: Rng, school: School, subjects: pd.DataFrame, ending: str
+) -> Iterator[TableFile]:
+    """Return the files of the metadata of questions, students and answers.
+
+    The names of the files end with `ending`.
+    """
+    subject_lists = write_subject_lists(subjects, school.leaves)
+    questions = pd.DataFrame({"QuestionId": school.question_id, "SubjectId": subject_lists})
     shuffled = questions.iloc[rng.permutation(len(questions))]
-    yield TableFile(f"{METADATA}/question_{ending}", [shuffled])
-    yield TableFile(f"{METADATA}/student_{ending}", [describe_students(rng, school)])
-    yield TableFile(f"{METADATA}/answer_{ending}", describe_answers(rng, school))
+    yield TableFile(f"{METADATA_FOLDER}/question_{ending}", [shuffled])
+    yield TableFile(f"{METADATA_FOLDER}/student_{ending}", [student_metadata(rng, school)])
+    yield TableFile(f"{METADATA_FOLDER}/answer_{ending}", answer_metadata(rng, school))
 
 
-def describe_students(rng: Rng, school: School) -> pd.DataFrame:
-    """Return gender, date of birth and pupil premium of all students, each often unknown."""
+def student_metadata(rng: Rng, school: School) -> pd.DataFrame:
+    """Return gender, date of birth and pupil premium of all students; many values are unknown."""
     setting = school.setting
     n = len(school.students)
     has_birth = rng.random(n) >= setting.no_birth_date
-    # Students who gave no date of birth mostly gave no gender either. A few chose "other".
+    # Genders are 0 unspecified, 1 female, 2 male, 3 other. Most students who gave no date of birth
+    # gave no gender either.
     gender = rng.integers(1, 3, n)
     is_unspecified = np.where(has_birth, rng.random(n) < 0.03, rng.random(n) < 0.74)
     gender[is_unspecified] = 0
     gender[rng.random(n) < 0.0005] = 3
-    # A school year runs from September to August.
-    month = rng.integers(0, 12, n) + 8
-    year = school.students["birth_year"].to_numpy() + month // 12 - 1
+    # A school year runs from September to August. Month 0 is January of the year before birth_year:
+    # month 8 is its September, month 19 is August of birth_year.
+    month = rng.integers(8, 20, n)
+    year = school.students["birth_year"].to_numpy() - 1 + month // 12
+    month_of_year = month % 12
     # Some dates of birth are nonsense.
     is_nonsense = rng.random(n) < 0.01
     year[is_nonsense] = rng.integers(1900, 2030, int(is_nonsense.sum()))
-    months_since_1970 = 12 * (year - 1970) + month % 12
+    months_since_1970 = 12 * (year - 1970) + month_of_year
     birth = months_since_1970.astype("datetime64[M]").astype("datetime64[ms]")
+    # Students who are entitled to the pupil premium.
     premium = (rng.random(n) < 0.27).astype(np.int8)
-    knows_premium = has_birth & (rng.random(n) >= setting.no_premium)
+    premium_is_known = has_birth & (rng.random(n) >= setting.no_premium)
     columns = {
         "UserId": school.students["UserId"],
         "Gender": gender.astype(np.int8),
         "DateOfBirth": pd.Series(birth).where(has_birth),
-        "PremiumPupil": pd.Series(premium, dtype="Int8").where(knows_premium),
+        "PremiumPupil": pd.Series(premium, dtype="Int8").where(premium_is_known),
     }
     return pd.DataFrame(columns).iloc[rng.permutation(n)]
 
 
-def describe_answers(rng: Rng, school: School) -> Iterator[pd.DataFrame]:
-    """Return the metadata of all answers, and some rows without an AnswerId."""
+def answer_metadata(rng: Rng, school: School) -> Iterator[pd.DataFrame]:
+    """Return the metadata of all answers in several tables.
+
+    As in the official files, there are a few more rows, without an AnswerId.
+    """
     answers = school.answers
     setting = school.setting
     n = len(answers)
     n_empty = max(2, n // 20_000)
+    # The last rows get no AnswerId. Their other columns repeat those of random answers.
     rows = np.concatenate([rng.permutation(n).astype(np.int32), rng.integers(0, n, n_empty)])
+    # Exchange the last rows with random ones, to spread them over the file.
     is_empty = np.zeros(len(rows), bool)
-    # Rows without an AnswerId repeat other answers. Swap them from the end to random positions.
     empty_positions = rng.choice(n, n_empty, replace=False)
     last_rows = rows[n:].copy()
     rows[n:] = rows[empty_positions]
     rows[empty_positions] = last_rows
     is_empty[empty_positions] = True
 
-    # Classes get new ids in a new school year. The scheme of work stays.
+    # A cohort gets a new GroupId on 1 September 2019 and keeps its SchemeOfWorkId. `new_year` is in
+    # minutes from the first day; it is negative if the first day is later.
     first_day = np.datetime64(setting.first_day, "ms")
-    year_end = int((np.datetime64("2019-09-01") - first_day) / np.timedelta64(1, "m"))
+    new_year = int((np.datetime64("2019-09-01") - first_day) / np.timedelta64(1, "m"))
     n_cohorts = setting.n_cohorts
-    n_years = 2 if year_end > 0 else 1
+    n_years = 2 if new_year > 0 else 1
     group_id = rng.permutation(n_cohorts * n_years).reshape(n_years, n_cohorts).astype(np.int32)
     quiz_id = rng.permutation(setting.n_quizzes).astype(np.int32)
     n_schemes = max(2, n_cohorts // 3)
-    scheme_id = rng.integers(1, 60_000, n_schemes)[rng.integers(0, n_schemes, n_cohorts)]
+    scheme_ids = rng.integers(1, 60_000, n_schemes)
+    scheme_of_cohort = scheme_ids[rng.integers(0, n_schemes, n_cohorts)]
     has_scheme = rng.random(n_cohorts) < 0.8
     for chunk in split_rows(len(rows)):
-        part = answers.iloc[rows[chunk]].reset_index(drop=True)
-        minute = part["start"] + part["slot"]
-        cohort = part["cohort"].to_numpy()
-        year = np.where((n_years == 2) & (minute >= year_end), 1, 0)
-        scheme = pd.Series(scheme_id[cohort], dtype="Int32")
+        chunk_answers = answers.iloc[rows[chunk]].reset_index(drop=True)
+        # The answers of a sitting follow each other by one minute.
+        minute = chunk_answers["start"] + chunk_answers["slot"]
+        cohort = chunk_answers["cohort"].to_numpy()
+        # 0 is the first school year, 1 the second.
+        year = np.where((n_years == 2) & (minute >= new_year), 1, 0)
+        confidence = chunk_answers["confidence"].astype("Int8")
+        scheme = pd.Series(scheme_of_cohort[cohort], dtype="Int32")
         columns = {
-            "AnswerId": part["AnswerId"].astype("Int32").mask(is_empty[chunk]),
+            "AnswerId": chunk_answers["AnswerId"].astype("Int32").mask(is_empty[chunk]),
             "DateAnswered": first_day + minute.to_numpy() * np.timedelta64(60_000, "ms"),
-            "Confidence": part["confidence"].astype("Int8").mask(part["confidence"] == EMPTY),
+            "Confidence": confidence.mask(confidence == NO_CONFIDENCE),
             "GroupId": group_id[year, cohort],
-            "QuizId": quiz_id[part["quiz"]],
-            "SchemeOfWorkId": scheme.mask(~has_scheme[cohort] | part["alone"]),
+            "QuizId": quiz_id[chunk_answers["quiz"]],
+            "SchemeOfWorkId": scheme.mask(~has_scheme[cohort] | chunk_answers["alone"]),
         }
         yield pd.DataFrame(columns)
 
@@ -434,16 +478,17 @@ def draw_quality(rng: Rng, questions: Questions) -> Array:
     """Draw the quality of questions in the eyes of experts; float64 (n_questions,).
 
     A good question has wrong options that are all plausible, tells students apart and is not too
-    easy. As much again does not show in the answers.
+    easy. A random part is added, which the answers do not show.
     """
     n = len(questions.key)
-    wrong = np.exp(questions.attraction.astype(float))
-    wrong[np.arange(n), questions.key] = 0
-    wrong /= wrong.sum(axis=1, keepdims=True)
-    balance = -(wrong * np.log(wrong + 1e-12)).sum(axis=1)
+    # The shares of the wrong options, and their entropy: high if all wrong options attract alike.
+    wrong_share = np.exp(questions.attraction.astype(float))
+    wrong_share[np.arange(n), questions.key] = 0
+    wrong_share /= wrong_share.sum(axis=1, keepdims=True)
+    entropy = -(wrong_share * np.log(wrong_share + 1e-12)).sum(axis=1)
     quality = np.zeros(n)
     for weight, feature in (
-        (0.8, balance),
+        (0.8, entropy),
         (0.5, np.log(questions.discrimination)),
         (0.5, -questions.easiness),
         (0.9, rng.normal(size=n)),
@@ -453,40 +498,44 @@ def draw_quality(rng: Rng, questions: Questions) -> Array:
 
 
 def judge(rng: Rng, school: School) -> Iterator[TableFile]:
-    """Return the judgements of simulated experts about pairs of questions, half of them public."""
+    """Return the judgements of simulated experts, in a file of public and one of private pairs."""
     n = len(school.question_id)
     quality = draw_quality(rng, school.questions)
     pairs = np.array([rng.choice(n, 2, replace=False) for _ in range(N_PAIRS)])
     left = pairs[:, 0]
     right = pairs[:, 1]
     noise = np.array([*EXPERTS.values()]) * rng.normal(size=(N_PAIRS, len(EXPERTS)))
+    # Whether the expert finds the right question of the pair better than the left one.
     prefers_right = (quality[right] - quality[left])[:, None] + noise > 0
     order = rng.permutation(N_PAIRS)
+    # 1 in the table stands for the left question, 2 for the right one.
     table = pd.DataFrame(1 + prefers_right, columns=[*EXPERTS])
-    # One expert left pairs out, so that the whole column is written with decimals.
+    # As in the official files, this expert left two private pairs out, and `write_table` writes the
+    # column with decimals.
     table["T4_MQ"] = table["T4_MQ"].astype("Int8")
     table.loc[rng.choice(order[N_PAIRS // 2 :], 2, replace=False), "T4_MQ"] = pd.NA
+    # The official files have two columns of row numbers with these names.
     table.insert(0, "", np.arange(N_PAIRS))
     table.insert(1, "Unnamed: 0", np.arange(N_PAIRS))
     table.insert(2, "left", school.question_id[left])
     table.insert(3, "right", school.question_id[right])
     for phase, rows in zip(layout.PHASES, np.split(order, 2), strict=True):
-        yield TableFile(f"{TEST}/{TASK_3.answers_name(phase)}", [table.iloc[rows]])
+        yield TableFile(f"{TEST_FOLDER}/{TASK_3.answers_name(phase)}", [table.iloc[rows]])
 
 
 def write_images(rng: Rng, folder: Path, school: School) -> None:
-    """Draw a small picture of every question: its number, a sum and four options.
+    """Write a small picture of every question: its QuestionId, a sum and four options.
 
-    The right option is the one of the usual key.
+    If the key of the question changes, the picture fits the later key.
     """
     folder.mkdir(parents=True)
     font = ImageFont.load_default(IMAGE_FONT_SIZE)
-    for number, question_id in enumerate(school.question_id.tolist()):
-        left, right = rng.integers(12, 80, 2).tolist()
+    for question, question_id in enumerate(school.question_id.tolist()):
+        a, b = rng.integers(12, 80, 2).tolist()
         errors = rng.choice([-20, -11, -10, -2, -1, 1, 2, 9, 10, 11], N_OPTIONS, replace=False)
-        options = left + right + errors
-        options[school.questions.key[number]] = left + right
-        lines = [f"Question {question_id}", f"What is {left} + {right}?"]
+        options = a + b + errors
+        options[school.questions.key[question]] = a + b
+        lines = [f"Question {question_id}", f"What is {a} + {b}?"]
         for letter, option in zip("ABCD", options, strict=True):
             lines.append(f"{letter})  {option}")
         image = Image.new("L", IMAGE_SIZE, "white")
@@ -500,30 +549,34 @@ def write_images(rng: Rng, folder: Path, school: School) -> None:
 def write_table(path: Path, tables: Iterable[pd.DataFrame]) -> None:
     """Write a file table by table.
 
-    Numbers of type Int8 or Int32 get a decimal, as in the official files: ``75.0``.
+    Columns of the dtypes Int8 and Int32, which may have empty cells, are written with a decimal, as
+    in the official files: ``75.0``.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
         for table in tables:
+            texts = {}
             for name, column in table.items():
                 if isinstance(column.array, pd.arrays.IntegerArray):
                     numbers = pa.array(column).cast(pa.string())
                     cells = pa_compute.binary_join_element_wise(numbers, ".0", "")
-                    table = table.assign(**{str(name): pd.arrays.ArrowExtensionArray(cells)})
+                    texts[str(name)] = pd.arrays.ArrowExtensionArray(cells)
             is_first = file.tell() == 0
-            writing.write_csv_to(file, table, header=is_first)
+            writing.write_csv_to(file, table.assign(**texts), header=is_first)
 
 
 def write_tree(folder: Path, size: str, seed: int, n_questions: int | None) -> dict[str, Any]:
     """Simulate and write all official files; return the facts for the marker file."""
+    # Each step has a random stream, so that changing one step changes no other. The order in which
+    # the steps take their streams must stay.
     random_streams = iter(np.random.default_rng(seed).spawn(16))
     subjects = make_subjects()
-    write_subjects(subjects, folder / METADATA / layout.SUBJECT_METADATA)
+    write_subjects(subjects, folder / METADATA_FOLDER / layout.SUBJECT_METADATA)
     chosen = settings(size, n_questions)
     limits = {}
     with tqdm(total=N_STEPS, unit="file", disable=None, desc="simulate") as bar:
 
-        def write_files(files: Iterable[TableFile]) -> None:
+        def write_tables(files: Iterable[TableFile]) -> None:
             for file in files:
                 write_table(folder / file.name, file.tables)
                 bar.update()
@@ -533,9 +586,9 @@ def write_tree(folder: Path, size: str, seed: int, n_questions: int | None) -> d
         limits["1_2"] = school.limits
         answers_rng = next(random_streams)
         metadata_rng = next(random_streams)
-        write_files(split_tasks_1_2(answers_rng, school))
-        write_files(describe(metadata_rng, school, subjects, "metadata_task_1_2.csv"))
-        # At full size, both schools at once would need too much memory.
+        write_tables(split_tasks_1_2(answers_rng, school))
+        write_tables(metadata_files(metadata_rng, school, subjects, "metadata_task_1_2.csv"))
+        # Free the memory: at full size, the data of both groups of tasks would be too large.
         del school
 
         school = simulate(next(random_streams), chosen.tasks_3_4, subjects)
@@ -544,13 +597,13 @@ def write_tree(folder: Path, size: str, seed: int, n_questions: int | None) -> d
         answers_rng = next(random_streams)
         judgements_rng = next(random_streams)
         metadata_rng = next(random_streams)
-        # A stream outside `random_streams`: the tables are the same with and without images.
+        # A stream of its own, so that changing the images changes no table.
         images_rng = np.random.default_rng([seed, 1])
         change_keys(answers_rng, school)
         write_images(images_rng, folder / layout.IMAGES_DIR.name, school)
-        write_files(split_tasks_3_4(answers_rng, school))
-        write_files(judge(judgements_rng, school))
-        write_files(describe(metadata_rng, school, subjects, "metadata_task_3_4.csv"))
+        write_tables(split_tasks_3_4(answers_rng, school))
+        write_tables(judge(judgements_rng, school))
+        write_tables(metadata_files(metadata_rng, school, subjects, "metadata_task_3_4.csv"))
     return {
         "size": size,
         "seed": seed,
@@ -570,7 +623,7 @@ def generate(output_dir: Path, size: str, seed: int, n_questions: int | None = N
     def write(folder: Path) -> dict[str, Any]:
         return write_tree(folder, size, seed, n_questions)
 
-    folders = (TRAIN, METADATA, TEST, layout.IMAGES_DIR.name)
+    folders = (TRAIN_FOLDER, METADATA_FOLDER, TEST_FOLDER, layout.IMAGES_DIR.name)
     simulated.place_simulated(output_dir, folders, write)
     is_default = output_dir.resolve() == layout.DATA_DIR
     templates = layout.TEMPLATE_DIR if is_default else output_dir / layout.TEMPLATE_DIR.name
@@ -587,7 +640,7 @@ def build_parser() -> argparse.ArgumentParser:
         "--questions",
         type=cli.whole_number(80, 5000),
         metavar="N",
-        help="questions of tasks 3 and 4, such as the official 948 (default: by size)",
+        help="number of questions of tasks 3 and 4 (default: 80, 300 or 948, by --size)",
     )
     cli.add_folder(parser, "--output_dir", layout.DATA_DIR)
     return parser

@@ -1,14 +1,16 @@
 """A simulated school: who answers which question when, and which option they choose.
 
-`data/SIMULATION.md` describes the model in words, in the order in which it is drawn. Answers follow
-the multiple-choice model with a "don't know" state of Samejima (1979, A new family of models for
-the multiple-choice item) and Thissen & Steinberg (1984, Psychometrika 49, eq. 5), with its two
-states kept apart.
+`data/SIMULATION.md` describes the model in words, in the order of this code. A student either knows
+the answer to a question, or picks an option by its attraction: the multiple-choice model with a
+"don't know" state of Samejima (1979, A new family of models for the multiple-choice item) and
+Thissen & Steinberg (1984, Psychometrika 49, eq. 5).
 
-Students, cohorts, quizzes, questions, sittings and answers are numbered from 0 here. An array that
-holds such numbers is named after what it numbers: `student` holds one student's number a row.
+A cohort is a class. A sitting is the work of one student on one quiz. Students, cohorts, quizzes,
+questions, sittings and answers are numbered from 0. An array of such numbers has the name of the
+thing in the singular: `student[i]` is the number of the student in row i.
 """
 
+import math
 from dataclasses import dataclass, replace
 
 from common.arrays import Array
@@ -21,50 +23,60 @@ import pandas as pd
 MIN_ANSWERS = 50
 # Questions in a quiz.
 QUIZ_LENGTH = 10
-# Minutes between the starts of two quizzes on one day.
-BREAK = 20
+# Minutes between the starts of the two quizzes that a student sits on one day.
+QUIZ_INTERVAL = 20
 # Options of a question.
 N_OPTIONS = 4
-# The confidence of an answer for which it was not asked.
-EMPTY = -1
+# Stands for the confidence of an answer whose student was not asked for it.
+NO_CONFIDENCE = -1
 CONFIDENCE_LEVELS = np.array([0, 25, 50, 75, 100], np.int8)
 MINUTES_PER_DAY = 24 * 60
+# School is from 8 to 16 o'clock. Both numbers are in minutes.
+SCHOOL_START = 8 * 60
+SCHOOL_LENGTH = 8 * 60
 
 # Standard deviations of the parts of an ability, in logits.
 GENERAL_SD = 2.0
 AREA_SD = 0.4
 TOPIC_SD = 0.2
-# Standard deviations of the effects of one quiz and of one day on ability, in logits.
+# Standard deviations of the effects of one quiz and of one day on a student's ability, in logits.
 QUIZ_SD = 1.55
 DAY_SD = 0.3
 # Share of the variance of the general ability that lies between cohorts.
-COHORT_SHARE = 0.3
+COHORT_VARIANCE_SHARE = 0.3
 # Share of the variance of the effect of a quiz that lies between cohorts.
-COHORT_QUIZ_SHARE = 0.8
+COHORT_QUIZ_VARIANCE_SHARE = 0.8
 # Share of the variance of the questions' easiness that lies between topics.
-TOPIC_SHARE = 0.15
+TOPIC_VARIANCE_SHARE = 0.15
 
-# Rows that are worked on at once: large temporary arrays would not fit into memory.
+# Work on this many rows at once, since larger temporary arrays would not fit into memory.
 CHUNK = 1 << 20
-# Rounds in which students who ran out of quizzes are offered more: first popular ones, then any.
+# Students who ran out of quizzes are offered more in at most this many rounds.
 MOST_ROUNDS = 40
-MOST_POPULAR_ROUNDS = 20
+# Rounds before this one offer quizzes by popularity; later rounds offer all quizzes equally.
+FIRST_EQUAL_ROUND = 20
 
-# Dtypes of the columns of `Incidence`.
-SITTING = {"student": np.int32, "quiz": np.int32, "cohort": np.int32, "start": np.int32}
-ANSWER = {"sitting": np.int32, "student": np.int32, "question": np.int32, "slot": np.int8}
+# Dtypes of the columns of `Incidence`; the column `alone` is bool.
+SITTING_DTYPES = {"student": np.int32, "quiz": np.int32, "cohort": np.int32, "start": np.int32}
+ANSWER_DTYPES = {
+    "sitting": np.int32,
+    "student": np.int32,
+    "question": np.int32,
+    "slot": np.int8,
+}
 
 Rng = np.random.Generator
 
 
 @dataclass(frozen=True)
 class SchoolSetting:
-    """Size and character of one school, which provides the students and questions of two tasks.
+    """The parameters of the simulation of two tasks, 1/2 or 3/4.
 
-    Quantiles are equally spaced in probability.
+    A part is the training file or one of the test files. Quantiles are given from the minimum to
+    the maximum, at equal steps of probability.
     """
 
-    # Number of students and of answers in each part: the training file, then the test files.
+    # Number of students and of answers in each part; the training file comes first.
     students: tuple[int, ...]
     answers: tuple[int, ...]
     n_questions: int
@@ -72,15 +84,16 @@ class SchoolSetting:
     n_cohorts: int
     # Every question has at least this many answers, over all parts.
     min_answers_per_question: int
-    # Quantiles of the answers per student, for each part. Only their shape counts, because they
-    # are scaled to the part's number of answers.
+    # Quantiles of the answers per student, for each part. Only their shape counts: they are
+    # shifted to begin at MIN_ANSWERS, and scaled to the number of answers in the part.
     activity: tuple[tuple[float, ...], ...]
     # Quantiles of the logarithm of a quiz's popularity.
     popularity: tuple[float, ...]
-    # Cohorts and quizzes have a level from 0 to 1. Standard deviation of the difference between
-    # the level of a cohort and of the quizzes that it is set.
+    # How far the levels of the quizzes of a cohort are from the cohort's own level, as a standard
+    # deviation. Levels are from 0 to 1.
     level_width: float
-    # Mean over questions of the logit of knowing the answer, and its standard deviation.
+    # Mean and standard deviation, over questions, of the easiness: the logit of knowing the answer
+    # at ability 0.
     easiness: float
     easiness_sd: float
     # Share of the questions whose right option is the first, second, third and fourth.
@@ -90,35 +103,32 @@ class SchoolSetting:
     # School days, Monday to Friday, from the first to the last answer.
     n_days: int
     n_topics: int
-    # First and last year of birth of most students.
+    # The first and the last birth_year; see `School` in generate_sample.py.
     birth_years: tuple[int, int]
-    # Share of the students whose date of birth is unknown.
+    # Share of the students whose date of birth is unknown. Their PremiumPupil is unknown too.
     no_birth_date: float
-    # Share of the other students for whom it is unknown whether they are premium pupils.
+    # Share of the students with a date of birth whose PremiumPupil is unknown.
     no_premium: float
 
 
 @dataclass(frozen=True)
 class Incidence:
-    """Which student meets which question, in which sitting.
+    """Which student answers which question, in which sitting."""
 
-    A sitting is one student's work on one quiz.
-    """
-
-    # Columns student, quiz, cohort, start (minutes since midnight of the first day) and alone
-    # (True if the student does not sit the quiz in class).
+    # A row for each sitting: student, quiz, cohort, start (minutes since midnight of the first day)
+    # and alone (True if the sitting is not in class).
     sittings: pd.DataFrame
-    # Columns sitting, student, question and slot (position of the answer in its sitting).
+    # A row for each answer: sitting, student, question and slot (position in the sitting, from 0).
     answers: pd.DataFrame
 
 
 @dataclass(frozen=True)
 class Questions:
-    """The n questions and how they work."""
+    """The parameters of the n questions."""
 
     # Topic of the question, int32 (n,).
     topic: Array
-    # Slope of the logit of knowing the answer against ability, float32 (n,).
+    # Change of the logit of knowing the answer per unit of ability, float32 (n,).
     discrimination: Array
     # Logit of knowing the answer at ability 0, float32 (n,).
     easiness: Array
@@ -126,38 +136,40 @@ class Questions:
     key: Array
     # Logit of each option for students who do not know the answer, float32 (n, 4).
     attraction: Array
-    # Change of that logit with ability, float32 (n, 4).
+    # Change of `attraction` per unit of ability, float32 (n, 4).
     attraction_slope: Array
 
 
 @dataclass(frozen=True)
 class CohortLists:
-    """The quizzes that each cohort is set, one list after the other.
+    """A list of quizzes for each cohort; the lists are stored one after the other.
 
-    The questions of a listed quiz that the cohort has not met in an earlier quiz form a block.
+    A row is a quiz in the list of a cohort. Each row has a block: the questions of the quiz that no
+    earlier quiz of the same list holds.
     """
 
-    # Number of quizzes in the list of each cohort, and the position where its list starts.
+    # Number of quizzes in each list, and the first row of each list, shape (n_cohorts,).
     n_listed: Array
     list_start: Array
-    # The quiz at each position.
+    # The quiz of each row, shape (n_rows,).
     quiz: Array
-    # Number of questions in the block of each position, and where the block starts in `questions`.
+    # Number of questions in the block of each row, and its first index in `questions`, shape
+    # (n_rows,).
     block_size: Array
     block_start: Array
-    # The questions of all blocks.
+    # The questions of all blocks, one block after the other.
     questions: Array
 
 
 @dataclass(frozen=True)
 class ClassSittings:
-    """The sittings in class, ordered by student; every array is of shape (n_sittings,)."""
+    """The sittings in class, ordered by student; every array has the shape (n_sittings,)."""
 
     student: Array
-    # Index of the quiz in the list of the student's cohort.
-    list_index: Array
-    # Position of the quiz in `CohortLists`.
-    position: Array
+    # Index of the quiz in the list of the student's cohort, from 0.
+    index_in_list: Array
+    # Row of the quiz in `CohortLists`.
+    list_row: Array
     # Number of questions that the student answers, at least one.
     n_answers: Array
 
@@ -166,26 +178,29 @@ class ClassSittings:
 
 
 def draw_counts(rng: Rng, n: int, total: int, quantiles: tuple[float, ...], high: int) -> Array:
-    """Draw how many answers each of n students gives: MIN_ANSWERS to `high`, `total` in all.
+    """Draw how many answers each of n students gives: from MIN_ANSWERS to `high`, together `total`.
 
     The quantiles give the shape of the distribution.
     """
     low = MIN_ANSWERS
+    # Draw by the inverse of the distribution function, shifted to begin at 0.
     probabilities = np.linspace(0, 1, len(quantiles))
-    shape = np.interp(rng.random(n), probabilities, quantiles) - quantiles[0]
-    # Find the scale by bisection: because of the cap, the sum is not proportional to it.
-    least = 0.0
-    most = 1.0
-    while np.minimum(low + shape * most, high).sum() < total and most < 1e9:
-        most *= 2
+    excess = np.interp(rng.random(n), probabilities, quantiles) - quantiles[0]
+    # Find by bisection the scale with which the counts sum to `total`. As counts are capped at
+    # `high`, their sum is not proportional to the scale.
+    low_scale = 0.0
+    high_scale = 1.0
+    while np.minimum(low + excess * high_scale, high).sum() < total and high_scale < 1e9:
+        high_scale *= 2
     for _ in range(50):
-        middle = (least + most) / 2
-        if np.minimum(low + shape * middle, high).sum() < total:
-            least = middle
+        scale = (low_scale + high_scale) / 2
+        if np.minimum(low + excess * scale, high).sum() < total:
+            low_scale = scale
         else:
-            most = middle
-    counts = np.floor(np.minimum(low + shape * least, high)).astype(np.int64)
+            high_scale = scale
+    counts = np.floor(np.minimum(low + excess * low_scale, high)).astype(np.int64)
     # Rounding leaves the sum a little off: change random students by one until it is exact.
+    # `missing` is negative if there are too many answers.
     while missing := total - int(counts.sum()):
         if missing > 0:
             step = 1
@@ -198,49 +213,60 @@ def draw_counts(rng: Rng, n: int, total: int, quantiles: tuple[float, ...], high
 
 
 def draw_quizzes(rng: Rng, topic: Array, n_quizzes: int) -> Array:
-    """Cut the questions, sorted by topic, into quizzes; int32 (n_quizzes, QUIZ_LENGTH).
+    """Cut the questions, in order of topic, into quizzes; int32 (n_quizzes, QUIZ_LENGTH).
 
-    Each round cuts all questions in a new random order within topics. No question is twice in a
-    quiz. Every question is in a quiz if there are enough quizzes.
+    If all questions make too few quizzes, all are cut again in another round, with a new random
+    order within topics. No question is twice in a quiz. Every question is in a quiz if there are
+    enough quizzes.
     """
-    n_blocks = -(-len(topic) // QUIZ_LENGTH)
-    n_rounds = -(-n_quizzes // n_blocks)
+    n_per_round = math.ceil(len(topic) / QUIZ_LENGTH)
+    n_rounds = math.ceil(n_quizzes / n_per_round)
     rounds = []
     for _ in range(n_rounds):
         order = np.lexsort((rng.random(len(topic)), topic))
-        rounds.append(np.resize(order, n_blocks * QUIZ_LENGTH).reshape(n_blocks, QUIZ_LENGTH))
+        # The first questions fill up the last quiz.
+        order = np.resize(order, n_per_round * QUIZ_LENGTH)
+        rounds.append(order.reshape(n_per_round, QUIZ_LENGTH))
     return np.concatenate(rounds)[:n_quizzes].astype(np.int32)
 
 
-# ---- Who meets which question --------------------------------------------------------------------
+# ---- Who answers which question ------------------------------------------------------------------
 
 
 def draw_incidence(
-    rng: Rng, setting: SchoolSetting, targets: Array, quizzes: Array, level: Array
+    rng: Rng, setting: SchoolSetting, n_wanted: Array, quizzes: Array, quiz_level: Array
 ) -> Incidence:
-    """Draw which student meets which question, when and in which quiz.
+    """Draw which student answers which question, when and in which quiz.
 
-    `targets` is each student's number of answers, int64 (n_students,). `quizzes` holds questions,
-    int32 (n_quizzes, QUIZ_LENGTH). `level` is the level of each quiz, from 0 to 1.
+    Parameters
+    ----------
+    n_wanted
+        Number of answers of each student, int64 (n_students,).
+    quizzes
+        The questions of each quiz, int32 (n_quizzes, QUIZ_LENGTH).
+    quiz_level
+        Level of each quiz, from 0 to 1.
     """
-    cohort = _draw_cohorts(rng, targets, setting.n_cohorts)
+    cohort = _draw_cohorts(rng, n_wanted, setting.n_cohorts)
     probabilities = np.linspace(0, 1, len(setting.popularity))
     log_popularity = np.interp(rng.random(len(quizzes)), probabilities, setting.popularity)
     popularity = np.exp(log_popularity)
-    lists = _draw_lists(rng, setting, targets, cohort, quizzes, popularity, level)
-    sittings = _draw_class_sittings(rng, lists, targets, cohort)
+    # Students answer in class, then alone. Last, questions with too few answers get more.
+    lists = _draw_lists(rng, setting, n_wanted, cohort, quizzes, popularity, quiz_level)
+    sittings = _draw_class_sittings(rng, lists, n_wanted, cohort)
     incidence = _schedule_class_sittings(rng, setting, lists, sittings, cohort)
-    incidence = _continue_alone(rng, setting, incidence, targets, cohort, quizzes, popularity)
-    return _lift_rare_questions(rng, setting, incidence, cohort, quizzes)
+    incidence = _continue_alone(rng, setting, incidence, n_wanted, cohort, quizzes, popularity)
+    return _ensure_min_answers(rng, setting, incidence, cohort, quizzes)
 
 
-def _draw_cohorts(rng: Rng, targets: Array, n_cohorts: int) -> Array:
+def _draw_cohorts(rng: Rng, n_wanted: Array, n_cohorts: int) -> Array:
     """Put students of about the same activity into cohorts of unequal size."""
-    order = np.argsort(np.log(targets) + rng.normal(0, 0.5, len(targets)))
+    # Students in order of activity, with noise. Cut this order into pieces of random sizes.
+    order = np.argsort(np.log(n_wanted) + rng.normal(0, 0.5, len(n_wanted)))
     weights = rng.gamma(4, size=n_cohorts)
-    edges = np.cumsum(weights) / weights.sum() * len(targets)
-    cohort = np.empty(len(targets), np.int64)
-    cohort[order] = np.searchsorted(edges[:-1], np.arange(len(targets)), side="right")
+    edges = np.cumsum(weights) / weights.sum() * len(n_wanted)
+    cohort = np.empty(len(n_wanted), np.int64)
+    cohort[order] = np.searchsorted(edges[:-1], np.arange(len(n_wanted)), side="right")
     # Cohorts are numbered at random, not by activity.
     return rng.permutation(n_cohorts)[cohort]
 
@@ -248,22 +274,24 @@ def _draw_cohorts(rng: Rng, targets: Array, n_cohorts: int) -> Array:
 def _draw_lists(
     rng: Rng,
     setting: SchoolSetting,
-    targets: Array,
+    n_wanted: Array,
     cohort: Array,
     quizzes: Array,
     popularity: Array,
-    level: Array,
+    quiz_level: Array,
 ) -> CohortLists:
-    """Draw the quizzes that each cohort is set, enough for its most active student."""
-    busiest = np.zeros(setting.n_cohorts, np.int64)
-    np.maximum.at(busiest, cohort, targets)
-    n_needed = np.ceil(busiest * 1.35 / QUIZ_LENGTH).astype(np.int64) + 2
+    """Draw the list of quizzes of each cohort, long enough for the most active student."""
+    most_wanted = np.zeros(setting.n_cohorts, np.int64)
+    np.maximum.at(most_wanted, cohort, n_wanted)
+    # A third more quizzes, since students leave out some and stop some early.
+    n_needed = np.ceil(most_wanted * 1.35 / QUIZ_LENGTH).astype(np.int64) + 2
     n_listed = np.minimum(n_needed, len(quizzes))
-    quiz = _draw_listed_quizzes(rng, popularity, level, n_listed, setting.level_width)
+    quiz = _draw_listed_quizzes(rng, popularity, quiz_level, n_listed, setting.level_width)
 
+    # Keep a question only in the first quiz of the list that holds it.
     list_cohort = np.repeat(np.arange(setting.n_cohorts), n_listed)
     questions = quizzes[quiz].ravel()
-    # One number for each pair of cohort and question.
+    # One number for each pair of cohort and question; `np.unique` finds the first row of each pair.
     pair = np.repeat(list_cohort * setting.n_questions, QUIZ_LENGTH) + questions
     is_first = np.zeros(len(pair), bool)
     is_first[np.unique(pair, return_index=True)[1]] = True
@@ -279,12 +307,13 @@ def _draw_lists(
 
 
 def _draw_listed_quizzes(
-    rng: Rng, popularity: Array, level: Array, n_listed: Array, level_width: float
+    rng: Rng, popularity: Array, quiz_level: Array, n_listed: Array, level_width: float
 ) -> Array:
-    """Draw different quizzes for each cohort, popular ones and those of its level first.
+    """Draw a list of quizzes for each cohort; return the quizzes of all lists, one after the other.
 
-    Sorting exponential waiting times draws by weight without repetition (Efraimidis & Spirakis
-    2006).
+    A list holds no quiz twice. Popular quizzes and those of the cohort's level tend to come first:
+    quizzes sorted by exponential waiting times are a weighted sample without repetition
+    (Efraimidis & Spirakis 2006).
     """
     longest = int(n_listed.max())
     cohort_level = rng.random(len(n_listed))
@@ -292,47 +321,55 @@ def _draw_listed_quizzes(
     n_at_once = max(1, 4 * CHUNK // len(popularity))
     for start in range(0, len(n_listed), n_at_once):
         cohorts = slice(start, start + n_at_once)
-        difference = (level - cohort_level[cohorts, None]).astype(np.float32)
-        rate = popularity.astype(np.float32) * np.exp(-0.5 * (difference / level_width) ** 2)
-        waiting = rng.standard_exponential(rate.shape, dtype=np.float32) / (rate + 1e-12)
-        if longest < waiting.shape[1]:
-            soonest = np.argpartition(waiting, longest - 1, axis=1)[:, :longest]
+        difference = (quiz_level - cohort_level[cohorts, None]).astype(np.float32)
+        weight = popularity.astype(np.float32) * np.exp(-0.5 * (difference / level_width) ** 2)
+        waiting_time = rng.standard_exponential(weight.shape, dtype=np.float32) / (weight + 1e-12)
+        n_quizzes = waiting_time.shape[1]
+        if longest < n_quizzes:
+            # Only the shortest times need sorting.
+            quiz = np.argpartition(waiting_time, longest - 1, axis=1)[:, :longest]
         else:
-            soonest = np.broadcast_to(np.arange(waiting.shape[1]), waiting.shape)
-        order = np.argsort(np.take_along_axis(waiting, soonest, axis=1), axis=1, kind="stable")
-        ordered = np.take_along_axis(soonest, order, axis=1)
-        lists.append(ordered[np.arange(longest) < n_listed[cohorts, None]])
+            # All quizzes for every cohort.
+            quiz = np.broadcast_to(np.arange(n_quizzes), waiting_time.shape)
+        times = np.take_along_axis(waiting_time, quiz, axis=1)
+        order = np.argsort(times, axis=1, kind="stable")
+        sorted_quiz = np.take_along_axis(quiz, order, axis=1)
+        is_in_list = np.arange(longest) < n_listed[cohorts, None]
+        lists.append(sorted_quiz[is_in_list])
     return np.concatenate(lists)
 
 
 def _draw_class_sittings(
-    rng: Rng, lists: CohortLists, targets: Array, cohort: Array
+    rng: Rng, lists: CohortLists, n_wanted: Array, cohort: Array
 ) -> ClassSittings:
-    """Let each student go through the cohort's list until the student's target is reached.
+    """Let each student go through the cohort's list until the student has enough answers.
 
     Students leave out some quizzes and stop some early.
     """
-    n_tried = np.ceil(targets * 1.25 / QUIZ_LENGTH).astype(np.int64) + 1
-    student = np.repeat(np.arange(len(targets)), n_tried)
+    # A quarter more than fill the wanted number, since students stop some early.
+    n_tried = np.ceil(n_wanted * 1.25 / QUIZ_LENGTH).astype(np.int64) + 1
+    student = np.repeat(np.arange(len(n_wanted)), n_tried)
     # A step of 2 or 3 leaves out the next one or two quizzes of the list.
     steps = 1 + (rng.random(len(student)) < 0.15) + (rng.random(len(student)) < 0.05)
+    # The index in the list is the sum of the student's steps, beginning with 0.
     walked = np.cumsum(steps)
-    list_index = walked - walked[_first_row_of_group(student)]
-    is_listed = list_index < lists.n_listed[cohort[student]]
+    index_in_list = walked - walked[_first_row_of_group(student)]
+    is_listed = index_in_list < lists.n_listed[cohort[student]]
     student = student[is_listed]
-    list_index = list_index[is_listed]
-    position = lists.list_start[cohort[student]] + list_index
+    index_in_list = index_in_list[is_listed]
+    list_row = lists.list_start[cohort[student]] + index_in_list
 
-    stops_early = rng.random(len(position)) < 0.2
-    n_left_out = np.where(stops_early, rng.integers(1, 6, len(position)), 0)
-    n_answers = np.maximum(lists.block_size[position] - n_left_out, 0)
+    stops_early = rng.random(len(list_row)) < 0.2
+    n_left_out = np.where(stops_early, rng.integers(1, 6, len(list_row)), 0)
+    n_possible = np.maximum(lists.block_size[list_row] - n_left_out, 0)
     # Answers of the student in earlier sittings.
-    n_before = np.cumsum(n_answers) - n_answers
+    n_before = np.cumsum(n_possible) - n_possible
     n_before -= n_before[_first_row_of_group(student)]
-    n_answers = np.clip(targets[student] - n_before, 0, n_answers)
+    # Cut the sitting in which the wanted number is reached; later ones get no answers.
+    n_answers = np.clip(n_wanted[student] - n_before, 0, n_possible)
 
     kept = n_answers > 0
-    return ClassSittings(student[kept], list_index[kept], position[kept], n_answers[kept])
+    return ClassSittings(student[kept], index_in_list[kept], list_row[kept], n_answers[kept])
 
 
 def _first_row_of_group(group: Array) -> Array:
@@ -345,65 +382,75 @@ def _schedule_class_sittings(
 ) -> Incidence:
     """Draw when each sitting in class starts, and list its answers.
 
-    Each cohort is set two quizzes at a time, evenly over its school days. A student sits both on
-    one day, starting between 8 and 16 o'clock, with a delay that never changes their order.
+    A cohort gets its quizzes in pairs, at equal distances over the school days. A student sits both
+    quizzes of a pair on one day, some time after the cohort got them, but before the next pair.
     """
     student = sittings.student
-    position = sittings.position
-    pair_of_quizzes = sittings.list_index // 2
-    is_second = sittings.list_index % 2
-    # Both quizzes of a pair have the same delay.
+    list_row = sittings.list_row
+    pair_of_quizzes = sittings.index_in_list // 2
+    # 0 for the first quiz of a pair, 1 for the second.
+    number_in_pair = sittings.index_in_list % 2
+    # Draw a delay for each row; both quizzes of a pair have the delay of the first row. A delay of
+    # 1 is the distance between two quizzes.
     student_and_pair = student * lists.n_listed.max() + pair_of_quizzes
     delay = rng.beta(1, 4, len(student))[_first_row_of_group(student_and_pair)]
     days_per_quiz = setting.n_days / np.maximum(lists.n_listed, 1)
     day = (pair_of_quizzes * 2 + delay) * days_per_quiz[cohort[student]]
     sitting_columns = {
         "student": student,
-        "quiz": lists.quiz[position],
+        "quiz": lists.quiz[list_row],
         "cohort": cohort[student],
-        "start": _school_minute(day) + is_second * BREAK,
+        "start": _school_minute(day) + number_in_pair * QUIZ_INTERVAL,
         "alone": False,
     }
 
     n_answers = sittings.n_answers
     sitting = np.repeat(np.arange(len(student), dtype=np.int32), n_answers)
     first_answer = np.cumsum(n_answers) - n_answers
+    # The student answers the first questions of the block.
     slot = (np.arange(len(sitting)) - first_answer[sitting]).astype(np.int8)
+    block_start = lists.block_start[list_row][sitting]
     answer_columns = {
         "sitting": sitting,
         "student": student.astype(np.int32)[sitting],
-        "question": lists.questions[lists.block_start[position][sitting] + slot],
+        "question": lists.questions[block_start + slot],
         "slot": slot,
     }
     return Incidence(
-        sittings=pd.DataFrame(sitting_columns).astype(SITTING),
+        sittings=pd.DataFrame(sitting_columns).astype(SITTING_DTYPES),
         answers=pd.DataFrame(answer_columns, copy=False),
     )
 
 
 def _school_minute(day: Array) -> Array:
-    """Convert times in school days to minutes since a Monday, in school hours; keep their order."""
+    """Return the minutes since midnight of the first Monday, for times in school days.
+
+    The time 2.5, for example, is the middle of the third school day: Wednesday, 12 o'clock.
+    """
     whole_day = np.floor(day).astype(np.int64)
     calendar_day = whole_day // 5 * 7 + whole_day % 5
-    minute_of_day = 8 * 60 + (day - whole_day) * 8 * 60
+    minute_of_day = SCHOOL_START + (day - whole_day) * SCHOOL_LENGTH
     return (calendar_day * MINUTES_PER_DAY + minute_of_day).astype(np.int32)
 
 
 def _add_alone(
-    rng: Rng, setting: SchoolSetting, incidence: Incidence, cohort: Array, more: pd.DataFrame
+    rng: Rng, setting: SchoolSetting, incidence: Incidence, cohort: Array, extra: pd.DataFrame
 ) -> Incidence:
-    """Add answers (student, quiz, question) of students on their own: a sitting for each quiz."""
-    more = more.sort_values(["student", "quiz"], kind="stable")
-    sittings = more[["student", "quiz"]].drop_duplicates()
+    """Add answers that students give alone, in a new sitting for each student and quiz.
+
+    `extra` has the columns student, quiz and question.
+    """
+    extra = extra.sort_values(["student", "quiz"], kind="stable")
+    sittings = extra[["student", "quiz"]].drop_duplicates()
     start = _school_minute(rng.random(len(sittings)) * setting.n_days)
     sittings = sittings.assign(cohort=cohort[sittings["student"]], start=start, alone=True)
-    grouped = more.groupby(["student", "quiz"])
-    answers = more.assign(
-        sitting=grouped.ngroup() + len(incidence.sittings), slot=grouped.cumcount()
-    )
-    answers = answers[[*ANSWER]].astype(ANSWER)
+    # Groups are numbered in the order of `sittings`: both are sorted by student and quiz.
+    grouped = extra.groupby(["student", "quiz"])
+    sitting = len(incidence.sittings) + grouped.ngroup()
+    answers = extra.assign(sitting=sitting, slot=grouped.cumcount())
+    answers = answers[[*ANSWER_DTYPES]].astype(ANSWER_DTYPES)
     return Incidence(
-        pd.concat([incidence.sittings, sittings.astype(SITTING)], ignore_index=True),
+        pd.concat([incidence.sittings, sittings.astype(SITTING_DTYPES)], ignore_index=True),
         pd.concat([incidence.answers, answers], ignore_index=True),
     )
 
@@ -412,28 +459,32 @@ def _continue_alone(
     rng: Rng,
     setting: SchoolSetting,
     incidence: Incidence,
-    targets: Array,
+    n_wanted: Array,
     cohort: Array,
     quizzes: Array,
     popularity: Array,
 ) -> Incidence:
-    """Assign further quizzes to students who ran out, until all reach their numbers of answers."""
+    """Let students who ran out of quizzes answer others alone, until all have enough answers."""
     n_questions = setting.n_questions
-    seen = np.sort(_pairs(incidence.answers, n_questions))
-    missing = targets - np.bincount(incidence.answers["student"], minlength=len(targets))
+    answered = np.sort(_pairs(incidence.answers, n_questions))
+    missing = n_wanted - np.bincount(incidence.answers["student"], minlength=len(n_wanted))
     cumulative = np.cumsum(popularity)
     cumulative /= cumulative[-1]
+    # An empty table first, so that there is something to join if no student lacks answers.
     parts = [pd.DataFrame({"student": [], "quiz": [], "question": []}, dtype=np.int64)]
-    for attempt in range(MOST_ROUNDS):
+    for round_number in range(MOST_ROUNDS):
         unfinished = np.flatnonzero(missing)
         if not len(unfinished):
             break
-        student = np.repeat(unfinished, -(-missing[unfinished] // 5))
+        # Offer a quiz of ten questions for every five missing answers, rounded up.
+        n_offered = -(-missing[unfinished] // 5)
+        student = np.repeat(unfinished, n_offered)
         uniform = rng.random(len(student))
-        if attempt < MOST_POPULAR_ROUNDS:
+        if round_number < FIRST_EQUAL_ROUND:
+            # Draw quizzes by popularity.
             quiz = np.searchsorted(cumulative, uniform)
         else:
-            # Students who have met every popular quiz are offered any.
+            # These students know all popular quizzes: draw from all quizzes equally.
             quiz = (uniform * len(quizzes)).astype(int)
         offered = pd.DataFrame(
             {
@@ -443,33 +494,39 @@ def _continue_alone(
             }
         )
         offered = offered.drop_duplicates(["student", "question"])
-        offered = offered[~_contains(seen, _pairs(offered, n_questions))]
+        offered = offered[~_contains(answered, _pairs(offered, n_questions))]
+        # A student answers no more than are missing.
         rank = offered.groupby("student").cumcount()
         offered = offered[rank < missing[offered["student"]]]
         parts.append(offered)
-        seen = np.sort(np.concatenate([seen, _pairs(offered, n_questions)]))
-        missing -= np.bincount(offered["student"], minlength=len(targets))
-    # Students who still lack answers get random questions that they have not met.
-    for student_left in np.flatnonzero(missing).tolist():
-        first_pair = student_left * n_questions
-        met = seen[np.searchsorted(seen, first_pair) :][: targets[student_left]] - first_pair
-        unmet = np.setdiff1d(np.arange(n_questions), met)
-        question = rng.permutation(unmet)[: missing[student_left]]
+        answered = np.sort(np.concatenate([answered, _pairs(offered, n_questions)]))
+        missing -= np.bincount(offered["student"], minlength=len(n_wanted))
+    # Students who still lack answers get random questions that they have not answered.
+    for unfinished_student in np.flatnonzero(missing).tolist():
+        first_pair = unfinished_student * n_questions
+        start, end = np.searchsorted(answered, [first_pair, first_pair + n_questions])
+        known_questions = answered[start:end] - first_pair
+        new_questions = np.setdiff1d(np.arange(n_questions), known_questions)
+        question = rng.permutation(new_questions)[: missing[unfinished_student]]
         quiz = _quiz_of_question(quizzes, n_questions)[question]
-        parts.append(pd.DataFrame({"student": student_left, "quiz": quiz, "question": question}))
+        columns = {"student": unfinished_student, "quiz": quiz, "question": question}
+        parts.append(pd.DataFrame(columns))
     return _add_alone(rng, setting, incidence, cohort, pd.concat(parts, ignore_index=True))
 
 
 def _pairs(answers: pd.DataFrame, n_questions: int) -> Array:
-    """Return one number for each pair of student and question, int64, ordered by student."""
+    """Return one number for each pair of student and question, int64, in the order of the rows.
+
+    Sorting the numbers sorts the pairs by student, then by question.
+    """
     pairs = answers["student"].to_numpy(np.int64) * n_questions
     pairs += answers["question"].to_numpy()
     return pairs
 
 
 def _contains(sorted_values: Array, values: Array) -> Array:
-    """Return for each value whether it is in a sorted array that is not empty."""
-    # np.isin builds a hash table of everything, which takes ten times as long.
+    """Return for each value whether `sorted_values`, which must not be empty, holds it."""
+    # This is ten times as fast as np.isin, which does not know that the values are sorted.
     position = np.minimum(np.searchsorted(sorted_values, values), len(sorted_values) - 1)
     return np.asarray(sorted_values[position] == values)
 
@@ -477,20 +534,20 @@ def _contains(sorted_values: Array, values: Array) -> Array:
 def _quiz_of_question(quizzes: Array, n_questions: int) -> Array:
     """Return for each question the first quiz that holds it."""
     quiz_of_question = np.zeros(n_questions, np.int64)
-    # In reverse, because the last assignment to an element counts.
+    # Assign in reverse, so that the first quiz is the one that stays.
     reversed_quizzes = np.repeat(np.arange(len(quizzes)), QUIZ_LENGTH)[::-1]
     quiz_of_question[quizzes.ravel()[::-1]] = reversed_quizzes
     return quiz_of_question
 
 
-def _lift_rare_questions(
+def _ensure_min_answers(
     rng: Rng, setting: SchoolSetting, incidence: Incidence, cohort: Array, quizzes: Array
 ) -> Incidence:
-    """Exchange answers to common questions for answers to questions that have too few."""
+    """Exchange answers to frequent questions for answers to questions that have too few."""
     n_questions = setting.n_questions
     least = setting.min_answers_per_question
     n = len(incidence.answers)
-    if n < n_questions * least or len(cohort) < least:
+    if n < n_questions * least:
         raise InputError(
             f"{n_questions:,} questions are too many for {n:,} answers, expected at most "
             f"{n // least:,}: choose fewer --questions or a larger --size"
@@ -502,29 +559,33 @@ def _lift_rare_questions(
         if not len(rare):
             return incidence
         n_missing = least - counts[rare]
-        # One exchange per student and round, and no question gives away more than it can spare.
-        n_tried = 4 * int(n_missing.sum()) + 1000
-        exchanged = incidence.answers.iloc[rng.permutation(n)[:n_tried]]
-        rank = exchanged.groupby("question").cumcount()
-        n_to_spare = counts[exchanged["question"]] - least
-        exchanged = exchanged[rank < n_to_spare].drop_duplicates("student")
-        wanted = rng.permutation(np.repeat(rare, n_missing))[: len(exchanged)]
-        exchanged = exchanged[: len(wanted)]
-        exchanged = exchanged.assign(question=wanted, quiz=quiz_of_question[wanted])
-        # Students do not get questions that they have answered.
+        # Candidates to be given up: in one turn of this loop, at most one answer of each student,
+        # and so few of a question that `least` answers stay.
+        n_candidates = 4 * int(n_missing.sum()) + 1000
+        given_up = incidence.answers.iloc[rng.permutation(n)[:n_candidates]]
+        rank = given_up.groupby("question").cumcount()
+        n_to_spare = counts[given_up["question"]] - least
+        given_up = given_up[rank < n_to_spare].drop_duplicates("student")
+        # The same students answer rare questions instead.
+        rare_question = rng.permutation(np.repeat(rare, n_missing))[: len(given_up)]
+        replacements = given_up[: len(rare_question)].assign(
+            question=rare_question, quiz=quiz_of_question[rare_question]
+        )
+        # Drop exchanges that would give a student a question twice; the next turn tries others.
         answered = _pairs(incidence.answers, n_questions)
         answered.sort()
-        exchanged = exchanged[~_contains(answered, _pairs(exchanged, n_questions))]
+        replacements = replacements[~_contains(answered, _pairs(replacements, n_questions))]
         del answered
-        incidence = _without_answers(incidence, exchanged.index)
-        incidence = _add_alone(rng, setting, incidence, cohort, exchanged)
+        incidence = _without_answers(incidence, replacements.index)
+        incidence = _add_alone(rng, setting, incidence, cohort, replacements)
 
 
 def _without_answers(incidence: Incidence, rows: pd.Index) -> Incidence:
-    """Return the incidence without some of its answers."""
+    """Return the incidence without the answers in the given rows."""
     kept = np.ones(len(incidence.answers), bool)
     kept[rows] = False
-    # Column by column: selecting rows of the frame would also make an index as large as a column.
+    # Select column by column to save memory: rows of the whole DataFrame would get an index that is
+    # as large as a column.
     columns = {name: column.to_numpy()[kept] for name, column in incidence.answers.items()}
     return replace(incidence, answers=pd.DataFrame(columns, copy=False))
 
@@ -533,27 +594,32 @@ def _without_answers(incidence: Incidence, rows: pd.Index) -> Incidence:
 
 
 def draw_questions(rng: Rng, setting: SchoolSetting, topic: Array, counts: Array) -> Questions:
-    """Draw how the questions work, given their topics and numbers of answers, (n_questions,)."""
+    """Draw the parameters of the questions, given their topics and numbers of answers.
+
+    `topic` and `counts` have the shape (n_questions,).
+    """
     n = len(topic)
     key = rng.choice(N_OPTIONS, n, p=setting.key_shares).astype(np.int8)
+    # The two options in the middle attract a little more than the first and the last.
     attraction = rng.normal(0, 0.45, (n, N_OPTIONS)) + np.array([-0.1, 0.1, 0.1, -0.1])
-    # Some distractors are hardly ever chosen.
+    # Some distractors attract much less.
     is_distractor = np.arange(N_OPTIONS) != key[:, None]
-    is_idle = (rng.random((n, N_OPTIONS)) < 0.05) & is_distractor
-    attraction -= 1.2 * is_idle
+    is_weak = (rng.random((n, N_OPTIONS)) < 0.05) & is_distractor
+    attraction -= 1.2 * is_weak
+    # Students who do not know the answer choose the right option less often than by chance.
     attraction[np.arange(n), key] -= 0.2
     discrimination = np.exp(rng.normal(0, 0.45, n))
-    easiness_in_topic = rng.standard_normal(n)
+    within_topic = rng.standard_normal(n)
     attraction_slope = rng.normal(0, 0.2, (n, N_OPTIONS))
-    # Topics, and so quizzes, differ in difficulty.
-    easiness_of_topic = rng.standard_normal(int(topic.max()) + 1)[topic]
-    easiness_of_topic -= np.average(easiness_of_topic, weights=counts)
-    standard_easiness = np.sqrt(1 - TOPIC_SHARE) * easiness_in_topic
-    standard_easiness += np.sqrt(TOPIC_SHARE) * easiness_of_topic
-    # Questions that are set often are a little easier.
+    # Topics, and so quizzes, differ in difficulty. The mean over answers is 0 for every seed.
+    between_topics = rng.standard_normal(int(topic.max()) + 1)[topic]
+    between_topics -= np.average(between_topics, weights=counts)
+    standardised_easiness = np.sqrt(1 - TOPIC_VARIANCE_SHARE) * within_topic
+    standardised_easiness += np.sqrt(TOPIC_VARIANCE_SHARE) * between_topics
+    # Questions with many answers are a little easier.
     log_count = np.log(counts)
     frequency = (log_count - log_count.mean()) / log_count.std()
-    easiness = setting.easiness + setting.easiness_sd * standard_easiness + 0.35 * frequency
+    easiness = setting.easiness + setting.easiness_sd * standardised_easiness + 0.35 * frequency
     return Questions(
         topic=topic,
         discrimination=discrimination.astype(np.float32),
@@ -565,34 +631,40 @@ def draw_questions(rng: Rng, setting: SchoolSetting, topic: Array, counts: Array
 
 
 def draw_abilities(rng: Rng, cohort: Array, n_cohorts: int, area_of_topic: Array) -> Array:
-    """Draw abilities, in logits, along the subject tree; float32 (n_students, n_topics)."""
+    """Draw the abilities of students in each topic, in logits; float32 (n_students, n_topics).
+
+    An ability is the sum of a general ability and of deviations for the area and for the topic.
+    """
     n_students = len(cohort)
     n_topics = len(area_of_topic)
     n_areas = int(area_of_topic.max()) + 1
-    between = rng.standard_normal(n_cohorts, np.float32) * np.sqrt(COHORT_SHARE)
-    within = rng.standard_normal(n_students, np.float32) * np.sqrt(1 - COHORT_SHARE)
+    between = rng.standard_normal(n_cohorts, np.float32) * np.sqrt(COHORT_VARIANCE_SHARE)
+    within = rng.standard_normal(n_students, np.float32) * np.sqrt(1 - COHORT_VARIANCE_SHARE)
     general = GENERAL_SD * (between[cohort] + within)
     area = AREA_SD * rng.standard_normal((n_students, n_areas), np.float32)
+    # The sum is built in place, to save memory.
     ability = TOPIC_SD * rng.standard_normal((n_students, n_topics), np.float32)
     ability += area[:, area_of_topic]
     ability += general[:, None]
     return ability.astype(np.float32)
 
 
-def draw_form(rng: Rng, sittings: pd.DataFrame) -> Array:
-    """Draw the effect of quiz, class and day on ability in each sitting.
+def draw_sitting_effects(rng: Rng, sittings: pd.DataFrame) -> Array:
+    """Draw the effect of each sitting on ability, in logits; float32 (n_sittings,).
 
-    In logits, float32 (n_sittings,).
+    It is the sum of an effect of the student in the quiz (a sitting), an effect of the cohort in
+    the quiz, and an effect of the student on the day.
     """
+    # Each effect draws n numbers, although there are fewer groups than sittings.
     n = len(sittings)
-    student_quiz_sd = QUIZ_SD * np.sqrt(1 - COHORT_QUIZ_SHARE)
-    form = student_quiz_sd * rng.standard_normal(n, np.float32)
-    cohort_quiz_sd = QUIZ_SD * np.sqrt(COHORT_QUIZ_SHARE)
+    student_quiz_sd = QUIZ_SD * np.sqrt(1 - COHORT_QUIZ_VARIANCE_SHARE)
+    effect = student_quiz_sd * rng.standard_normal(n, np.float32)
+    cohort_quiz_sd = QUIZ_SD * np.sqrt(COHORT_QUIZ_VARIANCE_SHARE)
     cohort_quiz = sittings.groupby(["cohort", "quiz"]).ngroup()
-    form += cohort_quiz_sd * rng.standard_normal(n, np.float32)[cohort_quiz]
+    effect += cohort_quiz_sd * rng.standard_normal(n, np.float32)[cohort_quiz]
     student_day = sittings.groupby(["student", sittings["start"] // MINUTES_PER_DAY]).ngroup()
-    form += DAY_SD * rng.standard_normal(n, np.float32)[student_day]
-    return np.asarray(form, np.float32)
+    effect += DAY_SD * rng.standard_normal(n, np.float32)[student_day]
+    return np.asarray(effect, np.float32)
 
 
 @dataclass(frozen=True)
@@ -601,10 +673,10 @@ class Choices:
 
     # The chosen option, 0 to 3, int8 (n_answers,).
     option: Array
-    # The stated confidence, 0 to 100, or EMPTY, int8 (n_answers,).
+    # The stated confidence, 0 to 100, or NO_CONFIDENCE, int8 (n_answers,).
     confidence: Array
-    # The expected accuracies of the best predictions of right or wrong, and of the option. They are
-    # made from the true probabilities, so that no other prediction is better, except by luck.
+    # The expected accuracy of the best predictions, which are made from the true probabilities: of
+    # right or wrong ("right_or_wrong") and of the option ("option"). No model is better on average.
     limits: dict[str, float]
 
 
@@ -614,44 +686,54 @@ def draw_choices(rng: Rng, incidence: Incidence, questions: Questions, ability: 
     `ability` is in logits, float32 (n_students, n_topics).
     """
     n = len(incidence.answers)
-    form = draw_form(rng, incidence.sittings)
-    asks_confidence = rng.random(len(form), np.float32) < 0.1
+    sitting_effect = draw_sitting_effects(rng, incidence.sittings)
+    # A tenth of the sittings asks for confidence.
+    asks_confidence = rng.random(len(sitting_effect), np.float32) < 0.1
     option = np.empty(n, np.int8)
-    confidence = np.full(n, EMPTY, np.int8)
-    right_sum = 0.0
-    option_sum = 0.0
+    confidence = np.full(n, NO_CONFIDENCE, np.int8)
+    # Sums of the expected accuracy of the best predictions.
+    best_right_sum = 0.0
+    best_option_sum = 0.0
     for start in range(0, n, CHUNK):
         rows = slice(start, start + CHUNK)
         question = incidence.answers["question"].to_numpy()[rows]
         student = incidence.answers["student"].to_numpy()[rows]
         sitting = incidence.answers["sitting"].to_numpy()[rows]
-        answer_ability = ability[student, questions.topic[question]] + form[sitting]
+        answer_ability = ability[student, questions.topic[question]] + sitting_effect[sitting]
         probability = _option_probabilities(questions, question, answer_ability)
-        right = probability[np.arange(len(question)), questions.key[question]]
-        right_sum += float(np.maximum(right, 1 - right).sum(dtype=np.float64))
-        option_sum += float(probability.max(axis=1).sum(dtype=np.float64))
+        p_right = probability[np.arange(len(question)), questions.key[question]]
+        best_right_sum += float(np.maximum(p_right, 1 - p_right).sum(dtype=np.float64))
+        best_option_sum += float(probability.max(axis=1).sum(dtype=np.float64))
+        # Draw an option by its probability.
         uniform = rng.random(len(question), np.float32)[:, None]
         chosen = (uniform > np.cumsum(probability, axis=1)[:, :-1]).sum(axis=1)
         option[rows] = chosen
-        # Confidence follows, through noise, the probability of the chosen option.
+        # Students who are asked state a confidence for 65 % of the answers. It depends on the logit
+        # of the probability of the chosen option, plus noise. Four bounds make it one of five
+        # levels.
         is_stated = asks_confidence[sitting] & (rng.random(len(question), np.float32) < 0.65)
         stated = np.flatnonzero(is_stated)
-        belief = probability[stated, chosen[stated]]
+        p_chosen = probability[stated, chosen[stated]]
         noise = rng.standard_normal(len(stated))
-        feeling = 0.35 * np.log(belief / (1 - belief + 1e-6)) + noise
-        level = np.searchsorted([-1.6, -1.35, -0.6, 0.3], feeling)
-        confidence[rows][stated] = CONFIDENCE_LEVELS[level]
-    limits = {"right_or_wrong": round(right_sum / n, 4), "option": round(option_sum / n, 4)}
+        noisy_logit = 0.35 * np.log(p_chosen / (1 - p_chosen + 1e-6)) + noise
+        level = np.searchsorted([-1.6, -1.35, -0.6, 0.3], noisy_logit)
+        confidence[start + stated] = CONFIDENCE_LEVELS[level]
+    limits = {
+        "right_or_wrong": round(best_right_sum / n, 4),
+        "option": round(best_option_sum / n, 4),
+    }
     return Choices(option, confidence, limits)
 
 
 def _option_probabilities(questions: Questions, question: Array, ability: Array) -> Array:
-    """Return the probability of each option for students of some abilities, float32 (n, 4)."""
+    """Return the probabilities of the options of `question[i]` at `ability[i]`, float32 (n, 4)."""
     logit = questions.discrimination[question] * ability + questions.easiness[question]
-    knows = 1 / (1 + np.exp(-logit))
+    p_knows = 1 / (1 + np.exp(-logit))
+    # Students who do not know the answer choose in proportion to these weights.
     slope = questions.attraction_slope[question]
-    probability = np.exp(questions.attraction[question] + slope * ability[:, None])
-    # Students who do not know the answer choose in proportion to the attractions.
-    probability *= ((1 - knows) / probability.sum(axis=1))[:, None]
-    probability[np.arange(len(question)), questions.key[question]] += knows
+    weight = np.exp(questions.attraction[question] + slope * ability[:, None])
+    # In place, to save memory.
+    probability = weight
+    probability *= ((1 - p_knows) / weight.sum(axis=1))[:, None]
+    probability[np.arange(len(question)), questions.key[question]] += p_knows
     return np.asarray(probability, np.float32)

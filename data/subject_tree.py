@@ -1,7 +1,7 @@
 """A made-up tree of school subjects for the simulation, shaped like the official one.
 
-Names and ids are invented. As in the official file, a first root holds nearly everything, levels
-run from 0 to 3, ids have gaps, and a child's id may be smaller than its parent's.
+Names and ids are invented. As in the official tree, the first root holds nearly everything, levels
+run from 0 to 3, ids have gaps, and a child may have a smaller id than its parent.
 """
 
 from common.arrays import Array
@@ -10,10 +10,12 @@ import numpy as np
 import pandas as pd
 from simulation import Rng
 
-# For each question, the rows of its lowest subjects in the table of subjects.
+# For each question, the row numbers of its leaves (subjects of level 3) in the table that
+# `make_subjects` returns.
 Leaves = list[tuple[int, ...]]
 
 ROOTS = ("Maths", "Other subjects")
+# The areas (level 1), each with its topics (level 2).
 AREAS = {
     "Numbers": (
         "Place value", "Addition and subtraction", "Multiplication and division", "Below zero",
@@ -41,51 +43,58 @@ AREAS = {
     "Science": ("Energy",),
     "Puzzles": (),
 }  # fmt: skip
-# A topic is divided into the first four or all five of these.
-PARTS = (
+# A topic has the first four or all five of these subtopics (level 3).
+SUBTOPICS = (
     "first steps", "practice", "in context", "reasoning, explaining and proving", "mixed problems",
 )  # fmt: skip
-# This many topics have five parts, the others four.
-N_FIVE_PARTS = 32
+# This many topics have five subtopics, the others four.
+N_FIVE_SUBTOPICS = 32
 HIGHEST_ID = 1988
 
 
 def make_subjects() -> pd.DataFrame:
-    """Make the tree: SubjectId, Name, ParentId, Level and parent (its row, -1 for a root)."""
+    """Return the tree as a table with a row for each subject.
+
+    SubjectId, Name, ParentId and Level are the official columns. The column parent is the row
+    number of the parent, -1 for a root.
+    """
     nodes = [{"Name": root, "parent": -1, "Level": 0} for root in ROOTS]
     n_topics = 0
     for area, topics in AREAS.items():
-        root = "Other subjects" if area == "Science" else "Maths"
+        root_row = 1 if area == "Science" else 0
         area_row = len(nodes)
-        nodes.append({"Name": area, "parent": ROOTS.index(root), "Level": 1})
+        nodes.append({"Name": area, "parent": root_row, "Level": 1})
         for topic in topics:
             topic_row = len(nodes)
             nodes.append({"Name": topic, "parent": area_row, "Level": 2})
-            n_parts = 5 if n_topics < N_FIVE_PARTS else 4
-            for part in PARTS[:n_parts]:
-                nodes.append({"Name": f"{topic}: {part}", "parent": topic_row, "Level": 3})
+            n_subtopics = 5 if n_topics < N_FIVE_SUBTOPICS else 4
+            for subtopic in SUBTOPICS[:n_subtopics]:
+                nodes.append({"Name": f"{topic}: {subtopic}", "parent": topic_row, "Level": 3})
             n_topics += 1
     table = pd.DataFrame(nodes)
     ids = np.random.default_rng(0).choice(np.arange(4, HIGHEST_ID + 1), len(nodes), replace=False)
     # The official file has id 3 for the first root.
     ids[0] = 3
     table["SubjectId"] = ids
+    # A root has the parent -1, which is no row: it gets no ParentId.
     table["ParentId"] = table["parent"].map(table["SubjectId"]).astype("Int32")
     return table
 
 
-def list_paths(subjects: pd.DataFrame, leaves: Leaves) -> list[str]:
-    """Return for each question the sorted ids of its subjects and their ancestors, as text."""
-    # The ids on the way from the root to each subject. Parents come before their children.
-    paths: dict[int, set[int]] = {-1: set()}
+def write_subject_lists(subjects: pd.DataFrame, leaves: Leaves) -> list[str]:
+    """Return for each question its leaves and their ancestors as sorted ids: ``[3, 71, 98]``."""
+    # For each row of the table, the ids on the way from the root to this subject. The parent of
+    # roots, -1, has none.
+    ids_from_root: dict[int, set[int]] = {-1: set()}
     subject_ids = subjects["SubjectId"].tolist()
+    # Parents come before their children in the table.
     for row, (subject_id, parent) in enumerate(zip(subject_ids, subjects["parent"], strict=True)):
-        paths[row] = {subject_id} | paths[parent]
+        ids_from_root[row] = {subject_id} | ids_from_root[parent]
     lists = []
     for question_leaves in leaves:
         ids: set[int] = set()
         for leaf in question_leaves:
-            ids |= paths[leaf]
+            ids |= ids_from_root[leaf]
         lists.append(str(sorted(ids)))
     return lists
 
@@ -95,18 +104,27 @@ def draw_subject_lists(
 ) -> tuple[Leaves, Array]:
     """Draw the leaves and the topic of each question.
 
-    Most questions have one leaf, some have a second one in any topic. The questions belong to
-    `n_topics` of the topics. The topics returned are increasing, int32 (n_questions,).
+    The questions belong to `n_topics` of the topics. Most questions have one leaf. Some have the
+    first leaf of another of these topics as well, or, by chance, of the same topic.
+
+    Returns
+    -------
+    leaves : list of tuples
+    topic : array of int32, shape (n_questions,)
+        Sorted. Topics are numbered from 0 in the order of the table.
     """
+    # The row numbers of the leaves of each topic, topics in the order of the table.
     leaves_of_topic = [*subjects[subjects["Level"] == 3].groupby("parent").groups.values()]
     used_topics = rng.permutation(len(leaves_of_topic))[:n_topics]
+    # Topics differ in their numbers of questions.
     weight = rng.lognormal(0, 1, n_topics)
     topic = np.sort(rng.choice(used_topics, n_questions, p=weight / weight.sum()))
     leaves: Leaves = []
     for question_topic in topic:
         candidates = leaves_of_topic[question_topic]
-        # The square makes the first parts of a topic more frequent.
-        question_leaves: tuple[int, ...] = (candidates[int(len(candidates) * rng.random() ** 2)],)
+        # The square makes the first subtopics of a topic more frequent.
+        index = int(len(candidates) * rng.random() ** 2)
+        question_leaves: tuple[int, ...] = (candidates[index],)
         if rng.random() < 0.06:
             other_topic = used_topics[int(n_topics * rng.random())]
             question_leaves += (leaves_of_topic[other_topic][0],)

@@ -1,37 +1,39 @@
-"""Task 4: the class to fill in. Copy this file into a folder of its own and complete it.
+"""Task 4: the class to fill in. Copy this file into a new folder and complete the copy.
 
 Check:   python task_4/numpy/local_evaluation.py --submission YOUR_FOLDER
 Upload:  python task_4/package.py YOUR_FOLDER
 
-How it runs. The evaluator starts a fresh process for every target mask, in a folder that holds the
-content of the zip. It makes one `Submission` and plays ten rounds with all students at once. In
-each round it calls `select_questions`, reveals the answers, and calls `update_model`. After the
-last round it calls `predict` once. To draw the accuracy after every question, the evaluator replays
-the questions with another `Submission`, and calls `predict` before the first round and after every
-round.
+How it runs. Some answers of each student are the targets, which must be predicted. The evaluator
+plays a game for each of several choices of targets (target masks). Each game runs in a new process,
+in a folder that holds the content of the uploaded zip. The evaluator makes one `Submission` and
+plays ten rounds; in each round every student is asked one question. So each round calls
+`select_questions`, reveals the answers, and calls `update_model`. After the last round, `predict`
+is called once. To plot the accuracy by the number of questions, the evaluator then repeats the game
+with a new `Submission` and the questions already chosen: it calls `predict` before the first round,
+and `update_model` and `predict` in every round.
 
-Allowed libraries. NumPy, pandas, scikit-learn and torch, but not the kit's `common`.
+Allowed libraries. NumPy, pandas, scikit-learn and torch. The kit's `common` is not there.
 
-Allowed files. All files beside this one, such as model.py and the weights, whose names begin with
-model_task_4_. The challenge puts its own files there too: train_task_3_4.csv, subject_metadata.csv,
-question_metadata_task_3_4.csv, student_metadata_task_3_4.csv and answer_metadata_task_3_4.csv.
+Allowed files. All files beside this one, such as model.py. Names of weight files must begin with
+model_task_4_. The challenge puts its own files into the same folder: train_task_3_4.csv,
+subject_metadata.csv, question_metadata_task_3_4.csv, student_metadata_task_3_4.csv and
+answer_metadata_task_3_4.csv.
 
 The arrays. All have the shape (students, questions) and the type int64. Row i is the same student
-in all calls. Column j is QuestionId j. Officially there are 948 columns; with other data, the
-largest QuestionId of the metadata, the training file and the students' answers, plus one. The
-arrays are copies: changing them changes nothing elsewhere.
+in all calls. Column j is QuestionId j. The official data have 948 columns. In general, the number
+of columns is one more than the largest QuestionId in the metadata, the training file and the
+students' answers. You may change the arrays: they are copies.
 
 masked_data
-    The chosen option, 1 to 4, of a revealed answer, else -1. If the file with the students does not
-    hold the options, -1 throughout.
+    The chosen option, 1 to 4, of a revealed answer, else -1. It is -1 everywhere if the file of the
+    students' answers has no options.
 masked_binary_data
     1 for a right and 0 for a wrong revealed answer, else -1.
 can_query
     1 for a question that may be asked: the student has answered it, it is not a target, and it has
     not been asked yet. Else 0.
 
-The targets are the answers to be predicted. They are never revealed, and the entry is not told
-which answers they are.
+The targets are never revealed, and your class is not told which answers they are.
 """
 
 import numpy as np
@@ -41,10 +43,10 @@ IntArray = npt.NDArray[np.int64]
 
 
 class Submission:
-    """An entry of task 4."""
+    """Your model: it chooses questions for all students and predicts their answers."""
 
     def __init__(self) -> None:
-        """Load the weights: `Path(__file__).parent / "model_task_4_….npy"`."""
+        """Load the weights, for example from the file model_task_4_weights.npy in this folder."""
         raise NotImplementedError
 
     def select_questions(
@@ -62,17 +64,17 @@ class Submission:
         Returns
         -------
         list or array of int, length (students,)
-            For every student a column where `can_query` is 1 in the student's row.
+            The column of the question chosen for each student. `can_query` must be 1 there.
         """
         raise NotImplementedError
 
-    # The published evaluators call this name.
+    # The published evaluators call the method `select_feature`.
     select_feature = select_questions
 
     def update_model(
         self, masked_data: IntArray, masked_binary_data: IntArray, can_query: IntArray
     ) -> None:
-        """Learn from the answers to the questions just chosen; optional.
+        """Learn from the answers to the questions just chosen; may do nothing.
 
         Parameters
         ----------
@@ -93,13 +95,14 @@ class Submission:
         Returns
         -------
         array of any number type, shape (students, questions)
-            1 right, 0 wrong. Fill in all elements: only the targets count, but the entry is not
-            told which these are. A probability such as 0.7 is an error.
+            1 for right, 0 for wrong; a probability such as 0.7 is an error. Fill in all elements:
+            only the targets count, but your class is not told which answers they are.
         """
         raise NotImplementedError
 
-    # Optional: only `local_evaluation.py --probabilities FILE` calls it, after `predict`. An entry
-    # without it is complete; the challenge never calls it, and the score does not depend on it.
+    # The method `predict_probabilities` is optional. Only `local_evaluation.py` calls it, after
+    # `predict`, if it is run with --probabilities FILE. The challenge never calls it, and no score
+    # depends on it.
     #
     # def predict_probabilities(self, masked_data, masked_binary_data):
-    #     """Return P(right) for every student and question, from 0 to 1, in their shape."""
+    #     """Return P(right), from 0 to 1, as an array of shape (students, questions)."""

@@ -1,17 +1,16 @@
-"""Task 1: gradient boosting on features of what is known about each answer.
+"""Task 1: gradient boosting on features of an answer: all that is known but its outcome.
 
 Run:     python task_1/sample_model_gradient_boosting.py --local     predict the local split
-         python task_1/local_evaluation.py                           score that
-         python task_1/sample_model_gradient_boosting.py             predict the template
+         python task_1/local_evaluation.py                           score that prediction
+         python task_1/sample_model_gradient_boosting.py             predict the official pairs
          python task_1/sample_model_gradient_boosting.py --help      all flags
 Writes:  submission_task_1.csv and the zip to upload
-Scores:  0.7329 ± 0.0018 on real answers, where the majority model scores 0.6301
+Scores:  accuracy 0.7329 on real answers (SD over ten splits: 0.0018), majority model 0.6301
 
-Features are functions in common/answer_features/. Add a feature of your own as one more column of
-the tables below. Trees must learn from answers whose outcomes the features have not seen. So a part
-of the training answers is held out, and its features are computed from all other answers; then the
-next part is held out, and so on. Up to 125,000 answers are cut into ten parts, which are all held
-out in turn. Of more answers, parts of at most 20 % are held out, 125,000 answers in all.
+The functions in common/answer_features/ compute the features. To add a feature, add a column to
+`part.table` of every part in `main`. Trees must learn from answers whose outcomes the features have
+not seen. So one part of the training answers at a time is held out, and its features are computed
+from all other answers.
 """
 
 import argparse
@@ -27,8 +26,8 @@ import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 TASK = 1
-# Chosen on answers held out of the training data. A fit stops early when the loss on
-# `validation_fraction` of the rows no longer falls.
+# Chosen on answers held out of the training data. A fit sets `validation_fraction` of its rows
+# aside, and stops if `n_iter_no_change` trees in a row do not lower the loss on these rows.
 SETTINGS = {
     "learning_rate": 0.07,
     "max_leaf_nodes": 31,
@@ -40,50 +39,60 @@ SETTINGS = {
     "validation_fraction": 0.03,
     "n_iter_no_change": 30,
 }
-# Each fit draws the features that a split may use, and the rows for early stopping. The mean of
-# several fits depends less on these draws.
+# The features that a tree may split on and the rows for early stopping are random. The mean of
+# several fits depends less on this chance.
 N_FITS = 2
 # Trees need at least this many answers of each kind, right and wrong.
 MIN_ANSWERS = 100
-# Rows predicted at a time, which bounds the memory of the prediction.
+# Trees do not use a feature that is known for fewer rows than this.
+MIN_KNOWN = 100
+# Predict this many rows at a time, to limit memory.
 BLOCK_ROWS = 100_000
-# Training and template rows together, measured at full size (tests/benchmarks/full_size.md).
+# Speed of the whole script on training and template rows together, measured on files of the
+# official size (tests/benchmarks/full_size.md).
 ROWS_PER_SECOND = 190_000
 
+# The fits of one model; their predictions are averaged.
 Models = list[HistGradientBoostingClassifier]
 
 
 def fit_trees(
     features: npt.NDArray[np.float32],
     outcome: npt.NDArray[np.generic],
-    draws: np.random.RandomState,
-    **settings: object,
+    random_state: np.random.RandomState,
+    **more_settings: object,
 ) -> Models:
-    """Return `N_FITS` fitted models, which differ only in what they draw."""
-    # scikit-learn fails on a feature that is almost always missing.
+    """Return `N_FITS` fitted models, which differ only in their random choices.
+
+    `more_settings` are added to `SETTINGS`.
+    """
+    # scikit-learn fails on a feature that is almost always NaN. A constant feature is never used.
     n_known = np.isfinite(features).sum(axis=0)
-    features = np.where(n_known < MIN_ANSWERS, np.float32(0), features)
+    features = np.where(n_known < MIN_KNOWN, np.float32(0), features)
     models = []
     for _ in range(N_FITS):
-        model = HistGradientBoostingClassifier(**SETTINGS, **settings, random_state=draws)
+        model = HistGradientBoostingClassifier(
+            **SETTINGS, **more_settings, random_state=random_state
+        )
         models.append(model.fit(features, outcome))
     return models
 
 
 def predict_mean(models: Models, table: pd.DataFrame) -> npt.NDArray[np.float64]:
     """Return the mean probability that the models give each row, shape (rows,)."""
-    means = []
+    block_means = []
     for start in range(0, len(table), BLOCK_ROWS):
         block = table[start : start + BLOCK_ROWS].to_numpy()
-        means.append(np.mean([model.predict_proba(block)[:, 1] for model in models], axis=0))
-    return np.concatenate(means)
+        block_means.append(np.mean([model.predict_proba(block)[:, 1] for model in models], axis=0))
+    return np.concatenate(block_means)
 
 
 def log_losses(log_event: run_log.LogEvent, model: HistGradientBoostingClassifier) -> None:
-    """Log the loss after each tree, on the rows learned from and on those for early stopping."""
+    """Write to the log file the loss after each tree, on learning and on early-stopping rows."""
+    # scikit-learn's scores are negative losses.
     losses = zip(-model.train_score_, -model.validation_score_, strict=True)
-    for step, (loss, held_out_loss) in enumerate(losses):
-        log_event("step", step=step, loss=loss, held_out_loss=held_out_loss)
+    for step, (loss, validation_loss) in enumerate(losses):
+        log_event("step", step=step, loss=loss, held_out_loss=validation_loss)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -91,9 +100,15 @@ def build_parser() -> argparse.ArgumentParser:
     parser = sample_models.parser(__doc__, TASK)
     sample_models.add_metadata_flag(parser)
     run_log.add_log_flag(parser)
-    default = "those there, without options"
-    cli.add_optional_names(parser, "--features", "some of", answer_features.GROUPS, default)
-    cli.add_number(parser, "--seed", 0, "of what is held out and of the trees")
+    default_in_words = "all whose files are there, except options and distractors"
+    cli.add_optional_names(
+        parser,
+        "--features",
+        what="some of",
+        names=answer_features.GROUPS,
+        default_in_words=default_in_words,
+    )
+    cli.add_number(parser, "--seed", 0, "seed of the parts held out and of the trees")
     return parser
 
 
@@ -103,6 +118,7 @@ def main() -> None:
     paths = sample_models.paths(options, TASK)
     template = submission.read_template(paths.template)
     answers = read_answers(paths.train, ids=True)
+    # How often IsCorrect is 0, and how often 1.
     n_wrong, n_right = np.bincount(answers["IsCorrect"], minlength=2)
     if min(n_right, n_wrong) < MIN_ANSWERS:
         raise InputError(
@@ -110,9 +126,12 @@ def main() -> None:
             f"{MIN_ANSWERS} of each"
         )
     progress.announce((len(answers) + len(template)) / ROWS_PER_SECOND)
+    # What is known of each training answer and then of each template row, without outcomes.
     pairs = answer_features.read_pairs(answers, template, paths.metadata)
-    # `pairs` holds these ids now; a second copy would take memory.
+    # Save memory: `pairs` holds these ids too.
     answers = answers.drop(columns=["UserId", "QuestionId", "AnswerId"], errors="ignore")
+    # By default `options` is left out because it is slow, `distractors` because it helps in task 2
+    # only.
     groups = answer_features.available_groups(
         pairs, answers, options.features, leave_out=["options", "distractors"]
     )
@@ -120,19 +139,26 @@ def main() -> None:
     log_event = run_log.open_log(options.log)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `answers`; `pairs`; `groups`. Out, for each template row: `prediction`; `p_right`.
-    *held_out, asked = answer_features.tables(pairs, answers, groups, options.seed)
-    features = pd.concat([part.table for part in held_out]).to_numpy()
-    rows = np.concatenate([part.rows for part in held_out])
-    is_correct = answers["IsCorrect"].to_numpy()[rows]
+    # In: `answers`, `pairs`, `groups`. Out, for each template row: `prediction`, `p_right`.
+    # Parts of the training answers come first, each held out while its features are computed; the
+    # template comes last. Up to 125,000 training answers are all held out in turn, in ten parts. If
+    # there are more, about 125,000 are held out, and the trees learn from these alone.
+    parts = answer_features.tables(pairs, answers, groups, options.seed)
+    *train_parts, template_part = parts
+    features = pd.concat([part.table for part in train_parts]).to_numpy()
+    # The rows of `features` are these rows of `answers`.
+    train_rows = np.concatenate([part.rows for part in train_parts])
+    is_correct = answers["IsCorrect"].to_numpy()[train_rows]
 
-    # The probability must not fall where that of the item response model, a feature, rises.
-    rises = [int(name == "model") for name in asked.table]
-    draws = np.random.RandomState(options.seed)
-    models = fit_trees(features, is_correct, draws, monotonic_cst=rises)
+    # The feature `model` is the prediction of an item response model. If it rises, the prediction
+    # of the trees must not fall (1). Other features may act in any direction (0).
+    directions = [1 if name == "model" else 0 for name in template_part.table.columns]
+    random_state = np.random.RandomState(options.seed)
+    models = fit_trees(features, is_correct, random_state, monotonic_cst=directions)
+    # The fits have about the same losses.
     log_losses(log_event, models[0])
 
-    p_right = predict_mean(models, asked.table)
+    p_right = predict_mean(models, template_part.table)
     prediction = (p_right > 0.5).astype(np.int8)
     # ---- End of the model. --------------------------------------------------------------------
 

@@ -1,8 +1,8 @@
-"""Task 1 baseline: predict for every question whether most of its answers are right or wrong.
+"""Task 1 baseline: predict that a question is answered right if most of its answers are right.
 
 Run:     python task_1/sample_model_majority.py --local     predict the local split
-         python task_1/local_evaluation.py                  score that
-         python task_1/sample_model_majority.py             predict the official template
+         python task_1/local_evaluation.py                  score that prediction
+         python task_1/sample_model_majority.py             predict the official pairs
 Writes:  submission_task_1.csv and the zip to upload
 """
 
@@ -30,10 +30,10 @@ def main() -> None:
     answers = read_answers(paths.train, options=False)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `answers`, `template`, DataFrames. Out, for each template row: `prediction`, `p_right`.
+    # In: `answers`, `template` (DataFrames). Out, for each template row: `prediction`, `p_right`.
     counts = answers.groupby("QuestionId")["IsCorrect"].agg(n_right="sum", n_answers="count")
     counts = counts.reindex(template["QuestionId"], fill_value=0)
-    # pandas sums int8 as int8, in which 127 + 1 overflows.
+    # pandas may keep the dtype int8 for sums, and 127 + 1 would overflow below.
     n_right = counts["n_right"].to_numpy(dtype=np.int64)
     n_wrong = counts["n_answers"].to_numpy() - n_right
 

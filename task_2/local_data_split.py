@@ -2,9 +2,11 @@
 
 Run:     python task_2/local_data_split.py
 Reads:   data/train_data/train_task_1_2.csv
-Writes:  data/test_input/train_task_1_2.csv            answers to learn from
-         data/test_input/valid_task_1_2.csv            answers to score with
-         data/test_input/test_submission_task_1_2.csv  template: the pairs to predict
+Writes:  data/test_input/train_task_1_2.csv            80 %: answers to learn from
+         data/test_input/valid_task_1_2.csv            20 %: the true answers, to score with
+         data/test_input/test_submission_task_1_2.csv  20 %: the pairs to predict (template)
+
+The scripts of this name in task_1/ and task_2/ write the same files: run one of them, once.
 """
 
 import argparse
@@ -19,7 +21,8 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main() -> None:
     """Split the answers."""
-    splits.run(build_parser().parse_args(), splits.split_answers)
+    options = build_parser().parse_args()
+    splits.run(options, split=splits.split_answers)
 
 
 if __name__ == "__main__":

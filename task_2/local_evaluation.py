@@ -1,13 +1,18 @@
 """Task 2: score a submission by its accuracy, the challenge's metric.
 
-Run:     python task_2/local_evaluation.py                  the local split
-         python task_2/local_evaluation.py --phase public   the released answers of a phase
-Writes:  data/test_output/scores_task_2.txt and scores_task_2.html, or for a phase
-         scores_task_2_public.txt and .html
+Run:     python task_2/local_evaluation.py                  score predictions of the local split
+         python task_2/local_evaluation.py --phase public   score the upload, released answers
+Writes:  data/test_output/scores_task_2.txt and .html
+         data/test_output/scores_task_2_public.txt and .html with --phase public
 
-The page shows where predictions are right and where most is lost. --probabilities FILE adds log
-loss and calibration; a sample model writes that file with its own flag --probabilities. An
-incomplete or wrong submission gets a message, never a score.
+The local split is scored on the answers that local_data_split.py held out. An upload is scored on
+the answers of its phase, public or private, which were released after the challenge. Without
+--phase, the script scores the local split, or the public phase if only an upload is there.
+
+The .html page compares the score with others, and shows for which questions, subjects and students
+most predictions are wrong. --probabilities FILE adds log loss and calibration; a sample model
+writes such a FILE if it is run with its flag of the same name. A malformed or incomplete
+submission gets a message instead of a score.
 """
 
 import argparse

@@ -1,20 +1,20 @@
-"""Task 2: gradient boosting on features of what is known about each answer.
+"""Task 2: gradient boosting on features of an answer: all that is known but its outcome.
 
 Run:     python task_2/sample_model_gradient_boosting.py --local     predict the local split
-         python task_2/local_evaluation.py                           score that
-         python task_2/sample_model_gradient_boosting.py             predict the template
+         python task_2/local_evaluation.py                           score that prediction
+         python task_2/sample_model_gradient_boosting.py             predict the official pairs
          python task_2/sample_model_gradient_boosting.py --help      all flags
 Writes:  submission_task_2.csv and the zip to upload
-Scores:  0.5849 ± 0.0015 on real answers, where the majority model scores 0.5539
+Scores:  accuracy 0.5849 on real answers (SD over ten splits: 0.0015), majority model 0.5539
 
-Features are functions in common/answer_features/. Add a feature of your own as one more column of
-the tables below. Trees must learn from answers whose outcomes the features have not seen. So a part
-of the training answers is held out, and its features are computed from all other answers; then the
-next part is held out, and so on. Up to 125,000 answers are cut into ten parts, which are all held
-out in turn. Of more answers, parts of at most 20 % are held out, 125,000 answers in all.
+The functions in common/answer_features/ compute the features. To add a feature, add a column to
+`part.table` of every part in `main`. Trees must learn from answers whose outcomes the features have
+not seen. So one part of the training answers at a time is held out, and its features are computed
+from all other answers.
 
-The trees answer three questions in turn: is the answer wrong? If so, is it another than the most
-popular wrong option? If so, another than the next one? Features of options have the same order.
+Options have a rank: 0 is the right option, 1 the most popular wrong option, 3 the least popular. A
+model is fitted for each of three stages. Stage 0: is the rank above 0? Stage 1, if so: is it above
+1? Stage 2, if so: is it above 2? Features that exist once for each option are in order of rank too.
 """
 
 import argparse
@@ -31,8 +31,8 @@ import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 TASK = 2
-# Chosen on answers held out of the training data. A fit stops early when the loss on
-# `validation_fraction` of the rows no longer falls.
+# Chosen on answers held out of the training data. A fit sets `validation_fraction` of its rows
+# aside, and stops if `n_iter_no_change` trees in a row do not lower the loss on these rows.
 SETTINGS = {
     "learning_rate": 0.1,
     "max_leaf_nodes": 31,
@@ -43,74 +43,87 @@ SETTINGS = {
     "validation_fraction": 0.03,
     "n_iter_no_change": 30,
 }
-# Number of trees for each of the three questions above.
+# At most this many trees for the stages 0, 1 and 2.
 N_TREES = (100, 50, 25)
-# Each fit draws the features that a split may use, and the rows for early stopping. The mean of
-# several fits depends less on these draws.
+# The features that a tree may split on and the rows for early stopping are random. The mean of
+# several fits depends less on this chance.
 N_FITS = 2
-# Trees need at least this many answers of each kind, right and wrong.
+# The training file must hold at least this many answers of each kind, right and wrong.
 MIN_ANSWERS = 100
-# Trees need at least this many answers for each reply to one of the three questions.
-MIN_OUTCOMES = 20
-# Rows predicted at a time, which bounds the memory of the prediction.
+# A stage with fewer answers that stop there, or fewer that go on, gets no trees.
+MIN_STAGE_ANSWERS = 20
+# Trees do not use a feature that is known for fewer rows than this.
+MIN_KNOWN = 100
+# Predict this many rows at a time, to limit memory.
 BLOCK_ROWS = 100_000
-# Training and template rows together, measured at full size (tests/benchmarks/full_size.md).
+# Speed of the whole script on training and template rows together, measured on files of the
+# official size (tests/benchmarks/full_size.md).
 ROWS_PER_SECOND = 170_000
 
+# The fits of one model; their predictions are averaged.
 Models = list[HistGradientBoostingClassifier]
 
 
 def fit_trees(
     features: npt.NDArray[np.float32],
     outcome: npt.NDArray[np.generic],
-    draws: np.random.RandomState,
-    **settings: object,
+    random_state: np.random.RandomState,
+    **more_settings: object,
 ) -> Models:
-    """Return `N_FITS` fitted models, which differ only in what they draw."""
-    # scikit-learn fails on a feature that is almost always missing.
+    """Return `N_FITS` fitted models, which differ only in their random choices.
+
+    `more_settings` are added to `SETTINGS`.
+    """
+    # scikit-learn fails on a feature that is almost always NaN. A constant feature is never used.
     n_known = np.isfinite(features).sum(axis=0)
-    features = np.where(n_known < MIN_ANSWERS, np.float32(0), features)
+    features = np.where(n_known < MIN_KNOWN, np.float32(0), features)
     models = []
     for _ in range(N_FITS):
-        model = HistGradientBoostingClassifier(**SETTINGS, **settings, random_state=draws)
+        model = HistGradientBoostingClassifier(
+            **SETTINGS, **more_settings, random_state=random_state
+        )
         models.append(model.fit(features, outcome))
     return models
 
 
 def predict_mean(models: Models, table: pd.DataFrame) -> npt.NDArray[np.float64]:
     """Return the mean probability that the models give each row, shape (rows,)."""
-    means = []
+    block_means = []
     for start in range(0, len(table), BLOCK_ROWS):
         block = table[start : start + BLOCK_ROWS].to_numpy()
-        means.append(np.mean([model.predict_proba(block)[:, 1] for model in models], axis=0))
-    return np.concatenate(means)
+        block_means.append(np.mean([model.predict_proba(block)[:, 1] for model in models], axis=0))
+    return np.concatenate(block_means)
 
 
 @dataclass(frozen=True)
-class Stage:
-    """One of the three questions, for the log."""
+class LoggedStage:
+    """What the log needs of a stage."""
 
-    model: HistGradientBoostingClassifier  # The first of the fits.
-    share: float  # Share of the answers to which the question applies.
+    # The first of the fits; the others have about the same losses.
+    model: HistGradientBoostingClassifier
+    # Share of the answers that reach the stage.
+    share: float
 
 
-def log_losses(log_event: run_log.LogEvent, stages: list[Stage]) -> None:
-    """Log the loss after each tree, on the rows learned from and on those for early stopping.
+def log_losses(log_event: run_log.LogEvent, stages: list[LoggedStage]) -> None:
+    """Write to the log file the loss after each tree, on learning and on early-stopping rows.
 
-    The losses of the three questions are weighted by the share of answers to which they apply, and
-    summed. A question with fewer trees keeps its last loss.
+    The losses of the stages are weighted by the share of answers that reach the stage, and summed.
+    After the last tree of a stage, its last loss is repeated.
     """
+    # Step 0 is the loss before the first tree.
     n_steps = 1 + max(N_TREES)
     losses = np.zeros(n_steps)
-    held_out_losses = np.zeros(n_steps)
+    validation_losses = np.zeros(n_steps)
     for stage in stages:
-        n_missing = n_steps - len(stage.model.train_score_)
-        losses += stage.share * np.pad(-stage.model.train_score_, (0, n_missing), "edge")
-        held_out_losses += stage.share * np.pad(
-            -stage.model.validation_score_, (0, n_missing), "edge"
-        )
-    for step, (loss, held_out_loss) in enumerate(zip(losses, held_out_losses, strict=True)):
-        log_event("step", step=step, loss=loss, held_out_loss=held_out_loss)
+        # scikit-learn's scores are negative losses.
+        stage_losses = -stage.model.train_score_
+        stage_validation_losses = -stage.model.validation_score_
+        n_repeats = n_steps - len(stage_losses)
+        losses += stage.share * np.pad(stage_losses, (0, n_repeats), "edge")
+        validation_losses += stage.share * np.pad(stage_validation_losses, (0, n_repeats), "edge")
+    for step, (loss, validation_loss) in enumerate(zip(losses, validation_losses, strict=True)):
+        log_event("step", step=step, loss=loss, held_out_loss=validation_loss)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -118,9 +131,15 @@ def build_parser() -> argparse.ArgumentParser:
     parser = sample_models.parser(__doc__, TASK)
     sample_models.add_metadata_flag(parser)
     run_log.add_log_flag(parser)
-    default = "those there, without options"
-    cli.add_optional_names(parser, "--features", "some of", answer_features.GROUPS, default)
-    cli.add_number(parser, "--seed", 0, "of what is held out and of the trees")
+    default_in_words = "all whose files are there, except options"
+    cli.add_optional_names(
+        parser,
+        "--features",
+        what="some of",
+        names=answer_features.GROUPS,
+        default_in_words=default_in_words,
+    )
+    cli.add_number(parser, "--seed", 0, "seed of the parts held out and of the trees")
     return parser
 
 
@@ -130,6 +149,7 @@ def main() -> None:
     paths = sample_models.paths(options, TASK)
     template = submission.read_template(paths.template)
     answers = read_answers(paths.train, options=True, ids=True)
+    # How often IsCorrect is 0, and how often 1.
     n_wrong, n_right = np.bincount(answers["IsCorrect"], minlength=2)
     if min(n_right, n_wrong) < MIN_ANSWERS:
         raise InputError(
@@ -137,9 +157,11 @@ def main() -> None:
             f"{MIN_ANSWERS} of each"
         )
     progress.announce((len(answers) + len(template)) / ROWS_PER_SECOND)
+    # What is known of each training answer and then of each template row, without outcomes.
     pairs = answer_features.read_pairs(answers, template, paths.metadata)
-    # `pairs` holds these ids now; a second copy would take memory.
+    # Save memory: `pairs` holds these ids too.
     answers = answers.drop(columns=["UserId", "QuestionId", "AnswerId"], errors="ignore")
+    # By default `options` is left out because it is slow.
     groups = answer_features.available_groups(
         pairs, answers, options.features, leave_out=["options"]
     )
@@ -147,37 +169,42 @@ def main() -> None:
     log_event = run_log.open_log(options.log)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `answers`; `pairs`; `groups`. Out, for each template row: `prediction`; `p_option`.
-    *held_out, asked = answer_features.tables(pairs, answers, groups, options.seed)
-    features = pd.concat([part.table for part in held_out]).to_numpy()
-    # An outcome is 0 for the right option, 1 to 3 for the wrong ones by popularity.
+    # In: `answers`, `pairs`, `groups`. Out, for each template row: `prediction`, `p_option`.
+    # Parts of the training answers come first, each held out while its features are computed; the
+    # template comes last. Up to 125,000 training answers are all held out in turn, in ten parts. If
+    # there are more, about 125,000 are held out, and the trees learn from these alone.
+    parts = answer_features.tables(pairs, answers, groups, options.seed)
+    *train_parts, template_part = parts
+    features = pd.concat([part.table for part in train_parts]).to_numpy()
+    # The rank of each answer. Each part ranks the options by the answers outside the part.
     question = pairs.numbers["question"]
     option = answers["AnswerValue"].to_numpy()
-    outcomes = [
-        part.outcome_of_option[question[part.rows], option[part.rows] - 1] for part in held_out
-    ]
-    outcome = np.concatenate(outcomes)
+    rank = np.concatenate(
+        [part.outcome_of_option[question[part.rows], option[part.rows] - 1] for part in train_parts]
+    )
 
-    draws = np.random.RandomState(options.seed)
-    p_outcome = np.ones((len(template), 4))
-    stages = []
+    random_state = np.random.RandomState(options.seed)
+    p_rank = np.ones((len(template), 4))
+    logged_stages = []
     for stage, n_trees in enumerate(N_TREES):
-        is_reached = outcome >= stage
-        is_later = outcome[is_reached] > stage
-        n_here, n_later = np.bincount(is_later, minlength=2)
-        if min(n_here, n_later) >= MIN_OUTCOMES:
-            models = fit_trees(features[is_reached], is_later, draws, max_iter=n_trees)
-            stages.append(Stage(models[0], is_reached.mean()))
-            p_later = predict_mean(models, asked.table)
+        reaches_stage = rank >= stage
+        goes_on = rank[reaches_stage] > stage
+        n_stop, n_go_on = np.bincount(goes_on, minlength=2)
+        if min(n_stop, n_go_on) >= MIN_STAGE_ANSWERS:
+            models = fit_trees(features[reaches_stage], goes_on, random_state, max_iter=n_trees)
+            logged_stages.append(LoggedStage(models[0], reaches_stage.mean()))
+            p_go_on = predict_mean(models, template_part.table)
         else:
-            # Laplace's rule of succession: rare outcomes are not impossible.
-            p_later = np.full(len(template), (n_later + 1) / (n_here + n_later + 2))
-        p_outcome[:, stage] *= 1 - p_later
-        p_outcome[:, stage + 1 :] *= p_later[:, np.newaxis]
-    log_losses(log_event, stages)
+            # Too few answers for trees: the same probability for all rows. Laplace's rule of
+            # succession keeps it above 0 and below 1.
+            p_go_on = np.full(len(template), (n_go_on + 1) / (n_stop + n_go_on + 2))
+        p_rank[:, stage] *= 1 - p_go_on
+        p_rank[:, stage + 1 :] *= p_go_on[:, np.newaxis]
+    log_losses(log_event, logged_stages)
 
-    outcome_of_option = asked.outcome_of_option[question[asked.rows]]
-    p_option = np.take_along_axis(p_outcome, outcome_of_option, axis=1)
+    # From the order of ranks to the order of the options 1 to 4.
+    rank_of_option = template_part.outcome_of_option[question[template_part.rows]]
+    p_option = np.take_along_axis(p_rank, rank_of_option, axis=1)
     prediction = 1 + p_option.argmax(axis=1)
     # ---- End of the model. --------------------------------------------------------------------
 

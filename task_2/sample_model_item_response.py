@@ -1,42 +1,45 @@
-"""Task 2: item response theory with the context of an answer, the options by stick breaking.
+"""Task 2: item response theory for options, with effects of the quiz of an answer.
 
-The model asks three questions in turn (stick breaking). Is the answer right? If not, is it the most
-popular wrong option? If not, is it the next one? Each question has its own intercept and its own
-slopes on the student's abilities, and effects of the context of the answer, as in task 1. One fit
-serves all three. Habits are fitted last: students prefer some positions, whatever the options say.
-The mathematics is in common/item_response/README.md.
+An answer is a chain of up to three decisions (stick breaking): is it right? If not, is it the most
+popular wrong option? If not, is it the second most popular one? For each decision, a question has
+an intercept, slopes on the student's abilities, and effects of the quiz, as in task 1. All three
+decisions are fitted together, with the same abilities. Last, the habits of students are fitted: a
+student may prefer some of the options 1 to 4, whatever they say. The mathematics is in
+common/item_response/README.md.
 
 Run:     python task_2/sample_model_item_response.py --local     predict the local split
-         python task_2/local_evaluation.py                       score that
-         python task_2/sample_model_item_response.py             predict the template
+         python task_2/local_evaluation.py                       score that prediction
+         python task_2/sample_model_item_response.py             predict the official pairs
          python task_2/sample_model_item_response.py --help      all flags
 Writes:  submission_task_2.csv and the zip to upload
-Scores:  0.5768 ± 0.0020 on real answers, where the majority model scores 0.5539
+Scores:  accuracy 0.5768 on real answers (SD over ten splits: 0.0020), majority model 0.5539
 
 Control-C ends the fit early and predicts with what it has learned so far.
 """
 
 import argparse
 
-from common import cli, progress, run_log, sample_models, schema, submission
+from common import cli, progress, run_log, sample_models, submission
 from common.answer_context import find_contexts
 from common.answers import read_answers
 from common.item_response import DEFAULT_DIMENSIONS, ItemResponseOptions
 from common.probabilities import write_probabilities
 
 TASK = 2
-# Measured at full size (tests/benchmarks/full_size.md).
+# Speed of the whole script on training answers, measured on files of the official size
+# (tests/benchmarks/full_size.md).
 ANSWERS_PER_SECOND = 150_000
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
     parser = sample_models.parser(__doc__, TASK)
+    # The answer metadata name the quiz of each answer.
     sample_models.add_metadata_flag(parser)
     run_log.add_log_flag(parser)
-    help_text = "number of abilities; time grows with its square"
+    help_text = "number of abilities; the time grows with the square of K"
     cli.add_number(parser, "--dimensions", DEFAULT_DIMENSIONS, help_text, int, "K")
-    help_text = "chance to be right without knowing the answer"
+    help_text = "probability of choosing the right option without knowing it"
     cli.add_number(parser, "--guessing", 0.2, help_text, float, "P")
     cli.add_number(parser, "--seed", 0, "seed of the random start")
     return parser
@@ -48,12 +51,12 @@ def main() -> None:
     paths = sample_models.paths(options, TASK)
     template = submission.read_template(paths.template)
     answers = read_answers(paths.train, options=True, ids=True)
-    context, context_to_predict = find_contexts(answers, template, paths.metadata)
+    train_context, template_context = find_contexts(answers, template, paths.metadata)
     log_event = run_log.open_log(options.log)
     progress.announce(len(answers) / ANSWERS_PER_SECOND)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: columns of `answers`; `context`. Out, for each template row: `prediction`; `p_option`.
+    # In: `answers`, `template`, contexts. Out, for each template row: `prediction`, `p_option`.
     model = ItemResponseOptions(
         n_dimensions=options.dimensions,
         guessing=options.guessing,
@@ -65,12 +68,12 @@ def main() -> None:
         answers["QuestionId"],
         answers["AnswerValue"],
         answers["CorrectAnswer"],
-        context=context,
+        context=train_context,
     )
     p_option = model.predict_proba(
-        template["UserId"], template["QuestionId"], context=context_to_predict
+        template["UserId"], template["QuestionId"], context=template_context
     )
-    prediction = schema.OPTIONS[0] + p_option.argmax(axis=1)
+    prediction = 1 + p_option.argmax(axis=1)
     # ---- End of the model. --------------------------------------------------------------------
 
     submission.write_predictions(template, TASK, prediction, paths.output)

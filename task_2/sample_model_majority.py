@@ -1,8 +1,8 @@
 """Task 2 baseline: predict for every question the option that most students choose.
 
 Run:     python task_2/sample_model_majority.py --local     predict the local split
-         python task_2/local_evaluation.py                  score that
-         python task_2/sample_model_majority.py             predict the official template
+         python task_2/local_evaluation.py                  score that prediction
+         python task_2/sample_model_majority.py             predict the official pairs
 Writes:  submission_task_2.csv and the zip to upload
 """
 
@@ -30,19 +30,20 @@ def main() -> None:
     answers = read_answers(paths.train, options=True)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `answers`, `template`, DataFrames. Out, for each template row: `prediction`, `p_option`.
+    # In: `answers`, `template` (DataFrames). Out, for each template row: `prediction`, `p_option`.
     counts = pd.DataFrame(index=answers["QuestionId"].unique())
     for option in schema.OPTIONS:
         is_chosen = answers["AnswerValue"] == option
         counts[option] = answers.loc[is_chosen, "QuestionId"].value_counts()
     counts = counts.fillna(0)
     # Unanswered questions get the overall counts.
-    counts = counts.reindex(template["QuestionId"].unique()).fillna(counts.sum())
+    overall_counts = counts.sum()
+    counts = counts.reindex(template["QuestionId"].unique()).fillna(overall_counts)
 
     # Laplace's rule of succession: no probability is 0 or 1.
-    p_by_question = (counts + 1).div(counts.sum(axis=1) + 4, axis=0)
+    p_by_question = (counts + 1).div(counts.sum(axis=1) + len(schema.OPTIONS), axis=0)
     p_option = p_by_question.loc[template["QuestionId"]].to_numpy()
-    # Tied options: the first one wins.
+    # Of tied options the first is predicted.
     prediction = 1 + p_option.argmax(axis=1)
     # ---- End of the model. --------------------------------------------------------------------
 

@@ -1,23 +1,23 @@
 """Task 2: logistic matrix factorisation with biases, by alternating ridge regressions.
 
 Run:     python task_2/sample_model_matrix_factorization.py --local     predict the local split
-         python task_2/local_evaluation.py                              score that
-         python task_2/sample_model_matrix_factorization.py             predict the template
+         python task_2/local_evaluation.py                              score that prediction
+         python task_2/sample_model_matrix_factorization.py             predict the official pairs
          python task_2/sample_model_matrix_factorization.py --help      all flags
 Writes:  submission_task_2.csv and the zip to upload
-Scores:  0.5679 ± 0.0018 on real answers, where the majority model scores 0.5539
+Scores:  accuracy 0.5679 on real answers (SD over ten splits: 0.0018), majority model 0.5539
 
-The model: a student goes through the options of a question, first the correct one, then the others
-by popularity, and takes one of them. Student s takes the option of decision d with probability
+The model: an answer is a chain of up to three decisions between yes and no. Is the option the
+correct one? If not, is it the most popular wrong one? If not, is it the second most popular one?
+Each question has three decisions. Student s says yes in decision d with probability
     sigmoid(easiness[d] + ability[s] · loading[d])
 where ability and loading are short vectors. Quadratic penalties (Gaussian priors) keep abilities
-near 0, first loadings near 1 (wrong options: 0.3) and all other loadings near 0, unless many
-answers say otherwise.
+near 0, first loadings near 1 (for wrong options near 0.3) and all other loadings near 0, unless
+many answers say otherwise.
 
-The fit: while the decisions stay fixed, the ability of each student is fitted by a logistic
-regression; while the students stay fixed, so is the vector of each decision. The two sides take
-steps in turns. Each step allows for the uncertainty of the other side, so that too many dimensions
-do no harm (variational Bayes).
+The fit updates students and decisions in turns, by a logistic regression for each of them. The
+regressions for one side use not only the estimates of the other side but also how uncertain these
+are (variational Bayes), so that too many dimensions do no harm.
 Control-C ends the fit early and predicts with what it has learned so far.
 """
 
@@ -31,77 +31,175 @@ from common.errors import InputError
 from common.probabilities import write_probabilities
 
 import numpy as np
-from scipy.sparse import csr_matrix
+from scipy.sparse import csc_matrix, csr_matrix
 from scipy.special import expit
 
 TASK = 2
-# Penalties chosen on answers held out of the training data. The penalty of abilities is 1, which
-# sets their scale.
+# Penalties chosen on answers held out of the training data. Abilities have the penalty 1, which
+# fixes the scale of abilities and loadings.
 EASINESS_PENALTY = 1.0
+# Prior means of the first loading, for the three decisions of a question.
+FIRST_LOADINGS = (1.0, 0.3, 0.3)
 FIRST_LOADING_PENALTY = 10.0
 LOADING_PENALTY = 30.0
-# Answers in one iteration, measured at full size (tests/benchmarks/full_size.md).
+# Speed of one iteration on training answers, measured on files of the official size
+# (tests/benchmarks/full_size.md).
 ANSWERS_PER_SECOND = 1.5e6
 
 
 @dataclass(frozen=True)
 class Prior:
-    """Gaussian prior of the coefficients of one side, students or decisions."""
+    """Gaussian prior of the vectors of one side, students or decisions."""
 
     mean: FloatArray  # Shape (1 + dimensions,), or a row for each decision.
     penalty: FloatArray  # One over the variance, shape (1 + dimensions,).
 
 
 def compute_logits(
-    students: FloatArray, decisions: FloatArray, student: IntArray, decision: IntArray
+    student_vectors: FloatArray, decision_vectors: FloatArray, student: IntArray, decision: IntArray
 ) -> FloatArray:
-    """Return the logit of each pair, the product of its two vectors, shape (pairs,)."""
+    """Return the logit of each pair of student and decision: the dot product of their vectors."""
     logits = np.zeros(len(student), np.float32)
     # One dimension at a time saves memory.
-    for k in range(students.shape[1]):
-        logits += students[student, k] * decisions[decision, k]
+    for column in range(student_vectors.shape[1]):
+        logits += student_vectors[student, column] * decision_vectors[decision, column]
     return logits
 
 
 def ridge_step(
     prior: Prior,
-    features: FloatArray,
-    covariances: FloatArray,
-    choices: csr_matrix,
+    fixed_vectors: FloatArray,
+    fixed_covariances: FloatArray,
+    choices: csr_matrix | csc_matrix,
     logits: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Update the coefficients of one side by a logistic regression for each of its members.
+    """Update the vectors of one side, students or decisions, while the other side is fixed.
 
-    A parabola replaces the logistic loss. It touches the loss at the present `logits` and lies
-    above it elsewhere (Jaakkola and Jordan 2000), so that each regression is a ridge regression.
+    Each vector is fitted by a logistic regression on the fixed vectors. A parabola replaces the
+    logistic loss of each element of `choices`: it touches the loss at the present logit and lies
+    above it elsewhere (Jaakkola and Jordan 2000). So each regression is a ridge regression.
 
     Parameters
     ----------
     prior
-        Prior of the coefficients.
-    features, covariances
-        Means, shape (m, k), and covariances, shape (m, k, k), of the other side's coefficients.
+        Prior of the vectors that are updated.
+    fixed_vectors, fixed_covariances
+        Means, shape (m, k), and covariances, shape (m, k, k), of the fixed vectors.
     choices
-        Sparse matrix of 0 and 1, shape (n, m): a row for each regression.
+        Sparse matrix, shape (n, m): 1 for a yes, 0 for a no. Row i belongs to the vector i that
+        is updated. The zeros are stored; decisions that were not taken are not.
     logits
-        Present logit of each stored element of `choices`.
+        Present logit of each stored element of `choices`, in the order of `choices.data`.
 
     Returns
     -------
-    coefficients : array, shape (n, k)
+    vectors : array, shape (n, k)
     covariances : array, shape (n, k, k)
     """
+    # The parabola at a logit x has the curvature tanh(x / 2) / (2 x).
     half = np.maximum(np.abs(logits) / 2, 1e-4)
     weights = choices.copy()
     weights.data = np.tanh(half) / (4 * half)
+    # Minus the slope of the parabola at logit 0.
     targets = choices.copy()
     targets.data -= 0.5
-    m, k = features.shape
-    squares = features[:, :, None] * features[:, None, :] + covariances
+    m, k = fixed_vectors.shape
+    # The expectation of v vᵀ for each fixed vector v, shape (m, k, k).
+    squares = fixed_vectors[:, :, None] * fixed_vectors[:, None, :] + fixed_covariances
+    # The sums over the elements of each row, shape (n, k, k) and (n, k).
     precisions = (weights @ squares.reshape(m, k * k)).reshape(-1, k, k) + np.diag(prior.penalty)
+    weighted_targets = targets @ fixed_vectors + prior.penalty * prior.mean
     covariances = np.linalg.inv(precisions)
-    coefficients = covariances @ (targets @ features + prior.penalty * prior.mean)[:, :, None]
-    return coefficients[:, :, 0].astype(np.float32), covariances.astype(np.float32)
+    vectors = (covariances @ weighted_targets[:, :, None])[:, :, 0]
+    return vectors.astype(np.float32), covariances.astype(np.float32)
+
+
+def rank_options(
+    question: IntArray, option: IntArray, correct_option: IntArray, n_questions: int
+) -> IntArray:
+    """Return the rank of each option of each question, shape (n_questions, 4).
+
+    Rank 0 is the correct option, 1 the most popular wrong one, 3 the least popular. The last
+    question stands for unknown ids: its options are ranked by all answers together.
+
+    Parameters
+    ----------
+    question, option, correct_option
+        For each answer the number of the question, and two options from 0 to 3.
+    n_questions
+        Number of questions, with the last one.
+    """
+    n_chosen = np.bincount(4 * question + option, minlength=4 * n_questions)
+    popularity = n_chosen.reshape(n_questions, 4).astype(float)
+    popularity[-1] = popularity.sum(axis=0)
+    # Infinite popularity puts the correct option first.
+    popularity[question, correct_option] = np.inf
+    options_in_order = np.argsort(-popularity, axis=1, kind="stable")
+    # The inverse permutation: the position of each option in this order.
+    return np.argsort(options_in_order, axis=1)
+
+
+def list_decisions(
+    student: IntArray, question: IntArray, rank: IntArray, n_students: int, n_questions: int
+) -> csr_matrix:
+    """Return all decisions of the answers: 1 for yes, 0 for no, shape (n_students, 3 n_questions).
+
+    The decisions of question q are the columns 3 q, 3 q + 1 and 3 q + 2.
+    """
+    # Rank 2, for example, is a no in decision 0, a no in decision 1 and a yes in decision 2. Rank
+    # 3 is a no in all three decisions.
+    is_taken = rank[:, None] >= np.arange(3)
+    answer_row, decision = np.nonzero(is_taken)
+    is_yes = (rank[answer_row] == decision).astype(np.float32)
+    column = 3 * question[answer_row] + decision
+    return csr_matrix((is_yes, (student[answer_row], column)), (n_students, 3 * n_questions))
+
+
+def decision_prior(rank: IntArray, n_questions: int, n_dimensions: int) -> Prior:
+    """Return the prior of the vector of every decision: easiness, first loading, other loadings."""
+    # Adding 1 to all counts keeps the logarithms finite.
+    counts = np.bincount(rank, minlength=4) + 1
+    mean_of_question = np.zeros((3, 1 + n_dimensions))
+    for decision in range(3):
+        log_odds_of_yes = np.log(counts[decision] / counts[decision + 1 :].sum())
+        mean_of_question[decision, :2] = log_odds_of_yes, FIRST_LOADINGS[decision]
+    mean = np.tile(mean_of_question, (n_questions, 1))
+    penalty = np.array(
+        [EASINESS_PENALTY, FIRST_LOADING_PENALTY] + [LOADING_PENALTY] * (n_dimensions - 1)
+    )
+    return Prior(mean, penalty)
+
+
+def fit(
+    choices: csr_matrix, prior: Prior, options: argparse.Namespace
+) -> tuple[FloatArray, FloatArray]:
+    """Return the vectors of the students and of the decisions, a row for each.
+
+    `choices` has a row for each student and a column for each decision. `prior` is the prior of the
+    decisions.
+    """
+    k = options.dimensions
+    n_students, n_decisions = choices.shape
+    rng = np.random.default_rng(options.seed)
+    decisions = rng.normal(prior.mean, 0.1, (n_decisions, 1 + k)).astype(np.float32)
+    # A student's vector begins with a 1, which multiplies the easiness. The penalty 1e8 keeps it 1.
+    student_prior = Prior(np.array([1.0] + [0.0] * k), np.array([1e8] + [1.0] * k))
+    students = np.tile(student_prior.mean, (n_students, 1)).astype(np.float32)
+    # The covariances of the vectors that the next step keeps fixed.
+    covariances = np.zeros((n_decisions, 1 + k, 1 + k), np.float32)
+    # The student and the decision of each element, in the order of `choices.data`.
+    student, decision = choices.tocoo().coords
+    with progress.steps(options.iterations, "fitting", options.log) as (steps, show):
+        for _ in steps:
+            logits = compute_logits(students, decisions, student, decision)
+            students, covariances = ridge_step(
+                student_prior, decisions, covariances, choices, logits
+            )
+            logits = compute_logits(students, decisions, student, decision)
+            decisions, covariances = ridge_step(prior, students, covariances, choices.T, logits)
+            # The logistic loss before the last step.
+            show(loss=np.mean(np.logaddexp(0, logits) - choices.data * logits))
+    return students, decisions
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -109,8 +207,8 @@ def build_parser() -> argparse.ArgumentParser:
     parser = sample_models.parser(__doc__, TASK)
     run_log.add_log_flag(parser)
     cli.add_number(parser, "--dimensions", 8, "length of the vectors", int, "K")
-    cli.add_number(parser, "--iterations", 20, "passes of the fit", int)
-    cli.add_number(parser, "--seed", 0, "of the random start")
+    cli.add_number(parser, "--iterations", 20, "how often students and decisions are updated", int)
+    cli.add_number(parser, "--seed", 0, "seed of the random start")
     return parser
 
 
@@ -125,66 +223,37 @@ def main() -> None:
     progress.announce(options.iterations * len(answers) / ANSWERS_PER_SECOND)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `answers`, `template`, DataFrames. Out, for each template row: `prediction`, `p_option`.
+    # In: `answers`, `template` (DataFrames). Out, for each template row: `prediction`, `p_option`.
     student_ids, student = number_ids(answers["UserId"])
     question_ids, question = number_ids(answers["QuestionId"])
-    # The last student and the last question stand for unknown ids, and stay at the prior.
+    # One more student and one more question stand for unknown ids (`find_ids` returns their
+    # number). They have no answers and stay at the prior.
     n_students = len(student_ids) + 1
     n_questions = len(question_ids) + 1
     option = answers["AnswerValue"].to_numpy() - 1
-    n_chosen = np.bincount(4 * question + option, minlength=4 * n_questions)
-    popularity = n_chosen.reshape(n_questions, 4).astype(float)
-    popularity[-1] = popularity.sum(axis=0)
-    # The correct option comes first in the order of options, whatever its popularity.
-    popularity[question, answers["CorrectAnswer"] - 1] = np.inf
-    options_in_order = np.argsort(-popularity, axis=1, kind="stable")
-    # Rank of each option in this order: 0 is correct, 3 is the least popular.
-    rank_of_option = np.argsort(options_in_order, axis=1)
+    correct_option = answers["CorrectAnswer"].to_numpy() - 1
+    rank_of_option = rank_options(question, option, correct_option, n_questions)
     rank = rank_of_option[question, option]
-    # An option of rank 2 is a no to the ranks 0 and 1 and a yes to 2; nothing is asked of rank 3.
-    answer, asked_rank = np.nonzero(rank[:, None] >= np.arange(3))
-    is_yes = (rank[answer] == asked_rank).astype(np.float32)
-    decision = 3 * question[answer] + asked_rank
-    shape = (n_students, 3 * n_questions)
-    choices = csr_matrix((is_yes, (student[answer], decision)), shape)
+    choices = list_decisions(student, question, rank, n_students, n_questions)
+    # Save memory during the fit.
+    del student, question, option, correct_option
 
-    k = options.dimensions
-    # One more of each keeps the logarithm finite.
-    counts = 1 + np.bincount(rank, minlength=4)
-    mean = np.zeros((n_questions, 3, 1 + k))
-    mean[:, :, 0] = [np.log(counts[i] / counts[i + 1 :].sum()) for i in range(3)]
-    mean[:, :, 1] = [1, 0.3, 0.3]
-    mean = mean.reshape(-1, 1 + k)
-    penalty = np.array([EASINESS_PENALTY, FIRST_LOADING_PENALTY] + [LOADING_PENALTY] * (k - 1))
-    decision_prior = Prior(mean, penalty)
-    rng = np.random.default_rng(options.seed)
-    decisions = rng.normal(mean, 0.1).astype(np.float32)
-    # The covariances of the side that took the last step.
-    spread = np.zeros((3 * n_questions, 1 + k, 1 + k), np.float32)
-    # A student's vector is a 1 for the easiness, then the ability. A huge penalty fixes the 1.
-    student_prior = Prior(np.array([1.0] + [0.0] * k), np.array([1e8] + [1.0] * k))
-    students = np.tile(student_prior.mean, (n_students, 1)).astype(np.float32)
-    # The order of the matrix's elements, which are sorted by student.
-    student, decision = choices.tocoo().coords
-    with progress.steps(options.iterations, "fitting", options.log) as (steps, show):
-        for _ in steps:
-            logits = compute_logits(students, decisions, student, decision)
-            students, spread = ridge_step(student_prior, decisions, spread, choices, logits)
-            logits = compute_logits(students, decisions, student, decision)
-            decisions, spread = ridge_step(decision_prior, students, spread, choices.T, logits)
-            show(loss=np.mean(np.logaddexp(0, logits) - choices.data * logits))
+    prior = decision_prior(rank, n_questions, options.dimensions)
+    students, decisions = fit(choices, prior, options)
 
-    student = find_ids(student_ids, template["UserId"])
-    question = find_ids(question_ids, template["QuestionId"])
+    template_student = find_ids(student_ids, template["UserId"])
+    template_question = find_ids(question_ids, template["QuestionId"])
     p_rank = np.empty((len(template), 4), np.float32)
-    # The probability that no option has been taken yet.
+    # The probability of a no in all decisions so far.
     p_none = np.ones(len(template), np.float32)
     for i in range(3):
-        p_yes = expit(compute_logits(students, decisions, student, 3 * question + i))
+        logits = compute_logits(students, decisions, template_student, 3 * template_question + i)
+        p_yes = expit(logits)
         p_rank[:, i] = p_none * p_yes
         p_none *= 1 - p_yes
     p_rank[:, 3] = p_none
-    p_option = np.take_along_axis(p_rank, rank_of_option[question], axis=1)
+    # From the order of ranks to the order of the options 1 to 4.
+    p_option = np.take_along_axis(p_rank, rank_of_option[template_question], axis=1)
     prediction = 1 + p_option.argmax(axis=1)
     # ---- End of the model. --------------------------------------------------------------------
 

@@ -1,16 +1,16 @@
-"""Task 2: partial variational autoencoder (partial VAE), which reads any set of answers.
+"""Task 2: partial variational autoencoder (VAE): its input is any part of the answers of a student.
 
 Run:     python task_2/sample_model_partial_vae.py --local     predict the local split
-         python task_2/local_evaluation.py                     score that
-         python task_2/sample_model_partial_vae.py             predict the template
+         python task_2/local_evaluation.py                     score that prediction
+         python task_2/sample_model_partial_vae.py             predict the official pairs
          torchrun --nproc_per_node 2 -- task_2/sample_model_partial_vae.py --local
 Writes:  submission_task_2.csv and the zip to upload
-Scores:  0.5679 ± 0.0020 on real answers, where the majority model scores 0.5539
+Scores:  accuracy 0.5679 on real answers (SD over ten splits: 0.0020), majority model 0.5539
 
-A student is a latent vector z, N(0, I) before any answer. The encoder turns the set of a student's
+A student is a latent vector z with the prior N(0, I). The encoder turns the set of a student's
 known answers, however many, into a Gaussian q(z); the decoder turns z into the probabilities of the
-options of any question. Together they learn to predict all answers of a student from a random part
-of them (Ma et al. 2019, "EDDI", arXiv 1809.11142; Wang et al. 2020, arXiv 2003.05980).
+options of any question. Together they learn to predict all answers of a student from all or
+some of them (Ma et al. 2019, "EDDI", arXiv 1809.11142; Wang et al. 2020, arXiv 2003.05980).
 Control-C ends the training early and predicts with what it has learned so far.
 """
 
@@ -31,116 +31,149 @@ from torch.nn import functional
 from torch.optim.lr_scheduler import OneCycleLR
 
 TASK = 2
-# Set by torchrun, which may start several processes.
+# The number of this process, from 0, and how many there are. torchrun sets both.
 RANK = int(os.environ.get("RANK", 0))
 N_PROCESSES = int(os.environ.get("WORLD_SIZE", 1))
-# Answers shown in training, measured at full size (tests/benchmarks/full_size.md).
+# Speed of the training, in answers that the encoder reads, measured on files of the official size
+# (tests/benchmarks/full_size.md).
 ANSWERS_PER_SECOND = 1.5e6
 
 
 class PartialVAE(nn.Module):
     """Encoder and decoder of sets of answers.
 
-    The papers' encoder sums a network h(question, answer) over the set; a second network turns the
-    sum into mean and variance of q(z). A question has only four answers, so here h is a table: k
-    scores s and k precisions t > 0 for each. Bayes' rule for Gaussian evidence replaces the second
-    network: variance = 1 / (1 + Σt), mean = variance · Σs. Without answers q(z) is N(0, I).
+    In the papers, one network computes h(question, answer) for each answer, and a second network
+    turns the sum of h over the set into mean and variance of q(z). Here h is a table, since an
+    answer is only one of four options: it holds k scores s and k precisions t > 0 for each question
+    and each option. Bayes' rule for Gaussian evidence replaces the second network:
+    variance = 1 / (1 + Σt), mean = variance · Σs. Without answers q(z) is the prior N(0, I).
 
-    In a batch, `answer` holds 4 · question + category for each answer, where category is (option -
-    correct option) modulo 4: first the answers of the first student, then those of the second, and
-    so on. `count` is the number of answers of each student.
+    An option has the category (option - correct option) modulo 4, so that category 0 is correct. In
+    a batch, `answer` holds the number 4 · question + category of each answer. The answers of the
+    first student come first, then those of the second, and so on. `count` is the number of answers
+    of each student.
     """
 
-    def __init__(self, n_answers: Tensor, k: int) -> None:
+    def __init__(self, counts: Tensor, k: int) -> None:
+        """Set the start; `counts` has a row for each question and a column for each category."""
         super().__init__()
-        logit = torch.log((n_answers + 1) / (n_answers + 1).sum(dim=1, keepdim=True))
+        # The logits of a softmax over the categories.
+        logit = torch.log((counts + 1) / (counts + 1).sum(dim=1, keepdim=True))
         self.intercept = nn.Parameter(logit.mean(dim=0))
         self.popularity = nn.Parameter(logit - logit.mean(dim=0))
-        # Loadings, scores and precisions have a part that all questions share, and a part `own_…`
-        # of each question. The shared loadings change with popularity. At the start dimension 1 is
-        # ability, and an answer tells little: its precision is softplus(-2) = 0.13.
-        self.loading = nn.Parameter(torch.eye(1, 4 * k).view(4, k))
+        # Loadings, scores and precisions are a part for all questions plus `own_…` for each
+        # question. Loadings have one more part: `loading_slope` times popularity. At the start
+        # only z[0] acts, on category 0: it is the ability. Each answer tells little at the start:
+        # its precision is softplus(raw_precision) = softplus(-2) = 0.13.
+        loading = torch.zeros(4, k)
+        loading[0, 0] = 1
+        self.loading = nn.Parameter(loading)
         self.loading_slope = nn.Parameter(torch.zeros(4, k))
         self.own_loading = nn.Parameter(0.1 * torch.randn(len(logit), 4, k))
         self.score = nn.Parameter(0.1 * torch.randn(4, k))
         self.own_score = nn.Parameter(torch.zeros(len(logit), 4, k))
-        self.precision = nn.Parameter(torch.full((4, k), -2.0))
-        self.own_precision = nn.Parameter(torch.zeros(len(logit), 4, k))
+        self.raw_precision = nn.Parameter(torch.full((4, k), -2.0))
+        self.own_raw_precision = nn.Parameter(torch.zeros(len(logit), 4, k))
 
     def encode(self, answer: Tensor, count: Tensor, shown: Tensor) -> tuple[Tensor, Tensor]:
-        """Return mean and variance of q(z), given the answers whose `shown` is 1, not 0."""
-        precision = functional.softplus(self.precision + self.own_precision)
+        """Return mean and variance of q(z) of each student, a row for each.
+
+        `shown` is 1 for an answer to use and 0 for an answer to leave out.
+        """
+        precision = functional.softplus(self.raw_precision + self.own_raw_precision)
         table = torch.cat([self.score + self.own_score, precision], dim=2).flatten(0, 1)
-        first = (count.cumsum(0) - count).int()
-        total = functional.embedding_bag(answer, table, first, mode="sum", per_sample_weights=shown)
-        score, precision = total.chunk(2, dim=1)
-        variance = 1 / (1 + precision)
-        return variance * score, variance
+        # Sum the rows of the table over the answers of each student.
+        first_answer = (count.cumsum(0) - count).int()
+        total = functional.embedding_bag(
+            answer, table, first_answer, mode="sum", per_sample_weights=shown
+        )
+        score_sum, precision_sum = total.chunk(2, dim=1)
+        variance = 1 / (1 + precision_sum)
+        return variance * score_sum, variance
 
     def decode(self, z: Tensor, student: Tensor, question: Tensor) -> Tensor:
-        """Return logits of the categories for each pair; a student is a row of z."""
+        """Return the logits of the categories for each pair; `student` holds rows of z."""
         loading = self.loading + self.popularity[:, :, None] * self.loading_slope + self.own_loading
-        # Unlike z[student], index_select adds gradients up in a fixed, reproducible order.
+        # index_select sums gradients in a fixed order, unlike z[student]: runs are reproducible.
         product = loading.index_select(0, question) * z.index_select(0, student)[:, None]
         return self.intercept + self.popularity.index_select(0, question) + product.sum(dim=2)
 
     def forward(self, answer: Tensor, count: Tensor, weight: float) -> Tensor:
-        """Return the loss: weight · negative evidence lower bound + negative log priors."""
+        """Return the loss of a batch: -`weight` · ELBO - log prior of the parameters.
+
+        ELBO is the evidence lower bound of the batch. `weight` scales it to all students.
+        """
+        # The number of the student in the batch, for each answer.
         student = torch.repeat_interleave(count)
-        # Every other student shows all answers, as in prediction; the others show a random share.
-        share = torch.rand(len(count))
-        share[::2] = 1
-        shown = torch.rand(len(answer)) < share[student]
+        # The encoder sees all answers of half of the students, as in prediction, and a random share
+        # of the answers of the other half.
+        shown_share = torch.rand(len(count))
+        shown_share[::2] = 1
+        shown = torch.rand(len(answer)) < shown_share[student]
         mean, variance = self.encode(answer, count, shown.float())
         z = mean + variance.sqrt() * torch.randn_like(mean)
         logits = self.decode(z, student, answer // 4)
         category = (answer % 4).long()
         nll = functional.cross_entropy(logits, category, reduction="sum")
         divergence = 0.5 * (variance + mean.square() - 1 - variance.log()).sum()
-        # Gaussian priors shrink the own part of a question more, the fewer answers it has.
-        own = self.own_score.square().sum() + self.own_precision.square().sum()
-        prior = 30 * self.own_loading.square().sum() + 15 * own + self.popularity.square().sum()
+        # Gaussian priors of what belongs to single questions. They matter most for questions with
+        # few answers. A factor is half of the prior's precision (1 / variance).
+        encoder_squares = self.own_score.square().sum() + self.own_raw_precision.square().sum()
+        prior = (
+            30 * self.own_loading.square().sum()
+            + 15 * encoder_squares
+            + self.popularity.square().sum()
+        )
         return weight * (nll + divergence) + prior
 
 
 def train(network: nn.Module, answer: Tensor, count: Tensor, options: argparse.Namespace) -> None:
     """Fit the network.
 
-    If torchrun starts several processes, they share the students of every batch, and all but the
-    first end after the fit.
+    If torchrun starts several processes, each takes some of the students of every batch, and all
+    processes but the first exit after the fit.
     """
     if N_PROCESSES > 1:
         distributed.init_process_group("nccl" if options.device == "cuda" else "gloo")
-        # Otherwise gloo's threads may abort when Python ends.
+        # At exit, running threads of gloo may crash Python: end them first.
         atexit.register(distributed.destroy_process_group)
         network = nn.parallel.DistributedDataParallel(network)
-    sets = torch.split(answer, count.tolist())
-    batch_size = min(max(128, len(sets) // 100), 1024, len(sets))
-    n_steps = options.steps or max(420, 16 * len(sets) // batch_size)
+    answer_sets = torch.split(answer, count.tolist())
+    n_students = len(answer_sets)
+    # A hundredth of the students, but 128 to 1024 if there are so many.
+    batch_size = min(max(128, n_students // 100), 1024, n_students)
+    # 16 passes over the students, but at least 420 steps.
+    n_steps = options.steps or max(420, 16 * n_students // batch_size)
     adam = Adam(network.parameters(), betas=(0.9, 0.99), fused=True)
     schedule = OneCycleLR(adam, options.learning_rate, n_steps, pct_start=0.03)
     # All processes draw the same batches.
     rng = np.random.default_rng(options.seed)
     log = options.log if RANK == 0 else None
     if RANK == 0:
-        n_shown = n_steps * batch_size / len(sets) * len(answer)
+        n_shown = n_steps * batch_size / n_students * len(answer)
         progress.announce(n_shown / ANSWERS_PER_SECOND)
-    with progress.steps(n_steps, "training", log, disable=RANK > 0 or None) as (steps, show):
+    # With None, there is a bar on a terminal only.
+    disable_bar = True if RANK > 0 else None
+    with progress.steps(n_steps, "training", log, disable=disable_bar) as (steps, show):
         for _ in steps:
-            batch = rng.choice(len(sets), batch_size, replace=False)
-            # The empty last set comes first, since this process's share may hold no student.
-            share = [sets[-1], *(sets[i] for i in batch[RANK::N_PROCESSES])]
-            counts = torch.tensor([len(answers_of_student) for answers_of_student in share])
-            loss = network(torch.cat(share), counts, N_PROCESSES * len(sets) / batch_size)
+            batch = rng.choice(n_students, batch_size, replace=False)
+            own_students = batch[RANK::N_PROCESSES]
+            # The last set is the empty one of unknown students. With it, `torch.cat` gets a tensor
+            # even if this process has no student in the batch.
+            own_sets = [answer_sets[-1], *(answer_sets[i] for i in own_students)]
+            own_counts = torch.tensor([len(answers_of_student) for answers_of_student in own_sets])
+            # DistributedDataParallel averages the gradients of the processes instead of summing.
+            weight = N_PROCESSES * n_students / batch_size
+            loss = network(torch.cat(own_sets), own_counts, weight)
             adam.zero_grad()
             loss.backward()
             adam.step()
             schedule.step()
             show(loss=loss.item() / len(answer))
             if not loss.isfinite():
-                raise InputError(f"the loss is {loss:f}, expected a smaller --learning_rate")
+                raise InputError(f"the loss became {loss:f}; choose a smaller --learning_rate")
     if RANK > 0:
-        # A regular end of Python may abort while gloo's threads run.
+        # Skip Python's cleanup at exit, which running threads of gloo may crash.
         os._exit(0)
 
 
@@ -149,7 +182,7 @@ def prepare_torch(options: argparse.Namespace, n_answers: int) -> None:
     cuda = f"cuda:{os.environ.get('LOCAL_RANK', 0)}"
     torch.set_default_device(cuda if options.device == "cuda" else "cpu")
     torch.manual_seed(options.seed + RANK)
-    # With few answers the steps are too short for more than one thread.
+    # With fewer answers, the steps are so short that one thread is faster.
     n_threads = torch.get_num_threads() if n_answers > 2_000_000 else 1
     torch.set_num_threads(n_threads)
 
@@ -158,12 +191,13 @@ def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
     parser = sample_models.parser(__doc__, TASK)
     run_log.add_log_flag(parser)
-    flag = parser.add_argument
-    flag("--dimensions", type=int, default=8, metavar="K", help="length of z (default 8)")
-    flag("--steps", type=int, metavar="N", help="default 420, or 16 passes over the students")
-    flag("--learning_rate", type=float, default=0.02, metavar="RATE", help="default 0.02")
-    flag("--seed", type=cli.seed, default=0, metavar="N", help="of the random start (default 0)")
-    flag("--device", choices=["cpu", "cuda"], default="cpu", help="default cpu")
+    cli.add_number(parser, "--dimensions", 8, "length of z", int, "K")
+    help_text = "training steps (default: 16 passes over the students, at least 420 steps)"
+    parser.add_argument("--steps", type=int, metavar="N", help=help_text)
+    help_text = "highest learning rate of Adam"
+    cli.add_number(parser, "--learning_rate", 0.02, help_text, float, "RATE")
+    cli.add_number(parser, "--seed", 0, "seed of all random numbers")
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="default cpu")
     return parser
 
 
@@ -171,7 +205,9 @@ def main() -> None:
     """Read the answers, fit the model, predict the template, write the submission."""
     options = build_parser().parse_args()
     for name in ("dimensions", "steps", "learning_rate"):
-        if (value := getattr(options, name)) is not None and not value > 0:
+        value = getattr(options, name)
+        # `not value > 0` refuses NaN too.
+        if value is not None and not value > 0:
             raise InputError(f"--{name} is {value}, expected more than 0")
     if options.device == "cuda" and not torch.cuda.is_available():
         raise InputError("--device is cuda, but PyTorch finds no CUDA device")
@@ -181,27 +217,31 @@ def main() -> None:
     prepare_torch(options, len(answers))
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `answers`, `template`, DataFrames. Out, for each template row: `prediction`, `p_option`.
-    # Ids are numbered from 0. The number after the last stands for unknown students or questions.
+    # In: `answers`, `template` (DataFrames). Out, for each template row: `prediction`, `p_option`.
+    # Ids are numbered from 0. One more student and one more question stand for unknown ids.
     student_ids, student = number_ids(answers["UserId"])
     question_ids, question = number_ids(answers["QuestionId"])
-    # The correct option of each question. An unknown question gets the most frequent option.
+    # The correct option of each question. Unknown questions get the option chosen most often. If
+    # the key of a question changed, its last row counts.
     correct_option = np.full(len(question_ids) + 1, answers["AnswerValue"].mode()[0], np.int8)
     correct_option[question] = answers["CorrectAnswer"]
     category = (answers["AnswerValue"].to_numpy() - correct_option[question]) % 4
-    by_student = np.argsort(student, kind="stable")
-    answer = torch.as_tensor((4 * question + category)[by_student])
+    order_by_student = np.argsort(student, kind="stable")
+    answer = torch.as_tensor((4 * question + category)[order_by_student])
     count = torch.as_tensor(np.bincount(student, minlength=len(student_ids) + 1))
-    n_answers = answer.bincount(minlength=4 * len(question_ids) + 4).view(-1, 4)
-    model = PartialVAE(n_answers, options.dimensions)
+    # For each question, how many answers have each category.
+    counts_of_question = answer.bincount(minlength=4 * (len(question_ids) + 1)).view(-1, 4)
+    model = PartialVAE(counts_of_question, options.dimensions)
     train(model, answer, count, options)
-    student = find_ids(student_ids, template["UserId"])
-    question = find_ids(question_ids, template["QuestionId"])
+
+    template_student = torch.as_tensor(find_ids(student_ids, template["UserId"]))
+    template_question = find_ids(question_ids, template["QuestionId"])
     with torch.no_grad():
         z, _ = model.encode(answer, count, torch.ones(len(answer)))
-        logits = model.decode(z, torch.as_tensor(student), torch.as_tensor(question))
+        logits = model.decode(z, template_student, torch.as_tensor(template_question))
     p_category = logits.softmax(dim=1).cpu().numpy()
-    category_of_option = (np.arange(1, 5) - correct_option[question, np.newaxis]) % 4
+    # From the order of categories to the order of the options 1 to 4.
+    category_of_option = (np.arange(1, 5) - correct_option[template_question][:, np.newaxis]) % 4
     p_option = np.take_along_axis(p_category, category_of_option, axis=1)
     prediction = 1 + p_option.argmax(axis=1)
     # ---- End of the model. --------------------------------------------------------------------

@@ -244,12 +244,12 @@ REFUSED = {
     ),
     "login page instead of the rest": Refusal(
         {"served": LOGIN_PAGE, "states_length": False, "ranges": False},
-        "URL: sends other bytes than those that are there, which are kept",
+        "URL: sends other bytes than those already fetched",
         n_requests=1,
         n_left=7000,
     ),
     "no such host": Refusal(
-        {"url": "http://a..b/"}, "URL: has no host that could exist", n_requests=0
+        {"url": "http://a..b/"}, "URL: the host name is not valid", n_requests=0
     ),
 }
 REFUSED |= {
@@ -378,7 +378,7 @@ def test_other_files_are_never_overwritten(case: Case, write: Write, was_simulat
         marked = {"files": {ANSWERS: fingerprints.fingerprint(path)}}
         write(f"data/{layout.SIMULATED_MARKER_NAME}", json.dumps(marked))
     path.write_bytes(b"my own")
-    with pytest.raises(InputError, match=f"{ANSWERS}: is there and is not the archive's"):
+    with pytest.raises(InputError, match=f"{ANSWERS}: differs from the archive's file"):
         case.run()
     assert path.read_bytes() == b"my own"
     assert not (case.folder / "metadata").exists()

@@ -113,14 +113,17 @@ PLANTED = {
     "Confidence and correctness": [
         "25% sure (20): 0.25", "25% sure (20): 0.50", "75% sure (20): 0.75", "75% sure (20): 0.80",
     ],
-    "Year of birth": ["born in 2008: 5 students, 75% right", "born in 2010: 3 students, 75% right"],
+    "Year of birth": [
+        "born in 2008: 5 students, 75% of their answers right",
+        "born in 2010: 3 students, 75% of their answers right",
+    ],
 }  # fmt: skip
 # Texts of the page, one a line; figures and their labels are written without a gap.
 TEXTS = """1,000training answers 40students 30questions 83.33%of all pairs answered
 76.0%of the answers right 2quizzes 2groups (classes)
 so many answers; half have 25 or more. The tenth with most answers gave 12% of them
 questions have so many answers; half have 40 or more.
-Of the 30 questions with at least 20 answers
+Of the 20 questions with at least 20 answers, some of them wrong, the mean share
 44% of them are chosen in less than 5% of the
 From 2 Dec 2019 to 3 Mar 2020, a column for each month.
 most in that of Mon 10:00.

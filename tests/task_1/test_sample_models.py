@@ -277,7 +277,7 @@ REFUSED = {
     "item_response --guessing 1": "guessing is 1.0, expected 0 to 0.9",
     "partial_vae --steps 0": "--steps is 0, expected more than 0",
     "partial_vae --learning_rate nan": "--learning_rate is nan, expected more than 0",
-    "partial_vae --learning_rate 1e30": "expected a smaller --learning_rate",
+    "partial_vae --learning_rate 1e30": "choose a smaller --learning_rate",
     "partial_vae --device cuda": "--device is cuda, but PyTorch finds no CUDA device",
     "gradient_boosting --features quiz": "'quiz' need the answer metadata",
     "gradient_boosting": FEW,
