@@ -139,7 +139,7 @@ def test_an_entry_that_fails_or_cheats_gets_no_score(
     text = (tmp_path / "scores_task_4_public.txt").read_text()
     assert scores_in(output) == {("tells", 4): float(text.removeprefix("score:"))}
     (page,) = (path.read_text() for path in (output / "details").iterdir())
-    assert "failed when it was given the questions" in page
+    assert "failed when the games were replayed with given questions" in page
     assert "0110" not in page and "update_model changes" not in page
     # In the private phase no word of an entry's own is shown.
     fails = folder / "fails.zip"

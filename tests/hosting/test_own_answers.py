@@ -169,7 +169,7 @@ def test_what_counts_of_a_file(tmp_path: Path) -> None:
     train = read_parts(made)[layout.TRAIN_TASK_1_2]
     own = train["UserId"].map(lambda number: int(students[number]))
     assert len(train) == 336 and (train["AnswerValue"] == 3 - own % 2).all()
-    with pytest.raises(InputError, match="nothing is left without 21 questions and 22 students"):
+    with pytest.raises(InputError, match="left after leaving out 21 questions and 22 stud"):
         make(tmp_path, text, [1], min_answers=own_answers.MIN_ANSWERS_OF_EACH)
 
 
@@ -191,7 +191,7 @@ def grid(n_students: int, n_questions: int) -> list[Row]:
         (grid(19, 30), [4], "own.csv: holds 19 students, 19 of them with 12 or more answers"),
         (grid(30, 11), [4], "own.csv: holds 30 students, 0 of them with 12 or more answers"),
         (grid(20, 12), [1, 4], "own.csv: holds 192 answers of 16 students to 12 questions "
-         "beside the students examined in task 4, expected at least 200, 10 and 10"),
+         "besides those of the students examined in task 4, expected at least 200, 10 and 10"),
         ([*ROWS[:3], ("q1", " ", 1, 1)], [1], "column 'UserId': row 5 is empty, expected text"),
         ([("q1", "u", 5, 1), *ROWS], [1], "'AnswerValue': row 2 is '5', expected a whole number"),
     ],

@@ -2,6 +2,7 @@
 
 import json
 import os
+import runpy
 import shutil
 import subprocess
 import sys
@@ -75,6 +76,15 @@ class Platform:
         return SimpleNamespace(error=done.stderr.strip(), scores=scores, page=page)
 
 
+def test_hosted_loops_with_a_progress_bar_visit_every_item() -> None:
+    tqdm = runpy.run_path(str(layout.ROOT / "hosting/programs/tqdm.py"))["tqdm"]
+    assert list(tqdm([1, 2], desc="Steps", disable=None)) == [1, 2]
+    with tqdm(total=2, desc="Steps", leave=None) as bar:
+        bar.set_postfix_str("loss 0.5", refresh=False)
+        bar.update()
+        bar.close()
+
+
 def test_a_bundle_for_each_task_and_its_own_columns(bundles: Path) -> None:
     names = sorted(path.name for path in bundles.glob("*.zip"))
     assert names == [f"bundle_task_{n}{part}.zip" for n in "1234" for part in ("", "_private")]
@@ -91,7 +101,7 @@ def test_a_bundle_for_each_task_and_its_own_columns(bundles: Path) -> None:
         page = (bundle / "pages/overview.md").read_text()
         assert "\nQuestions: a@b.org\n" in page and f"**Task {task}" in page
     said = (bundles / "said.txt").read_text()
-    assert "MB, the private answers: keep it, upload it nowhere" in said
+    assert "MB, holds the private answers: keep it, never upload it" in said
     assert said.count("warning: ") == said.count("last day, 2020-03-31, is past: nobody can") == 1
 
 

@@ -308,7 +308,7 @@ def test_a_whole_event_from_a_folder(
     assert days == [0, 2, 2, 3] and done.stdout.count("results: ") == 4
     assert "4 results: 4 scored, 0 failed; 3 of them reused" in done.stdout
     # The phase takes two of a team, the last ones; no cell is a formula.
-    assert "note: 1 earlier submissions are left out: the phase takes 2 of a team" in done.stdout
+    assert "note: 1 earlier submissions are left out: only the last 2 of each" in done.stdout
     for place, phase in ((out, "Public"), (tmp_path / "out_private", "Private")):
         shown = [(row["team"], row["file"], row["score"], row["phase"]) for row in rows(place)]
         assert shown == [("'=ann", "'=ann.zip", "0.6", phase), ("bob", "bob/1.zip", "0.5", phase),
