@@ -201,8 +201,8 @@ def _renumber(answers: pd.DataFrame, rng: np.random.Generator, tables: Tables) -
     """
     student_ids = pd.Series(answers["UserId"].unique())
     question_ids = pd.Series(answers["QuestionId"].unique())
-    # The student at position k gets the number `student_numbers[k]`: `argsort` puts the students into
-    # the order of their numbers.
+    # The student at position k gets the number `student_numbers[k]`: `argsort` puts the students in
+    # the order of these numbers.
     student_numbers = rng.permutation(len(student_ids))
     student_ids = student_ids.iloc[np.argsort(student_numbers)]
     question_ids = question_ids.iloc[np.lexsort((question_ids, question_ids.str.len()))]

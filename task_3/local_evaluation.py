@@ -146,7 +146,7 @@ def rank_by_other_half(submitted: Path, by: provenance.Provenance, template: Pat
     from tools import script_runs
 
     places = ("input_dir", "submission_template_dir", "submission_template_file")
-    script, flags = script_runs.repeatable(by, TASK_3, submitted, keep=places)
+    script, flags = script_runs.command_to_repeat(by, TASK_3, submitted, keep=places)
     if source_code.fingerprint(script) != by.code:
         raise InputError(
             f"{submitted}: was made by other code than now lies in {cli.show(script)}, "

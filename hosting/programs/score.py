@@ -233,7 +233,7 @@ def _judge_games(
         train=None,
         metadata_dir=reference_dir,
     )
-    # A mask is a choice of the answers to predict. Each mask has a column, in the order of the masks.
+    # A column for each mask (a choice of the answers to predict), in the order of the masks.
     columns = {f"mask_{index}": value for index, value in enumerate(record["masks"].values())}
     explain = partial(games_page.describe, setting, record, phase=phase)
     return ScoredSubmission(games_page.score_of(record), "games.html", explain, columns)

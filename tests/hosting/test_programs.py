@@ -171,11 +171,11 @@ def test_what_is_handed_on_is_of_no_use_to_a_program_beside_it(bundles: Path) ->
     run.status["ingestionExitCode"] = 0
     # Without the files that the platform copies where no program is, it is another submission.
     (run.result / ENTRY_FILE).rename(run.result / "other.py")
-    assert is_refused(run, "is another submission than this one")
+    assert is_refused(run, "of another submission than this one")
     # Replaces it by the record of a better submission, by its own, or by none.
     other = Platform(bundle, 4, "public", valid(bundle, 4))
     for text, fault in (
-        (record, "is another submission than this one"),
+        (record, "of another submission than this one"),
         (record.replace("0.", "1."), "is not signed by the ingestion program"),
         ("[]", "the entry was not played to its end"),
     ):

@@ -80,8 +80,8 @@ score(0.1 + 0.2, standard_error=1, extra=[1])
         ("raise ValueError('at ' + str(given))", "", "ValueError: at /app/input"),
         ("fail", "", "the entry failed"),
         # The platform would run the submission itself.
-        ("score(1)", "metadata.yaml", "holds metadata.yaml, which the platform takes for that of"),
-        ("score(1)", "metadata", "holds metadata, which the platform takes for that of a program"),
+        ("score(1)", "metadata.yaml", "holds metadata.yaml: the platform would run the submission"),
+        ("score(1)", "metadata", "holds metadata: the platform would run the submission as a "),
     ],
 )
 def test_without_valid_scores_a_submission_fails(

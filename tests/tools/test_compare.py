@@ -113,7 +113,10 @@ def test_outcomes_that_are_not_there(tmp_path: Path) -> None:
         ("majority", "local split.*, expected a later score: score it again"),
         ("2", "is scored in Student response, expected scores of"),
         ("gone", ".npz: file not found"),
-        ("other", r"\.npz: its outcomes score 0\.6250, and the line of .*jsonl .* 0\.6000: they"),
+        (
+            "other",
+            r"\.npz: outcomes give the score 0\.6250, but the line of .*jsonl .* 0\.6000: they",
+        ),
     ):
         assert re.search(expected, fails([*COMPARE, word, word, "--results", path]))
 
