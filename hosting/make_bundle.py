@@ -84,11 +84,9 @@ def main() -> None:
             steps.update()
     for output in outputs:
         size = f"{output.stat().st_size / 1e6:,.1f} MB"
-        use = (
-            "to upload"
-            if output in plans
-            else "holds the private answers: keep it, never upload it"
-        )
+        use = "holds the private answers: keep it, never upload it"
+        if output in plans:
+            use = "to upload"
         print(f"{cli.show(output)}: {size}, {use}")
     tasks = f"tasks {', '.join(map(str, plan.tasks))}"
     print(f"{tasks}; {plan.dates}; {time.perf_counter() - started:.1f} s")
@@ -179,7 +177,7 @@ def _write_bundle(data_dir: Path, templates: Path, bundle: Path, private: Path, 
 
 
 def _write_zips(outputs: Sequence[Path], base: Path) -> None:
-    """Write the zips, all or none; each holds the files of its folder, `base` / (its stem)."""
+    """Write the zips, all or none: a zip holds the files of the folder in `base` with its name."""
     with writing.atomic_write(*outputs) as files:
         for file, output in zip(files, outputs, strict=True):
             folder = base / output.stem

@@ -140,10 +140,8 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--output_dir", type=Path, metavar="DIR", help=help_text)
     help_text = "look for new submissions again and again, until Control-C"
     parser.add_argument("--watch", type=cli.count, metavar="SECONDS", help=help_text)
-    help_text = (
-        "write a web site with leaderboards, pages and files into DIR; with --phase both, only "
-    )
-    help_text += "the public leaderboard is published"
+    help_text = "write a web site with leaderboards, pages and files into DIR; "
+    help_text += "with --phase both, only the public leaderboard is published"
     parser.add_argument("--site", type=Path, metavar="DIR", help=help_text)
     return parser
 

@@ -66,7 +66,7 @@ def build_parser() -> argparse.ArgumentParser:
     cli.add_optional_folder(parser, "--input_dir", "data/train_data")
     cli.add_file_name(parser, "--train_data", layout.TRAIN_TASK_1_2)
     cli.add_template_flags(parser, layout.TEMPLATE_TASK_1_2)
-    cli.add_optional_folder(parser, "--output_dir", "the folder of sample models")
+    cli.add_optional_folder(parser, "--output_dir", "the output folder of sample models")
     parser.add_argument(
         "--output_file", metavar="FILE", help="default: the name of sample models' files"
     )

@@ -165,7 +165,7 @@ def command_to_repeat(
     or_else
         The end of the error message: what the user can do instead.
     keep
-        Names of flags that name paths. All other flags that name paths are left out.
+        Flags that name paths are left out, except those with these names.
 
     Returns
     -------
@@ -186,7 +186,8 @@ def command_to_repeat(
             f"{path}: was made by {origin.script}, which cannot be repeated, expected a script in "
             f"{folder.name}/ of this kit{or_else}"
         )
-    # Without the flags that choose files: the caller gives its own.
+    # Other paths are left out, since the caller chooses the files. The metadata stay those of the
+    # command.
     options = provenance.settings(origin.options, keep=("metadata_dir", *keep))
     options.pop("local", None)
     flags = provenance.flags_of(options)

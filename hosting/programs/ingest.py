@@ -142,7 +142,7 @@ def _play(setting: Setting) -> dict[str, Any]:
     games = games_played.games
     seconds = time.perf_counter() - started
     print(f"played {len(games)} masks in {seconds:.1f} s")
-    # How the entry was trained, by the record in its zip; None if there is none.
+    # The record in the zip says how the entry was trained. None if the zip has no valid record.
     training = provenance.parse(read_entry_file(setting.submission, TRAINING) or b"")
     # The curve of accuracy by round needs two more games for each mask: one with the entry's
     # questions, one with random questions. It is left out if there is not enough time.

@@ -15,7 +15,7 @@ class SilentBar:
         return iter(self._iterable)
 
     def __enter__(self) -> "SilentBar":
-        """Return this bar: tqdm's is a context manager too."""
+        """Return this bar, since tqdm's bar is a context manager."""
         return self
 
     def __exit__(self, *_: object) -> None:
