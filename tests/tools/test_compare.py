@@ -115,7 +115,7 @@ def test_outcomes_that_are_not_there(tmp_path: Path) -> None:
         ("gone", ".npz: file not found"),
         (
             "other",
-            r"\.npz: outcomes give the score 0\.6250, but the line of .*jsonl .* 0\.6000: they",
+            r"its outcomes give the score 0\.6250, but the line of .*jsonl .* 0\.6000: they",
         ),
     ):
         assert re.search(expected, fails([*COMPARE, word, word, "--results", path]))
