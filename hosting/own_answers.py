@@ -43,8 +43,8 @@ MIN_QUESTIONS = 10
 MIN_STUDENTS_TASK_4 = 20
 # At least this many students must have enough answers to be examined in task 4.
 MIN_EXAMINABLE = 8
-# A student with 12 answers has 2 targets (`draw_targets` takes a fifth, rounded): 10 answers are left,
-# one for each round.
+# A student with 12 answers has 2 targets (`draw_targets` takes a fifth, rounded). The other 10
+# answers are one for each round.
 MIN_ANSWERS_OF_EXAMINED = N_ROUNDS + 2
 # By default, each question and student has at least this many answers, as in section 2.1 of the
 # challenge's guide.
