@@ -14,16 +14,17 @@ a second run goes straight to the scores, and an interrupted one resumes where i
 import os
 import sys
 
-OLDEST = (3, 11)
+OLDEST_PYTHON = (3, 11)
 
 
 def main():
     # type: () -> int
     """Hand over to the quickstart, or say which Python it needs; return the exit code."""
-    if sys.version_info < OLDEST:
+    if sys.version_info < OLDEST_PYTHON:
+        advice = newer_python()
         sys.stderr.write(
             "error: this is Python %d.%d, the kit needs %d.%d or newer%s\n"
-            % (sys.version_info[:2] + OLDEST + (newer_python(),))
+            % (sys.version_info[:2] + OLDEST_PYTHON + (advice,))
         )
         return 2
     from tools.quickstart import command_line
@@ -33,8 +34,9 @@ def main():
 
 def newer_python():
     # type: () -> str
-    """Return how to start a newer Python, if one is on the PATH."""
-    for minor in range(OLDEST[1] + 20, OLDEST[1] - 1, -1):
+    """Return the end of the error message: how to start a newer Python; empty if none is found."""
+    # The newest first. Twenty later versions are enough for long.
+    for minor in range(OLDEST_PYTHON[1] + 20, OLDEST_PYTHON[1] - 1, -1):
         name = "python3.%d" % minor
         for folder in os.environ.get("PATH", "").split(os.pathsep):
             if os.access(os.path.join(folder, name), os.X_OK):

@@ -32,10 +32,10 @@ DETAILS_NAME = "detailed_results.html"
 NO_SCORES = "Could not find scores file, did the scoring program output it?"
 
 # Largest unpacked sizes, in bytes.
-_MAX_BUNDLE = 16 << 30
-_MAX_SUBMISSION = 4 << 30
+_MAX_BUNDLE = 16 * 2**30
+_MAX_SUBMISSION = 4 * 2**30
 # Characters shown of each line that a program writes.
-_MAX_REASON = 500
+_MAX_LINE_LENGTH = 500
 # How many of the last lines that a program writes are shown.
 _MAX_LINES = 20
 # The only environment variables that programs get. Others may hold passwords, which could end up in
@@ -157,28 +157,28 @@ def _read(content: dict[str, Any], folder: Path) -> Bundle:
     `content` is the parsed YAML. Raises `FileNotFoundError` if a file named there is missing in the
     folder.
     """
-    tasks = {about["index"]: _read_task(about, folder) for about in content["tasks"]}
+    tasks = {entry["index"]: _read_task(entry, folder) for entry in content["tasks"]}
     phases = [
         Phase(
-            name=about["name"],
-            start=about["start"],
-            end=about["end"],
-            tasks=[tasks[index] for index in about["tasks"]],
-            execution_time_limit=about["execution_time_limit"],
-            max_submissions=about["max_submissions"],
+            name=entry["name"],
+            start=entry["start"],
+            end=entry["end"],
+            tasks=[tasks[index] for index in entry["tasks"]],
+            execution_time_limit=entry["execution_time_limit"],
+            max_submissions=entry["max_submissions"],
         )
-        for about in content["phases"]
+        for entry in content["phases"]
     ]
     columns = [
         Column(
-            key=about["key"],
-            title=about["title"],
-            sorting=about["sorting"],
-            precision=about["precision"],
+            key=entry["key"],
+            title=entry["title"],
+            sorting=entry["sorting"],
+            precision=entry["precision"],
         )
-        for about in content["leaderboards"][0]["columns"]
+        for entry in content["leaderboards"][0]["columns"]
     ]
-    pages = {about["title"]: _find(folder, about["file"]) for about in content["pages"]}
+    pages = {entry["title"]: _find(folder, entry["file"]) for entry in content["pages"]}
     pages["Terms"] = _find(folder, content["terms"])
     return Bundle(
         folder=folder,
@@ -190,17 +190,17 @@ def _read(content: dict[str, Any], folder: Path) -> Bundle:
     )
 
 
-def _read_task(about: dict[str, Any], folder: Path) -> Task:
+def _read_task(entry: dict[str, Any], folder: Path) -> Task:
     """Return the task that an item of the list of tasks in competition.yaml describes."""
-    ingestion_program = about.get("ingestion_program")
-    input_data = about.get("input_data")
-    number = re.search(r"\bTask (\d+)\b", about["name"])
+    ingestion_program = entry.get("ingestion_program")
+    input_data = entry.get("input_data")
+    number = re.search(r"\bTask (\d+)\b", entry["name"])
     return Task(
-        index=about["index"],
-        name=about["name"],
+        index=entry["index"],
+        name=entry["name"],
         number=int(number[1]) if number else 0,
-        scoring_program=_find(folder, about["scoring_program"]),
-        reference_data=_find(folder, about["reference_data"]),
+        scoring_program=_find(folder, entry["scoring_program"]),
+        reference_data=_find(folder, entry["reference_data"]),
         ingestion_program=_find(folder, ingestion_program) if ingestion_program else None,
         input_data=_find(folder, input_data) if input_data else None,
     )
@@ -213,7 +213,7 @@ def _find(folder: Path, name: str) -> Path:
     return folder / name
 
 
-# ---- The worker --------------------------------------------------------------------------------
+# ---- Scoring, as the platform's compute worker does it -----------------------------------------
 
 
 class Result(NamedTuple):
@@ -251,8 +251,8 @@ def score(submission: Path, task: Task, bundle: Bundle, time_limit: int) -> Resu
             for name in METADATA_NAMES:
                 if (unpacked / name).exists():
                     raise InputError(
-                        f"holds {name}, which the platform takes for that of a program of its own; "
-                        "expected files without one: this is not played here"
+                        f"holds {name}: the platform would run the submission as a program, which "
+                        "is not done here; remove this file"
                     )
             return _run_steps(unpacked.parent, base / "scoring/app", task, bundle, time_limit)
         except InputError as error:
@@ -264,37 +264,37 @@ def score(submission: Path, task: Task, bundle: Bundle, time_limit: int) -> Resu
 
 
 def _run_steps(
-    predicting: Path, scoring: Path, task: Task, bundle: Bundle, time_limit: int
+    predicting_app: Path, scoring_app: Path, task: Task, bundle: Bundle, time_limit: int
 ) -> Result:
     """Run the ingestion program, if there is one, and the scoring program.
 
-    `predicting` and `scoring` are their ``/app`` folders.
+    `predicting_app` and `scoring_app` are their ``/app`` folders.
     """
-    shutil.copytree(predicting / "ingested_program", predicting / "output")
+    shutil.copytree(predicting_app / "ingested_program", predicting_app / "output")
     # The platform writes this file. exitCode belongs to a program that the submission brings along:
     # None, because such a program is never run here.
     status: dict[str, int | None] = {"exitCode": None, "ingestionExitCode": None}
     ingestion_lines: list[str] = []
     if task.ingestion_program and task.input_data:
-        shutil.copytree(task.ingestion_program, predicting / "program")
-        shutil.copytree(task.input_data, predicting / "input_data")
-        ingestion = _run_program(predicting, time_limit)
+        shutil.copytree(task.ingestion_program, predicting_app / "program")
+        shutil.copytree(task.input_data, predicting_app / "input_data")
+        ingestion = _run_program(predicting_app, time_limit)
         status["ingestionExitCode"] = ingestion.exit_code
         ingestion_lines = ingestion.lines
-    (predicting / "output/metadata").write_text(yaml.safe_dump(status), encoding="utf-8")
+    (predicting_app / "output/metadata").write_text(yaml.safe_dump(status), encoding="utf-8")
 
     for name in ("input", "output", "shared"):
-        (scoring / name).mkdir(parents=True)
-    (predicting / "output").rename(scoring / "input/res")
+        (scoring_app / name).mkdir(parents=True)
+    (predicting_app / "output").rename(scoring_app / "input/res")
     # Copies, so that a run cannot change the bundle for the next run.
-    shutil.copytree(task.reference_data, scoring / "input/ref")
-    shutil.copytree(task.scoring_program, scoring / "program")
-    scoring_lines = _run_program(scoring, time_limit).lines
+    shutil.copytree(task.reference_data, scoring_app / "input/ref")
+    shutil.copytree(task.scoring_program, scoring_app / "program")
+    scoring_lines = _run_program(scoring_app, time_limit).lines
 
     output = (*ingestion_lines, *scoring_lines)
-    scores = _read_scores(scoring / "output/scores.json", bundle)
+    scores = _read_scores(scoring_app / "output/scores.json", bundle)
     if bundle.columns[0].key in scores:
-        page = scoring / "output" / DETAILS_NAME
+        page = scoring_app / "output" / DETAILS_NAME
         details = page.read_text(encoding="utf-8", errors="replace") if page.is_file() else ""
         return Result(scores, details=details, output=output)
     # If the ingestion program failed, the failure of the scoring program only follows from it.
@@ -317,6 +317,7 @@ def _run_program(app: Path, time_limit: int) -> ProgramRun:
     """Run the command of ``app/program/metadata.yaml``, and end every process that it started."""
     program = app / "program"
     command = yaml.safe_load((program / METADATA_NAMES[0]).read_bytes())["command"]
+    # On the platform, every program finds its folder at /app/.
     words = [word.replace("/app/", f"{app}{os.sep}") for word in shlex.split(command)]
     if words[0] in ("python", "python3"):
         words[0] = sys.executable
@@ -335,5 +336,5 @@ def _run_program(app: Path, time_limit: int) -> ProgramRun:
         fault = f"Execution Time Limit exceeded. Limit was {time_limit} seconds"
         raise InputError(fault) from None
     # Name files by their paths on the platform.
-    lines = [printable(line.replace(str(app), "/app"), _MAX_REASON) for line in lines]
+    lines = [printable(line.replace(str(app), "/app"), _MAX_LINE_LENGTH) for line in lines]
     return ProgramRun(exit_code, lines[-_MAX_LINES:])

@@ -1,9 +1,8 @@
 """Write the files of a bundle: for the platform, for participants, and for the organiser to keep.
 
 The platform gets the programs and the true answers. Participants get data and a starting kit. The
-organiser keeps the private part, which holds the answers of the private phase; unpacked over the
-bundle, it makes the bundle complete. The bundle itself holds these answers only if the organiser
-asks for that.
+organiser keeps the private part: its files, unpacked over those of the bundle, add the answers of
+the private phase. The bundle itself holds these answers only if the organiser asks for that.
 """
 
 import contextlib
@@ -46,9 +45,9 @@ _TEST = layout.TEST_DIR.name
 _METADATA = layout.METADATA_DIR.name
 _TEMPLATES = layout.TEMPLATE_DIR.name
 
-# Files and folders at the top of the starting kit. hosting/ and tests/ are of no use to
-# participants. An organiser may keep answers, a bundle or a seed in the kit's folder, which must
-# never reach participants.
+# Files and folders at the top of the starting kit. Only these are taken: an organiser may keep
+# answers, a bundle or a seed in the kit's folder, which must never reach participants.
+# hosting/ and tests/ are of no use to participants.
 _KIT = (
     ".gitattributes", ".gitignore", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE",
     "README.md", "WRITE_YOUR_OWN_ENTRY.md", "common", "data", "pyproject.toml", "quickstart.py",
@@ -79,8 +78,8 @@ def _copy(source: Path, target: Path) -> None:
 
 
 @dataclass(frozen=True)
-class ScoredPhase:
-    """A phase of a task in the bundle, or in the private part, and what is done with its score."""
+class PhaseFiles:
+    """The files of one task and phase in the bundle or its private part, and what they are for."""
 
     task: Task
     phase: str
@@ -92,7 +91,7 @@ class ScoredPhase:
 
     @property
     def has_answers(self) -> bool:
-        """Whether the true answers are beside the programs."""
+        """Whether the true answers are among the files."""
         return self.mode != "received"
 
     @property
@@ -123,61 +122,65 @@ def write_for_platform(
     mode_on_server = "hidden" if plan.private_on_server else "received"
     for number in plan.tasks:
         task = TASKS[number]
-        for scored in (
-            ScoredPhase(task, "public", bundle, "scored"),
-            ScoredPhase(task, "private", bundle, mode_on_server),
-            ScoredPhase(task, "private", private, "scored"),
+        for phase_files in (
+            PhaseFiles(task, "public", bundle, "scored"),
+            PhaseFiles(task, "private", bundle, mode_on_server),
+            PhaseFiles(task, "private", private, "scored"),
         ):
-            _write_scored_phase(data_dir, templates, scored, plan)
+            _write_phase_files(data_dir, templates, phase_files, plan)
     if TASK_4.number in plan.tasks:
         # An entry of task 4 finds these files in its folder, as in the challenge.
         for name in find_public(data_dir, [TASK_4.number]):
             _copy(data_dir / name, bundle / "input_data/task_4" / name)
 
 
-def _write_scored_phase(data_dir: Path, templates: Path, scored: ScoredPhase, plan: Plan) -> None:
+def _write_phase_files(
+    data_dir: Path, templates: Path, phase_files: PhaseFiles, plan: Plan
+) -> None:
     """Write all that the programs need to score a phase of a task."""
-    task = scored.task
-    folder = scored.reference_data
+    task = phase_files.task
+    folder = phase_files.reference_data
     settings = {
         "task": task.number,
-        "phase": scored.phase,
-        "mode": scored.mode,
-        "starts": f"{plan.days[scored.phase].first} 00:00:00",
+        "phase": phase_files.phase,
+        "mode": phase_files.mode,
+        "starts": f"{plan.days[phase_files.phase].first} 00:00:00",
     }
     writing.write_files({folder / "settings.json": json.dumps(settings) + "\n"})
     if task.form is Form.ENTRY:
-        _write_ingestion_program(data_dir, scored)
-    elif task.form is Form.RANKING or not scored.has_answers:
+        _write_ingestion_program(data_dir, phase_files)
+    # The scoring program needs the template if it has no answers, and always for rankings.
+    elif task.form is Form.RANKING or not phase_files.has_answers:
         template = str(task.template)
         _copy(templates / template, folder / _TEMPLATES / template)
-    if scored.has_answers:
-        _write_answers(data_dir, folder, task, scored.phase)
+    if phase_files.has_answers:
+        _write_answers(data_dir, folder, task, phase_files.phase)
 
 
-def _write_ingestion_program(data_dir: Path, scored: ScoredPhase) -> None:
+def _write_ingestion_program(data_dir: Path, phase_files: PhaseFiles) -> None:
     """Write the program that plays an entry of task 4, and the answers of the students examined.
 
     The program signs its results with a random key, which the scoring program gets too.
     """
-    program = scored.base / "ingestion_program" / scored.phase
+    program = phase_files.base / "ingestion_program" / phase_files.phase
     _copy_program(program, "ingest.py", "ingestion_metadata.yaml")
-    if scored.has_answers:
-        students = f"{_TEST}/{scored.task.answers_name(scored.phase)}"
-        _copy(data_dir / students, program / students)
+    if phase_files.has_answers:
+        students_name = f"{_TEST}/{phase_files.task.answers_name(phase_files.phase)}"
+        _copy(data_dir / students_name, program / students_name)
     key = secrets.token_hex(32) + "\n"
-    for folder in (program, scored.reference_data):
+    for folder in (program, phase_files.reference_data):
         writing.write_files({folder / _TEST / KEY_NAME: key})
 
 
 def _copy_program(folder: Path, script: str, metadata_name: str) -> None:
-    """Copy a program with the modules of the kit that it imports, and nothing else."""
+    """Copy a program with the kit's modules that it imports, the page templates, and Jinja2."""
     for path in source_code.files_of(PROGRAMS / script, PROGRAMS / "tqdm.py"):
+        # The program's own modules go to the top. Those of the kit keep their folders.
         root = PROGRAMS if path.is_relative_to(PROGRAMS) else layout.ROOT
         _copy(path, folder / path.relative_to(root))
     _copy(PROGRAMS / metadata_name, folder / "metadata.yaml")
     shutil.copytree(pages.TEMPLATES, folder / pages.TEMPLATES.relative_to(layout.ROOT))
-    # The platform's image lacks Jinja2 and its dependency. Both work as Python files alone.
+    # The platform's image lacks Jinja2 and its dependency. Both work without their compiled parts.
     for package in ("jinja2", "markupsafe"):
         for file in metadata.files(package) or []:
             source = Path(str(file.locate()))
@@ -191,7 +194,7 @@ def _write_answers(data_dir: Path, folder: Path, task: Task, phase: str) -> None
     """Write the true answers of a task and phase; for tasks 1 and 2 also facts about the pairs."""
     name = f"{_TEST}/{task.answers_name(phase)}"
     _copy(data_dir / name, folder / name)
-    # The marker of simulated answers lets the page say so, and name the best possible score.
+    # With this marker, the page says that the answers are simulated and how good a score can be.
     marker = fingerprints.read_marker(data_dir)
     if marker is not None and provenance.is_simulated(data_dir / name):
         own_marker = {
@@ -232,6 +235,7 @@ def write_for_participants(data_dir: Path, templates: Path, bundle: Path, plan: 
     public_data = _list_public_data(data_dir, templates, plan)
     kit = {name: layout.ROOT / name for name in list_kit(layout.ROOT)}
     in_kit = set(kit.values())
+    # A link may also lead to a folder.
     for path in kit.values():
         in_kit.update(path.parents)
     with (
@@ -263,7 +267,7 @@ def _list_public_data(data_dir: Path, templates: Path, plan: Plan) -> dict[str, 
 
 
 def _without_dead_links(page: Path, existing: Collection[Path]) -> str:
-    """Return a Markdown page with the text alone instead of links to paths that do not exist."""
+    """Return a Markdown page, with the text alone instead of links to paths not in `existing`."""
 
     def replace_link(link: re.Match[str]) -> str:
         text, target = link.groups()
@@ -276,7 +280,8 @@ def _without_dead_links(page: Path, existing: Collection[Path]) -> str:
 def find_public(data_dir: Path, tasks: Iterable[int]) -> list[str]:
     """Return the names of the training and metadata files of tasks, which participants may have.
 
-    Names are relative to `data_dir`, which is laid out like `data/`.
+    Names are relative to `data_dir`, which is laid out like `data/`. Metadata files that do not
+    exist are left out. Raises `InputError` if a training file is missing.
     """
     names = []
     # Two tasks may share their files: a dict drops repetitions and keeps the order.
@@ -328,7 +333,8 @@ def _is_in_starting_kit(path: Path) -> bool:
     if top == "data" and inner[0] == _METADATA:
         return False
     # Every related challenge has its data in a folder of its own.
-    if top == layout.RELATED_DIR.name and inner[1:2] == ["data"]:
+    is_related = top == layout.RELATED_DIR.name
+    if is_related and len(inner) > 1 and inner[1] == layout.DATA_DIR.name:
         return False
     return path.suffix in _KIT_SUFFIXES or path.name == _PUBLISHED_SCORES
 

@@ -1,4 +1,4 @@
-"""Ask a competition server what strangers get of a competition of your own.
+"""Check what anybody can download of your competition from its server without a login.
 
     python hosting/check_server.py https://SERVER/competitions/NUMBER/
 
@@ -23,8 +23,8 @@ from common.errors import InputError, printable, quote
 
 # Seconds to wait for a reply.
 _TIMEOUT = 20
-# Bytes that are read of a reply.
-_MAX_JSON = 16 << 20
+# Largest part of a reply that is read, in bytes.
+_MAX_REPLY = 16 * 2**20
 # Characters shown of a name that the server sends.
 _MAX_NAME = 80
 
@@ -42,10 +42,10 @@ class Item:
 _FILES = {
     "reference_data": Item("the answers", is_secret=True),
     "ingestion_program": Item(
-        "the program that plays, in task 4 with answers and key", is_secret=True
+        "the ingestion program, in task 4 with answers and signing key", is_secret=True
     ),
     "scoring_program": Item("the scoring program", is_secret=False),
-    "input_data": Item("what entries are given", is_secret=False),
+    "input_data": Item("the public data that entries read", is_secret=False),
 }
 # Pages of a submission, by the platform's names.
 _SUBMISSION_PAGES = {
@@ -76,6 +76,7 @@ def build_parser() -> argparse.ArgumentParser:
 def main() -> None:
     """Ask the server, and print what a stranger gets."""
     url = build_parser().parse_args().url
+    # The address of an unpublished competition ends in ?secret_key=…, which the API needs too.
     address = re.fullmatch(
         r"(?P<server>https?://[^?#]+)/competitions/(?P<number>\d+)/?(?P<query>\?[^#]*)?(#.*)?", url
     )
@@ -90,10 +91,13 @@ def main() -> None:
         print(f"the competition: {reply.refusal or 'no description that can be read'}")
         return
     title = printable(str(competition.get("title")), _MAX_NAME)
-    print(f"the competition: everybody reads what it is: {title}")
+    print(f"the competition: anybody can read its description: {title}")
     n_open = sum(_check_phase(server, phase) for phase in competition["phases"])
     if n_open:
-        print(f"open: {n_open} of these should not be; keep private answers off this server")
+        print(
+            f"open: {n_open} of the items above should be secret; keep private answers off this "
+            "server"
+        )
         sys.exit(1)
     print("closed: a stranger gets no answers, and no submissions")
 
@@ -105,9 +109,9 @@ def _ask(address: str) -> Reply:
         with urllib.request.urlopen(request, timeout=_TIMEOUT) as reply:
             # A server that refuses may redirect to its login form, which is a page.
             if reply.headers.get_content_type() == "text/html":
-                return Reply(refusal="refused (a page instead, as of a login)")
+                return Reply(refusal="refused (an HTML page instead, such as a login form)")
             size = reply.headers.get("Content-Length") or "?"
-            text = reply.read(_MAX_JSON)
+            text = reply.read(_MAX_REPLY)
     except urllib.error.HTTPError as error:
         return Reply(refusal=f"refused ({error.code})")
     except (OSError, http.client.HTTPException, ValueError) as error:
@@ -133,7 +137,7 @@ def _check_task(server: str, phase_name: str, task: dict[str, Any]) -> int:
     title = f"{phase_name}: {printable(str(task.get('name')), _MAX_NAME)}"
     files = task.get("public_datasets") or []
     if not files:
-        print(f"{title}: the addresses of its files are not told")
+        print(f"{title}: the server does not list its files")
     n_open = 0
     for file in files:
         kind = str(file.get("type"))
@@ -142,7 +146,7 @@ def _check_task(server: str, phase_name: str, task: dict[str, Any]) -> int:
         reply = _ask(f"{server}/datasets/download/{file.get('key')}/")
         if item.is_secret and not reply.refusal:
             n_open += 1
-        result = reply.refusal or f"everybody can download it ({reply.size} bytes)"
+        result = reply.refusal or f"anybody can download it ({reply.size} bytes)"
         print(f"{title}: {item.title}: {result}")
     return n_open
 
@@ -155,11 +159,11 @@ def _check_submissions(server: str, phase_name: str, phase: dict[str, Any]) -> i
     listing = _ask(f"{server}/api/submissions/?phase={phase.get('id')}").content
     submissions = listing.get("results", []) if isinstance(listing, dict) else listing
     if not submissions:
-        print(f"{phase_name}: list of leading submissions: nothing")
+        print(f"{phase_name}: list of leading submissions: empty or refused")
         return 0
     n_scored = sum(bool(submission.get("scores")) for submission in submissions)
     print(
-        f"{phase_name}: list of leading submissions: everybody reads {len(submissions)}, "
+        f"{phase_name}: list of leading submissions: anybody can read {len(submissions)}, "
         f"{n_scored} scored"
     )
     n_open = 0
@@ -167,7 +171,7 @@ def _check_submissions(server: str, phase_name: str, phase: dict[str, Any]) -> i
         reply = _ask(f"{server}/api/submissions/{submissions[0].get('id')}/{page_name}/")
         if item.is_secret and not reply.refusal:
             n_open += 1
-        print(f"{phase_name}: {item.title}: {reply.refusal or 'everybody gets its address'}")
+        print(f"{phase_name}: {item.title}: {reply.refusal or 'anybody gets a link to it'}")
     return n_open
 
 

@@ -13,17 +13,18 @@ import yaml
 
 HERE = Path(__file__).resolve().parent
 TITLE = "Education challenge: diagnostic questions"
-# Characters that the platform's database takes.
+# Longest title that the platform's database stores, in characters.
 MAX_TITLE = 255
-# Length of the private phase.
+# Default length of the private phase, in days.
 FINAL_DAYS = 7
-# Folder with lists that only the organiser may see, in the private part.
+# Folder of the private part, which is not uploaded: it holds lists for the organiser alone.
 ORGANISER_DIR = "organiser"
 YAML_NAME = "competition.yaml"
 PUBLIC_DATA = "public_data.zip"
 STARTING_KIT = "starting_kit.zip"
 LOGO = "logo.png"
-# Masks of task 4, each with a column of the leaderboard.
+# Task 4 is played once for each mask, a choice of the answers to predict. Each mask has a column on
+# the leaderboard.
 N_MASKS = 10
 # Pages of the competition, each a Markdown template in hosting/pages/.
 PAGES = ("overview", "data", "evaluation", "rules", "terms")
@@ -37,7 +38,7 @@ class AnswerCounts(NamedTuple):
     n_questions: int
 
 
-# The names of the public files, with the counts of those that hold answers. None for metadata.
+# By the name of each public file: how much it holds if it is a file of answers, None for metadata.
 PublicFiles = dict[str, AnswerCounts | None]
 
 
@@ -77,6 +78,7 @@ def write(bundle: Path, plan: Plan, public: PublicFiles) -> None:
     description = describe(plan)
     writing.write_files({bundle / YAML_NAME: description})
     (bundle / LOGO).write_bytes((HERE / LOGO).read_bytes())
+    # Only the template of competition.yaml states the limits: read them from what it gives.
     limits = {}
     for phase in yaml.safe_load(description)["phases"]:
         n_per_day = phase["max_submissions_per_day"]

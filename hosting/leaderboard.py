@@ -4,15 +4,15 @@ An attempt is a submission to one task. A table of attempts has a row for each o
 columns:
 
 team, file
-    Names, as they may be shown.
+    Names, without control characters.
 submitted
     Time of the submission, in UTC.
 task
-    Index of the task in the bundle; -1 for a file that is no valid zip.
+    Index of the task in the bundle; -1 for a file that is no valid zip and has no task.
 fault
     Why the attempt failed; empty if it was scored.
 details
-    Path of the page of the score, relative to the leaderboard; may be empty.
+    Path of the page that explains the score, relative to the leaderboard's folder; may be empty.
 
 and a column for each score, named by its key in the bundle.
 """
@@ -36,19 +36,19 @@ from bundle import Bundle, Task
 from competition import PUBLIC_DATA, STARTING_KIT
 
 # Columns of a table of attempts, besides the scores.
-_ABOUT = ("team", "file", "submitted", "task", "fault", "details")
+_ATTEMPT_COLUMNS = ("team", "file", "submitted", "task", "fault", "details")
 
-# Decimal places that the platform keeps of a score.
+# The platform rounds scores to this many decimal places.
 _DECIMALS = 10
 # Characters of a team's name that are printed, so that a line fits on a terminal.
 _WIDEST_NAME = 40
-# Teams that a chart shows: with more, it would be longer than its table.
+# A chart shows at most this many of the best teams, so that it stays short.
 _MAX_DRAWN = 25
 # A spreadsheet takes a cell that begins with one of these for a formula.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 # Key of the column of standard errors.
-_ERROR = "standard_error"
-# Normal 97.5 % quantile: standard errors on either side of a score in a 95 % interval.
+_STANDARD_ERROR = "standard_error"
+# 97.5 % quantile of the normal distribution: a 95 % interval is score ± 1.96 standard errors.
 _Z_95 = 1.96
 # HTML for the Markdown within a line.
 _INLINE = {
@@ -64,7 +64,7 @@ def write(bundle: Bundle, phase: str, attempts: Sequence[dict[str, Any]], folder
     `attempts` are the rows of the table of attempts.
     """
     keys = [column.key for column in bundle.columns]
-    table = pd.DataFrame(list(attempts), columns=[*_ABOUT, *keys])
+    table = pd.DataFrame(list(attempts), columns=[*_ATTEMPT_COLUMNS, *keys])
     table = table.astype(dict.fromkeys(keys, float))
     boards = make_boards(bundle, table)
     for index, board in boards.groupby("task"):
@@ -86,9 +86,10 @@ def _print_board(bundle: Bundle, board: pd.DataFrame) -> None:
     """Print rank, team and score, with its standard error, of each row of a board."""
     width = min(_WIDEST_NAME, board["team"].str.len().max())
     texts = _score_texts(bundle, board)
-    # A bundle that was edited by hand may have no column of standard errors.
-    texts = texts.filter([bundle.columns[0].key, _ERROR])
-    scores = texts.apply(lambda row: " ± ".join(filter(None, row)), axis=1)
+    # A bundle that was edited by hand may have no column of standard errors: `DataFrame.filter`
+    # ignores missing columns.
+    texts = texts.filter([bundle.columns[0].key, _STANDARD_ERROR])
+    scores = texts.apply(lambda row: " ± ".join(text for text in row if text), axis=1)
     for rank, team, score in zip(board["rank"], board["team"], scores, strict=True):
         print(f"{rank:>4}  {printable(team, width):<{width}}  {score}")
 
@@ -96,14 +97,17 @@ def _print_board(bundle: Bundle, board: pd.DataFrame) -> None:
 def make_boards(bundle: Bundle, attempts: pd.DataFrame) -> pd.DataFrame:
     """Return the best attempt of every team at each task, ranked as the platform does.
 
-    Attempts are ordered by the columns of the leaderboard, then by time. Missing values come last.
+    Attempts are ordered by the columns of the leaderboard, then by time. In every column, a missing
+    value ranks below all values.
     See `get_submissions` in the platform's api/serializers/leaderboards.py. The columns `rank` and
     `submissions` (how many of the team's attempts were scored) are added.
     """
     keys = [column.key for column in bundle.columns]
     ascending = [column.sorting == "asc" for column in bundle.columns]
     scored = attempts[attempts["fault"] == ""]
-    rounded = scored.assign(**scored[keys].round(_DECIMALS))
+    # Rounded scores decide the order, as on the platform. The returned scores are not rounded.
+    rounded = scored.copy()
+    rounded[keys] = scored[keys].round(_DECIMALS)
     by = ["task", *keys, "submitted", "file"]
     order = rounded.sort_values(by, ascending=[True, *ascending, True, True]).index
     best = scored.loc[order].drop_duplicates(["task", "team"])
@@ -121,8 +125,8 @@ def _score_texts(bundle: Bundle, board: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(texts)
 
 
-def safe(text: str) -> str:
-    """Return a text that a spreadsheet does not take for a formula: if need be, with a quote."""
+def quote_formula(text: str) -> str:
+    """Return a text, with ' in front of it if a spreadsheet would take it for a formula."""
     return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
 
 
@@ -132,7 +136,7 @@ def as_table(bundle: Bundle, phase: str, boards: pd.DataFrame) -> pd.DataFrame:
     table["task"] = [bundle.tasks[index].number for index in boards["task"]]
     table["time"] = [time.isoformat(timespec="seconds") for time in boards["submitted"]]
     for name in ("team", "file"):
-        table[name] = boards[name].map(safe)
+        table[name] = boards[name].map(quote_formula)
     keys = [column.key for column in bundle.columns]
     return table[["task", "phase", "rank", "team", *keys, "submissions", "time", "file"]]
 
@@ -169,6 +173,7 @@ def _list_failed(bundle: Bundle, attempts: pd.DataFrame) -> list[tuple[str, str,
     rows = []
     for (file, fault), same in attempts.groupby(["file", "fault"], sort=False):
         if fault:
+            # A file that is no valid zip has the index -1, and no task.
             tasks = "; ".join(bundle.tasks[index].name for index in same["task"] if index >= 0)
             time = f"{same['submitted'].iloc[0]:%Y-%m-%d %H:%M}"
             rows.append((str(file), tasks, time, str(fault)))
@@ -181,11 +186,11 @@ def _describe_board(bundle: Bundle, task: Task, board: pd.DataFrame) -> dict[str
     # Columns besides score and standard error are shown in a table that is folded at first.
     others = []
     for column in bundle.columns[1:]:
-        if column.key != _ERROR and texts[column.key].any():
+        if column.key != _STANDARD_ERROR and texts[column.key].any():
             others.append(column)
     other_rows = texts[[column.key for column in others]]
     other_rows.insert(0, "team", board["team"])
-    rows = board.assign(value=texts[bundle.columns[0].key], error=texts.get(_ERROR, ""))
+    rows = board.assign(value=texts[bundle.columns[0].key], error=texts.get(_STANDARD_ERROR, ""))
     return {
         "name": task.name,
         "places": rows.to_dict("records"),
@@ -201,7 +206,7 @@ def _draw_board(bundle: Bundle, task: Task, board: pd.DataFrame) -> Html:
     main_column = bundle.columns[0]
     drawn = board.head(_MAX_DRAWN)
     no_errors = pd.Series(float("nan"), drawn.index)
-    margins = _Z_95 * drawn.get(_ERROR, no_errors)
+    margins = _Z_95 * drawn.get(_STANDARD_ERROR, no_errors)
     dots = []
     for team, value, margin, rank in zip(
         drawn["team"], drawn[main_column.key], margins, drawn["rank"], strict=True
@@ -219,7 +224,8 @@ def _draw_board(bundle: Bundle, task: Task, board: pd.DataFrame) -> Html:
 def publish(site: Path, bundle: Bundle, phase: str, folder: Path) -> None:
     """Write a phase's leaderboards, the bundle's pages and its files into the folder of a web site.
 
-    `folder` holds the leaderboard. Leaderboards of another phase that were published stay.
+    `folder` is where `write` has put the leaderboard. A leaderboard of the other phase that is
+    already in the site is kept, and the pages link to it.
     """
     _publish_leaderboard(site, phase, folder)
     links = {title: f"{path.stem}.html" for title, path in bundle.pages.items()}
@@ -248,6 +254,7 @@ def _publish_leaderboard(site: Path, phase: str, folder: Path) -> None:
     """Copy a leaderboard, and the pages of scores that it links to."""
     (site / "details").mkdir(parents=True, exist_ok=True)
     board = (folder / "leaderboard.html").read_text(encoding="utf-8")
+    # `run_locally.py` names the pages of scores by hexadecimal digests and the task's index.
     for name in re.findall(r'href="(details/[0-9a-f_]+\.html)"', board):
         shutil.copyfile(folder / name, site / name)
     for suffix in ("html", "csv"):
@@ -283,6 +290,8 @@ def _block_to_html(block: str) -> str:
         # The second line only separates the header from the rows.
         return pages.part("table", rows[0], rows[2:])
     if block.startswith("- "):
+        # The lines are joined, so each "- " after a space begins an item. The pages of bundles have
+        # no other "- ".
         items = re.split(r"(?:^|\s)- ", text)[1:]
         return f"<ul>{''.join(f'<li>{item}</li>' for item in items)}</ul>"
     return f"<p>{text}</p>"

@@ -30,7 +30,7 @@ from types import ModuleType
 
 from common import cli, fingerprints, layout, reading, writing, zips
 from common.errors import InputError, quote
-from common.tasks import TASKS
+from common.tasks import TASK_3, TASKS
 from tools.templates import build_templates
 
 import competition
@@ -40,8 +40,8 @@ from bundle_files import describe_public, write_for_participants, write_for_plat
 from competition import Days, Plan
 from tqdm import tqdm
 
-# Characters of the seed. The generator and the questions are public, so that whoever guesses the
-# seed can compute the answers.
+# Smallest length of a seed, in characters. The generator and the questions are public, so that
+# whoever guesses the seed can compute the answers.
 _MIN_SEED = 16
 # Length of a competition, unless --end says otherwise.
 _WEEKS = 12
@@ -60,7 +60,7 @@ class Source:
 def main() -> None:
     """Make the bundles that the flags describe."""
     options = build_parser().parse_args()
-    plan = _plan(options)
+    plan = _make_plan(options)
     plans = _plans_by_output(options, plan)
     outputs = []
     for output in plans:
@@ -84,20 +84,22 @@ def main() -> None:
             steps.update()
     for output in outputs:
         size = f"{output.stat().st_size / 1e6:,.1f} MB"
-        use = "to upload" if output in plans else "the private answers: keep it, upload it nowhere"
+        use = "holds the private answers: keep it, never upload it"
+        if output in plans:
+            use = "to upload"
         print(f"{cli.show(output)}: {size}, {use}")
     tasks = f"tasks {', '.join(map(str, plan.tasks))}"
     print(f"{tasks}; {plan.dates}; {time.perf_counter() - started:.1f} s")
     for note in [*source.notes, *_warnings(plan)]:
         print(note)
-    print("all of it holds answers: give none of it to anybody")
+    print("every one of these files holds answers: give none of them to participants")
     print(f"next: python hosting/run_locally.py {cli.show(outputs[0])} SUBMISSION.zip")
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
     parser = cli.parser(__doc__)
-    help_text = "in one bundle (default: a bundle for each that is there; with --answers 1 2 4)"
+    help_text = "put these tasks into one bundle (default: a bundle for each task that has answers)"
     parser.add_argument("--tasks", type=int, nargs="+", choices=tuple(TASKS), help=help_text)
     source = parser.add_mutually_exclusive_group()
     help_text = "the official files, laid out like data/: their answers are public"
@@ -108,13 +110,13 @@ def build_parser() -> argparse.ArgumentParser:
     source.add_argument("--size", choices=("tiny", "small", "full"), help=help_text)
     help_text = "with --answers: leave out questions and students with fewer answers (default "
     help_text += f"{own_answers.MIN_ANSWERS_OF_EACH}, 0 for none)"
-    parser.add_argument("--min_answers", type=cli.seed, metavar="N", help=help_text)
+    parser.add_argument("--min_answers", type=cli.whole_number(0), metavar="N", help=help_text)
     help_text = f"a text of {_MIN_SEED} characters or more, which makes the same competition again "
-    help_text += "(default: drawn, and forgotten)"
+    help_text += "(default: a random one, which is not kept)"
     parser.add_argument("--seed", metavar="SECRET", help=help_text)
     parser.add_argument("--title", default=competition.TITLE, help=f"default: {competition.TITLE}")
     parser.add_argument("--contact", metavar="ADDRESS", default="", help="e-mail of the organisers")
-    help_text = "first day, 2027-01-31 (default: today)"
+    help_text = "first day, such as 2027-01-31 (default: today)"
     parser.add_argument("--start", type=_day, metavar="DATE", help=help_text)
     help_text = f"last day (default: {_WEEKS} weeks later)"
     parser.add_argument("--end", type=_day, metavar="DATE", help=help_text)
@@ -161,6 +163,7 @@ def _write_bundle(data_dir: Path, templates: Path, bundle: Path, private: Path, 
     write_for_participants(data_dir, templates, bundle, plan)
     competition.write(bundle, plan, describe_public(data_dir, plan.tasks))
     organiser_dir = private / competition.ORGANISER_DIR
+    # The marker file of simulated data. It counts only if simulated files are still there.
     marker = fingerprints.read_marker(data_dir)
     if marker and fingerprints.simulated_files(data_dir):
         best_possible = {"best_expected_accuracy": marker["best_expected_accuracy"]}
@@ -174,7 +177,7 @@ def _write_bundle(data_dir: Path, templates: Path, bundle: Path, private: Path, 
 
 
 def _write_zips(outputs: Sequence[Path], base: Path) -> None:
-    """Write the zips, all or none; each holds the folder of its name in `base`."""
+    """Write the zips, all or none: a zip holds the files of the folder in `base` with its name."""
     with writing.atomic_write(*outputs) as files:
         for file, output in zip(files, outputs, strict=True):
             folder = base / output.stem
@@ -200,7 +203,7 @@ def _warnings(plan: Plan) -> list[str]:
 # ---- The plan ------------------------------------------------------------------------------------
 
 
-def _plan(options: argparse.Namespace) -> Plan:
+def _make_plan(options: argparse.Namespace) -> Plan:
     """Plan the competition; raise `InputError` if a flag is wrong or contradicts another one."""
     _check_flags(options)
     origin = "simulated"
@@ -211,7 +214,7 @@ def _plan(options: argparse.Namespace) -> Plan:
     return Plan(
         tasks=tuple(sorted(set(options.tasks or _possible_tasks(options)))),
         title=options.title.strip(),
-        days=_plan_days(options),
+        days=_choose_days(options),
         origin=origin,
         contact=options.contact,
         private_on_server=options.private_on_server,
@@ -244,24 +247,24 @@ def _check_flags(options: argparse.Namespace) -> None:
         )
 
 
-def _plan_days(options: argparse.Namespace) -> dict[str, Days]:
-    """Return the days of both phases; raise `InputError` if there is no day for the public one."""
+def _choose_days(options: argparse.Namespace) -> dict[str, Days]:
+    """Return the days of both phases; raise `InputError` if the public phase has no day."""
     start = options.start or datetime.now(UTC).date()
-    n_private = options.final_days
+    n_private_days = options.final_days
     try:
         end = options.end or start + timedelta(weeks=_WEEKS)
-        earliest_end = start + timedelta(days=n_private)
+        earliest_end = start + timedelta(days=n_private_days)
     except OverflowError:
         expected = f"expected an end before the year {date.max.year}"
         raise InputError(
-            f"--start: is {start}, with {n_private} private days, {expected}"
+            f"--start: is {start}, with {n_private_days} private days, {expected}"
         ) from None
     if end < earliest_end:
         raise InputError(
             f"--end: is {end}, expected {earliest_end} or later: the private phase takes the last "
-            f"{n_private} days, and the public one at least one"
+            f"{n_private_days} days, and the public one at least one"
         )
-    public_end = end - timedelta(days=n_private)
+    public_end = end - timedelta(days=n_private_days)
     return {
         "public": Days(start, public_end),
         "private": Days(public_end + timedelta(days=1), end),
@@ -271,7 +274,8 @@ def _plan_days(options: argparse.Namespace) -> dict[str, Days]:
 def _possible_tasks(options: argparse.Namespace) -> list[int]:
     """Return the numbers of the tasks that there are answers for."""
     if options.answers:
-        return [1, 2, 4]
+        # Task 3 needs experts' judgements, which a file of answers does not hold.
+        return [task for task in TASKS if task != TASK_3.number]
     if not options.official:
         return list(TASKS)
     files = {task: _released_answers(options.official, task) for task in TASKS}
@@ -311,7 +315,7 @@ def _get_source(options: argparse.Namespace, base: Path, tasks: Sequence[int]) -
         rng = np.random.default_rng(seed)
         notes = own_answers.make_data_folder(options.answers, data_dir, tasks, rng, min_answers)
         return Source(data_dir, notes)
-    _import_generator().generate(data_dir, options.size or "small", seed)
+    _import_simulator().generate(data_dir, options.size or "small", seed)
     return Source(data_dir, [])
 
 
@@ -336,7 +340,7 @@ def _make_seed(text: str | None) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest(), "big")
 
 
-def _import_generator() -> ModuleType:
+def _import_simulator() -> ModuleType:
     """Import data/generate_sample.py.
 
     Running the script would need its flag --seed, which shows the secret seed to all users of this

@@ -2,11 +2,11 @@
 
 `hosting/README.md` describes the file, which answers count and how they are split.
 
-All tasks learn from the same answers: if task 4 had a larger training file, it would hold answers
-that tasks 1 and 2 hide. Students get random numbers, and answers random AnswerIds and rows, so that
-none of these tells who a student is or whether an answer is right. Questions are numbered in the
-order of their ids in the file, shorter ids first: 2 before 10, q2 before q10. The folder organiser/
-lists the ids in the file that the numbers stand for.
+All tasks get the same training file. A larger one for task 4 would contain answers that are hidden
+in tasks 1 and 2. Students get random numbers, answers get random AnswerIds and stand in random
+order: none of these tells who a student is or whether an answer is right. Questions are numbered in
+the order of their ids in the file, shorter ids first: 2 before 10, q2 before q10. The folder
+organiser/ tells for each number which id of the organiser's file it stands for.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ import numpy as np
 import pandas as pd
 from competition import N_MASKS, ORGANISER_DIR
 
-# The list of each kind of id, in the folder organiser/.
-_LISTS = {"UserId": "students.csv", "QuestionId": "questions.csv"}
-_IDS = list(_LISTS)
+# Files in organiser/ that tell which id each number stands for.
+_ID_LIST_NAMES = {"UserId": "students.csv", "QuestionId": "questions.csv"}
+_IDS = list(_ID_LIST_NAMES)
 # Columns of the file. Ids are read as text.
 _COLUMNS = (
     *(schema.Column(name, schema.TEXT) for name in _IDS), schema.ANSWER_VALUE, schema.CORRECT_ANSWER
@@ -35,20 +35,21 @@ _COLUMNS = (
 # A whole number with decimals, such as 3.0: spreadsheets write it if the column has an empty cell.
 _WHOLE_NUMBER = r"^(\d+)\.0+$"
 
-# Too few for a fair competition, but enough to try everything.
+# The smallest input that is accepted. It is enough to try everything, too little for a fair
+# competition.
 MIN_ANSWERS = 200
 MIN_STUDENTS = 10
 MIN_QUESTIONS = 10
 MIN_STUDENTS_TASK_4 = 20
-# Students with enough answers to be examined in task 4.
+# At least this many students must have enough answers to be examined in task 4.
 MIN_EXAMINABLE = 8
-# With this many answers, a student still has an answer for each round besides the targets, which
-# `draw_targets` draws.
+# A student with 12 answers has 2 targets (`draw_targets` takes a fifth, rounded). The other 10
+# answers are one for each round.
 MIN_ANSWERS_OF_EXAMINED = N_ROUNDS + 2
 # By default, each question and student has at least this many answers, as in section 2.1 of the
 # challenge's guide.
 MIN_ANSWERS_OF_EACH = 50
-# Largest number of examined students times questions in a phase: an entry of task 4 gets three
+# Largest size, students by questions, of a phase's table in task 4: an entry of task 4 gets three
 # arrays of this many elements of 8 bytes.
 _MAX_CELLS = 10_000_000
 
@@ -97,7 +98,8 @@ def make_data_folder(
         answers = _set_students_aside(path, answers, rng, tables, notes)
     tasks_with_pairs = sorted(task for task in tasks if TASKS[task].form is Form.PREDICTIONS)
     if tasks_with_pairs:
-        _require_enough(path, answers, " beside the students examined in task 4")
+        where = "besides those of the students examined in task 4"
+        _require_enough(path, answers, where)
         answers = _set_answers_aside(answers, tasks_with_pairs, tables, notes)
     for task in sorted(tasks):
         tables[f"{layout.TRAIN_DIR.name}/{TASKS[task].data.train}"] = answers
@@ -106,12 +108,17 @@ def make_data_folder(
 
 
 def _read(path: Path, min_answers: int, notes: list[str]) -> pd.DataFrame:
-    """Read one answer of each student to each question, with ids as text, and add IsCorrect."""
+    """Read one answer of each student to each question, with ids as text, and add IsCorrect.
+
+    Questions and students with fewer than `min_answers` answers are left out. Adds to `notes` what
+    the organiser should know.
+    """
     attempts, has_dates = _read_attempts(path)
     if has_dates:
         counted = "latest answer"
         left_out = "earlier"
-        # Rows without a date come first, so that a row with a date counts as later.
+        # Rows without a date come first, so that a row with a date counts as later. `sort_index`
+        # restores the order of the file.
         attempts = attempts.sort_values("DateAnswered", kind="stable", na_position="first")
         all_answers = attempts.drop_duplicates(_IDS, keep="last").sort_index()
     else:
@@ -124,7 +131,7 @@ def _read(path: Path, min_answers: int, notes: list[str]) -> pd.DataFrame:
             f"left out as {left_out} attempts: {n_repeated:,} rows; the {counted} of a student and "
             "a question counts"
         )
-    answers = _without_rare(path, all_answers, min_answers, notes)
+    answers = _leave_out_rare(path, all_answers, min_answers, notes)
     _require_enough(path, answers)
     is_correct = (answers["AnswerValue"] == answers["CorrectAnswer"]).astype(np.int8)
     if is_correct.min() == is_correct.max():
@@ -134,12 +141,12 @@ def _read(path: Path, min_answers: int, notes: list[str]) -> pd.DataFrame:
             f"{path}: every answer is {outcome} (AnswerValue {relation} CorrectAnswer in every "
             "row), expected right and wrong ones"
         )
-    n_keys = answers.groupby("QuestionId", sort=False)["CorrectAnswer"].nunique()
-    with_several_keys = n_keys.index[n_keys > 1]
-    if len(with_several_keys):
+    n_correct_answers = answers.groupby("QuestionId", sort=False)["CorrectAnswer"].nunique()
+    ambiguous_questions = n_correct_answers.index[n_correct_answers > 1]
+    if len(ambiguous_questions):
         notes.append(
-            f"questions with more than one CorrectAnswer: {len(with_several_keys):,}, such as "
-            f"QuestionId {quote(with_several_keys[0])}; each answer is right or wrong by its own "
+            f"questions with more than one CorrectAnswer: {len(ambiguous_questions):,}, such as "
+            f"QuestionId {quote(ambiguous_questions[0])}; each answer is right or wrong by its own "
             "row"
         )
     return answers.assign(IsCorrect=is_correct)
@@ -158,18 +165,19 @@ def _read_attempts(path: Path) -> tuple[pd.DataFrame, bool]:
     return attempts, has_dates
 
 
-def _without_rare(
+def _leave_out_rare(
     path: Path, all_answers: pd.DataFrame, min_answers: int, notes: list[str]
 ) -> pd.DataFrame:
     """Leave out questions and students with few answers, and say in a note how many."""
     answers = all_answers
-    n_before = len(answers) + 1
     # Each pass may leave other questions or students with too few answers.
-    while len(answers) < n_before:
-        n_before = len(answers)
+    while True:
         n_of_student = answers.groupby("UserId")["UserId"].transform("size")
         n_of_question = answers.groupby("QuestionId")["QuestionId"].transform("size")
-        answers = answers[(n_of_student >= min_answers) & (n_of_question >= min_answers)]
+        is_kept = (n_of_student >= min_answers) & (n_of_question >= min_answers)
+        if is_kept.all():
+            break
+        answers = answers[is_kept]
     n_students = all_answers["UserId"].nunique() - answers["UserId"].nunique()
     n_questions = all_answers["QuestionId"].nunique() - answers["QuestionId"].nunique()
     left_out = (
@@ -178,8 +186,8 @@ def _without_rare(
     )
     if not len(answers):
         raise InputError(
-            f"{path}: nothing is left without {left_out}; expected more, or a smaller "
-            "--min_answers, 0 to leave out none"
+            f"{path}: nothing is left after leaving out {left_out}; expected more answers, or a "
+            "smaller --min_answers (0 leaves out none)"
         )
     if len(answers) < len(all_answers):
         notes.append(f"left out: {left_out} (--min_answers)")
@@ -193,23 +201,28 @@ def _renumber(answers: pd.DataFrame, rng: np.random.Generator, tables: Tables) -
     """
     student_ids = pd.Series(answers["UserId"].unique())
     question_ids = pd.Series(answers["QuestionId"].unique())
-    student_ids = student_ids.iloc[np.argsort(rng.permutation(len(student_ids)))]
+    # The student at position k gets the number `student_numbers[k]`: `argsort` puts the students in
+    # the order of these numbers.
+    student_numbers = rng.permutation(len(student_ids))
+    student_ids = student_ids.iloc[np.argsort(student_numbers)]
     question_ids = question_ids.iloc[np.lexsort((question_ids, question_ids.str.len()))]
     for name, ids in (("UserId", student_ids), ("QuestionId", question_ids)):
         number = np.arange(len(ids))
         answers[name] = answers[name].map(pd.Series(number, ids))
-        listed = pd.DataFrame({name: number, f"Own{name}": ids.map(leaderboard.safe)})
-        tables[f"{ORGANISER_DIR}/{_LISTS[name]}"] = listed
+        listed = pd.DataFrame({name: number, f"Own{name}": ids.map(leaderboard.quote_formula)})
+        tables[f"{ORGANISER_DIR}/{_ID_LIST_NAMES[name]}"] = listed
     answers["AnswerId"] = rng.permutation(len(answers))
-    # After this, nothing depends on the order of the file.
     columns = [column.name for column in schema.ANSWER_COLUMNS]
+    # The random order leaves no trace of the order of the file.
     return answers[columns].iloc[rng.permutation(len(answers))]
 
 
 def _require_enough(path: Path, answers: pd.DataFrame, where: str = "") -> None:
-    """Raise `InputError` if there are too few answers; `where` says in words which are counted."""
+    """Raise `InputError` if there are too few answers; `where` is added to the message."""
     n_students = answers["UserId"].nunique()
     n_questions = answers["QuestionId"].nunique()
+    if where:
+        where = f" {where}"
     if len(answers) < MIN_ANSWERS or n_students < MIN_STUDENTS or n_questions < MIN_QUESTIONS:
         raise InputError(
             f"{path}: holds {len(answers):,} answers of {n_students:,} students to "
@@ -223,21 +236,22 @@ def _set_students_aside(
 ) -> pd.DataFrame:
     """Draw the students whom task 4 examines, and add its test files to the tables.
 
-    Returns the answers of the other students.
+    Returns the answers of the other students. Adds to `notes` how many are examined.
     """
     counts = np.bincount(answers["UserId"])
     examinable = np.flatnonzero(counts >= MIN_ANSWERS_OF_EXAMINED)
     if len(counts) < MIN_STUDENTS_TASK_4 or len(examinable) < MIN_EXAMINABLE:
         raise InputError(
             f"{path}: holds {len(counts):,} students, {len(examinable):,} of them with "
-            f"{MIN_ANSWERS_OF_EXAMINED} or more answers; task 4 expected at least "
-            f"{MIN_STUDENTS_TASK_4}, {MIN_EXAMINABLE} of them with so many, or --tasks 1 2"
+            f"{MIN_ANSWERS_OF_EXAMINED} or more answers; task 4 needs at least "
+            f"{MIN_STUDENTS_TASK_4} students, {MIN_EXAMINABLE} of them with that many answers; "
+            "leave it out with --tasks 1 2"
         )
     n_questions = answers["QuestionId"].nunique()
-    # Students in each phase.
-    n = min(len(counts) // 10, len(examinable) // 4, _MAX_CELLS // n_questions)
-    examined = rng.permutation(examinable)[: 2 * n]
-    students_by_phase = (examined[:n], examined[n:])
+    # A phase examines at most a tenth of all students and a quarter of those who can be examined.
+    n_examined = min(len(counts) // 10, len(examinable) // 4, _MAX_CELLS // n_questions)
+    examined = rng.permutation(examinable)[: 2 * n_examined]
+    students_by_phase = (examined[:n_examined], examined[n_examined:])
     for phase, students in zip(layout.PHASES, students_by_phase, strict=True):
         masked = answers[answers["UserId"].isin(students)]
         for mask in range(N_MASKS):
@@ -246,8 +260,8 @@ def _set_students_aside(
         tables[f"{layout.TEST_DIR.name}/{TASK_4.answers_name(phase)}"] = masked
         n_targets = masked[f"{schema.IS_TARGET}_0"].sum()
         notes.append(
-            f"task 4, {phase}: {n:,} students with {len(masked):,} answers, {n_targets:,} of them "
-            "targets of a mask"
+            f"task 4, {phase}: {n_examined:,} students with {len(masked):,} answers, of which "
+            f"{n_targets:,} are to be predicted in each game (mask)"
         )
     return answers[~answers["UserId"].isin(examined)]
 
@@ -259,6 +273,8 @@ def draw_targets(student: IntArray, rng: np.random.Generator) -> BoolArray:
     ----------
     student
         The student of each answer, shape (n_answers,).
+    rng
+        Random numbers for the draw.
 
     Returns
     -------
@@ -276,8 +292,8 @@ def _set_answers_aside(
 ) -> pd.DataFrame:
     """Add the test files of tasks 1 and 2 to the tables; return the other answers, to learn from.
 
-    The answers are in random order: the first 80 % are learned from, and each phase gets half of
-    the others.
+    The answers are in random order: the first 80 % become the training answers, and each phase gets
+    half of the others. Adds to `notes` how many answers each phase gets.
     """
     n_train = len(answers) * 4 // 5
     private_start = (n_train + len(answers)) // 2
@@ -288,10 +304,11 @@ def _set_answers_aside(
             columns = ["QuestionId", "UserId", "AnswerId", TASKS[task].column.name]
             name = TASKS[task].answers_name(phase)
             tables[f"{layout.TEST_DIR.name}/{name}"] = hidden[columns]
-        # The standard error of an accuracy of a half, if answers were independent.
+        # The binomial standard error is largest for an accuracy of 0.5. Answers of one student are
+        # not independent, which makes the true error larger than the binomial one.
         standard_error = 0.5 / np.sqrt(len(hidden))
         notes.append(
-            f"{label}, {phase}: {len(hidden):,} answers; a score has a standard error of at least "
-            f"about {standard_error:.3f}"
+            f"{label}, {phase}: {len(hidden):,} answers; a score has a standard error of about "
+            f"{standard_error:.3f}"
         )
     return answers[:n_train]

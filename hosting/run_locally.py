@@ -1,14 +1,15 @@
-"""Play the competition platform on this machine: score submissions with a bundle.
+"""Act as the competition platform on this machine: score submissions with a bundle.
 
-Run:     python hosting/run_locally.py BUNDLE                       what is in it?
+Run:     python hosting/run_locally.py BUNDLE                       show what it holds
          python hosting/run_locally.py BUNDLE SUBMISSION.zip
          python hosting/run_locally.py BUNDLE --submissions DIR --phase private
          python hosting/run_locally.py BUNDLE --submissions DIR --watch 60 --site public_html
 Writes:  the page of each score; with --submissions leaderboard.html and leaderboard.csv
 
-BUNDLE is what hosting/make_bundle.py writes, or its unpacked folder; the private phase needs the
-private part beside it. DIR holds TEAM.zip, or TEAM/*.zip. The time of a file counts as the time of
-its submission. Of each team and task the last submissions count, as many as the phase takes in all.
+BUNDLE is what hosting/make_bundle.py writes, or its unpacked folder; the private phase also needs
+BUNDLE_private.zip beside it. DIR holds TEAM.zip, or TEAM/*.zip. The time of a file counts as the
+time of its submission. For each team and task, only the last submissions count: as many as
+competition.yaml allows in the whole phase.
 A file that was scored with the same bundle before keeps its scores; one that failed is tried again.
 
 The exit code is 2 if the bundle is wrong, or any submission could not be scored.
@@ -74,7 +75,7 @@ class PhaseTasks:
     tasks: list[Task]
 
 
-# Lines of the file of records that belong to this bundle, by the submission's digest and the
+# The lines of leaderboard_results.jsonl for this bundle, each by the submission's digest and the
 # task's index.
 Records = dict[tuple[str, int], dict[str, Any]]
 
@@ -83,7 +84,7 @@ Records = dict[tuple[str, int], dict[str, Any]]
 class PhaseFolder:
     """The folder of a phase's leaderboard, and what was scored there."""
 
-    wanted: PhaseTasks
+    phase_tasks: PhaseTasks
     path: Path
     # Scores of this run are added.
     records: Records
@@ -108,10 +109,11 @@ def main() -> None:
         if options.submission:
             n_failed = _score_one(bundle, phases[0], options)
         elif options.submissions:
-            digest = fingerprints.digest(path)
+            bundle_digest = fingerprints.digest(path)
             if existing_private:
-                digest += fingerprints.digest(existing_private)
-            n_failed = _score_folder(bundle, digest, phases, options)
+                # The two digests in a row: with another private part it is another bundle.
+                bundle_digest += fingerprints.digest(existing_private)
+            n_failed = _score_folder(bundle, bundle_digest, phases, options)
         else:
             _describe(bundle)
     if n_failed:
@@ -125,20 +127,21 @@ def build_parser() -> argparse.ArgumentParser:
         "bundle", type=Path, metavar="BUNDLE", help="zip, or folder that it unpacks to"
     )
     parser.add_argument(
-        "submission", type=Path, metavar="SUBMISSION.zip", nargs="?", help="score this"
+        "submission", type=Path, metavar="SUBMISSION.zip", nargs="?", help="zip to score"
     )
     parser.add_argument("--submissions", type=Path, metavar="DIR", help="score all of a folder")
-    help_text = "public (default), private, or both: the private one in a folder of its own"
+    help_text = "public (default), private, or both; each has a leaderboard of its own"
     parser.add_argument("--phase", metavar="NAME", default=layout.PHASES[0], help=help_text)
     help_text = "private part of the bundle (default: BUNDLE_private.zip beside it)"
     parser.add_argument("--private", type=Path, metavar="FILE", help=help_text)
-    help_text = "default: those that the submission holds a file of"
+    help_text = "numbers of tasks (default: those whose file is in the zip)"
     parser.add_argument("--tasks", type=cli.count, nargs="+", metavar="N", help=help_text)
-    help_text = "default data/test_output/leaderboard, of the private phase …/leaderboard_private"
+    help_text = "default data/test_output/leaderboard; private phase: …/leaderboard_private"
     parser.add_argument("--output_dir", type=Path, metavar="DIR", help=help_text)
     help_text = "look for new submissions again and again, until Control-C"
     parser.add_argument("--watch", type=cli.count, metavar="SECONDS", help=help_text)
-    help_text = "publish leaderboards (of both phases the public), pages and files in a folder"
+    help_text = "write a web site with leaderboards, pages and files into DIR; "
+    help_text += "with --phase both, only the public leaderboard is published"
     parser.add_argument("--site", type=Path, metavar="DIR", help=help_text)
     return parser
 
@@ -174,7 +177,7 @@ def _find_phases(bundle: Bundle, options: argparse.Namespace, private: Path) -> 
 
 
 def _find_tasks(phase: Phase, numbers: Sequence[int] | None) -> list[Task]:
-    """Return the tasks of a phase with some numbers, by default all; `InputError` without one."""
+    """Return the tasks with these numbers, or all if None; `InputError` if a number is unknown."""
     if numbers is None:
         return list(phase.tasks)
     known = [task.number for task in phase.tasks]
@@ -188,6 +191,7 @@ def _find_tasks(phase: Phase, numbers: Sequence[int] | None) -> list[Task]:
 def _require_answers(phase: Phase, private: Path) -> None:
     """Raise `InputError` if the answers of a phase are in the private part, which is missing."""
     for task in phase.tasks:
+        # Only the private part has this phase in the mode "scored".
         settings = task.reference_data / "settings.json"
         if settings.is_file() and json.loads(settings.read_bytes())["mode"] != "scored":
             raise InputError(
@@ -197,21 +201,24 @@ def _require_answers(phase: Phase, private: Path) -> None:
 
 
 def _tasks_of(tasks: Sequence[Task], submission: Path) -> list[Task]:
-    """Return those tasks whose file a zip holds, or else all of them."""
+    """Return the tasks whose file a zip holds.
+
+    If it holds none, return all tasks, so that scoring them says what is missing.
+    """
     with zips.open_zip(submission) as archive:
         members = set(archive.namelist())
     submission_name = {number: task.submission for number, task in TASKS.items()}
-    # A bundle that was edited by hand may have other tasks: their number is 0, without a file.
-    held = [task for task in tasks if submission_name.get(task.number) in members]
-    return held or list(tasks)
+    # In a bundle that was edited by hand, a task may have the number 0: no file belongs to it.
+    tasks_in_zip = [task for task in tasks if submission_name.get(task.number) in members]
+    return tasks_in_zip or list(tasks)
 
 
-def _score_one(bundle: Bundle, wanted: PhaseTasks, options: argparse.Namespace) -> int:
-    """Score one submission, and print its scores; return on how many tasks it failed."""
+def _score_one(bundle: Bundle, phase_tasks: PhaseTasks, options: argparse.Namespace) -> int:
+    """Score one submission, and print its scores; return the number of tasks on which it failed."""
     path: Path = options.submission
     # Tasks that --tasks names are scored even if the zip lacks their file.
-    tasks = wanted.tasks if options.tasks else _tasks_of(wanted.tasks, path)
-    time_limit = wanted.phase.execution_time_limit
+    tasks = phase_tasks.tasks if options.tasks else _tasks_of(phase_tasks.tasks, path)
+    time_limit = phase_tasks.phase.execution_time_limit
     results = []
     for task in tqdm(tasks, desc="Tasks", disable=None):
         results.append((task, score(path, task, bundle, time_limit)))
@@ -239,13 +246,13 @@ def _score_one(bundle: Bundle, wanted: PhaseTasks, options: argparse.Namespace) 
 
 
 def _score_folder(
-    bundle: Bundle, digest: str, phases: Sequence[PhaseTasks], options: argparse.Namespace
+    bundle: Bundle, bundle_digest: str, phases: Sequence[PhaseTasks], options: argparse.Namespace
 ) -> int:
     """Score a folder of submissions, once, or with --watch again whenever the folder changes.
 
-    Returns how many results are failures. `digest` tells this bundle from others.
+    Returns how many results are failures. `bundle_digest` identifies the bundle.
     """
-    phase_folders = _list_phase_folders(digest, phases, options)
+    phase_folders = _list_phase_folders(bundle_digest, phases, options)
     seen: list[Submission] = []
     while True:
         submissions, other_files = _find_submissions(options.submissions)
@@ -257,11 +264,11 @@ def _score_folder(
             for name in other_files:
                 print(f"note: {name} is no zip, and is left out")
             for phase_folder in phase_folders:
-                n_failed += _score_all(bundle, digest, submissions, phase_folder)
+                n_failed += _score_all(bundle, bundle_digest, submissions, phase_folder)
             if options.site:
                 # The first phase: with --phase both, the private one is not published.
                 published = phase_folders[0]
-                name = published.wanted.phase.name
+                name = published.phase_tasks.phase.name
                 leaderboard.publish(options.site, bundle, name, published.path)
                 print(f"written: {cli.show(options.site / 'index.html')}")
         if not options.watch:
@@ -271,17 +278,17 @@ def _score_folder(
 
 
 def _list_phase_folders(
-    digest: str, phases: Sequence[PhaseTasks], options: argparse.Namespace
+    bundle_digest: str, phases: Sequence[PhaseTasks], options: argparse.Namespace
 ) -> list[PhaseFolder]:
     """Return the folder of each phase's leaderboard, with what was scored there before."""
     phase_folders = []
-    for wanted in phases:
+    for phase_tasks in phases:
         folder: Path = options.output_dir or DEFAULT_DIR
-        is_private = wanted.phase.name.lower() == layout.PHASES[1]
+        is_private = phase_tasks.phase.name.lower() == layout.PHASES[1]
         # An --output_dir for the private phase alone is taken as it is.
         if is_private and (len(phases) > 1 or not options.output_dir):
             folder = folder.with_name(f"{folder.name}_private")
-        phase_folders.append(PhaseFolder(wanted, folder, _read_records(folder, digest)))
+        phase_folders.append(PhaseFolder(phase_tasks, folder, _read_records(folder, bundle_digest)))
     return phase_folders
 
 
@@ -314,13 +321,14 @@ def _find_submissions(folder: Path) -> tuple[list[Submission], list[str]]:
 
 
 def _score_all(
-    bundle: Bundle, digest: str, submissions: Sequence[Submission], phase_folder: PhaseFolder
+    bundle: Bundle, bundle_digest: str, submissions: Sequence[Submission], phase_folder: PhaseFolder
 ) -> int:
     """Score submissions in a phase, and write its leaderboards; return how many results failed.
 
     Results that are in the records are not computed again.
     """
-    attempts, rows = _list_attempts(phase_folder.wanted, submissions)
+    attempts, rows_of_invalid_zips = _list_attempts(phase_folder.phase_tasks, submissions)
+    rows = list(rows_of_invalid_zips)
     records = phase_folder.records
     n_reused = 0
     for attempt in tqdm(attempts, desc="Submissions", disable=None):
@@ -328,12 +336,13 @@ def _score_all(
         if key in records:
             n_reused += 1
         else:
-            records[key] = _score_attempt(bundle, digest, key[0], attempt, phase_folder)
+            records[key] = _score_attempt(bundle, bundle_digest, key[0], attempt, phase_folder)
         rows.append(_leaderboard_row(attempt, records[key]))
     rows.sort(key=lambda row: (row["submitted"], row["file"]))
-    leaderboard.write(bundle, phase_folder.wanted.phase.name, rows, phase_folder.path)
+    leaderboard.write(bundle, phase_folder.phase_tasks.phase.name, rows, phase_folder.path)
     failed = [row for row in rows if row["fault"]]
     for row in failed:
+        # The task -1 stands for a file that is no zip.
         name = f": {bundle.tasks[row['task']].name}" if row["task"] >= 0 else ""
         cli.print_fault(f"{row['file']}{name}: {row['fault']}")
     n_scored = len(rows) - len(failed)
@@ -343,7 +352,7 @@ def _score_all(
 
 
 def _list_attempts(
-    wanted: PhaseTasks, submissions: Sequence[Submission]
+    phase_tasks: PhaseTasks, submissions: Sequence[Submission]
 ) -> tuple[list[Attempt], list[dict[str, Any]]]:
     """Return the attempts that count in a phase, and leaderboard rows of files that are no zips.
 
@@ -353,42 +362,49 @@ def _list_attempts(
     rows: list[dict[str, Any]] = []
     for submission in submissions:
         try:
-            held = _tasks_of(wanted.phase.tasks, submission.path)
+            tasks_in_zip = _tasks_of(phase_tasks.phase.tasks, submission.path)
         except InputError as error:
             fault = str(error).removeprefix(f"{submission.path}: ")
             rows.append(_about(submission) | {"task": -1, "fault": fault, "details": ""})
             continue
-        # A zip with files of other tasks only is no failure on the tasks wanted.
-        attempts += [Attempt(submission, task) for task in wanted.tasks if task in held]
+        # A zip that holds only the files of other tasks is skipped: it has not failed.
+        attempts += [
+            Attempt(submission, task) for task in phase_tasks.tasks if task in tasks_in_zip
+        ]
     table = pd.DataFrame(
         {
             "team": [attempt.submission.team for attempt in attempts],
             "task": [attempt.task.index for attempt in attempts],
         }
     )
-    most = wanted.phase.max_submissions
-    counted = table.groupby(["team", "task"]).tail(most).index
+    max_counted = phase_tasks.phase.max_submissions
+    counted = table.groupby(["team", "task"]).tail(max_counted).index
     n_left_out = len(attempts) - len(counted)
     if n_left_out:
         print(
-            f"note: {n_left_out} earlier submissions are left out: the phase takes {most} of a team"
+            f"note: {n_left_out} earlier submissions are left out: only the last {max_counted} of "
+            "each team and task count"
         )
     return [attempts[row] for row in counted], rows
 
 
 def _score_attempt(
-    bundle: Bundle, digest: str, submission_digest: str, attempt: Attempt, phase_folder: PhaseFolder
+    bundle: Bundle,
+    bundle_digest: str,
+    submission_digest: str,
+    attempt: Attempt,
+    phase_folder: PhaseFolder,
 ) -> dict[str, Any]:
-    """Score a submission on a task; write its page, add a line to the records, and return that."""
+    """Score a submission on a task; write its page and a line of the records; return the line."""
     task = attempt.task
-    time_limit = phase_folder.wanted.phase.execution_time_limit
+    time_limit = phase_folder.phase_tasks.phase.execution_time_limit
     result = score(attempt.submission.path, task, bundle, time_limit)
     page = ""
     if result.details:
-        page = f"{DETAILS_DIR}/{submission_digest[:16]}_{digest[:8]}_{task.index}.html"
+        page = f"{DETAILS_DIR}/{submission_digest[:16]}_{bundle_digest[:8]}_{task.index}.html"
         writing.write_files({phase_folder.path / page: result.details})
     record = {
-        "bundle": digest,
+        "bundle": bundle_digest,
         "submission": submission_digest,
         "task": task.index,
         "scores": result.scores,

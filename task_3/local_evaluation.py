@@ -199,7 +199,7 @@ def rank_by_other_half(submitted: Path, origin: provenance.Provenance, template:
     from tools import script_runs
 
     kept_flags = ("input_dir", "submission_template_dir", "submission_template_file")
-    script, flags = script_runs.repeatable(origin, TASK_3, submitted, keep=kept_flags)
+    script, flags = script_runs.command_to_repeat(origin, TASK_3, submitted, keep=kept_flags)
     if source_code.fingerprint(script) != origin.code:
         raise InputError(
             f"{submitted}: was made by other code than now lies in {cli.show(script)}, "

@@ -259,7 +259,7 @@ def test_another_size_replaces_simulated_data_but_never_official_data(tiny_kit: 
     printed = succeeds(["quickstart.py", "--size", "small"], kit=tiny_kit)
     assert "simulating" not in printed
     assert "building the submission templates" in printed
-    assert "data: data/ (as found)" in printed
+    assert "data: data/ (your files)" in printed
     assert "simulated" not in table(printed)
     assert {path: path.read_bytes() for path in train} == train
     # The templates lack a question that the data now have.

@@ -1,1 +1,1 @@
-"""Commands that people run: `python -m tools.scoreboard`."""
+"""Commands of the kit, run as `python -m tools.NAME`, and what they share."""

@@ -6,9 +6,9 @@
     python -m tools.blend irt.parquet vae.parquet --local --weights 0.7 0.3
 
 Each FILE holds what a script wrote with --probabilities, all for the same template. The weights are
-never chosen on the answers that are predicted: a file names the command that made it, and each
-command runs once more on 80 % of the training answers. The weights minimise the log loss of the
-other 20 %. With --weights no command runs.
+learned from training answers only: the command that made each file, which the file names, runs once
+more on 80 % of the training answers, and the weights minimise the log loss on the other 20 %. With
+--weights no command runs.
 
 Writes the submission, its zip, and beside them the probabilities of the blend. `python
 task_1/local_evaluation.py` scores them like those of any other entry.
@@ -57,14 +57,19 @@ def build_parser() -> argparse.ArgumentParser:
     help_text = "one for each file, at least 0"
     parser.add_argument("--weights", nargs="+", type=float, metavar="W", help=help_text)
     parser.add_argument(
-        "--local", action="store_true", help="of the local split, as in sample models"
+        "--local",
+        action="store_true",
+        help="blend predictions of the local split, and write beside its files",
     )
+    # `sample_models.paths` expects this option, which sample models have as a flag.
     parser.set_defaults(probabilities=None)
     cli.add_optional_folder(parser, "--input_dir", "data/train_data")
     cli.add_file_name(parser, "--train_data", layout.TRAIN_TASK_1_2)
     cli.add_template_flags(parser, layout.TEMPLATE_TASK_1_2)
-    cli.add_optional_folder(parser, "--output_dir", "as a sample model's")
-    parser.add_argument("--output_file", metavar="FILE", help="default as a sample model's")
+    cli.add_optional_folder(parser, "--output_dir", "the output folder of sample models")
+    parser.add_argument(
+        "--output_file", metavar="FILE", help="default: the name of sample models' files"
+    )
     return parser
 
 
@@ -85,15 +90,17 @@ def main() -> None:
                 f"{file.path}: holds {len(file.pairs):,} pairs, expected the "
                 f"{len(template):,} of {paths.template}, the template of this blend"
             )
+    # The probabilities of each file in the order of the template.
     logs = np.stack([logarithms(file.at(template, paths.template)) for file in files])
     if options.weights is None:
-        commands = [repeatable(file, paths.train) for file in files]
+        commands = [command_to_repeat(file, paths.train) for file in files]
         held_out = run_again(commands, paths.train, task)
         weights = learn_weights(held_out.logs, held_out.truth)
-        print(describe(options.files, weights, held_out.logs, held_out.truth))
+        print(describe_weights(options.files, weights, held_out.logs, held_out.truth))
     else:
         weights = check_weights(options.weights, len(files))
     blended = np.exp(log_blend(logs, weights))
+    # Values are counted from `low`, categories from 0.
     value = blended.argmax(axis=1) + TASKS[task].column.low
     submission.write_predictions(template, task, value, paths.output)
     # If there are only two values, a file of probabilities holds that of the second one.
@@ -135,20 +142,20 @@ def check_weights(weights: Sequence[float], n_files: int) -> FloatArray:
     return checked
 
 
-def repeatable(file: Probabilities, train: Path) -> tuple[Path, list[str]]:
-    """Return the script that made a file of probabilities, and its flags, but those for paths.
+def command_to_repeat(file: Probabilities, train: Path) -> tuple[Path, list[str]]:
+    """Return the script that made a file of probabilities, and its flags except those for paths.
 
     Raises `InputError` if the command is unknown or cannot be repeated, or if it learned from other
     training answers than those in `train`.
     """
-    or_else = " (or --weights, which run nothing)"
+    or_else = " (or give --weights: then no command runs)"
     origin = file.origin
     if origin is None:
         raise InputError(
             f"{file.path}: does not say which command made it, expected one of task "
             f"{file.task}{or_else}"
         )
-    script, flags = script_runs.repeatable(origin, TASKS[file.task], file.path, or_else)
+    script, flags = script_runs.command_to_repeat(origin, TASKS[file.task], file.path, or_else)
     # Other training answers might hold the answers that the blend predicts.
     if fingerprints.fingerprint(train) not in origin.made_from.values():
         learned_from = "unknown answers"
@@ -178,8 +185,10 @@ class HeldOut:
 
 def run_again(commands: Sequence[tuple[Path, list[str]]], train: Path, task: int) -> HeldOut:
     """Let every command learn from 80 % of the training answers and predict the others."""
-    answers = read_answers(train, options=True if TASKS[task].needs_options else None, ids=True)
-    is_held_out = hold_out_answers(len(answers), _HELD_OUT, 0)
+    # True: the columns of answer options are required. None: they are read if they are present.
+    reads_options = True if TASKS[task].needs_options else None
+    answers = read_answers(train, options=reads_options, ids=True)
+    is_held_out = hold_out_answers(len(answers), _HELD_OUT, seed=0)
     if is_held_out.all() or not is_held_out.any():
         raise InputError(f"{train}: holds too few answers to hold some out, expected more")
     column = TASKS[task].column
@@ -246,7 +255,7 @@ def learn_weights(logs: FloatArray, truth: IntArray) -> FloatArray:
     Returns
     -------
     array of float64, shape (n_files,)
-        The loss is convex in the weights, so that they are the global minimum.
+        The weights. They are a global minimum, because the loss is convex in them.
     """
     from scipy.optimize import minimize
 
@@ -256,8 +265,8 @@ def learn_weights(logs: FloatArray, truth: IntArray) -> FloatArray:
     def loss_and_gradient(weights: FloatArray) -> tuple[float, FloatArray]:
         blended = log_blend(logs, weights)
         probability = np.exp(blended)
-        # The derivative by a weight is the expected logarithm under the blend minus that of the
-        # truth.
+        # The derivative by a file's weight is the mean of the file's logarithms under the
+        # blend, minus the file's logarithm for the truth.
         gradient = []
         for file_logs, file_logs_of_truth in zip(logs, logs_of_truth, strict=True):
             expected = (probability * file_logs).sum()
@@ -272,21 +281,23 @@ def learn_weights(logs: FloatArray, truth: IntArray) -> FloatArray:
     return np.asarray(result.x, np.float64)
 
 
-def describe(paths: Sequence[Path], weights: FloatArray, logs: FloatArray, truth: IntArray) -> str:
+def describe_weights(
+    paths: Sequence[Path], weights: FloatArray, logs: FloatArray, truth: IntArray
+) -> str:
     """Return a table of weight, log loss and accuracy on the held-out answers for each file.
 
     `logs` are the logarithms of the probabilities, shape (n_files, n_answers, n_categories).
     `truth` is the index of the right category of each answer.
 
     The last row is the blend. Each half of the answers is blended with weights that were learned
-    from the other half, so that the figures are not too good.
+    from the other half, so that no answer is scored with weights learned from it.
     """
     half = np.random.default_rng(0).permutation(len(truth)) % 2
     blended = np.empty(logs.shape[1:])
     for k in (0, 1):
-        is_half = half == k
-        half_weights = learn_weights(logs[:, ~is_half], truth[~is_half])
-        blended[is_half] = np.exp(log_blend(logs[:, is_half], half_weights))
+        in_this_half = half == k
+        half_weights = learn_weights(logs[:, ~in_this_half], truth[~in_this_half])
+        blended[in_this_half] = np.exp(log_blend(logs[:, in_this_half], half_weights))
     names = [*(cli.show(path) for path in paths), "the blend"]
     shown_weights = [*(f"{weight:6.3f}" for weight in weights), ""]
     probabilities = [*np.exp(logs), blended]

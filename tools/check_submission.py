@@ -8,9 +8,9 @@
     python -m tools.check_submission mine.csv --challenge cloze
 
 FILE is the CSV or zip of task 1, 2 or 3, the zip or folder of task 4, or the CSV of a related
-challenge. An entry of task 4 plays the ten rounds with training students. For a related challenge,
-its own check_submission.py runs with the same flags. Every error is one line on stderr, and the
-exit code is 2. For a valid submission a summary is printed. No hidden answers are needed.
+challenge. An entry of task 4 is tried in a game of ten rounds with training students. For a related
+challenge, its own check_submission.py runs with the same flags. Every error is one line on stderr,
+and the exit code is 2. For a valid submission a summary is printed. No hidden answers are needed.
 """
 
 import argparse
@@ -19,6 +19,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from common import cli, layout, reading, submission
@@ -46,7 +47,7 @@ def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
     parser = cli.parser(__doc__)
     parser.add_argument("file", type=Path, metavar="FILE", help="the submission")
-    help_text = "default: by the file's name, or columns"
+    help_text = "number of the task (default: by the file's name or columns)"
     parser.add_argument("--task", type=int, choices=(1, 2, 3, 4), help=help_text)
     help_text = "related challenge, such as cloze (default: taken from the file's folder)"
     parser.add_argument("--challenge", choices=find_challenges(), metavar="NAME", help=help_text)
@@ -61,6 +62,7 @@ def build_parser() -> argparse.ArgumentParser:
 def main() -> None:
     """Check the file that the command line names."""
     parser = build_parser()
+    # The script of a related challenge may have flags that this one does not know.
     options, unknown = parser.parse_known_args()
     challenge = options.challenge
     if options.task is None and challenge is None:
@@ -135,16 +137,22 @@ def describe_shares(task: Task, predicted: Array, train: Path) -> list[str]:
     The training answers are left out if their file does not exist.
     """
     column = task.column
-    values_by_title = {"predicted   ": predicted}
+    values_by_title = {"predicted": predicted}
     if train.is_file():
         answers = reading.read_table(train, [column])
         values_by_title[cli.show(train)] = answers[column.name].to_numpy()
-    lines = [f"{column.name:14}{''.join(values_by_title)}"]
+    lines = [as_line(column.name, list(values_by_title))]
     for value, name in zip(task.values, task.value_names, strict=True):
-        first, *others = [f"{np.mean(values == value):.1%}" for values in values_by_title.values()]
         label = f"{value} {name}" if column.is_boolean else f"{value}"
-        lines.append(f"{label:14}{first:>9}" + "".join(f"   {share}" for share in others))
+        shares = [f"{np.mean(values == value):.1%}" for values in values_by_title.values()]
+        lines.append(as_line(label, shares))
     return lines
+
+
+def as_line(label: str, cells: Sequence[str]) -> str:
+    """Return a line of a table; the first cell is right-aligned, as wide as "predicted"."""
+    first, *others = cells
+    return "   ".join([f"{label:14}{first:>9}", *others])
 
 
 def check_ranking(options: argparse.Namespace, task: Task, faults: list[str]) -> list[str]:
@@ -186,11 +194,14 @@ def check_entry(options: argparse.Namespace, task: Task, faults: list[str]) -> l
         modules = check_code(folder, entry, faults)
     if faults:
         return []
+    # Warn of saved models whose names the challenge does not load.
     entry_files.warn_of_names(entry)
     train_dir = options.input_dir or layout.TRAIN_DIR
     train = train_dir / (options.train_data or task.data.train)
     metadata_dir = train_dir.parent / layout.METADATA_DIR.name
-    dry_run(read_game_flags(options, Setting(entry, train, train, metadata_dir)))
+    # The students examined are also from the training file.
+    setting = Setting(submission=entry, reference=train, train=train, metadata_dir=metadata_dir)
+    dry_run(read_game_flags(options, setting))
     summary = [
         f"its files: {', '.join(modules)}",
         f"dry run: the ten rounds ran with {N_DRY_RUN_STUDENTS} students of {cli.show(train)}",
@@ -247,7 +258,7 @@ def check_code(folder: Path, entry: Path, faults: list[str]) -> list[str]:
 
 
 def imported_modules(node: ast.Import | ast.ImportFrom) -> list[str]:
-    """Return the top-level names of the modules that a statement imports; no relative imports."""
+    """Return the top-level modules that a statement imports; relative imports are left out."""
     if isinstance(node, ast.Import):
         names = [alias.name for alias in node.names]
     elif node.level == 0:

@@ -47,13 +47,15 @@ class AnswerSet:
     """The answers that a score rests on. Two scores can be compared if theirs are equal."""
 
     phase: str
+    # The rules of the games (task 4) and how the folds were made (cross-validation), in words;
+    # otherwise empty.
     rules: str
-    # Fingerprint of the file.
+    # Fingerprint of the file of answers.
     data: str
 
 
 @dataclass(frozen=True)
-class Scored:
+class Candidate:
     """A score that was found for A or B."""
 
     # The model, or the file.
@@ -69,7 +71,7 @@ class Scored:
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
     parser = cli.parser(__doc__)
-    parser.add_argument("scored", nargs="*", metavar="A B", help="what to compare")
+    parser.add_argument("names", nargs="*", metavar="A B", help="what to compare")
     parser.add_argument("--phase", choices=PHASES, help="only scores of this phase")
     cli.add_file(parser, "--results", layout.TEST_OUTPUT_DIR / layout.RESULTS_NAME)
     return parser
@@ -79,7 +81,7 @@ def main() -> None:
     """Read the command line, then compare two scores or list all of the record."""
     options = build_parser().parse_args()
     path: Path = options.results
-    words = options.scored
+    words = options.names
     if not words:
         reading.require_file(path)
     elif len(words) != 2:
@@ -96,7 +98,7 @@ def list_scores(results: Sequence[Result], path: Path, phase: str | None) -> Non
     """Print the scores of a record, `path`, that can be compared, each with its number."""
     n_listed = 0
     for number, result in enumerate(results, 1):
-        if not result.outcomes or phase not in (None, result.phase):
+        if not result.outcomes or not is_of_phase(result, phase):
             continue
         n_listed += 1
         seed = "" if result.seed is None else f", seed {result.seed}"
@@ -104,9 +106,9 @@ def list_scores(results: Sequence[Result], path: Path, phase: str | None) -> Non
         about = f"task {result.task}, {where}, {result.time[:10]}"
         print(f"{number:4}  {result.score:.4f}  {result.name}{seed} ({about})")
     if not n_listed:
-        of_phase = f" of phase {phase}" if phase else ""
+        suffix = f" of phase {phase}" if phase else ""
         raise InputError(
-            f"{cli.show(path)}: holds no scores{of_phase} to compare; every local_evaluation.py "
+            f"{cli.show(path)}: holds no scores{suffix} to compare; every local_evaluation.py "
             "adds one"
         )
 
@@ -117,11 +119,11 @@ def describe_test(phase: str, rules: str, simulated: bool) -> str:
     return ", ".join(filter(None, (name_of_phase(phase), rules, kind)))
 
 
-# ---- What A and B mean ---------------------------------------------------------------------------
+# ---- Finding the scores of A and B ---------------------------------------------------------------
 
 
-def find(word: str, results: list[Result], path: Path, phase: str | None) -> list[Scored]:
-    """Return the scores that A or B may stand for, the latest last.
+def find(word: str, results: list[Result], path: Path, phase: str | None) -> list[Candidate]:
+    """Return all scores of the model or file that A (or B) names, the latest last.
 
     Parameters
     ----------
@@ -152,26 +154,31 @@ def find(word: str, results: list[Result], path: Path, phase: str | None) -> lis
         matches = find_by_number(word, results, path, phase)
     else:
         matches = find_by_name(word, results, path, phase)
-    return [as_scored(word, result, path) for result in matches]
+    return [as_candidate(word, result, path) for result in matches]
+
+
+def is_of_phase(result: Result, phase: str | None) -> bool:
+    """Return whether a result is of a phase; every result is if the phase is None."""
+    return phase is None or result.phase == phase
 
 
 def of_phase(results: Sequence[Result], phase: str | None) -> list[Result]:
-    """Return the results of a phase, or all of them if it is None."""
-    return [result for result in results if phase in (None, result.phase)]
+    """Return the results of a phase, or all results if it is None."""
+    return [result for result in results if is_of_phase(result, phase)]
 
 
 def find_by_file(
     word: str, results: Sequence[Result], path: Path, phase: str | None
 ) -> list[Result]:
-    """Return the results of a script, of a folder or of a zip of task 4."""
-    shown = cli.show(Path(word).resolve())
+    """Return the results of a script, or of a folder or zip of task 4."""
+    name = cli.show(Path(word).resolve())
     matches = [
-        result for result in of_phase(results, phase) if shown in (result.submission, result.script)
+        result for result in of_phase(results, phase) if name in (result.submission, result.script)
     ]
     if not matches:
         raise InputError(
-            f"{word}: has no score{f' of phase {phase}' if phase else ''} in {cli.show(path)}; its "
-            "local_evaluation.py, or `python -m tools.cross_validate`, adds one"
+            f"{word}: has no score{f' of phase {phase}' if phase else ''} in {cli.show(path)}; the "
+            "local_evaluation.py of its task, or `python -m tools.cross_validate`, adds one"
         )
     return matches
 
@@ -187,7 +194,7 @@ def find_by_number(
             "(`python -m tools.compare` lists them)"
         )
     result = results[number - 1]
-    if phase not in (None, result.phase):
+    if not is_of_phase(result, phase):
         raise InputError(f"{word}: is of phase {result.phase}, expected one of phase {phase}")
     return [result]
 
@@ -195,7 +202,11 @@ def find_by_number(
 def find_by_name(
     word: str, results: Sequence[Result], path: Path, phase: str | None
 ) -> list[Result]:
-    """Return the results of a model, with its options or without; a name with options is exact."""
+    """Return the results of a model.
+
+    The word is the model's name with its options (`Result.name`). If there are no such results, it
+    is the name without options (`Result.model`).
+    """
     candidates = of_phase(results, phase)
     matches = [result for result in candidates if result.name == word]
     if not matches:
@@ -221,8 +232,11 @@ def find_by_name(
     return matches
 
 
-def as_scored(word: str, result: Result, path: Path) -> Scored:
-    """Return a result of a record, `path`, whose outcomes lie beside the record."""
+def as_candidate(word: str, result: Result, path: Path) -> Candidate:
+    """Turn a line of the record, `path`, into a `Candidate`.
+
+    The outcomes are in a file beside the record, which is read only when they are needed.
+    """
     if isinstance(result.task, str) or result.task not in TASKS:
         raise InputError(
             f"{result.name}: is scored in {title_of(result.task)}, expected scores of the tasks 1 "
@@ -234,25 +248,25 @@ def as_scored(word: str, result: Result, path: Path) -> Scored:
     def read() -> Outcomes:
         if not result.outcomes:
             raise InputError(
-                f"{word}: when it was scored, it was not kept which answers were predicted right "
-                f"({where}), expected a later score: score it again"
+                f"{word}: its line in the record does not say which answers were predicted right "
+                f"({where}): score it again"
             )
         file = path.with_name(layout.OUTCOMES_NAME) / f"{result.outcomes}.npz"
         kept = outcomes.read(file)
         score = score_of(task, kept)
         if abs(score - result.score) > _SAME_SCORE:
             raise InputError(
-                f"{cli.show(file)}: its outcomes score {score:.4f}, and the line "
-                f"of {cli.show(path)} that names it, {quote(word)}, {result.score:.4f}: they do "
-                "not belong together, score it again"
+                f"{cli.show(file)}: its outcomes give the score {score:.4f}, but the line of "
+                f"{cli.show(path)} for {quote(word)} says {result.score:.4f}: they do not belong "
+                "together, score it again"
             )
         return kept
 
     test = AnswerSet(result.phase, result.rules, result.data)
-    return Scored(result.name, task, where, read, test)
+    return Candidate(result.name, task, where, read, test)
 
 
-def score_submission(path: Path, task: Task, phase: str | None) -> Scored:
+def score_submission(path: Path, task: Task, phase: str | None) -> Candidate:
     """Score a CSV or zip of task 1, 2 or 3.
 
     By default on the local split; task 3, which has none, on the public pairs.
@@ -271,13 +285,13 @@ def score_submission(path: Path, task: Task, phase: str | None) -> Scored:
         kept = outcomes.of_predictions(pairs.match(task, path, reference, phase).pairs)
     where = describe_test(phase, "", provenance.is_simulated(reference))
     test = AnswerSet(phase, "", record.fingerprint_of(reference))
-    return Scored(cli.show(path), task, where, lambda: kept, test)
+    return Candidate(cli.show(path), task, where, lambda: kept, test)
 
 
 # ---- The difference of A and B -----------------------------------------------------------------
 
 
-def compare(words: Sequence[str], scores: Sequence[list[Scored]]) -> str:
+def compare(words: Sequence[str], scores: Sequence[list[Candidate]]) -> str:
     """Compare A and B, and say in lines of text which one is better.
 
     Parameters
@@ -312,8 +326,11 @@ def compare(words: Sequence[str], scores: Sequence[list[Scored]]) -> str:
     return "\n".join(textwrap.fill(line, 80, subsequent_indent="  ") for line in lines)
 
 
-def choose_pair(scores_a: list[Scored], scores_b: list[Scored]) -> tuple[Scored, Scored]:
-    """Return the latest scores of A and B on the same test set; without such, the latest ones."""
+def choose_pair(
+    scores_a: list[Candidate], scores_b: list[Candidate]
+) -> tuple[Candidate, Candidate]:
+    """Return the latest scores of A and B that share a test set; if none do, the latest of each."""
+    # Later scores replace earlier scores on the same test set.
     latest_a = {(scored.task, scored.test): scored for scored in scores_a}
     shared_b = [scored for scored in scores_b if (scored.task, scored.test) in latest_a]
     b = (shared_b or scores_b)[-1]
@@ -322,7 +339,7 @@ def choose_pair(scores_a: list[Scored], scores_b: list[Scored]) -> tuple[Scored,
 
 
 def size_of(task: Task, kept: Outcomes) -> str:
-    """Say how many answers of how many students were predicted."""
+    """Say how many answers of how many students were predicted (task 3: judgements of pairs)."""
     n = len(kept.right)
     n_units = kept.counts.shape[1]
     return f"{n:,} {task.scored_items} of {n_units:,} {task.drawn_units}"
@@ -330,6 +347,8 @@ def size_of(task: Task, kept: Outcomes) -> str:
 
 def score_of(task: Task, kept: Outcomes) -> float:
     """Return the score that outcomes give, as the evaluation computes it."""
+    # A row for each part: a mask of task 4, an expert of task 3. The score is the mean over the
+    # parts, in task 3 the best part.
     shares = metrics.share_right(kept.count_right().sum(axis=1), kept.counts.sum(axis=1))
     return float(metrics.combine_parts(shares, takes_best=task.scores_best_part))
 
@@ -352,9 +371,10 @@ def describe(task: Task, a: Outcomes, b: Outcomes) -> list[str]:
         ]
         if task is TASK_3:
             lines.append(
-                f"so few pairs tell only rankings apart that differ by about {(high - low) / 2:.2f}"
+                "with so few pairs, only rankings that differ by about "
+                f"{(high - low) / 2:.2f} or more can be told apart"
             )
-    # McNemar's test would need independent judgements; experts judge the same pairs.
+    # McNemar's test needs independent judgements. In task 3, several experts judge the same pairs.
     return lines if task is TASK_3 else [*lines, describe_mcnemar(a, b)]
 
 
@@ -366,6 +386,7 @@ def describe_difference(difference: float, low: float, high: float) -> str:
             f"(95 % interval {low:.4f} to {high:.4f})"
         )
     better = "B" if difference > 0 else "A"
+    # Both ends have the same sign here: show them without it.
     smaller, larger = sorted((abs(low), abs(high)))
     return (
         f"{better} is better by {abs(difference):.4f} (95 % interval {smaller:.4f} to {larger:.4f})"
@@ -407,6 +428,7 @@ def describe_mcnemar(a: Outcomes, b: Outcomes) -> str:
     n_only_a = int((a.right & ~b.right).sum())
     n_only_b = int((b.right & ~a.right).sum())
     counts = f"only A is right on {n_only_a:,} answers, only B on {n_only_b:,}"
+    # In task 4, several masks may count the same answer.
     if not a.distinct:
         return f"{counts}; no test by McNemar: the same answers are counted several times"
     n_differing = n_only_a + n_only_b
@@ -414,7 +436,9 @@ def describe_mcnemar(a: Outcomes, b: Outcomes) -> str:
     # differ.
     p = float(binomtest(n_only_a, n_differing, 0.5).pvalue) if n_differing else 1.0
     shown = "p < 0.0001" if p < 0.0001 else f"p = {p:.4f}"
-    advice = ": trust the interval" if a.counts.shape[1] > 1 else ""
+    # With a single unit there is no interval, see `describe`.
+    has_interval = a.counts.shape[1] > 1
+    advice = ": trust the interval" if has_interval else ""
     return (
         f"McNemar's exact test: {shown}; {counts}; it takes all answers for independent, which "
         f"those of one student are not{advice}"

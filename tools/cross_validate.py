@@ -10,7 +10,8 @@ to the script; they must not name files that it reads or writes.
 
 The mean and the standard deviation of the scores become one line of the record and of the
 scoreboard, which compares only entries on the same folds. `python -m tools.compare` says whether
-the difference of two of them is sure. Nothing else is written: task 4 trains copies of the package.
+the difference between two entries is more than chance. Nothing else is written: in task 4, a copy
+of the package is trained, not the package.
 """
 
 import argparse
@@ -67,7 +68,7 @@ from tqdm import tqdm
 # Share of the answers of an examined student (task 4) to be predicted, as in the local split.
 _TARGET_SHARE = 0.2
 # With these flags, an entry would read other answers than those of the fold, or leave files behind.
-_PATH_FLAGS = [f"--{name}" for name in (*provenance.PLACES, "local")]
+_FORBIDDEN_FLAGS = [f"--{name}" for name in (*provenance.PLACES, "local")]
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,8 @@ def main() -> None:
     if is_package:
         reading.require_file(entry / "train_model.py")
         script /= "train_model.py"
-    elif (read_rules(options), read_limits(options)) != (Rules(), Limits()):
+    elif read_rules(options) != Rules() or read_limits(options) != Limits():
+        # These flags have other values than their defaults.
         raise InputError(f"{entry}: is of task {task.number}, expected no flags of task 4")
     path = record.results_path(options.output_dir)
     cli.require_outputs([path])
@@ -106,12 +108,13 @@ def main() -> None:
     provenance.require_current([train])
     runs = run_folds(options, task, train, script, flags)
 
-    folds = describe_folds(options)
-    scored = evaluate(options, task, train, script, flags, runs, folds)
+    folds_text = describe_folds(options)
+    scored = evaluate(options, task, train, script, flags, runs, folds_text)
     record.append_result(options.output_dir, scored)
     deviation = statistics.stdev(run.accuracy for run in runs)
     print(
-        f"score {scored.score.value:.4f} ± {deviation:.4f} (mean and standard deviation; {folds})"
+        f"score {scored.score.value:.4f} ± {deviation:.4f} (mean and standard deviation; "
+        f"{folds_text})"
     )
     print(f"recorded in {cli.show(path)}")
 
@@ -132,13 +135,16 @@ def evaluate(
     script: Path,
     flags: Sequence[str],
     runs: Sequence[FoldRun],
-    folds: str,
+    folds_text: str,
 ) -> record.Evaluation:
-    """Return the evaluation of an entry over all folds, which `folds` describes."""
+    """Return the evaluation of an entry over all folds, which `folds_text` describes."""
     accuracy_by_fold = {run.title: run.accuracy for run in runs}
     # A row for every prediction; `part` is the index of the run.
     targets = pd.concat([run.predicted.assign(part=index) for index, run in enumerate(runs)])
     memories = [run.origin.memory for run in runs if run.origin.memory is not None]
+    rules = folds_text
+    if task.form is Form.ENTRY:
+        rules = f"{read_rules(options)}, {folds_text}"
     return record.Evaluation(
         task=task.number,
         metric="Accuracy: mean over the folds",
@@ -146,7 +152,7 @@ def evaluate(
         submission=options.entry,
         reference=train,
         phase=CROSS_VALIDATION,
-        rules=f"{read_rules(options)}, {folds}" if task.form is Form.ENTRY else folds,
+        rules=rules,
         parts=accuracy_by_fold,
         training=Provenance(
             script=cli.show(script),
@@ -163,13 +169,16 @@ def run_folds(
     options: argparse.Namespace, task: Task, train: Path, script: Path, flags: Sequence[str]
 ) -> list[FoldRun]:
     """Run an entry on every fold; print each score."""
-    answers = read_answers(train, options=True if task.needs_options else None, ids=True)
+    # True: the columns of answer options are required. None: they are read if they are present.
+    reads_options = True if task.needs_options else None
+    answers = read_answers(train, options=reads_options, ids=True)
     metadata_dir = script_runs.metadata_of(train, options.metadata_dir)
     runs = []
     n_runs = options.repeats * options.folds
     with tqdm(total=n_runs, desc="Folds", unit="fold", disable=None) as progress:
-        for split in deal(answers, task, options):
+        for split in make_splits(answers, task, options):
             with tempfile.TemporaryDirectory(prefix="cross_validate_") as temporary:
+                # A `Fold` also has a folder, which exists only while the entry runs.
                 fold = Fold(
                     title=split.title,
                     answers=split.answers,
@@ -198,8 +207,8 @@ def build_parser() -> argparse.ArgumentParser:
     parser = cli.parser(__doc__)
     parser.add_argument("entry", type=Path, metavar="ENTRY", help="a script, or a folder of task 4")
     cli.add_number(parser, "--folds", 5)
-    cli.add_number(parser, "--repeats", 1, "deal N times")
-    cli.add_number(parser, "--seed", 0, "of the folds")
+    cli.add_number(parser, "--repeats", 1, "assign the answers to folds anew N times")
+    cli.add_number(parser, "--seed", 0, "seed of the random folds")
     cli.add_folder(parser, "--input_dir", layout.TRAIN_DIR)
     parser.add_argument("--train_data", metavar="FILE", help="default that of the task")
     cli.add_folder(parser, "--output_dir", layout.TEST_OUTPUT_DIR)
@@ -214,11 +223,12 @@ def _parse(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     flags = list(words[position + 1 :])
     for word in flags:
         name = word.partition("=")[0]
-        # argparse also accepts the first letters of a flag: "--input" for "--input_dir".
-        if len(name) > 2 and any(flag.startswith(name) for flag in _PATH_FLAGS):
+        # argparse also accepts the first letters of a flag: "--input" for "--input_dir". The word
+        # "--" alone is no flag.
+        if len(name) > 2 and any(flag.startswith(name) for flag in _FORBIDDEN_FLAGS):
             raise InputError(
-                f"{quote(word)} after --: says where the entry reads or writes, which each fold "
-                "does, expected other flags of the entry"
+                f"{quote(word)} after --: says where the entry reads or writes, which this script "
+                "chooses for each fold; expected other flags of the entry"
             )
     return build_parser().parse_args(words[:position]), flags
 
@@ -235,7 +245,7 @@ class Split:
     is_held_out: BoolArray
 
 
-def deal(answers: pd.DataFrame, task: Task, options: argparse.Namespace) -> Iterator[Split]:
+def make_splits(answers: pd.DataFrame, task: Task, options: argparse.Namespace) -> Iterator[Split]:
     """Assign the answers to folds at random, in task 4 by student; yield each fold."""
     is_entry = task.form is Form.ENTRY
     # Answers of one group come into the same fold.
@@ -246,7 +256,7 @@ def deal(answers: pd.DataFrame, task: Task, options: argparse.Namespace) -> Iter
         seeds = [options.seed, repeat]
         fold_number = assign_folds(group, options.folds, seeds)
         if is_entry:
-            # The additional seed gives other random numbers than those of the folds.
+            # With the additional 1, the targets do not depend on the random numbers of the folds.
             targets = hold_out_answers(len(answers), _TARGET_SHARE, [*seeds, 1])
             answers = answers.assign(**{schema.IS_TARGET: targets.astype(np.int8)})
         for k in range(options.folds):
@@ -265,7 +275,9 @@ def predict_fold(script: Path, flags: Sequence[str], fold: Fold, task: Task) -> 
     reference = fold.folder / "held_out.csv"
     writing.write_files({reference: fold.answers[fold.is_held_out]})
     predicted = pairs.match(task, submission, reference).pairs
-    origin = provenance.read(submission) or Provenance(str(script), {}, float("nan"))
+    # A script may not record how it made its file.
+    unknown = Provenance(script=str(script), options={}, seconds=float("nan"))
+    origin = provenance.read(submission) or unknown
     code = source_code.fingerprint(script)
     return FoldRun(fold.title, predicted, replace(origin, code=code))
 
@@ -298,7 +310,14 @@ def play_fold(
     script_runs.run_script(command, fold.title, shown=trainer)
 
     started = time.perf_counter()
-    setting = Setting(copy, students, train, metadata_dir, rules, limits)
+    setting = Setting(
+        submission=copy,
+        reference=students,
+        train=train,
+        metadata_dir=metadata_dir,
+        rules=rules,
+        limits=limits,
+    )
     reference = read_students(setting)
     predicted = list_targets(reference, play_all(setting, reference).games)
     seconds = time.perf_counter() - started
@@ -309,6 +328,7 @@ def play_fold(
 
 def name_fold(fault: str, entry: Path, fold: Fold) -> str:
     """Return an error message that names the entry and the fold instead of temporary files."""
+    # A message of `run_script` names the fold already.
     if fold.title in fault:
         return fault
     for path in (fold.folder / entry.resolve().name, fold.folder):

@@ -19,7 +19,8 @@ from typing import Any
 from common.layout import ROOT
 from tools import pinned
 
-# Environment variables that change the numbers of threads, or the kernel of OpenBLAS.
+# Environment variables that change the numbers of threads, or the kernel of OpenBLAS: the code that
+# it chooses for this processor.
 VARIABLES = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -79,7 +80,7 @@ def describe_kit(root: Path) -> str:
 
 
 def find_processor() -> str:
-    """Return the name of the processor; its product name if the system knows that."""
+    """Return the processor's product name, or a general name if the system does not tell it."""
     name: str | None = None
     if sys.platform == "linux":
         name = read_cpuinfo(Path("/proc/cpuinfo"))
@@ -114,7 +115,7 @@ def read_windows_registry() -> str | None:
     """Return the name of the first processor in the registry of Windows; None if there is none."""
     import winreg
 
-    # For mypy, this module has functions on Windows only.
+    # `Any`, because mypy finds no functions in winreg except on Windows.
     registry: Any = winreg
     path = r"HARDWARE\DESCRIPTION\System\CentralProcessor\0"
     try:
@@ -162,7 +163,7 @@ def describe_linear_algebra() -> str:
         unknown = "kernel unknown: threadpoolctl cannot be imported"
     else:
         libraries = [library for library in threadpool_info() if library["user_api"] == "blas"]
-        unknown = "kernel not told"
+        unknown = "kernel unknown"
     if libraries:
         return "; ".join(describe_library(library) for library in libraries)
     # threadpoolctl does not know every library, such as Apple's Accelerate.
@@ -179,7 +180,7 @@ def describe_library(library: Mapping[str, Any]) -> str:
     title = LIBRARY_TITLES.get(name, name)
     version = library["version"] or "of unknown version"
     # Only OpenBLAS and BLIS name their kernel.
-    kernel = library.get("architecture") or "not told"
+    kernel = library.get("architecture") or "unknown"
     return f"{title} {version}, kernel {kernel}, {threads}"
 
 

@@ -85,7 +85,8 @@ def entry_name(text: str) -> str:
         raise argparse.ArgumentTypeError(
             f"'{text}' is not valid, expected lower-case letters, digits and _, a letter first"
         )
-    # Python searches the folder of a script before all others.
+    # Python searches a script's folder first: in another script there, `import json` would find an
+    # entry json.py.
     if text in sys.stdlib_module_names or importlib.util.find_spec(text) is not None:
         raise argparse.ArgumentTypeError(
             f"'{text}' is the name of a Python module, which the entry would hide"
@@ -143,7 +144,7 @@ def copy_model(folder: Path, model: str, name: str) -> Path:
 
 
 def _copy_package(source: Path, target: Path) -> None:
-    """Copy a package of task 4 without its weights, and rename it in its files.
+    """Copy a package of task 4 without its weights, and put the new name into its files.
 
     The copy gets its name only when it is complete.
     """
@@ -161,8 +162,12 @@ def _copy_package(source: Path, target: Path) -> None:
 
 
 def rename(text: str, old: str, new: str) -> str:
-    """Replace a name in a text; comments that are aligned to the right of a name stay aligned."""
-    # The rest of a phrase after the name, and the spaces before a comment.
+    """Replace a name in a text; comments that are aligned to the right of a name stay aligned.
+
+    The gap before such a comment grows or shrinks by the difference in length of the names.
+    """
+    # In `majority.py --local    predict`, `rest` is ".py --local", and `gap` the four spaces before
+    # the comment.
     pattern = rf"{re.escape(old)}(?P<rest>\S*(?: \S+)*)(?P<gap> {{2,}})?"
 
     def replace(match: re.Match[str]) -> str:
@@ -192,14 +197,15 @@ def retitle(text: str, task: str, name: str, source: str) -> str:
     """
     challenge = title_of(task)
     if task in MODELS:
-        # "Task 1: …" becomes "Task 1".
+        # "task_1" is task 1, and its title "Task 1: …" becomes "Task 1".
         challenge, _, _ = title_of(int(task[-1])).partition(":")
     title = f"{challenge}, {name}: say here in one line what it does."
     first_line, rest = text.split("\n", 1)
     old_title = first_line.removeprefix('"""').removesuffix('"""')
+    # The new docstring has several lines. If the old one ends on its first line, its end moves.
     is_one_line = first_line.endswith('"""') and len(first_line) > 3
     closing = '\n"""' if is_one_line else ""
-    # The copy will have other scores than the sample model.
+    # Drop the paragraph "Score: …" with its indented lines: the copy will have other scores.
     rest = re.sub(r"^Scores?:.*\n(?:[ \t]+.*\n)*", "", rest, count=1, flags=re.MULTILINE)
     copied = f"Copied from {source}, whose description is:"
     return f'"""{title}\n\n{copied}\n{old_title}{closing}\n{rest}'

@@ -116,11 +116,13 @@ def _name_run(event: dict[str, Any], path: Path) -> str:
     if not isinstance(command, list) or not isinstance(options, dict):
         return cli.show(path)
     script = Path(str(command[0])).stem.removeprefix("sample_model_")
-    return " ".join([script, *map(str, provenance.flags_of(provenance.settings(options)))])
+    # `settings` leaves out the options that are paths.
+    flags = provenance.flags_of(provenance.settings(options))
+    return " ".join([script, *map(str, flags)])
 
 
 def describe(run: Run) -> str:
-    """Say in one line how the losses of a run fell, and which best other values it reached."""
+    """Say in one line how the losses of a run fell, and the largest value of every other number."""
     parts = []
     for key, points in run.series.items():
         name = key.replace("_", " ").replace("held out", "held-out")
@@ -136,14 +138,15 @@ def describe(run: Run) -> str:
 
 def draw(runs: list[Run]) -> list[tuple[str, pages.Html]]:
     """Return title and chart for each number, with a curve for each run."""
-    # The charts with a title of their own come first.
+    # The charts that have a title in `_TITLES` come first: a dict keeps its order.
     curves_of_chart: dict[str, list[charts.Curve]] = {key: [] for key in _TITLES}
-    for color, (run, name) in enumerate(zip(runs, _distinct_names(runs), strict=True)):
+    for number, (run, name) in enumerate(zip(runs, _distinct_names(runs), strict=True)):
         for key, points in run.series.items():
             label = f"{name}, {_CURVE_NAMES[key]}" if key in _CURVE_NAMES else name
             steps, values = zip(*points, strict=True)
-            curve = charts.Curve(label, steps, values, color, key in _DRAWN_WITH)
-            curves_of_chart.setdefault(_DRAWN_WITH.get(key, key), []).append(curve)
+            curve = charts.Curve(label, steps, values, number=number, is_dashed=key in _DRAWN_WITH)
+            chart = _DRAWN_WITH.get(key, key)
+            curves_of_chart.setdefault(chart, []).append(curve)
     drawn = []
     for key, curves in curves_of_chart.items():
         if curves:

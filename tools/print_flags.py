@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 def main() -> None:
-    """Import the script as if it ran, and print the flags of its parser."""
+    """Import the script without running its `main`, and print the flags of its parser."""
     script = Path(sys.argv[1]).resolve()
     sys.argv[:] = [str(script)]
     # A script imports the modules beside it.

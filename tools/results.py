@@ -20,7 +20,7 @@ _MAX_NUMBER = 1e12
 
 
 def name_of_phase(phase: str) -> str:
-    """Return what the answers of a phase are called; empty for a challenge without phases."""
+    """Return a phase's name in words; empty for a challenge without phases."""
     names = {"": "", LOCAL: "local split", CROSS_VALIDATION: CROSS_VALIDATION}
     return names.get(phase, f"{phase} test")
 
@@ -83,16 +83,17 @@ def _require_valid(result: Result) -> None:
 
 def _has_types(result: Result) -> bool:
     """Return whether the value of every field has its type; a bool does not count as a number."""
+    # A type such as `int | None` has the arguments int and None; a plain type has none.
     types = {field.name: get_args(field.type) or (field.type,) for field in fields(result)}
     types["parts"] = (dict,)
     types["options"] = (dict,)
     # JSON may hold a float without decimals.
     types["score"] = (float, int)
     types["seconds"] = (float, int, type(None))
-    part_types = (float, int, type(None))
     for name, value in vars(result).items():
         if type(value) not in types[name]:
             return False
+    part_types = (float, int, type(None))
     return all(type(value) in part_types for value in result.parts.values())
 
 
@@ -100,8 +101,8 @@ def _has_valid_numbers(result: Result) -> bool:
     """Return whether all numbers are of a possible size, and seed and memory not negative."""
     values = [*vars(result).values(), *result.parts.values()]
     numbers = [value for value in values if isinstance(value, int | float)]
-    is_small = all(abs(number) < _MAX_NUMBER for number in numbers)
-    return is_small and (result.seed or 0) >= 0 and (result.memory or 0) >= 0
+    are_small = all(abs(number) < _MAX_NUMBER for number in numbers)
+    return are_small and (result.seed or 0) >= 0 and (result.memory or 0) >= 0
 
 
 def _has_valid_task(result: Result) -> bool:

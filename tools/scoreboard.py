@@ -31,11 +31,11 @@ class Published(NamedTuple):
 
     task: int
     phase: str
-    # Part of the rules that the score was made by (task 4); empty if all rules give the same score.
+    # Text that the rules of a result must contain to be comparable (task 4); empty if any rules do.
     rules: str
-    # Who has the score.
+    # Who reached the score.
     name: str
-    # In the digits that were published.
+    # As published, with its number of digits.
     score: str
     source: str
 
@@ -66,20 +66,25 @@ class Row(NamedTuple):
     day: str = ""
 
     @property
+    def is_published(self) -> bool:
+        """Whether this is a published score of 2020."""
+        return not self.day
+
+    @property
     def cells(self) -> tuple[str, ...]:
         """The row as texts, in the order of `HEADER`."""
         deviation = "" if self.deviation is None else f" ± {self.deviation:.4f}"
         return (
-            self.name if self.day else f"{self.name} (published)",
+            f"{self.name} (published)" if self.is_published else self.name,
             f"{self.score:.4f}{deviation}",
-            f"{self.n_seeds}" if self.day else "",
+            "" if self.is_published else f"{self.n_seeds}",
             "" if self.seconds is None else f"{self.seconds:.1f}",
             self.day,
         )
 
 
 class Table(NamedTuple):
-    """Scores that can be compared: one task, phase, reading of the rules, and set of answers."""
+    """Scores that can be compared: one task, phase, version of the rules, and set of answers."""
 
     simulated: bool
     title: str
@@ -90,14 +95,14 @@ class Table(NamedTuple):
     rows: list[Row]
     # Scores of these models before their code was changed.
     former: list[Row]
-    # Scores on other answers, made before these: a list for each set of answers.
+    # Scores on answers that have been replaced since: a list for each set of answers.
     earlier: list[list[Row]]
     # Task 3: mean and 95th percentile of the score of random rankings. NaN for other tasks.
     random_range: tuple[float, float]
     # The same in words; empty for other tasks.
     about_random: str
     # Deviations are over "seeds" or "folds".
-    spread: str
+    spread_over: str
 
     @property
     def heading(self) -> str:
@@ -130,7 +135,7 @@ def make_tables(results: Iterable[Result]) -> list[Table]:
     Real answers come before simulated ones, tasks before related challenges, then phase by phase.
     """
 
-    def kind(result: Result) -> tuple[bool, bool, str, int, str, str]:
+    def sort_key(result: Result) -> tuple[bool, bool, str, int, str, str]:
         """Return the sort key of a table: results with equal keys can be compared."""
         is_related = isinstance(result.task, str)
         phase_index = PHASES.index(result.phase) if result.phase else 0
@@ -145,8 +150,8 @@ def make_tables(results: Iterable[Result]) -> list[Table]:
 
     by_time = sorted(results, key=lambda result: result.time)
     # Within a kind, the results stay in the order of time.
-    by_kind = sorted(by_time, key=kind)
-    return [make_table(list(group)) for _, group in groupby(by_kind, kind)]
+    by_kind = sorted(by_time, key=sort_key)
+    return [make_table(list(group)) for _, group in groupby(by_kind, sort_key)]
 
 
 def make_table(results: Sequence[Result]) -> Table:
@@ -155,13 +160,12 @@ def make_table(results: Sequence[Result]) -> Table:
     for result in results:
         by_data.setdefault(result.data, []).append(result)
     # The answers that were scored last are the current ones.
-    *earlier, current = sorted(by_data.values(), key=lambda results: results[-1].time)
+    *earlier, current = sorted(by_data.values(), key=lambda group: group[-1].time)
     latest = current[-1]
     rows, former = model_rows(current)
     rows += published_rows(latest)
-    metric = latest.metric_name
-    if not metric:
-        metric = TASKS[latest.task].metric if latest.task in TASKS else "score"
+    default_metric = TASKS[latest.task].metric if latest.task in TASKS else "score"
+    metric = latest.metric_name or default_metric
     earlier_rows = []
     for results_on_other_answers in earlier:
         other_rows, other_former = model_rows(results_on_other_answers)
@@ -177,14 +181,15 @@ def make_table(results: Sequence[Result]) -> Table:
         earlier=earlier_rows,
         random_range=random_range,
         about_random=describe_random(random_range),
-        spread="folds" if latest.phase == CROSS_VALIDATION else "seeds",
+        spread_over="folds" if latest.phase == CROSS_VALIDATION else "seeds",
     )
 
 
 def published_rows(result: Result) -> list[Row]:
-    """Return the published scores that a result can be compared with: never simulated ones."""
+    """Return the published scores that a result can be compared with; none if it is simulated."""
     rows = []
     for published in PUBLISHED:
+        # `published.rules` is a part of the rules in words, such as "targets may be asked".
         is_same_test = (published.task, published.phase) == (result.task, result.phase)
         if is_same_test and not result.simulated and published.rules in result.rules:
             rows.append(Row(published.name, float(published.score)))
@@ -241,16 +246,16 @@ def model_row(name: str, results: Sequence[Result]) -> Row:
     """Return the row of a model, of which there is a result for each seed."""
     scores = [result.score for result in results]
     if results[0].phase == CROSS_VALIDATION:
-        spread = []
+        varied_scores = []
         for result in results:
-            spread += [score for score in result.parts.values() if score is not None]
+            varied_scores += [score for score in result.parts.values() if score is not None]
     else:
-        spread = scores
+        varied_scores = scores
     seconds = [result.seconds for result in results if result.seconds is not None]
     return Row(
         name=name,
         score=statistics.fmean(scores),
-        deviation=statistics.stdev(spread) if len(spread) > 1 else None,
+        deviation=statistics.stdev(varied_scores) if len(varied_scores) > 1 else None,
         n_seeds=len(results),
         seconds=statistics.median(seconds) if seconds else None,
         day=max(result.time for result in results)[:10],
@@ -280,7 +285,7 @@ def column_widths(tables: Sequence[Table]) -> list[int]:
     """Return the width of each column; that of names is such that a line has `TEXT_WIDTH`."""
     all_cells = [HEADER, *(row.cells for table in tables for row in table.rows)]
     widths = [max(len(text) for text in column) for column in zip(*all_cells, strict=True)]
-    # Lines are indented by two spaces, and so many lie between columns.
+    # Two spaces indent a line, and two are between columns.
     others = sum(width + 2 for width in widths[1:])
     return [min(widths[0], TEXT_WIDTH - 2 - others), *widths[1:]]
 
@@ -319,17 +324,17 @@ def as_page(tables: Sequence[Table]) -> str:
 
 def draw(table: Table) -> pages.Html:
     """Return the chart of a table. Published scores are marks, without an interval."""
-    best = next((row for row in table.rows if row.day), None)
+    best = next((row for row in table.rows if not row.is_published), None)
     dots = []
     for row in table.rows:
-        if row.day:
+        if row.is_published:
+            dot = charts.Dot(row.name, nan, mark=row.score, band=table.random_range)
+        else:
             deviation = row.deviation or 0.0
             interval = (row.score - deviation, row.score + deviation)
             dot = charts.Dot(
                 row.name, row.score, interval, band=table.random_range, accent=row is best
             )
-        else:
-            dot = charts.Dot(row.name, nan, mark=row.score, band=table.random_range)
         dots.append(dot)
     return charts.dot_chart(dots, label=table.heading, digits=4, axis=table.metric)
 

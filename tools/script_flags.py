@@ -1,4 +1,4 @@
-"""The flags with which the scripts of each folder predict, and score, answers that are known."""
+"""Tell which flags let the scripts of a folder predict answers that are known, and score them."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,8 @@ class ScriptFlags:
 LOCAL_SPLIT = ScriptFlags(predict=("--local",))
 # The other folders, by their names.
 EXCEPTIONS = {
-    # A ranking learns from all answers; the experts of the public phase judge it.
+    # Task 3 has no local split: a ranking uses all answers, and the experts of the public phase
+    # score it.
     "task_3": ScriptFlags(predict=(), score=("--phase", "public")),
     # These models predict the folds of the local split without any flag.
     "student_response": ScriptFlags(predict=()),

@@ -1,4 +1,4 @@
-"""Run scripts of a user, such as an entry on some of the training answers; find out their flags."""
+"""Run a user's scripts, such as an entry on some training answers, and ask for their flags."""
 
 from __future__ import annotations
 
@@ -63,6 +63,7 @@ def run_to_end(
     subprocess.TimeoutExpired
         If the program exceeds the time limit. It is ended.
     """
+    # `env` is changed below, so take it out of the options.
     environment = dict(popen_options.pop("env", os.environ))
     # The output is read as UTF-8, which is not what Python writes to a file on Windows.
     environment["PYTHONIOENCODING"] = "utf-8"
@@ -79,7 +80,7 @@ def run_to_end(
             try:
                 code = process.wait(time_limit)
             finally:
-                # Also after Control-C.
+                # Also if Control-C ends the wait.
                 _end_with_children(process)
         return code, _last_lines(output)
 
@@ -141,7 +142,7 @@ def run_script(command: Sequence[object], what: str, shown: Path | None = None) 
     )
 
 
-def repeatable(
+def command_to_repeat(
     origin: provenance.Provenance,
     task: Task,
     path: Path,
@@ -162,9 +163,9 @@ def repeatable(
     path
         The file, for the error message.
     or_else
-        What else the user can do, for the error message.
+        The end of the error message: what the user can do instead.
     keep
-        Names of flags for paths to return too. Other flags for paths are left out.
+        Flags that name paths are left out, except those with these names.
 
     Returns
     -------
@@ -178,18 +179,23 @@ def repeatable(
     """
     folder = task.folder
     script = Path(os.path.realpath(layout.ROOT / origin.script))
+    # A local_….py splits the data or scores: it is no entry.
     is_entry = script.parent == folder and script.suffix == ".py" and script.is_file()
     if not is_entry or script.name.startswith("local_"):
         raise InputError(
             f"{path}: was made by {origin.script}, which cannot be repeated, expected a script in "
             f"{folder.name}/ of this kit{or_else}"
         )
+    # Other paths are left out, since the caller chooses the files. The metadata stay those of the
+    # command.
     options = provenance.settings(origin.options, keep=("metadata_dir", *keep))
     options.pop("local", None)
     flags = provenance.flags_of(options)
     if not flags:
         return script, flags
     allowed = {f"--{name}" for name in options} & declared_flags(script)
+    # A value may be made up to look like a flag: every word that begins with -- must be a flag that
+    # the script declares, and appear once.
     for word in flags:
         if word.startswith("--") and (word not in allowed or flags.count(word) > 1):
             raise InputError(
@@ -201,7 +207,7 @@ def repeatable(
 
 @dataclass(frozen=True)
 class Fold:
-    """Training answers, some of which an entry does not learn from but predicts."""
+    """Training answers, split into those that an entry learns from and those that it predicts."""
 
     # For messages, such as "fold 1".
     title: str
@@ -248,7 +254,7 @@ def declared_flags(script: Path) -> frozenset[str]:
     if not _defines_build_parser(script):
         print(
             f"note: {cli.show(script.resolve())} has no function build_parser(), which returns the "
-            "parser of its flags; it is run with the flags of files only",
+            "parser of its flags; it gets only the flags that name its files",
             flush=True,
         )
         return frozenset()

@@ -47,18 +47,19 @@ def build_templates(data_dir: Path, template_dir: Path) -> list[str]:
 
 
 def build_template(name: str, data_dir: Path, template_dir: Path) -> None:
-    """Build one template, and the record beside it of the files that it was made from."""
+    """Build one template and, beside it, a record that names the files it was made from."""
     sources = [data_dir / source for source in _SOURCES[name]]
     rows = ranking_rows(sources) if name == layout.TEMPLATE_TASK_3 else pair_rows(sources)
     path = template_dir / name
     with writing.atomic_write(path.with_name(layout.STAMP_OF_FILE[name]), path) as (record, file):
         writing.write_csv_to(file, rows)
         origin = provenance.this_process(template_dir, {path: file}, sources)
-        # The record is the same if another script, data/generate_sample.py, builds the template.
+        # Always name this script, without options and time: then the record is the same if
+        # data/generate_sample.py builds the template.
         stable = Provenance(
-            "tools/templates.py",
-            {},
-            0.0,
+            script="tools/templates.py",
+            options={},
+            seconds=0.0,
             simulated=origin.simulated,
             files=origin.files,
             made_from=origin.made_from,
@@ -82,6 +83,7 @@ def pair_rows(sources: Sequence[Path]) -> pd.DataFrame:
     columns = [schema.QUESTION_ID, schema.USER_ID, schema.ANSWER_ID]
     rows = pd.concat([reading.read_table(source, columns) for source in sources])
     rows = rows.sort_values("AnswerId", kind="stable")
+    # As in the official template, the column of row numbers has no name.
     rows.insert(0, "", range(len(rows)))
     return rows
 

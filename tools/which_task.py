@@ -37,9 +37,7 @@ def _task_of_script(path: Path) -> Task:
     for task in _TASKS_WITH_PREDICTIONS:
         if task.folder.name == folder:
             return task
-    raise InputError(
-        f"{path}: is no script in task_1/ or task_2/, nor a folder of task 4, expected one"
-    )
+    raise InputError(f"{path}: expected a script in task_1/ or task_2/, or a folder of task 4")
 
 
 def _task_of_zip(path: Path) -> Task:
@@ -51,7 +49,8 @@ def _task_of_zip(path: Path) -> Task:
     for task in _TASKS_WITH_CSV:
         if task.submission == Path(tables[0]).name:
             return task
-    raise InputError(f"{path}: holds {quote(tables[0])}, expected submission_task_1.csv to 3")
+    expected = ", ".join(task.submission for task in _TASKS_WITH_CSV)
+    raise InputError(f"{path}: holds {quote(tables[0])}, expected one of {expected}")
 
 
 def _task_of_columns(path: Path) -> Task:

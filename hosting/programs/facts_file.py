@@ -1,7 +1,8 @@
-"""Store facts about the pairs that are scored, so that the training answers need not be read again.
+"""Store what the page of a score tells about the scored pairs of question and student.
 
-When the organiser makes a bundle, `common.evaluation.pair_facts` reads the training answers and the
-metadata. The scoring program reads the facts it needs from one .npz file instead.
+When the organiser makes a bundle, `common.evaluation.pair_facts` reads these facts from the
+training answers and the metadata. The scoring program, which has neither, reads them from one .npz
+file.
 """
 
 import json
@@ -13,17 +14,17 @@ from common.evaluation.pair_facts import LeftOut, PairFacts
 import numpy as np
 import pandas as pd
 
-# Columns of the subjects that hold text. Other columns hold numbers.
+# Columns with text in the table of subjects (the topics of questions). Other columns hold numbers.
 _TEXT_COLUMNS = ("Name", "Parent")
 
 
 def write_facts(path: Path, facts: PairFacts) -> None:
-    """Write facts as an .npz file, which holds no Python objects.
+    """Write facts as an .npz file, which can be read without pickle.
 
     A column is an array named by its table, such as ``pairs.majority``. For a categorical column,
     ``pairs.…`` holds the codes and ``groups.…`` the categories. ``left_out`` is a text in JSON.
     """
-    left_out = [asdict(part) for part in facts.left_out]
+    left_out = [asdict(fact) for fact in facts.left_out]
     arrays = {"left_out": np.array(json.dumps(left_out))}
     for name, column in facts.pairs.items():
         if isinstance(column.dtype, pd.CategoricalDtype):
@@ -43,7 +44,7 @@ def read_facts(path: Path) -> PairFacts:
     """Read the facts that `write_facts` wrote."""
     tables: dict[str, dict[str, np.ndarray]] = {"pairs": {}, "subjects": {}, "groups": {}}
     with np.load(path, allow_pickle=False) as file:
-        left_out = [LeftOut(**part) for part in json.loads(str(file["left_out"]))]
+        left_out = [LeftOut(**fact) for fact in json.loads(str(file["left_out"]))]
         for name in file.files:
             if name != "left_out":
                 table, column = name.split(".")

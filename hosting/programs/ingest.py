@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from common import layout, metrics
+from common import layout, metrics, provenance
 from common.adaptive.entry_files import read_entry_file
 from common.adaptive.games_page import figures_of
 from common.adaptive.playing import dry_run, list_targets, measure_curves, play_all
@@ -24,7 +24,6 @@ from common.adaptive.weights import TRAINING
 from common.answers import number_ids
 from common.arrays import FloatArray
 from common.errors import InputError
-from common.provenance import parse
 from common.reading import is_there
 from common.sandbox import Limits
 from common.tasks import TASK_4
@@ -33,16 +32,16 @@ import played
 
 # The platform would run a submission with one of these files as a program.
 _PROGRAM_NAMES = ("metadata.yaml", "metadata")
-# Characters shown of an error that an entry raises. In the private phase the entry's own words are
-# not shown, and its output never is: they could carry answers that were revealed in one mask and
-# are targets in another.
+# Characters shown of an error that an entry raises.
 _SHOWN_FAULT = 300
-# An error in a round: where it happened, then the entry's own words.
+# An error in a round, such as `IsTarget_0, after round 10, predict: WORDS`: where it happened, then
+# the entry's own words.
 _FAULT_OF_A_ROUND = re.compile(r"(.*?, (?:after )?round \d+, \w+): .*", re.DOTALL)
-# Limits of the game with one mask.
-LIMITS = Limits(seconds=45.0, memory=4 << 30)
-# Seconds for all masks and the curve. The platform's default queue ends a run after ten minutes.
-_ALL_SECONDS = 540.0
+# Limits of one game. An entry plays a game for each mask, which is a choice of answers to predict.
+GAME_LIMITS = Limits(seconds=45.0, memory=4 << 30)
+# Seconds for the games of all masks, and for replaying them to measure the accuracy by round. The
+# platform's default queue ends a run after ten minutes.
+_TOTAL_SECONDS = 540.0
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ def ingest(folders: Folders) -> int:
     digest = played.digest_of(folders.submission)
     folders.output.mkdir(parents=True, exist_ok=True)
     try:
-        record = _play_or_try(folders)
+        record = _play_or_dry_run(folders)
     except InputError as error:
         fault = _shown_fault(str(error), folders)
         print(f"error: {fault}", file=sys.stderr)
@@ -78,7 +77,11 @@ def ingest(folders: Folders) -> int:
 
 
 def _shown_fault(fault: str, folders: Folders) -> str:
-    """Return what participants may read of an error."""
+    """Return what participants may read of an error.
+
+    In the private phase, the entry's own words are cut off: they could carry answers that the entry
+    was told in one game and has to predict in another.
+    """
     text = fault.replace(str(folders.submission), "the entry")
     private_answers = TASK_4.answers_name(layout.PHASES[-1])
     if is_there(folders.program / layout.TEST_DIR.name / private_answers):
@@ -86,8 +89,8 @@ def _shown_fault(fault: str, folders: Folders) -> str:
     return text[:_SHOWN_FAULT]
 
 
-def _play_or_try(folders: Folders) -> dict[str, Any]:
-    """Play an entry and return its scores; return nothing if it can only be tried.
+def _play_or_dry_run(folders: Folders) -> dict[str, Any]:
+    """Play an entry and return its scores; return an empty dict if it can only be tried.
 
     Raises `InputError` if the entry is invalid or fails.
     """
@@ -100,23 +103,35 @@ def _play_or_try(folders: Folders) -> dict[str, Any]:
     train = folders.input_data / layout.TRAIN_DIR.name / TASK_4.data.train
     metadata_dir = folders.input_data / layout.METADATA_DIR.name
     students = folders.students
-    # The rules are those of the guide of 2020.
-    setting = Setting(folders.submission, students or train, train, metadata_dir, limits=LIMITS)
+    # The default rules are those of the guide of 2020.
+    setting = Setting(
+        submission=folders.submission,
+        reference=students or train,
+        train=train,
+        metadata_dir=metadata_dir,
+        limits=GAME_LIMITS,
+    )
     if students is None:
-        _try(setting, train)
+        _dry_run(setting, train)
         return {}
     return _play(setting)
 
 
-def _try(setting: Setting, train: Path) -> None:
-    """Play the rounds with students of the training file, without a score."""
+def _dry_run(setting: Setting, train: Path) -> None:
+    """Play the rounds with students of the training file, without a score.
+
+    Raises `InputError` if the entry fails.
+    """
     try:
         dry_run(setting)
     except InputError as fault:
-        # If no student has enough answers, the entry cannot be tried, which is not its fault.
+        # An error that begins with the path of the training file is no fault of the entry: for
+        # example, no student there has enough answers.
         if not str(fault).startswith(str(train)):
             raise
-    print("tried with students of the training file")
+        print(f"not tried: {fault}")
+    else:
+        print("tried with students of the training file")
 
 
 def _play(setting: Setting) -> dict[str, Any]:
@@ -127,18 +142,22 @@ def _play(setting: Setting) -> dict[str, Any]:
     games = games_played.games
     seconds = time.perf_counter() - started
     print(f"played {len(games)} masks in {seconds:.1f} s")
-    training = parse(read_entry_file(setting.submission, TRAINING) or b"")
-    # The curve plays the games again. It is left out if there is not enough time.
+    # The record in the zip says how the entry was trained. None if the zip has no valid record.
+    training = provenance.parse(read_entry_file(setting.submission, TRAINING) or b"")
+    # The curve of accuracy by round needs two more games for each mask: one with the entry's
+    # questions, one with random questions. It is left out if there is not enough time.
     seconds_per_game = seconds / len(games)
-    seconds_left = (_ALL_SECONDS - seconds) / (2 * len(games))
+    seconds_left_per_game = (_TOTAL_SECONDS - seconds) / (2 * len(games))
+    # The curves, or why there are none.
     curves: FloatArray | str = "the entry is too slow for it"
-    if seconds_left > seconds_per_game:
-        limits = Limits(min(seconds_left, setting.limits.seconds), setting.limits.memory)
+    if seconds_left_per_game > seconds_per_game:
+        limits = Limits(min(seconds_left_per_game, setting.limits.seconds), setting.limits.memory)
         curves = measure_curves(replace(setting, limits=limits), reference, games)
         if isinstance(curves, str):
             # The reason may hold the entry's own words, which are not published.
-            curves = "the entry failed when it was given the questions"
-    # The names of arguments that the entry changed are not published: they could carry a message.
+            curves = "the entry failed when the games were replayed with given questions"
+    # `changed` names the arguments that the entry has modified. It is not published, because these
+    # names could carry a message.
     published = replace(games_played, changed={})
     targets = list_targets(reference, games)
     _, student = number_ids(targets["UserId"].to_numpy())
@@ -146,7 +165,15 @@ def _play(setting: Setting) -> dict[str, Any]:
         targets["truth"].to_numpy(), targets["predicted"].to_numpy(), student
     )
     return {
-        **figures_of(setting, reference, targets, published, curves, seconds, training),
+        **figures_of(
+            setting,
+            reference,
+            targets,
+            published,
+            curves=curves,
+            seconds=seconds,
+            training=training,
+        ),
         "standard_error": accuracy.error,
     }
 

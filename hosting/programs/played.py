@@ -1,8 +1,10 @@
-"""The record by which task 4's ingestion program tells the scoring program what an entry scored.
+"""The signed record of an entry's scores in task 4, played_task_4.json.
 
-On the platform, a submission can bring its own metadata.yaml. Its program then runs beside the
-ingestion program and shares its output folder; it can remove its metadata.yaml before anybody
-looks. Three rules make the record safe against such a program:
+The ingestion program writes the record, and the scoring program reads it. On the platform, a
+submission can contain a metadata.yaml. The platform then runs the submission's own program at the
+same time as the ingestion program, in the same output folder. That program can delete the
+metadata.yaml, so that nobody sees that it ran. Three rules make the record safe against such a
+program:
 
 - The record holds scores and counts only, never an answer or a prediction.
 - It is signed with a key that only the two programs have, together with a digest of the
@@ -22,10 +24,10 @@ from common.errors import InputError
 
 # Name of the record in the output folder.
 NAME = "played_task_4.json"
-# Name of the key's file in the folder of the test data of each program.
+# Name of the file with the key, in the folder test_data of both programs.
 KEY_NAME = "key.txt"
-# The platform writes this file when all programs have ended. It refuses a result that holds one
-# before, so that no program can write it.
+# The platform writes this file when all programs have ended. It rejects an output folder that
+# already holds a file of this name, so that no program can forge it.
 STATUS_NAME = "metadata"
 
 
@@ -87,12 +89,12 @@ def read(folder: Path, program: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError):
         raise InputError(not_played) from None
     if not hmac.compare_digest(_sign(content, program).encode(), signature.encode()):
-        raise InputError("what was played is not signed by the ingestion program of this phase")
+        raise InputError("the record is not signed by the ingestion program of this phase")
     record: dict[str, Any] = json.loads(content)
     if "fault" in record:
         raise InputError(record["fault"])
     if record["submission"] != digest_of(folder):
-        raise InputError("what was played is another submission than this one")
+        raise InputError("the record is of another submission than this one")
     _require_no_other_program(folder, not_played)
     return record
 
@@ -107,9 +109,9 @@ def _require_no_other_program(folder: Path, not_played: str) -> None:
     if not re.search(r"^exitCode: null$", status, re.MULTILINE):
         raise InputError(
             "the zip brought a program of its own, which ran beside the game: not scored; expected "
-            "only what `task_4/package.py` puts in"
+            "only the files that `task_4/package.py` puts into the zip"
         )
-    # If the ingestion program did not end, the submission may have brought a record of an earlier
-    # run.
+    # Without this check, a submission could hold the record of an earlier run, and stop the
+    # ingestion program before it writes a new one.
     if not re.search(r"^ingestionExitCode: 0$", status, re.MULTILINE):
         raise InputError(not_played)

@@ -6,9 +6,9 @@ Writes scores.json and detailed_results.html. A submission that is incomplete or
 score: the page and one line on stderr say why, and the exit code is 2. The score needs only NumPy
 and pandas. If the page needs a library that is missing, it has no charts and tables.
 
-On a server, participants never see a score of the private phase: the page shows none, and the
-leaderboard has no column for what scores.json holds. Either the submission is only checked, or its
-score is for the organiser alone.
+On a server, the private phase either only checks a submission or scores it for the organiser
+alone. In both cases, participants see no score: the page shows none, and no column of the
+leaderboard has a key of scores.json.
 """
 
 import json
@@ -36,9 +36,9 @@ import played
 
 SCORES_NAME = "scores.json"
 PAGE_NAME = "detailed_results.html"
-# Digits of the standard error in scores.json. There are few, so that equal scores mostly have equal
-# errors, and the platform ranks them by time.
-_ERROR_DIGITS = 4
+# Decimals of the standard error in scores.json. The leaderboard ranks equal scores by their
+# standard errors, then by time. So few decimals make the errors of equal scores mostly equal.
+_STANDARD_ERROR_DECIMALS = 4
 _RECEIVED = (
     "Received, and complete. The scores of this phase are published by the organisers after its "
     "end."
@@ -46,12 +46,12 @@ _RECEIVED = (
 
 
 @dataclass(frozen=True)
-class Judged:
+class ScoredSubmission:
     """The score of a submission, and how to explain it."""
 
     score: Score
-    # Name of the page's template.
-    template: str
+    # Name of the HTML template of the page.
+    page_template: str
     # Returns the evaluation and the facts that the page shows. May raise ImportError if a library
     # is missing.
     explain: Callable[[], tuple[Evaluation, dict[str, Any]]]
@@ -63,7 +63,7 @@ class Judged:
         """The content of scores.json, by the keys of the leaderboard's columns."""
         columns = {"score": self.score.value}
         if self.score.error is not None:
-            columns["standard_error"] = round(self.score.error, _ERROR_DIGITS)
+            columns["standard_error"] = round(self.score.error, _STANDARD_ERROR_DECIMALS)
         return {**columns, **self.columns}
 
 
@@ -89,7 +89,7 @@ def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
     phase = str(settings["phase"])
     # "scored", "hidden" (the score is for the organiser alone) or "received" (it is only checked).
     mode = settings["mode"]
-    # Messages then name the files as they lie in the zip.
+    # So that messages name files by their paths in the zip.
     os.chdir(submission_dir)
     output_dir.mkdir(parents=True, exist_ok=True)
     try:
@@ -99,10 +99,13 @@ def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
             answers = reference_dir / layout.TEST_DIR.name / task.answers_name(phase)
         judged = _JUDGES[task.form](reference_dir, task, phase, answers)
     except InputError as fault:
+        # Name the organiser's files without the folder that holds them.
         text = str(fault).replace(f"{reference_dir}{os.sep}", "")
         print(f"error: {text}", file=sys.stderr)
         _write_page(output_dir, task, "Not scored.", text)
         return 2
+    # Without any score, the platform would call the submission failed. The leaderboard has no
+    # columns with the keys "received" and "private_…", so that participants do not see them.
     columns = judged.all_columns if judged else {"received": 1.0}
     if mode == "hidden":
         columns = {f"private_{name}": value for name, value in columns.items()}
@@ -118,15 +121,16 @@ def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
 def _require_begun(starts: str) -> None:
     """Raise `InputError` if the phase has not begun; `starts` is its first moment, in UTC.
 
-    The platform's interface for programs takes submissions early. `hosting/run_locally.py` sets
-    RUN_LOCALLY: then the organiser keeps the dates.
+    The platform's API accepts submissions before a phase begins. With RUN_LOCALLY, which
+    `hosting/run_locally.py` sets, the date is not checked: the organiser decides when to score.
     """
+    # Both are ISO texts in UTC, so that they sort by time.
     is_early = datetime.now(UTC).isoformat(sep=" ") < starts
     if is_early and not os.environ.get("RUN_LOCALLY"):
         raise InputError(f"this phase begins on {starts} UTC: not scored before")
 
 
-def _publish(output_dir: Path, task: Task, phase: str, judged: Judged) -> None:
+def _publish(output_dir: Path, task: Task, phase: str, judged: ScoredSubmission) -> None:
     """Print the score, and write the page that explains it."""
     error = "" if judged.score.error is None else f" ± {judged.score.error:.4f}"
     line = f"score {judged.score.value:.4f}{error} (task {task.number}, {phase})"
@@ -137,8 +141,9 @@ def _publish(output_dir: Path, task: Task, phase: str, judged: Judged) -> None:
         _write_page(output_dir, task, line, f"No charts and tables here: {missing}.")
         return
     text_path, page_path = score_files.write_scores(
-        output_dir, evaluation, template=judged.template, **facts
+        output_dir, evaluation, template=judged.page_template, **facts
     )
+    # The platform shows only the page.
     text_path.unlink()
     page_path.replace(output_dir / PAGE_NAME)
 
@@ -162,7 +167,7 @@ def _find_submission(task: Task) -> Path:
 
 
 def _list_current_folder() -> str:
-    """Return the names in the current folder as a text, which counts those that are too many."""
+    """Return the first names in the current folder as a text, and how many more there are."""
     names = []
     for entry in Path().iterdir():
         if entry.name != played.STATUS_NAME:
@@ -181,7 +186,7 @@ def _list_current_folder() -> str:
 
 def _judge_pairs(
     reference_dir: Path, task: Task, phase: str, answers: Path | None
-) -> Judged | None:
+) -> ScoredSubmission | None:
     """Score tasks 1 and 2."""
     path = _find_submission(task)
     if answers is None:
@@ -192,12 +197,12 @@ def _judge_pairs(
     pair_score = pairs.score(matched)
     facts = facts_file.read_facts(reference_dir / "facts.npz")
     explain = partial(pairs.explain, matched, pair_score, facts)
-    return Judged(pair_score, "pairs.html", explain)
+    return ScoredSubmission(pair_score, "pairs.html", explain)
 
 
 def _judge_ranking(
     reference_dir: Path, task: Task, phase: str, answers: Path | None
-) -> Judged | None:
+) -> ScoredSubmission | None:
     """Score task 3."""
     path = _find_submission(task)
     template = reference_dir / layout.TEMPLATE_DIR.name / str(task.template)
@@ -206,25 +211,32 @@ def _judge_ranking(
         return None
     matched = ranking.match(path, answers, template, phase)
     ranking_score = ranking.score(matched)
-    # The leaderboard orders equal scores by their standard errors. The binomial error depends on
-    # the score alone, so that equal scores have equal errors.
+    # The leaderboard ranks equal scores by their standard errors, then by time. The binomial error
+    # depends on the score alone, so that time decides between equal scores.
     error = metrics.binomial_standard_error(ranking_score.value, len(matched.judgements))
     ranking_score = replace(ranking_score, error=error)
+    # The page must not show the experts' judgements.
     explain = partial(ranking.explain, matched, ranking_score, with_answers=False)
-    return Judged(ranking_score, "ranking.html", explain)
+    return ScoredSubmission(ranking_score, "ranking.html", explain)
 
 
 def _judge_games(
     reference_dir: Path, task: Task, phase: str, answers: Path | None
-) -> Judged | None:
+) -> ScoredSubmission | None:
     """Score task 4 by the record that the ingestion program has written."""
     record = played.read(Path(), reference_dir)
     if answers is None:
         return None
-    setting = Setting(Path(task.submission), answers, None, reference_dir)
+    setting = Setting(
+        submission=Path(task.submission),
+        reference=answers,
+        train=None,
+        metadata_dir=reference_dir,
+    )
+    # A column for each mask (a choice of the answers to predict), in the order of the masks.
     columns = {f"mask_{index}": value for index, value in enumerate(record["masks"].values())}
     explain = partial(games_page.describe, setting, record, phase=phase)
-    return Judged(games_page.score_of(record), "games.html", explain, columns)
+    return ScoredSubmission(games_page.score_of(record), "games.html", explain, columns)
 
 
 _JUDGES = {

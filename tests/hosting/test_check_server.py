@@ -94,15 +94,15 @@ def test_an_open_server_is_reported_line_by_line() -> None:
         done = run([SCRIPT, url])
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout.splitlines() == [
-        "the competition: everybody reads what it is: Toy challenge",
-        "Public: Task 1, public: the scoring program: everybody can download it (2 bytes)",
-        "Public: Task 1, public: the answers: everybody can download it (1000 bytes)",
-        "Public: list of leading submissions: everybody reads 1, 1 scored",
-        "Public: what was submitted: everybody gets its address",
-        "Public: page of a score: everybody gets its address",
-        "Private: Task 1, private: the addresses of its files are not told",
-        "Private: list of leading submissions: nothing",
-        "open: 2 of these should not be; keep private answers off this server",
+        "the competition: anybody can read its description: Toy challenge",
+        "Public: Task 1, public: the scoring program: anybody can download it (2 bytes)",
+        "Public: Task 1, public: the answers: anybody can download it (1000 bytes)",
+        "Public: list of leading submissions: anybody can read 1, 1 scored",
+        "Public: what was submitted: anybody gets a link to it",
+        "Public: page of a score: anybody gets a link to it",
+        "Private: Task 1, private: the server does not list its files",
+        "Private: list of leading submissions: empty or refused",
+        "open: 2 of the items above should be secret; keep private answers off this server",
     ]
 
 
@@ -111,7 +111,7 @@ def test_a_closed_server_is_reported_with_its_refusals() -> None:
         lines = succeeds([SCRIPT, url]).splitlines()
     assert lines[1:3] == [
         "Public: Task 1, public: the scoring program: refused (404)",
-        "Public: Task 1, public: the answers: refused (a page instead, as of a login)",
+        "Public: Task 1, public: the answers: refused (an HTML page instead, such as a login form)",
     ]
     assert "Public: what was submitted: refused (403)" in lines
     assert lines[-1] == "closed: a stranger gets no answers, and no submissions"

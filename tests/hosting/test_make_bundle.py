@@ -247,7 +247,7 @@ def test_an_entry_s_score_equals_that_of_the_local_evaluation(
 
 def test_an_entry_cannot_tell_on_its_page_what_it_has_seen(played: PlayedEntries) -> None:
     (page,) = (path.read_text() for path in (played.output / "details").iterdir())
-    assert "failed when it was given the questions" in page
+    assert "failed when the games were replayed with given questions" in page
     assert "0110" not in page
     assert "update_model changes" not in page
 

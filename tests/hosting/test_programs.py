@@ -3,6 +3,7 @@
 import copy
 import json
 import os
+import runpy
 import shutil
 import subprocess
 import sys
@@ -115,6 +116,15 @@ class PlatformRun:
         return Scored(done.stderr.strip(), scores, page)
 
 
+def test_hosted_loops_with_a_progress_bar_visit_every_item() -> None:
+    tqdm = runpy.run_path(str(layout.ROOT / "hosting/programs/tqdm.py"))["tqdm"]
+    assert list(tqdm([1, 2], desc="Steps", disable=None)) == [1, 2]
+    with tqdm(total=2, desc="Steps", leave=None) as bar:
+        bar.set_postfix_str("loss 0.5", refresh=False)
+        bar.update()
+        bar.close()
+
+
 # ---- Bundles of single tasks -------------------------------------------------------------------
 
 
@@ -143,7 +153,7 @@ def test_a_bundle_describes_its_task_alone(bundles: Path, task: int) -> None:
 
 def test_the_organiser_is_told_to_keep_the_answers_and_warned_of_past_days(bundles: Path) -> None:
     printed = (bundles / "said.txt").read_text()
-    assert "MB, the private answers: keep it, upload it nowhere" in printed
+    assert "MB, holds the private answers: keep it, never upload it" in printed
     assert printed.count("warning: ") == 1
     assert printed.count("last day, 2020-03-31, is past: nobody can") == 1
 
@@ -273,13 +283,13 @@ def test_a_record_does_not_count_for_a_submission_without_its_files(
     """The platform copies the submitted files beside the record."""
     run = honest.copy(tmp_path)
     (run.result / ENTRY_FILE).rename(run.result / "other.py")
-    assert_refused(run, "is another submission than this one")
+    assert_refused(run, "of another submission than this one")
 
 
 @pytest.mark.parametrize(
     ("replacement", "fault"),
     [
-        ("the record of another submission", "is another submission than this one"),
+        ("the record of another submission", "of another submission than this one"),
         ("a record with better scores", "is not signed by the ingestion program"),
         ("no record", "the entry was not played to its end"),
     ],

@@ -116,8 +116,8 @@ def test_the_fault_is_what_went_wrong_first(bundle: Bundle, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("metadata.yaml", "holds metadata.yaml, which the platform takes for that of"),
-        ("metadata", "holds metadata, which the platform takes for that of a program"),
+        ("metadata.yaml", "holds metadata.yaml: the platform would run the submission"),
+        ("metadata", "holds metadata: the platform would run the submission as a "),
     ],
 )
 def test_a_submission_that_the_platform_would_run_itself_fails(
@@ -584,7 +584,7 @@ def test_an_event_is_scored_when_something_comes_in_until_control_c(event: Event
 
 @pytest.mark.parametrize("phase", ["public", "private"])
 def test_the_last_submissions_of_a_team_count_in_each_phase(event: Event, phase: str) -> None:
-    note = "note: 1 earlier submissions are left out: the phase takes 2 of a team"
+    note = "note: 1 earlier submissions are left out: only the last 2 of each"
     assert note in event.done.stdout
     name = phase.capitalize()
     assert event.leaderboard(phase) == [

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from common.probabilities import read_probabilities
-from tools.blend import describe, learn_weights, log_blend, logarithms
+from tools.blend import describe_weights, learn_weights, log_blend, logarithms
 from tools.results import read_results
 
 import numpy as np
@@ -237,5 +237,5 @@ def test_the_blend_is_scored_on_answers_that_its_weights_were_not_learned_on() -
     p[0, :9] = 1, 0
     logs = logarithms(p)
     paths = [Path(f"{number}.parquet") for number in range(12)]
-    text = describe(paths, learn_weights(logs, truth), logs, truth)
+    text = describe_weights(paths, learn_weights(logs, truth), logs, truth)
     assert np.log(2) < float(text.splitlines()[-1].split()[-2]) < np.inf

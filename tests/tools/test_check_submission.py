@@ -277,7 +277,7 @@ def test_the_task_follows_from_the_name_or_else_from_the_columns(
     ("name", "content", "message"),
     [
         ("mine.csv", ANSWERS, "does not tell the task: it has the columns"),
-        ("mine.zip", {"mine.csv": GOOD[1]}, r"holds 'mine.csv', expected submission_task_1\.csv"),
+        ("mine.zip", {"mine.csv": GOOD[1]}, r"holds 'mine.csv', expected one of submission_task_1"),
     ],
 )
 def test_a_file_that_does_not_tell_its_task_is_refused(

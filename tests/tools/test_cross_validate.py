@@ -245,7 +245,7 @@ def faulty_kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) ->
         ("task_1/my_gap.py --metadata_dir gone", "gone: not found, expected a folder of metadata"),
         ("task_1/my_fault.py --unobserved 0", "expected no flags of task 4"),
         ("task_1", "task_1/train_model.py: file not found"),
-        ("task_3/sample_model_random.py", "is no script in task_1/ or task_2/"),
+        ("task_3/sample_model_random.py", "expected a script in task_1/ or task_2/"),
         ("task_4/numpy --folds 500000", "--folds is 500000, expected a whole number"),
         ("task_4/my_breach", "my_breach: fold 1: IsTarget, round 1, select_questions: student 0"),
         ("task_4/my_fault", "^task_4/my_fault/train_model.py: ended with .* on fold 1: the end$"),

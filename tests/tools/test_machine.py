@@ -111,8 +111,8 @@ def test_processor_on_a_system_that_does_not_name_it(monkeypatch: pytest.MonkeyP
     ("libraries", "expected"),
     [
         ([OPENMP, OPENBLAS], "OpenBLAS 0.3.31, kernel Haswell, 1 thread"),
-        ([MKL], "MKL 2024.1, kernel not told, 8 threads"),
-        ([OPENMP], "accelerate, kernel not told"),
+        ([MKL], "MKL 2024.1, kernel unknown, 8 threads"),
+        ([OPENMP], "accelerate, kernel unknown"),
     ],
     ids=["OpenBLAS", "MKL", "Accelerate"],
 )

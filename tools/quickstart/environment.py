@@ -38,12 +38,12 @@ def has_everything(python: str, pin_files: Sequence[str]) -> bool:
 
 def install(python: str, *, for_tests: bool) -> None:
     """Install the kit and the packages it needs into .venv, whose Python is `python`."""
-    # Without pip, an earlier run was interrupted while it made the environment: start over.
+    # Without pip, there is no environment, or making it was interrupted: make it anew.
     if not succeeds([python, "-m", "pip", "--version"]):
         run_python(sys.executable, "-m", "venv", "--clear", str(VENV))
     words = ["-m", "pip", "install"]
-    # Python compiles each module when it is first imported. Compiling all of PyTorch at once would
-    # take half a minute.
+    # Let Python compile each module when it is first imported: compiling all of PyTorch now would
+    # take half a minute. With `dont_write_bytecode`, Python would compile again in every process.
     if not sys.dont_write_bytecode:
         words.append("--no-compile")
     words += ["--editable", ".[dev]" if for_tests else "."]

@@ -1,4 +1,4 @@
-"""Makes sure that there are data, if need be simulated ones, and templates that fit them."""
+"""Simulates data where there are none, and builds the templates that fit the data."""
 
 from pathlib import Path
 
@@ -17,10 +17,11 @@ def prepare_task_data(python: str, size: str | None) -> None:
         print(f"simulating {size or 'small'} data in {show(layout.DATA_DIR)}/", flush=True)
         run_python(python, "data/generate_sample.py", "--size", size or "small")
         is_simulated = True
+    # The template of task 3 is built from the metadata. Without them, there is nothing to rebuild.
     if layout.METADATA_DIR.exists() and not has_current_templates():
         print("building the submission templates", flush=True)
         run_python(python, "-m", "tools.templates")
-    kind = f"simulated, {simulated_size()}" if is_simulated else "as found"
+    kind = f"simulated, {simulated_size()}" if is_simulated else "your files"
     print(f"data: {show(layout.DATA_DIR)}/ ({kind})", flush=True)
 
 
@@ -32,6 +33,7 @@ def simulated_size() -> str:
 
 def has_current_templates() -> bool:
     """Return whether the submission templates exist and were made from the present data."""
+    # All templates are built together: one stands for all.
     template = layout.TEMPLATE_DIR / layout.TEMPLATE_TASK_3
     if not template.is_file():
         return False

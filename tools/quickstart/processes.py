@@ -41,8 +41,9 @@ class Children:
         self._lock = threading.Lock()
 
     def run(self, command: Sequence[str], *, shown: bool = False) -> Ended:
-        """Run a command to its end; its output is returned, or `shown` where this process prints.
+        """Run a command to its end.
 
+        Its output is returned. With `shown`, it goes to this process's output instead.
         Raises `StoppedError` if `stop` was called before or meanwhile.
         """
         with tempfile.TemporaryFile() as output:

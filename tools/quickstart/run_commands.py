@@ -1,7 +1,7 @@
 """Run several Python commands in one process, one after the other: each library is imported once.
 
-Every argument is one command without its first word, such as "task_1/my_idea.py --local". The first
-command that fails ends this process with its exit code.
+Every argument is one command without the word `python`, such as "task_1/my_idea.py --local". The
+first command that fails ends this process with its exit code.
 """
 
 import runpy

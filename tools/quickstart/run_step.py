@@ -52,7 +52,7 @@ def run_in_one_process(python: str, step: Step, children: Children) -> str:
 def leave_weights(copy: Path, package: Path) -> None:
     """Put the weights of a trained copy into its package.
 
-    Weights that were trained without --local, or in an unknown way, stay.
+    Weights of the package that were trained without --local, or in an unknown way, are kept.
     """
     old_weights = list(package.glob(f"{WEIGHTS}*"))
     origin = read_origin(package)
@@ -61,7 +61,8 @@ def leave_weights(copy: Path, package: Path) -> None:
     for path in old_weights:
         remove(path)
     new_weights = sorted(copy.glob(f"{WEIGHTS}*"))
-    # The list of training students comes first: weights without it must never lie there.
+    # Copy the list of training students first: after an interruption, the package never has weights
+    # without this list.
     new_weights.sort(key=lambda path: path.name != TRAINED_STUDENTS)
     for path in new_weights:
         if path.is_dir():

@@ -30,7 +30,7 @@ def run_tasks(python: str, size: str | None) -> int:
     failures = run_steps(python, find_task_steps())
     if show_scores(python):
         print(f"open {SCOREBOARD} (details: */scores_task_*.html there)")
-        print(f"your own idea: {name_of(python)} -m tools.new_entry task_1 my_idea", flush=True)
+        print(f"your own idea: {command_of(python)} -m tools.new_entry task_1 my_idea", flush=True)
     return report_failures(failures)
 
 
@@ -51,7 +51,9 @@ def run_related(python: str) -> int:
         folder_name = show(folders[0])
         print(f"open {SCOREBOARD}")
         print(f"details: {show(layout.RELATED_DIR)}/*/data/{OUTPUT_DIR.name}/*/scores_*.html")
-        print(f"your idea: {name_of(python)} -m tools.new_entry {folder_name} my_idea", flush=True)
+        print(
+            f"your idea: {command_of(python)} -m tools.new_entry {folder_name} my_idea", flush=True
+        )
     return report_failures(failures)
 
 
@@ -72,8 +74,8 @@ def show_scores(python: str) -> bool:
     return True
 
 
-def name_of(python: str) -> str:
-    """Return what to type for a Python in the kit's folder."""
+def command_of(python: str) -> str:
+    """Return how to call this Python when working in the kit's folder."""
     # The Python in .venv has to be named by its path, because .venv may not be activated.
     if python.startswith(str(VENV)):
         return os.path.relpath(python, ROOT)

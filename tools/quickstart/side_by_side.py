@@ -14,10 +14,11 @@ from tools.quickstart.processes import Children, CommandError
 from tools.quickstart.run_step import run_step
 from tools.quickstart.steps import LOCAL_SPLIT, Step
 
-# Models that take longest on the simulated data, the slowest last. Only one that imports PyTorch
-# starts early, so that the others find the compiled modules of PyTorch.
+# Models that take longest on the simulated data, the slowest last: the last ones start first. The
+# models that import PyTorch, `partial_vae` and `pytorch`, are not neighbours in this list: Python
+# compiles a module at its first import, and the later model finds PyTorch's modules compiled.
 SLOW = ("item_response", "partial_vae", "similarity_boosting", "gradient_boosting", "pytorch")
-# With more bytes of data in all, one step runs at a time: it needs the memory for itself.
+# If the data have more bytes than this, one step runs at a time: each needs the memory for itself.
 LARGE_DATA = 100e6
 # How often the line of running steps is updated.
 SECONDS_BETWEEN_UPDATES = 0.2
@@ -57,10 +58,11 @@ def run_side_by_side(python: str, steps: Sequence[Step]) -> list[str]:
     """Run the local splits, then the models; return why steps failed, in the order of the steps."""
     n_workers = count_workers(steps)
     n_threads = max(1, (os.cpu_count() or 1) // n_workers)
+    # A value that the user has set counts.
     children = Children({"OMP_NUM_THREADS": str(n_threads), **os.environ})
     splits = [step for step in steps if step.name == LOCAL_SPLIT]
     models = [step for step in steps if step.name != LOCAL_SPLIT]
-    # A sort keeps the order of equals: the quick models stay as they are.
+    # Quick models come first, in the order that they have: the sort is stable.
     models.sort(key=lambda step: SLOW.index(step.name) if step.name in SLOW else -1)
     progress = Progress(len(steps))
     with ThreadPoolExecutor(n_workers) as pool:
@@ -96,6 +98,7 @@ def run_group(
     """
     waiting = deque(steps)
     running: dict[Future[str], Running] = {}
+    # The step that started as the quickest. When it has ended, the next quickest takes its place.
     quick: Future[str] | None = None
     while waiting or running:
         while waiting and len(running) < n_workers:

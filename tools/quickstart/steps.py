@@ -27,7 +27,7 @@ class Step:
     name: str
     # Run one after the other.
     commands: tuple[Command, ...]
-    # Folder of the score files; for a local split, of the split.
+    # Where the score files are written; for a local split, where the split is written.
     output_dir: Path
     # Folders of the files that the commands read.
     data: tuple[Path, ...] = TASK_DATA
@@ -39,6 +39,7 @@ def find_task_steps() -> list[Step]:
     """Return the steps of all tasks whose training file exists; print which tasks are left out."""
     steps: list[Step] = []
     if has_training_file(layout.TRAIN_TASK_1_2, "tasks 1 and 2"):
+        # Tasks 1 and 2 share one local split.
         steps += split_first("task_1", [*find_task_models(1), *find_task_models(2)])
     if has_training_file(layout.TRAIN_TASK_3_4, "tasks 3 and 4"):
         # Task 3 is scored by experts, without a split.
@@ -80,11 +81,9 @@ def find_packages() -> list[Step]:
         output_dir = OUTPUT_DIR / package.name
         flags = script_flags.flags_of(package.parent)
         train = (show(copy / script.name), *flags.predict)
-        score = (
-            *(show(package / "local_evaluation.py"), *flags.score),
-            *("--submission", show(copy)),
-            *("--output_dir", show(output_dir)),
-        )
+        evaluation = show(package / "local_evaluation.py")
+        files = ("--submission", show(copy), "--output_dir", show(output_dir))
+        score = (evaluation, *flags.score, *files)
         step = Step("task 4", package.name, (train, score), output_dir, package=package)
         steps.append(step)
     return steps
@@ -113,11 +112,9 @@ def find_scripts(
         name = script.stem.removeprefix("sample_model_")
         output_dir = output_parent / name
         predict = (show(script), *flags.predict, "--output_dir", show(output_dir))
-        score = (
-            *(show(folder / "local_evaluation.py"), *flags.score),
-            *("--submission_dir", show(output_dir)),
-            *("--output_dir", show(output_dir)),
-        )
+        evaluation = show(folder / "local_evaluation.py")
+        folders = ("--submission_dir", show(output_dir), "--output_dir", show(output_dir))
+        score = (evaluation, *flags.score, *folders)
         steps.append(Step(title, name, (predict, score), output_dir, data))
     return steps
 
