@@ -10,9 +10,9 @@ The score is the share of pairs on which the ranking agrees with its best expert
 whom it agrees most. A panel is a CSV file with the QuestionIds of each pair in the columns left and
 right, and a column for each expert, under any name: 1 if the left question is better, 2 if the
 right one is, or nothing. An empty judgement does not count; with --missing disagrees it counts as
-disagreement. With few pairs, a random ranking agrees well with its best expert too. The output
-therefore also shows the scores of random rankings, 95 % intervals, and how often the experts agree
-with each other. The page lists the pairs on which the ranking and the experts disagree.
+disagreement. With few pairs, a random ranking agrees well with its best expert too: the output also
+shows random rankings, 95 % intervals, and how often the experts agree with each other. The page
+lists the pairs on which the ranking and the experts disagree.
 
 For the local split, the script takes the ranking that a sample model made with --local, by one half
 of the students, and runs the model again on the other half (with another seed, if it takes one).
@@ -45,12 +45,8 @@ _MIN_QUESTIONS = 5
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
     parser = cli.parser(__doc__)
-    parser.add_argument(
-        "--phase", choices=layout.PHASES, help="use the official pairs of this phase"
-    )
-    parser.add_argument(
-        "--ref_data", metavar="FILE", help="CSV file of a panel (default: the phase's panel)"
-    )
+    parser.add_argument("--phase", choices=layout.PHASES, help="score by this phase's pairs")
+    parser.add_argument("--ref_data", metavar="FILE", help="panel, CSV (default: the phase's)")
     parser.add_argument(
         "--missing",
         choices=ranking.MISSING,

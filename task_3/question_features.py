@@ -94,8 +94,8 @@ def read_for_features(
         if needs := FEATURES[name].needs:
             if metadata_dir is None:
                 raise InputError(
-                    f"{train}: the feature {name} needs the metadata file {needs}; give its "
-                    "folder with --metadata_dir"
+                    f"{train}: the feature {name} needs {needs} of the same data; give its folder "
+                    "with --metadata_dir"
                 )
             files[needs] = metadata_dir / needs
     answer_metadata = files.get(_ANSWER_METADATA)

@@ -5,21 +5,18 @@ number of a student's answers into a Gaussian q(z). The decoder turns z into p(x
 probabilities of the options x of each question. They learn together to predict all answers of a
 student from a random part of them (Ma et al. 2019, "EDDI", arXiv 1809.11142; Wang et al. 2020,
 "Educational question mining at scale", arXiv 2003.05980). The quality of a question is how much
-information about z its answer is expected to give. The papers use this reward to choose the first
-question:
+information about z its answer is expected to give, the papers' reward for a first question:
 
     E over x of KL(p(z | x) || p(z))  =  H(E over z of p(x | z)) - E over z of H(p(x | z)).
 
-The two sides are equal for the exact posterior. The papers compute the left side with the encoder,
-which approximates that posterior. This script computes the right side, which needs the decoder
-only. On real answers, the rankings of two fits with different seeds have the correlation 0.96 by
-the right side, and 0.67 by the left side.
+The sides are equal for the exact posterior. The papers compute the left side with the encoder, an
+approximation. This script computes the right side, which needs only the decoder. On real answers,
+the rankings of two fits with different seeds correlate 0.96 by the right side, 0.67 by the left.
 
 Run:     python task_3/sample_model_partial_vae.py [--dimensions 8] [--seed 1]
          python task_3/local_evaluation.py --phase public
 Writes:  submissions/submission_task_3.csv and the zip to upload
-Scores:  agrees with the best of five experts on 0.67 of 25 real pairs, with an expert on 0.51 on
-         average: no more than chance
+Scores:  agreement 0.67 with the best of five experts on 25 real pairs, 0.51 on average (chance)
 
 Control-C ends the training and ranks by what has been learned so far.
 """

@@ -3,8 +3,7 @@
 Run:     python task_3/sample_model_random.py [--seed 1]
          python task_3/local_evaluation.py --phase public
 Writes:  submissions/submission_task_3.csv and the zip to upload
-Scores:  agrees with the best of five experts on 0.56 of 25 real pairs, with an expert on 0.46 on
-         average
+Scores:  agreement 0.56 with the best of five experts on 25 real pairs, 0.46 on average
 """
 
 import argparse

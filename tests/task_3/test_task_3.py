@@ -119,7 +119,7 @@ def test_metadata_must_be_there_and_of_the_same_answers(
     answers.to_csv(tmp_path / "train_task_3_4.csv", index=False)
     assert refused("confidence", "--input_dir", tmp_path) == (
         f"{tmp_path / 'train_task_3_4.csv'}: the feature mean_confidence needs "
-        "answer_metadata_task_3_4.csv of the same data, expected its folder by --metadata_dir"
+        "answer_metadata_task_3_4.csv of the same data; give its folder with --metadata_dir"
     )
     assert not (tmp_path / "out").exists()
     rank("rank_average", "--input_dir", tmp_path)  # by features of the answers alone
@@ -312,7 +312,7 @@ def test_rankings_by_two_halves_agree_as_they_say(
     succeeds(["task_3/sample_model_entropy.py", "--local"], kit=tiny_kit)
     succeeds([split, "--seed", 1], kit=tiny_kit)
     line = fails(evaluate, kit=tiny_kit)
-    assert "was made from another split, `python task_3/sample_model_entropy.py" in line
+    assert "split; make it again with `python task_3/sample_model_entropy.py" in line
     shutil.copyfile(out / "test_submission_task_3.csv", out / "mine.csv")
     line = fails([*evaluate, "--submit_data", "mine.csv"], kit=tiny_kit)
     assert "mine.csv: no record beside it says that a sample model made it with --local" in line

@@ -12,7 +12,7 @@ import ability
 import numpy as np
 import pandas as pd
 import pytest
-from ability import Bank, Course
+from ability import Bank, Session
 from conftest import fails, succeeds
 from page_reading import read_page
 from scipy.stats import binom, norm
@@ -32,17 +32,17 @@ def test_ability_agrees_with_numerical_integration() -> None:
     """In one dimension, with the same slope everywhere, the mean logit is slope times ability."""
     slope = 1.5
     bank = bank_of(np.full((40, 1), slope), guessing=0.2)
-    assert bank.deviation == pytest.approx(slope)
+    assert bank.logit_deviation == pytest.approx(slope)
     right = (np.arange(40) % np.array([[2], [3], [5]]) > 0).astype(int)
     targets = np.tile(np.arange(40) >= 30, (3, 1))
     # Two answers: after three, the difference between the students is estimated as well.
-    courses = ability.ask(bank, as_reference(right, targets), "mask", [0, 1, 2], 2)
+    sessions = ability.ask(bank, as_reference(right, targets), "mask", [0, 1, 2], 2)
     grid = np.linspace(-6, 6, 2001)
     p = 0.2 + 0.8 / (1 + np.exp(-slope * grid))
-    for row, course in courses.items():
-        assert len(course.steps) == 3
+    for row, session in sessions.items():
+        assert len(session.steps) == 3
         density = np.exp(-(grid**2) / 2)
-        for n, step in course.steps.iterrows():
+        for n, step in session.steps.iterrows():
             if n:
                 is_right = right[row, int(step.QuestionId)]
                 assert step.is_right == is_right
@@ -54,9 +54,9 @@ def test_ability_agrees_with_numerical_integration() -> None:
             assert step.share == pytest.approx(np.average(p, weights=density), abs=0.01)
         # The draws are those of the posterior.
         below = np.cumsum(density) / density.sum()
-        drawn = np.quantile(course.draws.mean(axis=1), ENDS)
+        drawn = np.quantile(session.draws.mean(axis=1), ENDS)
         assert drawn == pytest.approx(np.interp(ENDS, below, p), abs=0.03)
-        counts = np.bincount(course.hidden_counts, minlength=11) / ability.N_DRAWS
+        counts = np.bincount(session.hidden_counts, minlength=11) / ability.N_DRAWS
         chance = binom.pmf(np.arange(11)[:, None], 10, p)
         assert counts == pytest.approx(np.average(chance, axis=1, weights=density), abs=0.03)
 
@@ -69,14 +69,14 @@ def test_a_test_ends_by_precision() -> None:
     reference = as_reference(right, rng.random(right.shape) < 0.2)
     whole = ability.ask(bank, reference, "mask", range(25), 12)
     stopped = ability.ask(bank, reference, "mask", range(25), 12, 0.45)
-    assert len({len(course.steps) for course in stopped.values()}) > 1
-    for row, course in stopped.items():
-        *before, error = course.steps.error
+    assert len({len(session.steps) for session in stopped.values()}) > 1
+    for row, session in stopped.items():
+        *before, error = session.steps.error
         assert len(before) == 12 or error <= 0.45
         assert min(before) > 0.45
-        known = whole[row].steps[: len(course.steps)]
-        pd.testing.assert_frame_equal(course.steps, known)
-        assert course.probability.mean() == pytest.approx(course.steps.share.iloc[-1])
+        known = whole[row].steps[: len(session.steps)]
+        pd.testing.assert_frame_equal(session.steps, known)
+        assert session.probability.mean() == pytest.approx(session.steps.share.iloc[-1])
 
 
 @pytest.mark.parametrize(("n_columns", "targets"), [(26, [18, 19, 20, 21]), (10, [8, 9])])
@@ -91,12 +91,12 @@ def test_questions_that_the_bank_or_the_file_lacks(n_columns: int, targets: list
     columns = np.tile(np.arange(n_columns), (2, 1))
     reference = as_reference(columns >= 0, np.isin(columns, targets))
     askable = set(range(n_columns)) - set(targets)
-    course = ability.ask(bank, reference, "mask", [0], len(askable))[0]
-    assert set(course.steps.QuestionId[1:]) == askable
-    first = course.steps.loc[0, ["ability", "error", "share"]].tolist()
+    session = ability.ask(bank, reference, "mask", [0], len(askable))[0]
+    assert set(session.steps.QuestionId[1:]) == askable
+    first = session.steps.loc[0, ["ability", "error", "share"]].tolist()
     assert first == pytest.approx([0, 1, bank.share.mean()], abs=1e-3)
-    assert course.probability.shape == course.draws.shape[1:] == (20,)
-    assert len(course.hidden_truth) == course.hidden_counts.max() == len(targets)
+    assert session.probability.shape == session.draws.shape[1:] == (20,)
+    assert len(session.hidden_truth) == session.hidden_counts.max() == len(targets)
 
 
 @pytest.fixture(scope="module")
@@ -109,22 +109,22 @@ def kit(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def played(kit: Path) -> tuple[Bank, dict[int, Course]]:
+def played(kit: Path) -> tuple[Bank, dict[int, Session]]:
     """The trained bank, and how the questions went for all students of the local split."""
     bank = ability.load_bank(kit / PACKAGE)
     reference = read_reference(kit / "data/test_input/valid_task_4.csv", bank.n_questions)
     rows = range(len(reference.student))
-    courses = ability.ask(bank, reference, "IsTarget", rows, 10).values()
-    return bank, dict(zip(reference.student.tolist(), courses, strict=True))
+    sessions = ability.ask(bank, reference, "IsTarget", rows, 10).values()
+    return bank, dict(zip(reference.student.tolist(), sessions, strict=True))
 
 
 def test_asks_and_predicts_what_the_evaluation_scores(kit: Path, played: Any) -> None:
     """The same questions of every student, and the same share of hidden answers right."""
-    courses = played[1].values()
+    sessions = played[1].values()
     sequences = pd.read_csv(kit / "data/test_output/sequence_task_4.csv")
-    asked = [question for course in courses for question in course.steps.QuestionId[1:]]
+    asked = [question for session in sessions for question in session.steps.QuestionId[1:]]
     assert asked == sequences.QuestionId.tolist()
-    hits = np.concatenate([(c.hidden_probability > 0.5) == c.hidden_truth for c in courses])
+    hits = np.concatenate([(c.hidden_probability > 0.5) == c.hidden_truth for c in sessions])
     score = (kit / "data/test_output/scores_task_4.txt").read_text().removeprefix("score:")
     assert hits.mean() == pytest.approx(float(score))
 
@@ -139,12 +139,12 @@ def middle(draws: Any) -> str:
 
 
 def test_the_page_says_what_the_figures_say(kit: Path, played: Any, tmp_path: Path) -> None:
-    bank, courses = played
-    student, other = list(courses)[1], list(courses)[3]
+    bank, sessions = played
+    student, other = list(sessions)[1], list(sessions)[3]
     report = [REPORT, "--output_dir", tmp_path, "--student"]
     printed = succeeds([*report, other, student], kit=kit)
     path = tmp_path / f"student_{student}.html"
-    before, page, course = path.read_bytes(), read_page(path.read_text()), courses[student]
+    before, page, session = path.read_bytes(), read_page(path.read_text()), sessions[student]
     # Who else is asked for changes nothing.
     succeeds([*report, student], kit=kit)
     assert path.read_bytes() == before
@@ -155,22 +155,22 @@ def test_the_page_says_what_the_figures_say(kit: Path, played: Any, tmp_path: Pa
         "Weights trained by": f"python {PACKAGE}/train_model.py --local",
     }
 
-    asked, last = course.steps[1:], course.steps.iloc[-1]
+    asked, last = session.steps[1:], session.steps.iloc[-1]
     assert printed.splitlines()[1] == (
         f"UserId {student}: 10 questions, ability {last.ability:+.2f} ± {last.error:.2f} "
         f"(standard error), {last.share:.0%} of the bank expected right"
     )
     low, below, high = norm.cdf(last.ability + np.array([-1.645, 0, 1.645]) * last.error)
-    p, truth = course.hidden_probability, course.hidden_truth
+    p, truth = session.hidden_probability, session.hidden_truth
     is_hit, is_unsure = (p > 0.5) == truth, np.abs(p - 0.5) < 0.1
     for sentence in (
         f"10 questions asked, {asked.is_right.sum()} answered correctly",
         f"to answer {last.share:.0%} correctly, with a probability of 90% between "
-        + middle(course.draws.mean(axis=1)).replace("to", "and"),
+        + middle(session.draws.mean(axis=1)).replace("to", "and"),
         f"a training student of whom nothing is known, {bank.share.mean():.0%}",
         f"that of about {below:.0%} of the training students (90% range {low:.0%} to {high:.0%})",
         minus(f"is {last.ability:+.2f} with a standard error of {last.error:.2f}"),
-        f"before the first, it was {course.steps.error[0]:.2f}",
+        f"before the first, it was {session.steps.error[0]:.2f}",
         f"{len(p)} further answers of this student were kept back",
         f"{is_hit.sum()} of them ({is_hit.mean():.0%}) came out as expected. {truth.sum()} are",
         f"{p.sum():.1f} were expected to be",
@@ -200,7 +200,7 @@ def test_the_page_says_what_the_figures_say(kit: Path, played: Any, tmp_path: Pa
         dots = []
         for name, rows in listed[listed.Level == level].groupby("Name").QuestionId:
             members = rows.unique()
-            share, mark = (of[members].mean() for of in (course.probability, bank.share))
+            share, mark = (of[members].mean() for of in (session.probability, bank.share))
             if len(members) >= fewest:
                 dots.append((share, mark, name, members))
         titles = []
@@ -209,7 +209,7 @@ def test_the_page_says_what_the_figures_say(kit: Path, played: Any, tmp_path: Pa
         assert page.chart(heading).titles == titles
     n_asked = sum(np.isin(members, asked.QuestionId).any() for *_, members in dots)
     assert f"{n_asked} of the {len(dots)} topics were asked about" in page.text
-    draws = {name: course.draws[:, members].mean(axis=1) for *_, name, members in dots}
+    draws = {name: session.draws[:, members].mean(axis=1) for *_, name, members in dots}
     widest = sorted(draws, key=lambda name: -np.ptp(np.quantile(draws[name], ENDS)))[:3]
     least = "; ".join(f"{name}, {middle(draws[name])}" for name in widest)
     assert f"Least is known about: {least}." in page.text
