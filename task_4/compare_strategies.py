@@ -129,8 +129,8 @@ PROTOCOLS = {
         n_test=3,
         n_unused=0,
         target_share=0.5,
-        source="Zhuang et al. 2022, AAAI; figures at second hand, the paper was not checked, nor "
-        "after how many questions they hold",
+        source="Zhuang et al. 2022, AAAI; neither the figures nor the number of questions were "
+        "checked in the paper",
     ),
 }
 

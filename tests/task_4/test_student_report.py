@@ -248,7 +248,7 @@ def test_faults_are_one_line(kit: Path, tmp_path: Path) -> None:
 
     examples = rf"expected UserIds of .*valid_task_4.csv, such as {first}, "
     assert re.search(rf"^--student: names nobody, {examples}", fails(report, kit=kit))
-    expect(rf"--student 99999: is not there, {examples}", "--student", first, 99999)
+    expect(rf"--student 99999: no such student, {examples}", "--student", first, 99999)
     expect("^--mask IsTarget_3: is not a mask of ", "--mask", "IsTarget_3")
     expect(rf"UserId {first} has \d+ answers that may be .* at least 500", "--questions", 500)
     shutil.copy(kit / "task_4/numpy/model.py", package)
