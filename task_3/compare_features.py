@@ -30,14 +30,22 @@ def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
     parser = cli.parser(__doc__)
     parser.add_argument(
-        "--phase", choices=layout.PHASES, default="public", help="which pairs (default public)"
+        "--phase",
+        choices=layout.PHASES,
+        default="public",
+        help="phase whose pairs of questions the experts judged (default public)",
     )
     cli.add_folder(parser, "--input_dir", layout.TRAIN_DIR)
     cli.add_folder(parser, "--metadata_dir", layout.METADATA_DIR)
     cli.add_folder(parser, "--test_dir", layout.TEST_DIR)
     cli.add_file_name(parser, "--train_data", layout.TRAIN_TASK_3_4)
     parser.add_argument(
-        "--rankings", type=Path, nargs="+", metavar="FILE", default=[], help="rankings to add"
+        "--rankings",
+        type=Path,
+        nargs="+",
+        metavar="FILE",
+        default=[],
+        help="further rankings for the table, CSV or zip",
     )
     cli.add_template_flags(parser, layout.TEMPLATE_TASK_3)
     return parser
@@ -61,8 +69,8 @@ def main() -> None:
     print_table(judgements, rankings)
     floor = metrics.random_best_agreement(judgements)
     print(
-        f"\nRandom rankings reach {floor.mean():.2f} on average with their best expert, at most "
-        f"1 in 20 exceeds {np.percentile(floor, 95):.2f}."
+        f"\nA random ranking agrees with its best expert on {floor.mean():.2f} of the pairs on "
+        f"average; at most 1 in 20 on more than {np.percentile(floor, 95):.2f}."
     )
 
 
@@ -83,8 +91,8 @@ def rank_by_features(
     Returns
     -------
     dict
-        The rank of each question by QuestionId, 1 is the best, under the feature's name and the
-        end of its values that ranks first, such as "option_entropy, high".
+        The rank of each question by QuestionId; 1 is the best. The key is the feature's name and
+        which of its values rank first, such as "option_entropy, high".
     """
     rows = np.searchsorted(data.questions.index, question)
     rankings = {}
@@ -100,7 +108,7 @@ def rank_by_features(
 def print_table(judgements: pd.DataFrame, rankings: Mapping[str, pd.Series]) -> None:
     """Print a row for each ranking, then how often each expert agrees with the other experts."""
     columns = [*judgements, "mean", "best"]
-    print(f"| best first | {' | '.join(columns)} |")
+    print(f"| ranking, values ranked first | {' | '.join(columns)} |")
     print(f"|---|{'---|' * len(columns)}")
     for name, ranking in rankings.items():
         agrees = agreement(judgements, ranking)
@@ -109,7 +117,8 @@ def print_table(judgements: pd.DataFrame, rankings: Mapping[str, pd.Series]) -> 
         for share, low, high in figures[["share", "low", "high"]].to_numpy():
             cells.append("" if np.isnan(share) else f"{share:.2f} ({low:.2f}–{high:.2f})")
         print(f"| {name} | {' | '.join(cells)} |")
-    # The experts' agreement with each other is the same for every ranking.
+    # How often each expert agrees with the other experts is the same for every ranking, so the
+    # figures of the last one serve. The column "best" has no such figure.
     others = figures["others"].drop("best")
     cells = ["" if np.isnan(share) else f"{share:.2f}" for share in others]
     print(f"| the other experts | {' | '.join(cells)} | |")

@@ -1,12 +1,12 @@
 """Task 3: split the students at random into two halves, for two rankings of the same questions.
 
-Without experts, a model can only be checked against itself: the better its rankings by the two
-halves agree, the less of a ranking is chance.
+Without experts, a model can only be checked against itself. The better the rankings that it makes
+from the two halves agree, the less they depend on chance.
 
 Run:     python task_3/local_data_split.py
 Reads:   data/train_data/train_task_3_4.csv
-Writes:  data/test_input/train_task_3.csv   answers of one half of the students: --local ranks by it
-         data/test_input/valid_task_3.csv   answers of the other half: --local=second ranks by it
+Writes:  data/test_input/train_task_3.csv   one half, which sample models rank by with --local
+         data/test_input/valid_task_3.csv   the other half, for --local=second
 """
 
 from __future__ import annotations

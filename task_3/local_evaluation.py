@@ -6,13 +6,13 @@ Run:     python task_3/local_evaluation.py --phase public     the official panel
 Writes:  data/test_output/scores_task_3_public.txt and .html, or for the local split
          scores_task_3.txt and .html
 
-The score is the share of pairs on which the ranking agrees with its best expert. A panel is a CSV
-file with two QuestionIds, left and right, and a column for each expert, of any name: 1 where the
-left question is better, 2 where the right one is, or nothing. An empty judgement does not count;
-with --missing disagrees it counts as disagreement. With few pairs, a random ranking agrees well
-with its best expert too. The output therefore also shows the scores of random rankings, 95 %
-intervals, and how often the experts agree with each other. The page lists the pairs on which the
-ranking and the experts disagree.
+The score is the share of pairs on which the ranking agrees with its best expert, the expert with
+whom it agrees most. A panel is a CSV file with the QuestionIds of each pair in the columns left and
+right, and a column for each expert, under any name: 1 if the left question is better, 2 if the
+right one is, or nothing. An empty judgement does not count; with --missing disagrees it counts as
+disagreement. With few pairs, a random ranking agrees well with its best expert too: the output also
+shows random rankings, 95 % intervals, and how often the experts agree with each other. The page
+lists the pairs on which the ranking and the experts disagree.
 
 For the local split, the script takes the ranking that a sample model made with --local, by one half
 of the students, and runs the model again on the other half (with another seed, if it takes one).
@@ -45,12 +45,13 @@ _MIN_QUESTIONS = 5
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
     parser = cli.parser(__doc__)
-    parser.add_argument("--phase", choices=layout.PHASES, help="which official pairs")
+    parser.add_argument("--phase", choices=layout.PHASES, help="score by this phase's pairs")
+    parser.add_argument("--ref_data", metavar="FILE", help="panel, CSV (default: the phase's)")
     parser.add_argument(
-        "--ref_data", metavar="FILE", help="the judgements (default those of the phase)"
-    )
-    parser.add_argument(
-        "--missing", choices=ranking.MISSING, default="ignored", help="default ignored"
+        "--missing",
+        choices=ranking.MISSING,
+        default="ignored",
+        help="how an empty judgement counts (default ignored)",
     )
     cli.add_optional_folder(
         parser, "--input_dir", "data/test_data, for the local split data/test_input"
@@ -74,7 +75,7 @@ def main() -> None:
     if is_local:
         options.phase = LOCAL
     elif not options.phase:
-        # Scores by the user's own panel are named as those of the first phase.
+        # The files with scores by the user's own panel are named as for the first phase.
         options.phase = layout.PHASES[0]
     default = TASK_3.submission_path(options.phase)
     submission_dir = options.submission_dir or default.parent
@@ -96,15 +97,21 @@ def evaluate_by_experts(options: argparse.Namespace, submitted: Path, template: 
     inputs = submitted, reference, template
     score_files.remove_scores(options.output_dir, TASK_3.number, options.phase, inputs)
     matched = ranking.match(submitted, reference, template, options.phase, options.missing)
-    evaluation, page = ranking.explain(matched, ranking.score(matched))
-    lines = describe_agreement(page["agreement"], page["experts"])
-    luck = dict(evaluation.facts)[ranking.LUCK]
-    lines.append(f"score {evaluation.score.value:.4f} (best expert); {luck}")
-    score_files.publish(options.output_dir, evaluation, lines, template="ranking.html", **page)
+    evaluation, page_values = ranking.explain(matched, ranking.score(matched))
+    lines = describe_agreement(page_values["agreement"], page_values["experts"])
+    # A sentence on how well random rankings agree with their best experts.
+    chance = dict(evaluation.facts)[ranking.LUCK]
+    lines.append(f"score {evaluation.score.value:.4f} (best expert); {chance}")
+    score_files.publish(
+        options.output_dir, evaluation, lines, template="ranking.html", **page_values
+    )
 
 
 def describe_agreement(figures: pd.DataFrame, experts: Sequence[str]) -> list[str]:
-    """Return a line for each expert, their mean and the best, from `compare_with_experts`."""
+    """Return lines of text: for each expert, for the mean of all, and for the best one.
+
+    `figures` is the table that `compare_with_experts` returns.
+    """
     # An expert without judgements has no row in `figures`, and so gets NaN throughout.
     figures = figures.reindex([*experts, "mean", "best"])
     width = max(20, *map(len, experts))
@@ -115,7 +122,7 @@ def describe_agreement(figures: pd.DataFrame, experts: Sequence[str]) -> list[st
         if not np.isnan(n_judged):
             line += f" of {n_judged:.0f} pairs"
         if not np.isnan(others):
-            line += f"; experts among themselves {others:.2f}"
+            line += f"; agreement with other experts {others:.2f}"
         lines.append(line)
     return lines
 
@@ -124,13 +131,15 @@ def describe_agreement(figures: pd.DataFrame, experts: Sequence[str]) -> list[st
 
 
 def evaluate_halves(options: argparse.Namespace, submitted: Path, template: Path) -> None:
-    """Compare a ranking by one half of the students with the same model's by the other half."""
+    """Compare the rankings that a model makes from each half of the students."""
     score_files.remove_scores(options.output_dir, TASK_3.number, LOCAL, (submitted, template))
     rank_by_first = read_ranking(submitted, template)
     origin = read_local_origin(submitted)
     folder = options.input_dir or Path(origin.options.get("input_dir", layout.TEST_INPUT_DIR))
     first_half = folder / TASK_3.local_train
+    # The answers of the other half play the part of the held-out answers of other tasks.
     second_half = folder / TASK_3.local_answers
+    # Refuse halves that were split from an older training file.
     provenance.require_current([first_half, second_half])
     require_same_split(submitted, origin, first_half)
     in_first = reading.read_table(first_half, [schema.QUESTION_ID])["QuestionId"]
@@ -165,48 +174,58 @@ def evaluate_halves(options: argparse.Namespace, submitted: Path, template: Path
 
 
 def read_local_origin(submitted: Path) -> provenance.Provenance:
-    """Return how a ranking was made; raise `InputError` unless a model made it with --local."""
+    """Return how a ranking was made.
+
+    Raises
+    ------
+    InputError
+        Unless a sample model made the ranking with --local and without --train_data. Otherwise, the
+        model may have ranked by other answers than the first half of the students.
+    """
     origin = provenance.read(submitted)
     if origin is None or "local" not in origin.options or "train_data" in origin.options:
         raise InputError(
-            f"{submitted}: no record beside it says that a sample model made it with --local, "
-            "which is needed to rank by the other half of the students too"
+            f"{submitted}: no record beside it says that a sample model made it with --local "
+            "(and without --train_data); run one so first, to compare it on the two halves of the "
+            "students"
         )
     return origin
 
 
 def require_same_split(submitted: Path, origin: provenance.Provenance, first_half: Path) -> None:
     """Raise `InputError` if a ranking was made from another version of the file `first_half`."""
-    learned = [
+    # The fingerprint of the first half when the ranking was made, if it was recorded.
+    recorded = [
         fingerprint
         for path, fingerprint in origin.made_from.items()
         if Path(path).name == first_half.name
     ]
-    if learned and not fingerprints.matches(first_half, learned[0]):
+    if recorded and not fingerprints.matches(first_half, recorded[0]):
         raise InputError(
-            f"{submitted}: was made from another split, `{origin.command}` makes it again"
+            f"{submitted}: was made from another split; make it again with `{origin.command}`"
         )
 
 
 def rank_by_other_half(submitted: Path, origin: provenance.Provenance, template: Path) -> pd.Series:
-    """Run the script that made a ranking by one half of the students on the other half.
+    """Rank by the other half of the students, with the script that made the ranking `submitted`.
 
     Returns
     -------
     Series
         The rank of each question by the other half, by QuestionId; 1 is the best.
     """
+    # Only the local split needs the kit's tools.
     from tools import script_runs
 
     kept_flags = ("input_dir", "submission_template_dir", "submission_template_file")
     script, flags = script_runs.command_to_repeat(origin, TASK_3, submitted, keep=kept_flags)
     if source_code.fingerprint(script) != origin.code:
         raise InputError(
-            f"{submitted}: was made by other code than now lies in {cli.show(script)}, "
-            f"`{origin.command}` makes it again"
+            f"{submitted}: was made by another version of {cli.show(script)}; "
+            f"make it again with `{origin.command}`"
         )
     if "--seed" in script_runs.declared_flags(script):
-        # With the same seed, the rankings would share their chance.
+        # With the same seed, both runs would draw the same random numbers and agree too well.
         flags += ["--seed", str((origin.seed or 0) + 1)]
     with tempfile.TemporaryDirectory(prefix="other_half_") as folder:
         command = [script, *flags, "--local=second", "--output_dir", folder]
@@ -256,7 +275,10 @@ def correlate(ranks: pd.DataFrame) -> dict[str, Correlation]:
 
 
 def _with_interval(value: float, variance: float) -> Correlation:
-    """Give a correlation its interval; `variance` is that of its Fisher's z, artanh(value)."""
+    """Return a correlation with its 95 % interval.
+
+    `variance` is the variance of Fisher's z, artanh(value).
+    """
     # The z of 1 and -1 is infinite.
     with np.errstate(divide="ignore"):
         z = np.arctanh(value)

@@ -23,8 +23,8 @@ import pandas as pd
 # A wrong option works as a distractor if it draws at least this share of the answers
 # (Haladyna & Downing 1993, "How many options is enough for a multiple-choice test item?").
 WORKING_SHARE = 0.05
-_OF_ANSWERS = layout.ANSWER_METADATA_TASK_3_4
-_OF_QUESTIONS = layout.QUESTION_METADATA_TASK_3_4
+_ANSWER_METADATA = layout.ANSWER_METADATA_TASK_3_4
+_QUESTION_METADATA = layout.QUESTION_METADATA_TASK_3_4
 # Steps of the fit of the two-parameter model; the slopes hardly change after the first few.
 N_SLOPE_STEPS = 20
 
@@ -37,9 +37,9 @@ class QuestionAnswers(NamedTuple):
     # also Confidence, 0 to 100, NaN where the student stated none, and GroupId and QuizId, -1 where
     # missing.
     answers: pd.DataFrame
-    # A row for each QuestionId, increasing, answered or not. CorrectAnswer is the right option: the
-    # most frequent one if answers name several, 0 if the question has no answers. With metadata
-    # also n_subjects, NaN if the metadata lack the question.
+    # A row for each QuestionId, increasing, answered or not. CorrectAnswer is the right option. If
+    # the rows of a question disagree, it is the value that most of them give; it is 0 if the
+    # question has no answers. With metadata also n_subjects, NaN if they lack the question.
     questions: pd.DataFrame
     # The largest number of options of any question.
     n_options: int
@@ -60,20 +60,24 @@ class QuestionAnswers(NamedTuple):
         return _ratio(self.sums(value), self.n_answers)
 
     def take(self, rows: "pd.Series | BoolArray") -> "QuestionAnswers":
-        """Return some of the answers; the numbers of questions and students stay the same."""
+        """Keep some of the answers; `questions` and all codes stay as they are."""
         return self._replace(answers=self.answers[rows])
 
 
 def number_answers(answers: pd.DataFrame, question_id: IntArray) -> QuestionAnswers:
-    """Number students and questions; each `question_id` gets a row, even if nobody answered it."""
+    """Give questions and students the codes 0, 1, … in increasing order of their ids.
+
+    Each of `question_id` gets a row in ``questions``, even if nobody answered it.
+    """
     ids, code = number_ids(np.concatenate([answers["QuestionId"].to_numpy(), question_id]))
     question_code = code[: len(answers)]
     _, student_code = number_ids(answers["UserId"])
     n_options = int(answers[["AnswerValue", "CorrectAnswer"]].to_numpy().max())
-    right = _count(question_code, answers["CorrectAnswer"], (len(ids), n_options + 1))
+    # How often the answers to each question give each option as the right one.
+    n_given = _count(question_code, answers["CorrectAnswer"], (len(ids), n_options + 1))
     return QuestionAnswers(
         answers.assign(question_code=question_code, student_code=student_code),
-        pd.DataFrame({"CorrectAnswer": right.argmax(axis=1)}, index=ids),
+        pd.DataFrame({"CorrectAnswer": n_given.argmax(axis=1)}, index=ids),
         n_options,
     )
 
@@ -90,23 +94,24 @@ def read_for_features(
         if needs := FEATURES[name].needs:
             if metadata_dir is None:
                 raise InputError(
-                    f"{train}: the feature {name} needs {needs} of the same data, expected its "
-                    "folder by --metadata_dir"
+                    f"{train}: the feature {name} needs {needs} of the same data; give its folder "
+                    "with --metadata_dir"
                 )
             files[needs] = metadata_dir / needs
-    answer_metadata = files.get(_OF_ANSWERS)
+    answer_metadata = files.get(_ANSWER_METADATA)
     answers = read_answers(train, options=True, ids=answer_metadata is not None)
     if answer_metadata:
         if "AnswerId" not in answers:
             raise InputError(f"{train}: column 'AnswerId' is missing, but the metadata need it")
         columns = (schema.CONFIDENCE, schema.GROUP_ID, schema.QUIZ_ID)
         ids = answers["AnswerId"].to_numpy()
-        circumstances = metadata.read_circumstances(answer_metadata, ids, columns=columns)
-        answers = answers.assign(**circumstances[["Confidence", "GroupId", "QuizId"]])
+        details = metadata.read_circumstances(answer_metadata, ids, columns=columns)
+        answers = answers.assign(**details[["Confidence", "GroupId", "QuizId"]])
     data = number_answers(answers, question_id)
-    if _OF_QUESTIONS in files:
+    if _QUESTION_METADATA in files:
         ids = data.questions.index.to_numpy()
-        listed = metadata.read_question_subjects(files[_OF_QUESTIONS], ids)
+        # A line for each question and subject; `row` is the question's position in `ids`.
+        listed = metadata.read_question_subjects(files[_QUESTION_METADATA], ids)
         count = listed["row"].value_counts().reindex(range(len(ids)))
         data.questions["n_subjects"] = count.to_numpy(np.float64)
     return data
@@ -116,29 +121,40 @@ class Feature(NamedTuple):
     """A feature, and which of its values are taken to be good."""
 
     values: Callable[[QuestionAnswers], FloatArray]
-    # 1 if high values are taken to be better, -1 if low ones are. This is decided from the purpose
-    # of diagnostic questions, never from the experts' judgements.
+    # `HIGH` (1) if high values are taken to be better, `LOW` (-1) if low ones are. This is decided
+    # from the purpose of diagnostic questions, never from the experts' judgements.
     better: int
     # The reason for the direction.
     why: str
     # Name of the metadata file that the feature needs; "" for none.
     needs: str = ""
-    # Whether chance moves the value when answers are few, so that `shrink` should shrink it.
-    is_sampled: bool = True
+    # Whether `shrink` shrinks the value. It does not if the value does not depend on chance, or if
+    # its own fit shrinks it already.
+    is_shrunk: bool = True
     # Only answers that have a value in this column count; "" if all count.
-    of: str = ""
+    required_column: str = ""
 
-    def counted(self, data: QuestionAnswers) -> QuestionAnswers:
+    def relevant_answers(self, data: QuestionAnswers) -> QuestionAnswers:
         """Return the answers that count for this feature."""
-        return data.take(data.answers[self.of] >= 0) if self.of else data
+        if not self.required_column:
+            return data
+        # A missing value is -1 or NaN, for which the comparison is False.
+        return data.take(data.answers[self.required_column] >= 0)
 
+
+# Values of `Feature.better`.
+HIGH = 1
+LOW = -1
 
 FEATURES: dict[str, Feature] = {}
 Function = Callable[[QuestionAnswers], FloatArray]
 
 
 def feature(better: int, why: str, **options: Any) -> Callable[[Function], Function]:
-    """Enter a function in `FEATURES` by its name."""
+    """Return a decorator that enters a function in `FEATURES` under its name.
+
+    The arguments are the fields of `Feature`.
+    """
 
     def enter(values: Function) -> Function:
         FEATURES[values.__name__] = Feature(values, better, why, **options)
@@ -159,20 +175,20 @@ def available_features(metadata_dir: Path) -> list[str]:
 # ---- How the answers spread -------------------------------------------------------------------
 
 
-@feature(1, "every option is informative")
+@feature(better=HIGH, why="every option is informative")
 def option_entropy(data: QuestionAnswers) -> FloatArray:
     """Entropy of the options, -sum_k p_k log2 p_k (Shannon 1948): the organisers' baseline."""
     return entropy(option_counts(data))
 
 
-@feature(1, "neither trivial nor hopeless")
+@feature(better=HIGH, why="neither trivial nor hopeless")
 def correct_entropy(data: QuestionAnswers) -> FloatArray:
     """Entropy of right and wrong, in bits (Shannon 1948): a feature of several winners of 2020."""
     rate = correct_rate(data)
     return entropy(np.stack([rate, 1 - rate], axis=1))
 
 
-@feature(1, "clear, and quickly answered")
+@feature(better=HIGH, why="an easy question is clear")
 def correct_rate(data: QuestionAnswers) -> FloatArray:
     """Share of right answers, 0 to 1: the classical item difficulty (Lord & Novick 1968)."""
     return data.means(data.answers["IsCorrect"])
@@ -181,15 +197,17 @@ def correct_rate(data: QuestionAnswers) -> FloatArray:
 # ---- How the answers depend on ability --------------------------------------------------------
 
 
-@feature(1, "misconceptions surprise: they catch good students too")
+@feature(better=HIGH, why="a misconception makes good students fail unexpectedly")
 def mean_absolute_residual(data: QuestionAnswers) -> FloatArray:
-    """Mean |r_s - x|, answer x, student's rate r_s: "difficulty" in the winning report of 2020."""
+    """Mean of |x - r| over the answers: x is 1 if right, else 0, and r is the student's share of
+    right answers. The winning report of 2020 calls it difficulty.
+    """
     is_correct = data.answers["IsCorrect"]
     rate = is_correct.groupby(data.answers["student_code"]).transform("mean")
     return data.means((rate - is_correct).abs())
 
 
-@feature(1, "separates able from weak students")
+@feature(better=HIGH, why="separates able from weak students")
 def point_biserial(data: QuestionAnswers) -> FloatArray:
     """Discrimination: Pearson's correlation of right or wrong with the rest score, the student's
     correct rate on all other questions; NaN where all answers are alike (Lord & Novick 1968,
@@ -199,7 +217,7 @@ def point_biserial(data: QuestionAnswers) -> FloatArray:
     return _correlation(data, data.answers["IsCorrect"])
 
 
-@feature(1, "separates able from weak students", is_sampled=False)
+@feature(better=HIGH, why="separates able from weak students", is_shrunk=False)
 def irt_slope(data: QuestionAnswers) -> FloatArray:
     """Discrimination a of P(right) = sigmoid(a theta + b), theta standard normal over the students
     (Birnbaum 1968); the fit shrinks slopes that rest on few answers.
@@ -212,18 +230,19 @@ def irt_slope(data: QuestionAnswers) -> FloatArray:
     return slope
 
 
-@feature(1, "each wrong option has its misconception")
+@feature(better=HIGH, why="each wrong option has its misconception")
 def working_distractors(data: QuestionAnswers) -> FloatArray:
     """Number of wrong options that draw 5 % or more of the answers (Haladyna & Downing 1993)."""
-    return np.where(data.n_answers > 0, _works(data).sum(axis=1), np.nan)
+    return np.where(data.n_answers > 0, _is_working_distractor(data).sum(axis=1), np.nan)
 
 
-@feature(-1, "able students avoid every wrong option")
+@feature(better=LOW, why="able students avoid every wrong option")
 def worst_distractor(data: QuestionAnswers) -> FloatArray:
-    """Largest point-biserial of a working distractor, NaN without one: positive where a wrong
-    option draws the able, as a wrong key does (Attali & Fraenkel 2000).
+    """Largest point-biserial among the working distractors, NaN if there is none. It is positive if
+    able students prefer a wrong option, for instance because the answer key is wrong (Attali &
+    Fraenkel 2000).
     """
-    correlation = np.where(_works(data), option_point_biserial(data), -np.inf)
+    correlation = np.where(_is_working_distractor(data), option_point_biserial(data), -np.inf)
     worst = correlation.max(axis=1, initial=-np.inf)
     return np.where(np.isfinite(worst), worst, np.nan)
 
@@ -231,35 +250,51 @@ def worst_distractor(data: QuestionAnswers) -> FloatArray:
 # ---- What metadata tell -----------------------------------------------------------------------
 
 
-@feature(1, "clear and unambiguous", needs=_OF_ANSWERS, of="Confidence")
+@feature(
+    better=HIGH, why="clear and unambiguous", needs=_ANSWER_METADATA, required_column="Confidence"
+)
 def mean_confidence(data: QuestionAnswers) -> FloatArray:
-    """Mean confidence stated, 0 to 100: alone the University of Sydney's winning ranking."""
+    """Mean stated confidence, 0 to 100. The University of Sydney's winning entry of 2020 ranked by
+    this feature alone.
+    """
     return data.means(data.answers["Confidence"])
 
 
-@feature(-1, "students care to state it", needs=_OF_ANSWERS)
+@feature(better=LOW, why="students bother to state it", needs=_ANSWER_METADATA)
 def confidence_missing(data: QuestionAnswers) -> FloatArray:
     """Share of the answers whose confidence is missing, 0 to 1."""
     return data.means(data.answers["Confidence"].isna())
 
 
-@feature(1, "separates students who take the same quiz", needs=_OF_ANSWERS, of="QuizId")
+@feature(
+    better=HIGH,
+    why="separates students who take the same quiz",
+    needs=_ANSWER_METADATA,
+    required_column="QuizId",
+)
 def entropy_within_quiz(data: QuestionAnswers) -> FloatArray:
-    """Entropy in bits of the options given the quiz g, sum_g (n_g / n) H_g (TAL's entry of 2020),
-    which small quizzes bias downwards.
+    """Entropy of the options within quizzes, in bits: the mean over the quizzes, weighted by their
+    numbers of answers (TAL's entry of 2020). Quizzes with few answers make it too small.
     """
     return _entropy_within(data, "QuizId")
 
 
-@feature(1, "separates students who learn together", needs=_OF_ANSWERS, of="GroupId")
+@feature(
+    better=HIGH,
+    why="separates students who learn together",
+    needs=_ANSWER_METADATA,
+    required_column="GroupId",
+)
 def entropy_within_group(data: QuestionAnswers) -> FloatArray:
-    """Entropy of the options given the group, as `entropy_within_quiz` (TAL's entry of 2020)."""
+    """Entropy of the options within groups, as `entropy_within_quiz` (TAL's entry of 2020)."""
     return _entropy_within(data, "GroupId")
 
 
-@feature(-1, "tests one skill", needs=_OF_QUESTIONS, is_sampled=False)
+@feature(better=LOW, why="tests one skill", needs=_QUESTION_METADATA, is_shrunk=False)
 def number_of_subjects(data: QuestionAnswers) -> FloatArray:
-    """Number of subjects listed, root to leaves: officially, a question on one skill has four."""
+    """Number of subjects listed for the question. According to the challenge's description, a
+    question on one skill has four, one for each level of the tree.
+    """
     return data.questions["n_subjects"].to_numpy()
 
 
@@ -270,36 +305,46 @@ def shrink(feature: Feature, data: QuestionAnswers, seed: int = 0) -> FloatArray
     """Compute a feature, float64 (questions,), and shrink values of few answers towards the mean.
 
     The value x of n answers becomes m + w (x - m), w = t / (t + s / n) (Morris 1983, section 1).
-    The variance s of an answer is measured by two random halves of the students: the squared
-    difference of a question's values by the halves has the mean s (1 / n_1 + 1 / n_2). The mean m
-    and the variance t between questions follow by the method of moments (DerSimonian & Laird 1986,
-    equations 8 to 10). NaN stays NaN.
+    Here t is the variance of the true values between questions, and s / n is the variance that
+    chance gives to a value of n answers. s is estimated from two random halves of the students: the
+    squared difference of a question's values in the halves has the mean s (1 / n_1 + 1 / n_2). The
+    mean m and t follow by the method of moments (DerSimonian & Laird 1986, equations 8 to 10). NaN
+    stays NaN.
     """
     n_students = data.answers["student_code"].max() + 1
-    data = feature.counted(data)
+    data = feature.relevant_answers(data)
     value = feature.values(data)
     n = data.n_answers
-    if not feature.is_sampled:
+    if not feature.is_shrunk:
         return value
     student = data.answers["student_code"].to_numpy()
-    in_first = (np.random.default_rng(seed).permutation(n_students) % 2 == 0)[student]
-    first, second = data.take(in_first), data.take(~in_first)
-    (value_1, n_1), (value_2, n_2) = ((feature.values(h), h.n_answers) for h in (first, second))
+    # Every second student of a random order is in the first half.
+    is_first_half = np.random.default_rng(seed).permutation(n_students) % 2 == 0
+    in_first = is_first_half[student]
+    first = data.take(in_first)
+    second = data.take(~in_first)
+    value_1 = feature.values(first)
+    value_2 = feature.values(second)
+    n_1 = first.n_answers
+    n_2 = second.n_answers
     # With fewer than ten answers in a half, many features are far from normally distributed.
     compared = ~np.isnan(value_1) & ~np.isnan(value_2) & (n_1 >= 10) & (n_2 >= 10)
     if compared.sum() < 2:
         return value
-    harmonic = n_1[compared] * n_2[compared] / (n_1[compared] + n_2[compared])
-    answer_variance = float(np.mean(harmonic * (value_1 - value_2)[compared] ** 2))
+    # 1 / (1 / n_1 + 1 / n_2). The squared difference times this number has the mean s.
+    weight = n_1[compared] * n_2[compared] / (n_1[compared] + n_2[compared])
+    s = float(np.mean(weight * (value_1 - value_2)[compared] ** 2))
     known = ~np.isnan(value)
-    if answer_variance == 0 or known.sum() < 2:
+    if s == 0 or known.sum() < 2:
         return value
-    x, precision = value[known], n[known] / answer_variance
-    spread = np.sum(precision * (x - np.average(x, weights=precision)) ** 2)
+    x = value[known]
+    precision = n[known] / s
+    # Equations 8 to 10: Cochran's Q, then t and m.
+    cochran_q = np.sum(precision * (x - np.average(x, weights=precision)) ** 2)
     scale = precision.sum() - np.sum(precision**2) / precision.sum()
-    between = max(0.0, (spread - (len(x) - 1)) / scale)
-    mean = np.average(x, weights=1 / (between + 1 / precision))
-    value[known] = mean + between / (between + 1 / precision) * (x - mean)
+    t = max(0.0, (cochran_q - (len(x) - 1)) / scale)
+    m = np.average(x, weights=1 / (t + 1 / precision))
+    value[known] = m + t / (t + 1 / precision) * (x - m)
     return value
 
 
@@ -311,8 +356,10 @@ def entropy(counts: Array) -> FloatArray:
     total = counts.sum(axis=1)
     share = _ratio(counts, total[:, None])
     # A category that never occurs adds 0: p log p goes to 0 with p.
-    bits = np.log2(share, out=np.zeros_like(share), where=share > 0)
-    result: FloatArray = np.where(total > 0, -(share * bits).sum(axis=1) + 0.0, np.nan)
+    log_share = np.log2(share, out=np.zeros_like(share), where=share > 0)
+    # Adding 0.0 turns -0.0 into 0.0.
+    bits = -(share * log_share).sum(axis=1) + 0.0
+    result: FloatArray = np.where(total > 0, bits, np.nan)
     return result
 
 
@@ -338,9 +385,10 @@ def option_counts_by_ability(data: QuestionAnswers, question: int, n_groups: int
     return _count(group, answers["AnswerValue"] - 1, (n_groups, data.n_options))
 
 
-def _works(data: QuestionAnswers) -> BoolArray:
+def _is_working_distractor(data: QuestionAnswers) -> BoolArray:
     """Return which options are working distractors, shape (questions, options)."""
-    counts, n = option_counts(data), data.n_answers[:, None]
+    counts = option_counts(data)
+    n = data.n_answers[:, None]
     right = data.questions["CorrectAnswer"].to_numpy()[:, None]
     is_wrong = np.arange(1, data.n_options + 1) != right
     return np.asarray(is_wrong & (counts >= WORKING_SHARE * n) & (counts > 0))
@@ -364,9 +412,10 @@ def _correlation(data: QuestionAnswers, x: "pd.Series") -> FloatArray:
     # Both are centred first: sums of raw products would lose digits.
     x_centred = x.to_numpy() - data.means(x)[question]
     y_centred = y - data.means(y)[question]
-    variances = data.sums(x_centred**2) * data.sums(y_centred**2)
-    varies = variances > 1e-18
-    value = data.sums(x_centred * y_centred) / np.sqrt(np.where(varies, variances, 1))
+    product = data.sums(x_centred**2) * data.sums(y_centred**2)
+    # Rounding may leave a little more than 0 where x or y is constant.
+    varies = product > 1e-18
+    value = data.sums(x_centred * y_centred) / np.sqrt(np.where(varies, product, 1))
     return np.where(varies, value, np.nan)
 
 
@@ -386,5 +435,5 @@ def _count(row: npt.ArrayLike, column: npt.ArrayLike, shape: tuple[int, int]) ->
 
 
 def _ratio(total: Array, n: Array) -> FloatArray:
-    """Divide; NaN where there is nothing to divide by."""
+    """Divide totals by counts n; NaN where n is 0."""
     return np.where(n > 0, total / np.maximum(n, 1), np.nan)

@@ -1,11 +1,11 @@
-"""Task 3: write pages on what the answers say about a question, or about the ends of a ranking.
+"""Task 3: write pages on single questions, or on the best and the worst questions of a ranking.
 
 A question's page shows the question's subjects, which options the students chose, from the weakest
 to the ablest quarter, and all features. The ranking's page shows the ten best and the ten worst
 questions. Bars that rest on fewer than 20 answers are grey.
 
-Run:     python task_3/question_report.py --question 21 34    pages of these questions
-         python task_3/question_report.py                    page of the ranking, and its questions'
+Run:     python task_3/question_report.py --question 21 34    pages on these questions
+         python task_3/question_report.py          a page on the ranking, and on each question there
 Writes:  data/test_output/question_report/question_21.html …, and ranking.html
 """
 
@@ -29,9 +29,9 @@ from tqdm import tqdm
 
 # How many questions of each end of the ranking are shown.
 N_SHOWN = 10
-# Names of the quarters of the students below the bars, the weakest first.
+# Labels under the bars: the quarters of the students, weakest first.
 QUARTERS = ("1", "2", "3", "4")
-# A share of fewer answers is mostly chance: a share of one half has a standard error above 0.1.
+# Bars of fewer answers are grey: a share near one half then has a standard error above 0.11.
 FEW_ANSWERS = 20
 
 
@@ -39,7 +39,11 @@ def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
     parser = cli.parser(__doc__)
     parser.add_argument(
-        "--question", type=int, nargs="+", metavar="ID", help="QuestionIds (default: the ranking)"
+        "--question",
+        type=int,
+        nargs="+",
+        metavar="ID",
+        help="QuestionIds (default: the best and the worst of the ranking)",
     )
     cli.add_folder(parser, "--input_dir", layout.TRAIN_DIR)
     cli.add_folder(parser, "--metadata_dir", layout.METADATA_DIR)
@@ -62,7 +66,7 @@ def main() -> None:
     ranking = read_ranking(submitted, template)
     unknown = np.setdiff1d(options.question or [], ranking.index)
     if len(unknown):
-        raise InputError(f"--question {unknown[0]}: is not one of the questions of {template}")
+        raise InputError(f"--question {unknown[0]} is not one of the questions of {template}")
 
     names = features.available_features(options.metadata_dir)
     data = features.read_for_features(names, train, ranking.index.to_numpy(), options.metadata_dir)
@@ -82,18 +86,18 @@ def main() -> None:
     }
 
     contents = {}
-    numbers = options.question
-    if not numbers:
+    question_ids = options.question
+    if not question_ids:
         ends = find_ends(questions)
-        numbers = [*ends["best"].index, *ends["worst"].index]
+        question_ids = [*ends["best"].index, *ends["worst"].index]
         path = options.output_dir / "ranking.html"
         contents[path] = ranking_page(questions, ends, submitted, shared)
-    for number in numbers:
-        images = sorted(options.images_dir.glob(f"{number}.*"))
+    for question_id in question_ids:
+        images = sorted(options.images_dir.glob(f"{question_id}.*"))
         image = images[0].resolve().as_uri() if images else None
-        path = options.output_dir / f"question_{number}.html"
-        question = questions.loc[number]
-        contents[path] = question_page(number, question, data, comparisons, image, shared)
+        path = options.output_dir / f"question_{question_id}.html"
+        question = questions.loc[question_id]
+        contents[path] = question_page(question_id, question, data, comparisons, image, shared)
     writing.write_files(contents)
     first, *others = contents
     more = f" and {len(others)} more pages beside it" if others else ""
@@ -104,9 +108,9 @@ def main() -> None:
 
 
 def find_ends(questions: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return the best and the worst answered questions of the ranking, by ``best`` and ``worst``.
+    """Return the first and the last questions of the ranking, as ``best`` and ``worst``.
 
-    No question is in both.
+    Questions without answers are left out. No question is in both tables.
     """
     is_shown = (questions["ranking"] > 0) & (questions["n_answers"] > 0)
     answered = questions[is_shown].sort_values("ranking")
@@ -130,13 +134,13 @@ def ranking_page(
         title="Questions at both ends of the ranking",
         facts=facts,
         ends=ends,
-        is_grey=(shown["n_answers"] < FEW_ANSWERS).any(),
+        has_grey_bars=(shown["n_answers"] < FEW_ANSWERS).any(),
         **shared,
     )
 
 
 def question_page(
-    number: int,
+    question_id: int,
     question: pd.Series,
     data: QuestionAnswers,
     comparisons: Mapping[str, pd.DataFrame],
@@ -147,10 +151,10 @@ def question_page(
 
     Parameters
     ----------
-    number
+    question_id
         The QuestionId.
     question
-        The question's row of what `describe` returns, with its ranking.
+        The question's row in the table of `describe`, and ``ranking``: its rank, 0 for none.
     data
         The answers to all questions.
     comparisons
@@ -160,21 +164,24 @@ def question_page(
     shared
         What all pages show.
     """
-    by_ability = features.option_counts_by_ability(data, number)
+    by_ability = features.option_counts_by_ability(data, question_id)
     return pages.render(
         "question.html",
-        title=f"Question {number}",
+        title=f"Question {question_id}",
         image=image,
         question=question,
-        chart=draw(shared["options"].loc[number], by_ability),
-        is_grey=(by_ability.sum(axis=1) < FEW_ANSWERS).any(),
-        features=[list_feature(name, table.loc[number]) for name, table in comparisons.items()],
+        chart=draw(shared["options"].loc[question_id], by_ability),
+        has_grey_bars=(by_ability.sum(axis=1) < FEW_ANSWERS).any(),
+        features=[feature_row(name, table.loc[question_id]) for name, table in comparisons.items()],
         **shared,
     )
 
 
 def decimal(value: float, sign: str = "") -> str:
-    """Write a number with two decimals, or "" for NaN; a `sign` of "+" also marks positive ones."""
+    """Write a number with two decimals, a true minus sign and no -0.00; "" for NaN.
+
+    With the `sign` "+", positive numbers begin with a plus.
+    """
     return "" if np.isnan(value) else f"{value:{sign}z.2f}".replace("-", "−")
 
 
@@ -191,10 +198,10 @@ def compare(feature: Feature, data: QuestionAnswers) -> pd.DataFrame:
         ``better_than``, the share of the other questions that are worse, 0 to 1. NaN where the
         answers do not determine the feature.
     """
-    value = feature.values(feature.counted(data))
+    value = feature.values(feature.relevant_answers(data))
     shrunk = features.shrink(feature, data)
     table = pd.DataFrame({"value": value, "shrunk": shrunk}, index=data.questions.index)
-    # `rank` gives equal questions their mean rank, so that half of them count as worse.
+    # Equal questions get their mean rank: each counts half of the others as worse.
     n_worse = (feature.better * table["shrunk"]).rank() - 1
     return table.assign(better_than=n_worse / max(n_worse.count() - 1, 1))
 
@@ -234,9 +241,12 @@ def describe_options(data: QuestionAnswers) -> pd.DataFrame:
     correlation of choosing it with ability.
     """
     options = range(1, data.n_options + 1)
+    # Each column has the shape (questions, options).
     is_right = np.equal.outer(data.questions["CorrectAnswer"].to_numpy(), options)
+    right_names = [f"option {option}, right" for option in options]
+    wrong_names = [f"option {option}" for option in options]
     columns = {
-        "name": [f"option {option}" for option in options] + np.where(is_right, ", right", ""),
+        "name": np.where(is_right, right_names, wrong_names),
         "is_right": is_right,
         "n": features.option_counts(data),
         "correlation": features.option_point_biserial(data),
@@ -268,16 +278,17 @@ def draw(options: pd.DataFrame, by_ability: IntArray) -> Html:
     return charts.bar_panels(panels, QUARTERS, label=label, axis=axis)
 
 
-def list_feature(name: str, comparison: Any) -> list[str]:
-    """Return the cells of a feature in a question's table.
+def feature_row(name: str, comparison: Any) -> list[str]:
+    """Return a feature's row in a question's table.
 
-    `comparison` is the question's row of what `compare` returns.
+    The cells are name, value, shrunk value, share of worse questions, and reason. `comparison` is
+    the question's row in the table of `compare`.
     """
     title = name.replace("_", " ")
     why = FEATURES[name].why
     if np.isnan(comparison["shrunk"]):
         return [title, "unknown", "", "", why]
-    direction = "more" if FEATURES[name].better > 0 else "less"
+    direction = "high values" if FEATURES[name].better > 0 else "low values"
     return [
         title,
         decimal(comparison["value"]),

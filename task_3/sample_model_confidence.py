@@ -3,7 +3,8 @@
 A clear question leaves nobody in doubt about what is asked. In 2020, the University of Sydney
 ranked the questions by their mean confidence alone. Here, the mean of a question with few stated
 confidences is shrunk towards the mean of all questions. A question without any confidence ranks
-last. There is no score on real answers: the real files at hand hold no confidences.
+last. There is no score on real answers, because the real files that the authors have hold no
+confidences.
 
 Run:     python task_3/sample_model_confidence.py
          python task_3/local_evaluation.py --phase public
@@ -38,7 +39,7 @@ def main() -> None:
     # In: `data`, the answers; `question`, the QuestionIds to rank. Out: `quality` of each of them.
     # The highest quality ranks first, NaN ranks last.
     confidence = shrink(FEATURES["mean_confidence"], data)
-    # The rows of `data.questions`, sorted by QuestionId, include all of `question`.
+    # Take the questions to rank: all are rows of `data.questions`, which is sorted by QuestionId.
     quality = confidence[np.searchsorted(data.questions.index, question)]
     # ---- End of the model. --------------------------------------------------------------------
 

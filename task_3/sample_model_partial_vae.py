@@ -4,19 +4,19 @@ Every student has a latent vector z, distributed N(0, I) before any answer. The 
 number of a student's answers into a Gaussian q(z). The decoder turns z into p(x | z), the
 probabilities of the options x of each question. They learn together to predict all answers of a
 student from a random part of them (Ma et al. 2019, "EDDI", arXiv 1809.11142; Wang et al. 2020,
-"Educational question mining at scale", arXiv 2003.05980). The quality of a question is the
-information about z that is expected from its answer, the papers' reward for a first question:
+"Educational question mining at scale", arXiv 2003.05980). The quality of a question is how much
+information about z its answer is expected to give, the papers' reward for a first question:
 
     E over x of KL(p(z | x) || p(z))  =  H(E over z of p(x | z)) - E over z of H(p(x | z)).
 
-Both sides are the same number. The papers compute the left side with the encoder's posterior; this
-script computes the right side, which needs the decoder only. On real answers, the rankings of two
-fits with different seeds correlate 0.96 by the right side, and 0.67 by the left side.
+The sides are equal for the exact posterior. The papers compute the left side with the encoder, an
+approximation. This script computes the right side, which needs only the decoder. On real answers,
+the rankings of two fits with different seeds correlate 0.96 by the right side, 0.67 by the left.
 
 Run:     python task_3/sample_model_partial_vae.py [--dimensions 8] [--seed 1]
          python task_3/local_evaluation.py --phase public
 Writes:  submissions/submission_task_3.csv and the zip to upload
-Scores:  0.67 by the best of five experts on 25 real pairs, 0.51 on average: no more than chance
+Scores:  agreement 0.67 with the best of five experts on 25 real pairs, 0.51 on average (chance)
 
 Control-C ends the training and ranks by what has been learned so far.
 """
@@ -41,6 +41,9 @@ N_STEPS = 600
 BATCH_SIZE = 128
 # The highest rate of the one-cycle schedule.
 LEARNING_RATE = 0.02
+# Half the precisions of the priors of the questions' own parts.
+OWN_LOADING_PENALTY = 30
+OWN_EVIDENCE_PENALTY = 15
 # Vectors z drawn from N(0, I), to compute the expectations over z.
 N_DRAWS = 2000
 
@@ -49,11 +52,12 @@ class PartialVAE(nn.Module):
     """The encoder and the decoder.
 
     Answers are one-hot, shape (students, questions, options), all 0 where a student gave no answer.
-    The right option of each question comes first. A parameter of a question is the sum of a part
-    that all questions share and the question's own part.
+    The right option of each question comes first. The loadings of a question are the sum of a part
+    that all questions share and the question's own part. The same holds for its evidence, the
+    parameters of the encoder.
 
-    The encoder is Bayes' rule for Gaussian evidence: every answer adds k scores s and k precisions
-    t > 0. Then variance = 1 / (1 + Σt), mean = variance · Σs.
+    The encoder treats every answer as a Gaussian measurement of z, with k precisions t > 0 and k
+    scores s = t · measured value. Then variance = 1 / (1 + Σt), mean = variance · Σs.
 
     Parameters
     ----------
@@ -67,35 +71,38 @@ class PartialVAE(nn.Module):
         super().__init__()
         self.intercept = nn.Parameter(share.log())
         # The first dimension of z starts as ability: it favours the right option.
-        ability = torch.zeros(N_OPTIONS, k)
-        ability[0, 0] = 1
-        self.loading = nn.Parameter(ability)
+        start_of_loading = torch.zeros(N_OPTIONS, k)
+        start_of_loading[0, 0] = 1
+        self.shared_loading = nn.Parameter(start_of_loading)
         self.own_loading = nn.Parameter(0.1 * torch.randn(*share.shape, k))
         # Scores start near 0. Precisions start at softplus(-2) = 0.13: an answer tells little.
         start_of_score = 0.1 * torch.randn(N_OPTIONS, k)
         start_of_precision = torch.full((N_OPTIONS, k), -2.0)
-        self.evidence = nn.Parameter(torch.cat([start_of_score, start_of_precision], dim=1))
+        # For each option k scores, then k precisions before softplus.
+        self.shared_evidence = nn.Parameter(torch.cat([start_of_score, start_of_precision], dim=1))
         self.own_evidence = nn.Parameter(torch.zeros(*share.shape, 2 * k))
 
     def encode(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return mean and variance of q(z), each of shape (students, k), for one-hot answers."""
-        score, precision = (self.evidence + self.own_evidence).chunk(2, dim=-1)
+        score, precision = (self.shared_evidence + self.own_evidence).chunk(2, dim=-1)
         variance = 1 / (1 + torch.einsum("sqx,qxk->sk", x, functional.softplus(precision)))
         mean = variance * torch.einsum("sqx,qxk->sk", x, score)
         return mean, variance
 
     def decode(self, z: Tensor) -> Tensor:
         """Return log p(x | z), shape (students, questions, options); z is (students, k)."""
-        loading = self.loading + self.own_loading
+        loading = self.shared_loading + self.own_loading
         return (self.intercept + torch.einsum("sk,qxk->sqx", z, loading)).log_softmax(dim=-1)
 
     def penalty(self) -> Tensor:
         """Return the negative log density of Gaussian priors on the questions' own parts.
 
-        The penalty does not grow with the number of answers, so it shrinks the questions with few
-        answers most.
+        The penalty does not grow with the number of answers, so it shrinks the own parts of
+        questions with few answers most.
         """
-        return 30 * self.own_loading.square().sum() + 15 * self.own_evidence.square().sum()
+        loading_penalty = OWN_LOADING_PENALTY * self.own_loading.square().sum()
+        evidence_penalty = OWN_EVIDENCE_PENALTY * self.own_evidence.square().sum()
+        return loading_penalty + evidence_penalty
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -125,7 +132,8 @@ def main() -> None:
     table = np.zeros((len(student_ids), len(question_ids)), np.int64)
     table[row, column] = 1 + (answers["AnswerValue"] - answers["CorrectAnswer"]) % N_OPTIONS
     # Add one answer to each option, so that no share is 0.
-    count = 1 + np.stack([(table == x).sum(axis=0) for x in range(1, N_OPTIONS + 1)], axis=1)
+    n_chosen = [(table == option).sum(axis=0) for option in range(1, N_OPTIONS + 1)]
+    count = 1 + np.stack(n_chosen, axis=1)
     share = torch.tensor(count / count.sum(axis=1, keepdims=True), dtype=torch.float32)
     model = PartialVAE(share, options.dimensions)
 
@@ -134,9 +142,10 @@ def main() -> None:
     with progress.steps(N_STEPS, "training") as (steps, show):
         for _ in steps:
             batch = torch.randperm(len(table))[:BATCH_SIZE]
-            # Drop the column of questions without an answer.
+            # Without class 0, "no answer", questions without an answer are all 0.
             x = functional.one_hot(torch.from_numpy(table)[batch], 1 + N_OPTIONS)[:, :, 1:].float()
-            # The encoder sees all answers of every second student, a random share of the others'.
+            # The encoder sees all answers of every second student, and a random share of the
+            # answers of the other students.
             shown_share = torch.rand(len(x), 1, 1)
             shown_share[::2] = 1
             is_shown = torch.rand(*x.shape[:2], 1) < shown_share
@@ -144,7 +153,7 @@ def main() -> None:
             z = mean + variance.sqrt() * torch.randn_like(mean)
             nll = -(x * model.decode(z)).sum()
             divergence = 0.5 * (variance + mean.square() - 1 - variance.log()).sum()
-            # The loss for all students, estimated from the batch, divided by all answers.
+            # The loss of all students, estimated from the batch, per answer.
             loss = ((nll + divergence) * len(table) / len(batch) + model.penalty()) / len(answers)
             optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
@@ -152,7 +161,7 @@ def main() -> None:
             schedule.step()
             show(loss=loss.item())
 
-    # The right side of the equation at the top of this file.
+    # The expected information: the entropy of the mean probabilities minus the mean entropy.
     with torch.no_grad():
         probability = model.decode(torch.randn(N_DRAWS, options.dimensions)).exp()
     gain = (entr(probability.mean(dim=0)) - entr(probability).mean(dim=0)).sum(dim=1).numpy()

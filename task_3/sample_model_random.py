@@ -1,9 +1,9 @@
-"""Task 3 floor: rank the questions at random.
+"""Task 3, lower bound: rank the questions at random.
 
 Run:     python task_3/sample_model_random.py [--seed 1]
          python task_3/local_evaluation.py --phase public
 Writes:  submissions/submission_task_3.csv and the zip to upload
-Scores:  0.56 by the best of five experts on 25 real pairs, 0.46 on average
+Scores:  agreement 0.56 with the best of five experts on 25 real pairs, 0.46 on average
 """
 
 import argparse

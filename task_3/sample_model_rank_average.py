@@ -1,14 +1,14 @@
 """Task 3: rank the questions by several features, and rank them again by the mean of their ranks.
 
 The winning entry of 2020 did so. The default features need the answers alone: how evenly the
-options are chosen, how evenly right and wrong answers are split, and how often students do better
-or worse than they usually do. All features have the same weight. Nothing is tuned on the experts'
-judgements.
+options are chosen, how evenly right and wrong answers are split, and how far the answers are from
+each student's rate of right answers. All features have the same weight. Nothing is tuned on the
+experts' judgements.
 
 Run:     python task_3/sample_model_rank_average.py [--features point_biserial option_entropy]
          python task_3/local_evaluation.py --phase public
 Writes:  submissions/submission_task_3.csv and the zip to upload
-Scores:  0.80 by the best of five experts on 25 real pairs, 0.65 on average
+Scores:  agreement 0.80 with the best of five experts on 25 real pairs, 0.65 on average
 """
 
 import argparse
@@ -52,7 +52,7 @@ def main() -> None:
     quality = -np.mean(ranks, axis=0)
     # The quality of a question that nobody answered is unknown.
     quality[data.n_answers == 0] = np.nan
-    # The rows of `data.questions`, sorted by QuestionId, include all of `question`.
+    # Take the questions to rank: all are rows of `data.questions`, which is sorted by QuestionId.
     quality = quality[np.searchsorted(data.questions.index, question)]
     # ---- End of the model. --------------------------------------------------------------------
 

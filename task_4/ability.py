@@ -4,8 +4,8 @@ The *overall ability* of a student is the mean of the logits x of all questions 
 standardised over the training students: 0 is an average training student, 1 is one standard
 deviation above. The mean and the standard deviation over the training students come from the
 model's prior. Their logits have the mean `intercept` and the covariance
-Σ = slopes slopesᵀ + quiz_covariance, so the mean over Q questions has the variance 1ᵀΣ1/Q². The
-posterior of a student gives the same two moments after every answer.
+Σ = slopes slopesᵀ + quiz_covariance, so the mean over Q questions has the variance 1ᵀΣ1/Q². After
+every answer, the student's posterior gives mean and variance of the mean logit in the same way.
 """
 
 import argparse
@@ -47,7 +47,7 @@ class Bank:
         Q.
     share : array of float
         P(right) of each question for a student of whom nothing is known, shape (Q,).
-    mean, deviation : float
+    logit_mean, logit_deviation : float
         Mean and standard deviation, over the training students, of the mean logit of the questions.
     """
 
@@ -56,11 +56,11 @@ class Bank:
         self.model = model
         self.n_questions = len(model.intercept)
         self.popularity = np.zeros(0, np.int64) if popularity is None else popularity
-        unknown = module.StudentPosterior(model, np.zeros((1, self.n_questions), bool))
-        self.share: FloatArray = unknown.probability()[0]
-        self.mean = float(model.intercept.mean(dtype=np.float64))
+        prior = module.StudentPosterior(model, np.zeros((1, self.n_questions), bool))
+        self.share: FloatArray = prior.probability()[0]
+        self.logit_mean = float(model.intercept.mean(dtype=np.float64))
         covariance = model.slopes @ model.slopes.T + model.quiz_covariance
-        self.deviation = float(np.sqrt(covariance.mean(dtype=np.float64)))
+        self.logit_deviation = float(np.sqrt(covariance.mean(dtype=np.float64)))
 
     def overall_ability(self, posterior: Any) -> tuple[FloatArray, FloatArray]:
         """Return the mean and the standard error of each student's overall ability.
@@ -75,22 +75,23 @@ class Bank:
         mean, error
             Of shape (students,) each.
         """
-        bank = slice(self.n_questions)
-        mean = posterior.mean[:, bank].mean(axis=1, dtype=np.float64)
-        # The covariance of the logits is that before any answer, minus the outer product of a
-        # factor with itself for each answer. The mean of an outer product is the squared mean.
-        in_bank = (np.arange(posterior.factors.shape[2]) < self.n_questions).astype(np.float32)
-        mean_factor = posterior.factors @ in_bank / np.float64(self.n_questions)
-        prior = posterior.covariance[bank, bank].mean(dtype=np.float64)
+        in_bank = slice(self.n_questions)
+        mean = posterior.mean[:, in_bank].mean(axis=1, dtype=np.float64)
+        # The variance of the mean logit is the mean of the logits' covariance matrix. Every answer
+        # subtracts f fᵀ from that matrix, f its factor. The mean of f fᵀ is the squared mean of f.
+        is_in_bank = (np.arange(posterior.factors.shape[2]) < self.n_questions).astype(np.float32)
+        mean_factor = posterior.factors @ is_in_bank / np.float64(self.n_questions)
+        prior = posterior.covariance[in_bank, in_bank].mean(dtype=np.float64)
         variance = np.maximum(prior - (mean_factor**2).sum(axis=1), 0)
-        return (mean - self.mean) / self.deviation, np.sqrt(variance) / self.deviation
+        ability = (mean - self.logit_mean) / self.logit_deviation
+        return ability, np.sqrt(variance) / self.logit_deviation
 
 
-def share(text: str) -> float:
-    """Read a number between 0 and 1, both exclusive, from the command line."""
+def parse_fraction(text: str) -> float:
+    """Read a number above 0 and below 1 from the command line."""
     value = float(text)
     if not 0 < value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")
+        raise argparse.ArgumentTypeError(f"{text}: expected a number above 0 and below 1")
     return value
 
 
@@ -103,7 +104,7 @@ def load_module(path: Path, name: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    # An import does the same. Dataclasses look their module up here.
+    # As an ordinary import does. A dataclass in the file looks up its module here while it is made.
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
@@ -131,9 +132,9 @@ def load_bank(package: Path) -> Bank:
 
 
 def reveal(state: GameState, questions: IntArray, posterior: Any) -> None:
-    """Reveal each student's answer to a question, -1 for none, to the game and to the posterior.
+    """Reveal one answer of each student to the game and to the posterior.
 
-    `questions` are columns, shape (students,).
+    `questions` holds the columns, -1 for students who are not asked, shape (students,).
     """
     state.reveal(questions)
     student = np.flatnonzero(questions >= 0)
@@ -143,8 +144,11 @@ def reveal(state: GameState, questions: IntArray, posterior: Any) -> None:
 
 
 @dataclass(frozen=True)
-class Course:
-    """How the questions went for one student, with h hidden answers and a bank of Q questions."""
+class Session:
+    """What one student was asked and is now believed to know.
+
+    The student has h hidden answers; the bank has Q questions.
+    """
 
     # A row for each number of questions, from 0 on. Three columns are about the last question:
     # QuestionId, is_right, and expected (P(right) just before the answer). They are -1, -1 and NaN
@@ -170,7 +174,7 @@ def ask(
     rows: Sequence[int],
     n_questions: int,
     stop_at_error: float = 0.0,
-) -> dict[int, Course]:
+) -> dict[int, Session]:
     """Ask all students together, as in the game, and follow some of them.
 
     Parameters
@@ -186,29 +190,29 @@ def ask(
     n_questions
         The largest number of questions.
     stop_at_error
-        A student's course ends as soon as the standard error of the overall ability is at most
-        this. The student is still asked afterwards, like all others.
+        A student's session ends as soon as the standard error of the overall ability is at most
+        this; with 0, it never ends early. The student is still asked afterwards, like all others.
 
     Returns
     -------
     dict
-        The courses by row, in the order of `rows`.
+        The sessions by row, in the order of `rows`.
     """
     state = GameState(reference, mask, Rules())
     n_students, n_columns = state.can_query.shape
     # The bank may have questions that the file lacks. They count for the ability too.
     width = max(n_columns, bank.n_questions)
-    missing_columns = [(0, 0), (0, width - n_columns)]
+    padding = [(0, 0), (0, width - n_columns)]
     model = bank.model.pad_questions(width)
-    posterior = bank.module.StudentPosterior(model, np.pad(state.can_query, missing_columns))
+    posterior = bank.module.StudentPosterior(model, np.pad(state.can_query, padding))
 
     steps: list[dict[str, FloatArray]] = []
-    courses: dict[int, Course] = {}
+    sessions: dict[int, Session] = {}
     question = np.full(n_students, -1)
     probability = posterior.probability()
     for n_asked in range(n_questions + 1):
         if n_asked > 0:
-            selected = posterior.select(np.pad(state.can_query, missing_columns))
+            selected = posterior.select(np.pad(state.can_query, padding))
             question = np.where(state.can_query.any(axis=1), selected, -1)
             reveal(state, question, posterior)
         before = probability
@@ -216,13 +220,13 @@ def ask(
         steps.append(_describe_step(bank, reference, posterior, question, before, probability))
         has_ended = (steps[-1]["error"] <= stop_at_error) | (n_asked == n_questions)
         for row in rows:
-            if has_ended[row] and row not in courses:
-                courses[row] = _describe_course(
+            if has_ended[row] and row not in sessions:
+                sessions[row] = _describe_session(
                     bank, state, posterior, probability[row], steps, row
                 )
-        if len(courses) == len(rows):
+        if len(sessions) == len(rows):
             break
-    return {row: courses[row] for row in rows}
+    return {row: sessions[row] for row in rows}
 
 
 def _describe_step(
@@ -233,12 +237,13 @@ def _describe_step(
     before: FloatArray,
     after: FloatArray,
 ) -> dict[str, FloatArray]:
-    """Return the columns of `Course.steps` after a question, shape (students,) each.
+    """Return the columns of `Session.steps` after a question, shape (students,) each.
 
     `question` is the last question of each student, -1 for none, and `before` and `after` are
     P(right) before and after the answers, shape (students, questions).
     """
     everybody = np.arange(len(question))
+    # The column -1 is the last one; `np.where` discards its value.
     ability, error = bank.overall_ability(posterior)
     step = {
         "QuestionId": question,
@@ -251,15 +256,15 @@ def _describe_step(
     return {name: values.astype(np.float64) for name, values in step.items()}
 
 
-def _describe_course(
+def _describe_session(
     bank: Bank,
     state: GameState,
     posterior: Any,
     probability: FloatArray,
     steps: Sequence[dict[str, FloatArray]],
     row: int,
-) -> Course:
-    """Describe how the questions went for the student in a row, whose course ends now.
+) -> Session:
+    """Return the session of the student in this row, which ends now.
 
     `probability` is P(right) of all columns for this student.
     """
@@ -271,7 +276,7 @@ def _describe_course(
     in_bank = hidden < bank.n_questions
     hidden_draws[:, in_bank] = draws[:, hidden[in_bank]]
     is_right = np.random.default_rng(1).random(hidden_draws.shape) < hidden_draws
-    return Course(
+    return Session(
         steps=pd.DataFrame(of_student).astype({"QuestionId": int, "is_right": int}),
         probability=probability[: bank.n_questions],
         draws=draws,
@@ -282,18 +287,18 @@ def _describe_course(
 
 
 def _draw(posterior: Any, row: int, n_questions: int) -> FloatArray:
-    """Draw P(right) of the first questions from a student's posterior; always the same draws.
+    """Draw P(right) of the first `n_questions` columns from a student's posterior.
 
-    Shape (N_DRAWS, n_questions). This is no method of the model's `StudentPosterior`, because an
-    entry does not need it.
+    The seed is fixed. The shape is (N_DRAWS, n_questions). This is no method of the model's
+    `StudentPosterior`, because an entry does not need it.
     """
     factors = posterior.factors[row, :, :n_questions].astype(np.float64)
     covariance = posterior.covariance[:n_questions, :n_questions] - factors.T @ factors
     eigenvalues, eigenvectors = np.linalg.eigh(covariance)
     # Rounding may make the smallest eigenvalues negative.
-    scale = eigenvectors * np.sqrt(np.maximum(eigenvalues, 0))
+    root = eigenvectors * np.sqrt(np.maximum(eigenvalues, 0))  # root @ root.T is the covariance
     normal = np.random.default_rng(0).standard_normal((N_DRAWS, n_questions))
-    logits = posterior.mean[row, :n_questions].astype(np.float64) + normal @ scale.T
+    logits = posterior.mean[row, :n_questions].astype(np.float64) + normal @ root.T
     guessing = float(posterior.model.guessing)
     # tanh gives the sigmoid without overflow.
     right = guessing + (1 - guessing) * 0.5 * (1 + np.tanh(0.5 * logits))

@@ -1,7 +1,7 @@
 """Task 4: compare strategies of choosing questions, all with the same calibrated model.
 
 Run:     python task_4/compare_strategies.py                        students of the local split
-         python task_4/compare_strategies.py --phase public         a phase's students
+         python task_4/compare_strategies.py --phase public         the students of a phase
          python task_4/compare_strategies.py --phase public --protocol bobcat
 Writes:  data/test_output/strategies_task_4.html, and the same tables to the terminal
 
@@ -29,7 +29,7 @@ from common.tasks import LOCAL, TASK_4
 
 import numpy as np
 import pandas as pd
-from ability import Bank, share
+from ability import Bank, parse_fraction
 from strategy_games import (
     OWN,
     GameLimits,
@@ -45,15 +45,15 @@ from tqdm import tqdm
 
 OUTPUT_NAME = "strategies_task_4.html"
 PUBLISHED = Path(__file__).with_name("published.csv")
-# Splits by a protocol, unless --masks gives another number.
+# Number of splits with --protocol, unless --masks gives another number.
 N_SPLITS = 5
-# Length of the challenge's tests.
-_LENGTH = 10
+# Number of questions in a test of the challenge.
+_CHALLENGE_LENGTH = 10
 # Numbers of questions after which strategies are compared in pairs.
-_COMPARED = (5, _LENGTH)
+_COMPARED = (5, _CHALLENGE_LENGTH)
 # Longest name of a strategy in the tables on the terminal.
 _NAME_WIDTH = 24
-# Columns of the scores by the title of their table.
+# Title of each table of scores: the column of `strategy_games.score` that it shows.
 _MEASURES = {"Accuracy": "accuracy", "AUC": "auc", "Log loss": "log_loss"}
 
 
@@ -71,7 +71,10 @@ class Files:
 
 @dataclass(frozen=True)
 class Case:
-    """Students to be examined by one mask, and the model that was fitted to other students."""
+    """Students to be examined, with one mask of hidden answers, and the model.
+
+    The model was fitted to other students.
+    """
 
     bank: Bank
     reference: Reference
@@ -80,9 +83,9 @@ class Case:
 
 @dataclass(frozen=True)
 class Result:
-    """What the page and the terminal show of the games by one rule."""
+    """What the page and the terminal show of the games that were played by the same rules."""
 
-    # The rule in words.
+    # The rules in words.
     title: str
     # A chart of the accuracy after each number of questions.
     curves: Html
@@ -126,7 +129,8 @@ PROTOCOLS = {
         n_test=3,
         n_unused=0,
         target_share=0.5,
-        source="Zhuang et al. 2022, AAAI; not checked in its text, nor after how many questions",
+        source="Zhuang et al. 2022, AAAI; neither the figures nor the number of questions were "
+        "checked in the paper",
     ),
 }
 
@@ -139,7 +143,7 @@ def main() -> None:
     began = time.perf_counter()
     files = find_files(options)
     cases = list(read_cases(options, files))
-    calibrated_in = time.perf_counter() - began
+    calibration_seconds = time.perf_counter() - began
 
     strategies = find_strategies()
     if options.strategies:
@@ -150,7 +154,7 @@ def main() -> None:
 
     facts = describe(options, cases)
     seconds = time.perf_counter() - began
-    facts["Time"] = f"calibration {calibrated_in:.0f} s, all {seconds:.0f} s"
+    facts["Time"] = f"calibration {calibration_seconds:.0f} s, all {seconds:.0f} s"
     writing.write_files({page_path: render_page(options, files, strategies, results, facts)})
     for name, value in facts.items():
         print(textwrap.fill(f"{name}: {value}", 80, subsequent_indent="  "))
@@ -162,6 +166,7 @@ def main() -> None:
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
     parser = cli.parser(__doc__)
+    # The default usage would list all flags over many lines.
     parser.usage = "%(prog)s [flags]"
     cli.add_number(parser, "--questions", 20, "length of a test")
     phases = (LOCAL, *layout.PHASES)
@@ -175,31 +180,35 @@ def build_parser() -> argparse.ArgumentParser:
         "--strategies", nargs="+", choices=names, metavar="NAME", help="play only these"
     )
     help_text = "ask no question of more than this share of the students"
-    parser.add_argument("--max_exposure", type=_share, metavar="SHARE", default=1.0, help=help_text)
-    help_text = "end a test at this standard error of the overall ability (STRATEGIES.md)"
-    parser.add_argument("--stop_at_error", type=share, metavar="S", default=0.0, help=help_text)
-    # No protocol lets targets be asked.
+    parser.add_argument(
+        "--max_exposure", type=_parse_share, metavar="SHARE", default=1.0, help=help_text
+    )
+    help_text = "end a test once the standard error of the overall ability is at most S"
+    parser.add_argument(
+        "--stop_at_error", type=parse_fraction, metavar="S", default=0.0, help=help_text
+    )
+    # Mutually exclusive, because the papers' protocols do not let targets be asked.
     rules = parser.add_mutually_exclusive_group()
     help_text = "play a second time, with targets that may be asked"
     rules.add_argument("--targets_queryable", action="store_true", help=help_text)
     help_text = "split all students as a paper does"
     rules.add_argument("--protocol", choices=tuple(PROTOCOLS), help=help_text)
-    default = "data/test_input, for a phase data/train_data: the training files"
+    default = "data/test_input, for a phase data/train_data; folder of the training files"
     cli.add_optional_folder(parser, "--input_dir", default)
     help_text = f"default {layout.TRAIN_TASK_4}, for a phase {layout.TRAIN_TASK_3_4}"
     parser.add_argument("--train_data", metavar="FILE", help=help_text)
     training.add_more_train_data_flag(parser)
-    default = "data/test_input, for a phase data/test_data: the students examined"
+    default = "data/test_input, for a phase data/test_data; folder of the students examined"
     cli.add_optional_folder(parser, "--ref_dir", default)
     cli.add_folder(parser, "--output_dir", layout.TEST_OUTPUT_DIR)
     return parser
 
 
-def _share(text: str) -> float:
+def _parse_share(text: str) -> float:
     """Read a number above 0 and at most 1 from the command line."""
     if float(text) == 1:
         return 1.0
-    return share(text)
+    return parse_fraction(text)
 
 
 # ---- The students to be examined ----------------------------------------------------------------
@@ -207,6 +216,7 @@ def _share(text: str) -> float:
 
 def find_files(options: argparse.Namespace) -> Files:
     """Return the files that the flags name, which must be all simulated or all real."""
+    # `training_paths` reads this flag.
     options.local = options.phase == LOCAL
     train, _ = training.training_paths(options)
     default = TASK_4.answers_path(options.phase)
@@ -214,7 +224,7 @@ def find_files(options: argparse.Namespace) -> Files:
     for path in (*train, reference):
         reading.require_file(path)
     provenance.require_current([reference])
-    # A file of each kind, by whether it is simulated.
+    # A simulated file under True and a real one under False, if there is one.
     example = {provenance.is_simulated(path): path for path in (*train, reference)}
     if len(example) == 2:
         raise InputError(
@@ -237,9 +247,11 @@ def read_cases(options: argparse.Namespace, files: Files) -> Iterator[Case]:
         return
     answers = read_students(files.train)
     reference = read_reference(files.reference, int(answers["QuestionId"].max()) + 1)
-    holder = ", ".join(map(str, files.train))
-    hint = "are all files of one split?"
-    reference.require_others(answers["UserId"].to_numpy(), f"{holder}: holds", hint)
+    train = ", ".join(map(str, files.train))
+    # Beginning and end of the message if a student is in both files.
+    beginning = f"{train}: holds"
+    hint = "were all files written by the same run of local_data_split.py?"
+    reference.require_others(answers["UserId"].to_numpy(), beginning, hint)
     bank = calibrate(answers, reference.is_correct.shape[1])
     for mask in list(reference.targets)[: options.masks]:
         yield Case(bank, reference, mask)
@@ -250,8 +262,8 @@ def splits(
 ) -> Iterator[tuple[pd.DataFrame, Reference]]:
     """Split students and answers as a paper does.
 
-    The students are shuffled and divided into parts. One split after the other examines the next
-    parts; when all have been examined, the students are shuffled anew.
+    The students are shuffled and divided into parts. Each split examines the next ``n_test`` parts;
+    when fewer than ``n_test`` are left, the students are shuffled anew.
 
     Parameters
     ----------
@@ -262,7 +274,7 @@ def splits(
     n_splits
         The number of splits.
     n_questions
-        Students with fewer answers that may be asked are not examined.
+        The length of a test. Students with fewer answers that may be asked are left out.
     n_columns
         The number of questions; all QuestionIds are smaller.
 
@@ -271,7 +283,8 @@ def splits(
     answers
         The answers to learn from.
     reference
-        The students to be examined. It has one mask; the name of both is that of the split.
+        The students to be examined. The reference and its only mask are named after the split, such
+        as "split 1".
 
     Raises
     ------
@@ -293,8 +306,9 @@ def splits(
         learned = answers[part_of_answer >= protocol.n_test + protocol.n_unused]
         examined = answers[part_of_answer < protocol.n_test]
         is_target = _choose_targets(examined, protocol.target_share, number)
-        may_be_asked = (~is_target).groupby(examined["UserId"])
-        has_enough = (may_be_asked.transform("sum") >= n_questions).to_numpy()
+        # The number of answers of the same student that may be asked, for each answer.
+        n_askable = (~is_target).groupby(examined["UserId"]).transform("sum")
+        has_enough = (n_askable >= n_questions).to_numpy()
         if not has_enough.any():
             raise InputError(
                 f"no student of {name} has {n_questions} answers that may be asked: "
@@ -331,7 +345,8 @@ def play_by_rules(
     results = []
     with tqdm(total=n_games, desc="Games", disable=None) as bar:
         for title, rules in rules_by_title.items():
-            # No name keeps the games: those of one rule are freed before the next ones are played.
+            # The games are not bound to a variable, so that their memory is freed before the next
+            # rules are played.
             results.append(report(title, play_all(cases, strategies, rules, limits, bar), options))
     return results
 
@@ -358,7 +373,7 @@ def play_all(
 
 
 def report(title: str, games: Games, options: argparse.Namespace) -> Result:
-    """Score all games that were played by one rule."""
+    """Score all games that were played by the same rules."""
     scores = score(games)
     numbers = scores["n"].unique().tolist()
     tables = score_tables(scores, stops=options.stop_at_error > 0)
@@ -368,7 +383,7 @@ def report(title: str, games: Games, options: argparse.Namespace) -> Result:
         columns = {}
         for n in compared:
             columns[f"after {n}"] = [_compare_with_own(games, name, n) for name in others]
-        caption = f"{OWN} ahead in accuracy, ± 2 standard errors (* beyond)"
+        caption = f"{OWN} ahead in accuracy, ± 2 standard errors (*: 0 is outside)"
         tables[caption] = pd.DataFrame(columns, pd.Index(others, name="strategy"))
     notes = []
     for name, by_mask in games.items():
@@ -387,8 +402,9 @@ def _draw_accuracy(title: str, scores: pd.DataFrame) -> Html:
     accuracy = scores.groupby(["strategy", "n"])["accuracy"].mean()
     names = sorted(scores["strategy"].unique(), key=lambda name: name != OWN)
     curves = []
-    for number, name in enumerate(names):
-        curves.append(charts.Curve(name, numbers, accuracy[name].tolist(), number))
+    for colour, name in enumerate(names):
+        values = accuracy[name].tolist()
+        curves.append(charts.Curve(name, steps=numbers, values=values, number=colour))
     return charts.curve_chart(
         curves,
         label=f"Accuracy after each number of questions, {title}",
@@ -420,24 +436,25 @@ def score_tables(scores: pd.DataFrame, stops: bool) -> dict[str, pd.DataFrame]:
         Tables of text by caption. Rows are strategies. Columns are numbers n of questions, or a
         score and n with a line break between them.
     """
-    games = scores.drop(columns="mask").groupby(["strategy", "n"], sort=False)
-    means = games.mean().unstack("n", sort=False)
-    deviations = games.std().unstack("n", sort=False)
+    by_strategy_and_n = scores.drop(columns="mask").groupby(["strategy", "n"], sort=False)
+    means = by_strategy_and_n.mean().unstack("n", sort=False)
+    deviations = by_strategy_and_n.std().unstack("n", sort=False)
     # Before the first question, all strategies are equal.
     numbers = scores["n"].unique()[1:].tolist()
     last = numbers[-1]
-    # Deviations are shown after ten questions or, if a test is not longer, at the end.
-    first_shown = _LENGTH if _LENGTH in numbers[:-1] else last
+    # Columns that are not shown for all numbers of questions are shown after ten questions or, if a
+    # test is not longer, at the end.
+    n_main = _CHALLENGE_LENGTH if _CHALLENGE_LENGTH in numbers[:-1] else last
     tables = {}
     for title, name in _MEASURES.items():
         table = means[name][numbers].rename(columns=str)
         if scores["mask"].nunique() > 1:
-            table[f"± ({first_shown})"] = deviations[name, first_shown]
+            table[f"± ({n_main})"] = deviations[name, n_main]
         tables[f"{title} after n questions"] = table.map("{:.4f}".format)
 
     title = "Largest exposure, mean test overlap, share of the bank used"
     formats = {"exposure": "{:.3f}", "overlap": "{:.3f}", "bank": "{:.3f}"}
-    shown = [first_shown] if first_shown == last else [first_shown, last]
+    shown = [n_main] if n_main == last else [n_main, last]
     if stops:
         title += ", mean length"
         formats["length"] = "{:.2f}"
@@ -451,11 +468,12 @@ def score_tables(scores: pd.DataFrame, stops: bool) -> dict[str, pd.DataFrame]:
 
 
 def as_text(result: Result) -> str:
-    """Return all tables of a rule as text of at most 80 columns."""
+    """Return all tables for the same rules as text of at most 80 columns."""
     parts = [result.title]
     for caption, table in result.tables.items():
         # A line break in a column's name divides it into two lines of the header.
         names = pd.MultiIndex.from_tuples([tuple(str(name).split("\n")) for name in table])
+        # pandas writes the name of the last level above the index. There it is the index's title.
         shown = table.set_axis(names.set_names("strategy", level=-1), axis=1).rename_axis(None)
         shown = shown.rename(index=lambda name: name[:_NAME_WIDTH])
         parts.append(f"\n{caption}\n{shown.to_string(sparsify=False)}")
@@ -498,10 +516,10 @@ def render_page(
     file_facts = [
         (title, ", ".join(map(cli.show, paths))) for title, paths in paths_by_title.items()
     ]
-    sentences = []
+    descriptions = []
     for name, strategy in strategies.items():
         first_line = (strategy.__doc__ or "").strip().partition("\n")[0]
-        sentences.append((name, first_line))
+        descriptions.append((name, first_line))
     published = pd.read_csv(PUBLISHED, dtype=str, keep_default_na=False)
     published = published[published["protocol"] == options.protocol].drop(columns="protocol")
     return pages.render(
@@ -512,7 +530,7 @@ def render_page(
         # Never show published scores beside simulated answers.
         protocol=None if files.simulated else PROTOCOLS.get(options.protocol),
         published=published.to_numpy(),
-        sentences=sentences,
+        sentences=descriptions,
         facts=[*file_facts, *facts.items()],
     )
 

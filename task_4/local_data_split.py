@@ -18,8 +18,10 @@ from common import cli, layout, schema, splits
 import numpy as np
 import pandas as pd
 
-# Share of the students to be examined, and share of their answers that are targets.
-HELD_OUT = 0.2
+# Share of the students to be examined.
+EXAMINED_SHARE = 0.2
+# Share of the examined students' answers that are targets.
+TARGET_SHARE = 0.2
 
 
 def split_students(answers: pd.DataFrame, seed: int) -> dict[str, pd.DataFrame]:
@@ -27,10 +29,10 @@ def split_students(answers: pd.DataFrame, seed: int) -> dict[str, pd.DataFrame]:
 
     The second table has the column `IsTarget`.
     """
-    is_held_out = splits.hold_out_students(answers, HELD_OUT, seed)
+    is_held_out = splits.hold_out_students(answers, EXAMINED_SHARE, seed)
     valid = answers[is_held_out]
     # Another seed than that of the students, so that the two choices are independent.
-    is_target = splits.hold_out_answers(len(valid), HELD_OUT, seed + 1)
+    is_target = splits.hold_out_answers(len(valid), TARGET_SHARE, seed + 1)
     valid = valid.assign(**{schema.IS_TARGET: is_target.astype(np.int8)})
     return {layout.TRAIN_TASK_4: answers[~is_held_out], layout.VALID_TASK_4: valid}
 

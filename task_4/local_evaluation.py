@@ -1,10 +1,10 @@
 """Task 4: play the ten rounds with any entry and score it, as the challenge would.
 
 Run:     python task_4/local_evaluation.py task_4/numpy                     the local split
-         python task_4/local_evaluation.py task_4/numpy --phase public     a phase's students
+         python task_4/local_evaluation.py task_4/numpy --phase public     the students of a phase
          python task_4/local_evaluation.py submissions/submission_task_4.zip --phase public
 Writes:  data/test_output/scores_task_4.txt and .html, and sequence_task_4.csv, every question that
-         was chosen; for a phase scores_task_4_public.txt and so on
+         was chosen; with --phase public the names end in _public
 
 An entry that fails or breaks a rule gets a message, never a score.
 """

@@ -1,14 +1,14 @@
-"""Task 4: write the zip to upload, after a dry run that has only the files in the zip.
+"""Task 4: write the zip to upload, after a dry run with no other files than those in the zip.
 
 Run:     python task_4/package.py task_4/numpy    after task_4/numpy/train_model.py
 Reads:   the package, and data/train_data/train_task_3_4.csv for the dry run
 Writes:  submissions/submission_task_4.zip
 
 The zip holds submission_model_task_4.py and all files beside it, except hidden files, caches and
-common.py. The dry run plays the ten rounds in an empty folder with some training students. It gives
-no score, because the model may have learned from these students. There is a warning if the model
-was trained with --local, and so with fewer students than possible, and a warning if the name of a
-saved model does not begin with model_task_4_.
+common.py. The dry run unpacks the zip into an empty folder and plays the ten rounds there, with
+some training students. It gives no score, because the model may have learned from these students.
+There is a warning if the model was trained with --local, and so with fewer students than possible,
+and a warning if the name of a saved model does not begin with model_task_4_.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from common.errors import printable
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
-    parser = training.training_parser(__doc__, several=False)
+    parser = training.training_parser(__doc__, several_files=False)
     parser.add_argument("package", type=Path, help="folder of the package, such as task_4/numpy")
     cli.add_folder(parser, "--output_dir", layout.SUBMISSION_DIR)
     parser.add_argument(
@@ -43,15 +43,16 @@ def main() -> None:
     files = entry_files.collect(options.package)
     with tempfile.TemporaryDirectory() as folder:
         draft = Path(folder) / output.name
+        # `atomic_write` yields an open file for each path.
         with writing.atomic_write(draft) as (file,):
             zips.write_zip_to(file, files)
         (train,), metadata_dir = training.training_paths(options)
         # The dry run examines training students.
-        setting = Setting(draft, train, train, metadata_dir)
+        setting = Setting(draft, train=train, reference=train, metadata_dir=metadata_dir)
         dry_run(read_game_flags(options, setting))
         with writing.atomic_write(output) as (file,):
             file.write(draft.read_bytes())
-    print(f"dry run: the ten rounds ran in an empty folder that held {', '.join(sorted(files))}")
+    print(f"dry run: the ten rounds ran in a folder with nothing but {', '.join(sorted(files))}")
     print(f"written: {cli.show(output)} ({output.stat().st_size:,} bytes)")
     entry_files.warn_of_names(options.package)
     warn_of_local(options.package)

@@ -42,7 +42,7 @@ class GameLimits:
 
 @dataclass(frozen=True)
 class PlayedGame:
-    """What a strategy did with one mask of T targets."""
+    """How a strategy played with one mask, which hides T answers (targets) of all students."""
 
     # Columns in the order asked, -1 after the end of a test, shape (students, n_questions).
     chosen: IntArray
@@ -93,16 +93,18 @@ def calibrate(answers: pd.DataFrame, n_questions: int) -> Bank:
 # ---- The game ----------------------------------------------------------------------------------
 
 
-def know_nothing(bank: Bank, askable: BoolArray) -> Any:
-    """Return the `StudentPosterior` of `item_response/` before any answer.
+def start_posterior(bank: Bank, askable: BoolArray) -> Any:
+    """Return the `StudentPosterior` of `item_response/` before any answer, with the abilities.
 
-    Each of the k abilities is a further question, which nobody may be asked: its logit is the
-    ability. `askable` says which questions may be asked, shape (students, Q); the posterior has the
-    shape (students, Q + k). `strategies.Posterior` takes it apart.
+    To follow the k abilities too, each is added as an artificial question whose logit is the
+    ability, and which nobody may be asked. `askable` says which questions may be asked, shape
+    (students, Q). The posterior has the shape (students, Q + k); `strategies.Posterior` takes it
+    apart.
     """
     n_students, q = askable.shape
     k = bank.model.slopes.shape[1]
-    # Padding in two steps: the k questions of the abilities are always new ones.
+    # First cut or pad to q questions, then add k. In one step, a bank of more than q questions
+    # would keep real ones in the last k columns.
     model = bank.model.pad_questions(q).pad_questions(q + k)
     model.intercept[q:] = 0
     model.slopes[q:] = np.eye(k)
@@ -126,11 +128,11 @@ def play(
     """
     state = GameState(reference, mask, rules)
     state.require_askable(limits.n_questions, ": choose a smaller --questions")
-    known = know_nothing(bank, state.can_query)
+    known = start_posterior(bank, state.can_query)
     n_students, n_columns = state.can_query.shape
     n_askable = int(state.can_query.any(axis=0).sum())
     rng = np.random.default_rng(seed)
-    # Rounding error: 0.29 · 100 is a little less than 29.
+    # 1e-9 makes up for rounding: 0.29 · 100 is a little less than 29.
     most_students = max(1, int(limits.max_exposure * n_students + 1e-9))
     # How often each question may still be asked.
     n_left = np.full(n_columns, most_students)
@@ -200,9 +202,9 @@ def choose(
         free = askable[waiting] & (n_left > 0)
         is_stuck = ~free.any(axis=1)
         free[is_stuck] = askable[waiting[is_stuck]]
-        some = posterior if len(waiting) == len(askable) else posterior.take(waiting)
-        wish = _wish(strategy, some, free, hidden[waiting])
-        # The rank of each student, from 1 on, among those who want the same question.
+        of_waiting = posterior if len(waiting) == len(askable) else posterior.take(waiting)
+        wish = _wish(strategy, of_waiting, free, hidden[waiting])
+        # The rank of each student by `order`, from 1 on, among those who want the same question.
         rank_in_queue = rank_in_order[waiting].groupby(wish).rank().to_numpy()
         is_served = (rank_in_queue <= n_left[wish]) | is_stuck
         chosen[waiting[is_served]] = wish[is_served]
@@ -316,13 +318,13 @@ def compare(
     standard_error
         Its standard error, with all answers of a student as a cluster.
     """
-    difference = _is_predicted(own, n).astype(np.int64) - _is_predicted(other, n)
+    difference = _is_hit(own, n).astype(np.int64) - _is_hit(other, n)
     student = np.concatenate([game.student for game in own.values()])
     cluster, _ = pd.factorize(student)
     return float(difference.mean()), metrics.clustered_standard_error(difference, cluster)
 
 
-def _is_predicted(games: Mapping[str, PlayedGame], n: int) -> BoolArray:
+def _is_hit(games: Mapping[str, PlayedGame], n: int) -> BoolArray:
     """Return whether each target of all games is predicted correctly after n questions."""
     hits = [(game.probability[n] > 0.5) == (game.truth == 1) for game in games.values()]
     return np.concatenate(hits)

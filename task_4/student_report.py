@@ -1,8 +1,8 @@
 """Task 4: write pages on single students, for a teacher: what was asked, what is now expected.
 
 A page shows the questions in the order asked, the ability with its interval after each answer, the
-share of questions in each subject that the student is expected to answer correctly, and how the
-hidden answers came out.
+share of questions in each subject that the student is expected to answer correctly, and the hidden
+answers beside their predictions.
 
 Run:     python task_4/item_response/train_model.py --local
          python task_4/student_report.py --student 21 34               of the local split
@@ -27,7 +27,7 @@ from common.arrays import FloatArray, IntArray
 from common.errors import InputError
 
 import numpy as np
-from ability import Bank, Course, ask, load_bank, share
+from ability import Bank, Session, ask, load_bank, parse_fraction
 
 # All intervals hold the truth with this probability, if the model is right.
 _COVERAGE = 0.9
@@ -35,6 +35,9 @@ _COVERAGE = 0.9
 _NORMAL_QUANTILE = 1.645
 # A prediction with a probability between these is hardly better than a coin toss.
 _UNSURE = (0.4, 0.6)
+# Levels of the tree of subjects; level 0 is mathematics.
+_AREA_LEVEL = 1
+_TOPIC_LEVEL = 2
 # Topics with fewer questions in the bank are not shown.
 _MIN_QUESTIONS = 5
 # Names of an answer that is 0 or 1.
@@ -84,7 +87,7 @@ def main() -> None:
     mask = options.mask or next(iter(reference.targets))
     rows = find_students(options, reference, mask)
     bank = load_bank(options.package)
-    courses = ask(bank, reference, mask, rows, options.questions, options.stop_at_error)
+    sessions = ask(bank, reference, mask, rows, options.questions, options.stop_at_error)
 
     length = f"{options.questions} questions"
     if options.stop_at_error:
@@ -103,11 +106,11 @@ def main() -> None:
     )
     contents = {}
     lines = []
-    for row, course in courses.items():
+    for row, session in sessions.items():
         student = int(reference.student[row])
-        page = student_page(student, course, context)
+        page = student_page(student, session, context)
         contents[options.output_dir / f"student_{student}.html"] = page
-        lines.append(describe(student, course))
+        lines.append(describe(student, session))
     writing.write_files(contents)
     print(*lines, f"written: {', '.join(map(cli.show, contents))}", sep="\n")
 
@@ -120,7 +123,9 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--mask", help="column with the hidden answers (default: the file's first)")
     cli.add_number(parser, "--questions", N_ROUNDS, "how many are asked at most")
     help_text = "end earlier, once the ability's standard error is at most S, such as 0.35"
-    parser.add_argument("--stop_at_error", type=share, metavar="S", default=0.0, help=help_text)
+    parser.add_argument(
+        "--stop_at_error", type=parse_fraction, metavar="S", default=0.0, help=help_text
+    )
     cli.add_folder(parser, "--package", layout.ROOT / "task_4" / "item_response")
     cli.add_folder(parser, "--output_dir", layout.TEST_OUTPUT_DIR / "student_report")
     return parser
@@ -132,7 +137,8 @@ def find_students(options: argparse.Namespace, reference: Reference, mask: str) 
     Raises
     ------
     InputError
-        If the flags name no student, or an unknown one, or one with too few answers to be asked.
+        If the flags name no student, an unknown student, or a student with fewer than --questions
+        answers that may be asked.
     """
     if mask not in reference.targets:
         raise InputError(
@@ -147,7 +153,7 @@ def find_students(options: argparse.Namespace, reference: Reference, mask: str) 
         raise InputError(f"--student: names nobody, {expected}")
     unknown = np.setdiff1d(options.student, reference.student)
     if len(unknown):
-        raise InputError(f"--student {unknown[0]}: is not there, {expected}")
+        raise InputError(f"--student {unknown[0]}: no such student, {expected}")
     # A student named twice gets one page.
     students = list(dict.fromkeys(options.student))
     rows = np.searchsorted(reference.student, students)
@@ -159,19 +165,20 @@ def find_subjects(metadata_dir: Path, n_questions: int) -> Subjects:
     """Return the areas of mathematics and the topics of the bank."""
     listed = metadata.find_subjects(metadata_dir, np.arange(n_questions))
     subjects = Subjects(areas=[], topics=[])
+    # `row` is the QuestionId, because the ids are 0, 1, ….
     for (_, level, name), rows in listed.groupby(["subject", "Level", "Name"])["row"]:
         subject = Subject(f"{name}", rows.unique())
-        if level == 1:
+        if level == _AREA_LEVEL:
             subjects.areas.append(subject)
-        elif level == 2 and len(subject.questions) >= _MIN_QUESTIONS:
+        elif level == _TOPIC_LEVEL and len(subject.questions) >= _MIN_QUESTIONS:
             subjects.topics.append(subject)
     return subjects
 
 
-def describe(student: int, course: Course) -> str:
+def describe(student: int, session: Session) -> str:
     """Return a line on what is known of a student after the last question."""
-    last = course.steps.iloc[-1]
-    n_asked = len(course.steps) - 1
+    last = session.steps.iloc[-1]
+    n_asked = len(session.steps) - 1
     questions = "1 question" if n_asked == 1 else f"{n_asked} questions"
     return (
         f"UserId {student}: {questions}, ability {last.ability:+z.2f} ± {last.error:.2f} "
@@ -179,10 +186,10 @@ def describe(student: int, course: Course) -> str:
     )
 
 
-# ---- The page, which student.html puts into words ------------------------------------------------
+# ---- The values of the page; the template student.html holds its words ---------------------------
 
 
-def student_page(student: int, course: Course, context: Context) -> str:
+def student_page(student: int, session: Session, context: Context) -> str:
     """Return a student's page."""
     return pages.render(
         "student.html",
@@ -190,24 +197,27 @@ def student_page(student: int, course: Course, context: Context) -> str:
         simulated=context.simulated,
         facts=context.facts,
         bank=context.bank,
-        course=course,
+        session=session,
         percent="{:.0%}".format,
         signed=_signed,
-        **show_abilities(course, context.names),
-        **show_subjects(course, context),
-        **show_hidden_answers(course),
+        **show_abilities(session, context.names),
+        **show_subjects(session, context),
+        **show_hidden_answers(session),
     )
 
 
-def show_abilities(course: Course, names: Sequence[str]) -> Mapping[str, Any]:
+def show_abilities(session: Session, names: Sequence[str]) -> Mapping[str, Any]:
     """Return what the page shows of the questions asked and of the ability after each answer."""
-    reach = _NORMAL_QUANTILE * course.steps["error"]
-    ability = course.steps["ability"]
-    table = course.steps.assign(reach=reach, low=ability - reach, high=ability + reach)
+    half_width = _NORMAL_QUANTILE * session.steps["error"]
+    ability = session.steps["ability"]
+    table = session.steps.assign(
+        half_width=half_width, low=ability - half_width, high=ability + half_width
+    )
     steps: list[Any] = list(table.itertuples())
     first = steps[0]
     last = steps[-1]
-    dots = [charts.Dot("before", nan, (first.low, first.high), first.ability)]
+    # Before the first answer, there is a diamond instead of a dot.
+    dots = [charts.Dot("before", value=nan, interval=(first.low, first.high), mark=first.ability)]
     asked = []
     for n, step in enumerate(steps[1:], 1):
         outcome = _OUTCOMES[step.is_right]
@@ -219,7 +229,7 @@ def show_abilities(course: Course, names: Sequence[str]) -> Mapping[str, Any]:
                 f"{step.QuestionId}",
                 f"{step.expected:.0%}",
                 outcome,
-                f"{_signed(step.ability)} ± {step.reach:.2f}",
+                f"{_signed(step.ability)} ± {step.half_width:.2f}",
                 f"{step.share:.0%}",
             )
         )
@@ -227,26 +237,27 @@ def show_abilities(course: Course, names: Sequence[str]) -> Mapping[str, Any]:
     share_below = NormalDist().cdf
     return {
         "asked": asked,
-        "n_right": course.steps["is_right"][1:].sum(),
+        "n_right": session.steps["is_right"][1:].sum(),
         "first": first,
         "last": last,
-        "share_ends": interval(course.draws.mean(axis=1)),
+        "share_interval": interval(session.draws.mean(axis=1)),
         "below": share_below(last.ability),
-        "below_ends": [share_below(last.low), share_below(last.high)],
+        "below_interval": [share_below(last.low), share_below(last.high)],
         "ability_chart": charts.dot_chart(
             dots,
             label="Ability after each question",
             digits=2,
+            # The dashed line is the average training student.
             chance=0,
             axis="ability, compared with the training students",
         ),
     }
 
 
-def show_subjects(course: Course, context: Context) -> Mapping[str, Any]:
+def show_subjects(session: Session, context: Context) -> Mapping[str, Any]:
     """Return what the page shows of the areas and the topics."""
-    areas = expect(context.bank, course, context.subjects.areas)
-    topics = expect(context.bank, course, context.subjects.topics)
+    areas = subject_dots(context.bank, session, context.subjects.areas)
+    topics = subject_dots(context.bank, session, context.subjects.topics)
     subject_charts = {}
     for title, dots in (("Areas of mathematics", areas), ("Topics", topics)):
         if dots:
@@ -257,12 +268,12 @@ def show_subjects(course: Course, context: Context) -> Mapping[str, Any]:
                 limits=(0, 1),
                 axis="share of the questions expected right",
             )
-    asked = course.steps["QuestionId"][1:]
+    asked = session.steps["QuestionId"][1:]
     n_topics_asked = 0
     for topic in context.subjects.topics:
         if np.isin(topic.questions, asked).any():
             n_topics_asked += 1
-    widest_first = sorted(topics, key=lambda dot: -np.ptp(dot.interval))
+    widest_first = sorted(topics, key=lambda dot: dot.interval[1] - dot.interval[0], reverse=True)
     return {
         "subject_charts": subject_charts,
         "n_topics": len(topics),
@@ -271,10 +282,10 @@ def show_subjects(course: Course, context: Context) -> Mapping[str, Any]:
     }
 
 
-def show_hidden_answers(course: Course) -> Mapping[str, Any]:
+def show_hidden_answers(session: Session) -> Mapping[str, Any]:
     """Return what the page shows of the hidden answers and their predictions."""
-    probability = course.hidden_probability
-    truth = course.hidden_truth
+    probability = session.hidden_probability
+    truth = session.hidden_truth
     prediction = probability > 0.5
     low, high = _UNSURE
     outcomes = []
@@ -286,21 +297,22 @@ def show_hidden_answers(course: Course) -> Mapping[str, Any]:
         "is_hit": prediction == (truth == 1),
         "unsure": _UNSURE,
         "is_unsure": (probability > low) & (probability < high),
-        "hidden_ends": interval(course.hidden_counts),
+        "hidden_interval": interval(session.hidden_counts),
         "outcomes": outcomes,
     }
 
 
 def interval(draws: FloatArray | IntArray) -> tuple[float, float]:
-    """Return the ends of the middle 90 % of draws."""
+    """Return the ends of the interval that holds the middle `_COVERAGE` of the draws."""
     low, high = np.quantile(draws, [(1 - _COVERAGE) / 2, (1 + _COVERAGE) / 2]).tolist()
     return low, high
 
 
-def expect(bank: Bank, course: Course, subjects: Sequence[Subject]) -> list[charts.Dot]:
-    """Return a row of a chart for each subject, the least share expected right first.
+def subject_dots(bank: Bank, session: Session, subjects: Sequence[Subject]) -> list[charts.Dot]:
+    """Return a row of the chart for each subject, in increasing order of the expected share.
 
-    The dot is the student's share, the diamond that of a student of whom nothing is known.
+    The dot is the share of the subject's questions that the student is expected to answer
+    correctly, the diamond that of a student of whom nothing is known.
     """
     dots = []
     for subject in subjects:
@@ -308,8 +320,8 @@ def expect(bank: Bank, course: Course, subjects: Sequence[Subject]) -> list[char
         dots.append(
             charts.Dot(
                 subject.name,
-                float(course.probability[questions].mean()),
-                interval=interval(course.draws[:, questions].mean(axis=1)),
+                float(session.probability[questions].mean()),
+                interval=interval(session.draws[:, questions].mean(axis=1)),
                 mark=float(bank.share[questions].mean()),
             )
         )
@@ -317,7 +329,7 @@ def expect(bank: Bank, course: Course, subjects: Sequence[Subject]) -> list[char
 
 
 def _signed(value: float) -> str:
-    """Write a number with its sign and two decimals."""
+    """Write a number with two decimals, a plus or a true minus sign, and no -0.00."""
     return f"{value:+z.2f}".replace("-", "−")
 
 

@@ -24,10 +24,10 @@ import numpy as np
 import pandas as pd
 
 
-def training_parser(doc: str | None, *, several: bool = True) -> argparse.ArgumentParser:
+def training_parser(doc: str | None, *, several_files: bool = True) -> argparse.ArgumentParser:
     """Return the parser of a `train_model.py`, whose docstring is `doc`.
 
-    `several` adds the flag for further training files.
+    `several_files` adds the flag for further training files.
     """
     parser = cli.parser(doc)
     cli.add_optional_folder(parser, "--input_dir", "data/train_data")
@@ -37,7 +37,7 @@ def training_parser(doc: str | None, *, several: bool = True) -> argparse.Argume
         action="store_true",
         help=f"use the local split: defaults become data/test_input and {layout.TRAIN_TASK_4}",
     )
-    if several:
+    if several_files:
         add_more_train_data_flag(parser)
     return parser
 

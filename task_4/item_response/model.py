@@ -12,14 +12,15 @@ mean and a covariance between questions.
 *Answers* change the mean and the covariance by moment matching (assumed density filtering; Minka
 2001, "A family of algorithms for approximate Bayesian inference").
 
-*The answered mask* says which questions a student has answered, and so tells something before any
-answer is seen. First, the mask shifts the mean. Second, a question that may not be asked, but that
-usually goes with the answered ones, is probably a target: an answer that is hidden.
+*The answered mask* marks the questions that a student has answered, except hidden ones. It tells
+something before any answer is seen. First, the mask shifts the mean. Second, it betrays *targets*,
+the hidden answers: if students usually answer a question outside the mask together with those in
+the mask, that question is probably a target.
 
 *The population* says how the students who are asked differ from the training students. It is
 estimated from the answers of all of them together.
 
-This file needs NumPy only, and no other file of the kit, because it goes into the zip.
+This file needs NumPy only, and no other file of the kit, because it goes into the zip to upload.
 """
 
 from dataclasses import asdict, dataclass, replace
@@ -38,19 +39,24 @@ N_ROUNDS = 10
 
 # ---- Settings, chosen by cross-validation over training students ---------------------------------
 
-# A question that may not be asked counts as a hidden answer from this probability on.
+# A question that may not be asked counts as a hidden answer if the student answered it with more
+# than this probability.
 _MIN_PROBABILITY = 0.3
-# With fewer likely hidden answers than this share of the askable ones, targets may be asked.
+# If there are fewer likely hidden answers than this share of the askable ones, the model concludes
+# that the rules let targets be asked.
 _MAX_SHARE_HIDDEN = 0.05
 # Share of a logit's variance that ten answers are expected to remove.
 _RESOLUTION = 0.7
-# Where targets may be asked: weight of the chance that the prediction of the question is wrong.
+# Smallest variance of the mean logit's future moves (`select`).
+_MIN_SPREAD = 0.05
+# If targets may be asked: weight, in the promise of a question (`select`), of the chance that its
+# own answer would be predicted wrongly.
 _OWN_UNCERTAINTY = 20.0
-# The population is estimated when the students have given this many answers.
+# The population is estimated when the student with the most answers has given this many.
 _ADAPT_AFTER = (3, 6, 10)
 # Prior standard deviations of the fields of `Population`.
 _DEVIATIONS = np.array([0.3, 0.15, 0.3])
-# Steps of finite differences of the fields of `Population`.
+# Step of each field of `Population` for finite differences. A Newton step is at most twice as long.
 _STEPS = np.array([0.2, 0.1, 0.1])
 # Smallest variance of a logit.
 _MIN_VARIANCE = 1e-5
@@ -79,8 +85,8 @@ class Model:
     # of answers. Shapes (Q,) and (Q, k).
     mask_mean: FloatArray
     mask_weights: FloatArray
-    # If a fifth of the answers is hidden, visible mask @ completion is the probability that the
-    # student answered each question, shape (Q, Q). All 0: hidden answers are not guessed.
+    # If a fifth of the answers is hidden, visible mask @ completion estimates the probability that
+    # the student answered each question. Shape (Q, Q). All 0: do not look for hidden answers.
     completion: FloatArray
 
     def save(self, folder: Path) -> None:
@@ -158,10 +164,10 @@ class StudentPosterior:
     population
         How the students differ from the training students.
     target_weight
-        Probability, up to a factor for each student, that the answer is a target and not yet known,
-        shape (S, Q).
+        Probability that the answer is a target and not yet known, shape (S, Q). It is not
+        normalised: only the ratios within a student count.
     targets_may_be_asked
-        Whether the rules let targets be asked, as far as the answered mask shows.
+        Whether the rules seem to let targets be asked, to judge by the answered mask.
     n_answers
         The number of known answers of each student, shape (S,).
     """
@@ -179,29 +185,33 @@ class StudentPosterior:
         )
         if self.targets_may_be_asked:
             likely_hidden[:] = 0
-        # Without likely targets, all askable questions stand for them.
+        # For a student without likely targets, all askable questions get the same probability.
         has_targets = likely_hidden.any(axis=1, keepdims=True)
         self.target_weight = np.where(has_targets, likely_hidden, answered_mask).astype(np.float32)
 
         ability = self._expected_ability(answered_mask | (likely_hidden > 0.5))
         # Mean logits before any answer, for the population of the training students.
-        self._expected = model.intercept + ability @ model.slopes.T
+        self._expected_logits = model.intercept + ability @ model.slopes.T
         self._begin(Population())
 
     def _likely_hidden(self, answered_mask: BoolArray) -> FloatArray:
-        """Return the probability that an answer exists but is hidden; 0 if it is small."""
+        """Return the probability that an answer exists but is hidden.
+
+        It is 0 where it would be at most `_MIN_PROBABILITY`.
+        """
         completed = answered_mask.astype(np.float32) @ self.model.completion
         probability = np.where(answered_mask, 0, completed)
         return np.minimum(probability, 1) * (probability > _MIN_PROBABILITY)
 
     def _expected_ability(self, answered_mask: BoolArray) -> FloatArray:
-        """Return the abilities that the answered mask lets expect, shape (S, k)."""
+        """Return the abilities to be expected from the answered mask, shape (S, k)."""
         answered = answered_mask.astype(np.float32)
         count = answered.sum(axis=1, keepdims=True)
-        # An empty mask is not known, and so says nothing: take the mean mask.
+        # An empty mask stands for an unknown one. The mean mask in its place has no effect.
         mask_mean = self.model.mask_mean
-        relative = np.where(count > 0, answered / np.sqrt(np.maximum(count, 1)), mask_mean)
-        return np.asarray((relative - mask_mean) @ self.model.mask_weights)
+        # The m in the comment on `Model.mask_mean`.
+        scaled = np.where(count > 0, answered / np.sqrt(np.maximum(count, 1)), mask_mean)
+        return np.asarray((scaled - mask_mean) @ self.model.mask_weights)
 
     # ---- Learning from answers -------------------------------------------------------------------
 
@@ -224,7 +234,7 @@ class StudentPosterior:
         if int(self.n_answers.max()) not in _ADAPT_AFTER:
             self._update(student, question, is_right)
             return
-        # Another population is another prior: begin again with all answers.
+        # The population changes the prior, so go through all answers again.
         self._begin(self._estimate_population())
         for answers in self._observed:
             self._update(*answers)
@@ -241,16 +251,17 @@ class StudentPosterior:
     def _prior(self, population: Population) -> tuple[FloatArray, FloatArray]:
         """Return a population's mean logits, (S, Q), and its slopes, (Q, k).
 
-        The slopes are scaled so that the abilities have variance 1.
+        The slopes contain the population's standard deviation of the abilities, so the abilities
+        keep the variance 1.
         """
         deviation = np.float32(np.exp(population.log_variance / 2))
         stretch = np.float32(np.exp(population.log_stretch))
-        mean = stretch * self._expected + np.float32(population.shift)
+        mean = stretch * self._expected_logits + np.float32(population.shift)
         return mean, self.model.slopes * deviation
 
     def _update(self, student: IntArray, question: IntArray, is_right: IntArray) -> None:
         """Update the distribution of the logits by moment matching; arguments as of `observe`."""
-        slope, curvature, _ = _match_moments(
+        gradient, curvature, _ = _match_moments(
             self.mean[student, question],
             self.variance[student, question],
             is_right,
@@ -260,10 +271,12 @@ class StudentPosterior:
         # Covariance of the answered question's logit with all logits, shape (answers, Q).
         covariance = self.covariance[question]
         if factors.shape[1]:
+            # The entry of each factor for the answered question, shape (answers, factors).
             at_question = factors[range(len(student)), :, question]
+            # Batched product of a row and a matrix.
             covariance -= (at_question[:, None] @ factors)[:, 0]
         factor = covariance * np.sqrt(curvature)[:, None]
-        self.mean[student] += covariance * slope[:, None]
+        self.mean[student] += covariance * gradient[:, None]
         self.variance[student] = np.maximum(self.variance[student] - factor**2, _MIN_VARIANCE)
         # The factor of a student who did not answer is 0.
         new = np.zeros((len(self.mean), 1, factor.shape[1]), np.float32)
@@ -275,15 +288,16 @@ class StudentPosterior:
 
         The step goes up the log posterior, whose derivatives are finite differences.
         """
-        now = np.array(self.population)
-        height = self._log_posterior(now)
-        above = np.array([self._log_posterior(now + step) for step in np.diag(_STEPS)])
-        below = np.array([self._log_posterior(now - step) for step in np.diag(_STEPS)])
-        gradient = (above - below) / (2 * _STEPS)
-        # The prior alone has the curvature 1 / deviation².
-        curvature = np.maximum((2 * height - above - below) / _STEPS**2, _DEVIATIONS**-2.0)
+        here = np.array(self.population)
+        value_here = self._log_posterior(here)
+        value_plus = np.array([self._log_posterior(here + step) for step in np.diag(_STEPS)])
+        value_minus = np.array([self._log_posterior(here - step) for step in np.diag(_STEPS)])
+        gradient = (value_plus - value_minus) / (2 * _STEPS)
+        curvature = (2 * value_here - value_plus - value_minus) / _STEPS**2
+        # At least the curvature of the prior, 1 / deviation², so that the step goes uphill.
+        curvature = np.maximum(curvature, _DEVIATIONS**-2.0)
         newton_step = np.clip(gradient / curvature, -2 * _STEPS, 2 * _STEPS)
-        return Population(*(now + newton_step).tolist())
+        return Population(*(here + newton_step).tolist())
 
     def _log_posterior(self, parameters: npt.NDArray[np.float64]) -> float:
         """Return the log posterior of the fields of a `Population`, up to a constant.
@@ -292,7 +306,7 @@ class StudentPosterior:
         probability of each answer is computed by moment matching, given the answers before it.
         """
         # The question of each student in each round, shape (S, rounds).
-        question = np.zeros((len(self._expected), len(self._observed)), np.int64)
+        question = np.zeros((len(self._expected_logits), len(self._observed)), np.int64)
         for t, (student, asked, _) in enumerate(self._observed):
             question[student, t] = asked
         # Mean and covariance of these questions' logits only.
@@ -304,13 +318,15 @@ class StudentPosterior:
 
         total = -0.5 * float(((parameters / _DEVIATIONS) ** 2).sum())
         for t, (student, _, is_right) in enumerate(self._observed):
-            row = covariance[student, t]
-            variance = np.maximum(row[:, t], _MIN_VARIANCE)
-            slope, curvature, probability = _match_moments(
+            # Covariance of the asked question's logit with the logits of all rounds.
+            with_asked = covariance[student, t]
+            variance = np.maximum(with_asked[:, t], _MIN_VARIANCE)
+            gradient, curvature, probability = _match_moments(
                 mean[student, t], variance, is_right, self.model.guessing
             )
-            mean[student] += row * slope[:, None]
-            covariance[student] -= (row * curvature[:, None])[:, :, None] * row[:, None, :]
+            mean[student] += with_asked * gradient[:, None]
+            scaled = with_asked * curvature[:, None]
+            covariance[student] -= scaled[:, :, None] * with_asked[:, None, :]
             total += float(np.log(probability).sum())
         return total
 
@@ -321,7 +337,10 @@ class StudentPosterior:
         return self.model.guessing + (1 - self.model.guessing) * self._knows()
 
     def _knows(self) -> FloatArray:
-        """Return E[sigmoid(x)] by MacKay's approximation (1992), shape (S, Q)."""
+        """Return the probability that the student knows the answer, shape (S, Q).
+
+        It is E[sigmoid(x)], by MacKay's approximation (1992).
+        """
         return _sigmoid(self.mean / np.sqrt(1 + np.float32(np.pi / 8) * self.variance))
 
     def predict(self) -> FloatArray:
@@ -332,7 +351,7 @@ class StudentPosterior:
         return prediction
 
     def select(self, askable: BoolArray) -> IntArray:
-        """Select for every student the question that promises most right predictions in the end.
+        """Select for each student the question after which most predictions should be right.
 
         Parameters
         ----------
@@ -351,10 +370,11 @@ class StudentPosterior:
             promise(j) = Σ weight(q) · covariance(j, q)² / (variance(j) + noise(j)).
 
         The fraction is the variance that the answer to j takes from the logit of q. The weight is
-        the probability that q is a target, times the density of its logit at the boundary where
-        P(right) = ½: only there does better knowledge of a logit change the prediction. If targets
-        may be asked, the chance that the prediction for j itself is wrong is added, since an answer
-        that was asked is known.
+        the probability that q is a target, times a density at the boundary where P(right) = ½: that
+        of the mean logit of q after the last round, as far as it can be foreseen. Only at the
+        boundary does better knowledge of a logit change the prediction. If targets may be asked,
+        the chance that the prediction for j is wrong is added: once j has been asked, its
+        prediction is certainly right.
         """
         guessing = self.model.guessing
         knows = self._knows()
@@ -365,25 +385,25 @@ class StudentPosterior:
         noise = 1 / np.maximum(information, 0.005)
         rounds_left = np.clip(N_ROUNDS - self.n_answers, 1, N_ROUNDS)[:, None]
         # How far the mean logit may still move until the last round, as a variance.
-        spread = _RESOLUTION * rounds_left / N_ROUNDS * self.variance + 0.05
-        # The logit where P(right) = ½.
+        spread = _RESOLUTION * rounds_left / N_ROUNDS * self.variance + _MIN_SPREAD
+        # P(right) = ½ where sigmoid(x) = (0.5 − guessing) / (1 − guessing).
         boundary = np.log((0.5 - guessing) / 0.5)
         density = np.exp(-((self.mean - boundary) ** 2) / (2 * spread)) / np.sqrt(spread)
         weight = (self.target_weight * density).astype(np.float32)
 
         selected = np.zeros(len(askable), np.int64)
         for row in np.flatnonzero(askable.any(axis=1)):
-            question = np.flatnonzero(askable[row])
-            target = np.flatnonzero(weight[row])
+            questions = np.flatnonzero(askable[row])
+            targets = np.flatnonzero(weight[row])
             factors = self.factors[row]
-            covariance = self.covariance[np.ix_(question, target)]
-            covariance -= factors[:, question].T @ factors[:, target]
-            promise = covariance**2 @ weight[row, target]
-            promise /= self.variance[row, question] + noise[row, question]
+            covariance = self.covariance[np.ix_(questions, targets)]
+            covariance -= factors[:, questions].T @ factors[:, targets]
+            promise = covariance**2 @ weight[row, targets]
+            promise /= self.variance[row, questions] + noise[row, questions]
             if self.targets_may_be_asked:
-                p = right[row, question]
+                p = right[row, questions]
                 promise += _OWN_UNCERTAINTY * np.minimum(p, 1 - p)
-            selected[row] = question[promise.argmax()]
+            selected[row] = questions[promise.argmax()]
         return selected
 
 
@@ -403,10 +423,11 @@ def _match_moments(
 
     Returns
     -------
-    slope, curvature
-        The fitted Gaussian has the mean ``mean + variance * slope`` and the variance
-        ``variance - variance**2 * curvature``. The curvature is at least 0. A surprising right
-        answer, which looks guessed, would increase the variance, but leaves it as it is.
+    gradient, curvature
+        The fitted Gaussian has the mean ``mean + variance * gradient`` and the variance
+        ``variance - variance**2 * curvature``. The curvature is at least 0: by exact moment
+        matching, a surprising right answer, which may be guessed, would increase the variance; here
+        the variance then stays the same.
     probability
         Probability of the answers given.
     """
@@ -423,4 +444,5 @@ def _match_moments(
 
 
 def _sigmoid(x: FloatArray) -> FloatArray:
+    """Return 1 / (1 + exp(−x)), without overflow and without leaving float32."""
     return np.asarray(np.float32(0.5) * (1 + np.tanh(np.float32(0.5) * x)))

@@ -1,12 +1,12 @@
-"""Task 4, item response model: fit the questions, and what the answered mask tells of a student.
+"""Task 4, item response model: learn what questions and the answered mask tell about a student.
 
 Run:     python task_4/item_response/train_model.py --local     learn from the local split
          python task_4/item_response/local_evaluation.py        score that
          python task_4/item_response/train_model.py             learn from all training students
          python task_4/package.py task_4/item_response          write the zip to upload
 Writes:  task_4/item_response/model_task_4_item_response.npz
-Scores:  0.7024 (0.7315 where targets may be asked) with the right and wrong answers of 1,170
-         training students, from two files (--more_train_data), mean of the ten public masks
+Scores:  accuracy 0.7024 (0.7315 if targets may be asked), mean of the ten public masks; learned
+         from right and wrong answers of 1,170 training students in two files (--more_train_data)
 """
 
 import argparse
@@ -33,7 +33,8 @@ N_STEPS = 15
 GUESSING = 0.2
 # Variance of the effect of a quiz on the logits of its questions.
 QUIZ_VARIANCE = 0.8
-# The quiz effects of two questions have the correlation similarity ** QUIZ_POWER.
+# The quiz effects of two questions have the correlation similarity ** QUIZ_POWER. The similarity
+# says how often students answer the two questions together, 0 to 1 (`count_together`).
 QUIZ_POWER = 6
 
 
@@ -48,6 +49,7 @@ def main() -> None:
     answers, n_questions = training.read_training(*training.training_paths(options))
 
     model = fit(answers, n_questions)
+    # The UserIds are recorded, so that the evaluation refuses to examine these students.
     with training.replace_weights(PACKAGE, answers["UserId"].to_numpy()) as folder:
         model.save(folder)
     print(f"trained on {len(answers):,} answers, {n_questions:,} questions")
@@ -80,7 +82,7 @@ def fit(answers: pd.DataFrame, n_questions: int) -> Model:
     together, similarity = answered_mask.count_together(answered)
     mask_mean, mask_weights = answered_mask.regress(answered, ability)
     return Model(
-        # The model's abilities have mean 0, so the intercept takes up the mean of the fitted ones.
+        # `Model` takes abilities of mean 0: the mean of the fitted ones goes into the intercept.
         intercept=(intercept + slopes @ ability.mean(axis=0)).astype(np.float32),
         slopes=slopes.astype(np.float32),
         quiz_covariance=np.float32(QUIZ_VARIANCE) * similarity**QUIZ_POWER,

@@ -2,7 +2,7 @@
 
 The predictions are the same for every student, so any model of students should score higher.
 
-This file needs NumPy only, and no other file of the kit, because it goes into the zip.
+This file needs NumPy only, and no other file of the kit, because it goes into the zip to upload.
 """
 
 from pathlib import Path
@@ -19,7 +19,7 @@ class Model:
 
     def __init__(self) -> None:
         # 1 if most answers were right, else 0 (also for a tie), shape (questions,).
-        self.most_popular: IntArray = np.zeros(0, np.int64)
+        self.usual_outcome: IntArray = np.zeros(0, np.int64)
         # Number of answers, shape (questions,).
         self.num_answers: IntArray = np.zeros(0, np.int64)
 
@@ -37,19 +37,19 @@ class Model:
         """
         self.num_answers = np.bincount(question, minlength=n_questions)
         n_correct = np.bincount(question[is_correct == 1], minlength=n_questions)
-        self.most_popular = (2 * n_correct > self.num_answers).astype(np.int64)
+        self.usual_outcome = (2 * n_correct > self.num_answers).astype(np.int64)
         # A question that nobody answered gets the overall majority.
         never_answered = self.num_answers == 0
-        self.most_popular[never_answered] = 2 * n_correct.sum() > len(question)
+        self.usual_outcome[never_answered] = 2 * n_correct.sum() > len(question)
 
     def save(self, folder: Path) -> None:
         """Write the weights to a folder."""
-        np.save(folder / "model_task_4_most_popular.npy", self.most_popular)
+        np.save(folder / "model_task_4_most_popular.npy", self.usual_outcome)
         np.save(folder / "model_task_4_num_answers.npy", self.num_answers)
 
     def load(self, folder: Path) -> None:
         """Read the weights from a folder."""
-        self.most_popular = np.load(folder / "model_task_4_most_popular.npy")
+        self.usual_outcome = np.load(folder / "model_task_4_most_popular.npy")
         self.num_answers = np.load(folder / "model_task_4_num_answers.npy")
 
     def select(self, can_query: IntArray) -> IntArray:
@@ -65,15 +65,16 @@ class Model:
         """Predict the usual outcome of each question for an array (students, questions)."""
         n_students, n_questions = shape
         # A question that the model does not know gets the outcome that most questions have.
-        usual_outcome = int(2 * self.most_popular.sum() > len(self.most_popular))
-        by_question = pad_questions(self.most_popular, n_questions, fill=usual_outcome)
+        of_most_questions = int(2 * self.usual_outcome.sum() > len(self.usual_outcome))
+        by_question = pad_questions(self.usual_outcome, n_questions, fill=of_most_questions)
         return np.tile(by_question, (n_students, 1))
 
 
 def pad_questions(values: IntArray, n_questions: int, fill: int) -> IntArray:
     """Cut or pad an array over questions to another number of questions.
 
-    Without metadata, the number is not fixed: new students may have answered new questions.
+    The number of questions comes from the metadata or, without them, from the answers. Then new
+    students may have answered further questions.
     """
     n_new = max(0, n_questions - len(values))
     return np.pad(values[:n_questions], (0, n_new), constant_values=fill)

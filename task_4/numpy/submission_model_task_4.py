@@ -24,7 +24,7 @@ class Submission:
         """Choose the next question for every student."""
         return self.model.select(can_query)
 
-    # The published evaluators call this name.
+    # The evaluators that the organisers published call the method by this name.
     select_feature = select_questions
 
     def update_model(

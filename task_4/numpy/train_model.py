@@ -30,11 +30,12 @@ def main() -> None:
     answers, n_questions = training.read_training(*training.training_paths(options))
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `answers`, a DataFrame; `n_questions`, above all QuestionIds. Out: `model`, fitted.
+    # In: `answers`, a DataFrame; `n_questions`, larger than every QuestionId. Out: `model`, fitted.
     model = Model()
     model.fit(answers["QuestionId"].to_numpy(), answers["IsCorrect"].to_numpy(), n_questions)
     # ---- End of the model. --------------------------------------------------------------------
 
+    # The UserIds are recorded, so that the evaluation refuses to examine these students.
     with training.replace_weights(PACKAGE, answers["UserId"].to_numpy()) as folder:
         model.save(folder)
     print(f"trained on {len(answers):,} answers, {n_questions:,} questions")

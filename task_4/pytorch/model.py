@@ -7,7 +7,7 @@ the sum of the scores divided by the sum of the precisions. So the posterior aft
 answer is cheap to compute, and so is the information reward of EDDI (Ma et al. 2019, "Efficient
 dynamic discovery of high-value information with partial VAE", arXiv 1809.11142).
 
-This file needs PyTorch only, and no other file of the kit, because it goes into the zip.
+This file needs PyTorch only, and no other file of the kit, because it goes into the zip to upload.
 """
 
 import math
@@ -21,13 +21,18 @@ from torch.nn.functional import pad
 WEIGHTS = "model_task_4.pt"
 
 # The settings were chosen by cross-validation over training students.
-# A question that may not be asked counts as a hidden answer from this probability on.
+# A question that may not be asked counts as a hidden answer if the student answered it with more
+# than this probability.
 _MIN_PROBABILITY = 0.3
-# With fewer likely hidden answers than this share of the askable ones, targets may be asked.
+# If there are fewer likely hidden answers than this share of the askable ones, the model concludes
+# that the rules let targets be asked.
 _MAX_SHARE_HIDDEN = 0.05
-# Share of a logit's variance that later answers are expected to remove.
+# Share of a logit's variance that later answers are expected to remove, however many are left.
 _RESOLUTION = 0.5
-# Where targets may be asked: weight of the chance that the prediction of the question is wrong.
+# Smallest variance of the mean logit's future moves (`select`).
+_MIN_SPREAD = 0.05
+# If targets may be asked: weight, in the reward of a question (`select`), of the chance that its
+# own answer would be predicted wrongly.
 _OWN_UNCERTAINTY = 20.0
 
 
@@ -52,8 +57,8 @@ class Model:
     # and (Q, k).
     mask_mean: Tensor
     mask_weights: Tensor
-    # If a fifth of the answers is hidden, visible mask @ completion is the probability that the
-    # student answered each question, shape (Q, Q). All 0: hidden answers are not guessed.
+    # If a fifth of the answers is hidden, visible mask @ completion estimates the probability that
+    # the student answered each question. Shape (Q, Q). All 0: do not look for hidden answers.
     completion: Tensor
 
     def save(self, folder: Path) -> None:
@@ -68,10 +73,10 @@ class Model:
     def pad_questions(self, n_questions: int) -> "Model":
         """Return the model for another number of questions.
 
-        Questions beyond that number are cut off. A new question has the mean intercept, and neither
-        its answer nor other answers tell anything about it.
+        Questions beyond that number are cut off. A new question has the mean intercept. Its answer
+        tells nothing, and no other answer tells anything about it.
         """
-        # PyTorch cuts where the padding is negative.
+        # `pad` takes a pair of numbers for each axis, the last axis first. A negative one cuts.
         n_new = n_questions - len(self.intercept)
         return replace(
             self,
@@ -109,8 +114,9 @@ class StudentPosterior:
         )
         if self._targets_may_be_asked:
             likely_hidden[:] = 0
-        # Probability, up to a factor for each student, that the answer is a target and not yet
-        # known, shape (S, Q). Without likely targets, all askable questions stand for them.
+        # Probability that the answer is a target and not yet known, shape (S, Q). It is not
+        # normalised: only the ratios within a student count. For a student without likely targets,
+        # all askable questions get the same probability.
         has_targets = likely_hidden.any(dim=1, keepdim=True)
         self._target_weight = torch.where(has_targets, likely_hidden, answered_mask.float())
 
@@ -120,19 +126,23 @@ class StudentPosterior:
         self._score = prior_mean * self._precision
 
     def _likely_hidden(self, answered_mask: Tensor) -> Tensor:
-        """Return the probability that an answer exists but is hidden; 0 if it is small."""
+        """Return the probability that an answer exists but is hidden.
+
+        It is 0 where it would be at most `_MIN_PROBABILITY`.
+        """
         completed = answered_mask.float() @ self.model.completion
         probability = torch.where(answered_mask, 0.0, completed)
         return probability.clamp(max=1) * (probability > _MIN_PROBABILITY)
 
     def _prior_mean(self, answered_mask: Tensor) -> Tensor:
-        """Return the mean of z that the answered mask lets expect, shape (S, k)."""
+        """Return the mean of z to be expected from the answered mask, shape (S, k)."""
         answered = answered_mask.float()
         count = answered.sum(dim=1, keepdim=True)
-        # An empty mask is not known, and so says nothing: take the mean mask.
+        # An empty mask stands for an unknown one. The mean mask in its place has no effect.
         mask_mean = self.model.mask_mean
-        relative = torch.where(count > 0, answered / count.clamp(min=1).sqrt(), mask_mean)
-        return (relative - mask_mean) @ self.model.mask_weights
+        # The m in the comment on `Model.mask_mean`.
+        scaled = torch.where(count > 0, answered / count.clamp(min=1).sqrt(), mask_mean)
+        return (scaled - mask_mean) @ self.model.mask_weights
 
     def observe(self, student: Tensor, question: Tensor, is_right: Tensor) -> None:
         """Learn from answers.
@@ -180,34 +190,35 @@ class StudentPosterior:
 
         Notes
         -----
-        `information_reward` weighs each question by the probability that it is a target, times the
-        density of its logit at the boundary where P(right) = ½: only there does better knowledge of
-        a logit change the prediction. If targets may be asked, the chance that the prediction for
-        the asked question itself is wrong is added, since an answer that was asked is known.
+        `information_reward` weighs each question by the probability that it is a target, times a
+        density at the boundary where P(right) = ½: that of the question's mean logit after later
+        answers, as far as it can be foreseen. Only at the boundary does better knowledge of a logit
+        change the prediction. If targets may be asked, the chance that the prediction for the asked
+        question is wrong is added: once it has been asked, its prediction is certainly right.
         """
         model = self.model
         mean, variance = self.logits()
         right = decode(mean, variance, model.guessing)
-        # The logit where P(right) = ½.
+        # P(right) = ½ where sigmoid(x) = (0.5 − guessing) / (1 − guessing).
         boundary = torch.log((0.5 - model.guessing) / 0.5)
         # How far the mean logit may still move, as a variance.
-        spread = _RESOLUTION * variance + 0.05
+        spread = _RESOLUTION * variance + _MIN_SPREAD
         density = torch.exp(-((mean - boundary) ** 2) / (2 * spread)) / spread.sqrt()
         weight = self._target_weight * density
 
         selected = torch.zeros(len(askable), dtype=torch.int64)
         for row in askable.any(dim=1).nonzero()[:, 0]:
-            question = askable[row].nonzero()[:, 0]
-            target = weight[row].nonzero()[:, 0]
+            questions = askable[row].nonzero()[:, 0]
+            targets = weight[row].nonzero()[:, 0]
             # How a wrong and a right answer to each question would move the mean of z.
-            score = self._score[row] + model.score[question]
-            precision = self._precision[row] + model.precision[question]
+            score = self._score[row] + model.score[questions]
+            precision = self._precision[row] + model.precision[questions]
             move = score / precision - self._score[row] / self._precision[row]
-            p = right[row, question]
-            value = information_reward(move, p, model.loading[target], weight[row, target])
+            p = right[row, questions]
+            value = information_reward(move, p, model.loading[targets], weight[row, targets])
             if self._targets_may_be_asked:
                 value += _OWN_UNCERTAINTY * torch.minimum(p, 1 - p)
-            selected[row] = question[value.argmax()]
+            selected[row] = questions[value.argmax()]
         return selected
 
 
@@ -220,7 +231,7 @@ def decode(mean: Tensor, variance: Tensor, guessing: Tensor) -> Tensor:
 def information_reward(move: Tensor, right: Tensor, loading: Tensor, weight: Tensor) -> Tensor:
     """Return the expected reward of each question's answer, shape (questions,).
 
-    The reward is what the answer tells about z and the answers to the targets would tell too.
+    The reward is the information about z that the answer shares with the answers to the targets.
 
     Parameters
     ----------
@@ -240,10 +251,13 @@ def information_reward(move: Tensor, right: Tensor, loading: Tensor, weight: Ten
 
         E KL(p(z | x_i, x_o) ‖ p(z | x_o)) − E KL(p(z | x_φ, x_i, x_o) ‖ p(z | x_φ, x_o)).
 
-    To first order in the weights of the targets, so with the targets taken one at a time, this is
-    ½ E Σ weight (loading · move)² (2 ratio − 1). The factor (loading · move)² says how far an
-    answer moves the logit of a target. The ratio of the variances of z after and before an answer
-    is near 1; taking it as 1 scored higher.
+    If the targets are taken one at a time and their weights are small, this is about
+
+        ½ E Σ weight (loading · move)² (2 r − 1),
+
+    summed over the targets. Here (loading · move) is how far the answer moves the logit of the
+    target, and r is the variance of z after the answer divided by that before, which is near 1.
+    This function takes r = 1, which scored higher.
     """
     gain = 0.5 * (move @ loading.T).square() @ weight
     return gain[:, 0] * (1 - right) + gain[:, 1] * right

@@ -17,7 +17,8 @@ class Submission:
     """The entry; `submission_templates/submission_model_task_4.py` documents every method."""
 
     def __init__(self, model: Model | None = None) -> None:
-        # Only cross-validation gives a model. The evaluator uses the weights beside this file.
+        # Only cross-validation passes a model. The evaluator calls Submission(), which loads the
+        # weights beside this file.
         self.model = model or Model.load(Path(__file__).parent)
         self.posterior: StudentPosterior | None = None
         # Which questions could be asked before the first round, shape (students, questions). None
@@ -33,7 +34,7 @@ class Submission:
         posterior = self._observe(masked_data, masked_binary_data, can_query)
         return posterior.select(torch.from_numpy(can_query == 1)).numpy()
 
-    # The published evaluators call this name.
+    # The evaluators that the organisers published call the method by this name.
     select_feature = select_questions
 
     def update_model(
@@ -78,13 +79,17 @@ class Submission:
     def _find_revealed(
         self, masked_data: IntArray, masked_binary_data: IntArray, can_query: IntArray | None
     ) -> BoolArray:
-        """Return which answers are revealed, whichever value stands for the other answers."""
+        """Return which answers are revealed.
+
+        Evaluators mark the other answers by -1 or by 0. This method understands them all.
+        """
         if (masked_binary_data == -1).any():
             return masked_binary_data >= 0
-        # The other reading: 0 stands for an answer that is not revealed, and for a wrong one. A
-        # revealed option tells them apart.
+        # Without any -1, 0 means that the answer is not revealed or that it is wrong. The option of
+        # a revealed answer, in `masked_data`, is above 0.
         revealed: BoolArray = (masked_data > 0) | (masked_binary_data == 1)
         if can_query is not None and self.askable is not None:
-            # If the options are unknown: a revealed answer may not be asked any more.
+            # Without options in `masked_data`, this finds the wrong answers: an answer that could
+            # be asked at first, and cannot be asked now, has been revealed.
             revealed |= self.askable & (can_query != 1)
         return revealed

@@ -5,14 +5,14 @@ Run:     python task_4/pytorch/train_model.py --local     learn from the local s
          python task_4/pytorch/train_model.py             learn from all training students
          python task_4/package.py task_4/pytorch          write the zip to upload
 Writes:  task_4/pytorch/model_task_4.pt
-Scores:  0.6966 (0.7277 where targets may be asked) with the right and wrong answers of 1,170
-         training students, from two files (--more_train_data), mean of the ten public masks
+Scores:  accuracy 0.6966 (0.7277 if targets may be asked), mean of the ten public masks; learned
+         from right and wrong answers of 1,170 training students in two files (--more_train_data)
 
 The encoder turns the known answers of a student into a Gaussian over the latent vector z. The
 decoder turns z into the probability of a right answer to any question. The usual training of a VAE
 shows all answers, hundreds for each student, but in the game at most ten answers are known.
-Therefore this training shows about half a dozen answers of most students. It maximises the log
-likelihood of the other answers, z integrated out, instead of the evidence lower bound.
+Therefore this training shows about half a dozen answers of most students. Instead of the evidence
+lower bound, it maximises the log likelihood of the other answers, averaged over z.
 """
 
 import argparse
@@ -43,14 +43,15 @@ N_QUIZZES = 64
 GUESSING = torch.tensor(0.2)
 # Variance of the effect of a quiz on the logits of its questions.
 QUIZ_VARIANCE = 0.8
-# The quiz effects of two questions have the correlation similarity ** QUIZ_POWER.
+# The quiz effects of two questions have the correlation similarity ** QUIZ_POWER. The similarity
+# says how often students answer the two questions together, 0 to 1 (`count_together`).
 QUIZ_POWER = 6
 N_STEPS = 300
 # Students in a batch.
 BATCH_SIZE = 256
 # The highest rate of the one-cycle schedule.
 LEARNING_RATE = 0.02
-# The encoder sees at most about this many answers of most students in a batch.
+# Of most students, the encoder sees a random number of answers between 0 and about this.
 MAX_SHOWN = 12
 # The encoder sees nearly all answers of this share of the students.
 SHARE_SHOWING_ALL = 0.2
@@ -71,6 +72,7 @@ def main() -> None:
     answers, n_questions = training.read_training(*training.training_paths(options))
 
     model = fit(answers, n_questions, options.seed)
+    # The UserIds are recorded, so that the evaluation refuses to examine these students.
     with training.replace_weights(PACKAGE, answers["UserId"].to_numpy()) as folder:
         model.save(folder)
     print(f"trained on {len(answers):,} answers, {n_questions:,} questions")
@@ -95,15 +97,15 @@ def fit(answers: pd.DataFrame, n_questions: int, seed: int = 0) -> Model:
     torch.set_num_threads(1)
     torch.manual_seed(seed)
     student_ids, student = np.unique(answers["UserId"], return_inverse=True)
-    # 1 where a student answered a question, and where the answer is right.
+    # `answered` is 1 where a student answered a question, `right` where the answer is right.
     answered = np.zeros((len(student_ids), n_questions), np.float32)
     right = np.zeros((len(student_ids), n_questions), np.float32)
     right[student, answers["QuestionId"]] = answers["IsCorrect"]
     answered[student, answers["QuestionId"]] = 1
     together, similarity = answered_mask.count_together(answered)
-    quizzes = factorise(QUIZ_VARIANCE * similarity**QUIZ_POWER, N_QUIZZES)
+    quiz_loadings = factorise(QUIZ_VARIANCE * similarity**QUIZ_POWER, N_QUIZZES)
 
-    network = PartialVAE(torch.tensor(right), torch.tensor(answered), torch.tensor(quizzes))
+    network = PartialVAE(torch.tensor(right), torch.tensor(answered), torch.tensor(quiz_loadings))
     train(network, torch.tensor(right), torch.tensor(answered))
     with torch.no_grad():
         latent, _ = network.encode(torch.tensor(right), torch.tensor(answered - right))
@@ -147,31 +149,32 @@ class PartialVAE(nn.Module):
 
     The encoder is Bayes' rule for the average student: an answer adds the slope of its log
     likelihood to the sum of scores, and the curvature to the sum of precisions. This is not exact:
-    the dimensions of z depend on each other, and students are not average. Learned factors of each
-    dimension make up for that.
+    the dimensions of z depend on each other, and students are not average. Learned
+    multipliers of each dimension make up for that.
 
     Parameters
     ----------
     right, answered
         1.0 where a student answered a question correctly, and where a student answered it, shape
         (students, questions).
-    quizzes
+    quiz_loadings
         Prior means of the loadings of the quiz dimensions, shape (questions, quizzes).
     """
 
-    def __init__(self, right: Tensor, answered: Tensor, quizzes: Tensor) -> None:
+    def __init__(self, right: Tensor, answered: Tensor, quiz_loadings: Tensor) -> None:
         super().__init__()
         # A question's rate of right answers, with four more answers at the overall rate.
         rate = (right.sum(0) + 4 * right.sum() / answered.sum()) / (answered.sum(0) + 4)
         knows = (rate - GUESSING) / (1 - GUESSING)
         self.intercept = nn.Parameter(knows.clamp(0.03, 0.97).logit())
         # The first dimension of z starts as ability: all questions have positive loadings.
-        abilities = 0.1 * torch.randn(len(rate), N_DIMENSIONS) + 1.2 * torch.eye(N_DIMENSIONS)[0]
-        self.quizzes = quizzes
-        self.loading = nn.Parameter(torch.cat([abilities, quizzes], dim=1))
+        ability_loadings = 0.1 * torch.randn(len(rate), N_DIMENSIONS)
+        ability_loadings[:, 0] += 1.2
+        self.quiz_loadings = quiz_loadings
+        self.loading = nn.Parameter(torch.cat([ability_loadings, quiz_loadings], dim=1))
         self.log_precision = nn.Parameter(torch.zeros(self.loading.shape[1]))
-        self.log_score_factor = nn.Parameter(torch.zeros(2, self.loading.shape[1]))
-        self.log_precision_factor = nn.Parameter(torch.zeros(2, self.loading.shape[1]))
+        self.log_score_multiplier = nn.Parameter(torch.zeros(2, self.loading.shape[1]))
+        self.log_precision_multiplier = nn.Parameter(torch.zeros(2, self.loading.shape[1]))
 
     def evidence(self) -> tuple[Tensor, Tensor]:
         """Return the scores and the precisions that answers add, each of shape (Q, 2, dimensions).
@@ -187,8 +190,9 @@ class PartialVAE(nn.Module):
         score = slopes[:, :, None] * self.loading[:, None]
         # Fisher information of an answer about each dimension.
         information = (slope**2 / (right * (1 - right)))[:, None] * self.loading**2
-        precision = (information[:, None] + 1e-4) * self.log_precision_factor.exp()
-        return score * self.log_score_factor.exp(), precision
+        # 1e-4 keeps the precision above 0 where a loading is 0.
+        precision = (information[:, None] + 1e-4) * self.log_precision_multiplier.exp()
+        return score * self.log_score_multiplier.exp(), precision
 
     def encode(self, right: Tensor, wrong: Tensor) -> tuple[Tensor, Tensor]:
         """Return mean and variance of z, each of shape (students, dimensions).
@@ -208,11 +212,11 @@ class PartialVAE(nn.Module):
     def penalty(self) -> Tensor:
         """Return the negative log density of the prior of the loadings, up to a constant.
 
-        The prior mean of the loadings is the mean over the questions for abilities, and `quizzes`
-        for quizzes.
+        The prior mean of the loadings is the mean over the questions for abilities, and
+        `quiz_loadings` for quizzes.
         """
         abilities, quizzes = self.loading.tensor_split([N_DIMENSIONS], dim=1)
-        deviation = torch.cat([abilities - abilities.mean(0), quizzes - self.quizzes], dim=1)
+        deviation = torch.cat([abilities - abilities.mean(0), quizzes - self.quiz_loadings], dim=1)
         return 0.5 * LOADING_PRECISION * deviation.square().sum()
 
 
@@ -226,9 +230,10 @@ def train(network: PartialVAE, right: Tensor, answered: Tensor) -> None:
     for _ in trange(N_STEPS, desc="training", disable=None):
         batch = torch.randperm(len(right))[:BATCH_SIZE]
         is_right, known = right[batch], answered[batch]
-        # The share of each student's answers that the encoder sees; some are always hidden.
+        # The share of each student's answers that the encoder sees.
         share = MAX_SHOWN * torch.rand(len(batch), 1) / known.sum(dim=1, keepdim=True)
         share[torch.rand(len(batch)) < SHARE_SHOWING_ALL] = 1
+        # Some answers are always hidden.
         share = share.clamp(max=1 - answered_mask.HIDDEN_SHARE)
         shown = known * (torch.rand_like(known) < share)
         hidden = known - shown

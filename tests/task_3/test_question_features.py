@@ -41,7 +41,7 @@ def having(data: qf.QuestionAnswers, **columns: object) -> qf.QuestionAnswers:
 
 def compute(name: str, data: qf.QuestionAnswers) -> tuple[np.ndarray, np.ndarray]:
     """Return a feature of every question, and the number of answers that it rests on."""
-    counted = qf.FEATURES[name].counted(data)
+    counted = qf.FEATURES[name].relevant_answers(data)
     return qf.FEATURES[name].values(counted), counted.n_answers
 
 

@@ -137,7 +137,7 @@ def test_features_are_compared_with_all_questions(simulated_kit: Path, ranked: P
         assert correlations == ["" if np.isnan(r) else as_text(r, "+") for r in of_options[row]]
         assert ends[f"question {question}"][4] == as_text(of_right[row], "+")
     for name, feature in qf.FEATURES.items():
-        raw, value = feature.values(feature.counted(data)), qf.shrink(feature, data)
+        raw, value = feature.values(feature.relevant_answers(data)), qf.shrink(feature, data)
         known, less = value[~np.isnan(value)], name in FEWER_IS_BETTER
         for question, row in zip(asked, places, strict=True):
             below, above = (known < value[row]).sum(), (known > value[row]).sum()
@@ -147,7 +147,9 @@ def test_features_are_compared_with_all_questions(simulated_kit: Path, ranked: P
             _, *cells, why = table.row(name.replace("_", " "))
             numbers = [as_text(raw[row]), as_text(value[row]), f"{share:.0%}"]
             assert cells == (["unknown", "", ""] if np.isnan(value[row]) else numbers), name
-            assert np.isnan(value[row]) or why.startswith("less: " if less else "more: ")
+            assert np.isnan(value[row]) or why.startswith(
+                "low values: " if less else "high values: "
+            )
 
 
 def test_bars_of_few_answers_are_grey(tmp_path: Path) -> None:
@@ -178,5 +180,5 @@ def test_pages_need_a_known_question_and_a_ranking(
     line = fails([*report, "--submission_dir", tmp_path], kit=simulated_kit)
     assert "`python task_3/sample_model_entropy.py` makes one" in line
     line = fails([*report, "--submission_dir", ranked, "--question", 99999], kit=simulated_kit)
-    assert "--question 99999: is not one of the questions" in line
+    assert "--question 99999 is not one of the questions" in line
     assert not (tmp_path / "pages").exists()

@@ -161,7 +161,7 @@ def test_metadata_of_the_default_answers_are_not_used_for_other_answers(
     command = ["task_3/sample_model_confidence.py", "--input_dir", tmp_path]
     assert fails([*command, "--output_dir", tmp_path / "out"], kit=simulated_kit) == (
         f"{tmp_path / 'train_task_3_4.csv'}: the feature mean_confidence needs "
-        "answer_metadata_task_3_4.csv of the same data, expected its folder by --metadata_dir"
+        "answer_metadata_task_3_4.csv of the same data; give its folder with --metadata_dir"
     )
     assert not (tmp_path / "out").exists()
     # The default features of this model need the answers alone.
@@ -358,7 +358,7 @@ def evaluated(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 def test_the_agreement_with_every_expert_is_printed(evaluated: Evaluated) -> None:
     lines = [line.split()[:2] for line in evaluated.output.splitlines()[:5]]
     assert lines == [[*row] for row in zip(EXPERTS, evaluated.shares, strict=True)]
-    assert evaluated.output.count(" of 25 pairs; experts among themselves ") == 5
+    assert evaluated.output.count(" of 25 pairs; agreement with other experts ") == 5
     assert evaluated.score == pytest.approx(evaluated.agrees.mean().max())
 
 
@@ -521,14 +521,14 @@ def test_a_ranking_by_other_code_than_the_scripts_is_refused(halved_kit: Path) -
     succeeds(["task_3/sample_model_random.py", "--local"], kit=halved_kit)
     script = halved_kit / "task_3/sample_model_random.py"
     script.write_text(script.read_text() + "# Edited.\n")
-    assert "was made by other code than now lies in" in fails(EVALUATE, kit=halved_kit)
+    assert "was made by another version of" in fails(EVALUATE, kit=halved_kit)
 
 
 def test_a_ranking_of_another_split_is_refused(halved_kit: Path) -> None:
     succeeds(["task_3/sample_model_entropy.py", "--local"], kit=halved_kit)
     succeeds(["task_3/local_data_split.py", "--seed", 1], kit=halved_kit)
     error = fails(EVALUATE, kit=halved_kit)
-    assert "was made from another split, `python task_3/sample_model_entropy.py" in error
+    assert "split; make it again with `python task_3/sample_model_entropy.py" in error
 
 
 def test_a_ranking_without_a_record_is_refused_and_old_scores_are_removed(

@@ -18,7 +18,7 @@ import strategy_games
 from ability import Bank
 from conftest import answers_frame
 from strategies import Posterior
-from strategy_games import GameLimits, PlayedGame, know_nothing
+from strategy_games import GameLimits, PlayedGame, start_posterior
 from task_4_models import as_reference, full_model, load_package
 
 GUESSING = 0.2
@@ -191,7 +191,7 @@ def test_abilities_and_their_standard_error_agree_with_the_logits() -> None:
     left_out = {name: 0 * getattr(BANK.model, name) for name in ("quiz_covariance", "completion")}
     bank = Bank(PACKAGE, replace(BANK.model, **left_out))
     reference = some_students(4)
-    known = know_nothing(bank, reference.is_correct >= 0)
+    known = start_posterior(bank, reference.is_correct >= 0)
     rows, questions = np.arange(len(reference.student)), np.arange(N_QUESTIONS)
     before = Posterior(known, POPULARITY, rows).prior_covariance.mean()
     for column in np.argsort(reference.is_correct < 0, axis=1, kind="stable").T[:4]:

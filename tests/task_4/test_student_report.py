@@ -13,7 +13,7 @@ import ability
 import numpy as np
 import pandas as pd
 import pytest
-from ability import Bank, Course
+from ability import Bank, Session
 from conftest import fails, succeeds
 from page_reading import Page, read_page
 from scipy.stats import binom, norm
@@ -34,17 +34,17 @@ def test_ability_agrees_with_numerical_integration() -> None:
     """With one ability and equal slopes, the mean logit of the bank is slope times ability."""
     slope = 1.5
     bank = bank_of(np.full((40, 1), slope), guessing=0.2)
-    assert bank.deviation == pytest.approx(slope)
+    assert bank.logit_deviation == pytest.approx(slope)
     right = (np.arange(40) % np.array([[2], [3], [5]]) > 0).astype(int)
     targets = np.tile(np.arange(40) >= 30, (3, 1))
     # There are two answers; after three, the population of students would be estimated, too.
-    courses = ability.ask(bank, as_reference(right, targets), "mask", [0, 1, 2], 2)
+    sessions = ability.ask(bank, as_reference(right, targets), "mask", [0, 1, 2], 2)
     grid = np.linspace(-6, 6, 2001)
     p = 0.2 + 0.8 / (1 + np.exp(-slope * grid))
-    for row, course in courses.items():
-        assert len(course.steps) == 3
+    for row, session in sessions.items():
+        assert len(session.steps) == 3
         density = np.exp(-(grid**2) / 2)
-        for n, step in course.steps.iterrows():
+        for n, step in session.steps.iterrows():
             if n:
                 is_right = right[row, int(step.QuestionId)]
                 assert step.is_right == is_right
@@ -56,9 +56,9 @@ def test_ability_agrees_with_numerical_integration() -> None:
             assert step.share == pytest.approx(np.average(p, weights=density), abs=0.01)
         # The draws come from the posterior.
         below = np.cumsum(density) / density.sum()
-        drawn = np.quantile(course.draws.mean(axis=1), ENDS)
+        drawn = np.quantile(session.draws.mean(axis=1), ENDS)
         assert drawn == pytest.approx(np.interp(ENDS, below, p), abs=0.03)
-        counts = np.bincount(course.hidden_counts, minlength=11) / ability.N_DRAWS
+        counts = np.bincount(session.hidden_counts, minlength=11) / ability.N_DRAWS
         chance = binom.pmf(np.arange(11)[:, None], 10, p)
         assert counts == pytest.approx(np.average(chance, axis=1, weights=density), abs=0.03)
 
@@ -71,14 +71,14 @@ def test_a_test_that_ends_by_precision_is_the_beginning_of_a_longer_one() -> Non
     reference = as_reference(right, rng.random(right.shape) < 0.2)
     whole = ability.ask(bank, reference, "mask", range(25), 12)
     stopped = ability.ask(bank, reference, "mask", range(25), 12, 0.45)
-    assert len({len(course.steps) for course in stopped.values()}) > 1
-    for row, course in stopped.items():
-        *before, error = course.steps.error
+    assert len({len(session.steps) for session in stopped.values()}) > 1
+    for row, session in stopped.items():
+        *before, error = session.steps.error
         assert len(before) == 12 or error <= 0.45
         assert min(before) > 0.45
-        known = whole[row].steps[: len(course.steps)]
-        pd.testing.assert_frame_equal(course.steps, known)
-        assert course.probability.mean() == pytest.approx(course.steps.share.iloc[-1])
+        known = whole[row].steps[: len(session.steps)]
+        pd.testing.assert_frame_equal(session.steps, known)
+        assert session.probability.mean() == pytest.approx(session.steps.share.iloc[-1])
 
 
 @pytest.mark.parametrize(("n_columns", "targets"), [(26, [18, 19, 20, 21]), (10, [8, 9])])
@@ -94,12 +94,12 @@ def test_the_ability_is_that_over_the_whole_bank(n_columns: int, targets: list[i
     columns = np.tile(np.arange(n_columns), (2, 1))
     reference = as_reference(columns >= 0, np.isin(columns, targets))
     askable = set(range(n_columns)) - set(targets)
-    course = ability.ask(bank, reference, "mask", [0], len(askable))[0]
-    assert set(course.steps.QuestionId[1:]) == askable
-    first = course.steps.loc[0, ["ability", "error", "share"]].tolist()
+    session = ability.ask(bank, reference, "mask", [0], len(askable))[0]
+    assert set(session.steps.QuestionId[1:]) == askable
+    first = session.steps.loc[0, ["ability", "error", "share"]].tolist()
     assert first == pytest.approx([0, 1, bank.share.mean()], abs=1e-3)
-    assert course.probability.shape == course.draws.shape[1:] == (20,)
-    assert len(course.hidden_truth) == course.hidden_counts.max() == len(targets)
+    assert session.probability.shape == session.draws.shape[1:] == (20,)
+    assert len(session.hidden_truth) == session.hidden_counts.max() == len(targets)
 
 
 @pytest.fixture(scope="module")
@@ -112,22 +112,22 @@ def kit(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def played(kit: Path) -> tuple[Bank, dict[int, Course]]:
+def played(kit: Path) -> tuple[Bank, dict[int, Session]]:
     """Return the trained bank, and the questions and answers of every student of the split."""
     bank = ability.load_bank(kit / PACKAGE)
     reference = read_reference(kit / "data/test_input/valid_task_4.csv", bank.n_questions)
     rows = range(len(reference.student))
-    courses = ability.ask(bank, reference, "IsTarget", rows, 10).values()
-    return bank, dict(zip(reference.student.tolist(), courses, strict=True))
+    sessions = ability.ask(bank, reference, "IsTarget", rows, 10).values()
+    return bank, dict(zip(reference.student.tolist(), sessions, strict=True))
 
 
 def test_the_report_asks_and_predicts_what_the_evaluation_scores(kit: Path, played: Any) -> None:
     """The questions are equal, and so is the share of hidden answers that are predicted right."""
-    courses = played[1].values()
+    sessions = played[1].values()
     sequences = pd.read_csv(kit / "data/test_output/sequence_task_4.csv")
-    asked = [question for course in courses for question in course.steps.QuestionId[1:]]
+    asked = [question for session in sessions for question in session.steps.QuestionId[1:]]
     assert asked == sequences.QuestionId.tolist()
-    hits = np.concatenate([(c.hidden_probability > 0.5) == c.hidden_truth for c in courses])
+    hits = np.concatenate([(c.hidden_probability > 0.5) == c.hidden_truth for c in sessions])
     score = (kit / "data/test_output/scores_task_4.txt").read_text().removeprefix("score:")
     assert hits.mean() == pytest.approx(float(score))
 
@@ -150,18 +150,18 @@ class Report:
     # The line that is printed about the student.
     line: str
     page: Page
-    course: Course
+    session: Session
     bank: Bank
 
     @property
     def asked(self) -> pd.DataFrame:
         """The questions asked, in order."""
-        return self.course.steps[1:]
+        return self.session.steps[1:]
 
     @property
     def is_hit(self) -> Any:
         """Whether each hidden answer came out as expected."""
-        return (self.course.hidden_probability > 0.5) == self.course.hidden_truth
+        return (self.session.hidden_probability > 0.5) == self.session.hidden_truth
 
 
 @pytest.fixture(scope="module")
@@ -170,8 +170,8 @@ def report(kit: Path, played: Any, tmp_path_factory: pytest.TempPathFactory) -> 
 
     The page does not depend on which other students are reported.
     """
-    bank, courses = played
-    student, other = list(courses)[1], list(courses)[3]
+    bank, sessions = played
+    student, other = list(sessions)[1], list(sessions)[3]
     folder = tmp_path_factory.mktemp("report")
     command = [REPORT, "--output_dir", folder, "--student"]
     printed = succeeds([*command, other, student], kit=kit)
@@ -180,7 +180,7 @@ def report(kit: Path, played: Any, tmp_path_factory: pytest.TempPathFactory) -> 
     succeeds([*command, student], kit=kit)
     assert path.read_bytes() == content
     page = read_page(content.decode())
-    return Report(student, printed.splitlines()[1], page, courses[student], bank)
+    return Report(student, printed.splitlines()[1], page, sessions[student], bank)
 
 
 def test_the_report_tells_the_data_the_test_and_the_weights(report: Report) -> None:
@@ -193,7 +193,7 @@ def test_the_report_tells_the_data_the_test_and_the_weights(report: Report) -> N
 
 
 def test_the_ability_is_printed_in_a_line(report: Report) -> None:
-    last = report.course.steps.iloc[-1]
+    last = report.session.steps.iloc[-1]
     assert report.line == (
         f"UserId {report.student}: 10 questions, ability {last.ability:+.2f} ± {last.error:.2f} "
         f"(standard error), {last.share:.0%} of the bank expected right"
@@ -202,22 +202,22 @@ def test_the_ability_is_printed_in_a_line(report: Report) -> None:
 
 def test_the_page_tells_the_ability_and_its_range(report: Report) -> None:
     """It compares the student with the training students."""
-    course, last = report.course, report.course.steps.iloc[-1]
+    session, last = report.session, report.session.steps.iloc[-1]
     low, below, high = norm.cdf(last.ability + np.array([-1.645, 0, 1.645]) * last.error)
     for sentence in (
         f"10 questions asked, {report.asked.is_right.sum()} answered correctly",
         f"to answer {last.share:.0%} correctly, with a probability of 90% between "
-        + middle(course.draws.mean(axis=1)).replace("to", "and"),
+        + middle(session.draws.mean(axis=1)).replace("to", "and"),
         f"a training student of whom nothing is known, {report.bank.share.mean():.0%}",
         f"that of about {below:.0%} of the training students (90% range {low:.0%} to {high:.0%})",
         minus(f"is {last.ability:+.2f} with a standard error of {last.error:.2f}"),
-        f"before the first, it was {course.steps.error[0]:.2f}",
+        f"before the first, it was {session.steps.error[0]:.2f}",
     ):
         assert sentence in report.page.text, sentence
 
 
 def test_the_page_tells_how_the_hidden_answers_came_out(report: Report) -> None:
-    p, truth = report.course.hidden_probability, report.course.hidden_truth
+    p, truth = report.session.hidden_probability, report.session.hidden_truth
     is_hit = report.is_hit
     is_unsure = np.abs(p - 0.5) < 0.1
     for sentence in (
@@ -262,7 +262,7 @@ def shares_by_subject(
     for name, numbers in questions[questions.Level == level].groupby("Name").QuestionId:
         members = numbers.unique()
         if len(members) >= fewest:
-            of_student = report.course.probability[members].mean()
+            of_student = report.session.probability[members].mean()
             of_training_student = report.bank.share[members].mean()
             shares.append((of_student, of_training_student, name, members))
     return sorted(shares, key=lambda share: share[:3])
@@ -287,7 +287,7 @@ def test_the_page_tells_which_topics_were_asked_about_and_least_is_known_about(
     topics = shares_by_subject(kit, report, level=2, fewest=5)
     n_asked = sum(np.isin(members, report.asked.QuestionId).any() for *_, members in topics)
     assert f"{n_asked} of the {len(topics)} topics were asked about" in report.page.text
-    draws = {name: report.course.draws[:, members].mean(axis=1) for *_, name, members in topics}
+    draws = {name: report.session.draws[:, members].mean(axis=1) for *_, name, members in topics}
     widest = sorted(draws, key=lambda name: -np.ptp(np.quantile(draws[name], ENDS)))[:3]
     least = "; ".join(f"{name}, {middle(draws[name])}" for name in widest)
     assert f"Least is known about: {least}." in report.page.text
@@ -326,7 +326,7 @@ def test_faults_are_refused_in_one_line(kit: Path, tmp_path: Path) -> None:
 
     examples = rf"expected UserIds of .*valid_task_4.csv, such as {first}, "
     assert re.search(rf"^--student: names nobody, {examples}", fails(report, kit=kit))
-    expect(rf"--student 99999: is not there, {examples}", "--student", first, 99999)
+    expect(rf"--student 99999: no such student, {examples}", "--student", first, 99999)
     expect("^--mask IsTarget_3: is not a mask of ", "--mask", "IsTarget_3")
     expect(rf"UserId {first} has \d+ answers that may be .* at least 500", "--questions", 500)
     shutil.copy(kit / "task_4/numpy/model.py", package)
