@@ -1,6 +1,7 @@
 """Fixtures and helpers of all tests: scripts run as by a user, kits with tiny data, pages."""
 
 import ast
+import compileall
 import gc
 import os
 import re
@@ -96,12 +97,13 @@ def fails(arguments: Sequence[object], **options: Any) -> str:
 def copy_kit(destination: Path) -> Path:
     """Copy the kit's own files and their bytecode, but nothing that a user has added."""
     for path in find_kit_files():
-        # With their bytecode, the copy's modules need not be compiled again.
         for source in (path, Path(cache_from_source(str(path)))):
             if source.is_file():
                 target = destination / source.relative_to(ROOT)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(source, target)
+    # Every process that runs in the copy would compile the modules without bytecode again.
+    compileall.compile_dir(destination, quiet=1)
     return destination
 
 
