@@ -40,6 +40,7 @@ def parser(doc: str | None, task: int, *, reads_answers: bool = True) -> argpars
     about = TASKS[task]
     parser = cli.parser(doc)
     parser.usage = "%(prog)s [flags]"
+    # Every model has these options, also those for which its parser has no flag.
     parser.set_defaults(input_dir=None, train_data=None, probabilities=None, local=None)
     if reads_answers:
         cli.add_optional_folder(parser, "--input_dir", "data/train_data")
@@ -62,7 +63,10 @@ def parser(doc: str | None, task: int, *, reads_answers: bool = True) -> argpars
 
 
 def _add_halves_flag(parser: argparse.ArgumentParser) -> None:
-    """Add the flag --local of task 3, which chooses one half of the students."""
+    """Add the flag --local of task 3, which ranks by the answers of one half of the students.
+
+    The ranking can then be compared with the ranking by the other half.
+    """
     help_text = (
         "rank by one half of the students (local_data_split.py), the first by default; "
         f"defaults become data/test_input, {TASK_3.local_train} (second: {TASK_3.local_answers}), "
@@ -82,7 +86,7 @@ def add_metadata_flag(parser: argparse.ArgumentParser) -> None:
 
 
 def paths(options: argparse.Namespace, task: int) -> Paths:
-    """Return the paths that the flags of `parser` name.
+    """Return the paths that the flags of `parser` name, or the defaults, and check these paths.
 
     Raises
     ------
@@ -101,6 +105,8 @@ def paths(options: argparse.Namespace, task: int) -> Paths:
         input_dir = layout.TEST_INPUT_DIR
         output_dir = layout.TEST_OUTPUT_DIR
         output_name = about.local_submission
+        # Tasks 1 and 2 have a local template. In task 3, `local` chooses the half of the students,
+        # unless --train_data names another file.
         if about.local_template is not None:
             template_dir = layout.TEST_INPUT_DIR
             template = about.local_template
