@@ -158,8 +158,8 @@ def find_rows(ids: IntArray | pd.Series, wanted: IntArray | pd.Series) -> npt.ND
     wanted = np.asarray(wanted)
     highest = int(ids.max(initial=-1))
     if _fits_lookup_table(highest, len(ids)):
-        # Element i + 1 holds the row of id i. The first element (for the unknown id -1) and the last
-        # one (for all ids above the highest) hold -1.
+        # Element i + 1 holds the row of id i. The first element (for the unknown id -1) and the
+        # last one (for all ids above the highest) hold -1.
         row_of_id = np.full(highest + 3, -1, np.int32)
         row_of_id[1:][ids] = np.arange(len(ids), dtype=np.int32)
         # If `ids` contains -1, its row is now in the last element. Restore that element.

@@ -123,8 +123,8 @@ def ticks(low: float, high: float, n_steps: int, *, integer: bool = False) -> li
     steps = [magnitude * power * factor for power in (0.1, 1, 10) for factor in (1, 2, 2.5, 5)]
     if integer:
         steps = [step for step in steps if step >= 1 and step == round(step)] or [1.0]
-    # Take the smallest step that is at least `least_step`. If fewer than two of its multiples lie on
-    # the scale, try smaller steps. 1e-9 allows for rounding errors.
+    # Take the smallest step that is at least `least_step`. If fewer than two of its multiples lie
+    # on the scale, try smaller steps. 1e-9 allows for rounding errors.
     first = next((k for k, step in enumerate(steps) if step >= least_step * (1 - 1e-9)), 0)
     for step in reversed(steps[: first + 1]):
         multiples = range(ceil(low / step - 1e-9), floor(high / step + 1e-9) + 1)
@@ -157,9 +157,9 @@ def drop_overlapping(labels: Sequence[Tick], unit_length: float) -> list[Tick]:
 def _polygon(n: int, size: float, *, turn: float = 0, inner: float = 0) -> list[Point]:
     """Return the corners of a polygon or a star with n points, clockwise.
 
-    `size` is the distance of the points from the centre. The first point is at the top. `turn` turns
-    the figure clockwise; 1 is the angle between two neighbouring points. If `inner` is not 0, the
-    figure is a star, and `inner` is the distance of its inner corners from the centre.
+    `size` is the distance of the points from the centre. The first point is at the top. `turn`
+    turns the figure clockwise; 1 is the angle between two neighbouring points. If `inner` is not 0,
+    the figure is a star, and `inner` is the distance of its inner corners from the centre.
     """
     corners = []
     for k in range(2 * n):

@@ -31,8 +31,8 @@ def run(main: Callable[[], None]) -> NoReturn:
         with contextlib.redirect_stdout(cast(TextIO, _PrintableStream(sys.stdout))):
             main()
     except BrokenPipeError:
-        # The reader, such as `head`, has closed the pipe. Python flushes stdout once more at exit: send
-        # that to /dev/null, or it would fail too.
+        # The reader, such as `head`, has closed the pipe. Python flushes stdout once more at exit:
+        # send that to /dev/null, or it would fail too.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except InputError as error:
         _fail(str(error))

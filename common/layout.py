@@ -30,8 +30,8 @@ STUDENT_METADATA_TASK_3_4 = "student_metadata_task_3_4.csv"
 ANSWER_METADATA_TASK_3_4 = "answer_metadata_task_3_4.csv"
 SUBJECT_METADATA = "subject_metadata.csv"
 
-# Files in TEST_INPUT_DIR. A local split divides the training answers into files for training and for
-# validation, and makes a template for tasks 1 and 2. In some related challenges it makes folds.
+# Files in TEST_INPUT_DIR. A local split divides the training answers into files for training and
+# for validation, and makes a template for tasks 1 and 2. In some related challenges it makes folds.
 VALID_TASK_1_2 = "valid_task_1_2.csv"
 LOCAL_TEMPLATE_TASK_1_2 = "test_submission_task_1_2.csv"
 TRAIN_TASK_3 = "train_task_3.csv"
@@ -77,7 +77,8 @@ def is_data(path: Path) -> bool:
     folders = real_path.relative_to(ROOT).parts[:-1]
     if folders == (TEMPLATE_DIR.name,):
         return True
-    # Compare at any depth: the folder data/ of a related challenge holds folders of these names too.
+    # Compare at any depth: the folder data/ of a related challenge holds folders of these names
+    # too.
     data_folders = (TRAIN_DIR, METADATA_DIR, TEST_DIR, TEST_INPUT_DIR, IMAGES_DIR)
     names = {folder.name for folder in data_folders}
     return any(parent == DATA_DIR.name and folder in names for parent, folder in pairwise(folders))

@@ -23,8 +23,8 @@ import numpy.typing as npt
 import pandas as pd
 
 # Students born in this range were 4 to 20 years old at the end of 2018, the first year of the
-# answers. Other dates of birth count as unknown: 2.6 % of the official ones, from 1756 to 9999, some
-# of them of teachers who tried a quiz.
+# answers. Other dates of birth count as unknown: 2.6 % of the official ones, from 1756 to 9999,
+# some of them of teachers who tried a quiz.
 _FIRST_BIRTH = "1998-01-01"
 _LAST_BIRTH = "2014-12-31"
 

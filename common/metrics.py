@@ -36,9 +36,9 @@ def accuracy(truth: Array, prediction: Array, student: IntArray | None = None) -
     truth, prediction : array, the same shape
         Values of any type that can be compared.
     student : array of int, the same shape, optional
-        Number of the student of each answer, from 0. If it is given, the score has a standard error,
-        which allows for correlated answers of one student (`clustered_standard_error`). For the
-        answers of a single student, the standard error is None.
+        Number of the student of each answer, from 0. If it is given, the score has a standard
+        error, which allows for correlated answers of one student (`clustered_standard_error`). For
+        the answers of a single student, the standard error is None.
 
     Raises
     ------

@@ -103,8 +103,8 @@ def options_of(words: Iterable[str]) -> dict[str, Any]:
         if word.startswith("--"):
             name, has_value, value = word[2:].partition("=")
             options[name] = value if has_value else True
-            # After --flag=value and after --local, a word is a file, not a value of the flag. --local
-            # is the only flag without a value in scripts that take files.
+            # After --flag=value and after --local, a word is a file, not a value of the flag.
+            # --local is the only flag without a value in scripts that take files.
             if has_value or name == "local":
                 name = "files"
         else:

@@ -43,11 +43,11 @@ _LONGEST_HEADER = 1 << 16
 _ROWS_AT_ONCE = 1 << 16
 # Bytes of a block of the quick reader.
 _BLOCK_SIZE = 1 << 22
-# If a block has one of these bytes, the slow reader reads the file: pyarrow reads 0x10 as a number, and pyarrow and
-# pandas treat quotes and NUL differently.
+# If a block has one of these bytes, the slow reader reads the file: pyarrow reads 0x10 as a number,
+# and pyarrow and pandas treat quotes and NUL differently.
 _AMBIGUOUS_BYTES = (b'"', b"\0", b"x", b"X")
-# `Source.rows` adds this mark as a last line. A mark inside a cell shows that a quotation mark is not
-# closed. No file holds the mark, since half a surrogate pair cannot be encoded as UTF-8.
+# `Source.rows` adds this mark as a last line. A mark inside a cell shows that a quotation mark is
+# not closed. No file holds the mark, since half a surrogate pair cannot be encoded as UTF-8.
 _END = "\ud800"
 # The characters that stand for bytes that are not UTF-8.
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
@@ -247,9 +247,16 @@ def read_table(
     data = {column.name: series[position] for position, column in wanted.items()}
     for column in columns:
         if column.name not in data:
-            # The column is missing, which has been reported: fill it with missing values.
-            data[column.name] = _join([{0: [column.missing] * n_rows}], {0: column})[0]
+            # The header lacks the column, which has been reported.
+            data[column.name] = _missing_values(column, n_rows)
     return pd.DataFrame({name: data[name] for name in by_name}, copy=False)
+
+
+def _missing_values(column: Column, n_rows: int) -> pd.Series:
+    """Return a column whose cells are all missing."""
+    if column.dtype == TEXT:
+        return pd.Series([column.missing] * n_rows)
+    return pd.Series(np.full(n_rows, column.missing, column.dtype))
 
 
 def _join(parts: Iterable[_Part], wanted: Mapping[int, Column]) -> dict[int, pd.Series]:
@@ -299,13 +306,13 @@ def _read_quickly(
         if dtype not in (TEXT, DATE) and wanted[position].may_be_empty:
             types[position] = FLOAT64
     with source.open() as file:
-        # A file whose line ends are all "\r" has no "\n" after the header.
+        # A "\r" inside the first line is a line end of another system, for the slow reader.
         if not source.column_names and b"\r" in file.readline().rstrip(b"\r\n"):
             raise ValueError("other line ends")
         while block := file.read(_BLOCK_SIZE):
             block += file.readline()
-            # pyarrow and pandas would drop a byte order mark at the start of a block. In the middle of
-            # a file, it belongs to a cell.
+            # pyarrow and pandas would drop a byte order mark at the start of a block. In the middle
+            # of a file, it belongs to a cell.
             if block.startswith(codecs.BOM_UTF8):
                 raise ValueError("a byte order mark")
             if any(mark in block for mark in _AMBIGUOUS_BYTES):
@@ -364,8 +371,8 @@ def _parse_with_pyarrow(block: bytes, n_columns: int, types: Mapping[int, str]) 
         null_values=[""],
     )
     options = csv.ReadOptions(column_names=[str(position) for position in range(n_columns)])
-    # Give pyarrow the bytes of a block, not a file: its threads that read a file may abort the process
-    # when it ends.
+    # Give pyarrow the bytes of a block, not a file: its threads that read a file may abort the
+    # process when it ends.
     table = csv.read_csv(pa.BufferReader(block), options, convert_options=convert)
     cells: pd.DataFrame = table.to_pandas(split_blocks=True)
     # An empty cell is null. The text "nan" is no number, but pyarrow reads it as NaN.

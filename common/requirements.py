@@ -1,7 +1,8 @@
 """Prepare Python for a script, when this module is imported.
 
 The import limits the threads of libraries, makes `tools` importable, and makes Python say how to
-install a package that is missing. The `common.py` beside every script imports this module before any library.
+install a package that is missing. The `common.py` beside every script imports this module before
+any library.
 """
 
 import os
@@ -21,9 +22,9 @@ _PACKAGES = {
 
 def _limit_threads() -> None:
     """Set environment variables for the threads of libraries, which read them when imported."""
-    # OpenMP threads that wait busily slow down other processes. Threads that sleep at once slow down
-    # the fit of gradient-boosted trees. With these settings, threads wait busily for a short time,
-    # then sleep.
+    # OpenMP threads that wait busily slow down other processes. Threads that sleep at once slow
+    # down the fit of gradient-boosted trees. With these settings, threads wait busily for a short
+    # time, then sleep.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")
     # With another number of threads, BLAS rounds differently. The kit runs threads itself, see

@@ -84,8 +84,8 @@ def append_line(path: Path, record: dict[str, Any]) -> None:
     OSError
         If the disk has no room for the line.
     """
-    # `json.dumps` writes NaN and Infinity, which are not JSON. Read the text back with None in their
-    # place, then write it again.
+    # `json.dumps` writes NaN and Infinity, which are not JSON. Read the text back with None in
+    # their place, then write it again.
     plain = json.loads(json.dumps(record, default=_plain), parse_constant=lambda name: None)
     line = json.dumps(plain, ensure_ascii=False) + "\n"
     # Unbuffered, so that the line is one system call. "+" allows reading the last byte.
@@ -94,7 +94,8 @@ def append_line(path: Path, record: dict[str, Any]) -> None:
             file.seek(-1, 2)
             if file.read(1) != b"\n":
                 line = "\n" + line
-        # File names may hold surrogates, which UTF-8 cannot encode. They are written as escapes: \udcff.
+        # File names may hold surrogates, which UTF-8 cannot encode. They are written as escapes:
+        # \udcff.
         data = line.encode("utf-8", "backslashreplace")
         if file.write(data) < len(data):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))

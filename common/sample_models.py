@@ -37,26 +37,26 @@ def parser(doc: str | None, task: int, *, reads_answers: bool = True) -> argpars
     reads_answers
         Whether the model learns from the training answers.
     """
-    about = TASKS[task]
+    chosen = TASKS[task]
     parser = cli.parser(doc)
     parser.usage = "%(prog)s [flags]"
     # Every model has these options, also those for which its parser has no flag.
     parser.set_defaults(input_dir=None, train_data=None, probabilities=None, local=None)
     if reads_answers:
         cli.add_optional_folder(parser, "--input_dir", "data/train_data")
-        cli.add_file_name(parser, "--train_data", about.data.train)
-    cli.add_template_flags(parser, str(about.template))
+        cli.add_file_name(parser, "--train_data", chosen.data.train)
+    cli.add_template_flags(parser, str(chosen.template))
     cli.add_optional_folder(parser, "--output_dir", "submissions")
-    help_text = f"default {about.submission}; the zip is written beside it"
+    help_text = f"default {chosen.submission}; the zip is written beside it"
     parser.add_argument("--output_file", metavar="FILE", help=help_text)
-    if about is TASK_3:
+    if chosen is TASK_3:
         _add_halves_flag(parser)
     else:
         help_text = "write the probability of each prediction to FILE (Parquet) as well"
         parser.add_argument("--probabilities", type=Path, metavar="FILE", help=help_text)
         help_text = (
             "use the local split: defaults become data/test_input, "
-            f"{about.local_template}, data/test_output and {about.local_submission}"
+            f"{chosen.local_template}, data/test_output and {chosen.local_submission}"
         )
         parser.add_argument("--local", action="store_true", help=help_text)
     return parser
@@ -94,24 +94,24 @@ def paths(options: argparse.Namespace, task: int) -> Paths:
         If an input file or a named folder is missing, or an output file cannot be written. This is
         reported before any work starts.
     """
-    about = TASKS[task]
-    train = options.train_data or about.data.train
-    template = str(about.template)
+    chosen = TASKS[task]
+    train = options.train_data or chosen.data.train
+    template = str(chosen.template)
     input_dir = layout.TRAIN_DIR
     template_dir = layout.TEMPLATE_DIR
     output_dir = layout.SUBMISSION_DIR
-    output_name = about.submission
+    output_name = chosen.submission
     if options.local:
         input_dir = layout.TEST_INPUT_DIR
         output_dir = layout.TEST_OUTPUT_DIR
-        output_name = about.local_submission
+        output_name = chosen.local_submission
         # Tasks 1 and 2 have a local template. In task 3, `local` chooses the half of the students,
         # unless --train_data names another file.
-        if about.local_template is not None:
+        if chosen.local_template is not None:
             template_dir = layout.TEST_INPUT_DIR
-            template = about.local_template
-        elif train == about.data.train:
-            train = about.local_train if options.local == "first" else about.local_answers
+            template = chosen.local_template
+        elif train == chosen.data.train:
+            train = chosen.local_train if options.local == "first" else chosen.local_answers
     train_dir = options.input_dir or input_dir
     model_paths = Paths(
         train=train_dir / train,

@@ -18,8 +18,8 @@ TEXT = "text"
 DATE = "datetime64[m]"
 
 INT32_MAX = 2**31 - 1
-# The highest GroupId, QuizId and SchemeOfWorkId. The features of `common.answer_features` need arrays
-# as long as the highest of these ids.
+# The highest GroupId, QuizId and SchemeOfWorkId. The features of `common.answer_features` need
+# arrays as long as the highest of these ids.
 _ID_MAX = 2**24 - 1
 # Stands for a whole number that is unknown, or that could not be read.
 UNREADABLE = -1
@@ -101,8 +101,8 @@ def _parse_date(text: str) -> np.datetime64 | None:
         return None
 
 
-# QuestionIds are bounded, since task 4 needs arrays as long as the highest one. The highest official
-# QuestionId is 27,612.
+# QuestionIds are bounded, since task 4 needs arrays as long as the highest one. The highest
+# official QuestionId is 27,612.
 QUESTION_ID = Column("QuestionId", high=9_999_999)
 USER_ID = Column("UserId")
 ANSWER_ID = Column("AnswerId")
@@ -115,8 +115,8 @@ OPTIONS = (1, 2, 3, 4)
 
 # Task 3: the rank of a question in a submission; 1 is the best.
 RANKING = Column("ranking", low=1)
-# Task 3: the QuestionIds of a pair that experts judge. The file has a further column for each expert,
-# of any name.
+# Task 3: the QuestionIds of a pair that experts judge. The file has a further column for each
+# expert, of any name.
 LEFT = Column("left")
 RIGHT = Column("right")
 
@@ -129,8 +129,8 @@ def expert_judgement(name: str) -> Column:
     return Column(name, FLOAT32, 1, 2, may_be_empty=True)
 
 
-# Task 4: 1 for an answer that must be predicted (a target), 0 for another answer. A file with ten such
-# masks has the columns IsTarget_0 to IsTarget_9.
+# Task 4: 1 for an answer that must be predicted (a target), 0 for another answer. A file with ten
+# such masks has the columns IsTarget_0 to IsTarget_9.
 IS_TARGET = "IsTarget"
 
 

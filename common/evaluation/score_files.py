@@ -51,20 +51,20 @@ def write_scores(
     `figures` are written below the score in the text. `body` (HTML) and the fields in `shown` are
     passed to the template of the page.
     """
-    facts = [
+    first_facts = [
         ("Submission", cli.show(evaluation.submission)),
         ("Scored against", cli.show(evaluation.reference)),
     ]
     if evaluation.phase:
         phase = "local split" if evaluation.phase == LOCAL else evaluation.phase
-        facts.append(("Phase", phase))
+        first_facts.append(("Phase", phase))
     title = evaluation.title or title_of(evaluation.task)
     page = pages.render(
         template,
         title=title,
         tab=f"{title}: {evaluation.score.value:.4f}",
         evaluation=evaluation,
-        facts=[*facts, *evaluation.facts],
+        facts=[*first_facts, *evaluation.facts],
         body=pages.Html(body),
         **shown,
     )
@@ -97,7 +97,7 @@ def confusion_table(counts: Array, labels: Sequence[str]) -> str:
     return pages.part("confusion", counts.tolist(), metrics.normalise_rows(counts), labels)
 
 
-def calibration(scores: ProbabilityScores, event: str) -> str:
+def calibration_html(scores: ProbabilityScores, event: str) -> str:
     """Return the scores of probabilities with a chart of their calibration, as HTML.
 
     `event` is the event that the probabilities are for, such as "answered correctly".
