@@ -10,7 +10,7 @@ import torch
 
 
 class Adam(torch.optim.Adam):
-    """Adam with the same arguments and steps as `torch.optim.Adam`; it cannot be compiled."""
+    """Adam with the same arguments and steps as `torch.optim.Adam`, but without `torch.compile`."""
 
     # PyTorch wraps these methods in functions that import its compiler; `unwrap` undoes that.
     add_param_group = inspect.unwrap(torch.optim.Adam.add_param_group)

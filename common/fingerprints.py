@@ -72,8 +72,8 @@ def matches(path: Path, known: object) -> bool:
 def read_marker(data_dir: Path) -> dict[str, Any] | None:
     """Read the marker that a simulation leaves in a data folder; None if there is no valid marker.
 
-    The marker's `files` are the simulated files. While a new simulation replaces older files,
-    `replaced` are the older ones. Both are dicts of fingerprints by path.
+    The entry `files` lists the simulated files. While a new simulation replaces older files,
+    `replaced` lists the older ones. Both are dicts of fingerprints by path.
     """
     try:
         marker = json.loads((data_dir / layout.SIMULATED_MARKER_NAME).read_bytes())

@@ -255,7 +255,7 @@ def find_pairs(
             f"{name}: {len(missing)} of {len(wanted)} pairs are missing, first "
             f"{_name_pairs(wanted, missing)}, expected every pair of {wanted_in}"
         )
-    is_extra = is_readable
+    is_extra = is_readable.copy()
     is_extra[rows[rows >= 0]] = False
     return rows, is_extra
 

@@ -46,9 +46,9 @@ class LeftOut:
 class PairFacts:
     """Facts about the pairs scored."""
 
-    # A row for each pair, in the order of the true answers. The columns are student_code (0 to n -
-    # 1), majority (the prediction of the majority model) and a categorical column for each grouping
-    # in `groupings`, named by its key. Only student_code is always there.
+    # A row for each pair, in the order of the true answers. The columns are student_code
+    # (numbers from 0), majority (the prediction of the majority model) and a categorical column for
+    # each grouping in `groupings`, named by its key. Only student_code is always there.
     pairs: pd.DataFrame
     # A row for each subject of each question: QuestionId, SubjectId, Name, Level and Parent (the
     # name of the subject above, or ""). None if not known.

@@ -348,7 +348,7 @@ def _choose_phase(options: argparse.Namespace, task: Task) -> str:
     Without flags it is the local split. If there is no local submission but one to upload, it is
     the public phase: a sample model has been run without --local, as in the challenge's guide.
     """
-    has_flags = any(
+    has_input_flags = any(
         [
             options.phase,
             options.input_dir,
@@ -359,7 +359,7 @@ def _choose_phase(options: argparse.Namespace, task: Task) -> str:
     )
     local = task.submission_path(LOCAL)
     upload = task.submission_path("public")
-    if not has_flags and not reading.is_there(local) and upload.is_file():
+    if not has_input_flags and not reading.is_there(local) and upload.is_file():
         print(f"{cli.show(local)}: not there; scored: {cli.show(upload)}, --phase public")
         return "public"
     return str(options.phase or LOCAL)
