@@ -59,14 +59,14 @@ def find_contexts(
         circumstances = metadata.read_circumstances(path, answer_id, columns=columns)
     student = np.concatenate([answers["UserId"], template["UserId"]])
     question = np.concatenate([answers["QuestionId"], template["QuestionId"]])
-    context = contexts_of_pairs(student, question, len(answers), circumstances)
+    context = number_contexts(student, question, len(answers), circumstances)
     return context[: len(answers)], context[len(answers) :]
 
 
-def contexts_of_pairs(
+def number_contexts(
     student: IntArray, question: IntArray, n_answers: int, circumstances: pd.DataFrame | None
 ) -> IntArray:
-    """Find the contexts of rows whose metadata have been read; see `find_contexts`.
+    """Number the contexts of rows whose metadata have been read; see `find_contexts`.
 
     Parameters
     ----------

@@ -285,7 +285,7 @@ def match_ids(
     column
         The column's name.
     ids
-        The column's values. "" and `schema.UNREADABLE` stand for ids that could not be read, which
+        The column's values. "" and `schema.UNKNOWN` stand for ids that could not be read, which
         the reader of the file has reported.
     expected
         The ids that should be there, each once, in any order.
@@ -301,7 +301,7 @@ def match_ids(
     """
     require_distinct(source, column, ids, report)
     row_by_id = pd.Series(np.arange(len(ids)), ids)
-    row_by_id = row_by_id[~row_by_id.index.isin(["", schema.UNREADABLE])]
+    row_by_id = row_by_id[~row_by_id.index.isin(["", schema.UNKNOWN])]
     unknown = row_by_id[~row_by_id.index.isin(expected)]
     if len(unknown):
         number = source.row_number(unknown.iloc[0])

@@ -129,7 +129,7 @@ def require_outputs(outputs: Iterable[Path | None], inputs: Iterable[Path | None
         if path is None:
             continue
         writing.require_writable(path)
-        if layout.is_data(path) and reading.is_there(path):
+        if layout.is_input(path) and reading.is_there(path):
             raise InputError(
                 f"{path}: is an input data file and would be overwritten; choose another name"
             )

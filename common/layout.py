@@ -62,10 +62,11 @@ RESULTS_NAME = "results.jsonl"
 SCOREBOARD_NAME = "scoreboard.html"
 OUTCOMES_NAME = "outcomes"
 
+# The two parts of the official test data, which are scored separately.
 PHASES = ("public", "private")
 
 
-def is_data(path: Path) -> bool:
+def is_input(path: Path) -> bool:
     """Return whether a path lies in one of the folders of the kit that hold inputs.
 
     These are the folders of data, metadata, images and submission templates, also those of related

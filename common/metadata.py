@@ -16,7 +16,7 @@ from common import layout, reading, schema
 from common.answers import find_rows, require_distinct
 from common.arrays import IntArray
 from common.errors import InputError, quote
-from common.schema import CIRCUMSTANCES, Column
+from common.schema import ANSWER_METADATA_COLUMNS, Column
 
 import numpy as np
 import numpy.typing as npt
@@ -85,7 +85,9 @@ def read_circumstances(
     InputError
         If the file is not as expected, names an id twice, or describes none of the ids.
     """
-    return _read_wanted(path, schema.ANSWER_ID_OR_EMPTY, answer_id, CIRCUMSTANCES, columns)
+    return _read_wanted(
+        path, schema.ANSWER_ID_OR_EMPTY, answer_id, ANSWER_METADATA_COLUMNS, columns
+    )
 
 
 def read_student_metadata(path: Path, student_id: IntArray) -> pd.DataFrame:

@@ -172,7 +172,7 @@ def this_process(
     made_from: Sequence[Path] | None = None,
     split: str = "",
 ) -> Provenance:
-    """Return the record of files that this process has written.
+    """Return the record of files that this process has written: its command, sources and time.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ INT32_MAX = 2**31 - 1
 # arrays as long as the highest of these ids.
 _ID_MAX = 2**24 - 1
 # Stands for a whole number that is unknown, or that could not be read.
-UNREADABLE = -1
+UNKNOWN = -1
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?)?", re.ASCII)
@@ -60,8 +60,8 @@ class Column:
     def missing(self) -> Any:
         """The value of an empty cell: -1, NaN, NaT or an empty text."""
         missing_by_type = {
-            INT8: UNREADABLE,
-            INT32: UNREADABLE,
+            INT8: UNKNOWN,
+            INT32: UNKNOWN,
             TEXT: "",
             DATE: np.datetime64("NaT"),
         }
@@ -161,7 +161,7 @@ CONFIDENCE = Column("Confidence", FLOAT32, 0, 100, may_be_empty=True, whole=Fals
 GROUP_ID = Column("GroupId", high=_ID_MAX, may_be_empty=True)
 QUIZ_ID = Column("QuizId", high=_ID_MAX, may_be_empty=True)
 SCHEME_ID = Column("SchemeOfWorkId", high=_ID_MAX, may_be_empty=True)
-# All columns of student metadata except UserId.
+# The columns of student metadata besides UserId.
 STUDENT_COLUMNS = (GENDER, DATE_OF_BIRTH, PREMIUM_PUPIL)
-# All columns of answer metadata except AnswerId.
-CIRCUMSTANCES = (DATE_ANSWERED, CONFIDENCE, GROUP_ID, QUIZ_ID, SCHEME_ID)
+# The columns of answer metadata besides AnswerId.
+ANSWER_METADATA_COLUMNS = (DATE_ANSWERED, CONFIDENCE, GROUP_ID, QUIZ_ID, SCHEME_ID)

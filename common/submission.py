@@ -195,7 +195,7 @@ def read_predictions(path: Path, task: int, template: Path, report: Report = sto
     predictions = read_pair_values(source, TASKS[task].column, report)
     _, is_extra = find_pairs(source.name, predictions, wanted, template, report)
     if is_extra.any():
-        report(f"{source.name}: {name_extra(source, predictions, is_extra, template)}")
+        report(f"{source.name}: {describe_extra(source, predictions, is_extra, template)}")
     return predictions
 
 
@@ -208,10 +208,10 @@ def read_pair_values(source: reading.Source, column: Column, report: Report = st
     pairs = reading.read_table(source, (schema.USER_ID, schema.QUESTION_ID, column), report=report)
     ids = [schema.USER_ID.name, schema.QUESTION_ID.name]
     if report is not stop:
-        pairs.loc[(pairs[ids] == schema.UNREADABLE).any(axis=1), ids] = schema.UNREADABLE
+        pairs.loc[(pairs[ids] == schema.UNKNOWN).any(axis=1), ids] = schema.UNKNOWN
     repeats = answers.require_distinct_pairs(source, pairs, report)
     # Set the ids of repeats to -1, so that they are not reported again, as extra rows.
-    pairs.loc[repeats, ids] = schema.UNREADABLE
+    pairs.loc[repeats, ids] = schema.UNKNOWN
     return pairs
 
 
@@ -260,7 +260,7 @@ def find_pairs(
     return rows, is_extra
 
 
-def name_extra(
+def describe_extra(
     source: reading.Source, pairs: pd.DataFrame, is_extra: BoolArray, wanted_in: str | Path
 ) -> str:
     """Return a text that tells how many rows are extra, and names the first pairs."""
@@ -298,7 +298,7 @@ def _require_all_ranks(
     """Report ranks outside of 1 to `n_ranks`, and ranks that appear twice."""
     ranks = np.arange(1, n_ranks + 1)
     # Unreadable ranks have been reported already.
-    outside = np.flatnonzero(~np.isin(ranking, [schema.UNREADABLE, *ranks]))
+    outside = np.flatnonzero(~np.isin(ranking, [schema.UNKNOWN, *ranks]))
     repeats = answers.find_repeats(ranking)
     unused = np.setdiff1d(ranks, ranking)
     expected = f"expected every rank from 1 to {n_ranks} once"

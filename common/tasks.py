@@ -15,10 +15,13 @@ LOCAL = "local"
 
 
 class Form(Enum):
-    """The kinds of submissions. Only task 4 has entries: code instead of a file of predictions."""
+    """The kinds of submissions."""
 
+    # Tasks 1 and 2.
     PREDICTIONS = "a prediction for each pair of a student and a question"
+    # Task 3.
     RANKING = "a ranking of all questions"
+    # Task 4.
     ENTRY = "code that asks each student ten questions, then predicts"
 
 

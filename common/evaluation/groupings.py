@@ -16,7 +16,7 @@ AGE_DAY = np.datetime64("2019-09-01")
 class Grouping:
     """One way to divide answers into groups."""
 
-    # Name of the column.
+    # Name of the column in `PairFacts.pairs`.
     key: str
     title: str
     # An explanation of the groups, if the title does not suffice.

@@ -75,7 +75,7 @@ def match(task: Task, submission_path: Path, reference_path: Path, phase: str = 
         other_path = reference_path.with_name(task.answers_name(other_phase))
         not_scored = _check_other_phase(source, predictions, is_extra, reference_path, other_path)
     elif is_extra.any():
-        extra = submission.name_extra(source, predictions, is_extra, reference_path)
+        extra = submission.describe_extra(source, predictions, is_extra, reference_path)
         not_scored = f"{extra}: ignored"
     return Matched(task, phase, submission_path, reference_path, pairs, not_scored)
 
@@ -104,7 +104,7 @@ def _check_other_phase(
     is_unknown = is_extra & ~pd.Series(keys).isin(other_keys).to_numpy()
     if is_unknown.any():
         either = f"{reference_path} or {other_path.name}"
-        fault = submission.name_extra(source, predictions, is_unknown, either)
+        fault = submission.describe_extra(source, predictions, is_unknown, either)
         raise InputError(f"{source.name}: {fault}")
     n_missing = len(other) - n_extra
     if n_missing:

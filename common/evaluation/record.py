@@ -49,7 +49,7 @@ class Evaluation:
     facts: Sequence[tuple[str, str]] = ()
     # The files that the true answers were made from, which tell whether these are simulated. They
     # are needed only if no record beside `reference` tells it.
-    rests_on: Sequence[Path] = ()
+    made_from: Sequence[Path] = ()
     # The record of how an entry's weights (task 4) or a cross-validation's submissions were made.
     # None: take the record beside the submission.
     training: Provenance | None = None
@@ -62,7 +62,7 @@ class Evaluation:
     @cached_property
     def simulated(self) -> bool:
         """Whether the true answers are simulated, or were made from simulated files."""
-        return provenance.is_simulated(self.reference, *self.rests_on)
+        return provenance.is_simulated(self.reference, *self.made_from)
 
 
 @dataclass(frozen=True)
