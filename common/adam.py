@@ -10,10 +10,10 @@ import torch
 
 
 class Adam(torch.optim.Adam):
-    """Adam with the same arguments and steps as `torch.optim.Adam`; not for `torch.compile`."""
+    """Adam with the same arguments and steps as `torch.optim.Adam`, but without `torch.compile`."""
 
     # PyTorch wraps these methods in functions that import its compiler; `unwrap` undoes that.
     add_param_group = inspect.unwrap(torch.optim.Adam.add_param_group)
     zero_grad = inspect.unwrap(torch.optim.Adam.zero_grad)
-    # `step` needs its other wrapper, which does not track gradients.
+    # `unwrap` has also removed `torch.no_grad()` from `step`. Autograd must not track the updates.
     step = torch.no_grad()(inspect.unwrap(torch.optim.Adam.step))

@@ -1,4 +1,7 @@
-"""The context of an answer: the quiz of a class, or a cluster of similar questions."""
+"""Group answers into contexts, for `ItemResponse`.
+
+A context is a quiz that one class takes, or a cluster of similar questions.
+"""
 
 from pathlib import Path
 
@@ -10,7 +13,8 @@ from common.item_response.similarity import cluster_questions
 import numpy as np
 import pandas as pd
 
-# Quizzes are the contexts if they are known for at least this share of the pairs to be predicted.
+# Quizzes are used as contexts if the quiz is known for at least this share of the pairs to be
+# predicted.
 _MIN_SHARE_KNOWN = 0.5
 
 
@@ -19,10 +23,12 @@ def find_contexts(
 ) -> tuple[IntArray, IntArray]:
     """Find the contexts of the training answers, and of the pairs to be predicted.
 
-    If the answer metadata give the quiz of at least half of the pairs to be predicted, a context is
-    the quiz of a class (QuizId and GroupId), and a row whose quiz is unknown gets a separate
-    context. Otherwise contexts are clusters of questions that the same students answer, on several
-    nested levels.
+    If the answer metadata give the quiz of at least half of the pairs to be predicted, each
+    combination of QuizId and GroupId (the class) is a context. A row whose quiz is unknown gets a
+    context of its own. There is one level.
+
+    Otherwise contexts are clusters of questions that the same students answer. On each further
+    level, these clusters are divided into smaller ones.
 
     Parameters
     ----------
@@ -36,7 +42,8 @@ def find_contexts(
     Returns
     -------
     context, context_to_predict : array of int32, shape (answers, levels) and (pairs, levels)
-        Whole numbers from 0 on nested levels, the coarsest first, for `ItemResponse`.
+        The context of each row on each level, numbered from 0. Column 0 is the level with the
+        largest contexts.
 
     Raises
     ------
@@ -52,14 +59,14 @@ def find_contexts(
         circumstances = metadata.read_circumstances(path, answer_id, columns=columns)
     student = np.concatenate([answers["UserId"], template["UserId"]])
     question = np.concatenate([answers["QuestionId"], template["QuestionId"]])
-    context = contexts_of_pairs(student, question, len(answers), circumstances)
+    context = number_contexts(student, question, len(answers), circumstances)
     return context[: len(answers)], context[len(answers) :]
 
 
-def contexts_of_pairs(
+def number_contexts(
     student: IntArray, question: IntArray, n_answers: int, circumstances: pd.DataFrame | None
 ) -> IntArray:
-    """Find the contexts of rows as `find_contexts` does.
+    """Number the contexts of rows whose metadata have been read; see `find_contexts`.
 
     Parameters
     ----------
@@ -79,10 +86,11 @@ def contexts_of_pairs(
         quiz = circumstances["QuizId"].to_numpy()
         group = circumstances["GroupId"].to_numpy()
         if (quiz[n_answers:] >= 0).mean() >= _MIN_SHARE_KNOWN:
-            _, number = number_ids(small_keys(group + 1, quiz + 1))
-            # Every row whose quiz is unknown gets a separate context.
+            # Unknown ids are -1, but `small_keys` needs numbers from 0.
+            _, context = number_ids(small_keys(group + 1, quiz + 1))
+            # Every row whose quiz is unknown gets a context of its own.
             unknown = np.flatnonzero(quiz < 0)
-            number[unknown] = number.max() + 1 + np.arange(len(unknown))
-            return number[:, None]
+            context[unknown] = context.max() + 1 + np.arange(len(unknown))
+            return context[:, None]
     question_ids, cluster = cluster_questions(student, question)
     return cluster[np.searchsorted(question_ids, question)]

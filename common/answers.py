@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-# A lookup table with an element for each possible id is fast. It is used for ids up to
-# `_TABLE_SIZE`, and with many ids for ids up to this multiple of their number.
+# A lookup table with an element for each possible id is fast. It is used if the highest id is below
+# _TABLE_SIZE + _TABLE_SIZE_PER_ID × (number of ids).
 _TABLE_SIZE = 10_000_000
 _TABLE_SIZE_PER_ID = 4
 
@@ -47,8 +47,8 @@ def read_answers(
     -------
     DataFrame
         UserId and QuestionId (int32), IsCorrect (int8). If they are read, also AnswerId (int32),
-        CorrectAnswer, AnswerValue and the masks (int8). pandas returns sums of int8 by group as
-        int8 where they fit: convert them (`astype`) before computing with them.
+        CorrectAnswer, AnswerValue and the masks (int8). Convert an int8 column (`astype`) before
+        summing it by group: `groupby().sum()` may return int8.
 
     Raises
     ------
@@ -135,10 +135,11 @@ def number_ids(ids: IntArray | pd.Series) -> tuple[IntArray, npt.NDArray[np.int3
 
 
 def find_ids(distinct: IntArray, ids: IntArray | pd.Series) -> npt.NDArray[np.int32]:
-    """Find the position of each id in `distinct`, sorted ids; `len(distinct)` if it is not there.
+    """Find the position of each id in `distinct`, which holds sorted ids without repeats.
 
-    Returns int32, shape (ids,).
+    An id that is not in `distinct` gets the position `len(distinct)`. Returns int32, shape (ids,).
     """
+    # A lookup table is faster for many ids, a binary search for few.
     if len(distinct) <= len(ids):
         row = find_rows(distinct, ids)
         return np.where(row < 0, np.int32(len(distinct)), row)
@@ -157,11 +158,11 @@ def find_rows(ids: IntArray | pd.Series, wanted: IntArray | pd.Series) -> npt.ND
     wanted = np.asarray(wanted)
     highest = int(ids.max(initial=-1))
     if _fits_lookup_table(highest, len(ids)):
-        # The row of id i is element i + 1. The first element stands for the unknown id -1, the last
-        # one for all ids above the highest.
+        # Element i + 1 holds the row of id i. The first element (for the unknown id -1) and the
+        # last one (for all ids above the highest) hold -1.
         row_of_id = np.full(highest + 3, -1, np.int32)
         row_of_id[1:][ids] = np.arange(len(ids), dtype=np.int32)
-        # An unknown id among `ids`, which is -1, has written to the last element.
+        # If `ids` contains -1, its row is now in the last element. Restore that element.
         row_of_id[-1] = -1
         return row_of_id.take(wanted + 1, mode="clip")
     # Sort the wanted ids too: a search for millions of ids in random order takes ten times as long.
@@ -186,15 +187,17 @@ def pair_keys(
     student: IntArray | pd.Series, question: IntArray | pd.Series
 ) -> npt.NDArray[np.int64]:
     """Encode every (student, question) pair as one number; equal pairs get equal numbers."""
+    # Ids are below 2**31.
     keys: npt.NDArray[np.int64] = np.asarray(student).astype(np.int64) << 31
     keys |= np.asarray(question)
     return keys
 
 
 def small_keys(first: IntArray, second: IntArray) -> IntArray:
-    """Encode pairs of numbers from 0 as one number each, uint32 if that suffices, else int64.
+    """Encode each pair of two non-negative numbers as one key: uint32 if all keys fit, else int64.
 
-    The key is first · (largest second + 1) + second: keys of different calls cannot be compared.
+    The key is first · (largest second + 1) + second. Unlike keys of `pair_keys`, keys of different
+    calls cannot be compared.
     """
     width = int(second.max(initial=0)) + 1
     is_small = (int(first.max(initial=0)) + 1) * width <= 1 << 32
@@ -209,7 +212,7 @@ def find_repeats(keys: IntArray) -> npt.NDArray[np.int64]:
 
     Negative keys never count: they stand for values that could not be read.
     """
-    # Usually there are no repeats. To sort shows that in a tenth of the time.
+    # Usually there are no repeats. Sorting finds that out ten times as fast as `duplicated`.
     ordered = np.sort(keys)
     if not ((ordered[1:] == ordered[:-1]) & (ordered[1:] >= 0)).any():
         return np.empty(0, np.int64)
@@ -219,10 +222,13 @@ def find_repeats(keys: IntArray) -> npt.NDArray[np.int64]:
 def require_distinct_pairs(
     source: reading.Source, pairs: pd.DataFrame, report: Report = stop
 ) -> npt.NDArray[np.int64]:
-    """Report if a pair of UserId and QuestionId appears twice in a file; return the later rows."""
+    """Report the pairs of UserId and QuestionId that appear more than once in a file.
+
+    Returns the rows whose pair appears in an earlier row.
+    """
     student = pairs["UserId"].to_numpy()
     question = pairs["QuestionId"].to_numpy()
-    # Usually there are no repeats. Small keys show that with little memory.
+    # Usually there are no repeats. Check this first with `small_keys`, which take half the memory.
     ordered_keys = small_keys(student, question)
     ordered_keys.sort()
     if not (ordered_keys[1:] == ordered_keys[:-1]).any():
@@ -249,6 +255,7 @@ def require_distinct(
     appear more than once.
     """
     is_text = ids.dtype == object
+    # Number the texts, with -1 for "": `find_repeats` ignores negative keys.
     keys = np.where(ids == "", -1, pd.factorize(ids)[0]) if is_text else ids
     repeats = find_repeats(keys)
     if len(repeats):
@@ -256,7 +263,7 @@ def require_distinct(
         first = int(np.flatnonzero(ids == ids[repeat])[0])
         report(
             f"{source.name}: column '{column}': row {source.row_number(repeat)} repeats "
-            f"{_show(ids[repeat])} of row {source.row_number(first)}{_count_rows(repeats)}, "
+            f"{_for_message(ids[repeat])} of row {source.row_number(first)}{_count_rows(repeats)}, "
             "expected each once"
         )
 
@@ -278,7 +285,7 @@ def match_ids(
     column
         The column's name.
     ids
-        The column's values. "" and `schema.UNREADABLE` stand for ids that could not be read, which
+        The column's values. "" and `schema.UNKNOWN` stand for ids that could not be read, which
         the reader of the file has reported.
     expected
         The ids that should be there, each once, in any order.
@@ -294,11 +301,11 @@ def match_ids(
     """
     require_distinct(source, column, ids, report)
     row_by_id = pd.Series(np.arange(len(ids)), ids)
-    row_by_id = row_by_id[~row_by_id.index.isin(["", schema.UNREADABLE])]
+    row_by_id = row_by_id[~row_by_id.index.isin(["", schema.UNKNOWN])]
     unknown = row_by_id[~row_by_id.index.isin(expected)]
     if len(unknown):
         number = source.row_number(unknown.iloc[0])
-        value = _show(unknown.index[0])
+        value = _for_message(unknown.index[0])
         report(
             f"{source.name}: column '{column}': row {number} is {value}, which is not in "
             f"{expected_in}{_count_rows(unknown)}"
@@ -306,9 +313,9 @@ def match_ids(
     first_rows = row_by_id[~row_by_id.index.duplicated()]
     rows = first_rows.reindex([*expected], fill_value=-1)
     missing = rows.index[rows < 0]
-    # If no id could be read at all, that has been reported already.
+    # If no id could be read, that has been reported already: do not report all ids as missing too.
     if len(missing) and len(row_by_id):
-        shown = ", ".join(map(_show, missing[: reading.SHOWN]))
+        shown = ", ".join(map(_for_message, missing[: reading.SHOWN]))
         report(
             f"{source.name}: {len(missing)} of {len(expected)} {column}s are missing, first "
             f"{shown}, expected every {column} of {expected_in}"
@@ -316,9 +323,11 @@ def match_ids(
     return rows.to_numpy()
 
 
-def _show(value: object) -> str:
+def _for_message(value: object) -> str:
+    """Return an id for a message: a text in quotes, a number as it is."""
     return quote(value) if isinstance(value, str) else str(value)
 
 
 def _count_rows(rows: Sized) -> str:
+    """Return " (7 such rows)" for a message; "" for a single row."""
     return f" ({len(rows)} such rows)" if len(rows) > 1 else ""

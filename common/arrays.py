@@ -1,4 +1,4 @@
-"""Type hints for NumPy arrays, by the kind of their elements."""
+"""Type hints for NumPy arrays: of any type, of booleans, of integers and of floats."""
 
 from typing import Any
 

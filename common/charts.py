@@ -1,7 +1,8 @@
 """Draw the charts of pages as SVG, in the colours and the font of the page.
 
-Every chart has a label for screen readers. Lengths are in points, and y grows downwards. The first
-half of this module are tools that all charts share.
+Every chart has a label for screen readers. Lengths are in units of the SVG, in which every chart is
+340 wide; y grows downwards. First come tools that all charts share, then the charts: `dot_chart`,
+`share_chart`, `bar_panels` and `curve_chart`.
 """
 
 from __future__ import annotations
@@ -40,9 +41,11 @@ TICK_HEIGHT = 17.0
 # Height of a title above the axes.
 TITLE_HEIGHT = 18.0
 
-# A point (x, y), or the two ends of an interval.
+# A point (x, y).
 Point = tuple[float, float]
-# A value on a scale, and its name.
+# The low and the high end of an interval.
+Interval = tuple[float, float]
+# A value on a scale, and its label.
 Tick = tuple[float, str]
 
 # Widths of characters in hundredths of the font size. They are those of a rather wide font, since
@@ -56,15 +59,15 @@ _WIDTHS = {
     }.items()
     for character in characters
 }  # fmt: skip
-# Widths of other characters: in Latin, Greek and similar scripts, and in wider scripts such as
-# Chinese.
-_USUAL = 65
-_WIDE = 100
+# Width of other characters of Latin, Greek and similar scripts.
+_USUAL_WIDTH = 65
+# Width of characters of wider scripts such as Chinese, from U+1100 on.
+_WIDE_WIDTH = 100
 
 
 def text_width(text: str, size: float = _FONT_SIZE, *, bold: bool = False) -> float:
     """Return an upper estimate of the width of a text."""
-    widths = (_WIDTHS.get(c) or (_USUAL if c < "\u1100" else _WIDE) for c in text)
+    widths = (_WIDTHS.get(c) or (_USUAL_WIDTH if c < "\u1100" else _WIDE_WIDTH) for c in text)
     return sum(widths) * size / 100 * (1.15 if bold else 1)
 
 
@@ -72,8 +75,9 @@ def wrap(text: str, width: float, *, bold: bool = False) -> list[str]:
     """Break a text into lines: after spaces if possible, else after underscores, else anywhere."""
     lines = []
     while text:
-        widths = accumulate(text_width(character, bold=bold) for character in text)
-        n_fitting = max(1, sum(1 for _ in takewhile(lambda end: end <= width, widths)))
+        # Widths of the first character, the first two characters and so on.
+        start_widths = accumulate(text_width(character, bold=bold) for character in text)
+        n_fitting = max(1, sum(1 for _ in takewhile(lambda start: start <= width, start_widths)))
         end = len(text) if n_fitting == len(text) else _find_break(text, n_fitting)
         lines.append(text[:end].rstrip())
         text = text[end:]
@@ -81,7 +85,10 @@ def wrap(text: str, width: float, *, bold: bool = False) -> list[str]:
 
 
 def _find_break(text: str, n_fitting: int) -> int:
-    """Return the number of characters of the first line, of which `n_fitting` fit into a line."""
+    """Return the position at which to break a text, so that its start fits into a line.
+
+    `n_fitting` is the number of characters that fit.
+    """
     # A space at the end of the line need not fit.
     after_space = text.rfind(" ", 0, n_fitting + 1) + 1
     after_underscore = text.rfind("_", 0, n_fitting) + 1
@@ -91,8 +98,11 @@ def _find_break(text: str, n_fitting: int) -> int:
 # ---- Scales --------------------------------------------------------------------------------------
 
 
-def _limits_of(values: Sequence[float], margin: float) -> Point:
-    """Return the ends of a scale for values; the margin is a share of their range."""
+def _limits_of(values: Sequence[float], margin: float) -> Interval:
+    """Return the ends of a scale that holds all values.
+
+    `margin` is the free space at both ends, as a share of the range of the values.
+    """
     low = min(values)
     high = max(values)
     if low == high:
@@ -103,7 +113,7 @@ def _limits_of(values: Sequence[float], margin: float) -> Point:
 
 
 def ticks(low: float, high: float, n_steps: int, *, integer: bool = False) -> list[Tick]:
-    """Return round numbers on a scale, with their names.
+    """Return round numbers on a scale, with their labels.
 
     There are about `n_steps` steps between the numbers, and at least two numbers. If `integer`, the
     numbers are whole.
@@ -113,32 +123,31 @@ def ticks(low: float, high: float, n_steps: int, *, integer: bool = False) -> li
     steps = [magnitude * power * factor for power in (0.1, 1, 10) for factor in (1, 2, 2.5, 5)]
     if integer:
         steps = [step for step in steps if step >= 1 and step == round(step)] or [1.0]
-    # Take the smallest step that is large enough, then smaller steps until two numbers fit. 1e-9
-    # allows for rounding.
-    index = next((k for k, step in enumerate(steps) if step >= least_step * (1 - 1e-9)), 0)
-    values: list[float] = []
-    while index >= 0 and len(values) < 2:
-        step = steps[index]
+    # Take the smallest step that is at least `least_step`. If fewer than two of its multiples lie
+    # on the scale, try smaller steps. 1e-9 allows for rounding errors.
+    first = next((k for k, step in enumerate(steps) if step >= least_step * (1 - 1e-9)), 0)
+    for step in reversed(steps[: first + 1]):
         multiples = range(ceil(low / step - 1e-9), floor(high / step + 1e-9) + 1)
         values = [multiple * step for multiple in multiples]
-        index -= 1
+        if len(values) >= 2:
+            break
     # Show as many decimals as all numbers need.
     digits = next(d for d in range(20) if all(abs(round(v, d) - v) < step / 1e3 for v in values))
     return [(value, f"{value:.{digits}f}".replace("-", "−")) for value in values]
 
 
-def thin(names: Sequence[Tick], width: float) -> list[Tick]:
-    """Leave out names that would overlap the name before.
+def drop_overlapping(labels: Sequence[Tick], unit_length: float) -> list[Tick]:
+    """Leave out labels that would overlap the label before.
 
-    `width` is the number of points of one unit of the scale.
+    `unit_length` is the length in the drawing of one unit of the scale.
     """
     shown: list[Tick] = []
     end = float("-inf")
-    for value, text in names:
+    for value, text in labels:
         half = text_width(text, SMALL) / 2
-        if value * width - half >= end:
+        if value * unit_length - half >= end:
             shown.append((value, text))
-            end = value * width + half + GAP
+            end = value * unit_length + half + GAP
     return shown
 
 
@@ -148,9 +157,9 @@ def thin(names: Sequence[Tick], width: float) -> list[Tick]:
 def _polygon(n: int, size: float, *, turn: float = 0, inner: float = 0) -> list[Point]:
     """Return the corners of a polygon or a star with n points, clockwise.
 
-    `size` is the distance of the points from the centre. The first point is at the top, or turned
-    by `turn` of the angle between two points. If `inner` is not 0, it is the distance of the inner
-    corners of a star.
+    `size` is the distance of the points from the centre. The first point is at the top. `turn`
+    turns the figure clockwise; 1 is the angle between two neighbouring points. If `inner` is not 0,
+    the figure is a star, and `inner` is the distance of its inner corners from the centre.
     """
     corners = []
     for k in range(2 * n):
@@ -161,7 +170,7 @@ def _polygon(n: int, size: float, *, turn: float = 0, inner: float = 0) -> list[
     return corners
 
 
-# The corners of marks. The marks have about equal areas.
+# The corners of the marks, by Matplotlib's letter for each. The marks have about equal areas.
 _MARKS = {
     "s": _polygon(4, 1.25, turn=0.5),
     "^": _polygon(3, 1.2),
@@ -176,18 +185,19 @@ MARKS = ("o", *_MARKS)
 
 def _mark_path(mark: str, x: float, y: float, radius: float) -> str:
     """Return the SVG path of a mark, one of `MARKS`, around a point."""
-    start = f"M {_number(x)} {_number(y)}"
+    start = f"M {_format(x)} {_format(y)}"
     if mark == "o":
+        # A circle is two arcs, each a half circle.
         r = f"{radius:g}"
         d = f"{2 * radius:g}"
         return f"{start} m -{r} 0 a {r} {r} 0 1 0 {d} 0 a {r} {r} 0 1 0 -{d} 0 z"
     corners = [(0.0, 0.0), *((radius * dx, radius * dy) for dx, dy in _MARKS[mark])]
-    steps = [f"{_number(b[0] - a[0])} {_number(b[1] - a[1])}" for a, b in pairwise(corners)]
+    steps = [f"{_format(b[0] - a[0])} {_format(b[1] - a[1])}" for a, b in pairwise(corners)]
     return f"{start} m {steps[0]} l {' '.join(steps[1:])} z"
 
 
-def _number(value: float) -> str:
-    """Write a number with at most three decimals."""
+def _format(value: float) -> str:
+    """Return a number as text, with at most three decimals."""
     return f"{value:z.3f}".rstrip("0").rstrip(".")
 
 
@@ -214,15 +224,18 @@ class Drawing:
             path = f"<g><title>{escape(tooltip, quote=False)}</title>{path}</g>"
         self._parts.append(path)
 
-    def line(self, points: Iterable[Point], style: str, tooltip: str = "", end: str = "") -> None:
-        """Add a line through points; `end` " z" closes it."""
-        d = " L ".join(f"{_number(x)} {_number(y)}" for x, y in points)
+    def line(
+        self, points: Iterable[Point], style: str, tooltip: str = "", *, closed: bool = False
+    ) -> None:
+        """Add a line through points. If `closed`, the last point is joined to the first."""
+        d = " L ".join(f"{_format(x)} {_format(y)}" for x, y in points)
+        end = " z" if closed else ""
         self.path(f"M {d}{end}", style, tooltip)
 
-    def box(self, x: Point, y: Point, style: str, tooltip: str = "") -> None:
-        """Add a rectangle between two x and two y."""
+    def box(self, x: Interval, y: Interval, style: str, tooltip: str = "") -> None:
+        """Add a rectangle that covers the interval `x` and the interval `y`."""
         corners = [(x[0], y[0]), (x[1], y[0]), (x[1], y[1]), (x[0], y[1])]
-        self.line(corners, style, tooltip, " z")
+        self.line(corners, style, tooltip, closed=True)
 
     def text(
         self, x: float, y: float, text: str | Sequence[str], *, anchor: str = "start",
@@ -234,14 +247,14 @@ class Drawing:
         style += "; font-weight: 700" if bold else ""
         top = y - LINE_HEIGHT * (len(lines) - 1) / 2 + 0.36 * size
         for number, line in enumerate(lines):
-            position = f'x="{_number(x)}" y="{_number(top + LINE_HEIGHT * number)}"'
+            position = f'x="{_format(x)}" y="{_format(top + LINE_HEIGHT * number)}"'
             content = escape(line, quote=False)
             self._parts.append(f'<text {position} style="{style}">{content}</text>')
 
     def note(
         self, x: float, y: float, text: str | Sequence[str], anchor: str, size: float = SMALL
     ) -> None:
-        """Add a text beside the axes, in a soft colour."""
+        """Add a small grey text, as beside axes."""
         self.text(x, y, text, anchor=anchor, colour=SOFT, size=size)
 
     def svg(self, label: str) -> Html:
@@ -257,9 +270,9 @@ class Axes:
 
     drawing: Drawing
     # The values at the left and the right end, and at the bottom and the top.
-    x_limits: Point
-    y_limits: Point
-    # The edges of the rectangle, in points.
+    x_limits: Interval
+    y_limits: Interval
+    # The edges of the rectangle in the drawing.
     left: float
     top: float
     right: float
@@ -275,24 +288,24 @@ class Axes:
         low, high = self.y_limits
         return self.bottom - (value - low) / (high - low) * (self.bottom - self.top)
 
-    def bar(self, ends: Point, value: float, style: str, tooltip: str) -> None:
-        """Draw a bar from the bottom up to a value."""
+    def bar(self, ends: Interval, value: float, style: str, tooltip: str) -> None:
+        """Draw a bar from the bottom up to a value; `ends` are its ends on the horizontal scale."""
         sides = (self.x(ends[0]), self.x(ends[1]))
         self.drawing.box(sides, (self.y(value), self.bottom), style, tooltip)
 
-    def upright(self, value: float, style: str) -> None:
+    def vertical_line(self, value: float, style: str) -> None:
         """Draw a vertical line from bottom to top."""
         self.drawing.line([(self.x(value), self.bottom), (self.x(value), self.top)], style)
 
-    def name_x(self, names: Sequence[Tick], axis: str = "", *, grid: bool = False) -> None:
-        """Write the names of values, and the name of the axis, below the rectangle.
+    def draw_x_axis(self, labels: Sequence[Tick], axis: str = "", *, grid: bool = False) -> None:
+        """Draw the line at the bottom; below it write the labels and the name of the axis.
 
-        If `grid`, draw a vertical line at each value.
+        If `grid`, draw a vertical line at each label.
         """
-        for value, name in names:
+        for value, text in labels:
             if grid:
-                self.upright(value, THIN)
-            self.drawing.note(self.x(value), self.bottom + 9, name, "middle")
+                self.vertical_line(value, THIN)
+            self.drawing.note(self.x(value), self.bottom + 9, text, "middle")
         ends = [(self.left, self.bottom), (self.right, self.bottom)]
         self.drawing.line(ends, stroke(LINE, 0.8))
         if axis:
@@ -306,57 +319,57 @@ class Axes:
             self.drawing.note(self.left, self.top - 9, text, "start")
 
 
-def upright_axes(
-    drawing: Drawing, x_limits: Point, y_limits: Point, y_names: Sequence[Tick], *,
+def axes_with_y_labels(
+    drawing: Drawing, x_limits: Interval, y_limits: Interval, y_labels: Sequence[Tick], *,
     title: str = "", axis: str = "", above: float = 0, beside: float = 0, below: float = 0,
 ) -> Axes:  # fmt: skip
-    """Return axes that fill a drawing, and write the names of the vertical scale at their left.
+    """Return axes that fill a drawing, and write the labels of the vertical scale at their left.
 
-    `above`, `beside` and `below` are the points that stay free above, at the right of and below the
-    axes.
+    `above`, `beside` and `below` are the space that stays free above, right of and below the axes.
     """
     axes = Axes(
         drawing,
         x_limits,
         y_limits,
-        left=PAD + GAP + max(text_width(name, SMALL) for _, name in y_names),
+        left=PAD + GAP + max(text_width(text, SMALL) for _, text in y_labels),
         top=PAD + above + (TITLE_HEIGHT if title else SMALL / 2),
         right=WIDTH - PAD - max(beside, SMALL / 2),
         bottom=drawing.height - PAD - below - TICK_HEIGHT - (LINE_HEIGHT if axis else 0),
     )
-    for value, name in y_names:
+    for value, text in y_labels:
         drawing.line([(axes.left, axes.y(value)), (axes.right, axes.y(value))], THIN)
-        drawing.note(axes.left - GAP, axes.y(value), name, "end")
+        drawing.note(axes.left - GAP, axes.y(value), text, "end")
     axes.title(title)
     return axes
 
 
 # ---- Values on one scale, a row for each ---------------------------------------------------------
 
-# Points between the names and the scale.
+# Space between the names and the scale.
 _BEFORE = 7.0
-# Points between the scale and the numbers at its right.
+# Space between the scale and the numbers at its right.
 _BESIDE = 9.0
-# Points between the two scales of a chart with bars.
+# Space between the two scales of a chart with bars.
 _BETWEEN = 10.0
 # Radius of a dot.
 _RADIUS = 3.25
-# Intervals of rows with a smaller share do not widen the scale, but are cut off.
-_SHARE_THAT_COUNTS = 0.02
+# The scale holds the intervals of all rows with at least this share of the answers. Intervals of
+# smaller rows may be cut off at its ends.
+_MIN_SHARE_FOR_SCALE = 0.02
 
 
 class Dot(NamedTuple):
     """A row of `dot_chart`. Numbers that are NaN are not drawn."""
 
     label: str
-    # Drawn as a dot.
+    # The value, drawn as a dot.
     value: float
-    # Drawn as a line.
-    interval: Point = (nan, nan)
-    # Drawn as a diamond.
+    # The interval of the value, drawn as a line.
+    interval: Interval = (nan, nan)
+    # A value to compare with, drawn as a diamond.
     mark: float = nan
-    # Drawn as a grey box.
-    band: Point = (nan, nan)
+    # A range to compare with, drawn as a grey box.
+    band: Interval = (nan, nan)
     # Whether dot and line have the page's accent colour.
     accent: bool = True
     # Share of the answers, drawn as a bar beside the dots.
@@ -370,7 +383,7 @@ def dot_chart(
     *,
     label: str,
     digits: int,
-    limits: Point | None = None,
+    limits: Interval | None = None,
     chance: float = nan,
     axis: str = "",
 ) -> Html:
@@ -387,7 +400,7 @@ def dot_chart(
     limits
         The ends of the scale. By default the scale fits the values.
     chance
-        A value that is drawn as a dashed line; none by default.
+        The value that guessing reaches, drawn as a dashed line; none by default.
     axis
         The name of the scale.
     """
@@ -401,25 +414,26 @@ def dot_chart(
     # From left to right: names, dots, numbers, and perhaps bars and shares.
     numbers = [_write(dot.mark if isnan(dot.value) else dot.value, digits) for dot in dots]
     shares = ["<1%" if 0 < dot.share < 0.005 else f"{dot.share:.0%}" for dot in dots]
-    beside_dots = _BESIDE + max(map(text_width, numbers))
-    beside_bars = _BESIDE + max(map(text_width, shares))
+    numbers_width = _BESIDE + max(map(text_width, numbers))
+    shares_width = _BESIDE + max(map(text_width, shares))
     right_of_names = PAD + max(text_width(line) for name in names for line in name)
     left = right_of_names + _BEFORE
-    right = WIDTH - PAD - beside_dots
+    right = WIDTH - PAD - numbers_width
     bars = None
     if has_bars:
-        # Dots get three quarters of the room, bars one quarter.
-        room = right - left - _BETWEEN - beside_bars
-        right = left + 0.75 * room
-        start = right + beside_dots + _BETWEEN
+        # Dots get three quarters of the width, bars one quarter.
+        dots_and_bars = right - left - _BETWEEN - shares_width
+        right = left + 0.75 * dots_and_bars
+        bars_left = right + numbers_width + _BETWEEN
+        bars_right = bars_left + 0.25 * dots_and_bars
         largest_share = max(dot.share for dot in dots) or 1
-        bars = Axes(drawing, (0, largest_share), (0, 1), start, PAD, start + 0.25 * room, bottom)
-        bars.name_x([], "answers")
+        bars = Axes(drawing, (0, largest_share), (0, 1), bars_left, PAD, bars_right, bottom)
+        bars.draw_x_axis([], "answers")
     axes = Axes(drawing, limits, (0, 1), left, PAD, right, bottom)
-    points_per_unit = (right - left) / (limits[1] - limits[0])
-    axes.name_x(thin(ticks(*limits, 4), points_per_unit), axis, grid=True)
+    unit_length = (right - left) / (limits[1] - limits[0])
+    axes.draw_x_axis(drop_overlapping(ticks(*limits, 4), unit_length), axis, grid=True)
     if not isnan(chance):
-        axes.upright(chance, DASHED)
+        axes.vertical_line(chance, DASHED)
     top = PAD
     for dot, name, number, share, height in zip(dots, names, numbers, shares, heights, strict=True):
         y = top + height / 2
@@ -434,13 +448,12 @@ def dot_chart(
     return drawing.svg(label)
 
 
-def _fit_limits(dots: Sequence[Dot], chance: float) -> Point:
-    """Return the ends of a scale that holds all values, and the intervals that count."""
+def _fit_limits(dots: Sequence[Dot], chance: float) -> Interval:
+    """Return the ends of a scale that holds all values, and the intervals of all but small rows."""
     values = [chance]
     for dot in dots:
         values += [dot.value, dot.mark]
-        # A share of NaN, which is not known, counts.
-        if not dot.share < _SHARE_THAT_COUNTS:
+        if isnan(dot.share) or dot.share >= _MIN_SHARE_FOR_SCALE:
             values += [*dot.interval, *dot.band]
     return _limits_of([value for value in values if not isnan(value)] or [0, 1], 0.1)
 
@@ -473,7 +486,7 @@ def share_chart(
     groups: pd.DataFrame,
     *,
     label: str,
-    limits: Point | None = None,
+    limits: Interval | None = None,
     axis: str = "accuracy",
     value: str = "accuracy",
     mark: str = "majority",
@@ -504,7 +517,7 @@ class Panel(NamedTuple):
     shares: Sequence[float]
     # Whether the bars have the page's accent colour, and the title is bold.
     accent: bool
-    # Whether each bar is faint, since it rests on few answers. Empty if none is.
+    # Whether each bar is drawn faint, because it rests on few answers; () if no bar is.
     faint: Sequence[bool] = ()
 
 
@@ -515,36 +528,38 @@ def bar_panels(panels: Sequence[Panel], bar_names: Sequence[str], *, label: str,
     n_lines = max(map(len, titles))
     above = LINE_HEIGHT * n_lines
     drawing = Drawing(150 + above)
-    # The scale ends at the first fifth that no bar exceeds.
+    # The scale ends at the lowest of 20 %, 40 % and so on that no bar exceeds.
     highest = max(share for panel in panels for share in panel.shares)
     n_fifths = next((n for n in range(1, 5) if highest <= n / 5), 5)
     scale = [(n / 5, f"{n * 20}%") for n in range(n_fifths + 1)]
     # The gap between panels is one bar wide.
     pitch = len(bar_names) + 1
-    x_limits = (-0.6, len(panels) * pitch - 1.4)
+    # Bars are 0.8 wide, around whole numbers. Beside the first and the last bar, 0.2 is free.
+    last_bar = len(panels) * pitch - 2
+    x_limits = (-0.6, last_bar + 0.6)
     y_limits = (0, n_fifths / 5)
-    axes = upright_axes(drawing, x_limits, y_limits, scale, axis=axis, above=above)
-    named = []
+    axes = axes_with_y_labels(drawing, x_limits, y_limits, scale, axis=axis, above=above)
+    labels = []
     for number, (panel, title) in enumerate(zip(panels, titles, strict=True)):
         for bar, (name, share) in enumerate(zip(bar_names, panel.shares, strict=True)):
             middle = number * pitch + bar
-            named.append((middle, name))
+            labels.append((middle, name))
             style = f"fill: {ACCENT if panel.accent else GREY}"
             if panel.faint and panel.faint[bar]:
                 style = f"fill: {LINE}; stroke: {GREY}; stroke-width: 0.8; stroke-dasharray: 2,2"
             tooltip = f"{panel.title}, {name}: {share:.0%}"
             axes.bar((middle - 0.4, middle + 0.4), share, style, tooltip)
-        # All titles begin at the same height, however many lines they have.
-        height = axes.top - 6 - LINE_HEIGHT * (n_lines - len(title) / 2)
-        drawing.text(axes.x(number * pitch - 0.4), height, title, bold=panel.accent)
-    axes.name_x(named, axis)
+        # The first lines of all titles are at the same height. `text` centres all lines at y.
+        middle_y = axes.top - 6 - LINE_HEIGHT * (n_lines - len(title) / 2)
+        drawing.text(axes.x(number * pitch - 0.4), middle_y, title, bold=panel.accent)
+    axes.draw_x_axis(labels, axis)
     return drawing.svg(label)
 
 
 # ---- Lines and points ----------------------------------------------------------------------------
 
-# Colour-blind readers can tell these colours apart (Okabe and Ito 2008). The colours are mixed with
-# that of the text, for light and dark pages. Curves that share a colour have different marks.
+# Colour-blind readers can tell these colours apart (Okabe and Ito 2008). They are mixed with the
+# colour of the text, so that they contrast with light and with dark pages.
 _HUES = ("#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6bb1", "#808080")
 _COLOURS = (ACCENT, *(f"color-mix(in srgb, currentColor 12%, {hue})" for hue in _HUES))
 # Curves with more points have no marks, which would hide the curve.
@@ -570,7 +585,7 @@ def curve_chart(curves: Sequence[Curve], *, label: str, axis: str, value_axis: s
     drawing = Drawing(240 + below)
     x_limits = _limits_of([step for curve in curves for step in curve.steps], 0)
     y_limits = _limits_of([value for curve in curves for value in curve.values], 0.05)
-    axes = upright_axes(
+    axes = axes_with_y_labels(
         drawing,
         x_limits,
         y_limits,
@@ -580,10 +595,11 @@ def curve_chart(curves: Sequence[Curve], *, label: str, axis: str, value_axis: s
         beside=text_width("0"),
         below=below,
     )
-    axes.name_x(ticks(*x_limits, 8, integer=True), axis)
+    axes.draw_x_axis(ticks(*x_limits, 8, integer=True), axis)
 
     def draw(curve: Curve, points: list[Point], marked: list[Point], tooltip: str = "") -> None:
-        # Each time the colours are used up, marks move on by one.
+        """Draw a line in the style of a curve, with the curve's mark at the `marked` points."""
+        # When the colours repeat, curves get the next mark, so that colour and mark differ.
         turn, hue = divmod(curve.number, len(_COLOURS))
         dashes = "; stroke-dasharray: 5,2.2" if curve.is_dashed else ""
         drawing.line(points, stroke(_COLOURS[hue], 1.4 if curve.number else 2.2, dashes), tooltip)

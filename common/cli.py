@@ -24,7 +24,6 @@ def run(main: Callable[[], None]) -> NoReturn:
     exit code is 2.
     """
     _exit_on_signals()
-    fault = None
     # Print an escape for a character that the console lacks, such as cp1252 on Windows.
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -32,25 +31,29 @@ def run(main: Callable[[], None]) -> NoReturn:
         with contextlib.redirect_stdout(cast(TextIO, _PrintableStream(sys.stdout))):
             main()
     except BrokenPipeError:
-        # The reader, such as `head`, has closed the pipe. The last flush must not fail.
+        # The reader, such as `head`, has closed the pipe. Python flushes stdout once more at exit:
+        # send that to /dev/null, or it would fail too.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except InputError as error:
-        fault = str(error)
+        _fail(str(error))
     except OSError as error:
-        fault = f"{error.filename or 'reading or writing a file'}: {error.strerror or error}"
+        _fail(f"{error.filename or 'reading or writing a file'}: {error.strerror or error}")
     except RuntimeError as error:
         # Before Python 3.13, `Path.resolve` raises RuntimeError for a loop of symlinks.
         loop = re.fullmatch("Symlink loop from '(.*)'", str(error), re.DOTALL)
         if not loop:
             raise
-        fault = f"{loop[1]}: is a link that leads in a circle, expected a file or folder"
+        _fail(f"{loop[1]}: is a link that leads in a circle, expected a file or folder")
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         sys.exit(130)
-    if fault is not None:
-        print_fault(fault)
-        sys.exit(2)
     sys.exit(0)
+
+
+def _fail(message: str) -> NoReturn:
+    """Print a user's mistake and exit with code 2."""
+    print_fault(message)
+    sys.exit(2)
 
 
 def _exit_on_signals() -> None:
@@ -117,7 +120,7 @@ def show(path: Path) -> str:
 
 
 def require_outputs(outputs: Iterable[Path | None], inputs: Iterable[Path | None] = ()) -> None:
-    """Raise `InputError` unless all outputs can be written, are distinct, and are no inputs.
+    """Raise `InputError` unless every output can be written and is neither input nor other output.
 
     Paths that are None are skipped.
     """
@@ -126,7 +129,7 @@ def require_outputs(outputs: Iterable[Path | None], inputs: Iterable[Path | None
         if path is None:
             continue
         writing.require_writable(path)
-        if layout.is_data(path) and reading.is_there(path):
+        if layout.is_input(path) and reading.is_there(path):
             raise InputError(
                 f"{path}: is an input data file and would be overwritten; choose another name"
             )
@@ -139,7 +142,10 @@ def require_outputs(outputs: Iterable[Path | None], inputs: Iterable[Path | None
 
 
 def _identity(path: Path) -> object:
-    """Return a key that is equal for paths to the same file (symlinks, letter case)."""
+    """Return a key that is equal for two paths to the same file.
+
+    The paths may differ by symlinks, or by letter case if the file system ignores it.
+    """
     try:
         status = path.stat()
     except OSError:
@@ -151,7 +157,10 @@ def _identity(path: Path) -> object:
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that checks, before any work starts, that output files can be written."""
+    """A parser that checks, before any work starts, that output files can be written.
+
+    Output files are those that the flags --output_dir and --output_file, --output, and --log name.
+    """
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse the flags, then check the output folders and files that they name."""
@@ -178,32 +187,38 @@ def parser(doc: str | None) -> argparse.ArgumentParser:
     return _Parser(prog=prog, description=doc, formatter_class=raw_text, allow_abbrev=False)
 
 
-def add_folder(parser: argparse.ArgumentParser, flag: str, default: Path, what: str = "") -> None:
-    """Add a flag that names a folder; `what` describes the folder in the help."""
-    help_text = _with_default(what, show(default))
+def add_folder(
+    parser: argparse.ArgumentParser, flag: str, default: Path, description: str = ""
+) -> None:
+    """Add a flag that names a folder; `description` describes the folder in the help."""
+    help_text = _with_default(description, show(default))
     parser.add_argument(flag, type=Path, metavar="DIR", default=default, help=help_text)
 
 
 def add_optional_folder(
-    parser: argparse.ArgumentParser, flag: str, default_in_words: str, what: str = ""
+    parser: argparse.ArgumentParser, flag: str, default_in_words: str, description: str = ""
 ) -> None:
     """Add a flag that names a folder and is None by default.
 
     `default_in_words` tells in the help which folder is used by default.
     """
-    help_text = _with_default(what, default_in_words)
+    help_text = _with_default(description, default_in_words)
     parser.add_argument(flag, type=Path, metavar="DIR", help=help_text)
 
 
-def add_file(parser: argparse.ArgumentParser, flag: str, default: Path, what: str = "") -> None:
+def add_file(
+    parser: argparse.ArgumentParser, flag: str, default: Path, description: str = ""
+) -> None:
     """Add a flag that names a file by its path."""
-    help_text = _with_default(what, show(default))
+    help_text = _with_default(description, show(default))
     parser.add_argument(flag, type=Path, metavar="FILE", default=default, help=help_text)
 
 
-def add_file_name(parser: argparse.ArgumentParser, flag: str, default: str, what: str = "") -> None:
+def add_file_name(
+    parser: argparse.ArgumentParser, flag: str, default: str, description: str = ""
+) -> None:
     """Add a flag that names a file in a folder that another flag names."""
-    help_text = _with_default(what, default)
+    help_text = _with_default(description, default)
     parser.add_argument(flag, metavar="FILE", default=default, help=help_text)
 
 
@@ -211,29 +226,29 @@ def add_number(
     parser: argparse.ArgumentParser,
     flag: str,
     default: float,
-    what: str = "",
+    description: str = "",
     parse: Callable[[str], float] | None = None,
     metavar: str = "N",
 ) -> None:
-    """Add a flag that names a number.
+    """Add a flag whose value is a number.
 
     `parse` reads the number. By default it is `seed` for the flag ``--seed``, otherwise `count`.
     """
     if parse is None:
         parse = seed if flag == "--seed" else count
-    help_text = _with_default(what, default)
+    help_text = _with_default(description, default)
     parser.add_argument(flag, type=parse, metavar=metavar, default=default, help=help_text)
 
 
 def add_names(
     parser: argparse.ArgumentParser,
     flag: str,
-    what: str,
+    description: str,
     names: Collection[str],
     default: Sequence[str],
 ) -> None:
-    """Add a flag that takes some of the names."""
-    help_text = _with_default(f"{what} {', '.join(names)}", " ".join(default))
+    """Add a flag whose values are one or more of `names`."""
+    help_text = _with_default(f"{description} {', '.join(names)}", " ".join(default))
     parser.add_argument(
         flag, nargs="+", choices=names, metavar="NAME", default=default, help=help_text
     )
@@ -242,21 +257,21 @@ def add_names(
 def add_optional_names(
     parser: argparse.ArgumentParser,
     flag: str,
-    what: str,
+    description: str,
     names: Collection[str],
     default_in_words: str,
 ) -> None:
-    """Add a flag that takes some of the names and is None by default.
+    """Add a flag whose values are one or more of `names`, and which is None by default.
 
     `default_in_words` tells in the help which names are used by default.
     """
-    help_text = _with_default(f"{what} {', '.join(names)}", default_in_words)
+    help_text = _with_default(f"{description} {', '.join(names)}", default_in_words)
     parser.add_argument(flag, nargs="+", choices=names, metavar="NAME", help=help_text)
 
 
-def _with_default(what: str, default: object) -> str:
+def _with_default(description: str, default: object) -> str:
     """Return the help of a flag with its default."""
-    return f"{what} (default {default})" if what else f"default {default}"
+    return f"{description} (default {default})" if description else f"default {default}"
 
 
 def add_template_flags(parser: argparse.ArgumentParser, name: str) -> None:
@@ -275,6 +290,7 @@ def whole_number(low: int, high: int = sys.maxsize) -> Callable[[str], int]:
     """Return a function that parses a whole number within bounds, both inclusive."""
 
     def number(text: str) -> int:
+        # argparse reports the ValueError of `int` as an invalid value.
         if low <= int(text) <= high:
             return int(text)
         expected = f"at least {low}" if high == sys.maxsize else f"from {low} to {high}"

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-# How many characters of a cell, or of other text from a file, a message shows.
+# A message shows at most this many characters of a cell or of another text from a file.
 MAX_SHOWN = 80
 
 # A check calls this with every fault. `stop` raises at the first fault; the `append` of a list
@@ -18,12 +18,13 @@ class InputError(ValueError):
 
 
 def stop(fault: str) -> None:
-    """Raise `InputError`: the `Report` of scripts that stop at the first fault."""
+    """Raise `InputError` with the fault: the `Report` of scripts that stop at the first fault."""
     raise InputError(fault)
 
 
 def quote(text: object) -> str:
     """Return a text in quotes for a message: printable, and shortened if it is long."""
+    # Cut before escaping: the text may be huge. One more character shows that it is too long.
     return f"'{printable(str(text)[: MAX_SHOWN + 1], MAX_SHOWN)}'"
 
 

@@ -1,4 +1,4 @@
-"""Fingerprints, which tell whether a file is the same as before, and which files are simulated.
+"""Fingerprint files, to tell whether a file has changed, and find simulated files.
 
 This module needs the standard library only: the quickstart uses it before anything is installed.
 """
@@ -12,7 +12,8 @@ from typing import Any
 
 from common import layout
 
-# The size of a file and the SHA-256 of its content or of samples of it.
+# The keys are "bytes" (the file's size), and "sha256" (of its content) or "sha256_of_samples" (of
+# samples of its content).
 Fingerprint = dict[str, int | str]
 
 # Large files are fingerprinted by 64 samples, which takes 1 ms.
@@ -71,7 +72,8 @@ def matches(path: Path, known: object) -> bool:
 def read_marker(data_dir: Path) -> dict[str, Any] | None:
     """Read the marker that a simulation leaves in a data folder; None if there is no valid marker.
 
-    The marker's `files` and `replaced` are dicts of fingerprints by path.
+    The entry `files` lists the simulated files. While a new simulation replaces older files,
+    `replaced` lists the older ones. Both are dicts of fingerprints by path.
     """
     try:
         marker = json.loads((data_dir / layout.SIMULATED_MARKER_NAME).read_bytes())
@@ -90,10 +92,10 @@ def simulated_files(data_dir: Path, only: Path | None = None) -> list[Path]:
     if marker is None:
         return []
     simulated: set[Path] = set()
-    # While a new simulation replaces files, some files of the former simulation are still there.
+    # Look for replaced files too: if a simulation was killed, some of them are still there.
     for part in ("files", "replaced"):
         for name, known in marker.get(part, {}).items():
             path = data_dir / name
-            if only in (None, path) and matches(path, known):
+            if (only is None or path == only) and matches(path, known):
                 simulated.add(path)
     return sorted(simulated)

@@ -30,7 +30,8 @@ STUDENT_METADATA_TASK_3_4 = "student_metadata_task_3_4.csv"
 ANSWER_METADATA_TASK_3_4 = "answer_metadata_task_3_4.csv"
 SUBJECT_METADATA = "subject_metadata.csv"
 
-# Files that the local splits write to TEST_INPUT_DIR.
+# Files in TEST_INPUT_DIR. A local split divides the training answers into files for training and
+# for validation, and makes a template for tasks 1 and 2. In some related challenges it makes folds.
 VALID_TASK_1_2 = "valid_task_1_2.csv"
 LOCAL_TEMPLATE_TASK_1_2 = "test_submission_task_1_2.csv"
 TRAIN_TASK_3 = "train_task_3.csv"
@@ -39,11 +40,12 @@ TRAIN_TASK_4 = "train_task_4.csv"
 VALID_TASK_4 = "valid_task_4.csv"
 FOLDS = "folds.csv"
 
+# Submission templates in TEMPLATE_DIR.
 TEMPLATE_TASK_1_2 = "submission_task_1_2.csv"
 TEMPLATE_TASK_3 = "submission_task_3.csv"
 
-# The files that a script makes together, by the name of the record that says how they were made
-# (see `common.provenance`).
+# The files that a script makes together share a record (see `common.provenance`): the name of the
+# record, and the names of the files.
 _FILES_OF_STAMP = {
     "split_task_1_2.json": (TRAIN_TASK_1_2, VALID_TASK_1_2, LOCAL_TEMPLATE_TASK_1_2),
     "split_task_3.json": (TRAIN_TASK_3, VALID_TASK_3),
@@ -52,6 +54,7 @@ _FILES_OF_STAMP = {
     "template_task_3.json": (TEMPLATE_TASK_3,),
     "folds.json": (FOLDS,),
 }
+# The name of the record of each of these files.
 STAMP_OF_FILE = {name: stamp for stamp, names in _FILES_OF_STAMP.items() for name in names}
 
 # Files and folders that the evaluations and the scoreboard write to TEST_OUTPUT_DIR.
@@ -59,18 +62,24 @@ RESULTS_NAME = "results.jsonl"
 SCOREBOARD_NAME = "scoreboard.html"
 OUTCOMES_NAME = "outcomes"
 
+# The two parts of the official test data, which are scored separately.
 PHASES = ("public", "private")
 
 
-def is_data(path: Path) -> bool:
-    """Return whether a path lies in one of the kit's folders of data, metadata or templates."""
+def is_input(path: Path) -> bool:
+    """Return whether a path lies in one of the folders of the kit that hold inputs.
+
+    These are the folders of data, metadata, images and submission templates, also those of related
+    challenges.
+    """
     real_path = Path(os.path.realpath(path))
     if not real_path.is_relative_to(ROOT):
         return False
     folders = real_path.relative_to(ROOT).parts[:-1]
     if folders == (TEMPLATE_DIR.name,):
         return True
-    # A related challenge has folders of the same names, in its own data/.
+    # Compare at any depth: the folder data/ of a related challenge holds folders of these names
+    # too.
     data_folders = (TRAIN_DIR, METADATA_DIR, TEST_DIR, TEST_INPUT_DIR, IMAGES_DIR)
     names = {folder.name for folder in data_folders}
     return any(parent == DATA_DIR.name and folder in names for parent, folder in pairwise(folders))

@@ -1,9 +1,9 @@
 """Read the metadata of answers, students and questions.
 
 Readers take ids and return rows in the order of the ids. A value is -1, NaN or NaT where it is
-unknown or the file lacks the column. Readers raise `InputError` if a file is not as expected, names
-an id twice, or describes none of the ids. Ids of tasks 1/2 have nothing to do with those of tasks
-3/4.
+unknown or the file lacks the column. Readers raise `InputError` if a file is not as expected,
+contains an id twice, or has no row for any of the ids. Ids of tasks 1/2 have nothing to do with
+those of tasks 3/4.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from common import layout, reading, schema
 from common.answers import find_rows, require_distinct
 from common.arrays import IntArray
 from common.errors import InputError, quote
-from common.schema import CIRCUMSTANCES, Column
+from common.schema import ANSWER_METADATA_COLUMNS, Column
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-# Dates of birth outside of this range count as unknown. The range means an age of 4 to 20 years at
-# the end of 2018. 2.6 % of the official dates lie outside, from 1756 to 9999; some belong to
-# teachers who tried a quiz.
+# Students born in this range were 4 to 20 years old at the end of 2018, the first year of the
+# answers. Other dates of birth count as unknown: 2.6 % of the official ones, from 1756 to 9999,
+# some of them of teachers who tried a quiz.
 _FIRST_BIRTH = "1998-01-01"
 _LAST_BIRTH = "2014-12-31"
 
@@ -85,7 +85,9 @@ def read_circumstances(
     InputError
         If the file is not as expected, names an id twice, or describes none of the ids.
     """
-    return _read_described(path, schema.ANSWER_ID_OR_EMPTY, answer_id, CIRCUMSTANCES, columns)
+    return _read_wanted(
+        path, schema.ANSWER_ID_OR_EMPTY, answer_id, ANSWER_METADATA_COLUMNS, columns
+    )
 
 
 def read_student_metadata(path: Path, student_id: IntArray) -> pd.DataFrame:
@@ -110,7 +112,7 @@ def read_student_metadata(path: Path, student_id: IntArray) -> pd.DataFrame:
     InputError
         If the file is not as expected, names an id twice, or describes none of the ids.
     """
-    students = _read_described(path, schema.USER_ID, student_id, schema.STUDENT_COLUMNS)
+    students = _read_wanted(path, schema.USER_ID, student_id, schema.STUDENT_COLUMNS)
     birth = students["DateOfBirth"].dt.normalize()
     students["DateOfBirth"] = birth.where(birth.between(_FIRST_BIRTH, _LAST_BIRTH))
     return students
@@ -142,22 +144,30 @@ def read_subject_tree(path: Path) -> pd.DataFrame:
     level = tree["Level"].to_numpy()
     parent_text = tree.pop("ParentId").str.strip()
     is_root = parent_text.isin(_NO_PARENT)
-    is_wrong = ~is_root & ~parent_text.str.fullmatch(_PARENT)
-    for row in np.flatnonzero(is_wrong)[:1]:
+    is_wrong = (~is_root & ~parent_text.str.fullmatch(_PARENT)).to_numpy()
+    if is_wrong.any():
+        row = int(is_wrong.argmax())
         value = quote(parent_text[row])
-        raise _refuse(path, "ParentId", row, value, "expected a SubjectId or NULL")
+        raise _value_error(path, "ParentId", row, value, "expected a SubjectId or NULL")
     parent_id = pd.to_numeric(parent_text.mask(is_root, "-1")).to_numpy(np.int32)
     parent = find_rows(ids, parent_id)
-    for row in np.flatnonzero((parent_id >= 0) & (parent < 0))[:1]:
-        raise _refuse(path, "ParentId", row, parent_id[row], "which is no SubjectId of this file")
-    # If every level is one more than its parent's, the tree has no cycle.
+    is_absent = (parent_id >= 0) & (parent < 0)
+    if is_absent.any():
+        row = int(is_absent.argmax())
+        fault = "which is no SubjectId of this file"
+        raise _value_error(path, "ParentId", row, parent_id[row], fault)
+    # If every level is one more than its parent's, the tree has no cycle. For a root, parent is -1,
+    # and `level[parent]` is not used.
     expected = np.where(parent < 0, 0, level[parent] + 1)
-    for row in np.flatnonzero(level != expected)[:1]:
+    has_wrong_level = level != expected
+    if has_wrong_level.any():
+        row = int(has_wrong_level.argmax())
         kind = "a root" if parent[row] < 0 else f"one below SubjectId {parent_id[row]}"
-        raise _refuse(path, "Level", row, level[row], f"expected {expected[row]} for {kind}")
-    tree = tree.assign(parent=parent_id).sort_values("SubjectId", ignore_index=True)
-    tree["parent"] = find_rows(tree["SubjectId"].to_numpy(), tree["parent"].to_numpy())
-    return tree
+        raise _value_error(path, "Level", row, level[row], f"expected {expected[row]} for {kind}")
+    tree = tree.assign(parent_id=parent_id).sort_values("SubjectId", ignore_index=True)
+    # Sorting has changed the rows, so find those of the parents again.
+    parent = find_rows(tree["SubjectId"].to_numpy(), tree.pop("parent_id").to_numpy())
+    return tree.assign(parent=parent)
 
 
 def read_question_subjects(
@@ -177,9 +187,9 @@ def read_question_subjects(
     Returns
     -------
     DataFrame
-        A row for each pair of question and subject, including all subjects above. row is the
-        question's index in `question_id`, increasing. subject, int32, is the subject's row in
-        `tree`, or its SubjectId if there is no tree.
+        A row for each subject that the file lists for a question. Official files list all subjects
+        above as well. row, in increasing order, is the question's index in `question_id`. subject
+        (int32) is the subject's row in `tree`, or its SubjectId if there is no tree.
 
     Raises
     ------
@@ -189,22 +199,26 @@ def read_question_subjects(
     """
     data = _read_whole(path, [schema.QUESTION_ID, schema.SUBJECT_LIST])
     texts = data["SubjectId"].str.strip()
-    for row in np.flatnonzero(~texts.str.fullmatch(_LIST))[:1]:
+    is_wrong = ~texts.str.fullmatch(_LIST).to_numpy(bool)
+    if is_wrong.any():
+        row = int(is_wrong.argmax())
         expected = "expected a list such as '[3, 71, 98, 209]'"
-        raise _refuse(path, "SubjectId", row, quote(data["SubjectId"][row]), expected)
+        raise _value_error(path, "SubjectId", row, quote(data["SubjectId"][row]), expected)
+    # One element for each listed subject. The index is the row in the file.
     subject = texts.str.strip("[]").str.split(",").explode().astype(np.int32).rename("subject")
-    rows = _find_described(path, schema.QUESTION_ID, data["QuestionId"].to_numpy(), question_id)
+    file_row = _find_wanted(path, schema.QUESTION_ID, data["QuestionId"].to_numpy(), question_id)
     if tree is not None:
         tree_row = find_rows(tree["SubjectId"].to_numpy(), subject.to_numpy())
-        for unknown in np.flatnonzero(tree_row < 0)[:1]:
-            row = int(subject.index[unknown])
+        is_unknown = tree_row < 0
+        if is_unknown.any():
+            first = int(is_unknown.argmax())
+            row = int(subject.index[first])
             fault = "which is not in the tree of subjects"
-            raise _refuse(path, "SubjectId", row, subject.iloc[unknown], fault, "holds")
-        subject[:] = tree_row
-    # `rows` and the index of `subject` are row numbers of the file.
-    asked = pd.DataFrame({"row": np.arange(len(rows)), "listed": rows})
-    listed = subject.rename_axis("listed").reset_index()
-    return asked.merge(listed, on="listed")[["row", "subject"]]
+            raise _value_error(path, "SubjectId", row, subject.iloc[first], fault, "holds")
+        subject = pd.Series(tree_row, subject.index, name="subject")
+    by_question = pd.DataFrame({"row": np.arange(len(file_row)), "file_row": file_row})
+    by_file_row = subject.rename_axis("file_row").reset_index()
+    return by_question.merge(by_file_row, on="file_row")[["row", "subject"]]
 
 
 def find_subjects(folder: Path | None, question_id: IntArray) -> pd.DataFrame:
@@ -237,7 +251,9 @@ def find_subjects(folder: Path | None, question_id: IntArray) -> pd.DataFrame:
 
 
 def name_subjects(folder: Path | None, question_id: IntArray) -> list[str]:
-    """Return the names of the most specific subjects of questions of tasks 3/4.
+    """Return the names of the deepest subjects of each question of tasks 3/4.
+
+    The deepest subjects are those with the highest level that the question has.
 
     Parameters
     ----------
@@ -266,39 +282,41 @@ def name_subjects(folder: Path | None, question_id: IntArray) -> list[str]:
 # ---- Steps of all readers: read the file, check the ids, find the wanted rows --------------------
 
 
-def _read_described(
+def _read_wanted(
     path: Path,
     id_column: Column,
     wanted: IntArray,
-    known: Sequence[Column],
-    needed: Sequence[Column] | None = None,
+    columns: Sequence[Column],
+    to_read: Sequence[Column] | None = None,
 ) -> pd.DataFrame:
-    """Read the row of each wanted id, with all `known` columns.
+    """Read the row of each wanted id; the result has all `columns`.
 
-    If `needed` columns are given, the file must have them, and only these are read. Otherwise all
-    known columns that the file has are read. Columns that are not read hold missing values.
+    If `to_read` is given, the file must have these columns, and only these are read. Otherwise all
+    `columns` that the file has are read. Columns that are not read hold missing values.
     """
     source = reading.file_source(path)
-    if needed is None:
+    if to_read is None:
         header = reading.read_header(source)
-        needed = [column for column in known if column.name in header]
-        reading.require_columns(source, header, () if needed else known)
-    data = _read_whole(path, [id_column, *needed])
-    rows = _find_described(path, id_column, data.pop(id_column.name).to_numpy(), wanted)
-    columns = {}
-    for column in known:
+        to_read = [column for column in columns if column.name in header]
+        if not to_read:
+            # Report that all columns are missing.
+            reading.require_columns(source, header, columns)
+    data = _read_whole(path, [id_column, *to_read])
+    rows = _find_wanted(path, id_column, data.pop(id_column.name).to_numpy(), wanted)
+    values_by_name = {}
+    for column in columns:
         if column.name in data:
             # `pop` frees the whole column, which may be large.
             values = data.pop(column.name).to_numpy()[rows]
             values[rows < 0] = column.missing
         else:
             values = np.full(len(rows), column.missing, column.dtype)
-        columns[column.name] = values
-    return pd.DataFrame(columns, copy=False)
+        values_by_name[column.name] = values
+    return pd.DataFrame(values_by_name, copy=False)
 
 
 def _read_whole(path: Path, columns: Sequence[Column]) -> pd.DataFrame:
-    """Read columns of a file that is complete; the first column holds ids.
+    """Read columns of a file, the first of which holds ids, and check that the file is complete.
 
     Raises `InputError` if an id other than -1 is there twice, or the file does not end in a line
     end.
@@ -316,19 +334,22 @@ def _read_whole(path: Path, columns: Sequence[Column]) -> pd.DataFrame:
     return data
 
 
-def _refuse(
+def _value_error(
     path: Path, column: str, row: int, value: object, expected: str, verb: str = "is"
 ) -> InputError:
-    """Return the error for a wrong value in a file, by its row in the table that was read."""
+    """Return an `InputError` for a wrong value in a file; `row` counts the data rows from 0."""
     number = reading.file_source(path).row_number(int(row))
     return InputError(f"{path}: column '{column}': row {number} {verb} {value}, {expected}")
 
 
-def _find_described(
-    path: Path, column: Column, described: IntArray, wanted: IntArray
+def _find_wanted(
+    path: Path, column: Column, ids_in_file: IntArray, wanted: IntArray
 ) -> npt.NDArray[np.int32]:
-    """Return the row that describes each wanted id, shape (wanted,); -1 where none does."""
-    rows = find_rows(described, wanted)
+    """Return the row of each wanted id in a file, shape (wanted,); -1 if the file has no such row.
+
+    Raises `InputError` if the file has none of the ids.
+    """
+    rows = find_rows(ids_in_file, wanted)
     if len(rows) and (rows < 0).all():
         raise InputError(
             f"{path}: column '{column.name}': holds none of the {len(rows):,} asked for; "

@@ -36,9 +36,9 @@ def accuracy(truth: Array, prediction: Array, student: IntArray | None = None) -
     truth, prediction : array, the same shape
         Values of any type that can be compared.
     student : array of int, the same shape, optional
-        Number of the student of each answer, from 0. If it is given, the score has a standard error
-        that counts the answers of a student as one cluster. For the answers of a single student,
-        the standard error is None.
+        Number of the student of each answer, from 0. If it is given, the score has a standard
+        error, which allows for correlated answers of one student (`clustered_standard_error`). For
+        the answers of a single student, the standard error is None.
 
     Raises
     ------
@@ -111,16 +111,16 @@ class ProbabilityScores:
     # Mean of −log P(true category), in nats; 0 is best.
     log_loss: float
     # Mean squared difference between probability and outcome (Brier 1950). With two categories it
-    # is that of one category, from 0 to 1. With more categories, it is the sum over the categories.
+    # is computed for one of them, from 0 to 1. With more, it is the sum over the categories.
     brier: float
     # Area under the ROC curve. None for more than two categories, or if one never happened.
     auc: float | None
-    # Expected calibration error (Guo et al. 2017): mean distance of the bins from the diagonal.
+    # Expected calibration error (Guo et al. 2017), see `calibration_error`; 0 is best.
     calibration_error: float
     # The table of `calibration_bins`.
     bins: pd.DataFrame
     # Number of predictions that are not the most probable category.
-    n_other: int
+    n_not_most_probable: int
 
 
 _N_BINS = 10
@@ -136,7 +136,7 @@ def score_probabilities(
     truth : array of int, shape (answers,)
         The category that happened, from 0.
     probability : array, shape (answers, categories)
-        Every row is divided by its sum.
+        Probabilities or positive weights. The function divides every row by its sum.
     predicted : array of int, shape (answers,), optional
         The category that was predicted, from 0. If it is given, predictions that are not the most
         probable category are counted.
@@ -144,38 +144,39 @@ def score_probabilities(
     # scikit-learn takes a second to import, and only this function needs it.
     from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
-    n_other = 0
+    n_not_most_probable = 0
     if predicted is not None:
         p_predicted = probability[np.arange(len(predicted)), predicted]
-        n_other = int((p_predicted < probability.max(axis=1)).sum())
+        n_not_most_probable = int((p_predicted < probability.max(axis=1)).sum())
     p = probability / probability.sum(axis=1, keepdims=True, dtype=np.float64)
     n_categories = p.shape[1]
+    # The event of each answer, see `calibration_bins`.
     if n_categories == 2:
-        believed = p[:, 1]
+        event_probability = p[:, 1]
         happened = truth == 1
     else:
-        believed = p.max(axis=1)
+        event_probability = p.max(axis=1)
         happened = truth == p.argmax(axis=1)
     auc = None
     if n_categories == 2 and 0 < happened.sum() < len(happened):
-        auc = float(roc_auc_score(happened, believed))
-    bins = calibration_bins(believed, happened)
+        auc = float(roc_auc_score(happened, event_probability))
+    bins = calibration_bins(event_probability, happened)
     return ProbabilityScores(
         log_loss=float(log_loss(truth, p, labels=range(n_categories))),
         brier=float(brier_score_loss(truth, p, labels=range(n_categories))),
         auc=auc,
         calibration_error=calibration_error(bins),
         bins=bins,
-        n_other=n_other,
+        n_not_most_probable=n_not_most_probable,
     )
 
 
-def calibration_bins(believed: FloatArray, happened: BoolArray) -> pd.DataFrame:
+def calibration_bins(event_probability: FloatArray, happened: BoolArray) -> pd.DataFrame:
     """Group events by their probability, in ten bins of equal width.
 
     Parameters
     ----------
-    believed : array, shape (events,)
+    event_probability : array, shape (events,)
         Probability of each event. With two categories, the event is that the second one happens;
         with more, that the most probable one happens.
     happened : array of bool, shape (events,)
@@ -187,23 +188,24 @@ def calibration_bins(believed: FloatArray, happened: BoolArray) -> pd.DataFrame:
         A row for each bin: share_happened and mean_probability (NaN for an empty bin), share of all
         events, and n_answers.
     """
-    bin_index = np.minimum((believed * _N_BINS).astype(np.int64), _N_BINS - 1)
+    bin_index = np.minimum((event_probability * _N_BINS).astype(np.int64), _N_BINS - 1)
     n = np.bincount(bin_index, minlength=_N_BINS)
+    # Divide by NaN instead of 0, so that figures of empty bins are NaN.
     n_or_nan = np.where(n > 0, n, np.nan)
     return pd.DataFrame(
         {
             "share_happened": np.bincount(bin_index, happened, _N_BINS) / n_or_nan,
-            "mean_probability": np.bincount(bin_index, believed, _N_BINS) / n_or_nan,
-            "share": n / len(believed),
+            "mean_probability": np.bincount(bin_index, event_probability, _N_BINS) / n_or_nan,
+            "share": n / len(event_probability),
             "n_answers": n,
         }
     )
 
 
 def calibration_error(bins: pd.DataFrame) -> float:
-    """Return the mean absolute difference between probability and share that happened.
+    """Return the mean over the bins of |mean probability − share of events that happened|.
 
-    The mean is over the bins, weighted by their numbers of answers.
+    Bins are weighted by their numbers of answers.
     """
     n = bins["n_answers"].to_numpy()
     distance = (bins["mean_probability"] - bins["share_happened"]).abs().to_numpy()
@@ -244,7 +246,7 @@ def binomial_standard_error(share: float, n: int) -> float:
 def binomial_interval(successes: IntArray, n: IntArray) -> tuple[FloatArray, FloatArray]:
     """Return exact 95 % intervals of shares (Clopper and Pearson 1934): low and high ends.
 
-    Shares of nothing, 0 of 0, get the whole range from 0 to 1.
+    Where `n` is 0, the interval is 0 to 1.
     """
     # SciPy doubles the time that a script takes to start, and few functions need it.
     from scipy.special import betaincinv
@@ -260,25 +262,27 @@ def binomial_interval(successes: IntArray, n: IntArray) -> tuple[FloatArray, Flo
 # each expert: 1 if the first question is better, 2 if the second is, NaN without a judgement. Any
 # other number counts as disagreement.
 
-# Number of samples of the pairs, or of random rankings.
+# Number of bootstrap samples (`bootstrap_agreement`), and of random rankings
+# (`random_best_agreement`).
 _N_DRAWS = 10_000
 
 
 def best_agreement(agrees: pd.DataFrame) -> Score:
     """Return the score of task 3: the agreement of a ranking with its best expert.
 
-    `agrees` has a row for each pair and a column for each expert: 1, 0, or NaN without a judgement.
-    The best of several shares has no simple standard error: see `bootstrap_agreement`.
+    `agrees` has a row for each pair and a column for each expert: 1 if the ranking agrees with the
+    expert, 0 if not, NaN if the expert has not judged the pair. The score has no standard error,
+    since there is no simple formula for the best of several shares; see `bootstrap_agreement`.
     """
     best = combine_parts(agrees.mean().to_numpy(), takes_best=True)
     return Score(float(best), None, len(agrees))
 
 
 def expert_concordance(judgements: pd.DataFrame) -> FloatArray:
-    """Return the share of pairs on which each two experts agree, among the pairs that both judged.
+    """Return how often every two experts agree, as a share of the pairs that both have judged.
 
-    The shape is (experts, experts). The diagonal is NaN, and so are two experts without a pair that
-    both judged.
+    The shape is (experts, experts). NaN on the diagonal, and for two experts who have judged no
+    common pair.
     """
     prefers_left = (judgements == 1).to_numpy(np.int64)
     prefers_right = (judgements == 2).to_numpy(np.int64)
@@ -291,12 +295,13 @@ def expert_concordance(judgements: pd.DataFrame) -> FloatArray:
 
 
 def bootstrap_agreement(agrees: pd.DataFrame) -> FloatArray:
-    """Resample the pairs (bootstrap, Efron 1979); return each expert's agreement in the samples.
+    """Return the ranking's agreement with each expert in bootstrap samples of the pairs.
 
-    The shape is (samples, experts).
+    The shape is (samples, experts). The bootstrap is that of Efron (1979).
     """
     n_pairs = len(agrees)
     rng = np.random.default_rng(0)
+    # How often each pair is drawn in each sample, shape (samples, pairs).
     n_drawn = rng.multinomial(n_pairs, np.full(n_pairs, 1 / n_pairs), size=_N_DRAWS)
     n_agree = n_drawn @ agrees.fillna(0).to_numpy()
     return share_right(n_agree, n_drawn @ agrees.notna().to_numpy())
@@ -305,14 +310,17 @@ def bootstrap_agreement(agrees: pd.DataFrame) -> FloatArray:
 def random_best_agreement(judgements: pd.DataFrame) -> FloatArray:
     """Return the agreement of random rankings with their best expert, shape (rankings,).
 
-    This is the floor of task 3, the score of a ranking without any knowledge.
+    Rankings reach this score in task 3 without knowing anything about the questions.
     """
     judged = judgements.dropna(axis=1, how="all").to_numpy()
+    # Replace each pair of QuestionIds by the positions of the questions in `questions`.
     questions, index = np.unique(np.array([*judgements.index]).T, return_inverse=True)
     left, right = index.reshape(2, -1)
     # A question with a smaller random key is ranked higher.
     keys = np.random.default_rng(0).random((_N_DRAWS, len(questions)))
+    # The judgement that each ranking agrees with, shape (rankings, pairs).
     preferred = np.where(keys[:, left] < keys[:, right], 1, 2)
     n_judged = (~np.isnan(judged)).sum(axis=0)
+    # Shape (experts, rankings). A missing judgement is NaN, which equals neither 1 nor 2.
     n_agree = np.array([(preferred == expert).sum(axis=1) for expert in judged.T])
     return combine_parts(share_right(n_agree, n_judged[:, None]).T, takes_best=True)

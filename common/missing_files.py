@@ -1,4 +1,4 @@
-"""Say which command makes or fetches a file that is missing."""
+"""Find the command that makes or fetches a file that is missing."""
 
 import re
 from pathlib import Path
@@ -12,8 +12,8 @@ _OFFICIAL = re.compile(
     r"|subject_metadata\.csv|quality_response_remapped_(public|private)\.csv"
     r"|test_(public|private)_(answers_task_[12]|task_4_more_splits)\.csv"
 )
-# The folder in which a script makes a file of this name. In other folders, the name belongs to an
-# official file.
+# A script makes files of these names only in this folder. In other folders, the names belong to the
+# official training file and to a submission of task 3.
 _MADE_ONLY_IN = {
     layout.TRAIN_TASK_1_2: layout.TEST_INPUT_DIR,
     layout.TEMPLATE_TASK_3: layout.TEMPLATE_DIR,
@@ -21,10 +21,14 @@ _MADE_ONLY_IN = {
 
 
 def where_to_get(path: Path) -> str:
-    """Say which command makes or fetches a missing file, as the end of an error message."""
+    """Return the end of an error message: which command makes or fetches a missing file.
+
+    Returns "" if no command does.
+    """
     if path.is_relative_to(layout.RELATED_DIR):
         return _where_to_get_related(path)
-    if path.parent == _MADE_ONLY_IN.get(path.name, path.parent):
+    if _MADE_ONLY_IN.get(path.name) in (None, path.parent):
+        # The name of the file's record tells which script makes the file.
         record = layout.STAMP_OF_FILE.get(path.name, "")
         if split := re.fullmatch(r"split_task_(\d).*", record):
             return f"`python task_{split[1]}/local_data_split.py` makes it"
@@ -47,7 +51,7 @@ def where_to_get(path: Path) -> str:
 
 
 def _where_to_get_related(path: Path) -> str:
-    """Say which command makes a file of a related challenge."""
+    """Return which command makes a file of a related challenge; "" if no command does."""
     challenge = f"related_challenges/{path.relative_to(layout.RELATED_DIR).parts[0]}"
     command_by_folder = {
         layout.TRAIN_DIR.name: f"`python {challenge}/generate_sample.py` simulates the "

@@ -24,22 +24,22 @@ class Html(str):
         return self
 
 
-def render(name: str, **facts: Any) -> str:
-    """Return a complete page: a template filled in with facts."""
+def render(name: str, **variables: Any) -> str:
+    """Return a complete page: a template filled in with variables."""
     # File names may hold surrogates, which UTF-8 cannot encode.
-    text = environment().get_template(name).render(facts)
+    text = environment().get_template(name).render(variables)
     return text.encode(errors="backslashreplace").decode()
 
 
 def part(name: str, *args: Any, **options: Any) -> Html:
-    """Return a part of a page: a macro of `macros.html` called with arguments."""
+    """Return a part of a page: the macro `name` of `macros.html`, called with the arguments."""
     macro = getattr(environment().get_template("macros.html").module, name)
     return Html(macro(*args, **options))
 
 
 @cache
 def environment(folder: Path = TEMPLATES, **options: Any) -> "Environment":
-    """Return the Jinja2 environment for a folder of templates, by default those of pages."""
+    """Return the Jinja2 environment for a folder of templates, by default common/templates."""
     # Imported here, because the import is slow and few runs write a page.
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -51,9 +51,12 @@ def environment(folder: Path = TEMPLATES, **options: Any) -> "Environment":
 
 
 def _breakable(text: str) -> Html:
-    """Escape a text, and mark where a browser may and may not break lines."""
+    """Return a text as HTML that browsers break into lines at suitable characters.
+
+    In a long word, a line may end after a slash or an underscore (``<wbr>``). A flag such as
+    ``--log`` is kept on one line (class ``flag``).
+    """
     if hasattr(text, "__html__"):
         return Html(text)
-    # Paths and long names may break after a slash or underscore. Flags must not break at hyphens.
     html = _LONG_WORD.sub(lambda word: re.sub("([/_])", r"\1<wbr>", word[0]), escape(text))
     return Html(_FLAG.sub(r'<span class="flag">\g<0></span>', html))

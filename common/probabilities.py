@@ -23,10 +23,12 @@ from common.tasks import TASKS, Form
 import numpy as np
 import pandas as pd
 
-_column = partial(Column, dtype=schema.FLOAT32, low=0, high=1, whole=False)
-# Largest deviation from 1 of the sum of a row's probabilities. Rounding of float32 makes some 1e-7.
+# Make a column of probabilities from its name.
+_probability_column = partial(Column, dtype=schema.FLOAT32, low=0, high=1, whole=False)
+# The sum of a row's probabilities may differ from 1 by at most this. Rounding to float32 changes it
+# by about 1e-7.
 _SUM_TOLERANCE = 1e-3
-# Key of the record of how the file was made, among the attributes of the table.
+# The attribute of the Parquet table that holds the record of how the file was made.
 _ORIGIN = "origin"
 
 
@@ -40,7 +42,7 @@ class Probabilities:
     pairs: pd.DataFrame
     # Shape (rows, categories): P(wrong) and P(right), or the probabilities of options 1 to 4.
     value: FloatArray
-    # The command that made the file; None if the file does not say.
+    # The record of how the file was made; None if the file does not say.
     origin: provenance.Provenance | None
 
     def at(self, wanted: pd.DataFrame, wanted_in: Path) -> FloatArray:
@@ -78,6 +80,7 @@ def write_probabilities(
     if path is None:
         return
     keys = template[["UserId", "QuestionId"]].astype(np.int32)
+    # In task 4, an answer may be a target of several masks.
     if TASKS[task].form is Form.ENTRY:
         keys.insert(0, "Mask", template["Mask"].astype("category"))
     value = np.asarray(probability, np.float32)
@@ -90,7 +93,7 @@ def write_probabilities(
         )
     value = value.reshape(len(keys), len(names))
     for name, values in zip(names, value.T, strict=True):
-        reading.require_valid(path, _column(name), values, verb="would be")
+        reading.require_valid(path, _probability_column(name), values, verb="would be")
     _require_sum(path, names, value)
     table = keys.assign(**dict(zip(names, value.T, strict=True)))
     table.attrs = {_ORIGIN: provenance.this_process(path.parent).as_json().decode()}
@@ -122,7 +125,7 @@ def read_probabilities(path: Path, task: int | None = None) -> Probabilities:
             if candidate.form is Form.PREDICTIONS
             and columns_there.issuperset(candidate.probability_columns)
         ]
-        # A file of task 4 has the column of task 1, once for each mask.
+        # A file of task 4 has the column of task 1 too, and the column Mask besides.
         if not candidates or "Mask" in columns_there:
             raise InputError(
                 f"{path}: holds no probabilities of task 1 or 2, expected a file that a script "
@@ -130,13 +133,14 @@ def read_probabilities(path: Path, task: int | None = None) -> Probabilities:
             )
         task = candidates[0]
     names = TASKS[task].probability_columns
-    columns = [schema.USER_ID, schema.QUESTION_ID, *map(_column, names)]
+    columns = [schema.USER_ID, schema.QUESTION_ID, *map(_probability_column, names)]
+    expected = ", ".join(column.name for column in columns)
     for column in columns:
         if list(table).count(column.name) != 1:
             found = ", ".join(map(quote, list(table)[:10])) or "none"
             raise InputError(
                 f"{path}: column '{column.name}' is missing or there twice, expected the columns "
-                f"{', '.join(own.name for own in columns)}, found {found}"
+                f"{expected}, found {found}"
             )
     if not len(table):
         raise InputError(f"{path}: has no rows, expected a row for each pair")
@@ -168,6 +172,7 @@ def _read_column(path: Path, cells: pd.Series, column: Column) -> Array:
     if cells.dtype.kind not in ("iu" if column.whole else "iuf"):
         expected = "whole numbers" if column.whole else "numbers"
         raise InputError(f"{path}: column '{column.name}' holds {cells.dtype}, expected {expected}")
+    # A float64 that is too large for float32 becomes inf, which `require_valid` reports.
     with np.errstate(over="ignore"):
         values = cells.to_numpy() if column.whole else cells.to_numpy(column.dtype)
     reading.require_valid(path, column, values)

@@ -30,13 +30,15 @@ def steps(
 ) -> Iterator[tuple[Iterable[int], Callable[..., None]]]:
     """Show a progress bar for the steps of a fit, log them, and let the user stop them early.
 
+    Use it in this way::
+
         with progress.steps(options.steps, "training", options.log) as (steps, show):
             for step in steps:
                 ...
                 show(loss=loss)
 
-    Control-C ends the block and prints a message. The script continues after the block, with what
-    has been learned so far.
+    Control-C ends the `with` block without an exception and prints a message. The script continues
+    after the block, so that it predicts with what has been learned so far.
 
     Parameters
     ----------
@@ -60,7 +62,7 @@ def steps(
     Raises
     ------
     InputError
-        If the log file holds something else than a log.
+        If the log file is not a log.
     """
     log_event = run_log.open_log(log)
     step = 0
@@ -69,7 +71,8 @@ def steps(
         def show(**values: Any) -> None:
             nonlocal step
             step += 1
-            bar.set_postfix({key: f"{float(value):.4f}" for key, value in values.items()}, False)
+            shown = {key: f"{float(value):.4f}" for key, value in values.items()}
+            bar.set_postfix(shown, refresh=False)
             bar.update()
             log_event("step", step=step, **values)
 

@@ -1,7 +1,7 @@
 """Record how a file was made: by which script and options, from which files, in what time.
 
-The record is a .json file beside the file, or beside several files that were made together. A file
-of probabilities contains its record. Scripts that read a split or a template check its record, so
+The record is a .json file in the same folder; files that are made together share one. A file of
+probabilities contains its record. Scripts that read a split or a template check its record, so
 that files of two splits are never mixed.
 
 This module needs the standard library only: the quickstart uses it before anything is installed.
@@ -22,7 +22,8 @@ from common import layout, source_code
 from common.errors import InputError
 from common.fingerprints import Fingerprint, fingerprint, matches, simulated_files
 
-# Options that name files and folders. All other options determine what a model computes.
+# Options that only say where files and folders are. All other options may change what a model
+# computes.
 PLACES = (
     "input_dir",
     "train_data",
@@ -35,9 +36,10 @@ PLACES = (
     "probabilities",
     "log",
 )
-# When the script started, since every script imports this module first.
+# About the time when the script started: scripts import this module at their start.
 _STARTED = time.perf_counter()
-# Fingerprints of the files that this process has checked in order to learn from them.
+# Fingerprints of the input files that `require_current` has checked in this process. By default, a
+# record names these files as the sources.
 CHECKED: dict[Path, Fingerprint] = {}
 
 
@@ -95,16 +97,18 @@ def options_of(words: Iterable[str]) -> dict[str, Any]:
     text, a list of texts, or True for a flag without a value.
     """
     options: dict[str, Any] = {}
+    # The flag that the next word without "--" belongs to, or "files".
     name = "files"
     for word in words:
         if word.startswith("--"):
             name, has_value, value = word[2:].partition("=")
             options[name] = value if has_value else True
-            # A file name may follow --local, the only flag without a value in scripts that take
-            # files.
+            # After --flag=value and after --local, a word is a file, not a value of the flag.
+            # --local is the only flag without a value in scripts that take files.
             if has_value or name == "local":
                 name = "files"
         else:
+            # The first value of a flag replaces True; further values make a list.
             value_so_far = options.get(name, True)
             if value_so_far is True:
                 options[name] = word
@@ -129,7 +133,7 @@ def flags_of(options: Mapping[str, Any]) -> list[str]:
 
 
 def settings(options: Mapping[str, Any], keep: Collection[str] = ()) -> dict[str, Any]:
-    """Return the options without those in `PLACES`, but with the places to `keep`."""
+    """Return the options that may change what a model computes, and those that `keep` names."""
     return {name: value for name, value in options.items() if name not in PLACES or name in keep}
 
 
@@ -168,14 +172,14 @@ def this_process(
     made_from: Sequence[Path] | None = None,
     split: str = "",
 ) -> Provenance:
-    """Return the record of files that this process has written.
+    """Return the record of files that this process has written: its command, sources and time.
 
     Parameters
     ----------
     folder
         Folder of the record. The paths of source files are relative to this folder.
     files
-        The files, complete and still open, by path.
+        The files, written completely but not yet renamed: each path with its open temporary file.
     made_from
         The source files. By default all files in `CHECKED`.
     split
@@ -234,7 +238,7 @@ def parse(content: bytes | str) -> Provenance | None:
 
 
 def _is_valid(record: Provenance) -> bool:
-    """Return whether all fields have the right types. An exception means that they have not."""
+    """Return whether all fields are valid. Fields of a wrong type may raise an exception."""
     texts = [record.script, record.split, *flags_of(record.options)]
     texts += [*record.files, *record.made_from]
     return (
@@ -250,8 +254,9 @@ def _is_valid(record: Provenance) -> bool:
 
 
 def read(path: Path) -> Provenance | None:
-    """Read the record of a file; None if there is no record, or the file has changed since."""
+    """Read the record of a file; None if there is none, or if the file was changed after it."""
     record = _read_beside(path)
+    # Compare with all files of the record, since the file may have been renamed.
     if record is None or not any(matches(path, known) for known in record.files.values()):
         return None
     return record
@@ -282,7 +287,7 @@ def record_path(path: Path) -> Path:
 
 
 def require_current(paths: Iterable[Path]) -> None:
-    """Raise `InputError` if a file, or a file that it was made from, has changed since.
+    """Raise `InputError` if a file, or one of its sources, has changed since the file was made.
 
     The existing files are added to `CHECKED`.
     """
@@ -317,14 +322,15 @@ def is_simulated(*paths: Path) -> bool:
     """
     for path in paths:
         files = sorted(path.rglob("*")) if path.is_dir() else [path]
-        if any(_is_simulated(file.absolute()) for file in files):
+        if any(_file_is_simulated(file.absolute()) for file in files):
             return True
     return False
 
 
-def _is_simulated(path: Path) -> bool:
+def _file_is_simulated(path: Path) -> bool:
     """Return whether a file is simulated, by its own record or by the marker of its data folder."""
     record = read(path)
     if record is not None:
         return record.simulated
+    # The data folder is one to three levels above the folder of the file.
     return any(simulated_files(data_dir, path) for data_dir in path.parents[1:4])

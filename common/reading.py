@@ -2,7 +2,7 @@
 
 A file is read in blocks by pyarrow or `pandas.read_csv`. If they refuse it, or a value is out of
 range, the file is read again row by row. This slow reader names the faulty rows (the header is row
-1), and it reads what is valid but unusually written.
+1), and it accepts unusual spellings of valid values, such as 1.0 for 1.
 """
 
 from __future__ import annotations
@@ -33,24 +33,25 @@ from common.schema import DATE, FLOAT64, INT8, INT32, TEXT, Column
 import numpy as np
 import pandas as pd
 
-# Some rows of the columns that are read, by the column's position in the file.
+# Consecutive rows of a file: the values of each column that is read, by its position in the file.
 _Part: TypeAlias = "Mapping[int, pd.Series | Array | list[Any]]"
 
 # How many faulty rows a message shows.
 SHOWN = 3
 _LONGEST_HEADER = 1 << 16
-# Rows of a part of the slow reader. More rows would leave large holes in memory.
+# The slow reader parses this many rows at a time. Larger lists would fragment the memory.
 _ROWS_AT_ONCE = 1 << 16
 # Bytes of a block of the quick reader.
 _BLOCK_SIZE = 1 << 22
-# A block with one of these goes to the slow reader: pyarrow reads 0x10 as a number, and pyarrow and
-# pandas treat quotes and NUL differently.
+# If a block has one of these bytes, the slow reader reads the file: pyarrow reads 0x10 as a number,
+# and pyarrow and pandas treat quotes and NUL differently.
 _AMBIGUOUS_BYTES = (b'"', b"\0", b"x", b"X")
-# Marks the end of a file that is read row by row. Half a surrogate pair is never in UTF-8 text.
+# `Source.rows` adds this mark as a last line. A mark inside a cell shows that a quotation mark is
+# not closed. No file holds the mark, since half a surrogate pair cannot be encoded as UTF-8.
 _END = "\ud800"
 # The characters that stand for bytes that are not UTF-8.
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
-# The largest limit that every system takes: a C long, which has 32 bits on Windows.
+# Allow cells of any length. The limit is a C long, which has 32 bits on Windows.
 csv.field_size_limit(2**31 - 1)
 
 
@@ -73,8 +74,10 @@ class Source:
         with self.open() as file:
             lines = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="")
             for number, row in enumerate(csv.reader(chain(lines, [_END])), start=1):
+                # All lines are read.
                 if row == [_END]:
                     return
+                # The mark is inside a cell.
                 if row and row[-1].endswith(_END):
                     raise InputError(
                         f"{self.name}: row {number} has a quotation mark that is not closed; is "
@@ -90,6 +93,7 @@ class Source:
         """
         n_rows_before = index if self.column_names else index + 1
         rows = islice(self.rows(), n_rows_before, None)
+        # If the file has fewer rows, count as if no line were blank.
         return next((number for number, _ in rows), n_rows_before + 1)
 
 
@@ -128,7 +132,7 @@ def _why_missing(path: Path) -> str:
     advice = where_to_get(path)
     if path.parent.is_dir():
         if not advice:
-            # Most files are CSV, but probabilities, scripts and logs are looked for too.
+            # Show the files with the suffix of the missing file.
             suffix = path.suffix or ".csv"
             present = sorted(
                 entry.name for entry in path.parent.iterdir() if entry.suffix == suffix
@@ -160,7 +164,8 @@ def read_header(source: Source) -> list[str]:
         raise InputError(f"{source.name}: row 1 is blank, expected a header with column names")
     line = re.split(r"[\r\n]", start.decode("utf-8-sig", "replace"))[0]
     try:
-        # strict=True refuses a quotation mark inside a column name. In cells they are allowed.
+        # Parse the header again with strict=True, which refuses a quotation mark inside a column
+        # name. In cells, quotation marks are allowed.
         next(csv.reader([line], strict=True))
     except csv.Error as error:
         raise InputError(f"{source.name}: row 1 cannot be read as CSV: {error}") from None
@@ -173,7 +178,7 @@ def read_header(source: Source) -> list[str]:
 def require_columns(
     source: Source, header: Sequence[str], columns: Sequence[Column], report: Report = stop
 ) -> None:
-    """Report every column that a header lacks, with the closest name that it has."""
+    """Report every column that a header lacks, and suggest the most similar name in the header."""
     for column in columns:
         if column.name not in header:
             present = printable(", ".join(name or "(unnamed)" for name in header), 300)
@@ -223,32 +228,42 @@ def read_table(
     source = source if isinstance(source, Source) else file_source(source)
     header = read_header(source)
     require_columns(source, header, columns, report)
-    known = {column.name: column for column in columns}
-    as_text = {name: Column(name, TEXT, may_be_empty=True) for name in header}
-    read_as = as_text | known if keep_others else known
-    wanted = {position: read_as[name] for position, name in enumerate(header) if name in read_as}
-    # If every column is missing, read the first one, so that the rows are still checked.
-    wanted = wanted or {0: as_text[header[0]]}
+    known_columns = {column.name: column for column in columns}
+    text_columns = {name: Column(name, TEXT, may_be_empty=True) for name in header}
+    by_name = text_columns | known_columns if keep_others else known_columns
+    wanted = {position: by_name[name] for position, name in enumerate(header) if name in by_name}
+    # If the header has none of the columns, read its first column, so that rows are still checked.
+    wanted = wanted or {0: text_columns[header[0]]}
     series: dict[int, pd.Series] = {}
+    # If the quick reader raises or warns, leave `series` empty: the slow reader reads the file.
     with suppress(ValueError, OverflowError, Warning), warnings.catch_warnings():
         warnings.simplefilter("error")
         series = _join(_read_quickly(source, header, wanted), wanted)
     if not series:
-        series = _join(_read_with_care(source, header, wanted, report), wanted)
+        series = _join(_read_slowly(source, header, wanted, report), wanted)
     n_rows = max(map(len, series.values()), default=0)
     if not n_rows:
         raise InputError(f"{source.name}: holds a header but no rows")
     data = {column.name: series[position] for position, column in wanted.items()}
     for column in columns:
         if column.name not in data:
-            data[column.name] = _join([{0: [column.missing] * n_rows}], {0: column})[0]
-    return pd.DataFrame({name: data[name] for name in read_as}, copy=False)
+            # The header lacks the column, which has been reported.
+            data[column.name] = _missing_values(column, n_rows)
+    return pd.DataFrame({name: data[name] for name in by_name}, copy=False)
+
+
+def _missing_values(column: Column, n_rows: int) -> pd.Series:
+    """Return a column whose cells are all missing."""
+    if column.dtype == TEXT:
+        return pd.Series([column.missing] * n_rows)
+    return pd.Series(np.full(n_rows, column.missing, column.dtype))
 
 
 def _join(parts: Iterable[_Part], wanted: Mapping[int, Column]) -> dict[int, pd.Series]:
     """Concatenate the parts of each column.
 
-    Numbers are copied into one growing array for each column, so that no column is in memory twice.
+    Numbers are copied into one growing array for each column, so that no column of numbers is in
+    memory twice.
     """
     texts: dict[int, list[Any]] = {}
     numbers: dict[int, Array] = {}
@@ -262,6 +277,7 @@ def _join(parts: Iterable[_Part], wanted: Mapping[int, Column]) -> dict[int, pd.
         start = n_rows
         n_rows += len(next(iter(part.values())))
         for position, values in numbers.items():
+            # Grow by an eighth more than needed, so that few resizes suffice.
             if n_rows > len(values):
                 values.resize(n_rows + n_rows // 8, refcheck=False)
             values[start:n_rows] = part[position]
@@ -290,23 +306,25 @@ def _read_quickly(
         if dtype not in (TEXT, DATE) and wanted[position].may_be_empty:
             types[position] = FLOAT64
     with source.open() as file:
+        # A "\r" inside the first line is a line end of another system, for the slow reader.
         if not source.column_names and b"\r" in file.readline().rstrip(b"\r\n"):
             raise ValueError("other line ends")
         while block := file.read(_BLOCK_SIZE):
             block += file.readline()
-            # Both readers would drop a byte order mark.
+            # pyarrow and pandas would drop a byte order mark at the start of a block. In the middle
+            # of a file, it belongs to a cell.
             if block.startswith(codecs.BOM_UTF8):
                 raise ValueError("a byte order mark")
             if any(mark in block for mark in _AMBIGUOUS_BYTES):
                 raise ValueError("bytes that the readers treat differently")
-            cells = _by_pyarrow(block, len(header), types)
+            cells = _parse_with_pyarrow(block, len(header), types)
             yield {
-                position: _check(cells[str(position)], column)
+                position: _checked_values(cells[str(position)], column)
                 for position, column in wanted.items()
             }
 
 
-def _by_pandas(block: bytes, n_columns: int, types: Mapping[int, str]) -> pd.DataFrame:
+def _parse_with_pandas(block: bytes, n_columns: int, types: Mapping[int, str]) -> pd.DataFrame:
     """Parse a block of whole lines; the columns of the result are named "0", "1" and so on.
 
     `types` gives the types of the columns to read, by position.
@@ -315,10 +333,12 @@ def _by_pandas(block: bytes, n_columns: int, types: Mapping[int, str]) -> pd.Dat
     text = np.frombuffer(lines.rstrip(b"\n") + b"\n", np.uint8)
     separators = text[(text == ord(",")) | (text == ord("\n"))]
     line_ends = np.flatnonzero(separators == ord("\n"))
-    # pandas pads short rows and truncates long ones.
+    # pandas pads short rows and truncates long ones. In rows of the right length, each n_columns-th
+    # separator is a line end, and no other separator is.
     if (np.diff(line_ends, prepend=-1) != n_columns).any():
         raise ValueError("rows of another length")
-    # pandas 2 would truncate integers that do not fit a small dtype.
+    # Read integers as int64, and check their range later (`require_valid`): pandas 2 would truncate
+    # integers that do not fit int8 or int32.
     read_as = {TEXT: "str", DATE: "object", INT8: "int64", INT32: "int64"}
     return pd.read_csv(
         io.BytesIO(block),
@@ -332,16 +352,16 @@ def _by_pandas(block: bytes, n_columns: int, types: Mapping[int, str]) -> pd.Dat
     )
 
 
-def _by_pyarrow(block: bytes, n_columns: int, types: Mapping[int, str]) -> pd.DataFrame:
-    """Parse a block as `_by_pandas` does, but five times as fast.
+def _parse_with_pyarrow(block: bytes, n_columns: int, types: Mapping[int, str]) -> pd.DataFrame:
+    """Parse a block as `_parse_with_pandas` does, but five times as fast.
 
-    If pyarrow is not installed, `_by_pandas` parses the block.
+    If pyarrow is not installed, `_parse_with_pandas` parses the block.
     """
     try:
         import pyarrow as pa
         from pyarrow import csv
     except ImportError:
-        return _by_pandas(block, n_columns, types)
+        return _parse_with_pandas(block, n_columns, types)
     read_as = {TEXT: pa.string(), DATE: pa.timestamp("ms"), INT8: pa.int8(), INT32: pa.int32()}
     convert = csv.ConvertOptions(
         column_types={
@@ -351,23 +371,25 @@ def _by_pyarrow(block: bytes, n_columns: int, types: Mapping[int, str]) -> pd.Da
         null_values=[""],
     )
     options = csv.ReadOptions(column_names=[str(position) for position in range(n_columns)])
-    # Give pyarrow the block, not the file. When a process ends, pyarrow's threads that read a file
-    # would abort it.
+    # Give pyarrow the bytes of a block, not a file: its threads that read a file may abort the
+    # process when it ends.
     table = csv.read_csv(pa.BufferReader(block), options, convert_options=convert)
     cells: pd.DataFrame = table.to_pandas(split_blocks=True)
+    # An empty cell is null. The text "nan" is no number, but pyarrow reads it as NaN.
     for name in cells.select_dtypes("float"):
         if cells[name].isna().sum() != table[name].null_count:
             raise ValueError("the text NaN")
     return cells
 
 
-def _check(cells: pd.Series, column: Column) -> pd.Series | Array:
+def _checked_values(cells: pd.Series, column: Column) -> pd.Series | Array:
     """Return the values of a column; raise ValueError if a cell is not valid."""
     if column.dtype == TEXT:
         if not column.may_be_empty and (cells.str.strip() == "").any():
             raise ValueError(column.name)
         return cells
     if column.dtype == DATE:
+        # pyarrow has parsed the dates; pandas has left texts.
         return cells.to_numpy() if cells.dtype.kind == "M" else _parse_dates(cells, column)
     values = cells.to_numpy()
     require_valid(column.name, column, values)
@@ -423,31 +445,33 @@ def require_valid(
 # ---- The slow reader -----------------------------------------------------------------------------
 
 
-def _read_with_care(
+def _read_slowly(
     source: Source, header: Sequence[str], wanted: Mapping[int, Column], report: Report
 ) -> Iterator[_Part]:
     """Yield the wanted columns in parts, parsed cell by cell; then report all faulty rows."""
     rows = source.rows()
     if not source.column_names:
         next(rows)
+    # Remember results, since the values of a column repeat.
     parse = {
         position: lru_cache(_ROWS_AT_ONCE)(column.parse) for position, column in wanted.items()
     }
-    first_uneven = ""
-    n_uneven = 0
+    first_wrong_length = ""
+    n_wrong_length = 0
     shown: dict[int, list[str]] = {position: [] for position in wanted}
     n_faults = Counter[int]()
     while block := list(islice(rows, _ROWS_AT_ONCE)):
         part: dict[int, list[Any]] = {position: [] for position in wanted}
         for number, row in block:
             _require_text(source, header, number, row)
-            is_even = len(row) == len(header)
-            if not is_even:
-                n_uneven += 1
+            has_all_cells = len(row) == len(header)
+            if not has_all_cells:
+                n_wrong_length += 1
                 fault = f"row {number} has {len(row)} columns, expected {len(header)}"
-                first_uneven = first_uneven or f"{fault}: {quote(','.join(row).strip())}"
+                if not first_wrong_length:
+                    first_wrong_length = f"{fault}: {quote(','.join(row).strip())}"
             for position, column in wanted.items():
-                value = parse[position](row[position]) if is_even else column.missing
+                value = parse[position](row[position]) if has_all_cells else column.missing
                 if value is None:
                     value = column.missing
                     n_faults[position] += 1
@@ -457,9 +481,9 @@ def _read_with_care(
                         shown[position].append(f"row {number} is {cell}")
                 part[position].append(value)
         yield part
-    if n_uneven:
-        count = f" ({n_uneven} such rows)" if n_uneven > 1 else ""
-        report(f"{source.name}: {first_uneven}{count}; is the file cut off?")
+    if n_wrong_length:
+        count = f" ({n_wrong_length} such rows)" if n_wrong_length > 1 else ""
+        report(f"{source.name}: {first_wrong_length}{count}; is the file cut off?")
     for position, n in sorted(n_faults.items()):
         column = wanted[position]
         report_cells(source, column.name, shown[position], n, column.expected, report)
@@ -468,7 +492,10 @@ def _read_with_care(
 def report_cells(
     source: Source, column: str, shown: Sequence[str], n: int, expected: str, report: Report
 ) -> None:
-    """Report the `n` faulty cells of a column in one message, which shows the first ones."""
+    """Report the `n` faulty cells of a column in one message.
+
+    `shown` describes the first faulty cells, at most `SHOWN`.
+    """
     more = f" and {n - SHOWN} more rows" if n > SHOWN else ""
     report(f"{source.name}: column '{column}': {'; '.join(shown)}{more}, expected {expected}")
 

@@ -1,7 +1,8 @@
 """Prepare Python for a script, when this module is imported.
 
-The import limits the threads of libraries, makes `tools` importable, and lets Python name a package
-that is missing. The `common.py` beside every script imports this module before any library.
+The import limits the threads of libraries, makes `tools` importable, and makes Python say how to
+install a package that is missing. The `common.py` beside every script imports this module before
+any library.
 """
 
 import os
@@ -11,7 +12,7 @@ from types import TracebackType
 
 _KIT = Path(__file__).resolve().parents[1]
 _PINNED_VERSIONS = _KIT / "requirements.txt"
-# Names of packages, by the names of their modules where these differ.
+# The package of a module, where the two have different names.
 _PACKAGES = {
     "PIL": "pillow",
     "sklearn": "scikit-learn",
@@ -20,29 +21,30 @@ _PACKAGES = {
 
 
 def _limit_threads() -> None:
-    """Set how the threads of libraries behave that will be imported later."""
-    # Busy-waiting threads slow a shared machine down; threads that sleep at once slow trees down.
-    # These settings spin briefly, then sleep.
+    """Set environment variables for the threads of libraries, which read them when imported."""
+    # OpenMP threads that wait busily slow down other processes. Threads that sleep at once slow
+    # down the fit of gradient-boosted trees. With these settings, threads wait busily for a short
+    # time, then sleep.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")
-    # BLAS rounds differently with another number of threads. The kit's own code has threads of its
-    # own.
+    # With another number of threads, BLAS rounds differently. The kit runs threads itself, see
+    # `common.threads`.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def _make_tools_importable() -> None:
-    """Make `tools` importable too, after the script's own folder."""
+    """Add the kit's folder to the import path, after the script's folder, to import `tools`."""
     if str(_KIT) not in sys.path:
         sys.path.insert(1, str(_KIT))
 
 
-def _name_missing_package(
+def _excepthook(
     kind: type[BaseException], error: BaseException, traceback: TracebackType | None
 ) -> None:
-    """Report an uncaught exception, as `sys.excepthook` does.
+    """Report an uncaught exception: the kit's `sys.excepthook`.
 
-    If a required package is missing, print one line that tells how to install it, and exit with
-    code 2.
+    If a required package is missing, it prints one line that tells how to install the package, and
+    exits with code 2. Other exceptions are reported as Python does.
     """
     pin = _pin_of(error.name) if isinstance(error, ModuleNotFoundError) else None
     if pin is None:
@@ -71,5 +73,6 @@ def _pin_of(module: str | None) -> str | None:
 
 _limit_threads()
 _make_tools_importable()
+# Keep a hook that is there already, such as that of IPython.
 if sys.excepthook is sys.__excepthook__:
-    sys.excepthook = _name_missing_package
+    sys.excepthook = _excepthook

@@ -17,7 +17,7 @@ from common.errors import InputError
 # A function that logs an event, called as log_event(event, **values).
 LogEvent = Callable[..., None]
 
-# Every line begins with these bytes.
+# Every line of a log begins with these bytes. `open_log` refuses other files.
 _BEGIN = b'{"event": '
 
 
@@ -49,7 +49,7 @@ def open_log(path: Path | None) -> LogEvent:
     Raises
     ------
     InputError
-        If the file holds something else than a log.
+        If the file is not a log.
     """
     if path is None:
         return ignore_event
@@ -84,7 +84,8 @@ def append_line(path: Path, record: dict[str, Any]) -> None:
     OSError
         If the disk has no room for the line.
     """
-    # Python writes NaN and infinities, which JSON does not have: read them back as None.
+    # `json.dumps` writes NaN and Infinity, which are not JSON. Read the text back with None in
+    # their place, then write it again.
     plain = json.loads(json.dumps(record, default=_plain), parse_constant=lambda name: None)
     line = json.dumps(plain, ensure_ascii=False) + "\n"
     # Unbuffered, so that the line is one system call. "+" allows reading the last byte.
@@ -93,7 +94,8 @@ def append_line(path: Path, record: dict[str, Any]) -> None:
             file.seek(-1, 2)
             if file.read(1) != b"\n":
                 line = "\n" + line
-        # File names may hold surrogates, which UTF-8 cannot encode: they become "\\udcff".
+        # File names may hold surrogates, which UTF-8 cannot encode. They are written as escapes:
+        # \udcff.
         data = line.encode("utf-8", "backslashreplace")
         if file.write(data) < len(data):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))

@@ -37,32 +37,36 @@ def parser(doc: str | None, task: int, *, reads_answers: bool = True) -> argpars
     reads_answers
         Whether the model learns from the training answers.
     """
-    about = TASKS[task]
+    chosen = TASKS[task]
     parser = cli.parser(doc)
     parser.usage = "%(prog)s [flags]"
+    # Every model has these options, also those for which its parser has no flag.
     parser.set_defaults(input_dir=None, train_data=None, probabilities=None, local=None)
     if reads_answers:
         cli.add_optional_folder(parser, "--input_dir", "data/train_data")
-        cli.add_file_name(parser, "--train_data", about.data.train)
-    cli.add_template_flags(parser, str(about.template))
+        cli.add_file_name(parser, "--train_data", chosen.data.train)
+    cli.add_template_flags(parser, str(chosen.template))
     cli.add_optional_folder(parser, "--output_dir", "submissions")
-    help_text = f"default {about.submission}; the zip is written beside it"
+    help_text = f"default {chosen.submission}; the zip is written beside it"
     parser.add_argument("--output_file", metavar="FILE", help=help_text)
-    if about is TASK_3:
+    if chosen is TASK_3:
         _add_halves_flag(parser)
     else:
         help_text = "write the probability of each prediction to FILE (Parquet) as well"
         parser.add_argument("--probabilities", type=Path, metavar="FILE", help=help_text)
         help_text = (
             "use the local split: defaults become data/test_input, "
-            f"{about.local_template}, data/test_output and {about.local_submission}"
+            f"{chosen.local_template}, data/test_output and {chosen.local_submission}"
         )
         parser.add_argument("--local", action="store_true", help=help_text)
     return parser
 
 
 def _add_halves_flag(parser: argparse.ArgumentParser) -> None:
-    """Add the flag --local of task 3, which chooses one half of the students."""
+    """Add the flag --local of task 3, which ranks by the answers of one half of the students.
+
+    The ranking can then be compared with the ranking by the other half.
+    """
     help_text = (
         "rank by one half of the students (local_data_split.py), the first by default; "
         f"defaults become data/test_input, {TASK_3.local_train} (second: {TASK_3.local_answers}), "
@@ -82,7 +86,7 @@ def add_metadata_flag(parser: argparse.ArgumentParser) -> None:
 
 
 def paths(options: argparse.Namespace, task: int) -> Paths:
-    """Return the paths that the flags of `parser` name.
+    """Return the paths that the flags of `parser` name, or the defaults, and check these paths.
 
     Raises
     ------
@@ -90,22 +94,24 @@ def paths(options: argparse.Namespace, task: int) -> Paths:
         If an input file or a named folder is missing, or an output file cannot be written. This is
         reported before any work starts.
     """
-    about = TASKS[task]
-    train = options.train_data or about.data.train
-    template = str(about.template)
+    chosen = TASKS[task]
+    train = options.train_data or chosen.data.train
+    template = str(chosen.template)
     input_dir = layout.TRAIN_DIR
     template_dir = layout.TEMPLATE_DIR
     output_dir = layout.SUBMISSION_DIR
-    output_name = about.submission
+    output_name = chosen.submission
     if options.local:
         input_dir = layout.TEST_INPUT_DIR
         output_dir = layout.TEST_OUTPUT_DIR
-        output_name = about.local_submission
-        if about.local_template is not None:
+        output_name = chosen.local_submission
+        # Tasks 1 and 2 have a local template. In task 3, `local` chooses the half of the students,
+        # unless --train_data names another file.
+        if chosen.local_template is not None:
             template_dir = layout.TEST_INPUT_DIR
-            template = about.local_template
-        elif train == about.data.train:
-            train = about.local_train if options.local == "first" else about.local_answers
+            template = chosen.local_template
+        elif train == chosen.data.train:
+            train = chosen.local_train if options.local == "first" else chosen.local_answers
     train_dir = options.input_dir or input_dir
     model_paths = Paths(
         train=train_dir / train,

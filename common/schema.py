@@ -7,21 +7,22 @@ from typing import Any
 
 import numpy as np
 
-# Types of columns. Numbers are those of NumPy.
+# Types of columns. The types of numbers have NumPy's names.
 INT8 = "int8"
 INT32 = "int32"
 FLOAT32 = "float32"
 FLOAT64 = "float64"
-# Text is read unchanged.
+# A text, as it is in the file.
 TEXT = "text"
-# Dates are read with or without a time of day, to the minute.
+# A date with or without a time of day, to the minute.
 DATE = "datetime64[m]"
 
 INT32_MAX = 2**31 - 1
-# Upper bound on ids that index arrays directly.
+# The highest GroupId, QuizId and SchemeOfWorkId. The features of `common.answer_features` need
+# arrays as long as the highest of these ids.
 _ID_MAX = 2**24 - 1
-# Stands for a whole number that is unknown, or that was reported as faulty.
-UNREADABLE = -1
+# Stands for a whole number that is unknown, or that could not be read.
+UNKNOWN = -1
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?)?", re.ASCII)
@@ -59,8 +60,8 @@ class Column:
     def missing(self) -> Any:
         """The value of an empty cell: -1, NaN, NaT or an empty text."""
         missing_by_type = {
-            INT8: UNREADABLE,
-            INT32: UNREADABLE,
+            INT8: UNKNOWN,
+            INT32: UNKNOWN,
             TEXT: "",
             DATE: np.datetime64("NaT"),
         }
@@ -94,13 +95,14 @@ def _parse_date(text: str) -> np.datetime64 | None:
     if not _DATE.fullmatch(text):
         return None
     try:
-        # Some versions of Python cannot read a fraction of a second.
+        # Leave out the fraction of a second: dates are kept to the minute.
         return np.datetime64(datetime.fromisoformat(text[:19]))
     except ValueError:
         return None
 
 
-# Question ids index arrays directly, so they are bounded; the largest official one is 27,612.
+# QuestionIds are bounded, since task 4 needs arrays as long as the highest one. The highest
+# official QuestionId is 27,612.
 QUESTION_ID = Column("QuestionId", high=9_999_999)
 USER_ID = Column("UserId")
 ANSWER_ID = Column("AnswerId")
@@ -111,8 +113,10 @@ ANSWER_COLUMNS = (QUESTION_ID, USER_ID, ANSWER_ID, IS_CORRECT, CORRECT_ANSWER, A
 
 OPTIONS = (1, 2, 3, 4)
 
-# Task 3: a ranking of all questions, where 1 is the best. Columns of experts may have any name.
+# Task 3: the rank of a question in a submission; 1 is the best.
 RANKING = Column("ranking", low=1)
+# Task 3: the QuestionIds of a pair that experts judge. The file has a further column for each
+# expert, of any name.
 LEFT = Column("left")
 RIGHT = Column("right")
 
@@ -125,7 +129,8 @@ def expert_judgement(name: str) -> Column:
     return Column(name, FLOAT32, 1, 2, may_be_empty=True)
 
 
-# Task 4: target answers are 1, others 0. Files with ten masks number the columns from 0.
+# Task 4: 1 for an answer that must be predicted (a target), 0 for another answer. A file with ten
+# such masks has the columns IsTarget_0 to IsTarget_9.
 IS_TARGET = "IsTarget"
 
 
@@ -139,11 +144,14 @@ def target_column(name: str = IS_TARGET) -> Column | None:
     return Column(name, INT8, 0, 1)
 
 
+# Question metadata: a list of ids, such as [3, 71, 98, 209].
 SUBJECT_LIST = Column("SubjectId", TEXT)
+# Subject metadata: one id.
 SUBJECT_ID = Column("SubjectId")
 SUBJECT_NAME = Column("Name", TEXT)
 PARENT_ID = Column("ParentId", TEXT, may_be_empty=True)
 LEVEL = Column("Level", INT8, 0, 127)
+# In answer metadata and in templates, an AnswerId may be empty.
 ANSWER_ID_OR_EMPTY = Column("AnswerId", may_be_empty=True)
 GENDER = Column("Gender", INT8, 0, 3)
 DATE_OF_BIRTH = Column("DateOfBirth", DATE, may_be_empty=True)
@@ -153,5 +161,7 @@ CONFIDENCE = Column("Confidence", FLOAT32, 0, 100, may_be_empty=True, whole=Fals
 GROUP_ID = Column("GroupId", high=_ID_MAX, may_be_empty=True)
 QUIZ_ID = Column("QuizId", high=_ID_MAX, may_be_empty=True)
 SCHEME_ID = Column("SchemeOfWorkId", high=_ID_MAX, may_be_empty=True)
+# The columns of student metadata besides UserId.
 STUDENT_COLUMNS = (GENDER, DATE_OF_BIRTH, PREMIUM_PUPIL)
-CIRCUMSTANCES = (DATE_ANSWERED, CONFIDENCE, GROUP_ID, QUIZ_ID, SCHEME_ID)
+# The columns of answer metadata besides AnswerId.
+ANSWER_METADATA_COLUMNS = (DATE_ANSWERED, CONFIDENCE, GROUP_ID, QUIZ_ID, SCHEME_ID)

@@ -23,7 +23,8 @@ def place_simulated(
     folders
         Names of folders in `data_dir`. They may hold only simulated files.
     write_tree
-        Writes the new files below a folder, and returns further facts for the marker file.
+        Writes the new files into the folder that it is called with. It returns further entries for
+        SIMULATED.json, the file that marks the data folder as simulated.
 
     Raises
     ------
@@ -31,16 +32,19 @@ def place_simulated(
         If a folder holds a file that is not simulated, or another process simulates there.
     """
     partial = writing.partial_beside(data_dir / "simulation")
-    # A process with the same number in another container may have left its folder.
+    # The name holds the id of this process. A killed process with the same id, in another
+    # container, may have left the folder.
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     try:
-        # Look for other processes only after the folder of this process exists. So of two processes
-        # that start at the same time, at least one finds the other.
+        # First make the folder of this process, then look for folders of other processes: if two
+        # start at the same time, at least one of the two finds the other.
         for other in data_dir.glob(".simulation.*.partial"):
             if other != partial:
+                # The name is .simulation.<process id>.partial.
+                process = other.name.split(".")[2]
                 raise InputError(
-                    f"{data_dir}: another process ({other.name.split('.')[2]}) is simulating into "
+                    f"{data_dir}: another process ({process}) is simulating into "
                     f"it; wait until it ends, or remove {other.name} if there is none"
                 )
         old_paths = simulated_files(data_dir)
@@ -50,8 +54,8 @@ def place_simulated(
         facts = write_tree(partial)
         new_paths = [path for path in sorted(partial.rglob("*")) if path.is_file()]
         marker = {"simulated": True, **facts, "files": _fingerprints(new_paths, partial)}
-        # Write the marker before any file changes. If this process is killed while it moves files,
-        # the marker lists both old and new files.
+        # Write a marker with both old and new files before any file changes. If this process is
+        # killed while it moves files, the next simulation still recognises all of them.
         marker_path = data_dir / layout.SIMULATED_MARKER_NAME
         _write_json(marker_path, {**marker, "replaced": replaced})
         targets = set()
@@ -69,7 +73,7 @@ def place_simulated(
 
 
 def _fingerprints(paths: Iterable[Path], folder: Path) -> dict[str, Any]:
-    """Return the fingerprint of each file by its name below a folder."""
+    """Return the fingerprint of each file, by the file's path relative to `folder`."""
     return {path.relative_to(folder).as_posix(): fingerprint(path) for path in paths}
 
 

@@ -24,12 +24,12 @@ def files_of(*scripts: Path) -> dict[Path, bytes]:
     return dict(sorted(contents.items()))
 
 
-# The quickstart asks for many scripts, which share most of their imports.
+# Cached, because the quickstart calls this for many scripts, which import mostly the same files.
 @cache
 def _imports_of(path: Path, content: bytes) -> set[Path]:
-    """Return the files that a file of this content imports, from its own folder or from the kit.
+    """Return the files that the file `path` imports, from its own folder or from the kit.
 
-    A file that is not valid Python imports nothing.
+    `content` is the content of the file. A file that is not valid Python imports nothing.
     """
     try:
         tree = ast.parse(content)
@@ -42,13 +42,15 @@ def _imports_of(path: Path, content: bytes) -> set[Path]:
             folders = [path.parent, layout.ROOT]
         elif isinstance(statement, ast.ImportFrom):
             module = statement.module or ""
-            # A name that is imported from a package may be a module of the package.
+            # In "from package import name", the name may be a module of the package.
             names = [f"{module}.{alias.name}".strip(".") for alias in statement.names]
             names.append(module)
-            # One leading dot stands for the file's own package, each further dot for the package
-            # around that one.
-            level = statement.level
-            folders = [path.parents[level - 1]] if level else [path.parent, layout.ROOT]
+            # In a relative import, `level` is the number of dots: one for the package of the file,
+            # one more for each package around that package.
+            if statement.level > 0:
+                folders = [path.parents[statement.level - 1]]
+            else:
+                folders = [path.parent, layout.ROOT]
         else:
             continue
         for folder in folders:

@@ -62,7 +62,7 @@ def run(
     options
         The options that the parser of `parser` has parsed.
     split
-        Takes the answers and the seed, and returns the table of each file name.
+        Called with the answers and the seed; returns a table for each file to write, by file name.
 
     Raises
     ------
@@ -77,7 +77,8 @@ def run(
         )
     tables = {options.output_dir / name: part for name, part in parts.items()}
     for path in tables:
-        # The local training file has the same name as the official one, which must be kept.
+        # In tasks 1 and 2, the local training file has the name of the official one. A wrong
+        # --output_dir would overwrite the official file.
         if path.resolve() == train.resolve():
             raise InputError(f"{path}: is the file to be split, expected another --output_dir")
     record = options.output_dir / layout.STAMP_OF_FILE[next(iter(parts))]
@@ -86,7 +87,9 @@ def run(
 
 
 def assign_folds(group: IntArray, n_folds: int, seed: int | Sequence[int]) -> npt.NDArray[np.int32]:
-    """Assign groups of examples to folds at random, so that folds have equally many groups.
+    """Assign groups of examples to folds at random.
+
+    The numbers of groups in the folds differ by at most one.
 
     Parameters
     ----------
@@ -124,7 +127,7 @@ def split_answers(answers: pd.DataFrame, seed: int) -> dict[str, pd.DataFrame]:
     -------
     dict
         The training answers, the validation answers and the template to fill in, by file name. The
-        template has the validation answers' ids only.
+        template has only the columns `PAIR_COLUMNS` of the validation answers.
     """
     held_out = hold_out_answers(len(answers), _HELD_OUT, seed)
     valid = answers[held_out]
@@ -153,5 +156,6 @@ def hold_out_students(answers: pd.DataFrame, share: float, seed: int) -> BoolArr
         True for the answers of students who are held out.
     """
     students, student_index = np.unique(answers["UserId"].to_numpy(), return_inverse=True)
+    # `hold_out_answers` chooses among any things that are counted, here students.
     is_held_out = hold_out_answers(len(students), share, seed)
     return is_held_out[student_index]

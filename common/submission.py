@@ -1,4 +1,4 @@
-"""Submissions: fill a template, write the CSV and the zip to upload, read and check either.
+"""Submissions: fill a template, write the CSV and the zip to upload, read and check a CSV or a zip.
 
 The checks are those of the challenge's scorer. A check calls `report` with every fault. An
 evaluation stops at the first fault; `tools.check_submission` collects all of them.
@@ -18,10 +18,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-# A submission's zip may unpack to this many bytes,
+# A submission's zip may unpack to _MAX_UNPACKED bytes, or to _MAX_RATIO times the size of the file
+# that lists the pairs to predict, whichever is larger. A zip that unpacks to more is refused as a
+# zip bomb.
 _MAX_UNPACKED = 128 << 20
-# or to this many times the size of the file that lists the pairs to predict. A larger zip is taken
-# for a zip bomb.
 _MAX_RATIO = 20
 
 
@@ -104,6 +104,8 @@ def rank_by_quality(question: IntArray, quality: Array) -> IntArray:
         )
     # lexsort puts NaN after every number.
     order = np.lexsort((question, -np.asarray(quality, np.float64)))
+    # order[k] is the position of the question with rank k + 1. The argsort of a permutation is its
+    # inverse, here the rank of each question.
     return np.argsort(order) + 1
 
 
@@ -131,6 +133,7 @@ def write_ranking(question: IntArray, quality: Array, path: Path) -> None:
 def files_of(path: Path) -> list[Path]:
     """Return the files of a submission: its CSV, its zip, and the record of how it was made."""
     beside = [path.with_suffix(".zip"), path.with_suffix(".json")]
+    # The CSV must not have the name of its zip or of its record.
     if path.suffix.lower() in (other.suffix for other in beside):
         raise InputError(
             f"{path}: is the name of the CSV, expected one that ends in .csv; the zip is written "
@@ -160,7 +163,7 @@ def _write(table: pd.DataFrame, column: Column, value: Array, path: Path, task: 
         writing.write_csv_to(csv_file, table)
         csv_file.flush()
         zips.write_zip_to(zip_file, {TASKS[task].submission: Path(csv_file.name)})
-        files = dict(zip(paths, (csv_file, zip_file), strict=False))
+        files = {paths[0]: csv_file, paths[1]: zip_file}
         record.write(provenance.this_process(path.parent, files).as_json())
 
 
@@ -172,8 +175,8 @@ def submission_source(
 ) -> reading.Source:
     """Return the CSV of a submission as a source, from a CSV or from a zip.
 
-    The zip must hold nothing else, and the CSV under the task's name. `listed_in` is the file that
-    lists the pairs to predict, whose size limits the size of the CSV.
+    A zip must hold only the CSV, with the file name of the task's submission. `listed_in` is the
+    file that lists the pairs to predict; its size determines how large the CSV in a zip may be.
     """
     if path.suffix.lower() != ".zip":
         return reading.file_source(path)
@@ -192,23 +195,23 @@ def read_predictions(path: Path, task: int, template: Path, report: Report = sto
     predictions = read_pair_values(source, TASKS[task].column, report)
     _, is_extra = find_pairs(source.name, predictions, wanted, template, report)
     if is_extra.any():
-        report(f"{source.name}: {name_extra(source, predictions, is_extra, template)}")
+        report(f"{source.name}: {describe_extra(source, predictions, is_extra, template)}")
     return predictions
 
 
 def read_pair_values(source: reading.Source, column: Column, report: Report = stop) -> pd.DataFrame:
-    """Read a value for each pair: predictions, or the answers to score them with.
+    """Read UserId, QuestionId and one further column, from a submission or a file of true answers.
 
-    Returns a table with UserId, QuestionId and the column. If a row's pair was reported as faulty,
-    both of its ids are -1.
+    If the pair of a row is unreadable or a repeat, that is reported, and both ids of the row are
+    -1.
     """
     pairs = reading.read_table(source, (schema.USER_ID, schema.QUESTION_ID, column), report=report)
     ids = [schema.USER_ID.name, schema.QUESTION_ID.name]
     if report is not stop:
-        pairs.loc[(pairs[ids] == schema.UNREADABLE).any(axis=1), ids] = schema.UNREADABLE
+        pairs.loc[(pairs[ids] == schema.UNKNOWN).any(axis=1), ids] = schema.UNKNOWN
     repeats = answers.require_distinct_pairs(source, pairs, report)
-    # The repeats have been reported. They must not be reported as extra rows as well.
-    pairs.loc[repeats, ids] = schema.UNREADABLE
+    # Set the ids of repeats to -1, so that they are not reported again, as extra rows.
+    pairs.loc[repeats, ids] = schema.UNKNOWN
     return pairs
 
 
@@ -245,21 +248,22 @@ def find_pairs(
     else:
         rows = answers.find_rows(keys, wanted_keys)
     missing = np.flatnonzero(rows < 0)
-    is_extra = keys >= 0
-    # If no row could be read at all, that has been reported already.
-    if len(missing) and is_extra.any():
+    is_readable = keys >= 0
+    # If no row could be read, that has been reported: do not report all pairs as missing too.
+    if len(missing) and is_readable.any():
         report(
             f"{name}: {len(missing)} of {len(wanted)} pairs are missing, first "
             f"{_name_pairs(wanted, missing)}, expected every pair of {wanted_in}"
         )
+    is_extra = is_readable.copy()
     is_extra[rows[rows >= 0]] = False
     return rows, is_extra
 
 
-def name_extra(
+def describe_extra(
     source: reading.Source, pairs: pd.DataFrame, is_extra: BoolArray, wanted_in: str | Path
 ) -> str:
-    """Say how many pairs of a submission were not asked for, and name the first ones."""
+    """Return a text that tells how many rows are extra, and names the first pairs."""
     rows = np.flatnonzero(is_extra)
     return (
         f"{len(rows)} rows hold pairs that are not in {wanted_in}, first row "
@@ -293,7 +297,8 @@ def _require_all_ranks(
 ) -> None:
     """Report ranks outside of 1 to `n_ranks`, and ranks that appear twice."""
     ranks = np.arange(1, n_ranks + 1)
-    outside = np.flatnonzero(~np.isin(ranking, [schema.UNREADABLE, *ranks]))
+    # Unreadable ranks have been reported already.
+    outside = np.flatnonzero(~np.isin(ranking, [schema.UNKNOWN, *ranks]))
     repeats = answers.find_repeats(ranking)
     unused = np.setdiff1d(ranks, ranking)
     expected = f"expected every rank from 1 to {n_ranks} once"

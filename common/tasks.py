@@ -9,15 +9,19 @@ from pathlib import Path
 from common import layout, schema
 from common.schema import Column
 
-# The phase of scores on the local split; the others are `layout.PHASES`.
+# Stands for the local split where a phase is expected. The phases of the official test data are
+# `layout.PHASES`.
 LOCAL = "local"
 
 
 class Form(Enum):
     """The kinds of submissions."""
 
+    # Tasks 1 and 2.
     PREDICTIONS = "a prediction for each pair of a student and a question"
+    # Task 3.
     RANKING = "a ranking of all questions"
+    # Task 4.
     ENTRY = "code that asks each student ten questions, then predicts"
 
 
@@ -58,7 +62,8 @@ class Task:
     probability_columns: tuple[str, ...] = ()
     # The event that a probability is for, on charts: "answered correctly".
     event: str = ""
-    # Key of the best expected accuracy in the record of simulated data; "" if there is none.
+    # Key of the accuracy that the best possible model is expected to reach, in SIMULATED.json of
+    # simulated data; "" if there is none.
     best_possible_key: str = ""
 
     # ---- How it is scored ----
@@ -66,13 +71,14 @@ class Task:
     metric: str
     # The metric explained in a sentence.
     metric_sentence: str
-    # Whether the score is the best of the parts (experts). Otherwise it is the mean (masks, folds).
+    # A score may have parts: experts (task 3), masks (task 4) or folds. If True, the score is that
+    # of the best part, otherwise the mean of the parts.
     scores_best_part: bool = False
     # The lowest possible score: -1 for a correlation.
     lowest_score: int = 0
-    # Name of the items that are predicted right or wrong.
+    # In texts: the name of the items that are predicted right or wrong.
     scored_items: str = "answers"
-    # Name of the units that a bootstrap resamples.
+    # In texts: the name of the units that a bootstrap resamples.
     drawn_units: str = "students"
 
     # ---- Its files ----
@@ -107,13 +113,13 @@ class Task:
         return f"test_{self.submission}"
 
     def answers_name(self, phase: str) -> str:
-        """Return the name of the file of answers for a score of a phase or of the local split."""
+        """Return the name of the file of true answers of a phase, or else of the local split."""
         if phase in layout.PHASES:
             return self.released_answers.format(phase=phase)
         return self.local_answers
 
     def answers_path(self, phase: str) -> Path:
-        """Return the path of the file of answers for a score of a phase or of the local split."""
+        """Return the path of the file of true answers of a phase, or else of the local split."""
         is_released = phase in layout.PHASES
         folder = layout.TEST_DIR if is_released else layout.TEST_INPUT_DIR
         return folder / self.answers_name(phase)

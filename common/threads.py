@@ -8,15 +8,15 @@ from typing import TypeVar
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 
-# Default number of threads, at most. More threads hardly speed up work on arrays, which is limited
-# by the memory that they share.
+# Highest number of threads by default. More threads hardly speed up work on arrays, which is
+# limited by the memory that they share.
 _MAX_THREADS = 8
 
 
 def _count_threads() -> int:
     """Return the number of threads: that of OMP_NUM_THREADS, else the number of cores up to 8.
 
-    Who runs several processes on one machine sets OMP_NUM_THREADS to share the cores.
+    To share the cores of one machine among several processes, set OMP_NUM_THREADS.
     """
     # OpenMP allows a list, with one number for each level of nesting.
     first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()

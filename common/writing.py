@@ -38,7 +38,7 @@ def require_writable_folder(folder: Path) -> None:
     if not existing.is_dir():
         raise InputError(f"{existing}: is no folder, expected one to write to")
     try:
-        # On Linux this file has no name and leaves no trace.
+        # Try to make a file, which is removed at once. On Linux it never has a name.
         tempfile.TemporaryFile(dir=existing).close()
     except OSError as error:
         raise InputError(
@@ -88,8 +88,12 @@ def atomic_write(*paths: Path) -> Iterator[list[BinaryIO]]:
 
 
 def partial_beside(path: Path) -> Path:
-    """Return a temporary path beside `path`; remove those that killed processes have left."""
+    """Return a temporary path beside `path`.
+
+    First, temporary files and folders that killed processes have left for this path are removed.
+    """
     for leftover in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
+        # The name is .<name>.<process id>.partial.
         process = leftover.name.split(".")[-2]
         if process.isdecimal() and not _is_running(int(process)):
             if leftover.is_dir():
@@ -125,13 +129,13 @@ def write_files(
     Parameters
     ----------
     contents
-        Texts, which are written as UTF-8 with LF line ends, and tables, which are written as CSV,
-        by path.
+        What to write, by path: a text (written as UTF-8 with LF line ends) or a table (written as
+        CSV).
     header
         Whether a table's first row holds its column names.
     record
-        File for the record of how this process made the files, which must lie in one folder. By
-        default there is no record.
+        Path of the record of how the files were made, see `common.provenance`. The files must then
+        be in the folder of the record. By default there is no record.
     made_from
         The source files that the record names. By default all files that the process has checked.
     split
@@ -155,6 +159,7 @@ def write_csv_to(file: BinaryIO, columns: Table, *, header: bool = True) -> None
     """Write a table as CSV to an open binary file; NaN is an empty cell."""
     table = pd.DataFrame(columns)
     if header:
+        # pyarrow would put the column names in quotation marks.
         table.head(0).to_csv(file, index=False, lineterminator="\n")
     start = file.tell()
     try:

@@ -15,8 +15,8 @@ from common.errors import InputError, Report, printable, stop
 from common.reading import SHOWN, Source, require_file
 
 _MAX_MEMBERS = 100_000
-# Errors of the system for member names that the file system refuses, or that conflict with another
-# member.
+# Error numbers of the system if the file system refuses the name of a member, or if the name
+# conflicts with another member.
 _ODD_NAMES = (errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG, errno.EILSEQ)
 
 
@@ -33,21 +33,24 @@ def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(path) as archive:
             for member in archive.infolist():
-                # With other methods, Python unpacks a whole block at once, which may be of any
-                # size.
+                # Refuse other methods of compression: for these, Python unpacks a whole block at
+                # once, whose size cannot be limited.
                 if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
                     fault = "is packed by another method than deflate, or with a password"
                     raise InputError(f"{path}: {printable(member.filename)} {fault}")
             yield archive
     except RuntimeError as error:
+        # For an encrypted member, `zipfile` raises RuntimeError.
         raise InputError(f"{path}: cannot be unpacked ({error})") from None
     except (
         zipfile.BadZipFile, zlib.error, struct.error, EOFError, ValueError, IndexError,
         OverflowError, MemoryError, OSError,
     ) as error:  # fmt: skip
-        # The only OS error that means a damaged zip is EINVAL, from a negative seek.
-        is_damage = getattr(error, "errno", errno.EINVAL) == errno.EINVAL
-        if isinstance(error, InputError) or not is_damage:
+        # `InputError` is a ValueError.
+        if isinstance(error, InputError):
+            raise
+        # The only OSError that means a damaged zip is EINVAL, from a negative seek.
+        if isinstance(error, OSError) and error.errno != errno.EINVAL:
             raise
         raise InputError(f"{path}: is a damaged zip file ({error})") from None
 
@@ -64,8 +67,8 @@ def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, max_size: int
         raise InputError(too_large)
     if member.flag_bits & 1:  # Flag of encryption, APPNOTE 4.4.4.
         raise InputError(f"{name}: is encrypted, expected a zip without a password")
-    # Python's reader would stop at the stated size and not find that the member is larger. So
-    # state a size that is never reached, and check size and checksum below.
+    # Python's reader would stop at the size that the zip states, and not find that the member is
+    # larger. Tell it a size that is never reached, and check size and checksum below.
     unbounded: Any = copy(member)
     unbounded.file_size = max_size + 2
     unbounded.CRC = None
@@ -117,9 +120,10 @@ def unpack(path: Path, folder: Path, max_size: int) -> None:
 
 
 def zip_source(path: Path, member: str, max_size: int, report: Report = stop) -> Source:
-    """Return the only file of a zip, which must be named `member`, as a source.
+    """Return the CSV in a zip as a source. It should be the only file, named `member`.
 
-    If the zip holds other files but only one CSV, the fault is reported and that CSV is returned.
+    Otherwise the fault is reported, and if the zip holds exactly one CSV, that CSV is returned.
+    Raises `InputError` if it does not.
     """
     with open_zip(path) as archive:
         members = archive.infolist()

@@ -67,7 +67,9 @@ def build_parser() -> argparse.ArgumentParser:
         "--archive", type=Path, metavar="FILE", help="use this archive instead of fetching one"
     )
     parser.add_argument("--url", default=URL, help="a mirror of the official archive")
-    cli.add_names(parser, "--parts", what="unpack some of", names=PARTS, default=DEFAULT_PARTS)
+    cli.add_names(
+        parser, "--parts", description="unpack some of", names=PARTS, default=DEFAULT_PARTS
+    )
     cli.add_folder(parser, "--output_dir", layout.DATA_DIR)
     run_log.add_log_flag(parser)
     return parser

@@ -6,7 +6,18 @@ from math import isnan
 
 from common import charts
 from common.arrays import FloatArray
-from common.charts import ACCENT, GAP, LINE_HEIGHT, PAD, SMALL, WIDTH, Axes, Drawing, Tick, thin
+from common.charts import (
+    ACCENT,
+    GAP,
+    LINE_HEIGHT,
+    PAD,
+    SMALL,
+    WIDTH,
+    Axes,
+    Drawing,
+    Tick,
+    drop_overlapping,
+)
 from common.pages import Html
 
 import numpy as np
@@ -61,7 +72,7 @@ def column_chart(
     for position, name in names:
         if position == len(heights):
             beside = charts.text_width(name, SMALL) / 2
-    axes = charts.upright_axes(
+    axes = charts.axes_with_y_labels(
         drawing,
         (0, len(heights)),
         (0, highest),
@@ -75,7 +86,7 @@ def column_chart(
         axes.bar((column + 0.07, column + 0.93), height, f"fill: {ACCENT}", tooltip)
     if mark:
         position, text = mark
-        axes.upright(position, charts.stroke(charts.TEXT, 0.9, "; stroke-dasharray: 2.7,2.7"))
+        axes.vertical_line(position, charts.stroke(charts.TEXT, 0.9, "; stroke-dasharray: 2.7,2.7"))
         # The text stands on the side of the mark that has more room.
         y = axes.top + LINE_HEIGHT / 2
         if position > len(heights) / 2:
@@ -83,7 +94,7 @@ def column_chart(
         else:
             drawing.text(axes.x(position) + GAP, y, text, anchor="start")
     # Leave out names that would overlap.
-    axes.name_x(thin(names, (axes.right - axes.left) / len(heights)), axis)
+    axes.draw_x_axis(drop_overlapping(names, (axes.right - axes.left) / len(heights)), axis)
     return drawing.svg(label)
 
 
@@ -154,7 +165,7 @@ class HeatMap:
         axes.title(self.side)
         named = [(column + 0.5, name) for column, name in enumerate(self.column_names) if name]
         # Leave out names that would overlap.
-        axes.name_x(thin(named, (axes.right - axes.left) / n_columns), self.axis)
+        axes.draw_x_axis(drop_overlapping(named, (axes.right - axes.left) / n_columns), self.axis)
         self._draw_legend(drawing, low, high)
         return drawing.svg(label)
 

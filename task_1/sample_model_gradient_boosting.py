@@ -104,7 +104,7 @@ def build_parser() -> argparse.ArgumentParser:
     cli.add_optional_names(
         parser,
         "--features",
-        what="some of",
+        description="some of",
         names=answer_features.GROUPS,
         default_in_words=default_in_words,
     )

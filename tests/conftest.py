@@ -217,7 +217,7 @@ def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
 def each_reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run a test twice: files are read by pyarrow, and by pandas as where pyarrow is missing."""
     if request.param == "pandas":
-        monkeypatch.setattr(reading, "_by_pyarrow", reading._by_pandas)
+        monkeypatch.setattr(reading, "_parse_with_pyarrow", reading._parse_with_pandas)
 
 
 def blocks(page: Path, language: str) -> list[str]:

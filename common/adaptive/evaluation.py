@@ -208,7 +208,7 @@ def _publish(
     lines = [f"score {evaluation.score.value:.4f} {details}"]
     if paths.probabilities is not None:
         scores = _score_probabilities(targets, paths.probabilities)
-        shown["calibration"] = score_files.calibration(scores, TASK_4.event)
+        shown["calibration"] = score_files.calibration_html(scores, TASK_4.event)
         lines += score_files.probability_lines(scores)
     lines += [f"note: {note}" for note in games_page.list_notes(played)]
     if not isinstance(examination.curves, str):

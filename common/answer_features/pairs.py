@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from common import layout, metadata
-from common.answer_context import contexts_of_pairs
+from common.answer_context import number_contexts
 from common.answer_features.similar_questions import similar_questions
 from common.answers import number_ids, small_keys
 from common.arrays import FloatArray, IntArray
@@ -32,7 +32,7 @@ class Pairs:
     numbers: dict[str, IntArray]
     n_students: int
     n_questions: int
-    # The contexts of `contexts_of_pairs`, shape (pairs, levels).
+    # The contexts of `number_contexts`, shape (pairs, levels).
     context: IntArray
     # The nearest questions and similarities of `similar_questions`, shape (questions, neighbours).
     neighbours: IntArray
@@ -148,7 +148,7 @@ def read_pairs(answers: pd.DataFrame, template: pd.DataFrame, folder: Path | Non
         numbers=numbers,
         n_students=n_students,
         n_questions=n_questions,
-        context=contexts_of_pairs(student, question, len(answers), circumstances),
+        context=number_contexts(student, question, len(answers), circumstances),
         neighbours=neighbours,
         similarity=similarity,
         students=students,

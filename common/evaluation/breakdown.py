@@ -2,7 +2,7 @@
 
 In this module, `pairs` is a DataFrame with a row for each answer scored. Its columns are
 QuestionId, those of `PairFacts.pairs`, right (whether the prediction is right), and majority_right
-(whether the majority is right), if the majority of the training answers is known.
+(whether the prediction of the majority model is right; only if the training answers are known).
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from common.evaluation.student_quantile import student_quantile
 import numpy as np
 import pandas as pd
 
-# Accuracies of fewer answers are not shown, since they could tell participants the answers.
+# No accuracy is shown for groups of fewer answers: participants could infer the answers from it.
 FEW = 20
 # Number of subjects that have a group of their own; the others share one.
 _N_SUBJECTS = 12
 # Stands for the SubjectId of the group of other subjects.
 _OTHERS = -1
-# Rows of the tables of questions and of subjects with most wrong predictions.
-_N_LOST = 20
+# The highest number of rows of each table in `Losses`.
+_N_LOSS_ROWS = 20
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Breakdown:
 
 
 def break_down(pairs: pd.DataFrame, subjects: pd.DataFrame | None) -> list[Breakdown]:
-    """Group the answers by each of the groupings on the page whose facts are known."""
+    """Return the accuracies for each grouping in `OF_ANSWERS` whose facts are known."""
     breakdowns = []
     for grouping in OF_ANSWERS:
         if grouping.subject_level is None:
@@ -52,21 +52,24 @@ def break_down(pairs: pd.DataFrame, subjects: pd.DataFrame | None) -> list[Break
 
 
 def _accuracy_by_subject(pairs: pd.DataFrame, subjects: pd.DataFrame) -> pd.DataFrame:
-    """Group the answers by subjects of one level, the subjects with most answers first."""
+    """Return the accuracies by subjects of one level, the subjects with most answers first."""
     n_answers = subjects["QuestionId"].map(pairs["QuestionId"].value_counts())
     size = n_answers.groupby(subjects["SubjectId"]).sum()
     largest = size.sort_values(ascending=False, kind="stable").index[:_N_SUBJECTS]
-    named = subjects[subjects["SubjectId"].isin(largest)]
+    large_subjects = subjects[subjects["SubjectId"].isin(largest)]
     # Questions without any of these subjects go together.
-    is_other = ~subjects["QuestionId"].isin(named["QuestionId"])
+    is_other = ~subjects["QuestionId"].isin(large_subjects["QuestionId"])
     others = subjects[is_other].drop_duplicates("QuestionId")
-    grouped = pd.concat([named, others.assign(SubjectId=_OTHERS, Name="other subjects")])
-    group = grouped["SubjectId"].astype(pd.CategoricalDtype([*largest, _OTHERS]))
+    others = others.assign(SubjectId=_OTHERS, Name="other subjects")
+    # A row for each question and subject.
+    question_subjects = pd.concat([large_subjects, others])
+    category = question_subjects["SubjectId"].astype(pd.CategoricalDtype([*largest, _OTHERS]))
+    categories = question_subjects[["QuestionId"]].assign(subject=category)
+    # A row for each answer and subject.
     columns = pairs.columns.intersection(["QuestionId", "student_code", "right", "majority_right"])
-    question_groups = grouped[["QuestionId"]].assign(subject=group)
-    answers = pairs[columns].merge(question_groups, on="QuestionId")
+    answers = pairs[columns].merge(categories, on="QuestionId")
     table = accuracy_by(answers, "subject", n_all=len(pairs))
-    names = grouped.drop_duplicates("SubjectId").set_index("SubjectId")["Name"]
+    names = question_subjects.drop_duplicates("SubjectId").set_index("SubjectId")["Name"]
     return table.set_axis(names[table.index])
 
 
@@ -100,7 +103,7 @@ def accuracy_by(
     is_right = pairs["right"].to_numpy()
     n_groups = len(groups.categories)
     n_students = int(student.max()) + 1
-    # Counts of answers, and of right answers, by group and student.
+    # Count the answers, and the right answers, of each combination (cell) of group and student.
     cell = group * n_students + student
     n = np.bincount(cell, minlength=n_groups * n_students).reshape(n_groups, n_students)
     n_right = np.bincount(cell[is_right], minlength=n.size).reshape(n.shape)
@@ -114,7 +117,7 @@ def accuracy_by(
         group_if_right = group[pairs["majority_right"].to_numpy()]
         n_majority_right = np.bincount(group_if_right, minlength=n_groups)
         table["majority"] = metrics.share_right(n_majority_right, table["n_answers"])
-    figures = table.columns[2:]
+    figures = table.columns.drop(["n_answers", "n_students"])
     table.loc[table["n_answers"] < few, figures] = np.nan
     table["share"] = table["n_answers"] / (n_all or len(pairs))
     return table[table["n_answers"] > 0]
@@ -142,14 +145,16 @@ def clustered_intervals(n_right: Array, n_answers: Array) -> tuple[FloatArray, F
         share = n_right.sum(axis=1) / n
         deviation = n_right - share[:, None] * n_answers
         variance = (deviation**2).sum(axis=1) * n_students / (n_students - 1) / n**2
-        effective = np.minimum(share * (1 - share) / variance, n)
-        # If all answers are right, or all wrong, the variance is 0. Then only the students count as
-        # independent.
-        effective = np.where((share > 0) & (share < 1), effective, n_students)
+        # The number of independent answers that would have the same variance.
+        n_effective = np.minimum(share * (1 - share) / variance, n)
+        # If all answers are right, or all wrong, the variance is 0. Then take the number of
+        # students.
+        n_effective = np.where((share > 0) & (share < 1), n_effective, n_students)
+        # Wilson's interval: middle ± half_width.
         t = student_quantile(np.maximum(n_students - 1, 1))
-        middle = (share + t**2 / (2 * effective)) / (1 + t**2 / effective)
-        spread = np.sqrt(share * (1 - share) / effective + (t / (2 * effective)) ** 2)
-        half_width = t * spread / (1 + t**2 / effective)
+        middle = (share + t**2 / (2 * n_effective)) / (1 + t**2 / n_effective)
+        error = np.sqrt(share * (1 - share) / n_effective + (t / (2 * n_effective)) ** 2)
+        half_width = t * error / (1 + t**2 / n_effective)
     is_single = n_students == 1
     low = np.where(is_single, 0.0, np.clip(middle - half_width, 0, 1))
     high = np.where(is_single, 1.0, np.clip(middle + half_width, 0, 1))
@@ -158,21 +163,22 @@ def clustered_intervals(n_right: Array, n_answers: Array) -> tuple[FloatArray, F
 
 @dataclass(frozen=True)
 class Losses:
-    """The questions and the subjects with most wrong predictions, most lost first.
+    """The questions and the subjects with more wrong predictions than expected.
 
-    The tables have the columns name, about, n_answers, n_wrong and lost. `lost` is the number of
-    wrong predictions beyond that which the overall share of wrong predictions would give.
+    The tables have the columns name, about, n_answers, n_wrong and lost. `lost` is the excess of
+    wrong predictions: n_wrong − n_answers × (overall share of wrong predictions). Rows with the
+    highest `lost` come first.
     """
 
     # A row for each question; `about` names the question's subjects.
     questions: pd.DataFrame
-    # A row for each of the most specific subjects of questions; `about` names the subject above.
-    # None if subjects are not known.
+    # A row for each subject that is among the deepest subjects of a question; `about` names the
+    # subject above. None if subjects are not known.
     subjects: pd.DataFrame | None
 
 
 def most_lost(pairs: pd.DataFrame, subjects: pd.DataFrame | None) -> Losses:
-    """Return the questions and the subjects with most wrong predictions."""
+    """Return the questions and the subjects with more wrong predictions than expected."""
     is_wrong = ~pairs["right"]
     share_wrong = float(is_wrong.mean())
     by_question = is_wrong.groupby(pairs["QuestionId"]).agg(n_answers="size", n_wrong="sum")
@@ -198,7 +204,11 @@ def most_lost(pairs: pd.DataFrame, subjects: pd.DataFrame | None) -> Losses:
 
 
 def _rank_by_loss(table: pd.DataFrame, share_wrong: float) -> pd.DataFrame:
-    """Add the column `lost`; keep the rows that lose most, as far as they lose more than 0."""
+    """Add the column `lost`, and keep the rows with the highest `lost`, at most `_N_LOSS_ROWS`.
+
+    Of these rows, those with no excess of wrong predictions, or with few answers, are dropped.
+    """
     lost = table["n_wrong"] - table["n_answers"] * share_wrong
-    ranked = table.assign(lost=lost).sort_values("lost", ascending=False, kind="stable")[:_N_LOST]
+    ranked = table.assign(lost=lost).sort_values("lost", ascending=False, kind="stable")
+    ranked = ranked[:_N_LOSS_ROWS]
     return ranked[(ranked["lost"] > 0) & (ranked["n_answers"] >= FEW)]

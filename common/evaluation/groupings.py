@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# The challenge's answers are from 2018 to 2020; in English schools this day divides school years.
+# The day on which ages are computed. A school year in England begins on this day, and it lies in
+# the middle of the time of the answers, 2018 to 2020.
 AGE_DAY = np.datetime64("2019-09-01")
 
 
@@ -15,7 +16,7 @@ AGE_DAY = np.datetime64("2019-09-01")
 class Grouping:
     """One way to divide answers into groups."""
 
-    # Name of the column.
+    # Name of the column in `PairFacts.pairs`.
     key: str
     title: str
     # An explanation of the groups, if the title does not suffice.

@@ -1,4 +1,6 @@
-"""Outcomes: which answers a submission has predicted right. They allow to compare any two scores.
+"""Outcomes: which answers a submission has predicted right.
+
+With outcomes, any two scores on the same answers can be compared answer by answer.
 
 A file of outcomes is kept with every score, and the record of scores names the file. It holds no id
 and no answer. A fingerprint tells to which answers the outcomes belong.
@@ -25,19 +27,22 @@ import pandas as pd
 class Outcomes:
     """Whether each answer was predicted right, in an order that depends only on the answers."""
 
-    # Fingerprint of pairs and true values. Outcomes can be compared only if this is equal.
+    # Fingerprint of the answers: of pairs and true values. Outcomes can be compared only if it is
+    # equal.
     answers: str
-    # Number of answers, shape (parts, units). Parts are masks (task 4), folds, or experts (task 3);
-    # other scores have one part. Units are resampled by a bootstrap: students in the order of their
-    # UserIds, in task 3 pairs of questions.
+    # Number of answers in each part and unit, shape (parts, units). Parts are experts (task 3),
+    # masks (task 4) or folds (cross-validation); other scores have one part. Units are what a
+    # bootstrap resamples: pairs of questions in task 3, otherwise students by increasing UserId.
     counts: npt.NDArray[np.int64]
     # Whether each answer was predicted right, shape (answers,), ordered by part, unit, question.
     right: BoolArray
-    # Whether every answer counts once. In task 4 an answer may be a target of several masks.
+    # Whether no answer is in several parts. False in task 3, where a pair is judged by several
+    # experts. In task 4, an answer may be a target of several masks.
     distinct: bool
 
     def count_right(self) -> npt.NDArray[np.int64]:
         """Return the number of answers predicted right, shape (parts, units)."""
+        # The combination (cell) of part and unit of each answer.
         cell = np.repeat(np.arange(self.counts.size), self.counts.ravel())
         return np.bincount(cell[self.right], minlength=self.counts.size).reshape(self.counts.shape)
 
@@ -55,7 +60,7 @@ def of_predictions(answers: pd.DataFrame) -> Outcomes:
     truth = answers["truth"].to_numpy()
     predicted = answers["predicted"].to_numpy()
     part = answers["part"].to_numpy() if "part" in answers else np.zeros(len(keys), np.int8)
-    # Sort by part, and within a part by student and question.
+    # Sort by student and question. Then sort by part, which keeps the order within a part.
     order = np.argsort(keys)
     order = order[np.argsort(part[order], kind="stable")]
     student_ids, student = number_ids(answers["UserId"])
@@ -64,7 +69,7 @@ def of_predictions(answers: pd.DataFrame) -> Outcomes:
     counts = np.bincount(cell, minlength=n_parts * len(student_ids)).reshape(n_parts, -1)
     # Within a part, no pair is there twice.
     distinct = n_parts == 1 or len(np.unique(keys)) == len(keys)
-    fingerprint = _fingerprint(
+    fingerprint = _fingerprint_arrays(
         keys[order], part[order].astype(np.int32), truth[order].astype(np.int8)
     )
     return Outcomes(fingerprint, counts, (truth == predicted)[order], distinct)
@@ -77,14 +82,15 @@ def of_judgements(judgements: pd.DataFrame, agrees: pd.DataFrame) -> Outcomes:
     agrees with the judgement, 0 if not, and NaN if there is no judgement.
     """
     left, right = np.array([*judgements.index], np.int64).T
+    # Transposed: experts are the parts (rows), pairs are the units (columns).
     is_judged = agrees.notna().to_numpy().T
     is_agreed = agrees.to_numpy().T == 1
-    fingerprint = _fingerprint(left, right, judgements.fillna(0).to_numpy(np.int8).T)
+    fingerprint = _fingerprint_arrays(left, right, judgements.fillna(0).to_numpy(np.int8).T)
     counts = is_judged.astype(np.int64)
     return Outcomes(fingerprint, counts, is_agreed[is_judged], distinct=False)
 
 
-def _fingerprint(*arrays: Array) -> str:
+def _fingerprint_arrays(*arrays: Array) -> str:
     """Return 16 hexadecimal digits that depend on types, shapes and values of arrays."""
     digest = sha256()
     for array in arrays:

@@ -26,8 +26,8 @@ import numpy.typing as npt
 import pandas as pd
 
 _NOT_KNOWN = "not known"
-# The lowest number of answers in each group of numbers of answers.
-_COUNTS = (0, 1, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
+# The lowest number in each group of numbers of answers: 0, 1 to 4, 5 to 9 and so on.
+_COUNT_STARTS = (0, 1, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,9 @@ class LeftOut:
 class PairFacts:
     """Facts about the pairs scored."""
 
-    # A row for each pair, in the order of the reference. The columns are student_code (0 to n - 1),
-    # majority (the prediction of the majority model) and, by its key, each of `groupings`
-    # (categorical). Only student_code is always there.
+    # A row for each pair, in the order of the true answers. The columns are student_code
+    # (numbers from 0), majority (the prediction of the majority model) and a categorical column for
+    # each grouping in `groupings`, named by its key. Only student_code is always there.
     pairs: pd.DataFrame
     # A row for each subject of each question: QuestionId, SubjectId, Name, Level and Parent (the
     # name of the subject above, or ""). None if not known.
@@ -64,13 +64,13 @@ def read_facts(
     Parameters
     ----------
     pairs
-        UserId and QuestionId, in the order of the reference.
+        UserId and QuestionId, in the order of `reference`.
     task
         Task 1 or 2.
     reference
-        The true answers.
+        File of the true answers.
     train
-        The training answers; may be missing.
+        File of the training answers, which may be missing.
     folder
         Folder of the metadata, of which any file may be missing.
     """
@@ -82,7 +82,7 @@ def read_facts(
     subjects = None
     left_out: list[LeftOut] = []
 
-    with _leaving_out(
+    with _skip_if_missing(
         left_out, "The majority, and accuracy by what is known of question and student"
     ):
         answers = _read_training_answers(task, train, folder)
@@ -91,36 +91,40 @@ def read_facts(
         student_row = find_rows(student_ids, answers["UserId"])
         # Students who are not scored have row -1: count them as 0, and drop that count.
         n_by_student = np.bincount(student_row + 1, minlength=len(student_ids) + 1)[1:]
-        facts[groupings.ANSWERS_OF_STUDENT.key] = _by_count(n_by_student)[student_code]
-    with _leaving_out(left_out, "Accuracy by quiz"):
+        facts[groupings.ANSWERS_OF_STUDENT.key] = _group_counts(n_by_student)[student_code]
+    with _skip_if_missing(left_out, "Accuracy by quiz"):
         path = _require(folder / task.data.answer_metadata)
         if answers is None:
-            raise FileNotFoundError("the training answers are not known")
+            raise _NotKnownError("the training answers are not known")
         facts[groupings.QUIZ.key] = _group_by_quiz(student, answers, reference, path)
     # The training answers are large, and no longer needed.
     answers = None
-    with _leaving_out(left_out, "Accuracy by subject"):
+    with _skip_if_missing(left_out, "Accuracy by subject"):
         subjects = _read_subjects(question_ids, task, folder)
-    with _leaving_out(left_out, "Accuracy by gender, pupil premium and age"):
+    with _skip_if_missing(left_out, "Accuracy by gender, pupil premium and age"):
         path = _require(folder / task.data.student_metadata)
         for key, by_student in _group_students(student_ids, path).items():
             facts[key] = by_student[student_code]
     return PairFacts(facts, subjects, left_out)
 
 
+class _NotKnownError(Exception):
+    """A fact is not known, since a file or a column is missing."""
+
+
 @contextmanager
-def _leaving_out(left_out: list[LeftOut], what: str) -> Iterator[None]:
-    """Add a part of the page to `left_out` if the block finds a file missing or wrong."""
+def _skip_if_missing(left_out: list[LeftOut], what: str) -> Iterator[None]:
+    """End the block if it finds a file missing or wrong; add the part of the page to `left_out`."""
     try:
         yield
-    except (FileNotFoundError, InputError) as error:
+    except (FileNotFoundError, _NotKnownError, InputError) as error:
         left_out.append(LeftOut(what, str(error), is_fault=isinstance(error, InputError)))
 
 
 def _require(path: Path) -> Path:
-    """Return a path; raise `FileNotFoundError` if there is no such file."""
+    """Return a path; raise `_NotKnownError` if there is no such file."""
     if not reading.is_there(path):
-        raise FileNotFoundError(f"{cli.show(path)} is not there")
+        raise _NotKnownError(f"{cli.show(path)} is not there")
     return path
 
 
@@ -152,22 +156,28 @@ def _describe_questions(
     column = task.column
     counts = _count_values(answers, column, question, len(question_ids))
     overall = np.bincount(answers[column.name] - column.low, minlength=counts.shape[1])
-    # As the majority samples do, give unanswered questions the overall majority. Tied questions get
-    # the overall majority in task 1, and the smallest of the tied options in task 2.
-    is_undecided = n == 0 if task.needs_options else counts[:, 0] == counts[:, 1]
-    decisive = np.where(is_undecided[:, None], overall, counts)
+    # Predict the most frequent value, as the sample models `majority` do. In task 2, a question
+    # without answers gets the overall majority, and a tie the smallest option. In task 1, a
+    # question with as many right as wrong answers, perhaps 0 each, gets the overall majority.
+    use_overall = n == 0 if task.needs_options else counts[:, 0] == counts[:, 1]
+    counts_to_use = np.where(use_overall[:, None], overall, counts)
     share_right = n_right[:, 1] / np.where(n > 0, n, np.nan)
     tenths = [f"{10 * k} to {10 * k + 10} %" for k in range(10)]
     facts = {
-        "majority": column.low + decisive.argmax(axis=1),
-        groupings.DIFFICULTY.key: _cut(share_right, [k / 10 for k in range(10)], tenths),
-        groupings.ANSWERS_TO_QUESTION.key: _by_count(n),
+        "majority": column.low + counts_to_use.argmax(axis=1),
+        groupings.DIFFICULTY.key: _group_by_starts(
+            share_right, [k / 10 for k in range(10)], tenths
+        ),
+        groupings.ANSWERS_TO_QUESTION.key: _group_counts(n),
     }
     if task.needs_options:
-        n_key = _count_values(answers, schema.CORRECT_ANSWER, question, len(question_ids))
+        # All answers to a question should have the same right option. If not, take the most
+        # frequent.
+        n_right_option = _count_values(answers, schema.CORRECT_ANSWER, question, len(question_ids))
         names = [f"option {option}" for option in schema.OPTIONS]
-        group = np.where(n > 0, 1 + n_key.argmax(axis=1), 0)
-        facts[groupings.RIGHT_OPTION.key] = _named(group, _NOT_KNOWN, *names)
+        # The page shows the groups in this order: first 0, "not known", then the options.
+        group = np.where(n > 0, 1 + n_right_option.argmax(axis=1), 0)
+        facts[groupings.RIGHT_OPTION.key] = _categorical(group, _NOT_KNOWN, *names)
     return facts
 
 
@@ -176,7 +186,7 @@ def _count_values(
 ) -> npt.NDArray[np.int64]:
     """Count every value of a column for every question, shape (questions, values).
 
-    `question` has the index of the question of each answer, -1 for questions that are not scored.
+    `question` holds for each answer the index of its question, -1 if the question is not scored.
     """
     n_values = column.high - column.low + 1
     # Questions that are not scored are counted in row 0, which is dropped.
@@ -186,18 +196,20 @@ def _count_values(
 
 
 def _group_by_quiz(
-    student: IntArray, answers: pd.DataFrame, reference: Path, path: Path
+    student: IntArray, answers: pd.DataFrame, reference: Path, answer_metadata: Path
 ) -> pd.Categorical[str]:
     """Group the pairs by whether the student has training answers in the quiz of the pair.
 
-    The columns AnswerId and UserId are removed from `answers`, to save memory.
+    This removes the columns AnswerId and UserId from `answers`, to save memory.
     """
     name = schema.ANSWER_ID.name
     if name not in answers or name not in reading.read_header(reading.file_source(reference)):
-        raise FileNotFoundError(f"training and true answers do not both have a column {name}")
+        raise _NotKnownError(f"training and true answers do not both have a column {name}")
     scored_ids = reading.read_table(reference, [schema.ANSWER_ID_OR_EMPTY])[name]
     answer_id = np.concatenate([answers.pop(name), scored_ids])
-    circumstances = metadata.read_circumstances(path, answer_id, columns=[schema.QUIZ_ID])
+    circumstances = metadata.read_circumstances(
+        answer_metadata, answer_id, columns=[schema.QUIZ_ID]
+    )
     # -1 stands for an unknown quiz.
     quiz_of_all = circumstances["QuizId"].to_numpy()
     n_train = len(answer_id) - len(scored_ids)
@@ -207,7 +219,7 @@ def _group_by_quiz(
     known_keys = pair_keys(answers.pop("UserId")[has_quiz], train_quiz[has_quiz])
     is_known = pd.Series(pair_keys(student, quiz)).isin(known_keys)
     names = ("other answers in the quiz known", "no other answer in the quiz known")
-    return _named(np.where(quiz < 0, -1, np.where(is_known, 0, 1)), *names, "quiz not known")
+    return _categorical(np.where(quiz < 0, -1, np.where(is_known, 0, 1)), *names, "quiz not known")
 
 
 # ---- Metadata ------------------------------------------------------------------------------------
@@ -235,31 +247,34 @@ def _group_students(student_ids: IntArray, path: Path) -> dict[str, pd.Categoric
     genders = ("unspecified", "female", "male", "other", "not listed")
     premiums = ("not entitled", "entitled", _NOT_KNOWN)
     return {
-        groupings.GENDER.key: _named(students["Gender"], *genders),
-        groupings.PUPIL_PREMIUM.key: _named(students["PremiumPupil"], *premiums),
-        groupings.AGE.key: _cut(years, [0, *range(11, 19)], age_names),
+        groupings.GENDER.key: _categorical(students["Gender"], *genders),
+        groupings.PUPIL_PREMIUM.key: _categorical(students["PremiumPupil"], *premiums),
+        groupings.AGE.key: _group_by_starts(years, [0, *range(11, 19)], age_names),
     }
 
 
 # ---- Groups --------------------------------------------------------------------------------------
 
 
-def _by_count(count: Array) -> pd.Categorical[str]:
+def _group_counts(count: Array) -> pd.Categorical[str]:
     """Return the group of each number of answers."""
-    between = [f"{low:,} to {high - 1:,}" for low, high in pairwise(_COUNTS[1:])]
-    return _cut(count, _COUNTS, ["none", *between, f"from {_COUNTS[-1]:,}"])
+    between = [f"{low:,} to {high - 1:,}" for low, high in pairwise(_COUNT_STARTS[1:])]
+    names = ["none", *between, f"from {_COUNT_STARTS[-1]:,}"]
+    return _group_by_starts(count, _COUNT_STARTS, names)
 
 
-def _cut(values: Array, starts: Sequence[float], names: Sequence[str]) -> pd.Categorical[str]:
+def _group_by_starts(
+    values: Array, starts: Sequence[float], names: Sequence[str]
+) -> pd.Categorical[str]:
     """Return the group of each value.
 
     `starts` are the lowest values of the groups. NaN belongs to a last group, "not known".
     """
     index = np.searchsorted(starts, values, side="right") - 1
-    return _named(np.where(np.isnan(values), -1, index), *names, _NOT_KNOWN)
+    return _categorical(np.where(np.isnan(values), -1, index), *names, _NOT_KNOWN)
 
 
-def _named(index: npt.ArrayLike, *names: str) -> pd.Categorical[str]:
+def _categorical(index: npt.ArrayLike, *names: str) -> pd.Categorical[str]:
     """Return a categorical from the indices of its names; -1 stands for the last name."""
     codes = np.asarray(index)
     codes = np.where(codes < 0, len(names) - 1, codes)

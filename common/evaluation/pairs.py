@@ -60,9 +60,8 @@ class Matched:
 def match(task: Task, submission_path: Path, reference_path: Path, phase: str = LOCAL) -> Matched:
     """Check a submission, CSV or zip, and match its predictions with the true answers.
 
-    A submission for a phase may hold the rows of both phases; other further rows are an
-    `InputError`. For the local split, and for other files of true answers, further rows are
-    ignored.
+    In a phase, the rows of the other phase are ignored, and any other extra row raises
+    `InputError`. Outside of phases, all extra rows are ignored.
     """
     source = submission.submission_source(submission_path, task.number, reference_path)
     reference = submission.read_pair_values(reading.file_source(reference_path), task.column)
@@ -76,7 +75,7 @@ def match(task: Task, submission_path: Path, reference_path: Path, phase: str = 
         other_path = reference_path.with_name(task.answers_name(other_phase))
         not_scored = _check_other_phase(source, predictions, is_extra, reference_path, other_path)
     elif is_extra.any():
-        extra = submission.name_extra(source, predictions, is_extra, reference_path)
+        extra = submission.describe_extra(source, predictions, is_extra, reference_path)
         not_scored = f"{extra}: ignored"
     return Matched(task, phase, submission_path, reference_path, pairs, not_scored)
 
@@ -88,9 +87,13 @@ def _check_other_phase(
     reference_path: Path,
     other_path: Path,
 ) -> str:
-    """Say how many rows belong to the other phase; `InputError` if extra rows do not."""
+    """Return a sentence on the rows of the other phase.
+
+    Raises `InputError` if an extra row belongs to neither phase.
+    """
     n_extra = int(is_extra.sum())
     not_scored = f"{n_extra:,} rows of the other phase ignored"
+    # Without extra rows, the other file only tells which of its pairs are missing.
     if not n_extra and not other_path.is_file():
         return not_scored
     other_source = reading.file_source(other_path)
@@ -101,7 +104,7 @@ def _check_other_phase(
     is_unknown = is_extra & ~pd.Series(keys).isin(other_keys).to_numpy()
     if is_unknown.any():
         either = f"{reference_path} or {other_path.name}"
-        fault = submission.name_extra(source, predictions, is_unknown, either)
+        fault = submission.describe_extra(source, predictions, is_unknown, either)
         raise InputError(f"{source.name}: {fault}")
     n_missing = len(other) - n_extra
     if n_missing:
@@ -121,7 +124,7 @@ def score(matched: Matched) -> Score:
     return metrics.accuracy(pairs["truth"].to_numpy(), pairs["predicted"].to_numpy(), student)
 
 
-def score_beliefs(matched: Matched, path: Path) -> ProbabilityScores:
+def score_probabilities(matched: Matched, path: Path) -> ProbabilityScores:
     """Score the probabilities for the pairs in the file at `path`."""
     task = matched.task
     probability = read_probabilities(path, task.number).at(matched.pairs, matched.reference)
@@ -134,7 +137,10 @@ def score_beliefs(matched: Matched, path: Path) -> ProbabilityScores:
 
 
 def explain(
-    matched: Matched, score: Score, facts: PairFacts, beliefs: ProbabilityScores | None = None
+    matched: Matched,
+    score: Score,
+    facts: PairFacts,
+    probability_scores: ProbabilityScores | None = None,
 ) -> tuple[Evaluation, dict[str, Any]]:
     """Return the evaluation of a score, and the fields of the template pairs.html.
 
@@ -147,6 +153,7 @@ def explain(
     pairs = matched.pairs.join(facts.pairs).assign(right=truth == predicted)
     if "majority" in pairs:
         pairs["majority_right"] = pairs["majority"] == truth
+    # The row of a grouping with a single group, which holds all answers.
     pairs["all"] = pd.Categorical.from_codes(np.zeros(len(pairs), np.int8), pd.Index(["all"]))
     (total,) = breakdown.accuracy_by(pairs, "all", few=0).to_dict("records")
 
@@ -166,17 +173,18 @@ def explain(
         ],
         outcomes=outcomes.of_predictions(pairs),
     )
-    return evaluation, _make_page(matched, evaluation, pairs, total, confusion, facts, beliefs)
+    page = _page_fields(matched, evaluation, pairs, total, confusion, facts, probability_scores)
+    return evaluation, page
 
 
-def _make_page(
+def _page_fields(
     matched: Matched,
     evaluation: Evaluation,
     pairs: pd.DataFrame,
     total: Mapping[Hashable, Any],
     confusion: IntArray,
     facts: PairFacts,
-    beliefs: ProbabilityScores | None,
+    probability_scores: ProbabilityScores | None,
 ) -> dict[str, Any]:
     """Return the fields of the template pairs.html.
 
@@ -185,15 +193,20 @@ def _make_page(
     task = matched.task
     best_possible = None
     if evaluation.simulated:
-        best_possible = _find_best_possible(matched.reference.parent.parent, task)
+        # The true answers are in a folder of the data folder, such as data/test_input.
+        data_dir = matched.reference.parent.parent
+        best_possible = _find_best_possible(data_dir, task)
     majority = total.get("majority")
     losses = breakdown.most_lost(pairs, facts.subjects)
+    calibration = ""
+    if probability_scores is not None:
+        calibration = score_files.calibration_html(probability_scores, task.event)
     return {
         "comparison": _draw_comparison(evaluation.score, total, best_possible),
         "majority": majority,
         "has_best": best_possible is not None,
         "confusion": score_files.confusion_table(confusion, task.value_names),
-        "calibration": score_files.calibration(beliefs, task.event) if beliefs else "",
+        "calibration": calibration,
         "breakdowns": [
             (part.grouping, charts.share_chart(part.groups, label=part.grouping.title))
             for part in breakdown.break_down(pairs, facts.subjects)
@@ -226,21 +239,24 @@ def _draw_comparison(
     score: Score, total: Mapping[Hashable, Any], best_possible: float | None
 ) -> str:
     """Draw the score beside the majority and the best possible score, as far as they are known."""
-    compared = {"majority": total.get("majority"), "best possible": best_possible}
+    compared_with = {"majority": total.get("majority"), "best possible": best_possible}
     dots = [
         charts.Dot(name, value, accent=False)
-        for name, value in compared.items()
+        for name, value in compared_with.items()
         if value is not None
     ]
     if not dots:
         return ""
-    entry = charts.Dot("this entry", score.value, (total["low"], total["high"]))
+    scored = charts.Dot("this entry", score.value, (total["low"], total["high"]))
     label = "The score and what to compare it with"
-    return charts.dot_chart([entry, *dots], label=label, digits=4)
+    return charts.dot_chart([scored, *dots], label=label, digits=4)
 
 
 def _find_best_possible(data_dir: Path, task: Task) -> float | None:
-    """Return the best expected accuracy in the record of simulated data; None if it has none."""
+    """Return the accuracy that the best possible model is expected to reach on simulated answers.
+
+    It is read from SIMULATED.json in the data folder. None if that file does not tell.
+    """
     marker = fingerprints.read_marker(data_dir) or {}
     try:
         best = marker["best_expected_accuracy"][task.data.tasks][task.best_possible_key]
@@ -278,9 +294,9 @@ def evaluate(options: argparse.Namespace, task: Task) -> None:
     started = time.perf_counter()
     matched = match(task, files.submission, files.reference, phase)
     accuracy = score(matched)
-    beliefs = None
+    probability_scores = None
     if files.probabilities is not None:
-        beliefs = score_beliefs(matched, files.probabilities)
+        probability_scores = score_probabilities(matched, files.probabilities)
     facts = read_facts(
         matched.pairs,
         task,
@@ -288,13 +304,13 @@ def evaluate(options: argparse.Namespace, task: Task) -> None:
         train=files.train,
         folder=files.metadata,
     )
-    evaluation, page = explain(matched, accuracy, facts, beliefs)
+    evaluation, page = explain(matched, accuracy, facts, probability_scores)
     seconds = time.perf_counter() - started
 
     time_taken = ("Time", f"{seconds:.1f} s")
     shown = [*_describe_entry(files.submission), *evaluation.facts, time_taken]
     evaluation = replace(evaluation, facts=shown)
-    lines = _lines(matched, accuracy, page["majority"], beliefs, facts)
+    lines = _lines(matched, accuracy, page["majority"], probability_scores, facts)
     score_files.publish(options.output_dir, evaluation, lines, template="pairs.html", **page)
 
 
@@ -332,16 +348,18 @@ def _choose_phase(options: argparse.Namespace, task: Task) -> str:
     Without flags it is the local split. If there is no local submission but one to upload, it is
     the public phase: a sample model has been run without --local, as in the challenge's guide.
     """
-    names_files = (
-        options.phase
-        or options.input_dir
-        or options.ref_data
-        or options.submission_dir
-        or options.submit_data
+    has_input_flags = any(
+        [
+            options.phase,
+            options.input_dir,
+            options.ref_data,
+            options.submission_dir,
+            options.submit_data,
+        ]
     )
     local = task.submission_path(LOCAL)
     upload = task.submission_path("public")
-    if not names_files and not reading.is_there(local) and upload.is_file():
+    if not has_input_flags and not reading.is_there(local) and upload.is_file():
         print(f"{cli.show(local)}: not there; scored: {cli.show(upload)}, --phase public")
         return "public"
     return str(options.phase or LOCAL)
@@ -386,7 +404,7 @@ def _lines(
     matched: Matched,
     score: Score,
     majority: float | None,
-    beliefs: ProbabilityScores | None,
+    probability_scores: ProbabilityScores | None,
     facts: PairFacts,
 ) -> list[str]:
     """Return the lines to print: the score, the majority, and the parts of the page left out."""
@@ -394,8 +412,8 @@ def _lines(
     lines = [f"score {score.value:.4f}{error} (accuracy on {score.n:,} pairs)"]
     if majority is not None:
         lines.append(f"majority {majority:.4f}")
-    if beliefs is not None:
-        lines += score_files.probability_lines(beliefs)
+    if probability_scores is not None:
+        lines += score_files.probability_lines(probability_scores)
     lines += [f"left out: {part.what}: {part.why}" for part in facts.left_out if part.is_fault]
     if matched.not_scored:
         lines.append(matched.not_scored)

@@ -20,13 +20,14 @@ from common.tasks import TASK_3
 import numpy as np
 import pandas as pd
 
-# The ways in which a judgement that an expert left empty may count, and the text on the page.
+# How empty judgements may count, each with the text for the page.
 MISSING = {"ignored": "which do not count", "disagrees": "which count as disagreement"}
 # Stands for an empty judgement that counts as disagreement: neither question is better.
 _NEITHER = 3
-# Title of the fact that says what random rankings reach.
+# On the page, the title of the text about the score that random rankings reach.
 LUCK = "Read it with care"
-# Names of columns of row numbers, which official files have too: empty, or made up by pandas.
+# The name of a column of row numbers, which official files may have: empty, or "Unnamed: 0" and the
+# like as pandas writes it.
 _ROW_NUMBERS = re.compile(r"(Unnamed: \d+(\.\d+)*)?")
 
 
@@ -97,21 +98,29 @@ def read_judgements(path: Path, missing: str = "ignored") -> pd.DataFrame:
             "with 1, 2 or nothing"
         )
     if missing == "disagrees":
-        judgements = judgements.where(judgements.notna() | judgements.isna().all(), _NEITHER)
+        # An expert without any judgement stays empty.
+        has_no_judgement = judgements.isna().all()
+        judgements = judgements.where(judgements.notna() | has_no_judgement, _NEITHER)
     judgements.attrs["path"] = path
     return judgements
 
 
 def agreement(judgements: pd.DataFrame, rank: pd.Series) -> pd.DataFrame:
-    """Return whether a ranking agrees with each judgement: 1, 0, or NaN without a judgement."""
+    """Return whether a ranking agrees with each judgement: 1, 0, or NaN without a judgement.
+
+    Empty judgements that count as disagreement are 0.
+    """
     sides = [judgements.index.get_level_values(side) for side in (0, 1)]
-    for unranked in np.setdiff1d(sides, rank.index)[:1]:
+    unranked = np.setdiff1d(sides, rank.index)
+    if len(unranked):
         raise InputError(
-            f"{judgements.attrs['path']}: QuestionId {unranked} is judged, but it is not in the "
+            f"{judgements.attrs['path']}: QuestionId {unranked[0]} is judged, but it is not in the "
             f"ranking of {len(rank)} questions: the two belong to different data"
         )
     left, right = (rank[side].to_numpy() for side in sides)
-    agrees = judgements.eq(np.where(left < right, 1, 2), axis=0)
+    # The question of each pair that the ranking prefers: 1 for left, 2 for right.
+    preferred = np.where(left < right, 1, 2)
+    agrees = judgements.eq(preferred, axis=0)
     return agrees.astype(float).where(judgements.notna())
 
 
@@ -131,14 +140,15 @@ def explain(
 ) -> tuple[Evaluation, dict[str, Any]]:
     """Return the evaluation of a score, and what ranking.html shows.
 
-    Without answers, pairs are not shown with what experts said about them: on a platform, where
-    participants may submit again.
+    If not `with_answers`, the page does not list pairs with the judgements of experts. Use this on
+    a platform, where participants could use the judgements for their next submission.
     """
     judgements = matched.judgements
     figures = compare_with_experts(judgements, matched.agrees)
     floor = metrics.random_best_agreement(judgements)
     floor_mean = float(floor.mean())
     floor_high = float(np.percentile(floor, 95))
+    # The last two rows are mean and best.
     n_experts = len(figures) - 2
     luck = (
         f"random rankings reach {floor_mean:.2f} on average as the best of {n_experts}, "
@@ -185,9 +195,12 @@ def compare_with_experts(judgements: pd.DataFrame, agrees: pd.DataFrame) -> pd.D
     DataFrame
         A row for each expert with judgements, then ``mean`` and ``best``: share (of pairs on which
         the ranking agrees), low and high (ends of the 95 % interval), n_judged, and others (the
-        mean share on which the other experts agree with this one). NaN where it is not known.
-        Intervals of mean and best come from resampling the pairs; that of the best is rather too
-        high.
+        mean agreement of this expert with the others). NaN where it is not known.
+
+    Notes
+    -----
+    The intervals of mean and best come from bootstrap samples of the pairs. The interval of the
+    best is biased upwards, since the best expert is chosen in each sample.
     """
     share = agrees.mean()
     n_judged = agrees.count()
@@ -196,7 +209,7 @@ def compare_with_experts(judgements: pd.DataFrame, agrees: pd.DataFrame) -> pd.D
     concordance = metrics.expert_concordance(judgements)
     table["others"] = pd.DataFrame(concordance).mean(axis=1).to_numpy()
     table = table[n_judged > 0].copy()
-    # Without experts and pairs that have no judgement at all, every sample holds some judgements.
+    # Drop pairs and experts without any judgement, so that every bootstrap sample has judgements.
     judged = agrees.dropna(how="all").dropna(axis=1, how="all")
     resampled = metrics.bootstrap_agreement(judged)
     for name, takes_best in (("mean", False), ("best", True)):
@@ -209,7 +222,10 @@ def compare_with_experts(judgements: pd.DataFrame, agrees: pd.DataFrame) -> pd.D
 
 
 def _draw(figures: pd.DataFrame, random_range: tuple[float, float]) -> str:
-    """Draw the agreement with each expert; the best beside what random rankings reach there."""
+    """Draw the agreement with each expert, their mean and the best.
+
+    In the row ``best``, a band shows the range that random rankings reach.
+    """
     dots = {
         name: charts.Dot(name, share, (low, high), others)
         for name, share, low, high, _, others in figures.itertuples(name=None)
@@ -234,13 +250,14 @@ class ContestedPair:
 
 
 def list_contested(matched: Matched) -> list[ContestedPair]:
-    """Return the pairs on which experts contradict the ranking, the most contested first."""
+    """Return the pairs with at least one expert against the ranking, most experts first."""
     agrees = matched.agrees.where(matched.judgements != _NEITHER)
     n_against = (agrees == 0).sum(axis=1).to_numpy()
     n_contested = np.count_nonzero(n_against)
     order = np.argsort(-n_against, kind="stable")[:n_contested]
     pairs = []
     for questions, *by_expert in agrees.iloc[order].itertuples(name=None):
+        # The better question has the smaller rank.
         better, worse = sorted((int(matched.rank[question]), question) for question in questions)
         pairs.append(ContestedPair(better, worse, by_expert))
     return pairs

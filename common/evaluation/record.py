@@ -14,29 +14,30 @@ from common.metrics import Score
 from common.provenance import Provenance, show_path
 from common.tasks import TASK_4
 
-# Options that, like those of folders and files, do not change what a model computes.
-_PLUMBING = ("local", "seed", "device", "checkpoint")
+# Options that are not part of a result's name. Like options of folders and files, they do not tell
+# one model from another: results that differ only in these options have the same name.
+_NOT_IN_NAME = ("local", "seed", "device", "checkpoint")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
     """A score and where it comes from, for its files and the record."""
 
-    # Number of the task, or the name of a related challenge, which has no phase.
+    # Number of the task. For a related challenge it is the challenge's name, and `phase` is "".
     task: int | str
     # Title of the page; "" for the title of the task.
     title: str = ""
     metric: str
-    # The value is from 0 to 1; a correlation (task 3) is from -1 to 1. In a related challenge it is
-    # at least 0.
+    # Its value is from 0 to 1, for a correlation (task 3) from -1 to 1. In a related challenge it
+    # is at least 0.
     score: Score
     # The file or folder that is scored.
     submission: Path
     # The true answers, a file or a folder of files.
     reference: Path
     phase: str = ""
-    # Settings that must be equal for two scores to be compared: how the rules were read (task 4),
-    # folds, the set of labels.
+    # Settings that must be equal for two scores to be compared: how unclear rules were interpreted
+    # (task 4), folds, the set of labels.
     rules: str = ""
     # Further figures by name: the share right of each true value (tasks 1, 2), the agreement with
     # each expert (task 3), the accuracy with each mask (task 4) or on each fold. For a related
@@ -46,9 +47,11 @@ class Evaluation:
     seconds: float | None = None
     # Titles and texts for the top of the page.
     facts: Sequence[tuple[str, str]] = ()
-    # Files that the true answers were made from, if `reference` has no record of that.
-    rests_on: Sequence[Path] = ()
-    # How an entry's weights (task 4) or a cross-validation's submissions were made.
+    # The files that the true answers were made from, which tell whether these are simulated. They
+    # are needed only if no record beside `reference` tells it.
+    made_from: Sequence[Path] = ()
+    # The record of how an entry's weights (task 4) or a cross-validation's submissions were made.
+    # None: take the record beside the submission.
     training: Provenance | None = None
     # Fingerprint of the code of the entry, or of the cross-validated model.
     code: str = ""
@@ -59,7 +62,7 @@ class Evaluation:
     @cached_property
     def simulated(self) -> bool:
         """Whether the true answers are simulated, or were made from simulated files."""
-        return provenance.is_simulated(self.reference, *self.rests_on)
+        return provenance.is_simulated(self.reference, *self.made_from)
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,7 @@ class Result:
     score: float
     parts: Mapping[str, float | None]
     seconds: float | None
-    # Seed, script and options that made the submission. None is the script's default seed.
+    # Seed, script and options that made the submission. The seed is None if no --seed was given.
     seed: int | None
     script: str
     options: dict[str, Any]
@@ -102,8 +105,8 @@ class Result:
     def name(self) -> str:
         """The model's name and the options that change what it computes."""
         kept = provenance.settings(self.options)
-        words = provenance.flags_of({name: kept[name] for name in kept if name not in _PLUMBING})
-        # The name of a blend holds the names of its files without their folders.
+        words = provenance.flags_of({name: kept[name] for name in kept if name not in _NOT_IN_NAME})
+        # The options of `tools.blend` name files of probabilities: leave out folder and suffix.
         short = [Path(word).stem if word.endswith(".parquet") else word for word in words]
         return " ".join([self.model, *short])
 
@@ -123,7 +126,8 @@ def _make_result(evaluation: Evaluation, outcomes_name: str) -> Result:
     """Return the line of the record for a score."""
     submission = evaluation.submission
     origin = evaluation.training or provenance.read(submission)
-    made_by = origin or Provenance(script="", options={}, seconds=0)
+    # Without a record, the fields of the result are empty.
+    known_origin = origin or Provenance(script="", options={}, seconds=0)
     # A model is named after its script; an entry of task 4 after its folder or zip.
     model = submission.resolve().name if submission.is_dir() else show_path(submission)
     if origin is not None and evaluation.task != TASK_4.number:
@@ -135,21 +139,21 @@ def _make_result(evaluation: Evaluation, outcomes_name: str) -> Result:
         time=run_log.now(),
         task=evaluation.task,
         phase=evaluation.phase,
-        rules=", ".join(filter(None, (evaluation.rules, made_by.split))),
+        rules=", ".join(filter(None, (evaluation.rules, known_origin.split))),
         model=model,
         score=evaluation.score.value,
         parts=dict(evaluation.parts),
         seconds=seconds,
-        seed=made_by.seed,
-        script=made_by.script,
-        options=made_by.options,
+        seed=known_origin.seed,
+        script=known_origin.script,
+        options=known_origin.options,
         command=provenance.this_command(),
         submission=show_path(submission),
         revision=_revision(origin),
         data=fingerprint_of(evaluation.reference),
         simulated=evaluation.simulated,
-        code=evaluation.code or made_by.code,
-        memory=made_by.memory,
+        code=evaluation.code or known_origin.code,
+        memory=known_origin.memory,
         outcomes=outcomes_name,
         metric_name=evaluation.metric_name,
     )

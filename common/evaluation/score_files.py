@@ -48,23 +48,23 @@ def write_scores(
 ) -> list[Path]:
     """Write a score as text and as a page.
 
-    The text has the further `figures` too. The page is made by a template, with a `body` in HTML or
-    with the fields in `shown`.
+    `figures` are written below the score in the text. `body` (HTML) and the fields in `shown` are
+    passed to the template of the page.
     """
-    facts = [
+    first_facts = [
         ("Submission", cli.show(evaluation.submission)),
         ("Scored against", cli.show(evaluation.reference)),
     ]
     if evaluation.phase:
         phase = "local split" if evaluation.phase == LOCAL else evaluation.phase
-        facts.append(("Phase", phase))
+        first_facts.append(("Phase", phase))
     title = evaluation.title or title_of(evaluation.task)
     page = pages.render(
         template,
         title=title,
         tab=f"{title}: {evaluation.score.value:.4f}",
         evaluation=evaluation,
-        facts=[*facts, *evaluation.facts],
+        facts=[*first_facts, *evaluation.facts],
         body=pages.Html(body),
         **shown,
     )
@@ -84,7 +84,7 @@ def publish(
 ) -> None:
     """Write a score as `write_scores` does, record it, print lines and the paths written.
 
-    `also` are files that have been written before.
+    `also` are files that have been written already, to be listed too.
     """
     paths = [*write_scores(output_dir, evaluation, **page), *also]
     record.append_result(output_dir, evaluation)
@@ -97,7 +97,7 @@ def confusion_table(counts: Array, labels: Sequence[str]) -> str:
     return pages.part("confusion", counts.tolist(), metrics.normalise_rows(counts), labels)
 
 
-def calibration(scores: ProbabilityScores, event: str) -> str:
+def calibration_html(scores: ProbabilityScores, event: str) -> str:
     """Return the scores of probabilities with a chart of their calibration, as HTML.
 
     `event` is the event that the probabilities are for, such as "answered correctly".
@@ -112,14 +112,14 @@ def calibration(scores: ProbabilityScores, event: str) -> str:
         mark="mean_probability",
     )
     rows = [(name[0].upper() + name[1:], text) for name, text in _format_figures(scores).items()]
-    return pages.part("calibration", rows, scores.n_other, chart)
+    return pages.part("calibration", rows, scores.n_not_most_probable, chart)
 
 
 def probability_lines(scores: ProbabilityScores) -> list[str]:
     """Return the scores of probabilities as lines for the terminal."""
     lines = [", ".join(f"{name} {text}" for name, text in _format_figures(scores).items())]
-    if scores.n_other:
-        lines.append(f"{scores.n_other:,} predictions are not the most probable value")
+    if scores.n_not_most_probable:
+        lines.append(f"{scores.n_not_most_probable:,} predictions are not the most probable value")
     return lines
 
 

@@ -37,12 +37,14 @@ _TABLE = np.array(
 _NORMAL = 1.959963984540054
 
 
-def student_quantile(freedom: IntArray) -> FloatArray:
-    """Return t such that 95 % of Student's distribution lie between -t and t, to ten digits.
+def student_quantile(degrees: IntArray) -> FloatArray:
+    """Return the 97.5 % quantile t of Student's distribution, to ten digits.
+
+    95 % of the distribution lie between -t and t.
 
     Parameters
     ----------
-    freedom
+    degrees
         Degrees of freedom, 1 or more, of any shape.
 
     Notes
@@ -50,8 +52,9 @@ def student_quantile(freedom: IntArray) -> FloatArray:
     Up to 100 degrees of freedom, the quantile is looked up in the table. Beyond, it is computed
     from the normal quantile with four corrections (Abramowitz and Stegun 1964, 26.7.5).
     """
+    # x and v are the symbols of Abramowitz and Stegun.
     x = _NORMAL
-    v = np.asarray(freedom, np.float64)
+    v = np.asarray(degrees, np.float64)
     expansion = (
         x
         + (x**3 + x) / 4 / v
@@ -59,5 +62,5 @@ def student_quantile(freedom: IntArray) -> FloatArray:
         + (3 * x**7 + 19 * x**5 + 17 * x**3 - 15 * x) / 384 / v**3
         + (79 * x**9 + 776 * x**7 + 1482 * x**5 - 1920 * x**3 - 945 * x) / 92160 / v**4
     )
-    in_table = np.minimum(freedom, len(_TABLE)) - 1
-    return np.where(v <= len(_TABLE), _TABLE[in_table], expansion)
+    table_index = np.minimum(degrees, len(_TABLE)) - 1
+    return np.where(v <= len(_TABLE), _TABLE[table_index], expansion)

@@ -122,7 +122,7 @@ def write_scores(
             ("Users of rare items (half)", f"{clicks.is_rare(answers).sum():,}"),
         ],
         # The files that the answers were split from: if they are simulated, so is the score.
-        rests_on=sorted((reference.parent.parent / challenge.TRAIN_FOLDER).glob("*")),
+        made_from=sorted((reference.parent.parent / challenge.TRAIN_FOLDER).glob("*")),
         rules=describe_rules(options, added_text),
         parts={
             f"{metric}, {name}": float(table.loc[name, metric])
