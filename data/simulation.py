@@ -559,8 +559,8 @@ def _ensure_min_answers(
         if not len(rare):
             return incidence
         n_missing = least - counts[rare]
-        # Candidates to be given up: in one turn of this loop, at most one answer of each student,
-        # and so few of a question that `least` answers stay.
+        # Choose answers at random to be given up: at most one of each student in a turn of this
+        # loop. Every question keeps at least `least` answers.
         n_candidates = 4 * int(n_missing.sum()) + 1000
         given_up = incidence.answers.iloc[rng.permutation(n)[:n_candidates]]
         rank = given_up.groupby("question").cumcount()

@@ -347,8 +347,8 @@ def size_of(task: Task, kept: Outcomes) -> str:
 
 def score_of(task: Task, kept: Outcomes) -> float:
     """Return the score that outcomes give, as the evaluation computes it."""
-    # A row for each part: a mask of task 4, an expert of task 3. The score is the mean over the
-    # parts, in task 3 the best part.
+    # One share for each mask of task 4 or each expert of task 3; the other tasks have one share in
+    # all. The score is the mean of the shares. In task 3 it is the largest share.
     shares = metrics.share_right(kept.count_right().sum(axis=1), kept.counts.sum(axis=1))
     return float(metrics.combine_parts(shares, takes_best=task.scores_best_part))
 

@@ -275,7 +275,7 @@ def predict_fold(script: Path, flags: Sequence[str], fold: Fold, task: Task) -> 
     reference = fold.folder / "held_out.csv"
     writing.write_files({reference: fold.answers[fold.is_held_out]})
     predicted = pairs.match(task, submission, reference).pairs
-    # A script may not record how it made its file.
+    # A script is free to write its submission without a record of how it was made.
     unknown = Provenance(script=str(script), options={}, seconds=float("nan"))
     origin = provenance.read(submission) or unknown
     code = source_code.fingerprint(script)

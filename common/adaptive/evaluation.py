@@ -146,7 +146,11 @@ def _prepare_outputs(options: argparse.Namespace, setting: Setting) -> _Paths:
 
 @contextmanager
 def _with_local_weights(setting: Setting, may_train: bool) -> Iterator[Setting]:
-    """Give the setting; if `may_train`, with an entry whose weights do not know the local split."""
+    """Give the setting, with an entry that is fit to be scored on the local split.
+
+    If the entry's weights have learned from students of the local split and `may_train` is True, a
+    copy of the entry is trained without these students and takes its place.
+    """
     if may_train:
         with for_local_split(setting.submission, setting.reference) as package:
             yield replace(setting, submission=package)

@@ -262,7 +262,8 @@ class Matches:
         texts = pd.concat([answers["text"], answers["question_text"], references])
         number, different_texts = texts.factorize()
         n_answers = len(answers)
-        # Numbers of the texts of each answer, of its question, and of each pair's reference.
+        # The number of each answer's text and of its question's text, both of shape (answers,), and
+        # of each reference's text, shape (pairs,).
         answer, question, pair_reference = np.split(number, [n_answers, 2 * n_answers])
         # Number of the text of each pair's answer.
         pair_answer = answer[self.answer_of_pair]
