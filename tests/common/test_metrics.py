@@ -55,7 +55,7 @@ def test_a_bootstrap_counts_only_pairs_that_an_expert_has_judged() -> None:
 
 
 def test_the_standard_error_treats_a_student_s_answers_as_one_cluster() -> None:
-    """The error is √(G / (G − 1) · Σ d²) / n, where d is a student's summed deviation from the mean.
+    """The error is √(G / (G − 1) · Σ d²) / n; d is the sum of a student's deviations from the mean.
 
     Here, G = 2 students have one answer each, n = 2, with d = ±0.5.
     """

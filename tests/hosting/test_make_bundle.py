@@ -214,9 +214,9 @@ if not hasattr(self, "asked"):
     raise ValueError("the answers " + "0110" * 9)
 """
 # Opens the key with which the programs sign a record.
-OPENING = f"""
+OPENING = """
 import glob
-open(glob.glob({tempfile.gettempdir() + "/**/key.txt"!r}, recursive=True)[0])
+open(glob.glob(KEYS, recursive=True)[0])
 """
 
 
@@ -224,11 +224,12 @@ open(glob.glob({tempfile.gettempdir() + "/**/key.txt"!r}, recursive=True)[0])
 def played(secret: Path, tmp_path_factory: pytest.TempPathFactory) -> PlayedEntries:
     """Play the entries. Tests share the result and must not change it."""
     base = tmp_path_factory.mktemp("played")
+    keys = f"{tempfile.gettempdir()}/**/key.txt"
     entries = {
         # Ends with an error in the first round.
         "fails": entry(select="raise ValueError('x' * 9)"),
         "tells": entry(select="self.asked = True", update=in_method(TELLING)),
-        "opens": entry(select=in_method(OPENING)),
+        "opens": entry(select=in_method(OPENING.replace("KEYS", repr(keys)))),
     }
     for team, members in entries.items():
         write_zip(base / f"handed_in/{team}.zip", members)

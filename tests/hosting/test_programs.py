@@ -266,7 +266,7 @@ def test_the_record_of_a_game_holds_no_prediction(honest: PlatformRun) -> None:
 def test_a_submission_with_a_program_of_its_own_is_refused(
     honest: PlatformRun, tmp_path: Path
 ) -> None:
-    """The platform reports the program's exit code even if the program deletes its metadata.yaml."""
+    """The platform reports the exit code of a submitted program that deletes its metadata.yaml."""
     run = honest.copy(tmp_path)
     run.status["exitCode"] = 0
     assert_refused(run, "brought a program of its own")

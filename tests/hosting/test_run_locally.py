@@ -580,8 +580,7 @@ def event(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Event:
 def test_an_event_is_scored_when_something_comes_in_until_control_c(event: Event) -> None:
     assert (event.done.returncode, event.done.stderr) == (130, "stopped\n")
     assert event.n_teams_by_day == [0, 2, 2, 3]
-    # Two rounds of scoring, after days 1 and 3, in two phases. Before that, and after day 2,
-    # nothing new has come in.
+    # Submissions are scored on days 2 and 4, in two phases each. On days 1 and 3 nothing is new.
     assert event.done.stdout.count("results: ") == 4
     assert "4 results: 4 scored, 0 failed; 3 of them reused" in event.done.stdout
 

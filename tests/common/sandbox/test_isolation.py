@@ -31,7 +31,7 @@ from run_scripts import run_process
 WAYS_FILE = Path(__file__).with_name("ways_out.py")
 WAYS = SimpleNamespace(**runpy.run_path(str(WAYS_FILE)))
 # Tables of the ways to the hidden answers.
-CONTENTS = ("GUARDED", "BEYOND")
+TO_ANSWERS = ("GUARDED", "BEYOND")
 ENTRY = """
 import ways_out
 
@@ -131,7 +131,7 @@ def unisolated(outside: Outside, tmp_path_factory: pytest.TempPathFactory) -> Ou
     """Make the answers in all formats, and try every way without isolation."""
     outcome = Outcome()
     # The second run finds the notes that the first one leaves.
-    for run, tables in (("unisolated", (*CONTENTS, "HARM", "LEAVE")), ("next", ("FIND",))):
+    for run, tables in (("unisolated", (*TO_ANSWERS, "HARM", "LEAVE")), ("next", ("FIND",))):
         arguments = json.dumps(make_arguments(outside, run, *tables))
         folder = tmp_path_factory.mktemp("own")
         done = run_process([WAYS_FILE, arguments], cwd=folder, timeout=300)
@@ -146,7 +146,7 @@ def test_without_isolation_every_way_leads_somewhere(unisolated: Outcome) -> Non
 
     A way that has `needs` may fail, because a machine may lack them.
     """
-    tables = (*CONTENTS, "HARM", "LEAVE", "FIND")
+    tables = (*TO_ANSWERS, "HARM", "LEAVE", "FIND")
     required = {way.expression for table in tables for way in WAYS.TABLES[table] if not way.needs}
     assert required - find_done(unisolated) == set()
 
@@ -175,7 +175,7 @@ def allow(monkeypatch: pytest.MonkeyPatch, means: tuple[str, ...], version: int)
 def find_open(means: tuple[str, ...], version: int) -> set[str]:
     """Return the expressions that these walls do not refuse."""
     is_open = set()
-    for table in (*CONTENTS, "HARM"):
+    for table in (*TO_ANSWERS, "HARM"):
         for way in WAYS.TABLES[table]:
             by_landlock = way.landlock is not None and way.landlock <= version
             by_wall = any(wall in means for wall in way.walls)
@@ -205,9 +205,9 @@ def try_in_entry(outside: Outside, folder: Path, run: str, *tables: str) -> Isol
 
 
 WALLS = [
-    pytest.param(ALL_WALLS, LANDLOCK, (*CONTENTS, "HARM", "ALLOWED"), id="all"),
-    pytest.param(ALL_WALLS, 0, (*CONTENTS, "HARM", "ALLOWED"), id="no Landlock"),
-    pytest.param(("seccomp",), LANDLOCK, (*CONTENTS, "HARM", "ALLOWED"), id="no namespaces"),
+    pytest.param(ALL_WALLS, LANDLOCK, (*TO_ANSWERS, "HARM", "ALLOWED"), id="all"),
+    pytest.param(ALL_WALLS, 0, (*TO_ANSWERS, "HARM", "ALLOWED"), id="no Landlock"),
+    pytest.param(("seccomp",), LANDLOCK, (*TO_ANSWERS, "HARM", "ALLOWED"), id="no namespaces"),
     # Each version of Landlock alone. Versions above the kernel's are skipped.
     *(
         pytest.param((), version, ("HARM", "ALLOWED"), id=f"Landlock {version}")

@@ -64,13 +64,13 @@ class Need:
     only_with: str = ""
 
 
-def names_for(place, to_contents):
+def names_for(place, to_answers):
     """Return the names that a way may use.
 
-    For a way to the answers (`to_contents`), `place` is the path of their files without suffix. For
+    For a way to the answers (`to_answers`), `place` is the path of their files without suffix. For
     any other way, `place` is the folder to harm, which holds a file and a folder.
     """
-    if to_contents:
+    if to_answers:
         about = {"file": f"{place}.csv", "folder": os.path.dirname(place)}
     else:
         about = {"file": f"{place}/file", "folder": f"{place}/folder"}
@@ -190,7 +190,7 @@ GUARDED = [
     Way('pandas.read_csv(file, engine="python")'),
 ]
 
-# --- To the contents, past Python: by the kernel, by libraries and by other processes ---
+# --- Ways to the answers past Python: by the kernel, by libraries and by other processes ---
 
 
 def openat(path):
@@ -504,8 +504,8 @@ def show(value):
 def try_all(tables, folder, victims, outside):
     """Try the ways of some tables; print on one line, after `MARK`, what came of each.
 
-    The outcome of a way is "done", or "met" with the obstacle. A way to the contents, or to a note,
-    is done only if it yields the secret.
+    The outcome of a way is "done", or "met" with the obstacle. A way to the answers, or one of
+    `FIND`, is done only if it yields the secret.
 
     Parameters
     ----------
@@ -523,11 +523,11 @@ def try_all(tables, folder, victims, outside):
     globals().update({name: __import__(name) for name in modules})
     outcome = {}
     for table in tables:
-        to_contents = table in ("GUARDED", "BEYOND")
-        must_tell = to_contents or table == "FIND"
+        to_answers = table in ("GUARDED", "BEYOND")
+        must_tell = to_answers or table == "FIND"
         for number, way in enumerate(TABLES[table]):
-            place = f"{folder}/answers" if to_contents else f"{victims}/{number}"
-            result = attempt(way.expression, names_for(place, to_contents))
+            place = f"{folder}/answers" if to_answers else f"{victims}/{number}"
+            result = attempt(way.expression, names_for(place, to_answers))
             shown = show(result)
             is_done = not isinstance(result, BaseException) and (SECRET in shown or not must_tell)
             outcome[way.expression] = "done" if is_done else f"met {shown[:200]}"
