@@ -18,10 +18,12 @@ ALL = np.ones(N, bool)
 def plant() -> pd.DataFrame:
     """Return pairs of students who take whole blocks of five questions, and their quizzes."""
     rng = np.random.default_rng(0)
+    # Each of 64 students takes 6 of 20 blocks.
     taken = rng.permuted(np.tile(np.arange(20) < 6, (64, 1)), axis=1)
     student, question = rng.permutation(np.argwhere(np.repeat(taken, 5, axis=1))).T
     # A quiz holds questions of different blocks, so that quizzes and clusters of questions differ.
-    # There are seven classes of some ten students, and all of them take all quizzes.
+    # There are seven classes of some ten students, and all of them take all quizzes. Ids have gaps
+    # and do not increase with the numbers of blocks.
     columns = {
         "UserId": student * 30_000_000 + 50,
         "QuestionId": question * 3,
@@ -81,7 +83,7 @@ def test_quizzes_of_classes_are_used_if_they_are_known(
     write_metadata(tmp_path, knows_quiz, knows_group)
     expected = PAIRS.groupby(["QuizId", PAIRS.GroupId.where(knows_group, -1)]).ngroup()
     found = find(tmp_path)
-    # An unknown quiz is a context of its own.
+    # Each answer with an unknown quiz has a context of its own.
     assert has_level(found, expected.where(knows_quiz, -1 - PAIRS.index))
     assert found.shape[1] == 1
 
@@ -90,7 +92,8 @@ def test_quizzes_of_classes_are_used_if_they_are_known(
 def test_quizzes_are_used_if_they_are_known_for_most_pairs_to_predict(
     tmp_path: Path, share_known: float, uses_quizzes: bool
 ) -> None:
-    # Whether quizzes of the training answers are known does not matter: here, it is the opposite.
+    # Only the pairs to predict decide. Their quizzes are used although those of all training
+    # answers are unknown, and are not used although those of all training answers are known.
     knows_quiz = np.full(N, not uses_quizzes)
     knows_quiz[N_TRAIN:] = np.arange(N_ASKED) < share_known * N_ASKED
     write_metadata(tmp_path, knows_quiz)

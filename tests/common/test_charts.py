@@ -42,7 +42,7 @@ SHARES = pd.DataFrame(
 
 @dataclass(frozen=True)
 class DotChart:
-    """The chart of `DOTS`, with the scale that its dots show."""
+    """The chart of `DOTS`, and the scale that follows from the positions of its dots."""
 
     chart: Drawing
     # The horizontal position of a value.
@@ -57,14 +57,12 @@ def dots(request: pytest.FixtureRequest) -> DotChart:
         DOTS, label='"dots"', limits=request.param, digits=3, axis="share right", chance=0.5
     )
     chart = draw(svg)
-    titles = []
-    for row in DOTS:
-        value = row.mark if isnan(row.value) else row.value
-        titles.append(f"{row.label}: {value:.3f}")
-    # The mark of the first row.
-    titles.append("a < b & $x_1$: 0.750")
-    places, heights = chart.places(titles)
-    return DotChart(chart, on_scale([0.5, 1, 0, 0.125, 0.75], places), heights)
+    # A row without a value has a mark only. The first row has a mark beside its value.
+    shown = [(row.label, row.mark if isnan(row.value) else row.value) for row in DOTS]
+    shown.append((DOTS[0].label, DOTS[0].mark))
+    places, heights = chart.places([f"{label}: {value:.3f}" for label, value in shown])
+    x = on_scale([value for _, value in shown], places)
+    return DotChart(chart, x, heights)
 
 
 def test_a_dot_chart_shows_its_names(dots: DotChart) -> None:
@@ -221,7 +219,7 @@ NAMES = [*(f"strategy {n}" for n in range(9)), "held out"]
 def curves() -> tuple[str, Drawing]:
     """Return a chart of ten curves, as SVG and drawn.
 
-    The tenth is dashed, and has the number of the first one. Later curves end higher.
+    The tenth is dashed, and has the colour and the marker of the first. Later curves end higher.
     """
     lines = [
         Curve(name, [0, 1], [0.5, 0.6 + position / 100], position % 9, position == 9)
@@ -238,14 +236,27 @@ def test_a_chart_of_curves_shows_its_names(curves: tuple[str, Drawing]) -> None:
     assert {"accuracy", "questions"} <= {*shown}
 
 
+def read_legend(svg: str) -> list[tuple[str, str]]:
+    """Return the colour and the path of the marker of each of the ten curves.
+
+    The legend is drawn last. A curve has two lines in it, of which these are parts:
+
+        stroke: COLOUR; …
+        <path d="M 3 4 m MARKER"
+    """
+    entries: list[tuple[str, str]] = re.findall(
+        r'stroke: ([^;]*).*\n<path d="M \S+ \S+ (m [^"]*)"', svg
+    )
+    return entries[-10:]
+
+
 def test_curves_of_one_number_share_colour_and_marker_and_differ_in_dashes(
     curves: tuple[str, Drawing],
 ) -> None:
     svg, chart = curves
     styles = [chart.styles[name] for name in NAMES]
     assert ["dasharray" in style for style in styles] == [False] * 9 + [True]
-    # The legend is drawn last: for each curve its colour and its marker.
-    legend = re.findall(r'stroke: ([^;]*).*\n<path d="M \S+ \S+ (m [^"]*)"', svg)[-10:]
+    legend = read_legend(svg)
     assert legend[9] == legend[0]
     assert len({*legend}) == 9
     colours = [re.findall(r"stroke: ([^;]*)", style)[0] for style in styles]

@@ -14,7 +14,10 @@ GENERATOR = "related_challenges/cloze/generate_sample.py"
 
 @pytest.mark.parametrize("marker", ["files", "replaced", "cut off", "nested too deeply"])
 def test_a_marker_cannot_name_a_file_outside_its_folder(write: Write, marker: str) -> None:
-    """A generator may replace or remove files that a marker names."""
+    """A marker is SIMULATED.json, the list of the files that a generator has written.
+
+    The generator may replace or remove these files, so that a forged marker could cost others.
+    """
     outside = write("outside.csv", "mine\n")
     known = fingerprints.fingerprint(outside)
     text = {

@@ -55,7 +55,10 @@ def test_a_bootstrap_counts_only_pairs_that_an_expert_has_judged() -> None:
 
 
 def test_the_standard_error_treats_a_student_s_answers_as_one_cluster() -> None:
-    """Both students deviate by 0.5 from the mean: √(2 / 1 · (0.5² + 0.5²)) / 2 = 0.5."""
+    """The error is √(G / (G − 1) · Σ d²) / n; d is the sum of a student's deviations from the mean.
+
+    Here, G = 2 students have one answer each, n = 2, with d = ±0.5.
+    """
     assert metrics.clustered_standard_error(np.array([1, 0]), np.array([0, 2])) == 0.5
 
 
@@ -85,7 +88,7 @@ def test_without_students_accuracy_has_no_standard_error() -> None:
 def test_the_standard_error_of_accuracy_treats_a_student_s_answers_as_one_cluster() -> None:
     score = metrics.accuracy(TRUTH, PREDICTION, np.array([0, 1, 1]))
     assert (score.value, score.n) == (2 / 3, 3)
-    # The answers of students 0 and 1 deviate from the mean by 1/3 and -1/3 in all.
+    # Deviations from the mean, 2/3, add up to 1/3 for student 0, and to 1/3 − 2/3 for student 1.
     assert score.error == pytest.approx(np.sqrt(2 * (1 / 9 + 1 / 9)) / 3)
 
 

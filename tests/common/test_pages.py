@@ -20,6 +20,10 @@ def page_of(html: str) -> str:
 def test_a_table_shows_its_texts_and_on_a_phone_scrolls_or_labels_every_cell(
     stacks: bool,
 ) -> None:
+    """If `stacks`, a phone shows the cells of a row below each other; otherwise the table scrolls.
+
+    Each stacked cell but the first is labelled with the name of its column.
+    """
     html = page_of(pages.part("table", HEADER, ROWS, caption="<what>", stacks=stacks))
     page = read_page(html)
     assert page.headings == ["<title>"]

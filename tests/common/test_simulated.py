@@ -1,4 +1,4 @@
-"""Simulated files replace former ones as a whole, and stay marked wherever a run ends."""
+"""Simulated files replace former ones whole, and stay marked even if a run is interrupted."""
 
 import os
 import subprocess
@@ -69,23 +69,25 @@ def test_a_process_that_is_writing_a_simulation_excludes_others_until_it_ends(
     ended.wait()
 
     def partial_of(process: int) -> Path:
-        """Return the folder in which a process writes, unless it is renamed."""
+        """Return the temporary folder of a process."""
         return tmp_path / f".simulation.{process}.partial"
 
+    # The parent process stands for another process that is running.
     of_running = partial_of(os.getppid())
     of_ended = partial_of(ended.pid)
+    # An earlier process with the same number as this one has left this folder.
     of_this = partial_of(os.getpid())
     for folder in (of_running, of_ended, of_this):
         (folder / "train_data").mkdir(parents=True)
 
     with pytest.raises(InputError, match=rf"another process \({os.getppid()}\)"):
         place(tmp_path, "new")
-    # Leftovers go all the same.
+    # Although nothing is written, folders that ended processes have left are removed.
     assert of_running.exists()
     assert not of_ended.exists()
     assert not of_this.exists()
 
-    # Now the other process has ended.
+    # As if the other process had ended: its folder gets the number of a process that has.
     of_running.rename(of_ended)
     place(tmp_path, "new")
     assert not of_ended.exists()

@@ -22,7 +22,7 @@ def split(task: int, train: Path, folder: Path, seed: int = 0) -> list[Path]:
 def train(write: Write) -> Path:
     """Write five answers of each of 50 students.
 
-    A fifth of the answers are then as many as the answers of a fifth of the students.
+    Holding out a fifth of the answers, or all answers of a fifth of the students, makes 50 answers.
     """
     rng = np.random.default_rng(0)
     question = np.concatenate([rng.permutation(40)[:5] for _ in range(50)])
@@ -84,7 +84,8 @@ def test_a_fifth_of_a_student_s_answers_are_targets_drawn_independently_of_the_s
     students = valid.UserId.unique()
     targets = np.flatnonzero(valid.IsTarget)
     assert [len(valid), len(students), len(targets)] == [50, 10, 10]
-    # The same stream of random numbers would draw the same positions.
+    # If the targets were drawn with the same random numbers as the students, the positions of
+    # targets would equal the numbers of the students, and all ten would be in both.
     assert len(np.intersect1d(students, targets)) < 6
 
 

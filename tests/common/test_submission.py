@@ -48,7 +48,7 @@ def test_an_answer_id_that_is_no_number_is_refused(write: Write) -> None:
 
 # ---- Predictions -------------------------------------------------------------------------------
 
-# Of a type of pandas with a value for missing numbers.
+# A column of a nullable integer type of pandas.
 NULLABLE: Any = pd.Series([1, 0], dtype="Int8")
 
 

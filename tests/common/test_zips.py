@@ -38,11 +38,15 @@ def test_a_bomb_takes_no_more_memory_than_the_limit(
     limit = 8 << 20
     path = write_zip(tmp_path / "a.zip", {NAME: bytes(64 << 20)}, method=method)
     if stated is not None:
-        # Both headers state this size, and the checksum of so many zeros.
+        # Forge the local and the central header: the size is `stated`, and the checksum fits it.
+        # The checksum is at byte 14 of the local header and at byte 16 of the central one. The
+        # unpacked size comes 8 bytes later.
         content = bytearray(path.read_bytes())
-        for start in (14, content.rindex(b"PK\x01\x02") + 16):
-            content[start : start + 4] = zlib.crc32(bytes(stated)).to_bytes(4, "little")
-            content[start + 8 : start + 12] = stated.to_bytes(4, "little")
+        central_header = content.rindex(b"PK\x01\x02")
+        for checksum in (14, central_header + 16):
+            content[checksum : checksum + 4] = zlib.crc32(bytes(stated)).to_bytes(4, "little")
+            size = checksum + 8
+            content[size : size + 4] = stated.to_bytes(4, "little")
         path.write_bytes(content)
     tracemalloc.start()
     try:
@@ -51,7 +55,8 @@ def test_a_bomb_takes_no_more_memory_than_the_limit(
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    # Without compression, the zip itself is as large as its contents.
+    # Reading takes up to four times the limit. The zip itself, which may be as large as its
+    # contents, is read too.
     assert peak < 4 * limit + path.stat().st_size
     if stated is not None:
         with pytest.raises(InputError, match="unpacks to 67,108,864 bytes, but the zip states 100"):

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 import zipfile
 from dataclasses import dataclass
 from itertools import product
@@ -38,7 +39,7 @@ PLAY = "hosting/run_locally.py"
 
 @pytest.fixture(scope="module")
 def secret(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a bundle of all tasks from a secret seed, unpacked: only read from it."""
+    """Return an unpacked bundle of all tasks from a secret seed. Tests must not change it."""
     return make_bundles(
         tmp_path_factory.mktemp("bundle"),
         *("--size", "tiny"),
@@ -104,7 +105,7 @@ def official(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> O
         right |= submission_for(simulated_kit / "submission_templates", task)
     cut = {name: text[: text.index("\n", len(text) // 2) + 1] for name, text in right.items()}
     nested = {f"a/{name}": text for name, text in right.items()}
-    # The name of this file begins like that of a submission.
+    # A folder that is named like a submission must not be taken for one.
     nested["submission_task_2.csv/b.csv"] = ""
     for team, members in {"right": right, "cut": cut, "nested": nested}.items():
         path = write_zip(base / f"handed_in/{team}.zip", members)
@@ -199,22 +200,36 @@ class PlayedEntries:
     done: Done
 
 
+def in_method(code: str) -> str:
+    """Indent the lines of some code as in a method of the toy entry."""
+    return textwrap.indent(code.strip(), " " * 8).lstrip()
+
+
+# Behaves well until it is scored. Its curve is drawn after that, with calls of `update_model` but
+# none of `select_questions`. Then the entry raises an error whose message tells the answers that it
+# has seen. It also changes an argument, which the page of a score usually reports.
+TELLING = """
+can_query[:] = 0
+if not hasattr(self, "asked"):
+    raise ValueError("the answers " + "0110" * 9)
+"""
+# Opens the key with which the programs sign a record.
+OPENING = """
+import glob
+open(glob.glob(KEYS, recursive=True)[0])
+"""
+
+
 @pytest.fixture(scope="module")
 def played(secret: Path, tmp_path_factory: pytest.TempPathFactory) -> PlayedEntries:
-    """Play the entries: only read from it."""
+    """Play the entries. Tests share the result and must not change it."""
     base = tmp_path_factory.mktemp("played")
     keys = f"{tempfile.gettempdir()}/**/key.txt"
     entries = {
         # Ends with an error in the first round.
-        "fails": entry("raise ValueError('x' * 9)"),
-        # Tells what it has seen, in a message, after it has been scored: when its curve is drawn.
-        "tells": entry(
-            "self.asked = True",
-            "can_query[:] = 0\n        if not hasattr(self, 'asked'):\n"
-            "            raise ValueError('the answers ' + '0110' * 9)",
-        ),
-        # Opens the key with which the programs sign a record.
-        "opens": entry(f"open(__import__('glob').glob({keys!r}, recursive=True)[0])"),
+        "fails": entry(select="raise ValueError('x' * 9)"),
+        "tells": entry(select="self.asked = True", update=in_method(TELLING)),
+        "opens": entry(select=in_method(OPENING.replace("KEYS", repr(keys)))),
     }
     for team, members in entries.items():
         write_zip(base / f"handed_in/{team}.zip", members)
@@ -315,7 +330,9 @@ def test_a_secret_seed_makes_other_answers_than_the_default_seed(
 def test_no_table_that_is_uploaded_holds_a_hidden_answer(
     secret: Path, given: dict[str, bytes]
 ) -> None:
-    """Tasks 1 and 2 hide pairs of a student and a question; task 4 hides all of some students.
+    """Tasks 1 and 2 hide answers by pairs of a student and a question.
+
+    Task 4 hides all answers of some students.
 
     Files that participants get hold neither answers of the private phase nor of the public one.
     Files that the platform keeps to itself hold answers of the public phase.
@@ -336,8 +353,9 @@ def test_no_table_that_is_uploaded_holds_a_hidden_answer(
             # Tasks 3 and 4 have students and questions of their own.
             tasks = [4]
             key = ["UserId"]
-        is_kept = name.startswith(("reference_data", "ingestion_program"))
-        phases = ["private"] if is_kept else layout.PHASES
+        # Files that only the platform has may hold answers of the public phase.
+        is_platform_only = name.startswith(("reference_data", "ingestion_program"))
+        phases = ["private"] if is_platform_only else layout.PHASES
         for task, phase in product(tasks, phases):
             hidden = pd.read_csv(answers_of(secret, task, phase))
             assert len(hidden), (task, phase)
@@ -348,12 +366,13 @@ def test_no_table_that_is_uploaded_holds_a_hidden_answer(
 def test_no_line_of_the_private_answers_is_in_a_file_that_is_uploaded(
     secret: Path, uploaded_lines: set[bytes], task: int
 ) -> None:
-    """A line holds a value beside its ids."""
+    """A line holds ids and the answer: a file that holds the same line tells the answer."""
     public, private = (
-        set(answers_of(secret, task, phase).read_bytes().split()[1:]) for phase in layout.PHASES
+        set(answers_of(secret, task, phase).read_bytes().splitlines()[1:])
+        for phase in layout.PHASES
     )
     assert public <= uploaded_lines
-    # Among few questions, a pair may be judged alike in both phases.
+    # Task 3 has few questions here, so that both phases may hold the same judgement of a pair.
     only_private = private - public
     assert len(only_private) > 20
     assert not only_private & uploaded_lines
@@ -361,7 +380,10 @@ def test_no_line_of_the_private_answers_is_in_a_file_that_is_uploaded(
 
 @pytest.fixture(scope="module")
 def uploaded_lines(secret: Path) -> set[bytes]:
-    """Return the words and lines of all files of the bundle."""
+    """Return everything between white space in all files of the bundle.
+
+    Lines of answers, which hold no white space, are among these words.
+    """
     lines: set[bytes] = set()
     for path in filter(Path.is_file, secret.rglob("*")):
         lines |= set(path.read_bytes().split())
@@ -370,7 +392,10 @@ def uploaded_lines(secret: Path) -> set[bytes]:
 
 @pytest.mark.parametrize("hint", ["position", "AnswerId", "UserId"])
 def test_no_number_or_order_tells_the_outcome_of_a_hidden_answer(secret: Path, hint: str) -> None:
-    """The rows of the template have the same order as those of the answers."""
+    """The template, which participants get, has the ids and the order of the hidden answers.
+
+    Neither may go along with the outcomes.
+    """
     hidden = pd.read_csv(answers_of(secret, 1, "private"))
     is_correct = hidden["IsCorrect"]
     number = hidden.index if hint == "position" else hidden[hint]
@@ -558,7 +583,10 @@ def test_the_pages_say_when_phases_are_and_how_often_one_may_submit(secret: Path
 
 @pytest.mark.parametrize("program", ["scoring_program", "ingestion_program/private"])
 def test_programs_import_only_what_the_image_has(secret: Path, program: str) -> None:
-    """A stand-in for tqdm and the template engine of the pages lie beside the programs."""
+    """The bundle holds jinja2 and a stand-in for tqdm beside the programs.
+
+    All other packages must be in the platform's image.
+    """
     folder = secret / program
     names = {name.split(".")[0] for path in folder.rglob("*.py") for name in imported(path)}
     beside = {path.stem for path in folder.iterdir()}

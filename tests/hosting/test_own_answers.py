@@ -21,7 +21,8 @@ from sklearn.metrics import roc_auc_score
 # QuestionId, UserId, AnswerValue, CorrectAnswer.
 Row = tuple[str, str, int, int]
 COLUMNS = ["QuestionId", "UserId", "AnswerValue", "CorrectAnswer"]
-# Tasks for which an organiser may have answers split. Task 4 sets its students aside first.
+# Sets of tasks for which an organiser may have answers split. With task 4, some students are first
+# set aside, which then no other task has.
 WITHOUT_TASK_4 = [(1,), (2,), (1, 2)]
 WITH_TASK_4 = [(4,), (2, 4), (1, 2, 4)]
 
@@ -35,6 +36,7 @@ def draw_rows(seed: int = 0, n_students: int = 30, n_questions: int = 25) -> lis
         n_answers = rng.integers(14, n_questions + 1) if student < n_students * 4 // 5 else 6
         for question in rng.permutation(n_questions)[:n_answers]:
             option = correct_option[question] if rng.random() < 0.6 else rng.integers(1, 5)
+            # A spreadsheet would take these ids for formulas.
             rows.append(
                 (f"=q{question}", f"@{student} x", int(option), int(correct_option[question]))
             )
@@ -59,7 +61,7 @@ def make(
 
 
 def read_own_ids(data: Path, name: str) -> list[str]:
-    """Return the organiser's ids of students or questions 0, 1, …"""
+    """Return the organiser's own ids: position i holds that of student or question i."""
     own_ids = pd.read_csv(data / "organiser" / name, dtype=str, index_col=0).iloc[:, 0]
     assert own_ids.index.tolist() == [str(number) for number in range(len(own_ids))]
     # A spreadsheet would take text that begins so for a formula.
@@ -89,7 +91,7 @@ class SplitClass:
 
     @property
     def answer_sets(self) -> set[frozenset[int]]:
-        """The different sets of answers that the parts hold."""
+        """The sets of AnswerIds of the parts. Parts of different tasks may hold the same set."""
         return {frozenset(part["AnswerId"]) for part in self.parts.values()}
 
 
@@ -125,8 +127,13 @@ def test_each_task_has_a_training_file_and_a_file_of_each_phase(split_class: Spl
 
 def test_each_answer_is_in_one_part(split_class: SplitClass) -> None:
     """Otherwise a training file could hold a hidden answer."""
-    # All tasks learn from the same answers, and tasks 1 and 2 hide the same ones.
-    n_hidden_sets = 2 * (split_class.tasks != (4,)) + 2 * (4 in split_class.tasks)
+    # All tasks have the same training answers. Tasks 1 and 2 together have two hidden sets, public
+    # and private, and task 4 has two more.
+    n_hidden_sets = 0
+    if {1, 2} & {*split_class.tasks}:
+        n_hidden_sets += 2
+    if 4 in split_class.tasks:
+        n_hidden_sets += 2
     assert len(split_class.answer_sets) == 1 + n_hidden_sets
     assert sorted(chain(*split_class.answer_sets)) == list(range(len(split_class.rows)))
 
@@ -177,10 +184,12 @@ def test_students_examined_in_task_4_can_play_and_answer_nowhere_else(
     split_class: SplitClass,
 ) -> None:
     (train, *_) = read_training_files(split_class.data)
+    # No student is in two of the parts: training, public, private.
     students_so_far = set(train["UserId"])
     for phase in layout.PHASES:
         reference = read_reference(split_class.data / "test_data" / TASKS[4].answers_name(phase))
         examined = set(reference.student.tolist())
+        # A tenth of the 45 students, rounded down.
         assert len(reference.student) == 4
         assert not students_so_far & examined
         students_so_far |= examined
@@ -190,6 +199,7 @@ def test_students_examined_in_task_4_can_play_and_answer_nowhere_else(
         for mask, targets in reference.targets.items():
             # Raises an error if a student cannot be asked ten questions.
             GameState(reference, mask, Rules(targets_queryable=False)).require_askable(10)
+            # A fifth of each student's answers are targets.
             assert (targets.sum(axis=1) == np.rint(0.2 * n_answers)).all()
 
 
@@ -199,21 +209,31 @@ def read_training_files(data: Path) -> list[pd.DataFrame]:
 
 
 def test_at_most_a_quarter_of_the_able_students_is_examined_in_a_phase(tmp_path: Path) -> None:
-    """An able student has enough answers to be examined; a tenth of all students would be more."""
+    """Only students with 12 answers can be examined, here 13 of 100 students, called "able".
+
+    A phase examines a tenth of all students, 10, but at most a quarter of the able ones, 3.
+    """
+    n_able = 13
+    n_others = 87
+    n_needed = 12
     able = [
-        (f"q{question}", f"able {n}", 1 + n % 2, 1) for n in range(13) for question in range(12)
+        (f"q{question}", f"able {n}", 1 + n % 2, 1)
+        for n, question in product(range(n_able), range(n_needed))
     ]
-    others = [(f"q{question}", f"u{n}", 1 + n % 2, 1) for n in range(87) for question in range(11)]
+    others = [
+        (f"q{question}", f"u{n}", 1 + n % 2, 1)
+        for n, question in product(range(n_others), range(n_needed - 1))
+    ]
     data, _ = make(tmp_path, to_csv(able + others), [4])
     student_ids = read_own_ids(data, "students.csv")
     for phase in layout.PHASES:
         part = pd.read_csv(data / "test_data" / TASKS[4].answers_name(phase))
         examined = {student_ids[student] for student in part["UserId"]}
         assert all(student.startswith("able") for student in examined)
-        assert len(examined) == 13 // 4
+        assert len(examined) == n_able // 4
 
 
-# ---- What numbers and orders tell --------------------------------------------------------------
+# ---- Ids and the order of rows reveal nothing --------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -225,7 +245,10 @@ def sorted_rows() -> list[Row]:
 
 @pytest.fixture(scope="module")
 def sorted_class(sorted_rows: list[Row], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the data folder of the sorted class, with templates: only read from it."""
+    """Return the data folder of the sorted class, with templates.
+
+    Tests share the folder and must not change it.
+    """
     data, _ = make(tmp_path_factory.mktemp("sorted"), to_csv(sorted_rows), [1, 2, 4])
     build_templates(data, data / "templates")
     return data
@@ -275,7 +298,10 @@ def test_the_number_of_a_student_does_not_follow_the_file(
 def test_the_seed_alone_decides_what_is_drawn(
     sorted_class: Path, sorted_rows: list[Row], seed: int, n_changed: int, tmp_path: Path
 ) -> None:
-    """The numbers of the questions are not drawn."""
+    """All files but questions.csv are drawn.
+
+    Questions are numbered in the order of their own ids, not at random.
+    """
     again, _ = make(tmp_path, to_csv(sorted_rows), [1, 2, 4], seed)
     changed = [
         path.name
@@ -292,12 +318,16 @@ def test_the_seed_alone_decides_what_is_drawn(
 def write_spreadsheet() -> str:
     """Return a file as a spreadsheet writes it: further columns, spaces, decimal places, attempts.
 
-    Students 0 to 20 answer questions 0 to 19; students 0 to 18 and 21 also answer question 20, and
-    student 21 answers only 9 questions. If 20 answers are required, student 21 goes, and question
-    20, which then has only 19 answers, goes too.
+    - Students 0 to 20 answer questions 0 to 19.
+    - Students 0 to 18 also answer question 20.
+    - Student 21 answers questions 0 to 7 and 20, which are only 9.
 
-    Every student has answered each question on days 3, 5 and 4, and at an unknown time. The answer
-    of day 5, the latest, is option 3 for students of even numbers, and option 2 for the others.
+    If 20 answers are required, student 21 is left out. Then question 20, which has only the 19
+    answers of students 0 to 18, is left out too.
+
+    Every student answers each of these questions four times: on days 3, 5 and 4, and at an unknown
+    time. The answer of day 5, the latest, counts. It is option 3 for students of even numbers, and
+    option 2 for the others.
     """
     pairs = [*product(range(21), range(20)), *((student, 20) for student in range(19))]
     pairs += [(21, question) for question in (*range(8), 20)]
@@ -306,7 +336,9 @@ def write_spreadsheet() -> str:
         own_id = f"{student}.0" if question % 2 else f" {student} "
         # One row has another right option than the other answers to its question.
         correct_option = 4 if student == question == 7 else 3
-        for day, option in ((3, 1 + student % 2), (5, 3 - student % 2), (4, 4)):
+        # Day and chosen option; the answer of day 5 counts.
+        attempts = [(3, 1 + student % 2), (5, 3 - student % 2), (4, 4)]
+        for day, option in attempts:
             date = f"2020-01-0{day} 10:00"
             lines.append(f'"a, b",{own_id},{correct_option},{question},{option},{date}')
         lines.append(f'"",{own_id},3,{question},1,')
@@ -315,7 +347,10 @@ def write_spreadsheet() -> str:
 
 @pytest.fixture(scope="module")
 def spreadsheet(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
-    """Return the data folder and the notes of the spreadsheet, with at least 20 answers of each."""
+    """Return the data folder and the notes of the spreadsheet.
+
+    At least 20 answers are required of each student and to each question.
+    """
     return make(tmp_path_factory.mktemp("sheet"), write_spreadsheet(), [1], min_answers=20)
 
 

@@ -29,9 +29,9 @@ PAST_DAYS = ("--start", "2020-02-01", "--end", "2020-03-31")
 
 @pytest.fixture(scope="module")
 def bundles(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with a bundle for each task, as bundle_task_1 and so on: only read from it.
+    """Return a folder with a bundle for each task, as bundle_task_1 and so on.
 
-    The private answers are not in these bundles.
+    The private answers are not in these bundles. Tests share the folder and must not change it.
     """
     folder = tmp_path_factory.mktemp("bundles")
     return make_bundles(folder, "--size", "tiny", "--contact", "a@b.org", *PAST_DAYS).parent
@@ -40,9 +40,9 @@ def bundles(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def valid_files(bundle: Path, task: int) -> dict[str, str]:
     """Return the members of a valid zip for a task."""
     if task == 4:
-        # The curve gives the entry questions for which it has not asked, and ends with an error:
-        # so it takes no time.
-        return entry("self.asked = True", "self.asked")
+        # The accuracy curve calls `update_model` without `select_questions`. There, this entry
+        # fails at once, which saves the time of the curve. The score does not need the curve.
+        return entry(select="self.asked = True", update="self.asked")
     shutil.unpack_archive(bundle / "public_data.zip", bundle.parent / "public_data")
     return submission_for(bundle.parent / "public_data/submission_templates", task)
 
@@ -59,7 +59,11 @@ class Scored:
 
 
 class PlatformRun:
-    """A submission on the platform: its two steps, in this process with this kit's `common`."""
+    """The platform's two steps for a submission: ingestion and scoring.
+
+    The programs of the bundle run in this process, with this kit's `common` instead of the copy in
+    the bundle.
+    """
 
     def __init__(self, bundle: Path, task: int, phase: str, files: dict[str, str]) -> None:
         """Lay out the folders of a submission; for task 4, run the ingestion program."""
@@ -163,7 +167,10 @@ def test_the_organiser_is_told_to_keep_the_answers_and_warned_of_past_days(bundl
 
 @pytest.fixture(scope="module", params=[1, 2, 3, 4])
 def received(request: pytest.FixtureRequest, bundles: Path) -> PlatformRun:
-    """Return a run of a valid submission in the private phase of each task: only copy it."""
+    """Return a run of a valid submission in the private phase of each task.
+
+    Tests share the run; one that changes it works on `received.copy(tmp_path)`.
+    """
     bundle = bundles / f"bundle_task_{request.param}"
     return PlatformRun(bundle, request.param, "private", valid_files(bundle, request.param))
 
@@ -192,6 +199,8 @@ def test_a_submission_that_cannot_be_scored_later_is_refused_at_once(
     bundle = bundles / f"bundle_task_{task}"
     ((name, text),) = valid_files(bundle, task).items()
     if task == 4:
+        # `predict` of the toy entry begins with "return right".
+        assert "return right" in text
         invalid = text.replace("return right", "return 1 / 0, right")
         expected = "ZeroDivisionError"
     else:
@@ -209,7 +218,7 @@ def test_a_submission_that_cannot_be_scored_later_is_refused_at_once(
 # ---- The private phase, with its answers on the server -------------------------------------------
 
 
-def test_with_private_answers_only_the_archive_tells_the_private_score(tmp_path: Path) -> None:
+def test_with_private_answers_only_the_stored_scores_tell_the_private_score(tmp_path: Path) -> None:
     flags = ("--size", "tiny", "--tasks", 1, 4, "--private_on_server", *PAST_DAYS)
     served = make_bundles(tmp_path, *flags)
     whole = read_bundle(served, tmp_path / "read", tmp_path / "bundle_private.zip")
@@ -222,6 +231,7 @@ def test_with_private_answers_only_the_archive_tells_the_private_score(tmp_path:
         local = score(path, tasks[f"Task {task}, private"], whole, 600).scores
         assert local["score"] > 0
         assert on_server.scores is not None
+        # scores.json holds the scores under names that no column of the leaderboard has.
         assert {name: on_server.scores[f"private_{name}"] for name in local} == local
         # Participants see neither the columns nor the score on the page.
         assert not shown_columns & on_server.scores.keys()
@@ -235,13 +245,16 @@ def test_with_private_answers_only_the_archive_tells_the_private_score(tmp_path:
 
 @pytest.fixture(scope="module")
 def honest(bundles: Path) -> PlatformRun:
-    """Return a played submission of task 4: only copy it."""
+    """Return a played submission of task 4. Tests share it and change only a copy."""
     return PlatformRun(bundles / "bundle_task_4", 4, "public", entry())
 
 
 @pytest.fixture(scope="module")
 def other(bundles: Path) -> PlatformRun:
-    """Return another played submission of task 4, with the same score: only copy it."""
+    """Return another played submission of task 4, with the same score.
+
+    Tests share it and change only a copy.
+    """
     bundle = bundles / "bundle_task_4"
     return PlatformRun(bundle, 4, "public", valid_files(bundle, 4))
 
@@ -263,7 +276,7 @@ def test_the_record_of_a_game_holds_no_prediction(honest: PlatformRun) -> None:
 def test_a_submission_with_a_program_of_its_own_is_refused(
     honest: PlatformRun, tmp_path: Path
 ) -> None:
-    """The platform says that a program ran, even if that has deleted its metadata.yaml."""
+    """The platform reports the exit code of a submitted program that deletes its metadata.yaml."""
     run = honest.copy(tmp_path)
     run.status["exitCode"] = 0
     assert_refused(run, "brought a program of its own")
@@ -329,11 +342,9 @@ def test_a_zip_that_brings_metadata_of_a_program_is_refused(
 # ---- The platform's image ------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-def test_the_programs_need_numpy_and_pandas_alone(
-    bundles: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The scores equal those of this Python to the last digit. A page that needs SciPy says so."""
+@pytest.fixture
+def python_with_pandas(tmp_path: Path) -> str:
+    """Make an environment that has only NumPy and pandas; return the path of its Python."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "env"], check=True)
     python = str(tmp_path / "env" / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
     # Compiling all modules would take longer than the rest of the test; Python compiles those that
@@ -344,12 +355,24 @@ def test_the_programs_need_numpy_and_pandas_alone(
         subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
     except subprocess.SubprocessError as fault:
         pytest.skip(f"no environment from the package index: {fault}")
+    return python
+
+
+@pytest.mark.slow
+def test_the_programs_need_numpy_and_pandas_alone(
+    python_with_pandas: str, bundles: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The scores equal those of this Python to the last digit.
+
+    The page of task 3 needs SciPy, and says that it is missing.
+    """
     for task in (1, 2, 3, 4):
         folder = bundles / f"bundle_task_{task}"
         bundle = read_bundle(folder, tmp_path / folder.name)
         files = valid_files(folder, task)
         with monkeypatch.context() as patch:
-            patch.setattr(sys, "executable", python)
+            # `score` starts the programs with this Python.
+            patch.setattr(sys, "executable", python_with_pandas)
             result = score(write_zip(tmp_path / "a.zip", files), bundle.tasks[0], bundle, 600)
         assert result.scores
         assert result.scores == PlatformRun(folder, task, "public", files).score().scores

@@ -28,7 +28,7 @@ START = 1e9
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the toy bundle as a folder: only read from it."""
+    """Return the toy bundle as a folder. Tests share it and must not change it."""
     return toy_bundle.write_folder(tmp_path_factory.mktemp("bundle"))
 
 
@@ -73,7 +73,7 @@ def test_scores_and_page_are_those_that_the_program_writes(bundle: Bundle, tmp_p
     source = 'print("only to stdout")\nscore(0.1 + 0.2, standard_error=1, extra=[1])'
     result = play(bundle, tmp_path / "a.zip", {FIRST: source})
     assert (result.fault, result.output) == ("", ())
-    # To the last digit; what is no number is no score.
+    # Scores are not rounded. `extra` is no number, and therefore no score.
     assert result.scores == {"score": 0.1 + 0.2, "standard_error": 1.0}
     assert result.details == f"<p>{0.1 + 0.2}</p>"
 
@@ -269,8 +269,8 @@ FAILING = "sys.exit('error: row 3 is <i>')"
 
 
 @dataclass(frozen=True)
-class Class:
-    """A class whose submissions are scored with the toy bundle."""
+class SchoolClass:
+    """Submissions of a school class, which are scored with the toy bundle."""
 
     base: Path
     bundle: Path
@@ -300,12 +300,12 @@ class Class:
         places = ("--submissions", self.handed_in, "--output_dir", output or self.output)
         return run([SCRIPT, bundle or self.bundle, *places, *flags])
 
-    def copy(self, folder: Path) -> "Class":
+    def copy(self, folder: Path) -> "SchoolClass":
         """Return a copy that a test may change."""
-        return Class(Path(shutil.copytree(self.base, folder / "class")), self.bundle)
+        return SchoolClass(Path(shutil.copytree(self.base, folder / "class")), self.bundle)
 
     def read_page(self) -> Page:
-        """Read the leaderboard's page, which may show the pages of scores."""
+        """Read the page of the leaderboard, which may link to the pages of scores."""
         details = [f"details/{path.name}" for path in (self.output / "details").iterdir()]
         return read_page((self.output / "leaderboard.html").read_text(), details)
 
@@ -319,7 +319,7 @@ def zipped_bundle(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 def test_a_class_without_a_score_has_an_empty_leaderboard(
     zipped_bundle: Path, tmp_path: Path
 ) -> None:
-    school = Class(tmp_path, zipped_bundle)
+    school = SchoolClass(tmp_path, zipped_bundle)
     toy_bundle.write_zip(school.handed_in / "bob/first.zip", {FIRST: FAILING}, START + 60)
     assert school.score().returncode == 2
     assert read_leaderboard(school.output) == []
@@ -331,7 +331,7 @@ def test_a_class_without_a_score_has_an_empty_leaderboard(
 class ScoredClass:
     """A class that was scored twice, with further submissions between."""
 
-    school: Class
+    school: SchoolClass
     # The second run.
     done: Done
     # The names of the submissions that were scored, in both runs.
@@ -340,12 +340,12 @@ class ScoredClass:
 
 @pytest.fixture(scope="module")
 def scored(zipped_bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> ScoredClass:
-    """Score a class: only read from it.
+    """Score a class. Tests share it and must not change it.
 
     Teams ann, bob, cid & co and ida are scored on task 1, and ann on task 2. The submissions of
     gus and hal fail, and so does the first one of bob.
     """
-    school = Class(tmp_path_factory.mktemp("class"), zipped_bundle)
+    school = SchoolClass(tmp_path_factory.mktemp("class"), zipped_bundle)
     toy_bundle.write_zip(school.handed_in / "bob/first.zip", {FIRST: FAILING}, START + 60)
     school.submit("ann.zip", 1, "0.7 + 1e-12")
     school.submit("ann/model.zip", 1, "0.1 + 0.2, mask_0=1 / 3, mask_1=1 / 8", SECOND)
@@ -488,19 +488,20 @@ def test_only_damaged_records_of_scores_are_not_reused(scored: ScoredClass, tmp_
     school = scored.school.copy(tmp_path)
     records = school.output / "leaderboard_results.jsonl"
     lines = [line for line in records.read_text().splitlines() if not json.loads(line)["fault"]]
-    lacks_page, has_text, *whole, cut_off = lines
-    (school.output / json.loads(lacks_page)["details"]).unlink()
-    as_text = json.loads(has_text)
-    as_text["scores"] = {name: str(value) for name, value in as_text["scores"].items()}
-    no_record = "[]"
-    damaged = [no_record, lacks_page, json.dumps(as_text), *whole, cut_off[:30]]
-    records.write_text("\n".join(damaged))
+    # The records of these three submissions are damaged below; all others stay whole.
+    first, second, *whole, last = lines
+    # The first record lacks the page that it names.
+    (school.output / json.loads(first)["details"]).unlink()
+    # The scores of the second are text.
+    with_text = json.loads(second)
+    with_text["scores"] = {name: str(value) for name, value in with_text["scores"].items()}
+    # The last record is cut off. A further line is no record.
+    new_lines = ["[]", first, json.dumps(with_text), *whole, last[:30]]
+    records.write_text("\n".join(new_lines))
     assert f"{len(whole)} of them reused" in school.score().stdout
-    added = [json.loads(line) for line in records.read_text().splitlines()[len(damaged) :]]
+    added = [json.loads(line) for line in records.read_text().splitlines()[len(new_lines) :]]
     scored_again = {record["submission"] for record in added if not record["fault"]}
-    assert scored_again == {
-        json.loads(line)["submission"] for line in (lacks_page, has_text, cut_off)
-    }
+    assert scored_again == {json.loads(line)["submission"] for line in (first, second, last)}
 
 
 # ---- A whole event -----------------------------------------------------------------------------
@@ -531,7 +532,7 @@ class Event:
 
 @pytest.fixture(scope="module")
 def event(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Event:
-    """Run an event: only read from it.
+    """Run an event. Tests share it and must not change it.
 
     After the first day, one submission of "=ann" and three of bob come in; the phase takes two of
     a team. After the third day, cid hands in one. The fourth day ends with Control-C. Then the
@@ -549,7 +550,7 @@ def event(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Event:
 
     def end_day(seconds: float) -> None:
         if seconds < 60:
-            # Not the pause between two days, but somebody who waits for a program.
+            # This short sleep waits for a program. Only the long sleep of --watch ends a day.
             sleep(seconds)
             return
         is_scored = (base / "out").exists()
@@ -567,6 +568,8 @@ def event(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Event:
 
     command = [SCRIPT, folder, "--submissions", handed_in, "--site", base / "site", "--phase"]
     with pytest.MonkeyPatch.context() as patch:
+        # The runner sleeps between two looks at the folder. Each of these sleeps is the end of a
+        # day, when `end_day` hands in submissions.
         patch.setattr(time, "sleep", end_day)
         done = run([*command, "both", "--output_dir", base / "out", "--watch", 60])
     published = [path.name for path in (base / "site").rglob("*")]
@@ -577,7 +580,7 @@ def event(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Event:
 def test_an_event_is_scored_when_something_comes_in_until_control_c(event: Event) -> None:
     assert (event.done.returncode, event.done.stderr) == (130, "stopped\n")
     assert event.n_teams_by_day == [0, 2, 2, 3]
-    # Twice in each of both phases: nothing has come in before the first day and on the third.
+    # Submissions are scored on days 2 and 4, in two phases each. On days 1 and 3 nothing is new.
     assert event.done.stdout.count("results: ") == 4
     assert "4 results: 4 scored, 0 failed; 3 of them reused" in event.done.stdout
 

@@ -16,13 +16,14 @@ LEADS_OUT = "is a link that leads out of the entry's folder"
 @pytest.mark.parametrize(
     ("name", "target", "fault"),
     [
-        ("notes.txt", "nowhere", LEADS_OUT),
-        (entry_files.ENTRY_FILE, "../secret", LEADS_OUT),
-        ("folder", "parts", "is not a file, expected one"),
+        pytest.param("notes.txt", "nowhere", LEADS_OUT, id="link to nothing"),
+        pytest.param(entry_files.ENTRY_FILE, "../secret", LEADS_OUT, id="link out of the folder"),
+        pytest.param("folder", "parts", "is not a file, expected one", id="link to a folder"),
         pytest.param(
             "mine\udc80.pt",
             "parts/table.csv",
             "has a name of odd characters, expected plain text",
+            id="name that is not UTF-8",
             marks=on_linux("file names that are not UTF-8"),
         ),
     ],
@@ -35,6 +36,7 @@ def test_a_file_that_no_zip_can_hold_is_refused(
     package = tmp_path / "package"
     (package / name).unlink(missing_ok=True)
     (package / name).symlink_to(target)
+    # Only the start of the name, because the message escapes odd characters.
     with pytest.raises(InputError, match=rf"{name[:4]}\S*: {fault}"):
         entry_files.unpack(package, tmp_path / "copy")
 

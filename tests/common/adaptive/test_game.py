@@ -16,7 +16,8 @@ import pytest
 from conftest import Write, answers_frame
 from task_4_models import as_reference
 
-# The only mask of the students below.
+# A mask is a column that marks target answers, which the entry predicts. The students below have
+# one mask.
 MASK = "IsTarget"
 Array = np.ndarray[Any, Any]
 
@@ -24,8 +25,9 @@ Array = np.ndarray[Any, Any]
 def make_students(n_students: int) -> Reference:
     """Draw answers of students 100, 103, … to 40 questions.
 
-    All students have answered questions 0 to 19. A fifth of the answers are targets: none to the
-    first ten questions, all to question 15. Some chosen options are not known.
+    All students have answered questions 0 to 19. A fifth of the answers are targets, which the
+    entry predicts and by default may not ask. No answer to questions 0 to 9 is a target, and every
+    answer to question 15 is one. Some chosen options are not known.
     """
     rng = np.random.default_rng(0)
     answered = rng.random((n_students, 40)) < 0.5
@@ -53,22 +55,24 @@ class First:
         Changes the questions that it would ask, of shape (students,).
     predict : callable
         Predicts, given the options seen, of shape (students, questions).
-    believe : array_like, optional
-        Probabilities that it returns, broadcast to that shape. Without them it has no method
-        ``predict_probabilities``.
+    probabilities : array_like, optional
+        Probabilities to return, broadcast to shape (students, questions). Without them, the entry
+        has no method ``predict_probabilities``.
     """
 
     def __init__(
         self,
         select: Callable[[Array], Any] = lambda chosen: chosen,
         predict: Callable[[Array], Any] = lambda data: np.ones(data.shape, int),
-        believe: Any = None,
+        probabilities: Any = None,
     ) -> None:
         self.select_questions = lambda data, binary, can_query: select(can_query.argmax(axis=1))
         self.update_model = lambda *arrays: None
         self.predict = lambda data, binary: predict(data)
-        if believe is not None:
-            self.predict_probabilities = lambda *arrays: np.broadcast_to(believe, arrays[0].shape)
+        if probabilities is not None:
+            self.predict_probabilities = lambda data, binary: np.broadcast_to(
+                probabilities, data.shape
+            )
 
 
 def play_with(entry: Any, *rules: Rules) -> Game:
@@ -115,6 +119,8 @@ def test_an_entry_sees_only_what_is_revealed(targets_queryable: bool, unobserved
     targets = STUDENTS.targets[MASK]
     allowed = (STUDENTS.is_correct >= 0) & (targets_queryable | ~targets)
     asked = np.zeros_like(targets)
+    # In each round comes a call of `select_questions`, then one of `update_model`. The last call is
+    # that of `predict`.
     for call, arrays in enumerate(entry.seen):
         is_update = call % 2 == 1
         if is_update:
@@ -128,6 +134,7 @@ def test_an_entry_sees_only_what_is_revealed(targets_queryable: bool, unobserved
         for given, array in zip(arrays, expected, strict=False):
             assert given.dtype == np.int64
             assert np.array_equal(given, array)
+    # The entry asks a target if, and only if, the rules allow it.
     assert (asked & targets).any() == targets_queryable
 
 
@@ -168,29 +175,101 @@ def predicting_once(value: float) -> First:
 @pytest.mark.parametrize(
     ("entry", "fault"),
     [
-        (object(), "select_questions: class Submission has no method select_questions or select_f"),
-        (First(lambda chosen: None), "returned nothing, expected one column index for each of the"),
-        (First(lambda chosen: chosen[:-1]), r"returned shape \(6,\), expected one column index"),
-        (First(lambda chosen: chosen.astype(float)), "returned float64 values, expected whole num"),
-        (First(lambda chosen: [*chosen[:-1], [1, 2]]), "returned a list that is not an array"),
-        (First(lambda chosen: chosen * 0 - 1), r"student 0 \(UserId 100\): chose column -1, expec"),
-        (First(lambda chosen: chosen * 0 + 40), "chose column 40, expected 0 to 39"),
-        (First(lambda chosen: chosen * 0 + 15), r"chose QuestionId 15, which is a target \(7 such"),
-        (First(lambda chosen: chosen * 0), "2, select_questions: .* was asked in round 1 already"),
-        (First(lambda _: (STUDENTS.is_correct < 0).argmax(1)), "which the student has not"),
-        (First(predict=lambda data: None), "predict: returned nothing, expected an array of"),
-        (
-            predicting_once(0.7),
-            r"student 3 \(UserId 109\): predicted 0.7 for QuestionId 15 \(1 such targ",
+        # Column 15 is a target of every student; column 40 does not exist.
+        pytest.param(
+            object(),
+            "select_questions: class Submission has no method select_questions or select_f",
+            id="no method",
         ),
-        (predicting_once(2), "predicted 2.0 for QuestionId 15"),
-        (predicting_once(np.nan), "predicted nan for QuestionId 15 .* expected 0 or 1"),
-        (First(predict=lambda data: [1] * 40), r"returned shape \(40,\), expected an .* \(7, 40"),
-        (First(), "--probabilities asks for: class Submission has no method predict_prob"),
-        (First(believe=1.01), r"predicted 1\.01 for QuestionId 1\d .* a number from 0 to 1"),
-        (First(believe=np.nan), "predicted nan for QuestionId"),
-        (First(believe=-1), "predicted -1 for QuestionId"),
-        (First(believe=np.full((7, 40), "half")), "values, expected numbers"),
+        pytest.param(
+            First(lambda chosen: None),
+            "returned nothing, expected one column index for each of the",
+            id="no choice",
+        ),
+        pytest.param(
+            First(lambda chosen: chosen[:-1]),
+            r"returned shape \(6,\), expected one column index",
+            id="no question for one student",
+        ),
+        pytest.param(
+            First(lambda chosen: chosen.astype(float)),
+            "returned float64 values, expected whole numbers",
+            id="fractions as choice",
+        ),
+        pytest.param(
+            First(lambda chosen: [*chosen[:-1], [1, 2]]),
+            "returned a list that is not an array",
+            id="two questions for one student",
+        ),
+        pytest.param(
+            First(lambda chosen: chosen * 0 - 1),
+            r"student 0 \(UserId 100\): chose column -1, expected",
+            id="negative column",
+        ),
+        pytest.param(
+            First(lambda chosen: chosen * 0 + 40),
+            "chose column 40, expected 0 to 39",
+            id="column beyond the last one",
+        ),
+        pytest.param(
+            First(lambda chosen: chosen * 0 + 15),
+            r"chose QuestionId 15, which is a target \(7 such students\)",
+            id="target",
+        ),
+        pytest.param(
+            First(lambda chosen: chosen * 0),
+            "2, select_questions: .* was asked in round 1 already",
+            id="the same question again",
+        ),
+        pytest.param(
+            First(lambda _: (STUDENTS.is_correct < 0).argmax(1)),
+            "which the student has not",
+            id="question that the student has not answered",
+        ),
+        pytest.param(
+            First(predict=lambda data: None),
+            "predict: returned nothing, expected an array of",
+            id="no prediction",
+        ),
+        pytest.param(
+            predicting_once(0.7),
+            r"student 3 \(UserId 109\): predicted 0.7 for QuestionId 15 \(1 such targets\)",
+            id="fraction as prediction",
+        ),
+        pytest.param(
+            predicting_once(2), "predicted 2.0 for QuestionId 15", id="prediction above 1"
+        ),
+        pytest.param(
+            predicting_once(np.nan),
+            "predicted nan for QuestionId 15 .* expected 0 or 1",
+            id="NaN as prediction",
+        ),
+        pytest.param(
+            First(predict=lambda data: [1] * 40),
+            r"returned shape \(40,\), expected an .* \(7, 40",
+            id="predictions of one student",
+        ),
+        pytest.param(
+            First(),
+            "--probabilities asks for: class Submission has no method predict_prob",
+            id="no method for probabilities",
+        ),
+        pytest.param(
+            First(probabilities=1.01),
+            r"predicted 1\.01 for QuestionId 1\d .* a number from 0 to 1",
+            id="probability above 1",
+        ),
+        pytest.param(
+            First(probabilities=np.nan), "predicted nan for QuestionId", id="NaN as probability"
+        ),
+        pytest.param(
+            First(probabilities=-1), "predicted -1 for QuestionId", id="negative probability"
+        ),
+        pytest.param(
+            First(probabilities=np.full((7, 40), "half")),
+            "values, expected numbers",
+            id="text as probability",
+        ),
     ],
 )
 def test_an_entry_that_breaks_a_rule_is_told_which(entry: Any, fault: str) -> None:
@@ -269,7 +348,7 @@ def test_without_a_number_of_questions_the_largest_id_decides(write: Write) -> N
 def test_the_most_popular_answer_scores_on_real_students_as_the_organisers_say(
     real_data: Path,
 ) -> None:
-    """From the arrays that the organisers have published, their baseline scores 0.6365."""
+    """The organisers publish 0.6365 for this baseline, which predicts each question's majority."""
     folder = real_data / "eedi_tasks_3_4"
     statistics = pd.read_csv(folder / "train_task_3_4_question_stats.csv")
     path = folder / "test_data" / "test_public_task_4_more_splits.csv"

@@ -19,7 +19,7 @@ from entry_folders import STUDENTS, TWO_MASKS, make_setting, with_entry
 
 @pytest.fixture
 def setting(tmp_path: Path) -> Setting:
-    """Write an entry's folder and a file of hidden answers; return how the entry is played."""
+    """Write an entry's folder and a file of hidden answers; return the setting to play it."""
     return make_setting(tmp_path)
 
 
@@ -27,13 +27,15 @@ def test_an_entry_finds_its_own_files_and_those_of_the_challenge_fresh_for_every
     setting: Setting, write: Write
 ) -> None:
     package = setting.submission
-    # The challenge's file of this name replaces the entry's.
+    # The challenge's file of this name, which is `train` below, replaces the entry's.
     write("package/train_task_3_4.csv", "the full training file")
     write("package/weights/model_task_4_a.txt", "weights")
     (package / "model_task_4_b.txt").symlink_to("weights/model_task_4_a.txt")
     write("subject_metadata.csv", "subjects")
     train = write("train_task_4.csv", "the local training file")
-    # With the second mask, nothing that the entry has written with the first one may be there.
+    # With the second mask, nothing that the entry has written with the first one may be there. The
+    # five names are those of the entry, weights, the link to them, and the challenge's two files.
+    # The last two lines check that a temporary file can be opened by its name.
     look = """
 from pathlib import Path
 assert Path('weights/model_task_4_a.txt').read_text() == 'weights'
@@ -47,7 +49,8 @@ Path('train_task_3_4.csv').write_text('')
 import tempfile
 with tempfile.NamedTemporaryFile() as file: open(file.name).close()
 """
-    # The variables of the module do not outlive a mask either: there are ten rounds.
+    # The module's global variables do not outlive a mask. `update_model` is called ten times with
+    # each mask; with both masks together, the counter would exceed 10.
     count = "global calls\ncalls = globals().get('calls', 0) + 1\nassert calls <= 10"
     entry = with_entry(setting, __init__=look, update_model=count)
     assert len(play_all(replace(entry, train=train), TWO_MASKS).games) == 2
@@ -68,11 +71,14 @@ def test_the_end_of_what_a_failing_entry_prints_is_written(setting: Setting) -> 
 def test_the_curve_replays_the_choices_and_compares_them_with_random_ones(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The entry first chooses question 0. From then on, two of its three predictions are right.
+    # The entry first chooses question 0. Before that, it predicts 0 for all three targets, which is
+    # right for one of them. From then on, it predicts 1, which is right for the other two.
     predict = "return np.repeat(masked_binary_data[:, :1] >= 0, masked_data.shape[1], axis=1)"
     entry = with_entry(setting, predict=predict)
     games = play_all(entry, TWO_MASKS).games
-    # Each of the four replays may take 60 seconds. By this clock, a replay takes some 35.
+    # With each of two masks, the choices of the entry and random ones are replayed. Each of these
+    # four replays may take 60 seconds. This clock advances 1.5 seconds each time it is read, so
+    # that a replay takes some 35 seconds, and all four together take more than 60.
     clock = itertools.count(step=1.5)
     monkeypatch.setattr(time, "monotonic", lambda: next(clock))
     curves = measure_curves(entry, TWO_MASKS, games)

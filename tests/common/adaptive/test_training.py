@@ -14,6 +14,8 @@ from conftest import Write
 from platforms import on_unix
 
 HEADER = "QuestionId,UserId,IsCorrect\n"
+# Exit code of the process that is killed.
+KILLED = 9
 
 
 @pytest.fixture
@@ -72,22 +74,22 @@ def test_weights_that_cannot_be_saved_whole_replace_nothing(tmp_path: Path) -> N
 
 
 def train_and_be_killed(folder: Path, n_renames: int) -> None:
-    """Save weights "b" of student 3 in a process that ends after some renames."""
+    """Save weights "b" of student 3 in a forked process that dies after `n_renames` renames."""
     process = os.fork()
     if process == 0:
         replace = Path.replace
-        numbers = itertools.count()
+        renames_before = itertools.count()
 
         def replace_or_end(path: Path, target: Path) -> Path:
-            if next(numbers) == n_renames:
-                os._exit(9)
+            if next(renames_before) == n_renames:
+                os._exit(KILLED)
             return replace(path, target)
 
         patch = mock.patch.object(Path, "replace", replace_or_end)
         with patch, contextlib.suppress(BaseException):
             train(folder, [3], "b")
         os._exit(0)
-    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 9
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == KILLED
 
 
 @on_unix("fork, which makes the process that is killed")
@@ -95,7 +97,11 @@ def train_and_be_killed(folder: Path, n_renames: int) -> None:
 def test_after_a_kill_the_record_names_every_student_that_the_weights_may_know(
     tmp_path: Path, n_renames: int
 ) -> None:
-    """A run renames the record, files of weights, and the record again."""
+    """The process dies before its rename number `n_renames`, counted from 0.
+
+    Renames 0 and 1 are those of the record, which then names the old and the new students. Rename 2
+    is that of the weights. Rename 3 is that of the list of students, which then names the new ones.
+    """
     train(tmp_path, [1, 2], "a")
     train_and_be_killed(tmp_path, n_renames)
     known = {"a": {1, 2}, "b": {3}}[(tmp_path / "weights").read_text()]

@@ -1,7 +1,6 @@
-"""Features of answers, compared with plain counts; none knows an answer's own outcome."""
+"""Features of answers equal plain counts, and none depends on the outcome of its own answer."""
 
 import json
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -35,7 +34,10 @@ SIMILAR = "common.answer_features.similar_questions"
 
 @dataclass
 class World:
-    """Answers of some students, and metadata by the names of their files in `layout`."""
+    """Answers, and tables of metadata.
+
+    Each key of `metadata` is the name of the constant in `layout` that holds the file's name.
+    """
 
     answers: pd.DataFrame
     metadata: dict[str, pd.DataFrame]
@@ -44,7 +46,10 @@ class World:
 def read_world(
     folder: Path, answers: pd.DataFrame, n_template: int, **metadata: pd.DataFrame
 ) -> tuple[Pairs, Known]:
-    """Read answers, the last ones as the template, and metadata, which are written to a folder."""
+    """Write metadata to a folder, and read answers with them.
+
+    The last `n_template` answers are the pairs to predict.
+    """
     for name, content in metadata.items():
         content.to_csv(folder / getattr(layout, name), index=False)
     rows = answers.astype("i4").reset_index(drop=True)
@@ -110,14 +115,14 @@ def few_answers(read: Read) -> tuple[Pairs, Known]:
 
 
 def test_rates_of_questions_by_hand(few_answers: tuple[Pairs, Known]) -> None:
-    """A rate counts the answers, and five more of which as many are right as of all."""
+    """The rate is (n_right + 5 · overall share) / (n + 5), with an overall share of 0.5."""
     rates = template_features(*few_answers, "rates")
     assert rates["question_rate"].tolist() == pytest.approx([2.5 / 6, 0.5])
     assert rates["question_count"].tolist() == [1, 0]
 
 
 def test_rates_of_students_by_hand(few_answers: tuple[Pairs, Known]) -> None:
-    """A student's rate is the mean excess over the rates of the questions, with five zeros."""
+    """The rate is Σ (outcome − rate of the question) / (n + 5) over the student's n answers."""
     rates = template_features(*few_answers, "rates")
     # Student 6 has answered question 10, whose rate is (2 + 2.5) / 7.
     assert rates["student_rate"].tolist() == pytest.approx([(1 - 4.5 / 7) / 6, 0])
@@ -128,16 +133,21 @@ def test_options_of_a_question_without_answers_are_ranked_by_their_popularity(
     few_answers: tuple[Pairs, Known],
 ) -> None:
     _, known = few_answers
-    # The right option of question 13 is option 1. Options 1 and 4 were chosen twice each.
-    assert known.outcome_of_option[3].tolist() == [0, 2, 3, 1]
+    # Of all answers, two chose option 1, two option 4, and none option 2 or 3. Options that were
+    # chosen equally often keep their order.
+    number_of_question_13 = 3
+    assert known.outcome_of_option[number_of_question_13].tolist() == [0, 2, 3, 1]
 
 
 @dataclass(frozen=True)
 class Distractors:
-    """Answers to questions whose right option is 1, and the features of 100 pairs."""
+    """Answers to questions with equally popular distractors, and features of 100 pairs to predict.
+
+    Distractors are wrong options. Option 1 of each question is right.
+    """
 
     known: Known
-    # Features of the pairs, and the numbers of their questions.
+    # Features of the pairs to predict, and the numbers of their questions.
     found: pd.DataFrame
     question: np.ndarray
     # The wrong option that the student of each pair prefers, 2 or 3.
@@ -146,7 +156,7 @@ class Distractors:
 
 @pytest.fixture
 def distractors(read: Read) -> Distractors:
-    """Plant two wrong options that are equally popular.
+    """Plant two distractors, options 2 and 3, that are equally popular.
 
     To questions of even numbers, students of even numbers prefer option 2 and all others option 3;
     to questions of odd numbers it is the other way round.
@@ -158,13 +168,14 @@ def distractors(read: Read) -> Distractors:
     takes_preferred = rng.random(1200) < 0.9
     option = np.where(is_right, 1, np.where(takes_preferred, preferred, 4))
     frame = answers_frame(student, question, option == 1, option, np.ones(1200))
+    # The last 100 of the shuffled rows are the pairs to predict.
     frame = frame.sample(frac=1, random_state=0)
     pairs, known = read(frame, 100)
     return Distractors(
-        known,
-        template_features(pairs, known, "distractors"),
-        pairs.numbers["question"][-100:],
-        preferred[frame.index][-100:],
+        known=known,
+        found=template_features(pairs, known, "distractors"),
+        question=pairs.numbers["question"][-100:],
+        preferred=preferred[frame.index][-100:],
     )
 
 
@@ -175,16 +186,17 @@ def test_distractors_tell_how_often_an_option_is_chosen(
     known = distractors.known
     is_chosen = pd.Series(known.option == option)
     by_question = is_chosen.groupby(known.question).agg(["sum", "count"])
-    # Five answers more, of which as many are this option as of all answers.
+    # Shrunk towards the option's share of all answers, with the weight of five answers.
     share = (by_question["sum"] + 5 * is_chosen.mean()) / (by_question["count"] + 5)
-    outcome = known.outcome_of_option[distractors.question, option - 1]
-    shares = distractors.found.filter(like="share").to_numpy()[np.arange(100), outcome]
+    # There is a column of shares for each rank of an option; rank 0 is the right option.
+    rank = known.outcome_of_option[distractors.question, option - 1]
+    shares = distractors.found.filter(like="share").to_numpy()[np.arange(100), rank]
     assert_allclose(shares, share[distractors.question], atol=1e-5)
 
 
 def test_distractors_tell_which_of_two_a_student_prefers(distractors: Distractors) -> None:
-    outcome = distractors.known.outcome_of_option[distractors.question, distractors.preferred - 1]
-    prefers_first = outcome == 1
+    rank = distractors.known.outcome_of_option[distractors.question, distractors.preferred - 1]
+    prefers_first = rank == 1
     value = distractors.found["distractor"]
     assert value[prefers_first].min() > value[~prefers_first].max()
 
@@ -192,17 +204,22 @@ def test_distractors_tell_which_of_two_a_student_prefers(distractors: Distractor
 def test_subjects_are_those_of_the_tree_or_else_those_from_the_root_down(
     read: Read, world: World
 ) -> None:
-    """If each question has one branch of four subjects, as here, these are the same."""
+    """With a tree, subjects are found by their level; without one, by their position in the list.
+
+    The features are the same if each question has a single branch of four subjects, from the root
+    down, as here.
+    """
     tree = world.metadata["SUBJECT_METADATA"]
     level = tree.set_index("SubjectId").Level
     lists = world.metadata["QUESTION_METADATA_TASK_1_2"].SubjectId.map(json.loads)
+    # Each of 100 questions gets the branch of a random question, as text, from the root down.
     branches = lists[lists.map(len) == 4].map(lambda branch: str(sorted(branch, key=level.get)))
-    listed = branches.sample(100, replace=True, random_state=0)
-    subjects = pd.DataFrame({"QuestionId": range(100), "SubjectId": listed.to_numpy()})
+    drawn = branches.sample(100, replace=True, random_state=0)
+    subjects = pd.DataFrame({"QuestionId": range(100), "SubjectId": drawn.to_numpy()})
 
     def find_features(**tree: pd.DataFrame) -> pd.DataFrame:
-        read_world = read(world.answers, 10, QUESTION_METADATA_TASK_1_2=subjects, **tree)
-        return template_features(*read_world, "subjects")
+        pairs, known = read(world.answers, 10, QUESTION_METADATA_TASK_1_2=subjects, **tree)
+        return template_features(pairs, known, "subjects")
 
     without_tree = find_features()
     with_tree = find_features(SUBJECT_METADATA=tree)
@@ -224,7 +241,7 @@ class TwoQuizzes:
 
     @property
     def third_option(self) -> int:
-        """The outcome that option 3 stands for at question 0."""
+        """Rank of option 3 at question 0; the right option has rank 0."""
         return int(self.known.outcome_of_option[0, 2])
 
 
@@ -232,7 +249,8 @@ class TwoQuizzes:
 def two_quizzes(read: Read) -> TwoQuizzes:
     student, question = (index.ravel() for index in np.indices((30, 12)))
     # Students 0 and 1 answer both quizzes, and all others one.
-    is_answered = (question // 6 == student % 2) | (student < 2)
+    quiz = question // 6
+    is_answered = (quiz == student % 2) | (student < 2)
     student = student[is_answered]
     question = question[is_answered]
     right_option = 1 + question % 4
@@ -240,7 +258,9 @@ def two_quizzes(read: Read) -> TwoQuizzes:
     option[(student == 0) & (question < 6)] = 3
     is_asked = (student == 0) & np.isin(question, [0, 6])
     frame = answers_frame(student, question, option == right_option, option, right_option)
-    pairs, known = read(frame.iloc[np.argsort(is_asked, kind="stable")], 2)
+    # The two asked pairs come last, where the template is.
+    frame = pd.concat([frame[~is_asked], frame[is_asked]])
+    pairs, known = read(frame, 2)
     found = template_features(pairs, known, "context", "habits")
     return TwoQuizzes(pairs, known, found.iloc[0], found.iloc[1])
 
@@ -267,6 +287,10 @@ def test_places_of_options_are_told(two_quizzes: TwoQuizzes) -> None:
 def test_means_of_a_student_s_answers_are_weighted_by_powers_of_similarity(
     two_quizzes: TwoQuizzes, power: int, shrinkage: float
 ) -> None:
+    """Sums are over the student's answers, with their similarity s and residual r.
+
+    nearness_p = Σ sᵖ and near_p = Σ sᵖ r / (Σ sᵖ + shrinkage).
+    """
     pairs = two_quizzes.pairs
     known = two_quizzes.known
     is_own = known.student == 0
@@ -280,8 +304,8 @@ def test_means_of_a_student_s_answers_are_weighted_by_powers_of_similarity(
 
 def test_models_know_where_students_know_the_right_option(read: Read, world: World) -> None:
     frame = world.answers
-    # All students but one know it. That student's answers come first: all pairs to predict are of
-    # students who know it.
+    # All students but one choose every right option. The answers of that student, all wrong, are
+    # sorted to the front, so that the pairs to predict, which come last, are of the other students.
     frame["IsCorrect"] = (frame.UserId != frame.UserId[0]).astype(int)
     frame["AnswerValue"] = (frame.CorrectAnswer - frame.IsCorrect) % 4 + 1
     found = template_features(*read(frame.sort_values("IsCorrect"), 10), "model", "options")
@@ -298,11 +322,11 @@ def test_models_know_where_students_know_the_right_option(read: Read, world: Wor
 
 @dataclass(frozen=True)
 class Joined:
-    """The world, read, and its rows joined with their metadata by pandas."""
+    """The pairs as the kit reads them, and for comparison the rows that pandas joins."""
 
     pairs: Pairs
     known: Known
-    # All rows.
+    # The training answers, then the pairs to predict, with their metadata.
     rows: pd.DataFrame
 
     @property
@@ -322,7 +346,7 @@ class Joined:
 
 @pytest.fixture(scope="module")
 def joined(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Joined:
-    """Return the world of two classes: only read from it."""
+    """Return the data of two classes. Tests share them and must not change them."""
     world = load_world(simulated_kit)
     folder = tmp_path_factory.mktemp("joined")
     pairs, known = read_world(folder, world.answers, N_TEMPLATE, **world.metadata)
@@ -340,27 +364,35 @@ def joined(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Joi
     subject = questions.SubjectId.map(json.loads).explode()
     level = subject.map(world.metadata["SUBJECT_METADATA"].set_index("SubjectId").Level)
     for n in (1, 2, 3):
+        # If a question has several subjects of a level, the kit takes the last one.
         last_of_level = subject[level == n].groupby(level=0).last()
         rows[f"subject_{n}"] = rows.QuestionId.map(last_of_level)
     rows["residual"] = np.append(known.residual, np.full(N_TEMPLATE, np.nan))
     return Joined(pairs, known, rows)
 
 
-# The names of rates, by group of features; a name lists the columns whose values an answer shares.
+# Rates by group of features. The rate with columns a and b, which is called a_b, is that of all
+# training answers with the same values in both columns.
 RATES = {
-    "quiz": ["student_quiz", "question_quiz", "quiz"],
-    "classes": ["group", "question_group", "group_quiz", "scheme", "question_scheme"],
-    "time": ["student_day"],
-    "subjects": ["student_subject_1", "student_subject_2", "student_subject_3"],
+    "quiz": [("student", "quiz"), ("question", "quiz"), ("quiz",)],
+    "classes": [
+        ("group",),
+        ("question", "group"),
+        ("group", "quiz"),
+        ("scheme",),
+        ("question", "scheme"),
+    ],
+    "time": [("student", "day")],
+    "subjects": [("student", "subject_1"), ("student", "subject_2"), ("student", "subject_3")],
 }
 
 
 @pytest.mark.parametrize("group", RATES)
 def test_rates_of_groups_are_those_that_pandas_counts(joined: Joined, group: str) -> None:
-    """Five answers more, whose residuals are 0, count in each rate."""
+    """A rate is (sum of residuals) / (count + 5). It is NaN if one of its columns is missing."""
     found = joined.features(group)
-    for name in RATES[group]:
-        columns = re.findall(r"subject_\d|[a-z]+", name)
+    for columns in map(list, RATES[group]):
+        name = "_".join(columns)
         of_groups = joined.train.groupby(columns).residual.agg(["sum", "count"])
         expected = joined.asked[columns].merge(of_groups.reset_index(), how="left", on=columns)
         is_known = joined.asked[columns].notna().all(axis=1).to_numpy()
@@ -409,7 +441,10 @@ def test_the_size_of_a_quiz_counts_the_pairs_to_predict_too(joined: Joined) -> N
 def test_habits_in_a_quiz_are_the_mean_excess_over_the_shares_of_options(
     joined: Joined, option: int
 ) -> None:
-    """The excess is 0 in five answers more."""
+    """A habit is Σ (is the option − share of the option at the question) / (n + 5).
+
+    The sum is over the student's n answers in the quiz. Only the first pair to predict is checked.
+    """
     found = joined.features("quiz")
     known = joined.known
     first = joined.asked.iloc[0]
@@ -417,9 +452,9 @@ def test_habits_in_a_quiz_are_the_mean_excess_over_the_shares_of_options(
     own = is_own.to_numpy()
     share = known.option_share[known.question[own], option - 1]
     excess = (known.option[own] == option) - share
-    outcome = known.outcome_of_option[joined.pairs.numbers["question"][-N_TEMPLATE], option - 1]
+    rank = known.outcome_of_option[joined.pairs.numbers["question"][-N_TEMPLATE], option - 1]
     expected = excess.sum() / (own.sum() + 5)
-    assert found[f"quiz_habit_{outcome}"][0] == pytest.approx(expected, abs=1e-5)
+    assert found[f"quiz_habit_{rank}"][0] == pytest.approx(expected, abs=1e-5)
 
 
 @pytest.mark.parametrize("nth", [1, 2])
@@ -444,7 +479,7 @@ def test_order_tells_the_nth_answer_before_and_after_in_the_same_quiz(
             # Answers of the same date have no order.
             if (others.date == other.date).sum() == 1:
                 assert residual == pytest.approx(other.residual)
-                # Option 0 is the right one.
+                # A rank among the options of the asked question: 0 is its right option.
                 assert (option == 0) == (other.AnswerValue == row.CorrectAnswer)
                 assert option in range(4)
 
@@ -455,7 +490,7 @@ def test_confidence_is_compared_with_the_student_s_usual_one(joined: Joined) -> 
     assert_array_equal(found["confidence"], asked.Confidence)
     stated = joined.rows.dropna(subset="Confidence")
     of_students = stated.groupby("UserId").Confidence.agg(["sum", "count"]).reindex(asked.UserId)
-    # Five answers more, with the mean confidence of all.
+    # Shrunk towards the mean of all answers, with the weight of five answers.
     usual = (of_students["sum"] + 5 * stated.Confidence.mean()) / (of_students["count"] + 5)
     assert_allclose(found["usual_confidence"], usual, rtol=1e-5)
     above = asked.Confidence.to_numpy() - usual.to_numpy()
@@ -480,27 +515,28 @@ def test_a_template_without_answer_ids_has_no_circumstances(
     assert read_pairs(world.answers, template, tmp_path).circumstances is None
 
 
-# ---- Similar questions and the answers to them, against plain loops -----------------------------
+# ---- Similar questions and nearest answers equal those that plain loops find --------------------
 
 
 @dataclass(frozen=True)
 class Nearest:
-    """Random answers, half of them asked for, with similar questions and the nearest answers."""
+    """Random pairs, known answers and pairs to predict, with what the functions find for them."""
 
-    # Whether a student has a pair with a question, known or asked for, shape (students, questions).
+    # Whether a student has a known answer or a pair to predict, shape (students, questions).
     has_pair: np.ndarray
-    # Students and questions of the known and the asked pairs.
+    # Students and questions of the known answers and of the pairs to predict, shape (2, pairs).
     known: np.ndarray
     asked: np.ndarray
     n_nearest: int
     # Number of similar questions of each question.
     n_neighbours: int
-    # Upper limit of the number of products by which questions are compared.
+    # Limit on Σ n² over the students by whom questions are compared, who have n pairs each. Beyond
+    # the limit, only some students count.
     max_products: int
     # Similar questions of each question, and their similarity, shape (questions, neighbours).
     neighbours: np.ndarray
     similarity: np.ndarray
-    # Numbers of the asked pairs, in the order in which they were visited.
+    # Positions in `asked`, in the order in which `visit_nearest` has passed on these pairs.
     rows: np.ndarray
     # The nearest known answers of each of these pairs, and the similarity of their questions, shape
     # (rows, nearest).
@@ -510,7 +546,7 @@ class Nearest:
 
 @pytest.fixture(scope="module", params=range(50))
 def nearest(request: pytest.FixtureRequest) -> Nearest:
-    """Find nearest answers in parts of random sizes."""
+    """Find nearest answers in parts, whose size is a random limit on memory."""
     rng = np.random.default_rng(request.param)
     n_questions, n_nearest, n_neighbours = rng.integers(1, (11, 7, 10)).tolist()
     max_cells = int(rng.choice([1, 30, 200, 10**6]))
@@ -519,6 +555,7 @@ def nearest(request: pytest.FixtureRequest) -> Nearest:
     pairs = rng.permutation(np.argwhere(has_pair).astype(np.int32)).T
     known, asked = np.array_split(pairs, 2, axis=1)
     parts: list[Any] = []
+    # Small limits, so that the work is cut into many parts.
     limits = {"_N_NEIGHBOURS": n_neighbours, "_MAX_PRODUCTS": max_products, "_BLOCK": 4}
     with patch.multiple(NEAREST, _MAX_CELLS=max_cells), patch.multiple(SIMILAR, **limits):
         similar = similar_questions(*pairs, 20, n_questions)
@@ -533,22 +570,27 @@ def nearest(request: pytest.FixtureRequest) -> Nearest:
     rows, answers, answer_similarity = (
         np.concatenate(column) for column in zip(*parts, strict=True)
     )
+    neighbours, similarity = similar
     return Nearest(
-        has_pair,
-        known,
-        asked,
-        n_nearest,
-        min(n_neighbours, n_questions - 1),
-        max_products,
-        *similar,
-        rows,
-        answers,
-        answer_similarity,
+        has_pair=has_pair,
+        known=known,
+        asked=asked,
+        n_nearest=n_nearest,
+        n_neighbours=min(n_neighbours, n_questions - 1),
+        max_products=max_products,
+        neighbours=neighbours,
+        similarity=similarity,
+        rows=rows,
+        answers=answers,
+        answer_similarity=answer_similarity,
     )
 
 
 def test_similar_questions_are_those_that_the_same_students_answered(nearest: Nearest) -> None:
-    """If there are many answers, some students stand for all."""
+    """Questions are compared by the cosine of who has a pair with them.
+
+    Students count in a random order, which is that of the kit, until Σ n² reaches its limit.
+    """
     has_pair = nearest.has_pair
     drawn = np.random.default_rng(0).permutation(20)
     n_products = np.cumsum(has_pair.sum(axis=1)[drawn] ** 2)
@@ -590,7 +632,7 @@ def test_the_nearest_answers_are_the_student_s_to_the_most_similar_questions(
         assert list(zip(answers, similarities, strict=True)) == expected[:n_found]
 
 
-# ---- Nothing of a training answer's own outcome -------------------------------------------------
+# ---- No feature depends on the outcome of its own answer ----------------------------------------
 
 
 def change_options(answers: pd.DataFrame, rows: np.ndarray) -> pd.DataFrame:
@@ -616,28 +658,34 @@ def test_held_out_outcomes_change_no_feature_of_their_rows(joined: Joined, group
     pd.testing.assert_frame_equal(before, after, check_exact=True)
 
 
+# The largest number of answers to hold out, and the number of parts that are therefore held out.
 @pytest.mark.parametrize(
     ("max_held_out", "n_held_out"), [(125_000, 10), (1_000, 2), (300, 1), (30, 1)]
 )
 def test_outcomes_of_a_part_change_features_of_all_other_parts_but_not_its_own(
     joined: Joined, monkeypatch: pytest.MonkeyPatch, max_held_out: int, n_held_out: int
 ) -> None:
-    """The model of a part must not be warm-started from one that has learned from the part."""
+    """Models learn from all parts but the one whose features they give.
+
+    The test fails, for instance, if such a model starts from one that was fitted to all answers.
+    """
     answers = joined.train
     monkeypatch.setattr("common.answer_features.parts._MAX_HELD_OUT", max_held_out)
     groups = ["model", "rates", "distractors", "context", "quiz", "order"]
     before = list(tables(joined.pairs, answers, groups, seed=0))
-    # The last part is the template.
+    # A table for each held-out part, then that of the template.
     assert len(before) == n_held_out + 1
     rows = np.concatenate([part.rows for part in before])
     assert len({*rows}) == len(rows)
     if n_held_out == 10:
         assert len(rows) == len(joined.pairs)
+    # Change the outcomes of the first part, and those of another one if there are many.
     for number in {0, n_held_out // 3}:
         is_of_part = np.isin(np.arange(len(answers)), before[number].rows)
         after = tables(joined.pairs, change_options(answers, is_of_part), groups, seed=0)
         is_same = [a.table.equals(b.table) for a, b in zip(before, after, strict=True)]
-        # If only some 30 answers are held out, the template's features do without them too.
+        # If only some 30 answers are held out, the features of the template, too, are computed
+        # without their outcomes. Then neither table changes.
         unchanged = [0, 1] if max_held_out == 30 else [number]
         assert np.flatnonzero(is_same).tolist() == unchanged
 
@@ -648,8 +696,9 @@ class RandomOutcomes:
 
     pairs: Pairs
     answers: pd.DataFrame
-    # Rows of the answers with features, and these.
+    # Rows of the answers that have features.
     rows: np.ndarray
+    # Their features from `tables`, which do not use the outcomes of these rows.
     honest: pd.DataFrame
     is_right: np.ndarray
 
@@ -696,7 +745,7 @@ def test_features_predict_random_outcomes_at_chance_and_a_leak_predicts_them(
 def test_the_model_s_logit_ranks_random_outcomes_at_chance(
     random_outcomes: RandomOutcomes,
 ) -> None:
-    """A model that is warm-started from one of all answers would know their outcomes."""
+    """The test fails if the model of a held-out part starts from one fitted to all answers."""
     # The AUC of a guess has a standard error of 1 / √(3 n) if half of n answers are right.
     tolerance = 4 / np.sqrt(3 * len(random_outcomes.rows))
     assert tolerance < 0.055
@@ -712,11 +761,12 @@ def test_parts_have_equal_sizes_and_only_as_many_as_needed_are_held_out(
     n_answers: int, n_parts: int, n_held_out: int
 ) -> None:
     split = split_answers(n_answers, 0)
-    part = split.part
+    part_of_answer = split.part
     assert (split.n_parts, split.n_held_out) == (n_parts, n_held_out)
-    assert len(part) == n_answers
-    assert {*np.bincount(part)} <= {n_answers // n_parts, n_answers // n_parts + 1}
-    assert (part < n_held_out).sum() <= 125_000
+    assert len(part_of_answer) == n_answers
+    assert {*np.bincount(part_of_answer)} <= {n_answers // n_parts, n_answers // n_parts + 1}
+    # At most this many answers are held out.
+    assert (part_of_answer < n_held_out).sum() <= 125_000
 
 
 def test_the_seed_decides_which_answers_make_a_part() -> None:

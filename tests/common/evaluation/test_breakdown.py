@@ -1,4 +1,4 @@
-"""Accuracy in groups of answers: intervals follow closed forms; single answers are not shown."""
+"""Accuracy by group: intervals follow closed forms, and small groups show no accuracy."""
 
 from common.evaluation import breakdown
 from common.evaluation.breakdown import FEW, break_down, clustered_intervals, most_lost
@@ -11,27 +11,27 @@ import pytest
 def test_the_interval_of_independent_answers_is_wilson_s() -> None:
     n_right = (np.arange(2000) % 4 > 0)[None]
     low, high = clustered_intervals(n_right, np.ones((1, 2000)))
-    # 1,500 of 2,000, by the closed form with 1.96.
+    # Wilson's 95 % interval, with z = 1.96, of 1,500 right answers of 2,000.
     assert (low[0], high[0]) == pytest.approx((0.7306, 0.7685), abs=2e-4)
 
 
 @pytest.mark.parametrize(
-    ("n_right_per_answer", "expected"),
+    ("pattern", "expected"),
     [
-        # Students are right in all their answers or in none. The answers tell as much as
-        # (Σ n)² / Σ n² · 49 / 50 = 38.9 independent ones.
-        pytest.param("all or none", (0.3466, 0.6534), id="alike"),
-        # Every student is right in half of the answers. The answers tell as much as all 980, and
-        # not more.
-        pytest.param("half", (0.4680, 0.5320), id="as different as possible"),
+        # Students are right in all their n answers or in none. The effective number of answers is
+        # (Σ n)² / Σ n² · 49 / 50 = 38.9; the last factor is n_students - 1 over n_students.
+        pytest.param("all or none", (0.3466, 0.6534), id="all or none"),
+        # Every student is right in half of the answers. The effective number is limited to the
+        # number of answers, 980.
+        pytest.param("half", (0.4680, 0.5320), id="half"),
     ],
 )
 def test_intervals_are_wider_if_answers_of_a_student_are_alike(
-    n_right_per_answer: str, expected: tuple[float, float]
+    pattern: str, expected: tuple[float, float]
 ) -> None:
-    """The expected intervals follow from the closed form with Student's 2.0096."""
+    """The intervals are Wilson's, with Student's quantile for 49 degrees of freedom, 2.0096."""
     n = np.repeat([10, 30], [26, 24])
-    n_right = n * (np.arange(50) % 2) if n_right_per_answer == "all or none" else n // 2
+    n_right = {"all or none": n * (np.arange(50) % 2), "half": n // 2}[pattern]
     low, high = clustered_intervals(n_right[None], n[None])
     assert (low[0], high[0]) == pytest.approx(expected, abs=1e-4)
 
@@ -87,7 +87,11 @@ def test_a_question_or_subject_of_few_answers_is_not_named_where_most_is_lost(n:
 
 
 def test_rare_subjects_make_one_group(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The two subjects with most answers are named. A question counts in these, or else once."""
+    """Only the two subjects with most answers, b and a, are named.
+
+    A question counts in each named subject that it has. A question without a named subject counts
+    once, under "other subjects".
+    """
     monkeypatch.setattr(breakdown, "_N_SUBJECTS", 2)
     question = np.repeat([1, 2, 3, 4], [40, 30, 20, 5])
     pairs = pd.DataFrame({"QuestionId": question, "student_code": 0, "right": True})

@@ -68,7 +68,7 @@ def make_judgements() -> tuple[pd.DataFrame, pd.DataFrame]:
     return judgements, agrees
 
 
-# ---- Which answers they are of -----------------------------------------------------------------
+# ---- The key of the answers --------------------------------------------------------------------
 
 
 def test_other_predictions_are_of_the_same_answers() -> None:

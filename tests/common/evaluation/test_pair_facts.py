@@ -16,8 +16,9 @@ import pytest
 QUIZ_FILE = "metadata/answer_metadata_task_1_2.csv"
 # Of all 13 training answers, nine are right; option 1 is chosen four times, and so is option 4.
 # Question 20: three of five training answers are right. Question 30: two of four are right, and
-# option 4 was chosen as often as option 3. Nobody is asked the other questions.
-# Student 5 gave answer 3 (training) and answer 101 in quiz 11. Other students took quiz 12.
+# option 4 was chosen as often as option 3. Questions 50 to 53 occur only in the training answers,
+# and question 40 only in valid.csv. In quiz 11, student 5 gave training answer 3 and answer 101. In
+# quiz 12, student 5 gave answer 100, but no training answer: training answer 0 is student 7's.
 FILES = {
     "data/valid.csv": """QuestionId,UserId,AnswerId,IsCorrect,CorrectAnswer,AnswerValue
 20,5,100,1,2,2
@@ -103,8 +104,8 @@ def test_students_are_numbered_and_nothing_is_left_out(folder: Path, task: int) 
     assert facts.pairs.student_code.tolist() == [0, 0, 1, 2]
 
 
-# A question with a tie, or without answers, gets the majority of all answers; among options that
-# were chosen equally often, the smallest.
+# Task 1: a tied or unanswered question gets the majority of all answers. Task 2: a tied question
+# gets the smallest of the tied options, an unanswered one the majority of all answers.
 @pytest.mark.parametrize(("task", "expected"), [(1, [1, 1, 1, 1]), (2, [2, 3, 2, 1])])
 def test_the_majority_of_a_question_is_counted(
     folder: Path, task: int, expected: list[int]
@@ -119,7 +120,8 @@ GROUPS = {
     "difficulty": ["60 to 70 %", "50 to 60 %", "60 to 70 %", "not known"],
     "answers_of_student": ["5 to 9", "5 to 9", "1 to 4", "1 to 4"],
     "answers_to_question": ["5 to 9", "1 to 4", "5 to 9", "none"],
-    # A quiz is known by other answers of the same student.
+    # Whether the quiz of a pair is known, and if so, whether the student has a training answer in
+    # it.
     "quiz": [NO_OTHER_ANSWER, KNOWN_QUIZ, UNKNOWN_QUIZ, UNKNOWN_QUIZ],
 }
 RIGHT_OPTION = ["option 2", "option 3", "option 2", "not known"]
@@ -145,8 +147,8 @@ def test_without_quizzes_of_training_answers_no_other_answer_is_known(
     assert [*read(folder, task).pairs["quiz"]] == expected
 
 
-def test_a_number_belongs_to_the_group_that_begins_with_it(folder: Path) -> None:
-    # A question with so many training answers, of which so many are right, and its groups.
+def test_the_lower_bound_of_a_group_belongs_to_the_group(folder: Path) -> None:
+    # For each question: number of training answers, number of right ones, and its expected groups.
     questions = [
         (1, 0, "1 to 4", "0 to 10 %"),
         (4, 3, "1 to 4", "70 to 80 %"),
@@ -170,9 +172,9 @@ def test_a_number_belongs_to_the_group_that_begins_with_it(folder: Path) -> None
 
 @pytest.fixture(scope="module")
 def predicted(tmp_path_factory: pytest.TempPathFactory) -> tuple[PairFacts, pd.DataFrame]:
-    """Return facts, and pairs of which half are predicted right, repeated 20 times.
+    """Return facts, and pairs of which half are predicted right.
 
-    So many are enough to be shown.
+    The pairs are repeated 20 times, so that each group has enough answers to show its accuracy.
     """
     facts = read(write_files(tmp_path_factory.mktemp("facts")), 1)
     pairs = facts.pairs.assign(QuestionId=[20, 30, 20, 40], right=[True, False, False, True])
@@ -227,9 +229,11 @@ def test_groups_are_shown_in_this_order(predicted: tuple[PairFacts, pd.DataFrame
 def test_most_is_lost_where_more_answers_are_wrong_than_on_average(
     predicted: tuple[PairFacts, pd.DataFrame],
 ) -> None:
-    """Half of all answers are wrong, and half of those to question 20, with which nothing is lost.
+    """`lost` is the number of wrong answers beyond the share of all answers that are wrong, a half.
 
-    Only the most specific subjects of a question count.
+    Of the 40 answers to question 20, 20 are wrong, so that nothing is lost. All 20 answers to
+    question 30 are wrong, so that 10 are lost. Both questions are about Adding: 40 of 60 answers
+    are wrong, and 10 are lost. Only the most specific subjects of a question count.
     """
     facts, pairs = predicted
     lost = most_lost(pairs, facts.subjects)
@@ -263,6 +267,7 @@ def test_a_fact_that_cannot_be_read_is_left_out_and_the_fault_is_told(
     path = folder / name
     path.write_text(path.read_text().replace(old, new))
     left_out = read(folder, 1).left_out
+    # Faulty training answers also leave out the facts that need them. Only the cause is checked.
     (part,) = (part for part in left_out if part.why != "the training answers are not known")
     assert re.search(expected, f"{part.what}: {part.why}")
     is_fault = expected != NO_IDS

@@ -24,7 +24,11 @@ NAMES = {
 
 @pytest.fixture(scope="module")
 def predicted(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a kit with the majority's predictions and probabilities: only read from it."""
+    """Return a kit with the predictions and probabilities of the majority model.
+
+    Three probabilities of task 1 contradict their predictions. Tests share the kit and must not
+    change it.
+    """
     kit = Path(shutil.copytree(split_kit, tmp_path_factory.mktemp("predicted") / "kit"))
     for task in (1, 2):
         flags = ["--local", "--probabilities", kit / f"p{task}.parquet"]
@@ -44,7 +48,7 @@ def page_in(folder: Path, name: str) -> Page:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """The evaluation of the majority's predictions for a task: only read from it."""
+    """The evaluation of the majority model's predictions for a task."""
 
     task: int
     kit: Path
@@ -150,7 +154,9 @@ def test_probabilities_are_scored_as_by_scikit_learn(evaluated: Evaluated) -> No
     p = joined[NAMES[task]].to_numpy()
     loss = log_loss(truth, np.c_[1 - p, p] if task == 1 else p)
     auc = f"AUC {roc_auc_score(joined.IsCorrect, p[:, 0]):.4f}, " if task == 1 else ""
-    happened = truth.to_numpy()[:, None] == np.arange(1, p.shape[1] + 1)
+    # Task 1 has one column of probabilities, of the value 1; task 2 has one for each option 1 to 4.
+    values = {1: [1], 2: [1, 2, 3, 4]}[task]
+    happened = truth.to_numpy()[:, None] == values
     brier = ((p - happened) ** 2).sum(axis=1).mean()
     line = evaluated.lines[2]
     assert line.startswith(f"log loss {loss:.4f}, {auc}Brier score {brier:.4f}, ")
@@ -226,12 +232,14 @@ def test_a_score_needs_nothing_but_the_answers(write: Write, tmp_path: Path, tas
     ]
     lines = succeeds([f"task_{task}/local_evaluation.py", *flags]).splitlines()
     # One student tells nothing about others: there is no standard error.
+    # The second line names the files written.
     assert lines[0] == "score 0.5000 (accuracy on 2 pairs)"
     assert len(lines) == 2
     assert (tmp_path / f"scores_task_{task}.txt").read_text() == "score:0.5\n"
     page = page_in(tmp_path, f"task_{task}")
     assert "Entry not known" in page.text
     assert "Standard error not known: all answers are of one student" in page.text
+    # The training answers, and three files of metadata.
     assert page.text.count("is not there.") == 4
     assert "By difficulty" not in page.text
 
@@ -255,7 +263,7 @@ def test_the_score_stays_the_same_if_what_explains_it_is_faulty(
     page = page_in(tmp_path, "task_1")
     assert "Left out The majority" in page.text
     assert "By subject" in page.headings
-    # Diamonds mark the majority's accuracy.
+    # Diamonds would mark the majority's accuracy, which is not known here.
     assert "Diamond" not in page.text
 
 

@@ -37,13 +37,13 @@ def submission(tmp_path: Path) -> Path:
 
 
 def describe_origin(submission: Path, split: str = "") -> bytes:
-    """Return the record that says that this process has written the submission."""
+    """Return the JSON that names this process as the origin of a submission."""
     with submission.open("rb") as file:
         return provenance.this_process(submission.parent, {submission: file}, split=split).as_json()
 
 
 def append(submission: Path, task: int | str = 1, **changes: Any) -> Result:
-    """Append a score of a submission to the record beside it; return what is read of its line."""
+    """Append a score to the results.jsonl beside a submission; return the result as read back."""
     evaluation = Evaluation(
         task=task,
         metric="accuracy",
@@ -91,10 +91,10 @@ def test_a_zip_has_a_line_in_the_folder_of_the_output(scored_kit: Path, tmp_path
 def test_a_line_names_the_code_and_the_revision_that_made_the_submission(
     split_kit: Path, tmp_path: Path
 ) -> None:
-    """The code includes what a script imports. A script under version control has a revision.
+    """`code` is a fingerprint of a script and of what it imports; `revision` is its git commit.
 
-    The first script is as it was committed; the second has an import that was edited since; the
-    third is not under version control.
+    The revision ends in "-dirty" if the script or an import was edited since the commit. A script
+    that is not under version control has no revision.
     """
     kit = Path(shutil.copytree(split_kit, tmp_path / "kit"))
     git = ["git", "-C", str(kit), "-c", "user.name=a", "-c", "user.email=a@b.c"]
@@ -103,10 +103,15 @@ def test_a_line_names_the_code_and_the_revision_that_made_the_submission(
     script = kit / "task_1/sample_model_majority.py"
     imported = kit / "common/submission.py"
     untracked = Path(shutil.copyfile(script, kit / "task_1/own.py"))
-    for predicting in (script, script, untracked):
+
+    def predict_and_evaluate(predicting: Path) -> None:
         succeeds([predicting, "--local"], kit=kit)
         succeeds(["task_1/local_evaluation.py"], kit=kit)
-        imported.write_text(imported.read_text() + "# Edited.\n")
+
+    predict_and_evaluate(script)
+    imported.write_text(imported.read_text() + "# Edited.\n")
+    predict_and_evaluate(script)
+    predict_and_evaluate(untracked)
     lines = read(kit / "data/test_output")
     assert re.fullmatch("[0-9a-f]{12}", lines[0].code)
     assert lines[0].code != lines[1].code
@@ -117,10 +122,11 @@ def test_a_line_names_the_code_and_the_revision_that_made_the_submission(
 
 
 def test_a_line_of_task_4_says_how_the_entry_was_trained(split_kit: Path, tmp_path: Path) -> None:
-    """A folder and its zip have the same code; an edited folder has another one."""
+    """The fingerprint `code` is the same for a folder and its zip. An edited file changes it."""
     kit = Path(shutil.copytree(split_kit, tmp_path / "kit"))
     trainer = kit / "task_4/numpy/train_model.py"
     model = kit / "task_4/numpy/model.py"
+    # The trainer has no --seed. The test adds one.
     returned = "    return training.training_parser(__doc__)\n"
     with_seed = """
     parser = training.training_parser(__doc__)
@@ -144,7 +150,7 @@ def test_a_line_of_task_4_says_how_the_entry_was_trained(split_kit: Path, tmp_pa
 
 
 def test_a_line_of_a_related_challenge_names_its_folds_and_data(submission: Path) -> None:
-    """The data are all files of a folder: another content gives other data."""
+    """`data` is a fingerprint of all files in the folder of true answers."""
     submission.with_suffix(".json").write_bytes(describe_origin(submission, "5 folds"))
     reference = submission.parent / "true"
     reference.mkdir()
@@ -167,7 +173,7 @@ def test_a_line_names_the_model_and_its_seed(
     submission: Path, monkeypatch: pytest.MonkeyPatch, flags: str, seed: int | None
 ) -> None:
     monkeypatch.setattr("sys.argv", [str(layout.ROOT / "task_1/my_idea.py"), *flags.split()])
-    # An infinite time is not known.
+    # 1e999 is read as infinity, which counts as an unknown time.
     origin = re.sub(rb'"seconds": [^,]*', b'"seconds": 1e999', describe_origin(submission))
     submission.with_suffix(".json").write_bytes(origin)
     line = append(submission)
@@ -175,11 +181,12 @@ def test_a_line_names_the_model_and_its_seed(
     assert made_by(line) == f"python task_1/my_idea.py {flags.replace('=', ' ')}"
 
 
-# Replacements in the description of a submission's origin, as a pattern and what takes its place.
+# A regular expression, and the text that replaces its match in the JSON of a submission's origin.
 @pytest.mark.parametrize(
     ("old", "new"),
     [
         pytest.param("(?s).+", "{", id="not JSON"),
+        # Puts a 1 before the size.
         pytest.param(
             r'"files": \{\s*"[^"]*": \{\s*"bytes": ', r"\g<0>1", id="another size of the file"
         ),

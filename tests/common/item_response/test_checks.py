@@ -14,7 +14,7 @@ RIGHT = [1, 0, 1]
 OPTION = [1, 2, 3]
 KEY = [1, 4, 3]
 
-# Settings of an estimator by the message that refuses them.
+# Error messages, and the settings that cause them.
 SETTINGS = {
     "n_dimensions is 0, expected at least 1": {"n_dimensions": 0},
     "n_dimensions is 2.5, expected a whole number": {"n_dimensions": 2.5},
@@ -34,7 +34,7 @@ def test_settings_out_of_range_are_refused(estimator: Any, message: str) -> None
     assert str(error.value) == message
 
 
-# Arguments of `fit` by the message that refuses them.
+# Error messages, and the arguments of `fit` that cause them.
 ANSWERS: dict[str, dict[str, Any]] = {
     "student has shape (1, 3), expected one dimension": {"student": [STUDENT]},
     "student has dtype float64, expected whole numbers": {"student": [1.0, 1.0, 2.0]},

@@ -1,4 +1,8 @@
-"""The mathematics of nested contexts: what is restored from the students down to the leaves."""
+"""Effects of nested contexts: `restore` finds the maximum of their posterior.
+
+The contexts of a student are a tree: below the student are groups of quizzes, and below each group
+are its quizzes, the leaves. See `common.item_response.context`.
+"""
 
 from common.item_response.context import Level, eliminate, restore
 from common.item_response.model import Gaussians
@@ -11,7 +15,8 @@ from numpy.testing import assert_allclose
 N_STUDENTS = 5
 # Number of dimensions.
 K = 2
-# Prior variances of the effects of a group of quizzes, and of a quiz in it.
+# Prior variances of the effects of a group of quizzes, and of a quiz in it, shape (levels, stages):
+# there is a single stage.
 VARIANCE = np.array([[0.8], [0.3]])
 
 
@@ -32,22 +37,24 @@ def make_students(rng: np.random.Generator) -> Gaussians:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_slope_in_a_shared_effect_is_the_leaf_s_own_effect_over_its_variance(seed: int) -> None:
-    """The log posterior has its maximum where its slope in the leaf's own effect u is 0.
+    """At the maximum of the log posterior, the log likelihood has the slope u / variance in u.
 
-    There, the slope of the log likelihood is u divided by the prior variance. It is also the slope
-    in an effect that students share, which `restore` leaves for that. The effect of the group above
-    the leaf is part of neither.
+    Here, u is the effect of a leaf alone, without the effect of its group. An effect that students
+    share is added to the same logits as u. Therefore the log likelihood has the same slope in the
+    shared effect, and `restore` returns this slope.
     """
     rng = np.random.default_rng(seed)
     levels = make_levels(rng)
     leaves = levels[-1]
+    # Columns W, r and S of `eliminate`: 1, 1 and K + 1 numbers for each leaf.
     gathered = rng.normal(0, 1, (len(leaves.label), 2 + K + 1)).astype(np.float32)
-    # The first column is a sum of weights.
+    # W is a sum of weights, which are positive.
     gathered[:, 0] = rng.uniform(0.5, 4, len(leaves.label))
     steps, _ = eliminate(levels, gathered, VARIANCE, N_STUDENTS)
 
     effects, _, slope = restore(levels, steps, make_students(rng), VARIANCE)
 
+    # Column 0 of the effects is a mean. That of a leaf includes the effect of its group.
     group_effect = effects[0][leaves.parent, 0]
     own_effect = effects[1][:, 0] - group_effect
     assert np.abs(group_effect).max() > 0.1

@@ -28,7 +28,7 @@ from planted_contexts import (
     split,
 )
 
-# Planted variance of the effects that the students of a class do not share.
+# Planted variance of the effects that each student has alone, beside those shared by the class.
 OWN_VARIANCE = 0.3
 
 
@@ -50,7 +50,7 @@ class Planted:
 
 
 def plant_slopes(k: int, n_students: int, n_questions: int, guessing: float = 0) -> Planted:
-    """Plant k abilities; the slopes on the first ability are positive."""
+    """Simulate answers with k known abilities; the slopes on the first ability are positive."""
     rng = RNG(3)
     ability = rng.standard_normal((n_students, k))
     parameters = rng.normal(0, 0.7, (n_questions, k + 1))
@@ -93,18 +93,21 @@ def test_difficulties_are_recovered_if_the_probability_of_guessing_is_given() ->
 
 @pytest.mark.parametrize("k", [1, 3])
 def test_three_dimensions_are_found_if_they_are_planted_and_shrink_otherwise(k: int) -> None:
-    planted = plant_slopes(k, 2_000, 150)
+    n_questions = 150
+    planted = plant_slopes(k, 2_000, n_questions)
     slopes = planted.fit(n_dimensions=3, guessing=0.0, n_steps=15).discrimination_
-    size = np.linalg.norm(slopes, axis=0) / math.sqrt(150)
-    # The planted slopes have a size of 0.7. A slope rests on 1,000 answers, so that its standard
-    # error is 1 / √(1,000 · 0.2) = 0.07. A dimension that was not planted consists of such errors,
-    # along the direction in which they are largest: at most twice their size.
+    size = np.linalg.norm(slopes, axis=0) / math.sqrt(n_questions)
     if k == 3:
+        # Planted slopes have a size of 0.7.
         assert (size[1:] > 0.3).all()
     else:
+        # A slope rests on 1,000 answers. The mean of p (1 − p) is 0.2, so that the standard error
+        # is 1 / √(1,000 · 0.2) = 0.07. The slopes on a dimension that was not planted are such
+        # errors. The fit picks the direction in which they are largest: at most 2 · 0.07.
         assert (size[1:] < 0.15).all()
-    # Slopes are identified up to a rotation. The share of the planted slopes that they explain is
-    # therefore compared. The standard error takes (0.07 / 0.7)² / 2 = 0.005 from it.
+    # Slopes are identified up to a rotation. The test therefore compares the length of the planted
+    # slopes with that of their projection on the fitted ones. The standard errors shorten the
+    # projection by a share of (0.07 / 0.7)² / 2 = 0.005.
     q, _ = np.linalg.qr(slopes[:, :k])
     assert np.linalg.norm(q.T @ planted.slopes) / np.linalg.norm(planted.slopes) > 0.97
 
@@ -118,7 +121,7 @@ def test_fitted_attributes_belong_to_their_ids() -> None:
     assert model.ability_covariance_.shape == (n_students, 2, 2)
     assert model.discrimination_.shape == (n_questions, 2)
     assert model.difficulty_.shape == (n_questions,)
-    # The attributes make the logit of a pair.
+    # The logit of a pair is discrimination · ability − difficulty.
     parts = model.explain(model.student_ids_[[7]], model.question_ids_[[5]])
     logit = model.discrimination_[5] @ model.ability_[7] - model.difficulty_[5]
     assert parts.mean[0] == pytest.approx(logit, abs=1e-5)
@@ -152,8 +155,9 @@ def with_quiz() -> ItemResponse:
 
 def test_planted_effects_are_recovered(with_quiz: ItemResponse) -> None:
     # There are 7,700 effects with 7.5 answers each. Fisher's information of an answer is 0.17, so
-    # that an effect is known up to a variance of 1 / (7.5 · 0.17) = 0.8. Their estimated variance
-    # then has a standard error of √(2 / 7,700) · (1 + 0.8) = 0.03. Five of these are allowed.
+    # that an estimated effect has an error variance of 1 / (7.5 · 0.17) = 0.8. The estimate of the
+    # planted variance, 1, has a standard error of √(2 / 7,700) · (1 + 0.8) = 0.03. Five of these
+    # are allowed.
     assert with_quiz.context_variance_[0] == pytest.approx(1, abs=0.15)
     p = predict(with_quiz, TEST, TEST.quiz)
     assert_calibrated(p, TEST.p_right)
@@ -169,7 +173,8 @@ def test_explain_returns_the_parts_of_a_prediction(with_quiz: ItemResponse) -> N
     parts = with_quiz.explain(TEST.student, TEST.question, context=TEST.quiz)
     mean = parts.mean + parts.effect
     variance = parts.variance + parts.effect_variance
-    # These make the predictions, apart from the covariance of effect and ability.
+    # If the logit is normal with this mean and variance, its expected probability is the
+    # prediction. The sum of the variances neglects the covariance of effect and ability.
     p = predict(with_quiz, TEST, TEST.quiz)
     assert_allclose(expected_probability(mean, variance), p, atol=0.03)
     assert np.corrcoef(parts.own_effect, parts.effect)[0, 1] > 0.9
@@ -179,7 +184,8 @@ def test_explain_returns_the_parts_of_a_prediction(with_quiz: ItemResponse) -> N
 
 @pytest.mark.parametrize("contexts", ["groups of quizzes", "quizzes of classes"])
 def test_contexts_without_effect_make_predictions_hardly_worse(contexts: str) -> None:
-    answers = plant(0.0)
+    # All planted effects of contexts are 0.
+    answers = plant(of_quiz=0.0)
     labels = groups(answers) if contexts == "groups of quizzes" else answers.class_quiz.to_numpy()
     train, test = split(answers)
     without = fit(train)
@@ -195,24 +201,25 @@ def test_contexts_without_effect_make_predictions_hardly_worse(contexts: str) ->
 def test_the_level_that_has_the_effect_gets_the_variance(level: int) -> None:
     """Level 0 are groups of quizzes, and level 1 are quizzes.
 
-    If only the group of a quiz is known, the effect of the group is known, not that of the quiz.
+    A pair of a known group and an unknown quiz is predicted with the effect of the group alone.
     """
-    train, test = split(plant(float(level == 1), float(level == 0)))
+    train, test = split(plant(of_quiz=float(level == 1), of_group=float(level == 0)))
     model = fit(train, groups(train))
-    # As in the test of planted effects, but half of the effects rest on one answer in ten. With
-    # 6,600 effects of quizzes and 4,100 of groups, a variance has a standard error of about 0.05.
-    # Four of these are allowed.
+    # The standard error is computed as in `test_planted_effects_are_recovered`. Here, half of the
+    # effects of quizzes rest on only a tenth of the answers. With 6,600 effects of quizzes and
+    # 4,100 of groups, a variance has a standard error of about 0.05. Four of these are allowed.
     assert model.context_variance_[level] == pytest.approx(1, abs=0.2)
     assert model.context_variance_[1 - level] < 0.2
-    unknown = mean_probability((test.ability + test.known).to_numpy(), 1)
-    p_with_known_group = test.p_right if level == 0 else unknown
+    p_without_effects = mean_probability((test.ability + test.known).to_numpy(), 1)
+    p_with_known_group = test.p_right if level == 0 else p_without_effects
     # How many levels are known, and the probability of a right answer then.
-    for n_known, p_right in ((2, test.p_right), (1, p_with_known_group), (0, unknown)):
+    for n_known, p_right in ((2, test.p_right), (1, p_with_known_group), (0, p_without_effects)):
         contexts = np.where(np.arange(2) < n_known, groups(test), UNKNOWN)
         assert_calibrated(predict(model, test, contexts), p_right, by=0.03, n_bins=8)
-    # A quiz in an unknown group is not the quiz that the student has taken.
-    contexts[:, 1] = test.quiz
-    assert_calibrated(predict(model, test, contexts), unknown, by=0.03, n_bins=8)
+    # The label of a quiz counts only within its group: in an unknown group, it is ignored.
+    in_unknown_group = np.column_stack([np.full(len(test), UNKNOWN), test.quiz])
+    p = predict(model, test, in_unknown_group)
+    assert_calibrated(p, p_without_effects, by=0.03, n_bins=8)
 
 
 @dataclass(frozen=True)
@@ -246,14 +253,15 @@ def test_planted_effects_of_classes_and_their_variances_are_recovered(
     planted = shared_effects.train.groupby("class_quiz").shared.first()
     # The variance of 321 effects has a standard error of √(2 / 321) = 0.08. Three are allowed.
     assert by_class.shared_variance_ == pytest.approx(planted.var(), abs=0.25)
-    # The 6,600 effects of single students are known up to a variance of 1.1, so that their variance
-    # has a standard error of √(2 / 6,600) · (0.3 + 1.1) = 0.024. Four are allowed.
+    # The 6,600 estimated effects of single students have an error variance of 1.1. The estimate of
+    # their variance has a standard error of √(2 / 6,600) · (0.3 + 1.1) = 0.024. Four are allowed.
     assert by_class.context_variance_[0] == pytest.approx(OWN_VARIANCE, abs=0.1)
+    # The last effect is that of contexts without answers.
     shared = by_class.posterior_.shared
     assert shared.variance[:-1].max() < by_class.shared_variance_
-    # The effects are shrunk neither too much nor too little: planted effects have a slope of 1 over
-    # their posterior means. They deviate by 0.38 from these, so that the slope over 321 effects has
-    # a standard error of 0.38 / √321 = 0.02. Five are allowed.
+    # If effects are shrunk neither too much nor too little, a regression of the planted effects on
+    # their posterior means has the slope 1. The residuals have a standard deviation of 0.38, so
+    # that the slope over 321 effects has a standard error of 0.38 / √321 = 0.02. Five are allowed.
     mean = shared.mean[:-1]
     assert np.cov(mean, planted)[0, 1] / mean.var() == pytest.approx(1, abs=0.1)
 
@@ -263,8 +271,10 @@ def test_effects_of_classes_improve_predictions_most_for_students_with_few_answe
 ) -> None:
     by_class = shared_effects.by_class
     train, rest = split(shared_effects.answers)
-    # Each student has contexts of their own.
+    # Without classes in the labels of contexts, students share no effect.
     alone = fit(train, train.quiz)
+    # Pairs to predict, and the least gain expected: much if there are few training answers of the
+    # student in the quiz (`knows_few`) or none, and little otherwise.
     for test, gain in (
         (rest[rest.knows_few], 0.03),
         (rest[~rest.knows_few], 0.005),

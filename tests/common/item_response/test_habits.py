@@ -30,9 +30,10 @@ class Choices:
 
 
 def plant(of_student: float, of_context: float) -> Choices:
-    """Return choices with habits of students, and of students in contexts, of these variances.
+    """Simulate choices of students with habits.
 
-    The ids of students and contexts have gaps.
+    A student has a habit, with the variance `of_student`, and a further one in each context, with
+    the variance `of_context`. The ids of students and contexts have gaps.
     """
     rng = RNG(0)
     n = 40_000
@@ -68,7 +69,8 @@ VARIANCES = pytest.mark.parametrize(
 @VARIANCES
 def test_planted_variances_are_recovered(of_student: float, of_context: float) -> None:
     train, _ = split(plant(of_student, of_context))
-    # The mode of few answers lies nearer to 0 than the mean, so the estimate is on the low side.
+    # Estimated habits are modes of the posterior. With few answers, the mode lies nearer to 0 than
+    # the mean, so that the variances are slightly underestimated.
     for planted, variance in zip((of_student, of_context), fit(train).variance, strict=True):
         assert 0.75 * planted - 0.01 < variance < 1.1 * planted + 0.04
 
@@ -83,11 +85,13 @@ def test_habits_make_probabilities_better_and_calibrated(
     def expected_loss(p: np.ndarray) -> float:
         return float(-(test.after * np.log(p)).sum(axis=1).mean())
 
+    # At least 40 % of the loss that could be avoided is gone.
     least = expected_loss(test.after)
     assert expected_loss(p) - least < 0.6 * (expected_loss(test.before) - least) + 1e-3
     # A bin holds at least 400 of the 40,000 probabilities. They deviate from the true ones by up to
     # 0.1, so that a mean has a standard error of 0.1 / √400 = 0.005. Four are allowed.
     bins = np.minimum((p * 10).astype(int), 9)
+    # The tenth bin has too few probabilities.
     for number in range(9):
         is_in_bin = bins == number
         assert p[is_in_bin].mean() == pytest.approx(test.after[is_in_bin].mean(), abs=0.02)

@@ -38,6 +38,7 @@ def test_an_unknown_question_has_the_shares_of_all_answers() -> None:
 
 
 def test_attributes_have_a_row_for_each_stage() -> None:
+    """There are three stages: right; else the most popular wrong option; else the next one."""
     model = ItemResponseOptions(n_dimensions=2, n_steps=1).fit(
         TRAIN.student, TRAIN.question, *options(TRAIN), context=TRAIN.quiz
     )

@@ -12,17 +12,21 @@ BLOCK_SIZE = 5
 
 
 def plant(
-    n_students: int = 400, n_blocks: int = 24, share_of_blocks: float = 0.3, share: float = 0.95
+    n_students: int = 400,
+    n_blocks: int = 24,
+    share_of_blocks: float = 0.3,
+    share_in_block: float = 0.95,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return students and questions of answers, and the block of every question.
 
-    Each student answers a share of the questions in some of the blocks.
+    Each student answers a share of the blocks, and in each of these a share of the questions.
     """
     rng = RNG(0)
     student, block = np.nonzero(rng.random((n_students, n_blocks)) < share_of_blocks)
-    # Positions of questions, ordered by block.
+    # Number of a question before shuffling: block b holds the questions 5 b to 5 b + 4.
     position = block[:, None] * BLOCK_SIZE + np.arange(BLOCK_SIZE)
-    is_answered = rng.random(position.shape) < share
+    is_answered = rng.random(position.shape) < share_in_block
+    # Ids are shuffled, so that they do not tell the block.
     question_at = rng.permutation(n_blocks * BLOCK_SIZE)
     block_of = np.empty_like(question_at)
     block_of[question_at] = np.arange(len(question_at)) // BLOCK_SIZE
@@ -31,11 +35,14 @@ def plant(
 
 
 def test_blocks_of_many_questions_are_found_among_many_students() -> None:
-    """A random projection of the students replaces them, and similarities are computed in parts."""
+    """Vectors of so many students are projected at random to fewer dimensions.
+
+    Similarities of so many questions are computed in parts.
+    """
     student, question, block = plant(32_000, 500, 0.004, 1.0)
     _, cluster = cluster_questions(student, question, seed=4)
     assert has_level(cluster, block)
-    # Coarser levels arise by chance.
+    # Blocks that the same students happen to answer make coarser levels as well.
     assert cluster.shape[1] > 1
     # The seed decides everything.
     _, again = cluster_questions(student, question, seed=4)
@@ -44,7 +51,7 @@ def test_blocks_of_many_questions_are_found_among_many_students() -> None:
 
 def test_groups_of_blocks_make_a_level_of_their_own() -> None:
     student, question, block = plant()
-    # Some students answer the whole of four blocks.
+    # 300 further students answer whole groups of four blocks.
     group_of = block // 4
     extra, group = np.nonzero(RNG(1).random((300, 6)) < 0.3)
     members = np.stack([np.flatnonzero(group_of == g) for g in range(6)])[group]
@@ -54,7 +61,8 @@ def test_groups_of_blocks_make_a_level_of_their_own() -> None:
     assert has_level(cluster, block)
     assert has_level(cluster, group_of)
     # Mean number of answers in a context of each level, the coarsest first. It is about 32 in the
-    # coarsest level, and about 4 in the finest.
+    # coarsest level, and about 4 in the finest. A context is a student and a cluster, as one
+    # number.
     contexts = [np.unique(student * 1_000 + level[question]) for level in cluster.T]
     sizes = [len(question) / len(of_level) for of_level in contexts]
     assert sizes == sorted({*sizes}, reverse=True)

@@ -129,7 +129,7 @@ def test_every_answer_gets_its_own_row(write: Write, listed: list[int], wanted: 
 def test_dates_of_birth_are_read_and_impossible_ones_are_unknown(
     write: Write, date: str, expected: str
 ) -> None:
-    # Beside another one, as a column of a real file.
+    # A second row holds an ordinary date, because a real column is not all odd or empty.
     path = write("students.csv", f"{STUDENTS}0,1,{date},1.0\n1,1,2005-05-05,1.0\n")
     found = metadata.read_student_metadata(path, np.arange(2))
     assert is_dates(found["DateOfBirth"], [expected, "2005-05-05"])
@@ -195,7 +195,8 @@ def test_without_a_tree_questions_have_no_names(question_file: Path) -> None:
 # ---- Faults ------------------------------------------------------------------------------------
 
 DATE = "expected a date such as 2020-02-11 14:05:00.000 or nothing"
-# Rows with a fault, and the message, by the header of the file.
+# For each header of a file: rows with a fault, and the error message. Rows under the header ""
+# begin with a header of their own, which is faulty.
 FAULTS = {
     ANSWERS: [
         ("5.0,,101,1,1,\n", "column 'Confidence': row 2 is '101', expected a number from 0 to 100"),
@@ -272,9 +273,11 @@ def test_official_lists_hold_every_subject_on_the_way_to_the_root(
     path = folder / f"question_metadata_task_{tasks[:3]}.csv"
     frame = pd.read_csv(path)
     found = metadata.read_question_subjects(path, frame.QuestionId.to_numpy(), tree)
+    # Every listed subject is found.
     assert found["row"].value_counts(sort=False).tolist() == [
         len(text.split(",")) for text in frame.SubjectId
     ]
+    # If a question has a subject, it also has the subject above.
     pairs = {*found[["row", "subject"]].itertuples(index=False, name=None)}
     found["parent"] = found["subject"].map(tree["parent"])
     above = found[["row", "parent"]].itertuples(index=False, name=None)

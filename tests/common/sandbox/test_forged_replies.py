@@ -1,7 +1,7 @@
 """A dishonest entry writes replies to the evaluator's channel itself: the game ends at once.
 
 A stand-in for the program `common.sandbox.inside` replies as the program does when it starts, then
-with a forged reply, and sleeps. It puts up no walls.
+with a forged reply, and sleeps. It does not isolate itself, which these tests do not need.
 """
 
 import json
@@ -23,8 +23,9 @@ pytestmark = on_linux("the walls around an entry")
 
 Forge = Callable[..., Setting]
 
-# A request is read up to the end of a line, because no byte of the arrays in these games is a line
-# feed.
+# A request is a line of JSON, followed by the bytes of arrays, which end in no line feed.
+# `readline` returns the line, or the bytes of one request with the line of the next. That suffices
+# here, because no array of these games holds the byte of a line feed.
 STAND_IN = """import sys, time
 for reply in REPLIES:
     sys.stdin.buffer.readline()
@@ -34,7 +35,7 @@ time.sleep(1000)
 """
 READY = b'{"walls": {}, "memory_limited": false, "refusal": null, "arrays": []}\n'
 DONE = b'{"arrays": []}\n'
-# In seconds. A test that waits for the stand-in takes longer; a busy machine does not.
+# Limit in seconds: enough for a busy machine, and much less than the sleep of the stand-in.
 SOONER = 40
 
 GARBLED = "closed or garbled the channel"
@@ -74,7 +75,10 @@ FORGED = {
 
 @pytest.fixture
 def forge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Forge:
-    """Return a function that makes a game whose entry gives some replies after it has started."""
+    """Return a function that makes the setting of a game in which the stand-in gives some replies.
+
+    Before these, the stand-in replies READY and DONE, as a program does that starts properly.
+    """
 
     def replace_program(*replies: bytes) -> Setting:
         stand_in = tmp_path / "inside/__main__.py"

@@ -25,7 +25,7 @@ linux = on_linux("/proc, and memory limits that hold")
 
 @pytest.fixture
 def setting(tmp_path: Path) -> Setting:
-    """Write an entry's folder and a file of hidden answers; return how the entry is played."""
+    """Write an entry's folder and a file of hidden answers; return the setting to play it."""
     return make_setting(tmp_path)
 
 
@@ -114,6 +114,7 @@ def test_nothing_that_an_entry_sees_tells_where_the_answers_are(
     monkeypatch.chdir(setting.reference.parent)
     print_all = "import os, sys\nprint([sys.argv, sys.path, dict(os.environ), os.getcwd()])"
     played = play_all(with_entry(setting, __init__=print_all), STUDENTS)
+    # The environment was printed: it has the variable PATH.
     assert "'path'" in played.output.lower()
     assert setting.reference.name not in played.output
     assert str(setting.reference.parent) not in played.output
@@ -121,14 +122,15 @@ def test_nothing_that_an_entry_sees_tells_where_the_answers_are(
 
 # ---- An entry ends with what it has started ----------------------------------------------------
 
-# In seconds. A test that waits for one of these processes takes longer; a busy machine does not.
+# Limit in seconds: enough for a busy machine, and less than the processes below sleep.
 SOONER = 40
 
 
 def find_processes(text: str) -> list[int]:
     """Return the numbers of the processes whose command line holds a text.
 
-    In a namespace of its own, a process has another number for itself.
+    A process in a namespace of its own does not know the number that it has outside. Therefore the
+    test finds processes by their command lines.
     """
     numbers = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
@@ -191,14 +193,17 @@ def test_what_an_entry_started_ends_with_it(
 
 @linux
 def test_closing_does_not_wait_for_another_process_that_holds_a_pipe(setting: Setting) -> None:
-    """Here, this process holds the pipe."""
+    """The test itself opens the pipe of the entry's stderr, as a leftover process would hold it."""
     entry = with_entry(setting, __init__="import os\nprint(os.getcwd())")
     with isolate(entry) as process:
+        # The command lines of the entry's processes hold this folder.
         folder = Path(wait_for(lambda: process.output).strip()).parent
+        # Their stderr.
         pipes = [Path(f"/proc/{pid}/fd/2") for pid in find_processes(str(folder))]
         (pipe,) = [pipe for pipe in pipes if str(pipe.readlink()).startswith("pipe:")]
         started = time.monotonic()
         with pipe.open("wb"):
+            # Close the entry while the pipe is open.
             process.__exit__()
         assert time.monotonic() - started < SOONER
 

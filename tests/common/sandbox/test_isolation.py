@@ -30,8 +30,8 @@ from run_scripts import run_process
 
 WAYS_FILE = Path(__file__).with_name("ways_out.py")
 WAYS = SimpleNamespace(**runpy.run_path(str(WAYS_FILE)))
-# Tables of the ways to the contents.
-CONTENTS = ("GUARDED", "BEYOND")
+# Tables of the ways to the hidden answers.
+TO_ANSWERS = ("GUARDED", "BEYOND")
 ENTRY = """
 import ways_out
 
@@ -41,7 +41,7 @@ class Submission:
     def __init__(self):
         ways_out.try_all(*ARGUMENTS)
 """
-# The outcome of each way, by its expression: "done", or "met" with the obstacle.
+# For the expression of each way: "done", or "met" and the error that has stopped it.
 Outcome = dict[str, str]
 
 LANDLOCK = landlock.landlock_version()
@@ -52,9 +52,9 @@ linux = on_linux("namespaces, Landlock, and the ways out of them")
 
 @dataclass(frozen=True)
 class Outside:
-    """Things outside an entry's process that ways lead to."""
+    """Targets of the ways, outside the entry's process."""
 
-    # A folder for the victims of each run.
+    # Holds a folder for each run, with the victims: the files that ways try to harm.
     base: Path
     answers: Path
     # A process that has the answers open, and in its environment.
@@ -89,7 +89,7 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outside]:
 
 
 def make_arguments(outside: Outside, run: str, *tables: str) -> tuple[object, ...]:
-    """Make victims for a run; return the arguments of `try_all`."""
+    """Make a file and an empty folder for each way to harm; return the arguments of `try_all`."""
     victims = outside.base / run
     for number in range(len(WAYS.HARM)):
         victim = victims / str(number)
@@ -97,11 +97,12 @@ def make_arguments(outside: Outside, run: str, *tables: str) -> tuple[object, ..
         (victim / "file").write_text("whole")
         os.utime(victim / "file", (1, 1))
     pid = outside.process.pid
-    # Fields 50 and 51 of proc_pid_stat(5), of which two come before the parenthesis: where the
-    # environment starts and ends.
+    # Start and end of the environment: fields 50 and 51 of proc_pid_stat(5), which counts from 1.
+    # Fields 1 and 2 end at the parenthesis and are cut off here, so that the indices are 47 and 48.
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     start = int(fields[47])
     end = int(fields[48])
+    # The values of `ways_out.OUTSIDE`.
     names = {
         "process": pid,
         "environment": (start, end - start),
@@ -130,7 +131,7 @@ def unisolated(outside: Outside, tmp_path_factory: pytest.TempPathFactory) -> Ou
     """Make the answers in all formats, and try every way without isolation."""
     outcome = Outcome()
     # The second run finds the notes that the first one leaves.
-    for run, tables in (("unisolated", (*CONTENTS, "HARM", "LEAVE")), ("next", ("FIND",))):
+    for run, tables in (("unisolated", (*TO_ANSWERS, "HARM", "LEAVE")), ("next", ("FIND",))):
         arguments = json.dumps(make_arguments(outside, run, *tables))
         folder = tmp_path_factory.mktemp("own")
         done = run_process([WAYS_FILE, arguments], cwd=folder, timeout=300)
@@ -141,8 +142,11 @@ def unisolated(outside: Outside, tmp_path_factory: pytest.TempPathFactory) -> Ou
 
 @linux
 def test_without_isolation_every_way_leads_somewhere(unisolated: Outcome) -> None:
-    """Otherwise a test that the way is closed proves nothing. A machine may lack what it needs."""
-    tables = (*CONTENTS, "HARM", "LEAVE", "FIND")
+    """If a way never leads anywhere, its refusal proves nothing.
+
+    A way that has `needs` may fail, because a machine may lack them.
+    """
+    tables = (*TO_ANSWERS, "HARM", "LEAVE", "FIND")
     required = {way.expression for table in tables for way in WAYS.TABLES[table] if not way.needs}
     assert required - find_done(unisolated) == set()
 
@@ -171,7 +175,7 @@ def allow(monkeypatch: pytest.MonkeyPatch, means: tuple[str, ...], version: int)
 def find_open(means: tuple[str, ...], version: int) -> set[str]:
     """Return the expressions that these walls do not refuse."""
     is_open = set()
-    for table in (*CONTENTS, "HARM"):
+    for table in (*TO_ANSWERS, "HARM"):
         for way in WAYS.TABLES[table]:
             by_landlock = way.landlock is not None and way.landlock <= version
             by_wall = any(wall in means for wall in way.walls)
@@ -201,10 +205,10 @@ def try_in_entry(outside: Outside, folder: Path, run: str, *tables: str) -> Isol
 
 
 WALLS = [
-    pytest.param(ALL_WALLS, LANDLOCK, (*CONTENTS, "HARM", "ALLOWED"), id="all"),
-    pytest.param(ALL_WALLS, 0, (*CONTENTS, "HARM", "ALLOWED"), id="no Landlock"),
-    pytest.param(("seccomp",), LANDLOCK, (*CONTENTS, "HARM", "ALLOWED"), id="no namespaces"),
-    # Each version of Landlock alone, up to the kernel's.
+    pytest.param(ALL_WALLS, LANDLOCK, (*TO_ANSWERS, "HARM", "ALLOWED"), id="all"),
+    pytest.param(ALL_WALLS, 0, (*TO_ANSWERS, "HARM", "ALLOWED"), id="no Landlock"),
+    pytest.param(("seccomp",), LANDLOCK, (*TO_ANSWERS, "HARM", "ALLOWED"), id="no namespaces"),
+    # Each version of Landlock alone. Versions above the kernel's are skipped.
     *(
         pytest.param((), version, ("HARM", "ALLOWED"), id=f"Landlock {version}")
         for version in range(1, 8)
@@ -231,15 +235,18 @@ def test_walls_refuse_the_ways_that_they_close_and_nothing_else(
     entry = try_in_entry(outside, tmp_path, run, *tables)
 
     outcome = read_outcome(entry.output)
+    # Ways that are not refused lead somewhere if they do so without isolation on this machine.
     possible = {need.expression for need in WAYS.ALLOWED}
     if means or version:
         possible |= find_done(unisolated)
     expected = find_open(means, version) & possible & outcome.keys()
     assert find_done(outcome) == expected, outcome
+    # Ways that were refused have harmed nothing.
     for number, way in enumerate(WAYS.HARM):
         result = outcome.get(way.expression, "done")
         if result != "done":
-            # With a root of its own, an entry does not see the victim.
+            # "No such file" would mean that the test lacks the victim, unless the entry has a file
+            # system root of its own, in which the victim is not to be seen.
             assert "root" in means or "No such file" not in result, way
             assert_whole(outside.base / run / str(number), way.expression)
     assert outside.process.poll() is None
@@ -271,31 +278,33 @@ def test_games_of_two_masks_tell_each_other_nothing(
 
 
 @pytest.mark.parametrize(
-    ("version", "n_file_rights", "network_rights", "scopes"),
+    ("version", "n_file_rights", "n_network_rights", "n_scopes"),
     [
         (1, 13, 0, 0),
         (2, 14, 0, 0),
         (3, 15, 0, 0),
-        (4, 15, 3, 0),
-        (5, 16, 3, 0),
-        (6, 16, 3, 3),
-        (7, 16, 3, 3),
-        (8, 16, 3, 3),
-        (9, 17, 3, 3),
-        (10, 17, 15, 3),
+        (4, 15, 2, 0),
+        (5, 16, 2, 0),
+        (6, 16, 2, 2),
+        (7, 16, 2, 2),
+        (8, 16, 2, 2),
+        (9, 17, 2, 2),
+        (10, 17, 4, 2),
     ],
 )
 def test_the_ruleset_holds_what_a_version_knows(
-    version: int, n_file_rights: int, network_rights: int, scopes: int
+    version: int, n_file_rights: int, n_network_rights: int, n_scopes: int
 ) -> None:
-    """The rights are the lowest bits, in the order of the versions (landlock(7))."""
-    file_rights = (1 << n_file_rights) - 1
-    expected = struct.pack("=QQQ", file_rights, network_rights, scopes)
-    assert landlock.ruleset(version) == expected
+    """Each right is a bit, and a version adds the next higher bits (landlock(7)).
+
+    The n rights that a version knows are therefore the lowest n bits.
+    """
+    masks = [(1 << n) - 1 for n in (n_file_rights, n_network_rights, n_scopes)]
+    assert landlock.ruleset(version) == struct.pack("=QQQ", *masks)
 
 
 def replace_system_calls(monkeypatch: pytest.MonkeyPatch, result: int) -> None:
-    """Let every system call return a number."""
+    """Let every system call do nothing and return `result`."""
     library = SimpleNamespace(syscall=lambda *_: result)
     monkeypatch.setattr(system_calls, "c_library", lambda: library)
 
@@ -399,7 +408,7 @@ class Submission:
 def test_an_entry_can_write_only_to_its_own_folders(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int
 ) -> None:
-    """The root refuses other folders without Landlock too."""
+    """Without Landlock, the entry's own file system root alone keeps other folders closed."""
     allow(monkeypatch, ("namespaces", "root"), version)
     closed = ["/", "/dev", "/usr", "/usr/lib", "/tmp", "..", "../inside", sys.prefix]
     closed += [str(Path(os.__file__).parent), "/proc", "/proc/self"]

@@ -42,7 +42,10 @@ class Call:
 
 
 def run_filter(call: Call, *, has_root: bool, machine: str = "x86_64") -> int:
-    """Return what the filter returns for a call."""
+    """Return the filter's verdict on a call.
+
+    `has_root` tells whether the entry has a file system root of its own.
+    """
     program = assemble(ARCHITECTURES[machine], rules(has_root))
     instructions = list(struct.iter_unpack("=HBBI", program))
     position = 0

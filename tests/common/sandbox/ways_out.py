@@ -26,18 +26,18 @@ OWN = "carried_out"
 # The line with the outcomes begins with this.
 MARK = "what came of it: "
 # Names of things outside the entry's process. The test fills this in:
-#   process      number of a process that has the answers open as its standard input, in an
-#                environment variable, and in its working folder
-#   environment  where its environment lies in its memory, and how many bytes that has
+#   process      number of a process whose standard input is the file of the answers, whose
+#                environment holds an answer, and whose working folder is the folder of the answers
+#   environment  address and number of bytes of the environment in the memory of this process
 #   port         of TCP and UDP, at which somebody listens
 #   abstract     address of an abstract socket at which somebody listens
 #   path         path of a socket at which somebody listens
-#   note         name of a note that a game leaves for the next one
-#   number       number of such a note
+#   note         name of a file, queue or key by which a game tells something to the next game
+#   number       number of shared memory, a queue or a semaphore for the same purpose
 OUTSIDE = {}
 # Modules that ways use beside those imported above.
 MODULES = ["fcntl", "io", "mmap", "pkgutil", "resource", "shutil", "signal"]
-# Importing these takes a while. Only ways to the contents use them.
+# These take long to import. They are imported only if ways to the answers are tried.
 LIBRARIES = ["numpy", "pandas", "pyarrow", "torch"]
 
 
@@ -64,13 +64,13 @@ class Need:
     only_with: str = ""
 
 
-def names_for(place, to_contents):
+def names_for(place, to_answers):
     """Return the names that a way may use.
 
-    A way to the contents is about the answers, whose files begin with `place`. Another way is about
-    a victim: the folder `place`, which holds a file and a folder.
+    For a way to the answers (`to_answers`), `place` is the path of their files without suffix. For
+    any other way, `place` is the folder to harm, which holds a file and a folder.
     """
-    if to_contents:
+    if to_answers:
         about = {"file": f"{place}.csv", "folder": os.path.dirname(place)}
     else:
         about = {"file": f"{place}/file", "folder": f"{place}/folder"}
@@ -114,7 +114,10 @@ def run(*command, **options):
 
 
 def copied(_copying):
-    """Return what a way, which is evaluated as the argument, has copied into the own folder."""
+    """Return the content of `OWN`.
+
+    The argument is not used: Python evaluates it before the call, which copies the answers there.
+    """
     return Path(OWN).read_bytes()
 
 
@@ -154,7 +157,7 @@ def by_multiprocessing(method, path):
         process.join()
 
 
-# --- To the contents, through Python: its own guard sees these ways too ---
+# --- Ways to the answers that the guard in Python's file functions sees too ---
 
 GUARDED = [
     Way("open(file).read()"),
@@ -187,7 +190,7 @@ GUARDED = [
     Way('pandas.read_csv(file, engine="python")'),
 ]
 
-# --- To the contents, past Python: by the kernel, by libraries and by other processes ---
+# --- Ways to the answers past Python: by the kernel, by libraries and by other processes ---
 
 
 def openat(path):
@@ -277,9 +280,10 @@ def connect(family, kind, protocol, address):
 
 
 def changed(_changing, path, name, value):
-    """Raise an error unless a way, which is evaluated as the argument, has changed a file.
+    """Raise an error unless the attribute `name` of a file now has a value.
 
-    A call may pretend that it has done something.
+    The first argument is not used: Python evaluates it before the call, which should change the
+    file. A way may pretend that it has done so.
     """
     now = getattr(os.stat(path), name)
     if now != value:
@@ -389,7 +393,9 @@ HARM = [
     ),
 ]
 
-# --- To the game with the next mask: leave a note, or only something that exists; find it ---
+# --- Ways to tell something to the game with the next mask ---
+#
+# `LEAVE` leaves a file or a kernel object, and `FIND` finds it.
 
 
 def named_queue(is_new):
@@ -402,17 +408,22 @@ def named_queue(is_new):
     return SECRET
 
 
+# Numbers of keyctl(2).
+KEY_SPEC_USER_KEYRING = -4
+KEYCTL_UNLINK = 9
+KEYCTL_SEARCH = 10
+
+
 def kept_key(is_new):
     """Add a key to the user's keyring in the kernel, or find it and remove it."""
-    # Numbers of two system calls.
+    # Numbers of two system calls; on all machines but x86_64 they are the same.
     add_key, keyctl = {"x86_64": (248, 250)}.get(platform.machine(), (217, 219))
-    # The user's keyring.
-    of_user = ctypes.c_long(-4)
+    of_user = ctypes.c_long(KEY_SPEC_USER_KEYRING)
     name = OUTSIDE["note"].encode()
     if is_new:
         return c_call(libc().syscall(add_key, b"user", name, b".", ctypes.c_size_t(1), of_user))
-    found = ctypes.c_long(c_call(libc().syscall(keyctl, 10, of_user, b"user", name, 0)))
-    libc().syscall(keyctl, 9, found, of_user)
+    found = ctypes.c_long(c_call(libc().syscall(keyctl, KEYCTL_SEARCH, of_user, b"user", name, 0)))
+    libc().syscall(keyctl, KEYCTL_UNLINK, found, of_user)
     return SECRET
 
 
@@ -493,8 +504,8 @@ def show(value):
 def try_all(tables, folder, victims, outside):
     """Try the ways of some tables; print on one line, after `MARK`, what came of each.
 
-    The outcome of a way is "done", or "met" with the obstacle. A way to the contents, or to a note,
-    is done only if it yields the secret.
+    The outcome of a way is "done", or "met" with the obstacle. A way to the answers, or one of
+    `FIND`, is done only if it yields the secret.
 
     Parameters
     ----------
@@ -512,11 +523,11 @@ def try_all(tables, folder, victims, outside):
     globals().update({name: __import__(name) for name in modules})
     outcome = {}
     for table in tables:
-        to_contents = table in ("GUARDED", "BEYOND")
-        must_tell = to_contents or table == "FIND"
+        to_answers = table in ("GUARDED", "BEYOND")
+        must_tell = to_answers or table == "FIND"
         for number, way in enumerate(TABLES[table]):
-            place = f"{folder}/answers" if to_contents else f"{victims}/{number}"
-            result = attempt(way.expression, names_for(place, to_contents))
+            place = f"{folder}/answers" if to_answers else f"{victims}/{number}"
+            result = attempt(way.expression, names_for(place, to_answers))
             shown = show(result)
             is_done = not isinstance(result, BaseException) and (SECRET in shown or not must_tell)
             outcome[way.expression] = "done" if is_done else f"met {shown[:200]}"
