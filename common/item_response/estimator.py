@@ -195,7 +195,7 @@ class ItemResponse(BaseItemResponse):
             Ids, shape (questions,).
         """
         posterior = self._check_fitted()
-        # `find_ids` gives an unknown id the position after the last id, where the average question is.
+        # The average question is behind the last id, where `find_ids` puts unknown ids.
         position = find_ids(posterior.question_ids, checks.as_ids("question", question))
         items = posterior.items.mean[position]
         return QuestionParameters(discrimination=items[:, :-1], difficulty=-items[:, -1])

@@ -11,7 +11,7 @@ from common.threads import in_threads
 
 import numpy as np
 
-# Largest number of pairs that one thread predicts at a time, about.
+# Largest number of pairs that one thread predicts at a time.
 _PAIRS_AT_ONCE = 1 << 19
 
 
@@ -53,7 +53,7 @@ def predict_stages(
 
     # In the order of students, the posteriors that are read lie close together in memory.
     order, *_ = sort_answers(student_position, [], len(posterior.student_ids) + 1)
-    # An even number of parts, so that two threads have equally much to do.
+    # An even number of parts, of at most `_PAIRS_AT_ONCE` pairs each.
     n_parts = 2 * (len(order) // (2 * _PAIRS_AT_ONCE) + 1)
     for _ in in_threads(predict_pairs, np.array_split(order, n_parts)):
         pass
@@ -141,8 +141,8 @@ def find_effects(
         position = find_ids(ids, context[:, level])
         labels.append(position * np.int32(posterior.n_stages) + np.int32(stage))
     nodes = find_nodes(posterior.levels, student_position, labels)
-    # A node's total includes the levels above it. So the deepest node that is found counts, and each
-    # level below adds its prior variance.
+    # A node's total includes the levels above it. So the deepest node that is found counts, and
+    # each level below adds its prior variance.
     for node, level_effects, prior in zip(
         nodes, posterior.effects, posterior.variance, strict=True
     ):

@@ -25,8 +25,8 @@ _MIN_CONTEXTS = 1.2
 # gives one clustering.
 _CUTS = (0.998, 0.995, 0.99, 0.98, 0.97, *(0.95 - 0.05 * np.arange(19)).tolist())
 # If all students take one test and leave few answers out, its questions are at least this similar.
-# If students have too few contexts in the clustering at this threshold, there are no levels: smaller
-# clusters would only show which answers happen to be left out.
+# If students have too few contexts in the clustering at this threshold, there are no levels:
+# smaller clusters would only show which answers happen to be left out.
 _NEARLY_SAME = 0.97
 # Smaller similarities count as 0.
 _MIN_SIMILARITY = 0.03

@@ -54,11 +54,11 @@ def find_start(
     student_order: IntArray,
     seed: int,
 ) -> Start:
-    """Fit one general ability, and start the other slopes with the main directions of its residuals.
+    """Fit one general ability; start the other slopes with the main directions of its residuals.
 
     Only the first students of a random `student_order` are used. The fit of the general ability has
-    no guessing. With guessing, the prior of the main fit would shrink the other dimensions to zero
-    before that fit has found their directions.
+    no guessing: with guessing, the prior would shrink the other dimensions to zero before they have
+    found their directions.
     """
     is_first = _choose_students(observations, student_order)
     first = _answers_of(observations, is_first)
@@ -84,7 +84,10 @@ def find_start(
 
 
 def _choose_students(observations: Observations, student_order: IntArray) -> np.ndarray:
-    """Return which students come first in `student_order`: as many as have `_MAX_ANSWERS` answers."""
+    """Return whether each student is among the first of `student_order`.
+
+    The first students are as many as have `_MAX_ANSWERS` answers together.
+    """
     n_answers = np.diff(observations.start)
     n_first = np.searchsorted(np.cumsum(n_answers[student_order]), _MAX_ANSWERS) + 1
     is_first = np.zeros(len(student_order), bool)
