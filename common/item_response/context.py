@@ -201,9 +201,10 @@ def restore(
     t = np.concatenate([students.mean, np.ones((n, 1), np.float32)], axis=1)
     # Given t, the total at a node is N(linear − pull · t, noise). Above the first level it is 0.
     pull: FloatArray = np.zeros((n, k + 1), np.float32)
-    linear: FloatArray = np.zeros(n, np.float32)
-    noise = linear
-    mean = linear
+    zeros: FloatArray = np.zeros(n, np.float32)
+    linear = zeros
+    noise = zeros
+    mean = zeros
     effects = []
     sums = np.zeros((*variance.shape, 4))
     for depth, (level, eliminated) in enumerate(zip(levels, eliminations, strict=True)):

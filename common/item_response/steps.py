@@ -6,9 +6,9 @@ fit into the processor's cache. Neither the chunks nor the order in which their 
 depend on the number of threads.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from common.arrays import FloatArray, IntArray
 from common.item_response import context, model
@@ -221,7 +221,8 @@ def _update_with_contexts(
     d = model.count_dimensions(item_moments)
     leaves = part.levels[-1]
     leaf = number_rows(leaves.start)
-    shared_mean = state.shared.mean[leaves.label]
+    shared_means = state.shared.mean
+    shared_mean = shared_means[leaves.label]
     with_shared = leaf_effects.copy()
     with_shared[:, 0] += shared_mean
     with_shared[:, 1] += state.shared.variance[leaves.label]
@@ -236,14 +237,7 @@ def _update_with_contexts(
     # From the leaves up to the students: integrate out the effects.
     leaf_weights = part.matrix(weight, leaves.start)
     leaf_kappas = part.matrix(kappa, leaves.start)
-    gathered = np.concatenate(
-        [
-            np.asarray(leaf_weights.sum(axis=1)),
-            np.asarray(leaf_kappas.sum(axis=1)),
-            leaf_weights @ item_moments[:, :d],
-        ],
-        axis=1,
-    )
+    gathered = _gather_leaves(leaf_kappas, leaf_weights, item_moments[:, :d])
     eliminations, taken = context.eliminate(part.levels, gathered, state.variance, len(old.mean))
     student_sums -= taken
     new = model.update_students(student_sums)
@@ -255,10 +249,7 @@ def _update_with_contexts(
     leaf_weight = eliminations[-1].weight
     # The whole shared effect is estimated anew, so add back its old mean, by which κ was reduced.
     shared_linear += leaf_weight * shared_mean
-    n_shared = len(state.shared.mean)
-    shared_sums: FloatArray = np.zeros((n_shared, 2))
-    shared_sums[:, 0] = np.bincount(leaves.label, leaf_weight, n_shared)
-    shared_sums[:, 1] = np.bincount(leaves.label, shared_linear, n_shared)
+    shared_sums = _sum_by_label(leaves.label, [leaf_weight, shared_linear], len(shared_means))
     # Items: compute their sums as without contexts, with κ reduced by w · E[total] as well. Then
     # subtract w · Cov[ability, total], since E[t · total] = E[t] E[total] + Cov[t, total].
     new_leaf_effects = effects[-1]
@@ -267,6 +258,23 @@ def _update_with_contexts(
     item_sums = model.weighted_sums(kappas.T, weights.T, model.moments_with_one(new))
     item_sums[:, : d - 1] -= leaf_weights.T @ new_leaf_effects[:, 2:]
     return _ChunkUpdate(new, effects, _ChunkSums(item_sums, variance_sums, shared_sums))
+
+
+def _gather_leaves(leaf_kappas: Any, leaf_weights: Any, item_means: FloatArray) -> FloatArray:
+    """Return W, r and S of the leaves (see `context`), side by side, shape (leaves, 2 + d).
+
+    `leaf_kappas` and `leaf_weights` are sparse matrices with a row for each leaf and a column for
+    each item.
+    """
+    w = np.asarray(leaf_weights.sum(axis=1))
+    r = np.asarray(leaf_kappas.sum(axis=1))
+    s = leaf_weights @ item_means
+    return np.concatenate([w, r, s], axis=1)
+
+
+def _sum_by_label(label: IntArray, values: Sequence[FloatArray], n_labels: int) -> FloatArray:
+    """Sum values of the leaves over each label, shape (labels, number of arrays)."""
+    return np.stack([np.bincount(label, column, n_labels) for column in values], axis=1)
 
 
 def _find_kappa_and_weight(

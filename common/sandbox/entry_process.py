@@ -154,8 +154,8 @@ class EntryProcess:
                 break
         for thread in (self._reader, self._talker):
             thread.join(_MAX_READING)
-        # Leave the pipes open that the talker still uses: `close` would wait for this thread, for ever
-        # if another process holds the other end. `_read_output` closes stderr.
+        # Leave the pipes open that the talker still uses: `close` would wait for this thread, for
+        # ever if another process holds the other end. `_read_output` closes stderr.
         if not self._talker.is_alive():
             for pipe in (self._process.stdin, self._process.stdout):
                 if pipe is not None:

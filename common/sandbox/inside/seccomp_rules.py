@@ -98,19 +98,14 @@ _ALWAYS = (
 # Calls that are refused if they concern other processes, or leave something with a file. The
 # comments say what the refused calls would do.
 _BY_ARGUMENT = (
-    _allow_only_if(
-        "sched_setaffinity", 203, 122, 0, _SELF
-    ),  # chooses processors of other processes
+    _allow_only_if("sched_setaffinity", 203, 122, 0, _SELF),  # chooses processors of others
     _allow_only_if("sched_setscheduler", 144, 119, 0, _SELF),  # changes how others are scheduled
     _allow_only_if("sched_setparam", 142, 118, 0, _SELF),  # the same
     _allow_only_if("sched_setattr", 314, 274, 0, _SELF),  # the same
     _allow_only_if("prlimit64", 302, 261, 0, _SELF),  # changes the limits of other processes
-    _refuse_if(
-        "ioctl", 16, 29, 1, _FS_IOC_SETFLAGS, _FS_IOC_FSSETXATTR
-    ),  # leaves flags with a file
-    _refuse_if(
-        "fcntl", 72, 25, 1, _F_SET_RW_HINT, _F_SET_FILE_RW_HINT
-    ),  # leaves a hint with a file
+    # The next two leave flags or a hint with a file.
+    _refuse_if("ioctl", 16, 29, 1, _FS_IOC_SETFLAGS, _FS_IOC_FSSETXATTR),
+    _refuse_if("fcntl", 72, 25, 1, _F_SET_RW_HINT, _F_SET_FILE_RW_HINT),
 )
 # Without a root of its own, an entry could reach local sockets of other programs by their paths. So
 # it gets no sockets at all.

@@ -74,7 +74,7 @@ def _find_method(entry: Any, names: tuple[str, ...]) -> Any:
 
 
 def _as_numbers(result: Any) -> Array:
-    """Return what a method has returned as an array; `InvalidEntryError` unless it holds numbers."""
+    """Return what a method has returned as an array of numbers, or raise `InvalidEntryError`."""
     if hasattr(result, "detach"):
         # A PyTorch tensor with a gradient cannot be turned into an array.
         result = result.detach()
