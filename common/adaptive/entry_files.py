@@ -171,8 +171,8 @@ def warn_of_names(submission: Path) -> None:
 
 
 def _is_weights_or_ignored(name: str) -> bool:
-    """Return whether a file is named as weights should be, or is left out of an entry anyway.
+    """Return whether a file is named as weights should be, or is left out of an entry.
 
-    It counts as such if its own name, or that of a folder that it lies in, begins accordingly.
+    The beginning of its own name, or of the name of a folder that it lies in, decides.
     """
     return any(part.startswith((WEIGHTS, *_IGNORED_PREFIXES)) for part in name.split("/"))

@@ -230,7 +230,8 @@ def habits(asked: Asked) -> Columns:
 
     Students who do not know an answer often click at one position. The features are
 
-    - the position of each option of this question: the right one, the most popular wrong one, ...;
+    - the positions of this question's options: of the right one, the most popular wrong one, and so
+      on;
     - the student's habit at each of these positions, from all answers of the student;
     - the same habit, from the student's answers to similar questions;
     - for the four nearest answers, the rank of the option of this question that has the position
@@ -329,7 +330,7 @@ def _nan_elsewhere(is_given: BoolArray, values: Array) -> FloatArray:
 
 @group(need=ANSWER_METADATA)
 def classes(asked: Asked) -> Columns:
-    """Mean residuals of the class and of the scheme of work (a teacher's course).
+    """Mean residuals of the class and of the scheme of work.
 
     Those of the class (`group`) are overall, on the question and in the quiz; those of the scheme
     are overall and on the question.

@@ -22,13 +22,13 @@ gives this posterior exactly, in time linear in the number of answers. For a nod
 - U be the total above the node: the sum of the effects of the nodes between it and the root,
 - W, r and S be Σ w, Σ κ and Σ w E[z] over its answers, if it is a leaf.
 
-The answers below the node say about its total U + u the log likelihood
+The log likelihood of the answers below the node is a function of its total U + u:
 
     (r − S · t) (U + u) − W (U + u)²/2.
 
 Let g = p / (p + W). Integrating out u has three results:
 
-- g r, g S and g W are added to r, S and W of the parent. They are 0 before.
+- g r, g S and g W are added to r, S and W of the parent, which start at 0.
 - r S / (p + W) and SSᵀ / (p + W) are subtracted from the student's sums Σ κ E[z] and Σ w E[zzᵀ],
   from which `model` computes the posterior of the ability.
 - Given t and U, the node's total U + u is N(gU + (r − S · t) / (p + W), 1 / (p + W)).
@@ -230,9 +230,9 @@ def restore(
         variance_of_u += (1 - gain) ** 2 * noise_above + eliminated.noise
         stage = _stage(level, variance)
         sums[depth] = _sum_moments(stage, mean - mean_above, variance_of_u, variance[depth])
-    # For the leaves: (r − S · E[t]) / (p + W). Times g / noise, this is g (r − S · E[t]).
-    pushed = eliminated.linear - np.einsum("ni,ni->n", eliminated.pull, t[student])
-    shared_linear = gain * pushed / eliminated.noise - eliminated.weight * mean_above
+    # For the leaves: (r − S · E[t]) / (p + W). Over noise, which is 1 / (p + W), it is r − S · E[t].
+    own_mean = eliminated.linear - np.einsum("ni,ni->n", eliminated.pull, t[student])
+    shared_linear = gain * own_mean / eliminated.noise - eliminated.weight * mean_above
     return effects, sums, shared_linear
 
 
