@@ -230,7 +230,7 @@ def restore(
         variance_of_u += (1 - gain) ** 2 * noise_above + eliminated.noise
         stage = _stage(level, variance)
         sums[depth] = _sum_moments(stage, mean - mean_above, variance_of_u, variance[depth])
-    # For the leaves: (r − S · E[t]) / (p + W). Over noise, which is 1 / (p + W), it is r − S · E[t].
+    # For the leaves: (r − S · E[t]) / (p + W). Divided by noise = 1 / (p + W), it is r − S · E[t].
     own_mean = eliminated.linear - np.einsum("ni,ni->n", eliminated.pull, t[student])
     shared_linear = gain * own_mean / eliminated.noise - eliminated.weight * mean_above
     return effects, sums, shared_linear
