@@ -1,17 +1,18 @@
-"""Predictions from the answered mask of a student, before any answer is seen (task 4).
+"""Predict abilities and hidden questions from answered masks, before any answer is seen (task 4).
 
-The mask is 1 for each question that may be asked, and 0 for the others. It tells something about
-ability, since teachers choose quizzes for their classes. It also tells which questions are likely
-hidden: those that are missing, though other students answered them together with the rest.
+The answered mask of a student is 1 for each question that may be asked, and 0 for the others. It
+tells something about ability, since teachers choose quizzes for their classes. It also tells which
+questions are likely the hidden targets: those that are 0 in the mask, although other students who
+answered the student's questions answered them too.
 """
 
 from common.arrays import Array, FloatArray
 
 import numpy as np
 
-# Share of the answers of a test student that the masks hide.
+# Share of a test student's answers that are targets, and therefore 0 in the answered mask.
 HIDDEN_SHARE = 0.2
-# Ridge penalties of `regress` and `complete`, chosen by cross-validation over students.
+# Ridge penalties of `fit_latent` and `fit_completion`, chosen by cross-validation over students.
 _REGRESSION_PENALTY = 12.0
 _COMPLETION_PENALTY = 100.0
 
@@ -37,10 +38,10 @@ def count_together(mask: FloatArray) -> tuple[FloatArray, FloatArray]:
     return together, together / np.sqrt(np.outer(n_students, n_students))
 
 
-def regress(mask: Array, latent: FloatArray) -> tuple[FloatArray, FloatArray]:
+def fit_latent(mask: Array, latent: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Fit a ridge regression of latent vectors on answered masks.
 
-    The prediction for a mask m is mean(latent) + (m / √(number of questions in m) − mean) weights.
+    The prediction for a mask m is latent.mean(axis=0) + (m / √m.sum() − mean) @ weights.
 
     Parameters
     ----------
@@ -56,6 +57,7 @@ def regress(mask: Array, latent: FloatArray) -> tuple[FloatArray, FloatArray]:
     weights : array of float32, shape (questions, k)
         The regression coefficients.
     """
+    # Dividing by the root of the number of questions gives each mask the length 1.
     x = np.asarray(mask / np.sqrt(mask.sum(axis=1, keepdims=True)), np.float32)
     mean = x.mean(axis=0)
     x -= mean
@@ -63,7 +65,7 @@ def regress(mask: Array, latent: FloatArray) -> tuple[FloatArray, FloatArray]:
     return mean, np.linalg.solve(x.T @ x + penalty, x.T @ (latent - latent.mean(axis=0)))
 
 
-def complete(together: FloatArray) -> FloatArray:
+def fit_completion(together: FloatArray) -> FloatArray:
     """Fit a ridge regression of whole answered masks on masks with hidden answers.
 
     Parameters
@@ -78,8 +80,11 @@ def complete(together: FloatArray) -> FloatArray:
 
     Notes
     -----
-    No masks with answers hidden at random are needed. The expectations over all ways of hiding have
-    a closed form (Steck 2020, "Autoencoders that don't overfit towards the identity").
+    No masks with answers hidden at random are needed. The sums of products that the regression
+    needs have a closed form in expectation (Steck 2020, "Autoencoders that don't overfit towards
+    the identity"). Let x be a mask in which each 1 of the whole mask y is kept with the probability
+    `kept_share`. Summed over students, E[xᵀx] is kept_share² · together, except on the diagonal,
+    where it is kept_share · together. E[xᵀy] is kept_share · together.
     """
     kept_share = np.float32(1 - HIDDEN_SHARE)
     expected_squares = kept_share**2 * together

@@ -16,17 +16,18 @@ from common.sandbox import ENTRY_MODULE
 import numpy as np
 
 ENTRY_FILE = f"{ENTRY_MODULE}.py"
-# Bytes of all files of an entry together, at most.
+# Largest size in bytes of all files of an entry together.
 _MAX_SIZE = 8 << 30
-# Bytes of a file of an entry that the kit reads itself, at most.
+# Largest size in bytes of a file of an entry that the kit reads itself.
 _MAX_FILE = 256 << 20
+# The script of a package that trains its weights, if it has any.
 _TRAINER = "train_model.py"
-# The scripts of a package find the kit by this file. An entry cannot import the kit, so the file is
-# no part of the entry.
-_FINDS_THE_KIT = "common.py"
-# Names that begin like this are no part of an entry: hidden files, caches, and files that macOS
-# adds to a zip.
-_NO_PART = (".", "__pycache__", "__MACOSX")
+# The scripts of a package import this file, which puts the kit on Python's path. It is left out of
+# the entry, since an entry cannot use the kit.
+_KIT_FINDER = "common.py"
+# Files and folders whose names begin like this are left out of an entry: hidden files, caches, and
+# files that macOS adds to a zip.
+_IGNORED_PREFIXES = (".", "__pycache__", "__MACOSX")
 # Endings of the names of saved models.
 _SAVED_MODELS = (
     ".bin", ".ckpt", ".h5", ".hdf5", ".joblib", ".keras", ".npy", ".npz", ".onnx", ".pickle",
@@ -45,24 +46,25 @@ def collect(package: Path) -> dict[str, Path]:
     Raises
     ------
     InputError
-        If the entry's module or the weights are missing, a file may not be part of an entry, or the
+        If the entry's module or the weights are missing, a file is not allowed in an entry, or the
         files are too large.
     """
     require_file(package / ENTRY_FILE)
     files = {}
     for folder, folders, names in os.walk(package):
         # `os.walk` descends to the folders that this list keeps. It does not follow symlinks.
-        folders[:] = [name for name in folders if not name.startswith(_NO_PART)]
+        folders[:] = [name for name in folders if not name.startswith(_IGNORED_PREFIXES)]
         links = [name for name in folders if (Path(folder) / name).is_symlink()]
         for name in [*links, *names]:
             path = Path(folder) / name
-            if name.startswith(_NO_PART) or name.endswith(".partial"):
+            if name.startswith(_IGNORED_PREFIXES) or name.endswith(".partial"):
                 continue
             _require_plain_file(path, package)
             name_in_zip = path.relative_to(package).as_posix()
-            if name_in_zip != _FINDS_THE_KIT:
+            if name_in_zip != _KIT_FINDER:
                 files[name_in_zip] = path
-    if (package / _TRAINER).is_file() and not any(map(_is_named_by_the_rule, files)):
+    # A package that trains weights needs them.
+    if (package / _TRAINER).is_file() and not any(map(_is_weights_or_ignored, files)):
         raise InputError(
             f"{package}: holds no weights ({WEIGHTS}…), expected those that "
             f"`python {cli.show(package.resolve() / _TRAINER)}` writes "
@@ -135,9 +137,11 @@ def read_trained_students(submission: Path) -> IntArray | None:
     try:
         students: IntArray = np.lib.format.read_array(BytesIO(content), allow_pickle=False)
     except Exception:
-        # For a damaged file, NumPy raises any of many exceptions. No UserIds: damaged.
+        # NumPy raises many kinds of exceptions for a damaged file. The check below reports an empty
+        # array.
         students = np.empty(0, int)
-    # UserIds of another type, such as text, would equal no UserId of the reference.
+    # UserIds of another type, such as text, would equal no UserId of the reference. Then nobody
+    # would notice that the weights are trained on students to be examined.
     if students.dtype.kind not in "iu" or students.ndim != 1 or not len(students):
         raise InputError(
             f"{submission}: {TRAINED_STUDENTS} is damaged, expected an array of UserIds"
@@ -150,7 +154,7 @@ def fingerprint_code(submission: Path, training_code: str = "") -> str:
     contents = [
         (name, read_entry_file(submission, name) or b"")
         for name in sorted(_names_inside(submission))
-        if name.endswith(".py") and name != _FINDS_THE_KIT
+        if name.endswith(".py") and name != _KIT_FINDER
     ]
     return source_code.fingerprint_contents([*contents, ("training", training_code.encode())])
 
@@ -158,7 +162,7 @@ def fingerprint_code(submission: Path, training_code: str = "") -> str:
 def warn_of_names(submission: Path) -> None:
     """Print a warning for each file that seems to be a saved model but is not named like one."""
     for name in sorted(_names_inside(submission)):
-        if name.lower().endswith(_SAVED_MODELS) and not _is_named_by_the_rule(name):
+        if name.lower().endswith(_SAVED_MODELS) and not _is_weights_or_ignored(name):
             print(
                 f"warning: {cli.show(submission)}: {printable(name)} seems to be a saved model, "
                 f"expected a name that begins with {WEIGHTS}_, as the challenge's guide asks",
@@ -166,6 +170,9 @@ def warn_of_names(submission: Path) -> None:
             )
 
 
-def _is_named_by_the_rule(name: str) -> bool:
-    """Return whether a file, or a folder that it lies in, has the name of a saved model."""
-    return any(part.startswith((WEIGHTS, *_NO_PART)) for part in name.split("/"))
+def _is_weights_or_ignored(name: str) -> bool:
+    """Return whether a file is named as weights should be, or is left out of an entry.
+
+    The beginning of its own name, or of the name of a folder that it lies in, decides.
+    """
+    return any(part.startswith((WEIGHTS, *_IGNORED_PREFIXES)) for part in name.split("/"))

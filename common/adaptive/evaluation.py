@@ -28,7 +28,7 @@ from common.adaptive.setting import (
     read_game_flags,
     read_students,
 )
-from common.adaptive.training import for_local_split
+from common.adaptive.training import package_without_local_students
 from common.adaptive.weights import TRAINING
 from common.arrays import FloatArray
 from common.evaluation import outcomes, score_files
@@ -74,12 +74,13 @@ class _Paths:
 def evaluate(options: argparse.Namespace, package: Path | None = None) -> None:
     """Play the entry that the flags of a `local_evaluation.py` name; write its score and page.
 
-    `package` is the script's folder if it is an entry. None if the script plays other entries.
+    `package` is the script's folder if the folder is an entry. It is None if the script is in no
+    entry's folder and plays the entry that its first argument names.
     """
     setting = read_game_flags(options, read_data_flags(options, options.submission))
     paths = _prepare_outputs(options, setting)
-    # The weights of a package may be trained on all students. If so, and if the package beside this
-    # script is scored on the kit's local split, a copy of the package is trained without them.
+    # A package's weights may be trained on the students of the local split too. To score such a
+    # package there, train a copy without these students. Do so only for the script's own package.
     is_own_package = options.submission == package
     is_local_split = setting.reference == TASK_4.answers_path(LOCAL)
     with _with_local_weights(setting, is_own_package and is_local_split) as setting_played:
@@ -152,7 +153,7 @@ def _with_local_weights(setting: Setting, may_train: bool) -> Iterator[Setting]:
     copy of the entry is trained without these students and takes its place.
     """
     if may_train:
-        with for_local_split(setting.submission, setting.reference) as package:
+        with package_without_local_students(setting.submission, setting.reference) as package:
             yield replace(setting, submission=package)
     else:
         yield setting
@@ -194,7 +195,7 @@ def _publish(
         examination.seconds,
         examination.training,
     )
-    evaluation, shown = games_page.describe(
+    evaluation, page_fields = games_page.describe(
         setting,
         figures,
         options.phase,
@@ -203,7 +204,7 @@ def _publish(
         code=examination.code,
         outcomes=outcomes.of_predictions(targets),
     )
-    shown["template"] = "games.html"
+    page_fields["template"] = "games.html"
     if len(played.games) > 1:
         deviation = games_page.deviation_over_masks(figures)
         details = f"± {deviation} (mean of {len(played.games)} masks, {setting.rules})"
@@ -212,11 +213,13 @@ def _publish(
     lines = [f"score {evaluation.score.value:.4f} {details}"]
     if paths.probabilities is not None:
         scores = _score_probabilities(targets, paths.probabilities)
-        shown["calibration"] = score_files.calibration_html(scores, TASK_4.event)
+        page_fields["calibration"] = score_files.calibration_html(scores, TASK_4.event)
         lines += score_files.probability_lines(scores)
     lines += [f"note: {note}" for note in games_page.list_notes(played)]
     if not isinstance(examination.curves, str):
-        lines.append(f"with questions chosen at random {figures['curves'][1][-1]:.4f}")
+        _, curve_of_random_choice = figures["curves"]
+        accuracy_after_all_rounds = curve_of_random_choice[-1]
+        lines.append(f"with questions chosen at random {accuracy_after_all_rounds:.4f}")
     elif not options.skip_curve:
         lines.append(f"no curve: {examination.curves}")
     lines += _show_sequences(asked, reference, options.show_sequences, paths.asked)
@@ -224,7 +227,7 @@ def _publish(
     written = [paths.asked]
     if played.output:
         written.append(paths.output)
-    score_files.publish(options.output_dir, evaluation, lines, written, **shown)
+    score_files.publish(options.output_dir, evaluation, lines, written, **page_fields)
 
 
 def _score_probabilities(targets: pd.DataFrame, path: Path) -> ProbabilityScores:

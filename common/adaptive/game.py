@@ -11,29 +11,31 @@ from common import metrics, schema
 from common.answers import read_answers
 from common.arrays import Array, BoolArray, FloatArray, IntArray
 from common.errors import InputError
-from common.sandbox import EntryError, UnfitError, call_method
+from common.sandbox import EntryError, InvalidEntryError, call_method
 
 import numpy as np
 import pandas as pd
 
 N_ROUNDS = 10
 
-# Students times questions, at most. Some 20 matrices of one byte a cell exist at a time.
+# Largest number of cells, students times questions. A game needs about 20 matrices of one byte a
+# cell.
 _MAX_CELLS = 100_000_000
 
 
 @dataclass(frozen=True)
 class Rules:
-    """How the challenge's rules are read, where what was published is ambiguous."""
+    """Choices that the published rules of the challenge leave open."""
 
-    # Whether a target may be asked: the guide forbids it, the published scorer allowed it.
+    # Whether an entry may ask for an answer that it has to predict (a target). The guide forbids
+    # it; the published scorer allowed it.
     targets_queryable: bool = False
-    # The value that an entry sees for an answer that is not revealed: -1 as documented; 0, which
-    # also stands for a wrong answer, in the published scorer.
+    # The value that an entry sees for an answer that is not revealed. The documentation says -1. In
+    # the published scorer it is 0, which also stands for a wrong answer.
     unobserved: int = -1
 
     def __str__(self) -> str:
-        """Return how the rules are read, in words."""
+        """Return the choices in words."""
         may = "may be asked" if self.targets_queryable else "may not be asked"
         return f"targets {may}, unobserved = {self.unobserved}"
 
@@ -53,19 +55,19 @@ class Reference:
     is_correct: IntArray
     # The option chosen, 1 to 4, or -1 where it is unknown or the question not answered, int8.
     option: IntArray
-    # For each mask, by the name of its column: whether an answer is to be predicted.
+    # The masks by the names of their columns: True for answers that are to be predicted.
     targets: dict[str, BoolArray]
 
-    def require_others(self, student: IntArray, holder: str, hint: str) -> None:
-        """Raise `InputError` if some UserIds include a student to be examined.
+    def require_others(self, student: IntArray, beginning: str, hint: str) -> None:
+        """Raise `InputError` if the UserIds `student` include a student to be examined.
 
-        `holder` begins the message, such as ``train.csv: holds``; `hint` ends it.
+        `beginning` begins the message, such as ``train.csv: holds``; `hint` ends it.
         """
         known = np.intersect1d(self.student, student)
         if len(known):
             raise InputError(
-                f"{holder} UserId {known[0]} of {self.name} ({len(known)} such students), expected "
-                f"other students: {hint}"
+                f"{beginning} UserId {known[0]} of {self.name} ({len(known)} such students), "
+                f"expected other students: {hint}"
             )
 
 
@@ -85,7 +87,9 @@ def read_reference(path: Path, n_questions: int = 0) -> Reference:
         If the file is not as expected, or a mask has no targets.
     """
     answers = read_answers(path, masks=True)
-    masks = {f"{name}": answers[name] for name in answers if schema.target_column(f"{name}")}
+    # `str`, since pandas types names of columns as Hashable.
+    names = [str(name) for name in answers if schema.target_column(str(name))]
+    masks = {name: answers[name] for name in names}
     for name, values in masks.items():
         if not values.any():
             raise InputError(f"{path}: column '{name}': is 0 in every row, expected targets")
@@ -141,11 +145,12 @@ class GameState:
     mask : str
         Name of the mask.
     rules : Rules
-        How the rules are read.
+        The choices that the published rules leave open.
     targets : array of bool, shape (students, questions)
         Whether an answer is to be predicted.
     truth : array of int8, shape (targets,)
-        The answers to be predicted, 1 right, 0 wrong, in the order of `targets[targets]`.
+        The answers to be predicted, 1 right, 0 wrong, row by row as `is_correct[targets]` gives
+        them.
     can_query : array of bool, shape (students, questions)
         Whether a question may be asked now.
     chosen : list of arrays of int64, shape (students,)
@@ -197,7 +202,7 @@ class GameState:
         option = self.reference.option[rows, asked]
         self._option[rows, asked] = np.where(option > 0, option, self.rules.unobserved)
 
-    def ask(self, entry: Entry, when: str, method: str) -> Any:
+    def call_entry(self, entry: Entry, when: str, method: str) -> Any:
         """Call a method of an entry with what it may see; check and return what it returns.
 
         Parameters
@@ -233,7 +238,7 @@ class GameState:
                 return self.check_selection(returned)
             return None
         except EntryError as fault:
-            # Tell the entry which flag requires the method.
+            # Tell the entry's author which flag requires the method.
             flag = ", which --probabilities asks for" if method == "predict_probabilities" else ""
             raise EntryError(f"{when}, {method}{flag}: {fault}") from None
 
@@ -313,7 +318,7 @@ class GameState:
     def _require_valid(self, values: Array, is_valid: BoolArray, expected: str) -> None:
         """Raise `EntryError` for the first prediction that is not valid."""
         if not is_valid.all():
-            first = int(is_valid.argmin())
+            first = int(np.flatnonzero(~is_valid)[0])
             row, question = np.argwhere(self.targets)[first]
             raise EntryError(
                 f"{self._name(row)}: predicted {values[first]} for QuestionId {question} "
@@ -355,7 +360,7 @@ class LocalEntry:
         """Call a method, as in `Entry`. An exception that the method raises passes through."""
         try:
             return call_method(self.submission, method, arrays).values
-        except UnfitError as error:
+        except InvalidEntryError as error:
             raise EntryError(str(error)) from None
 
 
@@ -391,7 +396,7 @@ def play(
     mask
         Name of one of the reference's masks.
     rules
-        How the rules are read.
+        The choices that the published rules leave open.
     on_round
         Called after each round.
     with_probability
@@ -404,12 +409,16 @@ def play(
     InputError
         If a student has too few questions that may be asked.
     """
-    for state in _states(entry, reference, mask, rules):
+    for state in _play_rounds(entry, reference, mask, rules):
+        # The first state is that before round 1, in which no question has been chosen.
         if state.chosen:
             on_round()
+    # The loop leaves `state` as it is after the last round.
     end = f"after round {N_ROUNDS}"
-    prediction = state.ask(entry, end, "predict")
-    probability = state.ask(entry, end, "predict_probabilities") if with_probability else None
+    prediction = state.call_entry(entry, end, "predict")
+    probability = None
+    if with_probability:
+        probability = state.call_entry(entry, end, "predict_probabilities")
     return Game(np.stack(state.chosen, axis=1), state.truth, prediction, probability)
 
 
@@ -422,13 +431,13 @@ def replay(
     first round and after each round, shape (N_ROUNDS + 1,).
     """
     accuracies = []
-    for state in _states(entry, reference, mask, rules, chosen):
-        prediction = state.ask(entry, f"after round {len(state.chosen)}", "predict")
+    for state in _play_rounds(entry, reference, mask, rules, chosen):
+        prediction = state.call_entry(entry, f"after round {len(state.chosen)}", "predict")
         accuracies.append(metrics.accuracy(state.truth, prediction).value)
     return np.array(accuracies)
 
 
-def _states(
+def _play_rounds(
     entry: Entry, reference: Reference, mask: str, rules: Rules, chosen: IntArray | None = None
 ) -> Iterator[GameState]:
     """Play all rounds; yield the state before the first round and after each round.
@@ -442,11 +451,11 @@ def _states(
     for number in range(N_ROUNDS):
         when = f"round {number + 1}"
         if chosen is None:
-            questions = state.ask(entry, when, "select_questions")
+            questions = state.call_entry(entry, when, "select_questions")
         else:
             questions = chosen[:, number]
         state.reveal(questions)
-        state.ask(entry, when, "update_model")
+        state.call_entry(entry, when, "update_model")
         yield state
 
 

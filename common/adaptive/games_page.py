@@ -1,4 +1,4 @@
-"""The page of a score of task 4: the figures of the games, and the contents of the page."""
+"""The page of a score of task 4: the numbers and facts about the games, and the page's contents."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ import pandas as pd
 
 # Names of the values of IsCorrect.
 OUTCOMES = np.array(TASK_4.value_names)
-# Students whose questions the page shows, at most.
+# Largest number of students whose questions the page shows.
 _N_STUDENTS_SHOWN = 3
 _CURVE_NAMES = ("entry's choice", "random choice")
 
@@ -37,7 +37,7 @@ def figures_of(
     seconds: float,
     training: Provenance | None,
 ) -> dict[str, Any]:
-    """Return the figures of games that have been played.
+    """Return the numbers and facts about games that the page shows.
 
     Parameters
     ----------
@@ -57,9 +57,10 @@ def figures_of(
     Returns
     -------
     dict
-        Values of types that JSON has: on a server, one program plays the games and another writes
-        the page. `masks` (accuracy by mask), `confusion` (matrix), `curves` (means over the masks,
-        or why there are none), `seconds`, and `facts` (pairs of name and value, as text).
+        All values can be written as JSON: on a server, the program that plays the games hands them
+        to another program, which writes the page. The keys are `masks` (accuracy by mask),
+        `confusion` (matrix), `curves` (means over the masks, or why there are none), `seconds`, and
+        `facts` (pairs of name and value, as text).
     """
     truth = targets["truth"].to_numpy()
     predicted = targets["predicted"].to_numpy()
@@ -113,7 +114,7 @@ def score_of(figures: Mapping[str, Any]) -> Score:
 
 
 def deviation_over_masks(figures: Mapping[str, Any]) -> str:
-    """Return the standard deviation of the accuracies with each mask, as text."""
+    """Return the standard deviation of the accuracy over the masks, as text."""
     return f"{np.std([*figures['masks'].values()], ddof=1):.4f}"
 
 
@@ -130,12 +131,12 @@ def describe(
     figures: Mapping[str, Any],
     phase: str,
     asked: pd.DataFrame | None = None,
-    **known: Any,
+    **more_fields: Any,
 ) -> tuple[Evaluation, dict[str, Any]]:
     """Return the evaluation for the record, and the fields of the template `games.html`.
 
-    `figures` come from `figures_of`, `asked` from `list_questions`. `known` holds further fields of
-    the `Evaluation`.
+    `figures` come from `figures_of`, `asked` from `list_questions`. `more_fields` are further
+    fields of the `Evaluation`.
     """
     accuracies = figures["masks"]
     curves = figures["curves"]
@@ -150,7 +151,7 @@ def describe(
         parts=accuracies,
         seconds=figures["seconds"],
         facts=figures["facts"],
-        **known,
+        **more_fields,
     )
     confusion = np.array(figures["confusion"])
     return evaluation, {
@@ -158,7 +159,7 @@ def describe(
         "curve": "" if isinstance(curves, str) else _draw_curves(curves),
         "curves": curves,
         "curve_names": list(_CURVE_NAMES),
-        "asked": {} if asked is None else _choose_students(asked, setting.metadata_dir),
+        "asked": {} if asked is None else _list_example_games(asked, setting.metadata_dir),
         "confusion": score_files.confusion_table(confusion, TASK_4.value_names),
         "calibration": "",
     }
@@ -170,6 +171,7 @@ def _draw_masks(accuracies: Mapping[str, float], mean: float) -> str:
         [charts.Dot(mask, accuracy) for mask, accuracy in accuracies.items()],
         label="Accuracy with each mask",
         digits=4,
+        # The chart draws `chance` as a dashed line.
         chance=mean,
         axis="accuracy, mean dashed",
     )
@@ -185,11 +187,11 @@ def _draw_curves(curves: list[list[float]]) -> str:
     return charts.curve_chart(drawn, label="Accuracy after each question", axis="questions asked")
 
 
-def _choose_students(asked: pd.DataFrame, metadata_dir: Path) -> dict[int, Any]:
+def _list_example_games(asked: pd.DataFrame, metadata_dir: Path) -> dict[int, Any]:
     """Return the questions that some students were asked with the first mask.
 
-    The students are evenly spread. Keys are UserIds. Values are rows of texts: round, question,
-    subject and answer.
+    The students are evenly spread over all students. Keys are UserIds. Values are rows of texts:
+    round, question, subject and answer.
     """
     asked = asked[asked["Mask"] == asked["Mask"].iloc[0]]
     subjects = metadata.name_subjects(metadata_dir, np.arange(asked["QuestionId"].max() + 1))

@@ -23,16 +23,16 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-# Number of students of a dry run, at most.
+# Largest number of students of a dry run.
 N_DRY_RUN_STUDENTS = 30
 # A student of a dry run needs this many answers: a fifth of the answers become targets, and the
 # rest must be enough for all rounds.
 _MIN_DRY_RUN_ANSWERS = 2 * N_ROUNDS
-# Metadata files that are copied to an entry's folder, as far as the kit has them.
+# Metadata files that are copied to an entry's folder if they exist.
 _METADATA = (*TASK_4.data.metadata, layout.SUBJECT_METADATA)
-# Typical faults of an entry that expects 0 for an answer not revealed, and uses the actual -1 as an
-# index or a count.
-_NEEDS_0 = re.compile(r"raised IndexError|raised .*\b(out of (bounds|range)|negative)\b")
+# Errors that are typical of an entry written for 0 as the value of an answer not revealed: it gets
+# -1 and uses it as an index or a count.
+_FAULTS_OF_MINUS_1 = re.compile(r"raised IndexError|raised .*\b(out of (bounds|range)|negative)\b")
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,10 @@ class Played:
 
 
 def isolate(setting: Setting) -> IsolatedEntry:
-    """Return an isolated entry, not yet started, with the challenge's files in its folder."""
+    """Return an isolated entry that has not started yet.
+
+    When it starts, its folder gets the entry's files, the metadata and the training file.
+    """
 
     def write_files(folder: Path) -> None:
         entry_files.unpack(setting.submission, folder)
@@ -91,7 +94,7 @@ def play_all(
                     )
             except EntryError as fault:
                 message = f"{setting.submission}: {mask}, {fault}"
-                if setting.rules.unobserved == -1 and _NEEDS_0.search(str(fault)):
+                if setting.rules.unobserved == -1 and _FAULTS_OF_MINUS_1.search(str(fault)):
                     message += "; an entry written for 0 as unobserved needs --unobserved 0"
                 output += entry.output
                 if output_path is not None and output:

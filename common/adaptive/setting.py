@@ -14,7 +14,7 @@ from common.tasks import LOCAL, TASK_4
 
 @dataclass(frozen=True)
 class Setting:
-    """An entry, the students that it examines, and how it is played."""
+    """An entry, the students with whom it is played, and the rules and limits of the game."""
 
     # The entry, a folder or a zip.
     submission: Path
@@ -83,7 +83,7 @@ def _parse_positive(text: str) -> float:
 
 
 def read_data_flags(options: argparse.Namespace, submission: Path) -> Setting:
-    """Return the setting of an entry with the files that `add_data_flags` name."""
+    """Return the setting of an entry with the files that the flags of `add_data_flags` name."""
     reference = TASK_4.answers_path(options.phase)
     input_dir = options.input_dir or reference.parent
     data_dir = input_dir.parent
@@ -101,7 +101,7 @@ def read_data_flags(options: argparse.Namespace, submission: Path) -> Setting:
 
 
 def read_game_flags(options: argparse.Namespace, setting: Setting) -> Setting:
-    """Return a setting with the rules and the limits that `add_game_flags` name."""
+    """Return a setting with the rules and limits that the flags of `add_game_flags` name."""
     return replace(setting, rules=read_rules(options), limits=read_limits(options))
 
 
@@ -128,10 +128,11 @@ def read_students(setting: Setting) -> Reference:
     reference = game.read_reference(setting.reference, n_questions)
     if setting.train is not None:
         given = reading.read_table(setting.train, [schema.USER_ID])["UserId"].to_numpy()
-        reference.require_others(given, f"{setting.train}: holds", "are both of one split?")
+        beginning = f"{setting.train}: holds"
+        reference.require_others(given, beginning, "do both files belong to one split?")
     trained = entry_files.read_trained_students(setting.submission)
     if trained is not None:
-        holder = f"{setting.submission}: its model is trained on"
+        beginning = f"{setting.submission}: its model is trained on"
         hint = "`train_model.py --local` trains for the local split"
-        reference.require_others(trained, holder, hint)
+        reference.require_others(trained, beginning, hint)
     return reference

@@ -71,8 +71,8 @@ def training_paths(options: argparse.Namespace) -> tuple[list[Path], Path]:
 def count_questions(train: Path | None, metadata_dir: Path) -> int:
     """Return the number of columns of task 4's arrays: the largest known QuestionId plus 1.
 
-    QuestionIds are known from the question metadata and from a training file, as far as they are
-    there; 0 if neither is.
+    QuestionIds are read from the question metadata and from a training file, whichever exist. The
+    number is 0 if neither exists.
     """
     paths = [metadata_dir / layout.QUESTION_METADATA_TASK_3_4, train]
     n_questions = 0
@@ -93,10 +93,11 @@ def read_training(paths: list[Path], metadata_dir: Path) -> tuple[pd.DataFrame, 
 
 @contextmanager
 def replace_weights(folder: Path, student: IntArray) -> Iterator[Path]:
-    """Give an empty folder to save weights in; at the end, move the weights to the package.
+    """Yield an empty folder to save weights in; at the end, move the weights to the package.
 
-    Beside the weights come two more files: the students, whom the evaluation refuses to examine,
-    and a record of the command and its code. If saving fails, the package keeps its old weights.
+    Two more files are written beside the weights: the students, whom the evaluation refuses to
+    examine, and a record of the command and its code. If saving fails, the package keeps its old
+    weights.
 
     Parameters
     ----------
@@ -111,8 +112,8 @@ def replace_weights(folder: Path, student: IntArray) -> Iterator[Path]:
     partial.mkdir()
     try:
         yield partial
-        # While files are replaced, the package has old and new weights. If the process is killed
-        # then, the record must name the students of both.
+        # Until all files are replaced, the package holds old and new weights. So first record the
+        # students of both, in case the process is killed, and only the new ones at the end.
         mixed_students = students if old_students is None else np.union1d(old_students, students)
         _record_training(folder, mixed_students)
         for file in sorted(partial.iterdir()):
@@ -143,21 +144,22 @@ def _record_training(folder: Path, students: IntArray) -> None:
 
 
 @contextmanager
-def for_local_split(package: Path, reference: Path) -> Iterator[Path]:
-    """Give a package whose weights do not know the students of the local split.
+def package_without_local_students(package: Path, reference: Path) -> Iterator[Path]:
+    """Yield a package whose weights are not trained on the students of the local split.
 
-    If the weights know none of the students in the file `reference`, it is the package itself.
-    Otherwise it is a temporary copy, whose weights are trained with --local.
+    It is the package itself if its weights are trained on none of the students in the file
+    `reference`. Otherwise it is a temporary copy, whose weights are trained with --local.
     """
     trainer = package / "train_model.py"
     origin = read_origin(package)
-    known = _read_students_if_valid(package) if trainer.is_file() else None
+    trained = _read_students_if_valid(package) if trainer.is_file() else None
     examined = reading.read_table(reference, [schema.USER_ID])["UserId"]
-    if origin is None or known is None or not np.isin(examined, known).any():
+    if origin is None or trained is None or not np.isin(examined, trained).any():
         yield package
         return
     options = {**provenance.settings(origin.options), "local": True}
     shown_trainer = provenance.show_path(trainer)
+    # The command line that trains with --local, to show it.
     command = replace(origin, script=shown_trainer, options=options).command
     print(f"its weights know the local split: `{command}` trains a copy", flush=True)
     with tempfile.TemporaryDirectory(prefix="task_4_local_") as folder:

@@ -10,9 +10,10 @@ answers with their features; the last part is the template. The groups of featur
 
 No feature may contain the outcome of its own row. A success rate that counts the answer itself, for
 instance, would leak its outcome. Therefore a part of the training answers is held out, and its
-features are computed from a `Known` without that part. Only 10 or 20 % are held out at a time, so
-that the features rest on nearly as many answers as those of the template. Otherwise a model that
-learned from them would trust the template's features too little.
+features are computed from a `Known` without that part. A part is at most 20 % of the training
+answers (see `parts.py`), so that its features are computed from nearly as many answers as those of
+the template. Otherwise a model that learned from them would trust the template's features too
+little.
 """
 
 from common.answer_features.groups import GROUPS, available_groups

@@ -14,12 +14,12 @@ Columns = dict[str, Array]
 
 @dataclass(frozen=True)
 class Asked:
-    """Rows of the pairs whose features are asked for, and everything that features may rest on."""
+    """The rows whose features are to be computed, and the data that the features may use."""
 
     pairs: Pairs
-    # Holds no outcome of the rows asked.
+    # The outcomes that the features may use. Must not include those of `rows`.
     known: Known
-    # The rows of `pairs`, shape (rows,).
+    # The rows of `pairs` whose features are to be computed, shape (rows,).
     rows: IntArray
 
     def __len__(self) -> int:
@@ -38,7 +38,7 @@ class Asked:
 
     @property
     def context(self) -> IntArray:
-        """Contexts of each row, shape (rows, levels)."""
+        """Labels of the contexts of each row, such as its quiz; see `Pairs.context`."""
         return self.pairs.context[self.rows]
 
     @cached_property

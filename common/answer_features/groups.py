@@ -1,7 +1,7 @@
 """The groups of features: functions that return columns with a value for each row asked.
 
-A group may use everything that is known about the rows asked except their outcomes, so also their
-order and the confidence of the students. To add a group, write a function with the decorator
+A group may use everything that is known about the rows asked except their outcomes. Their order and
+the confidence that students stated are allowed. To add a group, write a function with the decorator
 `@group`, which enters it in `GROUPS` and says which data it needs. Groups are used in the order of
 this file.
 """
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from common.answer_features.asked import Asked, Columns
 from common.answer_features.known import GUESSING, shrunk_mean
 from common.answer_features.nearest_answers import PRIOR_WEIGHT_BY_POWER
-from common.answer_features.pairs import MINUTES, SUBJECT_LEVELS, Pairs
-from common.arrays import Array, FloatArray, IntArray
+from common.answer_features.pairs import MINUTES_PER_NUMBER, SUBJECT_LEVELS, Pairs
+from common.arrays import Array, BoolArray, FloatArray, IntArray
 from common.errors import InputError
 from common.item_response import ItemResponse, ItemResponseOptions
 from common.item_response.options import N_OPTIONS
@@ -21,14 +21,14 @@ from common.item_response.options import N_OPTIONS
 import numpy as np
 import pandas as pd
 
-# Numbers of known answers before, and of known answers after, that `order` describes.
-_N_STEPS = 2
+# `order` describes this many known answers before a row, and as many after it.
+_N_BEFORE_AND_AFTER = 2
 # Date for ages: the start of the year in which most answers were given.
 _YEAR = np.datetime64("2019-01-01")
 _DAYS_PER_YEAR = 365.25
-# Probabilities are clipped to this before a logarithm is taken, and to 1 minus this.
+# Before a logarithm is taken, probabilities are clipped to this and 1 minus this.
 _MIN_PROBABILITY = np.float32(1e-6)
-# Steps of the item response model of wrong answers.
+# Steps of the fit in `distractors`.
 _STEPS_OF_DISTRACTORS = 8
 
 
@@ -41,7 +41,7 @@ class Need:
 
     # The name of the data in messages.
     title: str
-    # Whether the data are there, by the pairs and the training answers.
+    # Tells from the pairs and the training answers whether the data are there.
     is_met: Callable[[Pairs, pd.DataFrame], bool]
 
 
@@ -65,7 +65,7 @@ class Group:
 
     # Computes the columns of the group.
     compute: Callable[[Asked], Columns]
-    # The data that the group needs beside UserId, QuestionId and IsCorrect; None if it needs none.
+    # The data that the group needs beside UserId, QuestionId and IsCorrect. None if these suffice.
     need: Need | None
     # Whether the group reads `Asked.nearest`.
     uses_nearest: bool
@@ -102,7 +102,8 @@ def available_groups(
     answers
         The training answers.
     wanted
-        Names of groups. By default all but those to `leave_out`.
+        Names of groups, all of which must have their data. By default, every group whose data are
+        there, except for `leave_out`.
     leave_out
         Names of groups that are not chosen by default.
 
@@ -138,7 +139,7 @@ def _find_unmet_need(name: str, pairs: Pairs, answers: pd.DataFrame) -> Need | N
 
 @group()
 def model(asked: Asked) -> Columns:
-    """Item response theory with context: the logit of a right answer, and the logit's parts."""
+    """Logit of a right answer by the model of `Known.fit_model`, and its parts (`LogitParts`)."""
     fitted = asked.known.fit_model(asked.pairs)
     student = asked.student
     question = asked.question
@@ -182,16 +183,17 @@ def rates(asked: Asked) -> Columns:
 
 @group(need=OPTIONS)
 def distractors(asked: Asked) -> Columns:
-    """Share of each option, and the logit that a wrong answer is the most popular wrong option."""
+    """Share of each option, and the logit of the most popular wrong option given a wrong answer."""
     known = asked.known
     columns = _by_outcome("share", known.option_share[asked.question], asked)
-    outcome = known.outcome_of_option[known.question, known.option - 1]
-    wrong = np.flatnonzero(outcome > 0)
+    # 0 is the right option, 1 the most popular wrong one.
+    rank = known.outcome_of_option[known.question, known.option - 1]
+    wrong = np.flatnonzero(rank > 0)
     columns["distractor"] = np.zeros(len(asked))
     if len(wrong):
-        # An item response model of the wrong answers only: 1 is the most popular wrong option.
+        # An item response model of the wrong answers only.
         fitted = ItemResponse(n_dimensions=1, guessing=0.0, n_steps=_STEPS_OF_DISTRACTORS)
-        fitted.fit(known.student[wrong], known.question[wrong], outcome[wrong] == 1)
+        fitted.fit(known.student[wrong], known.question[wrong], rank[wrong] == 1)
         probability = fitted.predict_proba(asked.student, asked.question)[:, 1]
         columns["distractor"] = _logit(probability)
     return columns
@@ -202,7 +204,7 @@ def distractors(asked: Asked) -> Columns:
 
 @group(need=QUESTION_METADATA)
 def subjects(asked: Asked) -> Columns:
-    """Rate of the student on the question's subject, at three levels of the tree of subjects."""
+    """Mean residual of the student on the question's subject, at three levels of subjects."""
     return rates_of(asked, [("student", level) for level in SUBJECT_LEVELS])
 
 
@@ -211,7 +213,10 @@ def subjects(asked: Asked) -> Columns:
 
 @group(uses_nearest=True)
 def context(asked: Asked) -> Columns:
-    """Mean residual of the student on the most similar questions, and how similar these are."""
+    """Mean residual of the student on the most similar questions, and how similar these are.
+
+    The number in a column's name is the power of the similarity (see `NearestAnswers`).
+    """
     columns: Columns = {}
     for power in PRIOR_WEIGHT_BY_POWER:
         columns[f"near_{power}"] = asked.nearest.residual[power]
@@ -221,11 +226,16 @@ def context(asked: Asked) -> Columns:
 
 @group(need=OPTIONS, uses_nearest=True)
 def habits(asked: Asked) -> Columns:
-    """How often the student chooses the position of each option, beyond the option's usual share.
+    """How much more often than usual the student chooses each position.
 
-    Students who do not know an answer often click at one position. The features are the positions
-    of the options; the habit in all answers of the student; the habit in the answers to similar
-    questions; and which option is at the position chosen in each of the four nearest answers.
+    Students who do not know an answer often click at one position. The features are
+
+    - the positions of this question's options: of the right one, the most popular wrong one, and so
+      on;
+    - the student's habit at each of these positions, from all answers of the student;
+    - the same habit, from the student's answers to similar questions;
+    - for the four nearest answers, the rank of the option of this question that has the position
+      that the student chose there.
     """
     columns = _numbered("place", _option_of_outcome(asked))
     columns |= _by_outcome("habit", _habits_in(("student",), asked), asked)
@@ -256,7 +266,11 @@ def students(asked: Asked) -> Columns:
 
 @group(need=ANSWER_METADATA)
 def quiz(asked: Asked) -> Columns:
-    """Rates of the student in the quiz, the question in it and the quiz, its size, and habits."""
+    """Mean residuals and size of the quiz, and the student's habits of position in it.
+
+    The mean residuals are those of the student in the quiz, of the question in the quiz, and of the
+    whole quiz. The size is the number of the student's pairs in the quiz.
+    """
     columns = rates_of(asked, [("student", "quiz"), ("question", "quiz"), ("quiz",)])
     number = asked.pairs.number("student", "quiz")
     size = np.bincount(number[number >= 0]).astype(np.float32)
@@ -268,9 +282,11 @@ def quiz(asked: Asked) -> Columns:
 
 @group(need=ANSWER_METADATA)
 def order(asked: Asked) -> Columns:
-    """Residual and option of the two known answers before and the two after, in the same quiz.
+    """The student's two known answers before, and the two after, in the same quiz.
 
-    Known answers of the same minute count as later.
+    The features are the residual of each of these answers, and the rank of the option of this
+    question that has the position that the student chose there. Known answers of the same minute
+    count as later.
     """
     known = asked.known
     moment = asked.pairs.moments("student", "quiz")
@@ -278,37 +294,47 @@ def order(asked: Asked) -> Columns:
     known_moment = moment[known.rows]
     # Free this large array, which has an element for each pair.
     del moment
-    # Positions in `known` in the order of time. Answers of unknown time, -1, come first: drop them.
+    # Positions in `known`, sorted by student and quiz, then by minute. Answers of unknown time have
+    # the moment -1 and come first: drop them.
     n_unknown = np.sum(known_moment < 0)
-    answer = np.argsort(known_moment, kind="stable").astype(np.int32)[n_unknown:]
-    ordered_moment = known_moment[answer]
-    n_earlier = _count_less(ordered_moment, asked_moment)
-    # Pad both ends, so that every step from a position leads to an element.
-    ordered_moment = np.pad(ordered_moment, _N_STEPS, constant_values=-1)
-    answer = np.pad(answer, _N_STEPS)
-    first_later = n_earlier + _N_STEPS
+    by_time = np.argsort(known_moment, kind="stable").astype(np.int32)[n_unknown:]
+    known_moment = known_moment[by_time]
+    n_earlier = _count_less(known_moment, asked_moment)
+    # Pad both ends, so that `position` below is a valid index.
+    known_moment = np.pad(known_moment, _N_BEFORE_AND_AFTER, constant_values=-1)
+    by_time = np.pad(by_time, _N_BEFORE_AND_AFTER)
+    first_later = n_earlier + _N_BEFORE_AND_AFTER
 
     question = asked.question
     columns: Columns = {}
-    for step in (*range(-_N_STEPS, 0), *range(_N_STEPS)):
+    for step in range(-_N_BEFORE_AND_AFTER, _N_BEFORE_AND_AFTER):
         name = f"before_{-step}" if step < 0 else f"after_{step + 1}"
         position = first_later + step
-        is_same_quiz = ordered_moment[position] // MINUTES == asked_moment // MINUTES
-        is_found = (asked_moment >= 0) & is_same_quiz
-        neighbour = answer[position[is_found]]
-        columns[name] = np.full(len(asked), np.nan, np.float32)
-        columns[name][is_found] = known.residual[neighbour]
+        is_same_quiz = _number_of(known_moment[position]) == _number_of(asked_moment)
+        has_neighbour = (asked_moment >= 0) & is_same_quiz
+        neighbour = by_time[position[has_neighbour]]
+        columns[name] = _nan_elsewhere(has_neighbour, known.residual[neighbour])
         if known.has_options:
             position_chosen = known.option[neighbour] - 1
-            outcome = known.outcome_of_option[question[is_found], position_chosen]
-            columns[f"{name}_option"] = np.full(len(asked), np.nan, np.float32)
-            columns[f"{name}_option"][is_found] = outcome
+            rank = known.outcome_of_option[question[has_neighbour], position_chosen]
+            columns[f"{name}_option"] = _nan_elsewhere(has_neighbour, rank)
     return columns
+
+
+def _nan_elsewhere(is_given: BoolArray, values: Array) -> FloatArray:
+    """Return a float32 column that holds the values where `is_given`, and NaN elsewhere."""
+    column: FloatArray = np.full(len(is_given), np.nan, np.float32)
+    column[is_given] = values
+    return column
 
 
 @group(need=ANSWER_METADATA)
 def classes(asked: Asked) -> Columns:
-    """Rates of the class and of the scheme of work: overall, on the question, in the quiz."""
+    """Mean residuals of the class and of the scheme of work.
+
+    Those of the class (`group`) are overall, on the question and in the quiz; those of the scheme
+    are overall and on the question.
+    """
     return rates_of(
         asked,
         [
@@ -323,7 +349,11 @@ def classes(asked: Asked) -> Columns:
 
 @group(need=ANSWER_METADATA)
 def time(asked: Asked) -> Columns:
-    """Hour, weekday, rate of the day, position in the quiz, minutes since the last answer, age."""
+    """When the answer was given, and the student's mean residual on that day.
+
+    The times are the hour, the weekday, the number of the student's earlier pairs in the quiz, the
+    minutes since the student's last pair, and the student's age in years.
+    """
     assert asked.pairs.circumstances is not None
     date = asked.pairs.circumstances["DateAnswered"].iloc[asked.rows]
     hour = (date.dt.hour * 60 + date.dt.minute) / 60
@@ -331,14 +361,15 @@ def time(asked: Asked) -> Columns:
     columns |= rates_of(asked, [("student", "day")])
 
     moment, ordered = _moments_of(asked, "student", "quiz")
-    start_of_quiz = moment // MINUTES * MINUTES
+    start_of_quiz = _number_of(moment) * MINUTES_PER_NUMBER
     position = _count_less(ordered, moment) - _count_less(ordered, start_of_quiz)
     columns["place_in_quiz"] = np.where(moment < 0, np.nan, position)
 
-    # The student's last answer at an earlier minute, in any quiz. -1 stands before the first.
+    # The largest moment of any pair below that of the row; -1 if there is none. It may belong to
+    # another student.
     moment, ordered = _moments_of(asked, "student")
     last = np.append(-1, ordered)[_count_less(ordered, moment)]
-    is_same_student = (last // MINUTES == moment // MINUTES) & (last < moment)
+    is_same_student = (moment >= 0) & (_number_of(last) == _number_of(moment))
     columns["gap"] = np.where(is_same_student, moment - last, np.nan)
 
     if asked.pairs.students is not None:
@@ -367,15 +398,15 @@ def confidence(asked: Asked) -> Columns:
     }
 
 
-# ---- Rates -------------------------------------------------------------------------------------
+# ---- Mean residuals ----------------------------------------------------------------------------
 
 
 def rates_of(asked: Asked, keys: Sequence[tuple[str, ...]]) -> Columns:
     """Return columns with the mean residual of the known answers that share a key with each row.
 
     A key is one or two names of `Pairs.numbers`. For instance, ("student", "quiz") stands for the
-    answers of the same student in the same quiz. Its columns are student_quiz_rate, the mean, and
-    student_quiz_count, the number of answers.
+    answers of the same student in the same quiz. Its columns are student_quiz_rate, the mean
+    residual, and student_quiz_count, the number of answers.
     """
     columns: Columns = {}
     for key in keys:
@@ -387,10 +418,10 @@ def rates_of(asked: Asked, keys: Sequence[tuple[str, ...]]) -> Columns:
 
 
 def _habits_in(key: tuple[str, ...], asked: Asked) -> FloatArray:
-    """Return how much more often than usual each position is chosen, shape (rows, options).
+    """Return how much more often than usual the answers with a row's key chose each position.
 
-    Only known answers that share the key with a row count. The usual share of a position is that of
-    the option at this position among all answers to the question.
+    Shape (rows, options). Only known answers count. The usual share of a position is that of the
+    option at this position among all known answers to the question.
     """
     known = asked.known
     habit_by_position = []
@@ -407,14 +438,14 @@ def _mean_in(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the mean of a value over the known answers that share a key with each row.
 
-    Returns also the number of these answers. Means are shrunk towards 0. Mean and number are NaN if
-    the key of a row is unknown.
+    The second array is the number of these answers. Means are shrunk towards 0. Mean and number are
+    NaN if the key of a row is unknown. `value` has shape (known answers,).
     """
     number = asked.pairs.number(*key)
     n_numbers = int(number.max(initial=-1)) + 1
     known_number = number[asked.known.rows]
     asked_number = number[asked.rows]
-    # Free this large array, unless `pairs` keeps it.
+    # Free this large array, unless `pairs` caches it.
     del number
     mean, count = shrunk_mean(known_number, value, n_numbers)
     return _look_up(mean, asked_number), _look_up(count, asked_number)
@@ -422,6 +453,7 @@ def _mean_in(
 
 def _look_up(values: FloatArray, number: IntArray) -> FloatArray:
     """Return the value of each number, NaN for -1."""
+    # The index -1 reads the last element, which is NaN.
     return np.append(values, np.float32(np.nan))[number]
 
 
@@ -431,16 +463,17 @@ def _look_up(values: FloatArray, number: IntArray) -> FloatArray:
 def _option_of_outcome(asked: Asked) -> IntArray:
     """Return the position of the right option, the most popular wrong one, and so on, from 0.
 
-    Shape (rows, options): the inverse of `Known.outcome_of_option` for the question of each row.
+    Shape (rows, options). For the question of each row, this is the inverse permutation of
+    `Known.outcome_of_option`.
     """
     return np.argsort(asked.known.outcome_of_option, axis=1)[asked.question]
 
 
 def _by_outcome(name: str, values: FloatArray, asked: Asked) -> Columns:
-    """Return columns of values that are given by position, shape (rows, options).
+    """Reorder values of positions to the order of ranks, and name the columns.
 
-    The first column is the value of the right option, the second that of the most popular wrong
-    option, and so on.
+    `values` has shape (rows, options), a column for each position. The first column that is
+    returned belongs to the right option, the second to the most popular wrong option, and so on.
     """
     return _numbered(name, np.take_along_axis(values, _option_of_outcome(asked), 1))
 
@@ -453,11 +486,19 @@ def _numbered(name: str, columns: Array) -> Columns:
 
 
 def _moments_of(asked: Asked, *names: str) -> tuple[IntArray, IntArray]:
-    """Return the moment (see `Pairs.moments`) of each row, and all known moments in order."""
+    """Return the moment of each row (see `Pairs.moments`), and the sorted moments of all pairs.
+
+    The sorted moments leave out pairs whose moment is -1.
+    """
     moment = asked.pairs.moments(*names)
     asked_moment = moment[asked.rows]
     moment.sort()
     return asked_moment, moment[np.searchsorted(moment, 0) :]
+
+
+def _number_of(moment: IntArray) -> IntArray:
+    """Return the number, such as that of student and quiz, in `Pairs.moments`; -1 for -1."""
+    return moment // MINUTES_PER_NUMBER
 
 
 def _count_less(ordered: IntArray, wanted: IntArray) -> IntArray:

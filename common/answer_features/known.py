@@ -11,12 +11,12 @@ import pandas as pd
 # Probability that a student who does not know the right option guesses it, in the item response
 # models.
 GUESSING = 0.2
-# A mean is shrunk towards its prior as if this many answers had the prior mean, as task 1's winners
-# did.
+# Weight of the prior in `shrunk_mean`: means are shrunk as if this many more answers had the value
+# of the prior. The winners of task 1 shrank means in this way.
 _PRIOR_COUNT = 5
-# The expected probability of a right answer is at least this, and at most 1 minus this.
+# Expected probabilities of a right answer are clipped to this and 1 minus this.
 _MIN_EXPECTED = 0.05
-# Steps of a fit that goes on from the model of some of the answers.
+# Number of steps in `Known.fit_model` if the fit continues from `start`.
 _STEPS_FROM_START = 3
 
 
@@ -32,8 +32,8 @@ class Known:
     held_out
         Whether each training answer is held out, shape (training answers,). By default none is.
     start
-        A model fitted to some of the known answers, and to no others. `fit_model` goes on from
-        there.
+        A model fitted to some of the known answers, and to no others. `fit_model` continues from
+        this model.
 
     Attributes
     ----------
@@ -87,30 +87,32 @@ class Known:
         if "AnswerValue" in known_answers:
             self.option = known_answers["AnswerValue"].to_numpy()
             self.correct_option = known_answers["CorrectAnswer"].to_numpy()
-            self._compare_options(pairs.n_questions)
+            self._compute_shares_and_ranks(pairs.n_questions)
 
     def _compute_rates(self, pairs: Pairs) -> None:
+        """Compute the attributes `question_rate`, `student_rate` and `residual`."""
         right = self.is_correct.astype(np.float32)
-        overall = right.mean()
-        self.question_rate, _ = shrunk_mean(self.question, right, pairs.n_questions, overall)
-        expected_of_average = self.question_rate[self.question]
-        above_average = right - expected_of_average
-        self.student_rate, _ = shrunk_mean(self.student, above_average, pairs.n_students)
-        expected = expected_of_average + self.student_rate[self.student]
+        overall_rate = right.mean()
+        self.question_rate, _ = shrunk_mean(self.question, right, pairs.n_questions, overall_rate)
+        p_of_average_student = self.question_rate[self.question]
+        excess = right - p_of_average_student
+        self.student_rate, _ = shrunk_mean(self.student, excess, pairs.n_students)
+        expected = p_of_average_student + self.student_rate[self.student]
         self.residual = right - np.clip(expected, _MIN_EXPECTED, 1 - _MIN_EXPECTED)
 
-    def _compare_options(self, n_questions: int) -> None:
+    def _compute_shares_and_ranks(self, n_questions: int) -> None:
+        """Compute the attributes `option_share` and `outcome_of_option`."""
         count = count_options(self.question, self.option, n_questions)
         n_answers = count.sum(axis=1, keepdims=True)
         overall_share = count.sum(axis=0) / len(self.rows)
         share = (count + _PRIOR_COUNT * overall_share) / (n_answers + _PRIOR_COUNT)
         self.option_share = share.astype(np.float32)
-        outcome = order_options(self.question, self.option, self.correct_option, n_questions)
-        # The right option of a question without known answers is not known. The options are then
-        # ranked by their shares among all answers.
+        rank = order_options(self.question, self.option, self.correct_option, n_questions)
+        # No known answer tells the right option of a question without answers: rank its options by
+        # their overall shares. The argsort of an argsort is the rank of each element.
         rank_by_share = np.argsort(np.argsort(-overall_share, kind="stable"))
-        outcome[n_answers[:, 0] == 0] = rank_by_share
-        self.outcome_of_option = outcome
+        rank[n_answers[:, 0] == 0] = rank_by_share
+        self.outcome_of_option = rank
 
     @property
     def has_options(self) -> bool:
@@ -118,7 +120,10 @@ class Known:
         return len(self.option) > 0
 
     def fit_model(self, pairs: Pairs) -> ItemResponse:
-        """Fit the item response model with context to the known answers; later calls return it."""
+        """Fit an item response model to the known answers and their contexts.
+
+        Only the first call fits. Later calls return the same model.
+        """
         if self.model is None:
             n_steps = None if self._start is None else _STEPS_FROM_START
             self.model = ItemResponse(guessing=GUESSING, n_steps=n_steps).fit(

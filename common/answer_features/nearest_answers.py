@@ -15,13 +15,13 @@ import numpy as np
 
 # How many answers count as nearest.
 _N_NEAREST = 32
-# How many of the nearest answers have the option chosen as a feature.
+# For this many of the nearest answers, the option chosen becomes a feature.
 _N_OPTIONS_SHOWN = 4
-# Means of the nearest answers are weighted by these powers of the similarity. For each power, the
-# weight of the prior mean 0. All are chosen on training answers (tests/benchmarks/README.md).
+# A mean of the nearest answers is weighted by a power of the similarity. Keys are these powers;
+# values are the weights of the prior mean 0. All were chosen on training answers
+# (tests/benchmarks/README.md).
 PRIOR_WEIGHT_BY_POWER = {2: 2.0, 6: 1.0, 15: 0.5}
-# Cells of the table of students × questions, and of arrays of rows × neighbours, in memory at a
-# time.
+# Largest number of elements of each thread's table of students × questions.
 _MAX_CELLS = 16_000_000
 
 
@@ -37,12 +37,13 @@ class NearestAnswers:
     # The sum of the weights, shape (rows,), by power.
     weight: dict[int, FloatArray]
     # How much more often than usual the student chose the position of each option, shape (rows,
-    # options), by power. The options are in the order of their outcomes. Without options in the
-    # training answers, there are no columns.
+    # options), by power. The first column belongs to the right option of the question asked, the
+    # next to its most popular wrong option, and so on. Without options in the training answers,
+    # there are no columns.
     habit: dict[int, FloatArray]
-    # For each of the first `_N_OPTIONS_SHOWN` answers: the outcome, in the question asked, of the
-    # option at the position that the student chose. NaN if there is no such answer. No columns
-    # without options.
+    # For each of the first `_N_OPTIONS_SHOWN` answers, a rank as in `Known.outcome_of_option`. The
+    # student chose a position in this answer; the rank is that of the option at the same position
+    # in the question asked. NaN if there is no such answer. No columns without options.
     outcome: FloatArray
 
 
@@ -62,6 +63,7 @@ def summarise_nearest(pairs: Pairs, known: Known, rows: IntArray) -> NearestAnsw
     )
 
     def summarise(block: IntArray, nearest: IntArray, similarity: FloatArray) -> None:
+        # `nearest` is -1 where an answer is missing. Values that are looked up there are masked.
         residual = np.where(nearest >= 0, known.residual[nearest], 0)
         if known.has_options:
             outcome_of_option = known.outcome_of_option[question[block]]
@@ -93,11 +95,11 @@ def summarise_nearest(pairs: Pairs, known: Known, rows: IntArray) -> NearestAnsw
 
 
 def _excess_over_share(known: Known, answer: IntArray) -> FloatArray:
-    """Return the choice of each answer minus the usual shares of the options.
+    """Return for each answer and option: 1 if the option was chosen, else 0, minus its usual share.
 
-    The choice is 1 for the option chosen and 0 for the others. The usual shares are those among all
-    known answers to the question. `answer` holds positions in `known`, shape (rows, answers).
-    Returns shape (rows, answers, options), 0 where `answer` is -1.
+    The usual share of an option is that among all known answers to the question. `answer` holds
+    positions in `known`, shape (rows, answers). Returns shape (rows, answers, options), 0 where
+    `answer` is -1.
     """
     is_chosen = known.option[answer][:, :, None] == np.arange(1, N_OPTIONS + 1)
     excess = is_chosen - known.option_share[known.question[answer]]
@@ -105,8 +107,8 @@ def _excess_over_share(known: Known, answer: IntArray) -> FloatArray:
 
 
 def visit_nearest(
-    known: tuple[IntArray, IntArray],
-    asked: tuple[IntArray, IntArray],
+    known_pairs: tuple[IntArray, IntArray],
+    asked_pairs: tuple[IntArray, IntArray],
     n_students: int,
     neighbours: IntArray,
     similarity: FloatArray,
@@ -119,9 +121,9 @@ def visit_nearest(
 
     Parameters
     ----------
-    known
+    known_pairs
         Student and question of each known answer, as numbers from 0.
-    asked
+    asked_pairs
         Student and question of each pair that is asked.
     n_students
         The number of students.
@@ -130,19 +132,21 @@ def visit_nearest(
     n_nearest
         The largest number of answers for each pair.
     visit
-        Called in threads, in any order, with arrays for a block of pairs: their positions in
-        `asked`, int, shape (pairs,); the positions in `known` of the nearest answers, int32, shape
-        (pairs, nearest), the most similar first, then -1 where there are no more; and the
-        similarities, float32, of the same shape, 0 where there is no answer.
+        Called in threads, in any order, with three arrays for a block of pairs. The first holds
+        their positions in `asked_pairs`, int, shape (pairs,). The second holds the positions in
+        `known_pairs` of the nearest answers, int32, shape (pairs, nearest): the most similar first,
+        then -1 where there are no more. The third holds the similarities, float32, of the same
+        shape, 0 where there is no answer.
     """
-    known_student, known_question = known
-    asked_student, asked_question = asked
+    known_student, known_question = known_pairs
+    asked_student, asked_question = asked_pairs
     n_questions, n_neighbours = neighbours.shape
     known_order, first_known, _ = sort_answers(known_student, [], n_students)
     asked_order = np.argsort(asked_student, kind="stable")
     ordered_student = asked_student[asked_order]
     # Each thread looks answers up in a table of some students × all questions, for a block of rows
-    # at a time.
+    # at a time. A block needs several arrays of rows × neighbours: let each have an eighth of the
+    # table's elements at most.
     n_table_students = max(1, min(_MAX_CELLS // n_questions, math.ceil(n_students / N_THREADS)))
     n_block_rows = max(1, _MAX_CELLS // (8 * max(n_neighbours, 1)))
 
@@ -162,10 +166,12 @@ def visit_nearest(
                 table_row = asked_student[block] - first
                 candidates = answer_table[table_row[:, None], neighbours[question]]
                 visit(block, *_take_nearest(candidates, similarity[question], n_nearest))
+            # Clear the table for the next students.
             answer_table[cells] = -1
 
     first_of_table = np.arange(0, n_students, n_table_students)
-    list(in_threads(visit_students, np.array_split(first_of_table, N_THREADS)))
+    for _ in in_threads(visit_students, np.array_split(first_of_table, N_THREADS)):
+        pass
 
 
 def _take_nearest(

@@ -15,24 +15,26 @@ import pandas as pd
 # Names in `Pairs.numbers` of a question's subjects at three levels of the tree, from general to
 # specific. The root is left out, since all questions have it.
 SUBJECT_LEVELS = ("subject_1", "subject_2", "subject_3")
-# More than the minutes in the four years that dates may span.
-MINUTES = 1 << 21
-# With more pairs than this, `Pairs.number` keeps only the numbers that several groups need.
-_MANY = 5_000_000
-_KEPT_OF_MANY = ("student", "quiz")
+# `Pairs.moments` packs a number and a minute into one integer: number · this + minute. It exceeds
+# the number of minutes in the four years that dates may span.
+MINUTES_PER_NUMBER = 1 << 21
+# With more pairs than this, `Pairs.number` caches only the combination `_ALWAYS_CACHED`, to save
+# memory. Several groups of features need this combination.
+_MAX_PAIRS_TO_CACHE_ALL = 5_000_000
+_ALWAYS_CACHED = ("student", "quiz")
 
 
 @dataclass(frozen=True)
 class Pairs:
     """Pairs of students and questions: a row for each training answer, then the template's rows."""
 
-    # Arrays of int32, shape (pairs,): numbers from 0, -1 where unknown. The keys are "student" and
-    # "question". With question metadata also `SUBJECT_LEVELS`. With answer metadata also "group",
-    # "quiz", "scheme" and "day".
+    # For each name, the number of each pair's student, question, and so on: int32, shape (pairs,),
+    # from 0; -1 where it is unknown. The names are "student" and "question". With question metadata
+    # also `SUBJECT_LEVELS`. With answer metadata also "group", "quiz", "scheme" and "day".
     numbers: dict[str, IntArray]
     n_students: int
     n_questions: int
-    # The contexts of `number_contexts`, shape (pairs, levels).
+    # The labels of contexts, such as quizzes, from `number_contexts`, shape (pairs, levels).
     context: IntArray
     # The nearest questions and similarities of `similar_questions`, shape (questions, neighbours).
     neighbours: IntArray
@@ -41,7 +43,7 @@ class Pairs:
     students: pd.DataFrame | None = None
     # A row for each pair; None without answer metadata.
     circumstances: pd.DataFrame | None = None
-    # Results of `number` that are kept, by the two names.
+    # Cached results of `number`, by the two names.
     _numbers_of_two: dict[tuple[str, ...], IntArray] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
@@ -49,10 +51,10 @@ class Pairs:
         return len(self.numbers["student"])
 
     def number(self, *names: str) -> IntArray:
-        """Number the combinations of one or two of `numbers`.
+        """Return a number for each pair that says which values it has in one or two of `numbers`.
 
-        ``number("student", "quiz")`` gives equal numbers to rows of the same student in the same
-        quiz. Returns int32, shape (pairs,), from 0, with gaps; -1 where either is unknown.
+        ``number("student", "quiz")``, for instance, is equal for pairs of the same student in the
+        same quiz. Returns int32, shape (pairs,), from 0, with gaps; -1 where a value is unknown.
         """
         if len(names) == 1:
             return self.numbers[names[0]]
@@ -63,7 +65,7 @@ class Pairs:
         is_known = (first >= 0) & (second >= 0)
         number = np.full(len(self), -1, np.int32)
         number[is_known] = self._number_combinations(first[is_known], second[is_known])
-        if len(self) <= _MANY or names == _KEPT_OF_MANY:
+        if len(self) <= _MAX_PAIRS_TO_CACHE_ALL or names == _ALWAYS_CACHED:
             self._numbers_of_two[names] = number
         return number
 
@@ -71,19 +73,20 @@ class Pairs:
         """Give equal combinations of two numbers an equal number from 0; gaps are possible."""
         key = small_keys(first, second)
         highest = int(key.max(initial=0))
-        # Keys that are no larger than row numbers serve themselves.
+        # Keys below the number of pairs are small enough to be the numbers.
         if highest < len(self):
             return key
+        # `number_ids` is fast as long as its lookup table of `highest` elements is small.
         if highest < 4 * len(key):
             return number_ids(key)[1]
-        # The lookup table of `number_ids` would be large: hashing is faster.
+        # With a large lookup table, hashing is faster.
         return pd.factorize(key)[0]
 
     def moments(self, *names: str) -> IntArray:
         """Return a number for each row that orders rows by `number(*names)`, then by minute.
 
-        The moment is number · `MINUTES` + minute, int64, where minutes count from the first date.
-        It is -1 where the number or the date is unknown.
+        The moment is number · `MINUTES_PER_NUMBER` + minute, int64, where minutes count from the
+        first date. It is -1 where the number or the date is unknown.
         """
         assert self.circumstances is not None
         date = self.circumstances["DateAnswered"].to_numpy().astype("datetime64[m]", copy=False)
@@ -91,9 +94,9 @@ class Pairs:
         is_known = ~np.isnat(date) & (number >= 0)
         moment = date.astype(np.int64)
         moment -= moment.min(where=is_known, initial=np.iinfo(np.int64).max)
-        # Official dates span less than `MINUTES`. Later dates count as the last minute.
-        np.clip(moment, 0, MINUTES - 1, out=moment)
-        moment += number * np.int64(MINUTES)
+        # Official dates span fewer minutes. Later dates count as the last minute.
+        np.clip(moment, 0, MINUTES_PER_NUMBER - 1, out=moment)
+        moment += number * np.int64(MINUTES_PER_NUMBER)
         moment[~is_known] = -1
         return moment
 
@@ -176,14 +179,16 @@ def _read_subjects(folder: Path | None, question_ids: IntArray) -> dict[str, Int
 
 
 def _choose_subject(subjects: pd.DataFrame, tree: pd.DataFrame | None, level: int) -> pd.Series:
-    """Choose one subject of a level, 1 to 3, for each question that has any; index: its row.
+    """Choose one subject of a level, 1 to 3, for each question that has any.
 
-    If a question has several, the last one counts.
+    The index of the Series is the question's number. If a question has several subjects of the
+    level, the last one counts.
     """
     if tree is not None:
         is_chosen = subjects["subject"].map(tree["Level"]) == level
     else:
-        # Lists of subjects go from the root down.
+        # Without the tree, take a question's list of subjects as the path from the root, which is
+        # at position 0: level 1 comes next, level 2 is the last but one, and level 3 the last.
         position = subjects.groupby("row").cumcount()
         position_from_end = subjects.groupby("row").cumcount(ascending=False)
         if level == 1:

@@ -14,14 +14,16 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-# Training answers that get features, at most: trees hardly learn more from more of them.
+# Largest number of training answers whose features are computed. Boosted trees hardly learn more
+# from more answers.
 _MAX_HELD_OUT = 125_000
-# Parts if all are held out in turn: the features then rest on nine tenths of the answers.
+# Number of parts if there are at most `_MAX_HELD_OUT` answers. Every part is held out in turn, so
+# the features are computed from nine tenths of the answers.
 _N_PARTS = 10
-# Parts, at least, of more answers than can all be held out.
+# Smallest number of parts if there are more than `_MAX_HELD_OUT` answers.
 _MIN_PARTS_OF_MANY = 5
-# With more parts than this, one part of less than 2 % is held out. One fit without that part then
-# serves the template as well.
+# With more parts than this, a part is less than 2 % of the answers, and a single part is held out.
+# The fit without it then also serves the template, which saves a second fit.
 _MANY_PARTS = 50
 
 
@@ -31,7 +33,7 @@ class Part:
 
     # The rows, shape (rows,).
     rows: IntArray
-    # `Known.outcome_of_option` by the answers that the features rest on.
+    # `Known.outcome_of_option` of the `Known` from which the features are computed.
     outcome_of_option: IntArray
     # A row for each of `rows`, a float32 column for each feature.
     table: pd.DataFrame
@@ -39,7 +41,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Split:
-    """Training answers that are cut into parts. Some parts are held out, one after the other."""
+    """How training answers are cut into parts, and which parts are held out in turn."""
 
     # The part of each answer, from 0, shape (answers,).
     part: IntArray
@@ -55,6 +57,7 @@ def split_answers(n_answers: int, seed: int) -> Split:
     else:
         n_parts = max(_MIN_PARTS_OF_MANY, n_answers // _MAX_HELD_OUT)
     part = np.random.default_rng(seed).permutation(n_answers) % n_parts
+    # The number of parts that hold at most `_MAX_HELD_OUT` answers together.
     n_within_limit = _MAX_HELD_OUT * n_parts // max(n_answers, 1)
     return Split(part, n_parts, n_held_out=min(max(1, n_within_limit), n_parts))
 
@@ -64,9 +67,9 @@ def tables(pairs: Pairs, answers: pd.DataFrame, groups: Sequence[str], seed: int
 
     The features of a held-out part use the outcomes of all other training answers. The features of
     the template use the outcomes of all training answers. There is one exception: if less than 2 %
-    of the training answers are held out, the features of the template do not use their outcomes, so
-    that one computation serves the held-out part and the template. Shows a progress bar on a
-    terminal.
+    of the training answers are held out, the features of the template do not use the outcomes of
+    the held-out answers either. One fit then serves the held-out part and the template. Shows a
+    progress bar on a terminal.
 
     Parameters
     ----------
@@ -88,7 +91,7 @@ def tables(pairs: Pairs, answers: pd.DataFrame, groups: Sequence[str], seed: int
     starts = _fit_starts(pairs, answers, groups, split)
     template = np.arange(len(answers), len(pairs))
     if split.n_parts > _MANY_PARTS:
-        # This start knows all answers but the held-out part.
+        # One fit for both: it knows all answers but those of the held-out part.
         known = starts[0]
         held_out = np.flatnonzero(split.part < split.n_held_out)
         whole = table(pairs, known, np.append(held_out, template), groups)
@@ -98,6 +101,7 @@ def tables(pairs: Pairs, answers: pd.DataFrame, groups: Sequence[str], seed: int
         return
 
     def describe_part(number: int) -> Part:
+        # This start has seen no outcome of the part, see `_fit_starts`.
         start = starts[number % len(starts)]
         if split.n_held_out == 1:
             # The start knows all answers but this part.
@@ -116,13 +120,14 @@ def tables(pairs: Pairs, answers: pd.DataFrame, groups: Sequence[str], seed: int
 def _fit_starts(
     pairs: Pairs, answers: pd.DataFrame, groups: Sequence[str], split: Split
 ) -> list[Known]:
-    """Return one or two `Known` whose models are starts for the fits of the parts.
+    """Return one or two `Known` with fitted models, from which the fits for the parts continue.
 
-    To fit a model for each part takes fewer steps from a start that has seen no outcome of the
-    part. A single start, which knows no held-out answer, can serve all parts. If most answers are
-    held out, such a start would know too little. Then there are two: start 0, which does not know
-    the even parts, serves these parts, and start 1 serves the odd parts. Only the group `model`
-    uses the starts; for `options`, starts cost 0.0007 of accuracy.
+    A fit for a part takes fewer steps if it continues from a model, a start, that has seen no
+    outcome of the part. A single start, which knows no held-out answer, can serve all parts. If
+    most answers are held out, such a start would know too little. Then there are two: start 0 knows
+    no answer of the even parts and serves these parts; start 1 does the same for the odd parts.
+    Only the group `model` uses the starts. In the group `options`, starts lowered the accuracy by
+    0.0007.
     """
     n_starts = 2 if split.n_held_out > split.n_parts / 2 else 1
 
@@ -162,12 +167,12 @@ def table(pairs: Pairs, known: Known, rows: IntArray, groups: Sequence[str]) -> 
         columns = GROUPS[name].compute(asked)
         return {key: np.asarray(column, np.float32) for key, column in columns.items()}
 
-    # The groups that take most memory come while there are few columns: the first one, which is the
-    # model, then the last ones.
+    # Compute the groups that take most memory early, while few columns are stored: the first one
+    # (`model`), then the others from last to first.
     in_parallel = [name for name in groups if not GROUPS[name].uses_nearest]
     in_parallel = [*in_parallel[:1], *reversed(in_parallel[1:])]
     by_group = dict(zip(in_parallel, in_threads(compute, in_parallel), strict=True))
-    # These groups come one after the other, since `asked.nearest` uses all threads by itself.
+    # Compute these groups one after the other, since `asked.nearest` uses all threads by itself.
     for name in groups:
         if GROUPS[name].uses_nearest:
             by_group[name] = compute(name)

@@ -6,12 +6,12 @@ from common.threads import in_threads
 import numpy as np
 from scipy.sparse import csr_matrix
 
-# Nearest questions that are kept for each question.
+# Number of nearest questions that are kept for each question.
 _N_NEIGHBOURS = 96
-# The products of two answers of one student are most of the work, and a student with n answers has
-# n² of them. Students are drawn until their products add up to this.
+# A student with n answers adds n² products to the matrix product, which is most of the work. Random
+# students are drawn until their products add up to this.
 _MAX_PRODUCTS = 1_000_000_000
-# Questions whose similarities to all questions are held in memory at a time.
+# Number of questions whose similarities to all questions are held in memory at a time.
 _BLOCK = 256
 
 
@@ -66,7 +66,10 @@ def similar_questions(
 
 
 def _draw_students(student: IntArray, n_students: int) -> BoolArray:
-    """Draw students at random until they have `_MAX_PRODUCTS` products; shape (students,)."""
+    """Draw random students whose numbers of answers squared add up to at most `_MAX_PRODUCTS`.
+
+    Returns whether each student is drawn, shape (students,).
+    """
     order = np.random.default_rng(0).permutation(n_students)
     n_products = np.bincount(student, minlength=n_students).astype(np.float64) ** 2
     is_drawn = np.zeros(n_students, bool)
@@ -79,7 +82,8 @@ def _largest_columns(values: FloatArray, k: int) -> IntArray:
 
     Equal values come in the order of their columns.
     """
-    # `argpartition` would choose any of the values that equal the k-th largest. Sort all of them.
+    # `argpartition` would take arbitrary ones of the values that equal the k-th largest. So sort
+    # all values that are at least the k-th largest, and take the first k.
     kth_largest = np.partition(values, -k, axis=1)[:, -k, None]
     row, column = np.nonzero(values >= kth_largest)
     order = np.lexsort((-values[row, column], row))

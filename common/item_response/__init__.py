@@ -1,4 +1,4 @@
-"""Multidimensional item response theory with the context of an answer.
+"""Multidimensional item response theory; answers in one context, such as a quiz, share an effect.
 
     model = ItemResponse().fit(student, question, is_correct)
     p_right = model.predict_proba(student, question)[:, 1]

@@ -48,7 +48,7 @@ class BaseItemResponse:
         checks.check_settings(self.n_dimensions, self.guessing, self.seed, self.n_steps)
         return Settings(self.n_dimensions, self.guessing, self.seed, self.n_steps, self.log_event)
 
-    def _fit_stages(
+    def _fit_and_set_attributes(
         self, answers: Answers, settings: Settings, start: Posterior | None = None
     ) -> Self:
         """Fit the posterior, and set the attributes that users read."""
@@ -57,7 +57,8 @@ class BaseItemResponse:
         self.history_ = history
         self.student_ids_ = posterior.student_ids
         self.question_ids_ = posterior.question_ids
-        # The last student, and the last question of each stage, have no answers and are average.
+        # Leave out the last student, and the last question of each stage: they stand for unknown
+        # students and questions.
         self.ability_ = posterior.students.mean[:-1]
         self.ability_covariance_ = posterior.students.covariance[:-1]
         n_questions = len(posterior.question_ids)

@@ -30,7 +30,7 @@ def _check_whole_number(name: str, value: object, low: int) -> None:
 def as_ids(name: str, values: npt.ArrayLike, n_expected: int | None = None) -> IntArray:
     """Return ids as an array of int32 or int64, shape (n,).
 
-    `n_expected` is the length of `student`, which the ids must have.
+    `n_expected`, if given, is the length that the ids must have: that of `student`.
     """
     ids = _as_whole_numbers(name, values)
     _check_shape(name, ids, n_expected)
@@ -90,7 +90,7 @@ def _as_whole_numbers(name: str, values: Any) -> IntArray:
 
 
 def _widen(ids: IntArray) -> IntArray:
-    """Return ids as int32 or int64, since smaller types could overflow when they are looked up."""
+    """Return ids as int32 or int64, since arithmetic with smaller types could overflow."""
     return ids if ids.dtype in (np.int32, np.int64) else ids.astype(np.int64)
 
 
@@ -107,7 +107,9 @@ def _check_range(name: str, array: IntArray, low: int, high: int | None = None) 
         return
     if array.min() < low or (high is not None and array.max() > high):
         is_wrong = (array < low) if high is None else (array < low) | (array > high)
-        row = int(np.flatnonzero(is_wrong.reshape(len(array), -1).any(axis=1))[0])
-        value = array[row][is_wrong[row]].flat[0] if array.ndim > 1 else array[row]
+        # The index of the first wrong number: its row, and its column if there are two dimensions.
+        first = tuple(np.argwhere(is_wrong)[0])
+        row = int(first[0])
+        value = array[first]
         expected = f"at least {low}" if high is None else f"{low} to {high}"
         raise InputError(f"{name} holds {value} at position {row}, expected {expected}")

@@ -9,22 +9,32 @@ each level, and the sum of these effects is its `total`. The variance of each le
 from the answers, so that a level without influence shrinks to zero. If the context is the quiz of a
 class, its students share an effect as well: they have been taught the topic or not.
 
-The contexts of one student are a tree whose root is the student. The log likelihood of an answer is
-replaced by κx − wx²/2 (see `model`), so ability and effects have a joint Gaussian posterior.
-Eliminating the effects from the leaves to the root gives this posterior exactly, in time linear in
-the number of answers. Let t be (ability, 1), and let U be the total above a node. The log
-likelihood that the node has gathered is a function of U,
+The contexts of one student are the nodes of a tree whose root is the student. A node of the last
+level, a leaf, holds the student's answers in the context. The logit of an answer is
 
-    (r − S · t) U − W U²/2,     in a leaf r = Σ κ, S = Σ w E[z], W = Σ w over its answers.
+    x = z · t + total,     where z = (slopes, intercept) of the item and t = (ability, 1).
 
-Let the node's effect u have the prior precision p, and let g = p / (p + W). Integrating out u
+The log likelihood of an answer is replaced by κx − wx²/2, where `model` gives κ and w. So ability
+and effects have a joint Gaussian posterior. Eliminating the effects from the leaves to the root
+gives this posterior exactly, in time linear in the number of answers. For a node, let
 
-- adds g r, g S and g W to r, S and W of the parent,
-- takes SSᵀ / (p + W) from the precision of the ability, and r S / (p + W) from its linear term,
-- leaves the node's total, given t and U, as N(gU + (r − S · t) / (p + W), 1 / (p + W)).
+- u be its effect, with the prior precision p,
+- U be the total above the node: the sum of the effects of the nodes between it and the root,
+- W, r and S be Σ w, Σ κ and Σ w E[z] over its answers, if it is a leaf.
 
-An effect that students share is one more term of U in the leaves of all these students. It is
-updated from the r, S and W that these leaves pass to their parents, with the students' own effects
+The log likelihood of the answers below the node is a function of its total U + u:
+
+    (r − S · t) (U + u) − W (U + u)²/2.
+
+Let g = p / (p + W). Integrating out u has three results:
+
+- g r, g S and g W are added to r, S and W of the parent, which start at 0.
+- r S / (p + W) and SSᵀ / (p + W) are subtracted from the student's sums Σ κ E[z] and Σ w E[zzᵀ],
+  from which `model` computes the posterior of the ability.
+- Given t and U, the node's total U + u is N(gU + (r − S · t) / (p + W), 1 / (p + W)).
+
+An effect that students share is one more term of the totals of leaves. Its posterior is computed
+from g r, g S and g W of the leaves of all these students, in which the students' own effects are
 integrated out.
 """
 
@@ -33,16 +43,16 @@ from functools import cached_property
 from typing import NamedTuple
 
 from common.arrays import FloatArray, IntArray
-from common.item_response.model import Gaussians, pack
+from common.item_response.model import Gaussians, pack_products
 
 import numpy as np
 import scipy.sparse
 
 # The variance of the effects at the start of a fit, and the prior guess at the variance.
 START_VARIANCE = 0.2
-# Weight of the prior guess, in contexts.
+# Weight of the prior guess: it counts as this many contexts.
 _PRIOR_CONTEXTS = 3.0
-# Bound on the exponent of the change of a variance in a step, see `accelerate`.
+# Upper bound on the acceleration in `accelerate`.
 _MAX_ACCELERATION = 25.0
 # Bound on the ratio of new and old variance in a step.
 _MAX_RATIO = 2.0
@@ -51,24 +61,31 @@ _MIN_VARIANCE = 1e-6
 
 @dataclass(frozen=True)
 class Level:
-    """The contexts of one level: nodes of all students' trees, in the order of their answers."""
+    """One level of all students' trees. A node is a context in which a student has answers.
+
+    Nodes are sorted as their answers are.
+    """
 
     # Shape (nodes + 1,): the answers of node i are start[i] to start[i + 1].
     start: IntArray
     # Shape (nodes,): the node's parent in the level above. In the first level, the student.
     parent: IntArray
-    # Shape (nodes,): the number of the context, increasing among the nodes of one parent. It is
-    # context · (number of stages) + stage, where the stage is that of the items in the node.
+    # Shape (nodes,): the number of the node's context and the stage of its items (see `fitting`) in
+    # one integer, context · (number of stages) + stage. Increasing among the nodes of one parent.
     label: IntArray
 
     @cached_property
     def keys(self) -> tuple[IntArray, int]:
-        """The key of each node, parent · width + label, shape (nodes,); and the width."""
+        """Increasing keys by which `find_nodes` looks nodes up, and the width in the keys.
+
+        The key of a node is parent · width + label. The width exceeds the largest label by 2, so
+        that the label width − 1 belongs to no node.
+        """
         width = 2 + int(self.label.max(initial=0))
         return self.parent * np.int64(width) + self.label, width
 
     def sum_children(self, values: FloatArray, n_parents: int) -> FloatArray:
-        """Return the sum of the children's values, shape (nodes, …), for each parent."""
+        """Sum `values`, which has a row for each node, over the children of each parent."""
         # A sparse matrix with a row for each parent and a 1 for each child.
         n = len(values)
         first = np.searchsorted(self.parent, np.arange(n_parents + 1))
@@ -90,7 +107,7 @@ class SharedEffects(NamedTuple):
     prior: FloatArray
 
 
-class Step(NamedTuple):
+class Elimination(NamedTuple):
     """Quantities that `eliminate` computes and `restore` needs, for each node of a level.
 
     The symbols are those of the module's docstring.
@@ -110,7 +127,7 @@ class Step(NamedTuple):
 
 def eliminate(
     levels: tuple[Level, ...], gathered: FloatArray, variance: FloatArray, n_students: int
-) -> tuple[list[Step], FloatArray]:
+) -> tuple[list[Elimination], FloatArray]:
     """Integrate out the effects, from the leaves to the root.
 
     Parameters
@@ -118,8 +135,8 @@ def eliminate(
     levels
         The coarsest first.
     gathered
-        W, r and S of the last level's nodes, side by side, shape (nodes, 2 + d). In r, κ − w
-        E[shared effect] replaces κ.
+        W, r and S of the last level's nodes, side by side, shape (nodes, 2 + d). In r, each κ must
+        have been reduced by w · E[shared effect], since the shared effect is a part of the logit.
     variance
         Prior variances of the effects, shape (levels, stages).
     n_students
@@ -127,14 +144,15 @@ def eliminate(
 
     Returns
     -------
-    steps : list of Step
+    eliminations : list of Elimination
         For `restore`, the coarsest level first.
     taken : array of float32, shape (students, d + d(d + 1)/2)
-        The effects take this from each student's sums of `model.weigh`.
+        To be subtracted from each student's sums of `model.weighted_sums`, to integrate out the
+        effects.
     """
     d = gathered.shape[1] - 2
     taken: FloatArray = np.zeros((len(gathered), d + d * (d + 1) // 2), np.float32)
-    steps = []
+    eliminations = []
     for depth in reversed(range(len(levels))):
         weight = gathered[:, 0]
         kappa = gathered[:, 1]
@@ -142,17 +160,27 @@ def eliminate(
         precision = 1 / variance[depth].astype(np.float32)[_stage(levels[depth], variance)]
         noise = 1 / (precision + weight)
         gain = precision * noise
-        steps.append(Step(gain, gain * weight, noise, noise * kappa, noise[:, None] * pull))
-        taken[:, :d] += steps[-1].linear[:, None] * pull
-        taken[:, d:] += pack(pull, steps[-1].pull)
+        eliminated = Elimination(
+            gain=gain,
+            weight=gain * weight,
+            noise=noise,
+            linear=noise * kappa,
+            pull=noise[:, None] * pull,
+        )
+        eliminations.append(eliminated)
+        taken[:, :d] += eliminated.linear[:, None] * pull
+        taken[:, d:] += pack_products(pull, eliminated.pull)
         n_parents = len(levels[depth - 1].parent) if depth else n_students
         gathered = levels[depth].sum_children(gathered * gain[:, None], n_parents)
         taken = levels[depth].sum_children(taken, n_parents)
-    return steps[::-1], taken
+    return eliminations[::-1], taken
 
 
 def restore(
-    levels: tuple[Level, ...], steps: list[Step], students: Gaussians, variance: FloatArray
+    levels: tuple[Level, ...],
+    eliminations: list[Elimination],
+    students: Gaussians,
+    variance: FloatArray,
 ) -> tuple[list[FloatArray], FloatArray, FloatArray]:
     """Find the effects, from the root to the leaves, given the students' abilities.
 
@@ -161,44 +189,51 @@ def restore(
     effects : list of array of float32, shape (nodes, 2 + k)
         For each level the totals at its nodes: mean, variance, covariance with the ability.
     sums : array of float64, shape (levels, stages, 4)
-        Sums over the nodes of 1, E[u]², Var[u] and s², where s is the share of the prior variance
-        that the answers have removed.
-    left : array of float32, shape (leaves,)
-        g (r − S · t − W U) of each leaf, from which shared effects are updated.
+        For `estimate_variance`: the number of nodes, and the sums over the nodes of E[u]², Var[u]
+        and s². Here s is the share of the prior variance that the answers have removed, 1 − Var[u]
+        / prior variance.
+    shared_linear : array of float32, shape (leaves,)
+        For `update_shared`: g (r − S · E[t] − W E[U]) of each leaf. It is the leaf's term of
+        precision · mean of its shared effect if r holds κ; here κ is reduced as in `eliminate`.
     """
     n, k = students.mean.shape
     student = np.arange(n)
     t = np.concatenate([students.mean, np.ones((n, 1), np.float32)], axis=1)
-    # The total at a node, as a function of t, is N(linear − pull · t, noise); above the root 0.
+    # Given t, the total at a node is N(linear − pull · t, noise). Above the first level it is 0.
     pull: FloatArray = np.zeros((n, k + 1), np.float32)
-    linear: FloatArray = np.zeros(n, np.float32)
-    noise = linear
-    mean = linear
+    zeros: FloatArray = np.zeros(n, np.float32)
+    linear = zeros
+    noise = zeros
+    mean = zeros
     effects = []
     sums = np.zeros((*variance.shape, 4))
-    for depth, (level, step) in enumerate(zip(levels, steps, strict=True)):
+    for depth, (level, eliminated) in enumerate(zip(levels, eliminations, strict=True)):
         above = level.parent
         student = student[above]
-        gain = step.gain
+        gain = eliminated.gain
         pull_above = pull[above]
         noise_above = noise[above]
         mean_above = mean[above]
-        pull = gain[:, None] * pull_above + step.pull
-        linear = gain * linear[above] + step.linear
-        noise = gain * gain * noise_above + step.noise
+        # Given t, the total is g times the total above plus N((r − S · t) / (p + W), 1 / (p + W)).
+        pull = gain[:, None] * pull_above + eliminated.pull
+        linear = gain * linear[above] + eliminated.linear
+        noise = gain * gain * noise_above + eliminated.noise
+        # Average over t.
         covariance = students.covariance[student]
         with_ability = -np.einsum("nij,nj->ni", covariance, pull[:, :k])
         mean = linear - np.einsum("ni,ni->n", pull, t[student])
         total_variance = noise - np.einsum("ni,ni->n", with_ability, pull[:, :k])
         effects.append(np.column_stack([mean, total_variance, with_ability]))
-        # The node's own effect u is its total minus the parent's total.
+        # The node's own effect u is its total minus the total above.
         pull_of_u = (pull - pull_above)[:, :k]
         variance_of_u = np.einsum("ni,nij,nj->n", pull_of_u, covariance, pull_of_u, optimize=True)
-        variance_of_u += (1 - gain) ** 2 * noise_above + step.noise
+        variance_of_u += (1 - gain) ** 2 * noise_above + eliminated.noise
         stage = _stage(level, variance)
-        sums[depth] = _sum_squares(stage, mean - mean_above, variance_of_u, variance[depth])
-    left = step.linear - np.einsum("ni,ni->n", step.pull, t[student])
-    return effects, sums, gain * left / step.noise - step.weight * mean_above
+        sums[depth] = _sum_moments(stage, mean - mean_above, variance_of_u, variance[depth])
+    # For the leaves: (r − S · E[t]) / (p + W). Divided by noise = 1 / (p + W), it is r − S · E[t].
+    own_mean = eliminated.linear - np.einsum("ni,ni->n", eliminated.pull, t[student])
+    shared_linear = gain * own_mean / eliminated.noise - eliminated.weight * mean_above
+    return effects, sums, shared_linear
 
 
 def _stage(level: Level, variance: FloatArray) -> IntArray:
@@ -206,12 +241,12 @@ def _stage(level: Level, variance: FloatArray) -> IntArray:
     return level.label % np.int32(variance.shape[1])
 
 
-def _sum_squares(
+def _sum_moments(
     stage: IntArray, mean: FloatArray, variance: FloatArray, prior: FloatArray
 ) -> FloatArray:
     """Return the sums of `restore` over effects of given means and variances, by stage.
 
-    They are the number of effects u, Σ E[u]², Σ Var[u] and Σ s², shape (stages, 4).
+    The columns are the number of effects u, Σ E[u]², Σ Var[u] and Σ s²; shape (stages, 4).
     """
     square_of_removed = (1 - variance / prior[stage]) ** 2
     columns = [np.ones(len(mean)), mean**2, variance, square_of_removed]
@@ -220,18 +255,20 @@ def _sum_squares(
 
 def estimate_variance(sums: FloatArray, old: FloatArray) -> FloatArray:
     """Return the variances of the effects, shape (levels, stages), from the sums of `restore`."""
-    n_nodes = sums[..., 0] + _PRIOR_CONTEXTS
-    new = (sums[..., 1] + sums[..., 2] + _PRIOR_CONTEXTS * START_VARIANCE) / n_nodes
-    return accelerate(old, new, sums[..., 3] / n_nodes, _MAX_ACCELERATION)
+    n_nodes, squares, variances, squares_of_removed = np.moveaxis(sums, -1, 0)
+    n = n_nodes + _PRIOR_CONTEXTS
+    new = (squares + variances + _PRIOR_CONTEXTS * START_VARIANCE) / n
+    return accelerate(old, new, squares_of_removed / n, _MAX_ACCELERATION)
 
 
 def accelerate(
     old: FloatArray, new: FloatArray, removed: FloatArray, max_acceleration: float
 ) -> FloatArray:
-    """Return variances that lie beyond `new`, the result of a step of expectation maximisation.
+    """Extrapolate a step of expectation maximisation (EM) of variances, from `old` to `new`.
 
-    Such a step leaves a share of 1 − s² of the way. So Aitken's extrapolation takes 1 / s² steps at
-    once. `removed` is the mean of s² (see `restore`).
+    An EM step goes only a share of about s² of the way to the variance at which EM would end (see
+    `restore` for s). So Aitken's extrapolation takes 1 / s² steps at once, here on the scale of
+    logarithms and within bounds. `removed` is the mean of s².
     """
     acceleration = np.minimum(1 / np.maximum(removed, 1e-9), max_acceleration)
     ratio = np.clip((new / old) ** acceleration, 1 / _MAX_RATIO, _MAX_RATIO)
@@ -241,14 +278,15 @@ def accelerate(
 def update_shared(sums: FloatArray, old: SharedEffects) -> SharedEffects:
     """Return the posteriors of the shared effects.
 
-    `sums` has shape (labels + stages, 2). It holds the sums over the leaves of each label: of g W,
-    and of `left` from `restore`.
+    `sums` has shape (labels + stages, 2). The columns are the sums over the leaves of each label of
+    g W, and of the leaf's term of precision · mean (see `shared_linear` of `restore`).
     """
+    # A label is context · (number of stages) + stage.
     stage = np.arange(len(sums)) % len(old.prior)
     variance = 1 / (1 / old.prior[stage] + sums[:, 0])
     mean = variance * sums[:, 1]
     rows = np.flatnonzero(sums[:, 0] > 0)
-    squares = _sum_squares(stage[rows], mean[rows], variance[rows], old.prior)
-    prior = estimate_variance(squares, old.prior)
+    moments = _sum_moments(stage[rows], mean[rows], variance[rows], old.prior)
+    prior = estimate_variance(moments, old.prior)
     variance = np.where(sums[:, 0] > 0, variance, prior[stage])
     return SharedEffects(mean.astype(np.float32), variance.astype(np.float32), prior)

@@ -27,13 +27,13 @@ class QuestionParameters:
 
 
 class ItemResponse(BaseItemResponse):
-    """Multidimensional item response theory with the context of an answer.
+    """Multidimensional item response theory; answers in one context share an effect.
 
         P(right) = guessing + (1 − guessing) sigmoid(discrimination · ability − difficulty + effect)
 
-    The effect is what a student's answers in one context, such as a quiz, have in common. All
-    parameters but the guessing get a posterior, and a prior that is estimated from the answers, by
-    variational Bayes. README.md in this folder explains the mathematics.
+    The effect is what a student's answers in one context, such as a quiz, have in common. The
+    posteriors of all parameters but the guessing, and their priors, are estimated from the answers
+    by variational Bayes. README.md in this folder explains the mathematics.
 
     Parameters
     ----------
@@ -45,10 +45,10 @@ class ItemResponse(BaseItemResponse):
     seed
         Seed of the random start, at least 0. The same seed gives the same results.
     n_steps
-        Number of steps, at least 1, with all answers. By default (None), some answers are held out,
-        and the fit ends when the loss on these stops falling. If they are at least 1 % of the
-        answers, a last step learns from all answers. With fewer than some 1,000 answers, none are
-        held out, and the fit takes 20 steps.
+        If a number, at least 1, the fit takes this many steps, all with all answers. By default
+        (None), some answers are held out, and the fit ends when the loss on these answers stops
+        falling. If they are at least 1 % of all answers, one more step then learns from all
+        answers. With fewer than some 1,000 answers, none are held out, and the fit takes 20 steps.
     log_event
         Function that is called as ``log_event("step", step=1, held_out_loss=0.6,
         held_out_accuracy=0.7)`` after each step with held-out answers.
@@ -73,7 +73,7 @@ class ItemResponse(BaseItemResponse):
     history_ : list of HeldOutScore
         `loss` and `accuracy` on the held-out answers after each step.
     posterior_ : Posterior
-        All posteriors and priors, as the engine keeps them.
+        All posteriors and priors, see `steps.Posterior`.
 
     Examples
     --------
@@ -94,8 +94,8 @@ class ItemResponse(BaseItemResponse):
     ) -> Self:
         """Learn from right and wrong answers.
 
-        Shows a progress bar on a terminal. Control-C ends the fit early with what it has so far,
-        once there is a step.
+        Shows a progress bar on a terminal. After the first step, Control-C ends the fit early with
+        the result of the last complete step.
 
         Parameters
         ----------
@@ -107,12 +107,12 @@ class ItemResponse(BaseItemResponse):
             The context in which each answer was given, such as a quiz. Labels are whole numbers of
             at least 0, shape (answers, levels), the coarsest level first; shape (answers,) for one
             level. Two answers of a student share a context of a level if they agree in the labels
-            of this level and of all levels before. Two students share a context if they agree in
-            the label of the last level. `similarity.cluster_questions` finds contexts if none are
-            known.
+            of this level and of all levels before. Effects that all students share exist at the
+            last level only: answers of different students share one if they agree in the label of
+            this level. `similarity.cluster_questions` finds contexts if none are known.
         start
             An estimator fitted to some of these answers, with as many dimensions and levels. The
-            fit goes on from there, so that a few steps are enough.
+            fit continues from its posterior, so that a few steps are enough.
 
         Returns
         -------
@@ -122,8 +122,8 @@ class ItemResponse(BaseItemResponse):
         Raises
         ------
         InputError
-            A `ValueError`: if there are no answers, or an argument or a setting has a wrong shape,
-            dtype or value.
+            If there are no answers, or an argument or a setting has a wrong shape, dtype or value.
+            `InputError` is a `ValueError`.
         """
         settings = self._check_settings()
         student, question = as_answers(student, question)
@@ -133,7 +133,7 @@ class ItemResponse(BaseItemResponse):
         start_posterior = None
         if start is not None:
             start_posterior = self._check_start(start, n_levels=context.shape[1])
-        self._fit_stages(answers, settings, start_posterior)
+        self._fit_and_set_attributes(answers, settings, start_posterior)
         self.discrimination_ = self.discrimination_[0]
         self.difficulty_ = self.difficulty_[0]
         self.context_variance_ = self.context_variance_[:, 0]
@@ -195,7 +195,7 @@ class ItemResponse(BaseItemResponse):
             Ids, shape (questions,).
         """
         posterior = self._check_fitted()
-        # `find_ids` gives an unknown id the last position, where the average question is.
+        # The average question is behind the last id, where `find_ids` puts unknown ids.
         position = find_ids(posterior.question_ids, checks.as_ids("question", question))
         items = posterior.items.mean[position]
         return QuestionParameters(discrimination=items[:, :-1], difficulty=-items[:, -1])

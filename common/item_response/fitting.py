@@ -1,8 +1,9 @@
 """Fit the posterior to answers: sort the answers, find a start, make steps until they gain little.
 
-A question is passed in stages (see `options`): right or wrong answers have one stage, a choice
-among n options has n − 1. The outcome of an answer is the number of stages that are not passed, so
-that 0 is right.
+An answer is a series of stages (see `options`). Is it right? If not, is it the most popular wrong
+option? And so on, until a stage is passed. The outcome of the answer is the number of stages that
+are not passed, so that 0 is right. Right or wrong answers have one stage, choices among n options
+n − 1.
 """
 
 import sys
@@ -24,20 +25,21 @@ from tqdm import tqdm
 
 # Share of the answers that early stopping holds out.
 _HELD_OUT_SHARE = 0.05
-# Number of answers that early stopping holds out, at most.
+# Largest number of answers that early stopping holds out.
 _MAX_HELD_OUT = 100_000
 # Fewer held-out answers would be too noisy. The fit then takes a fixed number of steps.
 _MIN_HELD_OUT = 50
 _STEPS_WITHOUT_HELD_OUT = 20
-# Steps with early stopping, at most.
+# Largest number of steps with early stopping.
 _MAX_STEPS = 60
-# The fit ends when this many steps have lowered the held-out loss by less than this share.
+# The fit ends when the last `_PATIENCE` steps together have lowered the held-out loss by less than
+# the share `_MIN_GAIN` of it.
 _PATIENCE = 2
 _MIN_GAIN = 1.25e-3
 # One more step with all answers follows if at least this share of them was held out.
 _SHARE_WORTH_A_STEP = 0.01
-# With more answers than this, a step takes long. The fit then uses momentum and ends earlier. It
-# does not if there are contexts, since momentum can make steps oscillate then.
+# With more answers than this, a step takes long. The fit then uses momentum and ends earlier. With
+# contexts it never does, since momentum can then make steps oscillate.
 _MANY_ANSWERS = 2_000_000
 # Momentum: from the third step on, a step starts from the items of the last step, plus this share
 # of the change that the last step made.
@@ -85,7 +87,7 @@ class Answers:
 
 @dataclass(frozen=True)
 class HeldOutScore:
-    """How well a step's state predicts the answers held out for early stopping."""
+    """How well the state after a step predicts the answers held out for early stopping."""
 
     # Mean of −log P(outcome).
     loss: float
@@ -98,9 +100,9 @@ def fit_posterior(
 ) -> tuple[Posterior, list[HeldOutScore]]:
     """Fit the model; return the posterior, and the score after each step.
 
-    If `start` is given, the fit goes on from this posterior, which has been fitted to some of these
-    answers with the same settings and one stage. Control-C ends the fit early, with the state after
-    the last complete step. Before the first step is complete, it stops the program.
+    If `start` is given, the fit continues from this posterior, which has been fitted to some of
+    these answers with the same settings and one stage. Control-C ends the fit early, with the state
+    after the last complete step. Before the first step is complete, it stops the program.
     """
     rng = np.random.default_rng(settings.seed)
     numbered = in_threads(number_ids, [answers.student, answers.question])
@@ -114,10 +116,11 @@ def fit_posterior(
     if start is None:
         state = _begin(data, settings, student_order)
     else:
-        state = _go_on(data, settings, start, answers.context)
+        state = _continue(data, settings, start, answers.context)
     state, history = _run_steps(data.observations, state, plan, held_out, settings.log_event)
-    nobody = model.standard_normal(1, settings.n_dimensions)
-    return replace(state, students=model.join([state.students, nobody])), history
+    # In predictions, `find_ids` gives unknown students the position after the last student.
+    average_student = model.standard_normal(1, settings.n_dimensions)
+    return replace(state, students=model.join([state.students, average_student])), history
 
 
 # ---- The answers as steps need them ------------------------------------------------------------
@@ -133,7 +136,7 @@ class _SortedAnswers:
     student_ids: IntArray
     question_ids: IntArray
     context_ids: tuple[IntArray, ...]
-    # For each node of the last level, the row of one of its answers.
+    # For each node of the last level, the row in `Answers` of one of its answers.
     leaf_row: IntArray
     # For each node of the last level, the number of its student.
     leaf_student: IntArray
@@ -150,13 +153,14 @@ def _sort(
     """Sort answers by student and context.
 
     `student` and `question` are numbers, the positions of ids in `student_ids` and `question_ids`.
-    An answer with an outcome of at least s reaches stage s. Each stage of a question is a separate
-    item with separate effects, since knowing the answer is one thing and preferring an option
-    another.
+    The result has a row for each stage that an answer reaches. Each stage of a question is a
+    separate item with separate effects, since knowing the answer is one thing and preferring an
+    option another.
     """
     n_stages = answers.n_stages
     rows = np.arange(len(student), dtype=np.int32)
     stage = np.zeros(len(student), np.int32)
+    # An answer with an outcome of at least s reaches stage s.
     for s in range(1, n_stages):
         reached = np.flatnonzero(answers.outcome >= s).astype(np.int32)
         rows = np.append(rows, reached)
@@ -170,10 +174,11 @@ def _sort(
     order, first, levels = sort_answers(student[rows], labels, len(student_ids))
     del labels
 
-    # Each stage has one more item, for a question without answers.
+    # Each stage has one more item, which stands for unknown questions in predictions.
     n_questions = len(question_ids) + 1
     item = question[rows] + stage * np.int32(n_questions)
-    columns = item, answers.outcome[rows] == stage, is_used[rows]
+    is_passed = answers.outcome[rows] == stage
+    columns = item, is_passed, is_used[rows]
     item, is_right, is_used = in_threads(lambda column: column.take(order), columns)
     leaf_row = rows[order[levels[-1].start[:-1]]] if levels else np.zeros(0, np.int32)
     return _SortedAnswers(
@@ -197,9 +202,12 @@ def _begin(data: _SortedAnswers, settings: Settings, student_order: IntArray) ->
     )
     levels = data.observations.levels
     n_leaves = len(levels[-1].label) if levels else 0
+    # Mean, variance, and covariance with the ability (see `State.effects`) of the total, which has
+    # one effect for each level.
     leaf_effects = np.zeros((n_leaves, 2 + settings.n_dimensions), np.float32)
     leaf_effects[:, 1] = len(levels) * START_VARIANCE
     n_labels = len(data.context_ids[-1]) if levels else 0
+    # One more label stands for unknown contexts.
     n_shared = data.n_stages * (1 + n_labels)
     return Posterior(
         students=start.students,
@@ -220,12 +228,13 @@ def _begin(data: _SortedAnswers, settings: Settings, student_order: IntArray) ->
     )
 
 
-def _go_on(
+def _continue(
     data: _SortedAnswers, settings: Settings, start: Posterior, context: IntArray
 ) -> Posterior:
-    """Return the state at the start of a fit that goes on from `start`, with one stage.
+    """Return the state at the start of a fit that continues from the posterior `start`.
 
-    Students, questions and contexts that `start` does not know are taken to be average.
+    Only for right and wrong answers, which have one stage. Students, questions and contexts that
+    `start` does not know are taken to be average.
     """
     # For an unknown id, `find_ids` returns the number of ids. That is the position of the average
     # student or question.
@@ -259,7 +268,7 @@ def _go_on(
 
 
 def _guessing_by_item(data: _SortedAnswers, guessing: float) -> FloatArray:
-    """Return the guessing of each item, which is 0 but in the first stage."""
+    """Return the guessing of each item: `guessing` in the first stage, 0 in the others."""
     by_item = np.zeros(data.observations.n_items, np.float32)
     by_item[: len(data.question_ids) + 1] = guessing
     return by_item
@@ -275,7 +284,7 @@ class _Plan:
     max_steps: int
     # Share of the answers that early stopping holds out; 0 without early stopping.
     held_out_share: float
-    # Share of the held-out loss that `_PATIENCE` steps must gain.
+    # The fit ends unless `_PATIENCE` steps lower the held-out loss by this share of it.
     min_gain: float
     uses_momentum: bool
     # Whether one more step learns from the held-out answers too.
@@ -313,8 +322,8 @@ def _run_steps(
     items_before = state.items.mean
     # disable=None: show the bar on a terminal only. leave=None: keep it, unless it is inside
     # another bar.
-    is_hidden = None if plan.shows_progress else True
-    with tqdm(desc="item response", total=plan.max_steps, disable=is_hidden, leave=None) as bar:
+    disable = None if plan.shows_progress else True
+    with tqdm(desc="item response", total=plan.max_steps, disable=disable, leave=None) as bar:
         try:
             while n_done < plan.max_steps and not _gains_too_little(history, plan.min_gain):
                 items_now = state.items.mean

@@ -1,4 +1,4 @@
-r"""Habits of position: some students choose one position more often than the options deserve.
+r"""Habits of position: some students choose one position more often than the options explain.
 
 A student may click the first option too often, above all in one sitting. The log probability of
 option k therefore gets two terms, one of (student, k) and one of (student, context, k). Both are
@@ -7,12 +7,16 @@ probabilities of the item response model:
 
     P(option k) ∝ P(option k | item response) exp(habit of k).
 
-The terms of a student are a tree (see `context`). Its root is the student. It has a node for the
-student's own term and a node for each context. No ability is uncertain here, so the root has no
-dimensions. The posterior mode of the terms is found by Newton steps. In these steps the curvature,
-diag(p) − ppᵀ, is replaced by the diagonal p(1 − p) n / (n − 1) for n options, so that each option
-can be solved for by itself. For equal p, the replacement is exact, except for a term common to all
-options, which has no influence. It always exceeds half of the curvature, so the steps converge.
+The terms are found by the algorithm of `context`, with a tree of two levels for each student: a
+node for the student's term, and below it a node for each context. The algorithm also estimates
+abilities; here there are none, so the abilities are given 0 dimensions.
+
+The posterior mode of the terms is found by Newton steps. The curvature of the log likelihood of a
+choice is diag(p) − ppᵀ, where p are the probabilities of the n options. It is replaced by the
+diagonal matrix with p(1 − p) n / (n − 1), so that each option can be solved for by itself. If all p
+are equal, the replacement is exact, except for a term common to all options, which does not change
+the probabilities. The replacement always exceeds half of the curvature, which is enough for the
+steps to converge.
 """
 
 from collections.abc import Sequence
@@ -49,8 +53,8 @@ class Habits:
     context_ids: IntArray
     # Nodes of the students, and of the students' contexts.
     levels: tuple[Level, ...]
-    # For each level, the habit of every option, shape (nodes, options). The habit in a context
-    # includes the habit of the student as a whole.
+    # For each level, the habit of every option: the sum of the terms of the node and of the nodes
+    # above it, shape (nodes, options).
     total: tuple[FloatArray, ...]
     # Prior variance of the terms of each level, shape (levels,).
     variance: FloatArray
@@ -71,7 +75,7 @@ class _Choices:
 def fit_habits(
     student: IntArray, context: IntArray, choice: IntArray, probability: FloatArray
 ) -> Habits:
-    """Estimate habits from choices and the probabilities of all options without habits.
+    """Estimate habits from choices, and from the probabilities that options have without habits.
 
     Parameters
     ----------
@@ -88,9 +92,18 @@ def fit_habits(
     # Level 0 has one node for each student, level 1 one for each context of a student.
     labels = [np.zeros(n_choices, np.int32), label]
     order, start, levels = sort_answers(student_number, labels, len(student_ids))
+    # Only `start` and `levels` are used. The other arrays just need the right length.
     unused = np.zeros(n_choices, bool)
+    observations = Observations(
+        start=start,
+        item=order,
+        is_right=unused,
+        is_used=unused,
+        n_items=n_choices,
+        levels=levels,
+    )
     choices = _Choices(
-        Observations(start, order, unused, unused, n_choices, levels),
+        observations,
         choice[order],
         # Sorted once, since looking up rows in random order is slow in every step.
         np.log(np.maximum(probability[order], _MIN_PROBABILITY)),
@@ -112,13 +125,14 @@ def _update_habits(
     def update_chunk(students: slice) -> FloatArray:
         part, nodes = observations.of_students(students)
         n_students = len(part.start) - 1
-        gathered = _gather(choices, part, students, total[-1][nodes[-1]])
-        # No ability is uncertain: Gaussians without dimensions.
+        last_level_habit = total[-1][nodes[-1]]
+        gathered = _gather(choices, part, students, last_level_habit)
+        # Abilities of 0 dimensions.
         no_abilities = standard_normal(n_students, 0)
         sums = np.zeros((len(part.levels), 1, 4))
         for option, gathered_of_option in enumerate(gathered):
-            steps, _ = eliminate(part.levels, gathered_of_option, variance, n_students)
-            effects, option_sums, _ = restore(part.levels, steps, no_abilities, variance)
+            eliminations, _ = eliminate(part.levels, gathered_of_option, variance, n_students)
+            effects, option_sums, _ = restore(part.levels, eliminations, no_abilities, variance)
             sums += option_sums
             for level_total, rows, effect in zip(total, nodes, effects, strict=True):
                 level_total[rows, option] = np.clip(effect[:, 0], -_MAX_HABIT, _MAX_HABIT)
@@ -146,38 +160,41 @@ def _gather(
     p /= p.sum(axis=1, keepdims=True)
     n_options = p.shape[1]
     curvature = p * (1 - p) * np.float32(n_options / (n_options - 1))
-    # κ = slope + curvature · habit. The slope is −p, and 1 more for the option chosen.
+    # κ is slope + curvature · habit. The slope of the log likelihood is 1 − p for the option chosen
+    # and −p for the others.
     kappa = curvature * habit - p
     kappa[np.arange(len(p)), choices.choice[rows]] += 1
     first = leaf_start[:-1]
     gathered = np.zeros((n_options, len(first), 3), np.float32)
-    # S stays 0: no ability is uncertain.
+    # Sums over the choices of each leaf. S stays 0, since there are no abilities.
     gathered[:, :, :2] = np.add.reduceat([curvature, kappa], first, axis=1).T
     return gathered
 
 
 def _estimate_variance(sums: FloatArray, old: FloatArray, n_options: int) -> FloatArray:
     """Return the terms' prior variance at each level, shape (levels, 1), from `restore`'s sums."""
-    n_terms = sums[..., 0]
-    # A term common to all options has no influence, so its estimate is 0. The sum of squares covers
-    # the other n − 1 of n dimensions: scale it up to all of them.
-    squares = sums[..., 1] * n_options / (n_options - 1)
-    new = (squares + sums[..., 2]) / n_terms
-    removed = sums[..., 3] / n_terms
-    return accelerate(old, new, removed, _MAX_ACCELERATION)
+    n_terms, squares, variances, squares_of_removed = np.moveaxis(sums, -1, 0)
+    # A constant that is added to the terms of all n options does not change the probabilities, so
+    # its estimate is 0. The terms of a node have n − 1 degrees of freedom left: scale their squares
+    # up to n.
+    squares = squares * n_options / (n_options - 1)
+    new = (squares + variances) / n_terms
+    return accelerate(old, new, squares_of_removed / n_terms, _MAX_ACCELERATION)
 
 
 def add_habits(
     habits: Habits, student: IntArray, context: IntArray, probability: FloatArray
 ) -> FloatArray:
-    """Return the probabilities of options with habits; unknown students have none.
+    """Return the probabilities of options with habits.
 
-    A student has the habit of the student as a whole in contexts without answers.
+    In a context in which a student has no answers, the student's overall habit is used. An unknown
+    student has no habit.
     """
     student_position = find_ids(habits.student_ids, student)
     label = find_ids(habits.context_ids, context)
     habit = np.zeros_like(probability)
     nodes = find_nodes(habits.levels, student_position, [np.zeros_like(label), label])
+    # A habit includes the terms of the levels above, so the deepest level with answers counts.
     for node, level_total in zip(nodes, habits.total, strict=True):
         has_answers = node >= 0
         habit[has_answers] = level_total[node[has_answers]]

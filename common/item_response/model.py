@@ -1,20 +1,26 @@
 r"""The mathematics: the model, the weighted least squares that fit it, and the items' prior.
 
-A student has a latent `ability` (k numbers), an item k `slopes` (discriminations) and an intercept
-(easiness, the negative of difficulty), and
+A student has a latent `ability` of k numbers. An item has k `slopes` (discriminations) and an
+intercept (easiness, the negative of difficulty). Then
 
     P(right) = guessing + (1 − guessing) sigmoid(x),    x = slopes · ability + intercept.
 
-A student passes an item or not. If answers are right or wrong, each question is one item. Abilities
-are N(0, I). The (slopes, intercept) of the items of a group are N(mean, covariance), where mean and
-covariance are estimated from the same answers (empirical Bayes). So nothing has to be tuned: items
-with few answers are shrunk towards the mean of the group, and dimensions that the answers do not
-support are shrunk to zero. With k = 1 and no guessing, this is the two-parameter logistic model.
+A student passes an item or not. If answers are right or wrong, each question is one item; if they
+are options, a question has several items, one for each stage (see `options`). Abilities are
+N(0, I). The items of one stage are a group: their (slopes, intercept) are N(mean, covariance).
+This mean and covariance are estimated from the same answers (empirical Bayes). So nothing has to be
+tuned: items with few answers are shrunk towards the mean of the group, and dimensions that the
+answers do not support are shrunk to zero. With k = 1 and no guessing, this is the two-parameter
+logistic model.
 
 Students and items get Gaussian posteriors. The product of a Gaussian and the likelihood of an
 answer is not Gaussian. It becomes Gaussian if the log likelihood is replaced by κx − wx²/2. The
-Gaussian closest to the posterior, in the Kullback-Leibler divergence, has w = the expected
-curvature of the log likelihood and κ = the expected slope + w E[x] (Opper and Archambeau 2009, "The
+Gaussian closest to the posterior, in the Kullback-Leibler divergence, is found with
+
+    w = expected curvature of the log likelihood (its negative second derivative),
+    κ = expected slope of the log likelihood + w E[x],
+
+where the expectations are those under the Gaussian itself (Opper and Archambeau 2009, "The
 variational Gaussian approximation revisited"). So a step of the fit computes the expected slope and
 curvature for every answer, a weighted least squares for every student, a weighted least squares for
 every item, and a new prior.
@@ -31,13 +37,13 @@ from common.arrays import BoolArray, FloatArray, IntArray
 
 import numpy as np
 
-# Lower bound on an answer's curvature, without which a few steps could overshoot.
+# Lower bound on an answer's curvature. Without it, some steps could overshoot.
 _MIN_CURVATURE = np.float32(0.01)
 # Logits are clipped to ± this. Beyond, slope and curvature of the log likelihood hardly change.
 _MAX_LOGIT = np.float32(40)
 # The prior guess about the variance of slopes and intercepts.
 _PRIOR_VARIANCE = 0.1
-# Weight of this guess, in items.
+# Weight of this guess: it counts as this many items.
 _PRIOR_ITEMS = 3.0
 
 
@@ -91,28 +97,37 @@ def expected_slope_and_curvature(
     shape (answers,).
     """
     deviation = np.sqrt(variance)
-    half = np.float32(0.5)
+    weight_of_point = np.float32(0.5)
     slope_if_right, slope_if_wrong, curvature = np.zeros((3, len(mean)), np.float32)
     for logit in (mean - deviation, mean + deviation):
+        # With the odds against knowing, P(knows) = 1 / (1 + odds) = sigmoid(logit) and
+        # P(right) = (1 + guessing · odds) / (1 + odds).
         odds = np.exp(-np.clip(logit, -_MAX_LOGIT, _MAX_LOGIT))
-        # P(knows) = 1 / (1 + odds) and P(right) = (1 + guessing odds) / (1 + odds).
         knows = 1 / (1 + odds)
-        slope = half * (1 - guessing) * odds * knows / (1 + guessing * odds)
+        # d log P(right) / d logit = (1 − guessing) odds P(knows) / (1 + guessing · odds).
+        slope = weight_of_point * (1 - guessing) * odds * knows / (1 + guessing * odds)
         slope_if_right += slope
-        slope_if_wrong -= half * knows
+        # d log P(wrong) / d logit = −P(knows).
+        slope_if_wrong -= weight_of_point * knows
+        # The Fisher information is −(slope if right) · (slope if wrong).
         curvature += slope * knows
     slope = np.where(is_right, slope_if_right, slope_if_wrong)
     return slope, np.maximum(curvature, _MIN_CURVATURE)
 
 
 def expected_probability(mean: FloatArray, variance: FloatArray) -> FloatArray:
-    """Return E[sigmoid(x)] for Gaussian x, by the approximation of MacKay (1992)."""
+    """Return E[sigmoid(x)] for Gaussian x, by an approximation.
+
+    Source: MacKay 1992, "The evidence framework applied to classification networks".
+    """
     scaled = mean / np.sqrt(1 + np.float32(math.pi / 8) * variance)
     # sigmoid(x) = (1 + tanh(x / 2)) / 2, which does not overflow.
     return np.asarray(0.5 + 0.5 * np.tanh(0.5 * scaled), np.float32)
 
 
-# ---- Moments: what the least squares of students need from the items, and vice versa ------------
+# ---- Moments -----------------------------------------------------------------------------------
+#
+# The least squares of students are computed from the moments of items, and vice versa.
 #
 # A row of d + d(d + 1)/2 numbers holds a vector of d numbers, then a symmetric matrix. The matrix
 # is stored as one triangle whose off-diagonal elements are multiplied by √2. So the scalar product
@@ -123,8 +138,9 @@ def moments(g: Gaussians) -> FloatArray:
     """Return E[z] and E[zzᵀ] of Gaussian vectors, side by side."""
     n, d = g.mean.shape
     i, j, scale = _triangle(d)
+    # E[zzᵀ] = covariance + mean meanᵀ.
     second = np.take(g.covariance.reshape(n, d * d), i * d + j, axis=1) * scale
-    return np.concatenate([g.mean, second + pack(g.mean, g.mean)], axis=1)
+    return np.concatenate([g.mean, second + pack_products(g.mean, g.mean)], axis=1)
 
 
 def moments_with_one(students: Gaussians) -> FloatArray:
@@ -134,10 +150,11 @@ def moments_with_one(students: Gaussians) -> FloatArray:
     return moments(Gaussians(np.concatenate([students.mean, one], axis=1), covariance))
 
 
-def weigh(kappas: Any, weights: Any, rows: FloatArray) -> FloatArray:
+def weighted_sums(kappas: Any, weights: Any, rows: FloatArray) -> FloatArray:
     """Return Σ κ E[z] and Σ w E[zzᵀ] over answers, side by side.
 
-    `kappas` and `weights` are sparse matrices; `rows` are moments of the columns' items.
+    `kappas` and `weights` are sparse matrices, for instance with a row for each student and a
+    column for each item. Row j of `rows` holds the moments of column j.
     """
     d = count_dimensions(rows)
     return np.concatenate([kappas @ rows[:, :d], weights @ rows[:, d:]], axis=1)
@@ -145,11 +162,15 @@ def weigh(kappas: Any, weights: Any, rows: FloatArray) -> FloatArray:
 
 def count_dimensions(rows: FloatArray) -> int:
     """Return d, given rows of d + d(d + 1)/2 numbers."""
+    # The positive solution of d + d(d + 1)/2 = n for n = rows.shape[1].
     return int(math.sqrt(2 * rows.shape[1] + 2.25) - 1.5)
 
 
-def pack(left: FloatArray, right: FloatArray) -> FloatArray:
-    """Return the triangles of the symmetric matrices left @ rightᵀ."""
+def pack_products(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Return for each row the stored triangle of the outer product left rightᵀ.
+
+    The outer products must be symmetric. `left` and `right` have shape (n, d).
+    """
     i, j, scale = _triangle(left.shape[1])
     return np.take(left, i, axis=1) * np.take(right, j, axis=1) * scale
 
@@ -173,10 +194,10 @@ def _unpack(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def update_students(sums: FloatArray) -> Gaussians:
-    """Return the posteriors of abilities from the sums of `weigh` over each student's answers.
+    """Return the posteriors of abilities.
 
-    Their precision is I + Σ w E[aaᵀ], their precision · mean is Σ κ E[a] − Σ w E[ab], where z = (a,
-    b) are slopes and intercept.
+    `sums` are the `weighted_sums` over each student's answers. Let z = (a, b): slopes a and
+    intercept b. Then the precision is I + Σ w E[aaᵀ], and precision · mean is Σ κ E[a] − Σ w E[ab].
     """
     linear, squares = _unpack(sums)
     k = linear.shape[1] - 1
@@ -186,10 +207,10 @@ def update_students(sums: FloatArray) -> Gaussians:
 
 
 def update_items(sums: FloatArray, prior: Gaussians, group: IntArray) -> Gaussians:
-    """Return the posteriors of items, float64, from the sums of `weigh` over each item's answers.
+    """Return the posteriors of items, float64.
 
-    With the prior N(m, V) of the item's group, their precision is V⁻¹ + Σ w E[ttᵀ], and their
-    precision · mean is V⁻¹m + Σ κ E[t].
+    `sums` are the `weighted_sums` over each item's answers. With the prior N(m, V) of the item's
+    group, the precision is V⁻¹ + Σ w E[ttᵀ], and precision · mean is V⁻¹m + Σ κ E[t].
     """
     linear, squares = _unpack(sums)
     prior_precision = np.linalg.inv(prior.covariance)

@@ -14,24 +14,28 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-# Answers are sorted in this many parts, by ranges of their key.
+# Number of ranges of the key that are sorted in parallel.
 _N_SORTED_PARTS = 4
-# Answers in a chunk of students: at most, and at least.
-_MAX_CHUNK = 1 << 20
-_MIN_CHUNK = 1 << 14
-# Number of chunks between these bounds.
+# Students are cut into this many chunks, unless the bounds below ask for more or fewer.
 _N_CHUNKS = 8
+# Largest number of answers in a chunk, about.
+_MAX_CHUNK = 1 << 20
+# Smallest number of answers in a chunk, about.
+_MIN_CHUNK = 1 << 14
 
 
 @dataclass(frozen=True)
 class Observations:
-    """Right and wrong answers, sorted by student, and for each student by context."""
+    """Answers to items, sorted by student, and for each student by context.
+
+    An item is a question, or one stage of a question (see `fitting`).
+    """
 
     # Shape (students + 1,): the answers of student i are start[i] to start[i + 1].
     start: IntArray
     # Shape (answers,): the item of each answer, from 0.
     item: npt.NDArray[np.int32]
-    # Shape (answers,).
+    # Shape (answers,): whether the item is answered right; for a stage, whether it is passed.
     is_right: BoolArray
     # Shape (answers,): False for answers that are held out.
     is_used: BoolArray
@@ -43,15 +47,15 @@ class Observations:
     def of_students(self, students: slice) -> tuple["Observations", list[slice]]:
         """Return the answers of a range of students, and the range of their nodes at each level."""
         first_row = int(self.start[students.start])
-        last_row = int(self.start[students.stop])
-        rows = slice(first_row, last_row)
+        end_row = int(self.start[students.stop])
+        rows = slice(first_row, end_row)
         levels = []
         node_ranges = []
         parents = students
         for level in self.levels:
-            first, last = np.searchsorted(level.start, [first_row, last_row]).tolist()
-            nodes = slice(first, last)
-            start = level.start[first : last + 1] - first_row
+            first, end = np.searchsorted(level.start, [first_row, end_row]).tolist()
+            nodes = slice(first, end)
+            start = level.start[first : end + 1] - first_row
             parent = level.parent[nodes] - np.int32(parents.start)
             levels.append(Level(start, parent, level.label[nodes]))
             node_ranges.append(nodes)
@@ -83,11 +87,14 @@ class Observations:
         size = min(_MAX_CHUNK, max(_MIN_CHUNK, n_answers // _N_CHUNKS))
         cuts = np.searchsorted(self.start, np.arange(size, n_answers, size))
         bounds = [0, *np.unique(cuts).tolist(), len(self.start) - 1]
-        return [slice(first, last) for first, last in itertools.pairwise(bounds) if first < last]
+        return [slice(first, end) for first, end in itertools.pairwise(bounds) if first < end]
 
 
 def number_rows(start: IntArray) -> npt.NDArray[np.int32]:
-    """Return the row number of each answer if row i has the answers start[i] to start[i + 1]."""
+    """Return for each answer the number of its row; row i has the answers start[i] to start[i + 1].
+
+    A row may be a student or a node of a tree.
+    """
     return np.repeat(np.arange(len(start) - 1, dtype=np.int32), np.diff(start))
 
 
@@ -108,7 +115,7 @@ def sort_answers(
     Returns
     -------
     order : array of int32, shape (answers,)
-        The positions of the answers in their new order, which is stable.
+        The positions of the answers, sorted. The sort is stable.
     start : array of int, shape (students + 1,)
         In the new order, the answers of student i are start[i] to start[i + 1].
     levels : tuple of Level
@@ -124,11 +131,12 @@ def sort_answers(
     parent_start = start
     for label in labels:
         ordered_label = label[order]
+        # A node begins where the label changes, and where a node of the level above begins.
         is_first = np.diff(ordered_label, prepend=-1) != 0
         is_first[parent_start[parent_start < n_answers]] = True
         first = np.flatnonzero(is_first)
-        # Students without answers share their start with the next student; side="right" takes the
-        # last of these, which has answers.
+        # A student without answers has the same start as the next student. Of several equal starts,
+        # side="right" finds the last, whose student has answers.
         parent = np.searchsorted(parent_start, first, side="right").astype(np.int32) - np.int32(1)
         parent_start = np.append(first, n_answers)
         levels.append(Level(parent_start, parent, ordered_label[first]))
@@ -136,7 +144,7 @@ def sort_answers(
 
 
 def _sort_by(key: IntArray, values: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """Return values in the stable order of their keys, int32 from 0."""
+    """Sort values by their keys, which are int32 from 0. The sort is stable."""
 
     def sort_range(bounds: tuple[np.int32, np.int32]) -> npt.NDArray[np.int32]:
         low, high = bounds
@@ -165,7 +173,8 @@ def find_nodes(
     has_answers = np.ones(len(node), bool)
     for level, label in zip(levels, labels, strict=True):
         keys, width = level.keys
-        # Labels that no node has are clipped to width − 1, which no node has either.
+        # Labels above those of all nodes are clipped to width − 1. No node has this label, and the
+        # key stays below the keys of the next parent's nodes.
         position = find_ids(keys, node * width + np.minimum(label, width - 1))
         has_answers &= position < len(keys)
         node = np.where(has_answers, position, -1).astype(np.int64)

@@ -1,11 +1,11 @@
-r"""The estimator of the options chosen: stages of the right and wrong ones, and habits of position.
+r"""The estimator of the options chosen: a choice is a series of stages, and students have habits.
 
 Is the answer right? If not, is it the most popular distractor? If not, the next one? Each of these
 stages is an item with slopes of its own on the same abilities, so that the fit for right and wrong
 answers works here too (Linderman, Johnson and Adams 2015, "Dependent multinomial models made
 easy"). Only the first stage can be guessed: choosing a distractor means not knowing the answer.
 
-Students also have habits, such as to click the first option: see `habits`.
+Students also have habits of position, such as to click the first option: see `habits`.
 """
 
 from typing import Self
@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 _OPTION_RANGE = schema.OPTIONS[0], schema.OPTIONS[-1]
 N_OPTIONS = len(schema.OPTIONS)
-# Pairs whose outcomes are reordered to options at a time.
+# Number of pairs whose outcomes are reordered to options at a time.
 _BLOCK = 1 << 16
 
 
@@ -90,8 +90,8 @@ class ItemResponseOptions(BaseItemResponse):
         Raises
         ------
         InputError
-            A `ValueError`: if there are no answers, or an argument or a setting has a wrong shape,
-            dtype or value.
+            If there are no answers, or an argument or a setting has a wrong shape, dtype or value.
+            `InputError` is a `ValueError`.
         """
         settings = self._check_settings()
         student, question = as_answers(student, question)
@@ -102,11 +102,13 @@ class ItemResponseOptions(BaseItemResponse):
         )
         context = checks.as_context(context, n_answers)
 
-        question_ids, number = number_ids(question)
-        self.outcome_of_option_ = order_options(number, option, correct_option, len(question_ids))
-        outcome = self.outcome_of_option_[number, option - 1]
+        question_ids, question_number = number_ids(question)
+        self.outcome_of_option_ = order_options(
+            question_number, option, correct_option, len(question_ids)
+        )
+        outcome = self.outcome_of_option_[question_number, option - 1]
         answers = Answers(student, question, outcome, context, n_stages=N_OPTIONS - 1)
-        self._fit_stages(answers, settings)
+        self._fit_and_set_attributes(answers, settings)
         # Count each option once more, so that the share of a rare option is not 0.
         count = np.bincount(option - 1, minlength=N_OPTIONS) + 1
         self.option_share_ = (count / (n_answers + N_OPTIONS)).astype(np.float32)
@@ -158,6 +160,8 @@ class ItemResponseOptions(BaseItemResponse):
         position = find_ids(self.posterior_.question_ids, question)
         for begin in range(0, len(position), _BLOCK):
             block = slice(begin, begin + _BLOCK)
+            # mode="clip": an unknown question has the position after the last question. It gets the
+            # last question's outcomes here, and the overall shares below.
             outcome = self.outcome_of_option_.take(position[block], axis=0, mode="clip")
             probability[block] = np.take_along_axis(probability[block], outcome, axis=1)
         is_unknown = position == len(self.posterior_.question_ids)
@@ -173,8 +177,9 @@ def order_options(
     `question` is numbered from 0, options from 1. Returns int8, shape (questions, 4), from 0.
     """
     popularity = count_options(question, option, n_questions)
-    # A few questions have had two right options; the more frequent one is meant.
+    # In the data, a few questions have two right options: take the more frequent one.
     right = count_options(question, correct_option, n_questions).argmax(axis=1)
+    # A count above all others puts the right option first.
     popularity[np.arange(n_questions), right] = len(option) + 1
     order = np.argsort(-popularity, axis=1, kind="stable")
     return np.argsort(order, axis=1).astype(np.int8)
@@ -187,5 +192,8 @@ def count_options(question: IntArray, option: IntArray, n_questions: int) -> Int
 
 
 def _context_of_habits(context: IntArray) -> IntArray:
-    """Return the labels of the level in which students have habits: the middle one; (pairs,)."""
+    """Return the labels of the middle level of contexts, shape (pairs,).
+
+    Students have habits in the contexts of this level.
+    """
     return np.ascontiguousarray(context[:, (context.shape[1] - 1) // 2])

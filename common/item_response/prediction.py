@@ -11,7 +11,7 @@ from common.threads import in_threads
 
 import numpy as np
 
-# Pairs that one thread predicts at a time, about.
+# Largest number of pairs that one thread predicts at a time.
 _PAIRS_AT_ONCE = 1 << 19
 
 
@@ -23,33 +23,37 @@ def predict_stages(
     `student` and `question` are ids, `context` holds labels, shape (pairs, levels). An unknown
     student or question counts as average, with the variance of all students or questions.
     """
-    # `find_ids` gives an unknown id the last position, where the average student or question is.
+    # `find_ids` gives an unknown id the position after the last id. There is the average student or
+    # question.
     student_position = find_ids(posterior.student_ids, student)
     question_position = find_ids(posterior.question_ids, question)
     n_questions = len(posterior.question_ids) + 1
     passing = np.empty((len(student), posterior.n_stages), np.float32)
 
     def predict_pairs(pairs: IntArray) -> None:
-        positions = student_position[pairs]
-        asked = question_position[pairs]
-        # The pairs are sorted by student: only a range of the students matters.
-        first = positions.min(initial=len(posterior.student_ids))
-        last = positions.max(initial=0)
+        student_of_pair = student_position[pairs]
+        question_of_pair = question_position[pairs]
+        # `order` below sorts the pairs by student, so these pairs need only a range of students.
+        first = student_of_pair.min(initial=len(posterior.student_ids))
+        last = student_of_pair.max(initial=0)
         students = posterior.students.take(slice(first, last + 1))
         for stage in range(posterior.n_stages):
             effects = None
             if posterior.levels:
-                effects, shared = find_effects(posterior, positions, context[pairs], stage)
+                effects, shared = find_effects(posterior, student_of_pair, context[pairs], stage)
                 effects[:, :2] += shared
             of_stage = slice(stage * n_questions, (stage + 1) * n_questions)
             items = posterior.items.take(of_stage)
-            guessing = posterior.guessing[of_stage][asked]
-            mean, variance = logit_moments(students, items, positions - first, asked, effects)
+            guessing = posterior.guessing[of_stage][question_of_pair]
+            mean, variance = logit_moments(
+                students, items, student_of_pair - first, question_of_pair, effects
+            )
             p_knows = expected_probability(mean, variance)
             passing[pairs, stage] = p_knows + guessing * (1 - p_knows)
 
     # In the order of students, the posteriors that are read lie close together in memory.
     order, *_ = sort_answers(student_position, [], len(posterior.student_ids) + 1)
+    # An even number of parts, of at most `_PAIRS_AT_ONCE` pairs each.
     n_parts = 2 * (len(order) // (2 * _PAIRS_AT_ONCE) + 1)
     for _ in in_threads(predict_pairs, np.array_split(order, n_parts)):
         pass
@@ -59,7 +63,8 @@ def predict_stages(
 def outcome_probability(passing: FloatArray) -> FloatArray:
     """Return the probability of every outcome from those of passing each stage; rows sum to 1.
 
-    Outcome s means that the first s stages are not passed, and the next one is ("stick breaking").
+    Outcome s means that the first s stages are not passed, and the next one is, if there is one
+    ("stick breaking").
     """
     one = np.ones((len(passing), 1), np.float32)
     reached = np.hstack([one, 1 - passing]).cumprod(axis=1)
@@ -77,7 +82,7 @@ class LogitParts:
     # Posterior mean and variance of the sum of the student's and the shared effect of the context.
     effect: FloatArray
     effect_variance: FloatArray
-    # Posterior mean of the effects of the student in the context.
+    # Posterior mean of the student's part of `effect`, without the shared part.
     own_effect: FloatArray
     # Posterior mean of the question's intercept.
     easiness: FloatArray
@@ -136,6 +141,8 @@ def find_effects(
         position = find_ids(ids, context[:, level])
         labels.append(position * np.int32(posterior.n_stages) + np.int32(stage))
     nodes = find_nodes(posterior.levels, student_position, labels)
+    # A node's total includes the levels above it. So the deepest node that is found counts, and
+    # each level below adds its prior variance.
     for node, level_effects, prior in zip(
         nodes, posterior.effects, posterior.variance, strict=True
     ):

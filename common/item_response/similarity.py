@@ -1,7 +1,8 @@
-"""Contexts where no quiz is known: clusters of questions that the same students answer.
+"""Find contexts if no quizzes are known: clusters of questions that the same students answer.
 
-A class is set a quiz, and all in it answer the same questions. The clusters depend on who answered
-or is to answer a question, never on the answer itself: the pairs to be predicted are clustered too.
+A teacher sets a class a quiz, and all students of the class answer the same questions. The clusters
+depend on who answered or is to answer a question, never on the answer itself. So the pairs to be
+predicted are clustered too.
 """
 
 from collections.abc import Iterator
@@ -13,27 +14,29 @@ from common.arrays import FloatArray, IntArray
 import numpy as np
 import scipy.sparse
 
-# Wanted mean numbers of answers of a student in a context. For each of these numbers, the
-# clustering that comes closest is a level.
+# For each of these numbers, one clustering becomes a level: the one in whose contexts a student's
+# mean number of answers is closest to the number.
 _ANSWERS_IN_CONTEXT = (32, 16, 8, 4)
-# A level tells nothing with fewer answers in a context than this,
+# A clustering is no level if students have fewer answers in a context than this, on average.
 _MIN_ANSWERS = 1.5
-# or with fewer contexts for each student than this.
+# A clustering is no level if students have fewer contexts than this, on average.
 _MIN_CONTEXTS = 1.2
-# Similarities down to which clusters are merged, one clustering for each.
+# Thresholds of similarity. For each, clusters that are at least this similar are merged, which
+# gives one clustering.
 _CUTS = (0.998, 0.995, 0.99, 0.98, 0.97, *(0.95 - 0.05 * np.arange(19)).tolist())
-# In a test that all students answer, with few answers left out, questions are at least this
-# similar. If clusters at this cut tell nothing, clusters of more similar questions tell nothing
-# either.
+# If all students take one test and leave few answers out, its questions are at least this similar.
+# If students have too few contexts in the clustering at this threshold, there are no levels:
+# smaller clusters would only show which answers happen to be left out.
 _NEARLY_SAME = 0.97
 # Smaller similarities count as 0.
 _MIN_SIMILARITY = 0.03
 # A question keeps its similarities to this many nearest questions.
 _MAX_NEIGHBOURS = 100
-# Vectors of who answered are projected to fewer dimensions if they hold more numbers than this.
+# The vectors that say who answered each question are projected to `_N_PROJECTED` dimensions if they
+# hold more numbers than this together.
 _MAX_NUMBERS = 1 << 26
 _N_PROJECTED = 256
-# Contexts are counted with about this many answers.
+# `_choose_levels` counts contexts in a sample of about this many answers.
 _MAX_COUNTED = 1_000_000
 # Similarities are computed in blocks of about this many.
 _BLOCK = 1 << 22
@@ -44,8 +47,10 @@ def cluster_questions(
 ) -> tuple[IntArray, IntArray]:
     """Cluster questions that the same students answer, on nested levels.
 
-    Average linkage of the cosine similarity of who answers them; with many students after a random
-    projection (Johnson and Lindenstrauss 1984).
+    A vector for each question says who answers it. The similarity of two questions is the cosine of
+    their vectors, and of two clusters the mean over their questions (average linkage). If the
+    vectors are large, they are first projected at random to fewer dimensions (Johnson and
+    Lindenstrauss 1984).
 
     Parameters
     ----------
@@ -60,7 +65,8 @@ def cluster_questions(
         Increasing.
     cluster : array of int32, shape (questions, levels)
         Label of each question's cluster, the level with the largest clusters first. There are no
-        levels where all students answer the same questions, or hardly two answer the same.
+        levels if all students answer the same questions, or if hardly any two students answer a
+        common question.
     """
     question_ids, item = number_ids(question)
     student_ids, number = number_ids(student)
@@ -73,21 +79,22 @@ def cluster_questions(
 
 def _choose_levels(clusterings: list[IntArray], item: IntArray, student: IntArray) -> list[int]:
     """Return the positions of the clusterings that are levels, the largest clusters first."""
-    # Students are numbered in no order that matters, so the first are as good a sample as any.
+    # Student numbers are arbitrary, so the first students are as good a sample as any.
     n_counted = np.searchsorted(np.cumsum(np.bincount(student)), _MAX_COUNTED) + 1
     is_counted = student < n_counted
     item = item[is_counted]
+    # student · (number of items) + cluster is different for each pair of student and cluster.
     student_key = student[is_counted].astype(np.int64) * len(clusterings[0])
     n_students = len(np.unique(student_key))
     n_contexts = np.array([len(np.unique(student_key + cluster[item])) for cluster in clusterings])
     answers_in_context = len(item) / n_contexts
 
     has_many_contexts = n_contexts >= _MIN_CONTEXTS * n_students
-    tells = (answers_in_context >= _MIN_ANSWERS) & has_many_contexts
-    if not tells.any() or not has_many_contexts[_CUTS.index(_NEARLY_SAME)]:
+    may_be_level = (answers_in_context >= _MIN_ANSWERS) & has_many_contexts
+    if not may_be_level.any() or not has_many_contexts[_CUTS.index(_NEARLY_SAME)]:
         return []
     wanted = np.array(_ANSWERS_IN_CONTEXT)[:, None]
-    distance = np.where(tells, np.abs(np.log(answers_in_context / wanted)), np.inf)
+    distance = np.where(may_be_level, np.abs(np.log(answers_in_context / wanted)), np.inf)
     positions: list[int] = np.unique(distance.argmin(axis=1)).tolist()
     # Later cuts merge more, so that their clusters are larger.
     return positions[::-1]
@@ -119,7 +126,7 @@ def _find_similarity(vectors: FloatArray) -> Any:
             least = np.partition(product, kth, axis=1)[:, kth]
             product[product < least[:, None]] = 0
         product[product < _MIN_SIMILARITY] = 0
-        # Nobody is their own neighbour. The block's diagonal begins at column `begin`.
+        # A question is not its own neighbour. The block's diagonal begins at column `begin`.
         np.fill_diagonal(product[:, begin:], 0)
         parts.append(scipy.sparse.csr_matrix(product.astype(np.float64)))
     matrix = scipy.sparse.vstack(parts).tocsr()
@@ -130,7 +137,8 @@ def _find_similarity(vectors: FloatArray) -> Any:
 def _merge(similarity: Any) -> Iterator[IntArray]:
     """Yield each item's cluster at each cut, int32 from 0.
 
-    Merges all pairs of clusters that are each other's nearest, again and again (Murtagh 1983).
+    For each cut, merges all pairs of clusters that are each other's nearest and at least this
+    similar, until no such pair is left (Murtagh 1983).
     """
     n_items = similarity.shape[0]
     cluster = np.arange(n_items, dtype=np.int32)
@@ -147,11 +155,11 @@ def _merge(similarity: Any) -> Iterator[IntArray]:
             new_number = np.unique(merged, return_inverse=True)[1].astype(np.int32)
             cluster = new_number[cluster]
             size = np.bincount(new_number, size)
-            total = _add_up(total, new_number)
+            total = _merge_rows_and_columns(total, new_number)
         yield cluster
 
 
-def _add_up(total: Any, new_number: IntArray) -> Any:
+def _merge_rows_and_columns(total: Any, new_number: IntArray) -> Any:
     """Return sums of similarities between merged clusters, 0 within a cluster."""
     entries = total.tocoo()
     row = new_number[entries.row]
@@ -163,7 +171,7 @@ def _add_up(total: Any, new_number: IntArray) -> Any:
 
 
 def _nearest_pairs(total: Any, size: FloatArray, cut: float) -> tuple[IntArray, IntArray]:
-    """Return the pairs of clusters that are each other's nearest, with a similarity of `cut`.
+    """Return the pairs of clusters that are each other's nearest and at least `cut` similar.
 
     The similarity of two clusters is the mean of their members' similarities.
     """
@@ -173,7 +181,8 @@ def _nearest_pairs(total: Any, size: FloatArray, cut: float) -> tuple[IntArray, 
     average = total.data / (size[row] * size[column])
     highest = np.zeros(len(size))
     np.maximum.at(highest, row, average)
-    # Backwards, so that the first of equally near ones counts: then some pair always agrees.
+    # If several clusters are equally near, take the first: in reverse order, it is assigned last.
+    # With this rule for ties, at least one pair is mutual if any clusters are similar enough.
     hits = np.flatnonzero((average == highest[row]) & (average >= cut))[::-1]
     nearest = cluster.copy()
     nearest[row[hits]] = column[hits]

@@ -11,26 +11,27 @@ from common.threads import in_threads
 
 import numpy as np
 
-# The start is found with about this many answers at most.
+# Largest number of answers from which the start is found, about.
 _MAX_ANSWERS = 2_000_000
 # Steps of the fit in one dimension.
 _N_STEPS = 4
-# The slopes' prior in this fit: mean in the first stage, variances of slope and intercept.
+# Prior mean of the slope in this fit, in the first stage; it is 0 in the others.
 _FIRST_SLOPE_MEAN = 1.0
+# Prior variances of the slope and the intercept in this fit.
 _FIRST_SLOPE_VARIANCE = 0.3
 _FIRST_INTERCEPT_VARIANCE = 1.0
 # Root mean square of the slopes in each further dimension, and their prior variance.
 _SLOPE = 0.4
 _SLOPE_VARIANCE = 0.1
-# Bound on a slope before it is scaled by `_SLOPE`, since items with few answers have extreme
-# slopes.
+# Bound on the elements of a direction, which are multiplied by `_SLOPE` to give slopes. Items with
+# few answers have extreme elements.
 _MAX_DIRECTION = 3
-# Rounds of the search for further dimensions.
+# Bounds on the number of rounds of the search for directions.
 _MIN_ROUNDS = 5
 _MAX_ROUNDS = 30
-# Answers that all rounds pass over together, within these bounds on the number of rounds.
+# Within these bounds, the number of rounds is this over the number of answers.
 _ANSWERS_LOOKED_AT = 20_000_000
-# Further directions that are searched, which makes the wanted directions more exact.
+# Number of extra directions in the search. They make the others more exact, and are then dropped.
 _OVERSAMPLING = 10
 # The residuals of a student or an item are scaled as if there were this many more answers, since
 # the residuals of few answers are mostly noise.
@@ -53,11 +54,11 @@ def find_start(
     student_order: IntArray,
     seed: int,
 ) -> Start:
-    """Fit one general ability, and start the other dimensions where its residuals vary most.
+    """Fit one general ability; start the other slopes with the main directions of its residuals.
 
     Only the first students of a random `student_order` are used. The fit of the general ability has
     no guessing: with guessing, the prior would shrink the other dimensions to zero before they have
-    turned to where the residuals vary.
+    found their directions.
     """
     is_first = _choose_students(observations, student_order)
     first = _answers_of(observations, is_first)
@@ -68,21 +69,25 @@ def find_start(
     students.mean[is_first, 0] = state.students.mean[:, 0]
     # Insert the further slopes between the general slope and the intercept.
     k = n_dimensions
-    ends = [0, k]
+    general_and_intercept = [0, k]
     n_items = observations.n_items
     mean = np.zeros((n_items, k + 1), np.float32)
-    mean[:, ends] = state.items.mean
+    mean[:, general_and_intercept] = state.items.mean
     mean[:, 1:k] = _SLOPE * directions
     items = Gaussians(mean, np.zeros((n_items, k + 1, k + 1), np.float32))
     prior_mean = np.zeros((n_stages, k + 1))
-    prior_mean[:, ends] = state.prior.mean
+    prior_mean[:, general_and_intercept] = state.prior.mean
     prior_covariance = np.tile(_SLOPE_VARIANCE * np.eye(k + 1), (n_stages, 1, 1))
-    prior_covariance[np.ix_(range(n_stages), ends, ends)] = state.prior.covariance
+    block = np.ix_(range(n_stages), general_and_intercept, general_and_intercept)
+    prior_covariance[block] = state.prior.covariance
     return Start(students, items, Gaussians(prior_mean, prior_covariance))
 
 
 def _choose_students(observations: Observations, student_order: IntArray) -> np.ndarray:
-    """Return which students have the first `_MAX_ANSWERS` answers in a given order."""
+    """Return whether each student is among the first of `student_order`.
+
+    The first students are as many as have `_MAX_ANSWERS` answers together.
+    """
     n_answers = np.diff(observations.start)
     n_first = np.searchsorted(np.cumsum(n_answers[student_order]), _MAX_ANSWERS) + 1
     is_first = np.zeros(len(student_order), bool)
@@ -138,7 +143,8 @@ def _find_residual_directions(
         return np.zeros((n_items, 0))
     item = observations.item
     n_answers = np.bincount(item, minlength=n_items)
-    # Divide rows and columns by the root of their number of answers, so that noise is even.
+    # Divide rows and columns by the root of their number of answers, so that the noise is about as
+    # large in each of them.
     item_scale = 1 / np.sqrt(n_answers + np.float32(_SHRINKAGE))
     student_scale = 1 / np.sqrt(np.diff(observations.start) + np.float32(_SHRINKAGE))
     student = number_rows(observations.start)
@@ -152,6 +158,8 @@ def _find_residual_directions(
     n_rounds = int(np.clip(_ANSWERS_LOOKED_AT // len(item), _MIN_ROUNDS, _MAX_ROUNDS))
     for _ in range(n_rounds):
         orthonormal = np.linalg.qr(basis)[0].astype(np.float32)
+        # The new basis is matrixᵀ @ matrix @ orthonormal, summed over parts of the rows. (B023: the
+        # lambda is used within this round only.)
         images = in_threads(lambda part: part.T @ (part @ orthonormal), parts)  # noqa: B023
         basis = sum(images, np.zeros(basis.shape))
     # `basis` spans the leading directions: take its leading left singular vectors.
@@ -160,7 +168,7 @@ def _find_residual_directions(
     mean_square = (n_answers[:, None] * directions**2).sum(axis=0) / n_answers.sum()
     directions /= np.sqrt(np.maximum(mean_square, 1e-30))
     directions = np.clip(directions, -_MAX_DIRECTION, _MAX_DIRECTION)
-    # If there are very few items, fewer directions than wanted exist: pad with zeros.
+    # With fewer items than wanted directions, pad with zeros.
     n_missing = n_directions - directions.shape[1]
     return np.pad(directions, [(0, 0), (0, n_missing)])
 

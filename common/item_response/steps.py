@@ -6,9 +6,9 @@ fit into the processor's cache. Neither the chunks nor the order in which their 
 depend on the number of threads.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from common.arrays import FloatArray, IntArray
 from common.item_response import context, model
@@ -21,7 +21,7 @@ import numpy as np
 
 # Answers in a block: its arrays stay in the processor's cache.
 _BLOCK = 1 << 15
-# Parts in which the items are updated, at most one thread each.
+# Number of parts in which the items are updated in parallel.
 _N_ITEM_PARTS = 8
 
 
@@ -42,12 +42,13 @@ class State:
     # Probability of passing an item without knowing how, shape (items,), float32.
     guessing: FloatArray
     # For each level of contexts, the coarsest first, the total effects at its nodes: mean,
-    # variance, covariance with the ability; shape (nodes, 2 + k), float32. A step reads only the
-    # last level, so the state at the start of a fit holds only that one.
+    # variance, covariance with the ability; shape (nodes, 2 + k), float32. At the start of a fit,
+    # only those of the last level, since a step reads no other.
     effects: tuple[FloatArray, ...] = ()
     # Prior variance of the effects, shape (levels, stages).
     variance: FloatArray = field(default_factory=lambda: np.zeros((0, 1)))
-    # Effects that all students share in a context of the last level.
+    # Effects that all students share in a context of the last level. Without contexts, a
+    # placeholder.
     shared: SharedEffects = field(
         default_factory=lambda: SharedEffects(np.zeros(1), np.zeros(1), np.zeros(1))
     )
@@ -76,7 +77,11 @@ class Posterior(State):
 
 
 def run_step(observations: Observations, state: AnyState) -> AnyState:
-    """Make one step of the fit: students and contexts, then items, their prior, then the scale."""
+    """Make one step of the fit.
+
+    Updates the students and contexts, then the items, then the prior of the items. At the end,
+    standardises the abilities.
+    """
     state, item_sums = pass_over_answers(observations, state)
     n_stages = len(state.prior.mean)
     stage = np.repeat(np.arange(n_stages), len(item_sums) // n_stages)
@@ -106,7 +111,8 @@ def standardise(state: AnyState) -> AnyState:
     spread = (ability.T @ ability + total) / n - np.outer(centre, centre)
     root = np.linalg.cholesky(spread)
     inverse = np.linalg.inv(root)
-    # Slopes · ability + intercept must stay the same.
+    # The old ability is root @ (new ability) + centre. So the logits stay the same with the slopes
+    # rootᵀ @ (old slopes) and the intercept (old slopes) · centre + (old intercept).
     matrix = np.eye(k + 1)
     matrix[:k, :k] = root.T
     matrix[k, :k] = centre
@@ -124,9 +130,9 @@ def standardise(state: AnyState) -> AnyState:
 
 @dataclass(frozen=True)
 class _ChunkSums:
-    """The terms of a chunk of students in the sums over all answers."""
+    """What a chunk of students adds to the sums over all answers."""
 
-    # The items' sums of `model.weigh`, shape (items, …).
+    # The items' sums of `model.weighted_sums`, shape (items, …).
     items: FloatArray
     # The sums for `context.estimate_variance`, shape (levels, stages, 4). None without contexts.
     variance: FloatArray | None = None
@@ -145,7 +151,10 @@ class _ChunkUpdate:
 
 
 def pass_over_answers(observations: Observations, state: AnyState) -> tuple[AnyState, FloatArray]:
-    """Update all students and contexts; return the state, and the items' sums of `model.weigh`."""
+    """Update all students and contexts.
+
+    Returns the new state, and the items' sums of `model.weighted_sums`.
+    """
     item_moments = model.moments(state.items)
     k = state.students.mean.shape[1]
     # Every chunk writes its part of these, since a list of parts would take the memory twice.
@@ -189,12 +198,12 @@ def pass_over_answers(observations: Observations, state: AnyState) -> tuple[AnyS
 def _update_without_contexts(
     part: Observations, old: Gaussians, state: State, item_moments: FloatArray
 ) -> _ChunkUpdate:
-    """Update some students by their answers, `part`, where answers have no contexts."""
+    """Update some students from their answers `part`, which have no contexts."""
     kappa, weight = _find_kappa_and_weight(part, old, item_moments, state.guessing)
     kappas = part.matrix(kappa, part.start)
     weights = part.matrix(weight, part.start)
-    new = model.update_students(model.weigh(kappas, weights, item_moments))
-    item_sums = model.weigh(kappas.T, weights.T, model.moments_with_one(new))
+    new = model.update_students(model.weighted_sums(kappas, weights, item_moments))
+    item_sums = model.weighted_sums(kappas.T, weights.T, model.moments_with_one(new))
     return _ChunkUpdate(new, [], _ChunkSums(item_sums))
 
 
@@ -205,14 +214,15 @@ def _update_with_contexts(
     item_moments: FloatArray,
     leaf_effects: FloatArray,
 ) -> _ChunkUpdate:
-    """Update some students and the effects of their contexts by their answers, `part`.
+    """Update some students and the effects of their contexts from their answers `part`.
 
     `leaf_effects` are the effects of the last step at the last level's nodes, the leaves.
     """
     d = model.count_dimensions(item_moments)
     leaves = part.levels[-1]
     leaf = number_rows(leaves.start)
-    shared_mean = state.shared.mean[leaves.label]
+    shared_means = state.shared.mean
+    shared_mean = shared_means[leaves.label]
     with_shared = leaf_effects.copy()
     with_shared[:, 0] += shared_mean
     with_shared[:, 1] += state.shared.variance[leaves.label]
@@ -220,35 +230,51 @@ def _update_with_contexts(
     kappa, weight = _find_kappa_and_weight(
         part, old, item_moments, state.guessing, with_shared, leaf
     )
+    # In place, since this array has an element for each answer: reduce κ by w · E[shared effect].
     kappa -= weight * shared_mean[leaf]
     weights = part.matrix(weight, part.start)
-    student_sums = model.weigh(part.matrix(kappa, part.start), weights, item_moments)
-    # From the leaves up to the students: take the part of the effects from the students' sums.
+    student_sums = model.weighted_sums(part.matrix(kappa, part.start), weights, item_moments)
+    # From the leaves up to the students: integrate out the effects.
     leaf_weights = part.matrix(weight, leaves.start)
     leaf_kappas = part.matrix(kappa, leaves.start)
-    w = np.asarray(leaf_weights.sum(axis=1))
-    r = np.asarray(leaf_kappas.sum(axis=1))
-    s = leaf_weights @ item_moments[:, :d]
-    gathered = np.concatenate([w, r, s], axis=1)
-    steps, taken = context.eliminate(part.levels, gathered, state.variance, len(old.mean))
+    gathered = _gather_leaves(leaf_kappas, leaf_weights, item_moments[:, :d])
+    eliminations, taken = context.eliminate(part.levels, gathered, state.variance, len(old.mean))
     student_sums -= taken
     new = model.update_students(student_sums)
 
-    # From the students down to the leaves.
-    effects, variance_sums, left = context.restore(part.levels, steps, new, state.variance)
-    leaf_gain_weight = steps[-1].weight
-    left += leaf_gain_weight * shared_mean
-    n_shared = len(state.shared.mean)
-    shared_sums: FloatArray = np.zeros((n_shared, 2))
-    shared_sums[:, 0] = np.bincount(leaves.label, leaf_gain_weight, n_shared)
-    shared_sums[:, 1] = np.bincount(leaves.label, left, n_shared)
-    # The sums of items are computed as without contexts, after the effect is taken from κ.
+    # From the students down to the leaves: find the effects.
+    effects, variance_sums, shared_linear = context.restore(
+        part.levels, eliminations, new, state.variance
+    )
+    leaf_weight = eliminations[-1].weight
+    # The whole shared effect is estimated anew, so add back its old mean, by which κ was reduced.
+    shared_linear += leaf_weight * shared_mean
+    shared_sums = _sum_by_label(leaves.label, [leaf_weight, shared_linear], len(shared_means))
+    # Items: compute their sums as without contexts, with κ reduced by w · E[total] as well. Then
+    # subtract w · Cov[ability, total], since E[t · total] = E[t] E[total] + Cov[t, total].
     new_leaf_effects = effects[-1]
     kappa -= weight * new_leaf_effects[leaf, 0]
     kappas = part.matrix(kappa, part.start)
-    item_sums = model.weigh(kappas.T, weights.T, model.moments_with_one(new))
+    item_sums = model.weighted_sums(kappas.T, weights.T, model.moments_with_one(new))
     item_sums[:, : d - 1] -= leaf_weights.T @ new_leaf_effects[:, 2:]
     return _ChunkUpdate(new, effects, _ChunkSums(item_sums, variance_sums, shared_sums))
+
+
+def _gather_leaves(leaf_kappas: Any, leaf_weights: Any, item_means: FloatArray) -> FloatArray:
+    """Return W, r and S of the leaves (see `context`), side by side, shape (leaves, 2 + d).
+
+    `leaf_kappas` and `leaf_weights` are sparse matrices with a row for each leaf and a column for
+    each item.
+    """
+    w = np.asarray(leaf_weights.sum(axis=1))
+    r = np.asarray(leaf_kappas.sum(axis=1))
+    s = leaf_weights @ item_means
+    return np.concatenate([w, r, s], axis=1)
+
+
+def _sum_by_label(label: IntArray, values: Sequence[FloatArray], n_labels: int) -> FloatArray:
+    """Sum values of the leaves over each label, shape (labels, number of arrays)."""
+    return np.stack([np.bincount(label, column, n_labels) for column in values], axis=1)
 
 
 def _find_kappa_and_weight(
@@ -318,14 +344,16 @@ def _logit_blocks(
 ) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
     """Yield mean and variance of the logits of pairs, block by block, with the block's rows.
 
-    Without effects the mean is E[z] · E[t], and the variance E[(z · t)²] − mean². An effect U adds
-    E[U] to the mean, and Var[U] + 2 Cov[z · t, U] to the variance. The effect of a pair is the row
-    of `effects` that `node` names, by default the row of the pair itself.
+    Without effects the mean is E[z] · E[t], and the variance E[(z · t)²] − mean². Here E[(z · t)²]
+    is the scalar product of the stored matrices (see `model.moments`). An effect U adds E[U] to the
+    mean, and Var[U] + 2 Cov[z · t, U] to the variance. The effect of a pair is the row of `effects`
+    that `node` names, by default the row of the pair itself.
     """
     d = model.count_dimensions(item_moments)
-    # Same dtype as the moments: otherwise `take` converts uninitialised memory and warns about NaN.
-    # One array for both buffers: the memory of two smaller arrays would go back to the system after
-    # each chunk, and to get it again would take a twentieth of the time of a step.
+    # The dtype must be that of the moments: otherwise `take` converts uninitialised memory and
+    # warns about NaN. Both buffers are halves of one array. The memory of two smaller arrays would
+    # go back to the system after each chunk, and allocating it again would take 5 % of the time of
+    # a step.
     buffers = np.empty((2, _BLOCK, item_moments.shape[1]), item_moments.dtype)
     student_buffer = buffers[0]
     item_buffer = buffers[1]

@@ -36,7 +36,7 @@ class EntryError(InputError):
 
 
 @dataclass(frozen=True)
-class Answer(Generic[_Parsed]):
+class Received(Generic[_Parsed]):
     """A reply of the process, and the array that came with the reply."""
 
     reply: _Parsed
@@ -55,7 +55,8 @@ class EntryProcess:
     environment
         The environment variables of the process.
     seconds
-        Wall time that all replies may take together, from the start of the process on.
+        Wall time that the start of the process and all replies may take together. `restart_clock`
+        restarts it.
     """
 
     def __init__(self, folder: Path, environment: Mapping[str, str], seconds: float) -> None:
@@ -78,7 +79,8 @@ class EntryProcess:
         )
         self._reader = threading.Thread(target=self._read_output, daemon=True)
         self._reader.start()
-        # The thread of the latest exchange of messages.
+        # The thread of the latest exchange of messages. Before the first exchange, any thread that
+        # `end` may join.
         self._talker = self._reader
 
     @property
@@ -95,7 +97,7 @@ class EntryProcess:
         request: Start | Call,
         arrays: Sequence[Array],
         parse: Callable[[dict[str, Any]], _Parsed],
-    ) -> Answer[_Parsed]:
+    ) -> Received[_Parsed]:
         """Send a request, and wait for the reply.
 
         Parameters
@@ -113,47 +115,47 @@ class EntryProcess:
         EntryError
             If no valid reply comes within the time limit.
         """
-        begins = threading.Event()
-        answers: list[Answer[_Parsed]] = []
+        reply_has_begun = threading.Event()
+        received: list[Received[_Parsed]] = []
         requests = self._process.stdin
         replies = self._process.stdout
         assert requests is not None and replies is not None
 
         def talk() -> None:
-            # A process that has ended takes no request. The missing reply shows that.
+            # Writing fails if the process has ended. The missing reply is reported below.
             with contextlib.suppress(OSError, ValueError):
                 channel.write(requests, asdict(request), arrays)
             # A dishonest entry may have written anything to the pipe, so anything may be raised.
             with contextlib.suppress(Exception):
                 _wait_for_first_byte(replies)
-                begins.set()
-                answers.append(_parse_answer(channel.read(replies), parse))
-            begins.set()
+                reply_has_begun.set()
+                received.append(_parse_reply(channel.read(replies), parse))
+            # If reading has failed, end the wait below too.
+            reply_has_begun.set()
 
         # In a thread, since writing to a process that hangs, or reading from it, never ends.
         self._talker = threading.Thread(target=talk, daemon=True)
         self._talker.start()
-        if not begins.wait(self._deadline - time.monotonic()):
-            self._kill()
+        if not reply_has_begun.wait(self._deadline - time.monotonic()):
+            self._stop()
             raise EntryError(f"has not finished; expected a whole game within {self._seconds:g} s")
         self._talker.join(_MAX_REPLYING)
-        if not answers:
+        if not received:
             raise EntryError(self._explain_missing_reply())
-        return answers[0]
+        return received[0]
 
     def end(self) -> None:
         """End the process and everything that it has started."""
-        # The second way is for a supervisor that does not end when it is told to.
-        for kill in (self._kill, self._process.kill):
+        # `_stop` tells the supervisor to end (on Linux). If it does not, kill it.
+        for stop in (self._stop, self._process.kill):
             with contextlib.suppress(subprocess.TimeoutExpired):
-                kill()
+                stop()
                 self._process.wait(_MAX_ENDING)
                 break
         for thread in (self._reader, self._talker):
             thread.join(_MAX_READING)
-        # Closing a pipe waits for a thread that still uses the pipe. The thread may wait for ever,
-        # if another process holds the other end. `_read_output` closes the pipe of the output
-        # itself.
+        # Leave the pipes open that the talker still uses: `close` would wait for this thread, for
+        # ever if another process holds the other end. `_read_output` closes stderr.
         if not self._talker.is_alive():
             for pipe in (self._process.stdin, self._process.stdout):
                 if pipe is not None:
@@ -167,7 +169,7 @@ class EntryProcess:
         try:
             code = self._process.wait(timeout=1)
         except subprocess.TimeoutExpired:
-            self._kill()
+            self._stop()
             return "closed or garbled the channel to the evaluator"
         if code >= 0:
             return f"its process ended with exit code {code}"
@@ -184,17 +186,18 @@ class EntryProcess:
                 self._output += block
                 del self._output[:-_KEPT_OUTPUT]
                 if self._n_output > _MAX_OUTPUT:
-                    self._kill()
+                    self._stop()
                     return
 
-    def _kill(self) -> None:
+    def _stop(self) -> None:
         """Tell the process to end with everything that it has started."""
         if sys.platform == "linux":
-            # This process is the supervisor, which ends the entry and all that it has started.
+            # `_process` is the supervisor of the entry (see `inside.supervisor`). On this signal,
+            # SIGTERM, it ends the entry and everything that the entry has started.
             self._process.terminate()
         elif hasattr(os, "killpg"):
-            # The process group exists as long as one member runs. No process of the evaluator is in
-            # it.
+            # Safe even if the entry's process has ended: the group keeps its id while one member
+            # runs, and the evaluator is not in the group.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
         elif self._process.poll() is None:
@@ -205,11 +208,11 @@ def _wait_for_first_byte(pipe: IO[bytes]) -> None:
     pipe.peek(1)  # type: ignore[attr-defined]
 
 
-def _parse_answer(
+def _parse_reply(
     message: channel.Message, parse: Callable[[dict[str, Any]], _Parsed]
-) -> Answer[_Parsed]:
-    """Make an answer from a message; any exception means that the message is no valid answer."""
+) -> Received[_Parsed]:
+    """Parse the message of a reply; any exception means that the message is not valid."""
     if len(message.arrays) > 1:
         raise ValueError("a reply has one array at most")
     values = message.arrays[0] if message.arrays else None
-    return Answer(parse(message.fields), values)
+    return Received(parse(message.fields), values)

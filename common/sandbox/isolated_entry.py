@@ -13,15 +13,16 @@ from common.arrays import Array
 from common.errors import InputError, one_line
 from common.sandbox.entry_process import EntryError, EntryProcess
 
-# The program of the entry's process, whose folder is copied. Hosting finds the files that the
-# evaluator needs by its imports: this import tells hosting about the program.
+# The program of the entry's process, whose folder `_start` copies. It is imported although only its
+# path is used: the hosting tools follow imports to find the files that an evaluator needs.
 from common.sandbox.inside import __main__ as program
 from common.sandbox.inside import submission, walls
 from common.sandbox.inside.messages import Call, Ready, Reply, Start
 
-# Characters of a fault that are shown, since an entry may have written a fault of any length.
+# Number of characters of a fault that are shown, since an entry may have written any length.
 _MAX_FAULT = 1000
-# Environment variables that hold the evaluator's working folder or program.
+# Environment variables that an entry does not get: they hold the evaluator's working folder or
+# program.
 _WORKING_FOLDER_VARIABLES = ("PWD", "OLDPWD", "_")
 _TEMPORARY_FOLDER_VARIABLES = ("TMPDIR", "TEMP", "TMP")
 
@@ -56,7 +57,7 @@ class IsolatedEntry:
     Attributes
     ----------
     isolation : str
-        Which ways out of the process the system closes, and which are open, as text.
+        What the operating system keeps the entry from doing, and what it cannot prevent, as text.
     memory_limited : bool
         Whether the system enforces the memory limit.
     changed : dict
@@ -98,6 +99,7 @@ class IsolatedEntry:
             stack.callback(process.end)
             self._isolate(process)
             self.restart()
+            # All went well: keep the clean-up for `__exit__`.
             self._cleanup = stack.pop_all()
         return self
 
@@ -118,8 +120,8 @@ class IsolatedEntry:
 
         Returns the array of numbers that the method has returned, of any dtype and shape, or None.
         """
-        answer = self._running().exchange(Call(method), arrays, Reply.parse)
-        reply = answer.reply
+        received = self._running().exchange(Call(method), arrays, Reply.parse)
+        reply = received.reply
         if reply.fault is not None:
             fault = one_line(reply.fault[:_MAX_FAULT])
             if fault.startswith("ran out of memory"):
@@ -129,7 +131,7 @@ class IsolatedEntry:
         changed = {name for name in submission.ARGUMENTS if name in reply.changed}
         if changed:
             self.changed.setdefault(method, set()).update(changed)
-        return answer.values
+        return received.values
 
     def _running(self) -> EntryProcess:
         if self._process is None:
@@ -142,8 +144,8 @@ class IsolatedEntry:
         self._write_files(folder / "entry")
         (folder / "tmp").mkdir()
         program_folder = Path(program.__file__).parent
-        # The copy includes the bytecode that this import has cached, so that the process starts
-        # sooner.
+        # The copy includes the bytecode that importing `program` has cached, so that the process
+        # starts sooner.
         shutil.copytree(program_folder, folder / "inside")
         environment = self._environment(folder / "tmp")
         return EntryProcess(folder, environment, self._limits.seconds)

@@ -80,7 +80,7 @@ def fit(answers: pd.DataFrame, n_questions: int) -> Model:
     answered = np.zeros((len(ability), n_questions), np.float32)
     answered[find_ids(fitted.student_ids_, answers["UserId"]), answers["QuestionId"]] = 1
     together, similarity = answered_mask.count_together(answered)
-    mask_mean, mask_weights = answered_mask.regress(answered, ability)
+    mask_mean, mask_weights = answered_mask.fit_latent(answered, ability)
     return Model(
         # `Model` takes abilities of mean 0: the mean of the fitted ones goes into the intercept.
         intercept=(intercept + slopes @ ability.mean(axis=0)).astype(np.float32),
@@ -89,7 +89,7 @@ def fit(answers: pd.DataFrame, n_questions: int) -> Model:
         guessing=np.array(GUESSING, np.float32),
         mask_mean=mask_mean,
         mask_weights=mask_weights,
-        completion=answered_mask.complete(together),
+        completion=answered_mask.fit_completion(together),
     )
 
 

@@ -111,7 +111,7 @@ def fit(answers: pd.DataFrame, n_questions: int, seed: int = 0) -> Model:
         latent, _ = network.encode(torch.tensor(right), torch.tensor(answered - right))
         # The answered mask tells which quizzes a student took, but not their effects.
         latent[:, N_DIMENSIONS:] = 0
-        mask_mean, mask_weights = answered_mask.regress(answered, latent.numpy())
+        mask_mean, mask_weights = answered_mask.fit_latent(answered, latent.numpy())
         score, precision = network.evidence()
         return Model(
             intercept=network.intercept.clone(),
@@ -122,7 +122,7 @@ def fit(answers: pd.DataFrame, n_questions: int, seed: int = 0) -> Model:
             prior_precision=network.log_precision.exp(),
             mask_mean=torch.tensor(mask_mean),
             mask_weights=torch.tensor(mask_weights),
-            completion=torch.tensor(answered_mask.complete(together)),
+            completion=torch.tensor(answered_mask.fit_completion(together)),
         )
 
 

@@ -33,7 +33,7 @@ def main() -> None:
     """Isolate this process as the evaluator's first message says, and run the entry in it."""
     folder = Path(sys.argv[1]).resolve()
     os.chdir(folder / "entry")
-    # No buffer: it could take messages away from the runner, which reads the later ones.
+    # Unbuffered: a buffer could swallow later messages, which the runner reads.
     with open(0, "rb", buffering=0, closefd=False) as requests:
         start = Start.parse(json.loads(requests.readline()))
     try:
@@ -62,6 +62,8 @@ def isolate(folder: Path, readable: list[str], wanted: Walls) -> Walls:
     else:
         walls = Walls()
         end_with_parent()
+    # A wall around files puts the home folder out of reach, so use an empty one. Without such a
+    # wall, only a guard in Python's own functions is left.
     if walls.root or walls.landlock:
         _move_home(folder / "tmp")
     else:
@@ -72,7 +74,7 @@ def isolate(folder: Path, readable: list[str], wanted: Walls) -> Walls:
 def _put_up_walls(folder: Path, readable: list[str], wanted: Walls) -> Walls:
     """Put up the wanted walls, each where the system allows it; return those in force.
 
-    Each wall makes some of the calls that the next ones forbid, so the order matters.
+    The order matters: putting up a wall takes system calls that the walls after it forbid.
     """
     namespaces = wanted.namespaces and enter_namespaces()
     supervise(folder, namespaces)
@@ -80,8 +82,8 @@ def _put_up_walls(folder: Path, readable: list[str], wanted: Walls) -> Walls:
     _give_up_privileges()
     writable = [f"{folder}/entry", f"{folder}/tmp"]
     if root:
-        # Without a new root, files that the entry leaves in shared memory would be there for the
-        # game with the next mask.
+        # Only the new root has a /dev/shm of its own. Files in the machine's /dev/shm would outlive
+        # the process, and tell the entry something in the game with the next mask.
         writable.append(SHARED_MEMORY)
     landlock = restrict([str(folder), *readable], writable, wanted.landlock)
     seccomp = wanted.seccomp and filter_system_calls(root)
@@ -90,7 +92,7 @@ def _put_up_walls(folder: Path, readable: list[str], wanted: Walls) -> Walls:
 
 def _give_up_privileges() -> None:
     """Give up all capabilities, also those of root, for good."""
-    # Programs that the entry starts cannot get privileges either (set-user-id, file capabilities).
+    # Keep programs that the entry starts from gaining privileges (set-user-id, file capabilities).
     try_call("prctl", PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     this_process = 0
     header = struct.pack("=Ii", _LINUX_CAPABILITY_VERSION_3, this_process)

@@ -4,7 +4,7 @@ import os
 import traceback
 from pathlib import Path
 
-from .submission import UnfitError
+from .submission import InvalidEntryError
 
 # Packages of the kit. An entry cannot import them, neither here nor in the challenge.
 KIT_PACKAGES = ("common", "tools")
@@ -14,7 +14,7 @@ _MAX_TEXT = 300
 
 def describe_fault(error: BaseException, folder: Path) -> str:
     """Describe an exception that an entry's code has raised; `folder` holds the entry's files."""
-    if isinstance(error, UnfitError):
+    if isinstance(error, InvalidEntryError):
         return str(error)
     line = _find_line(error, folder)
     if isinstance(error, MemoryError) or "allocate memory" in str(error):
@@ -22,8 +22,8 @@ def describe_fault(error: BaseException, folder: Path) -> str:
     if isinstance(error, SystemExit):
         return f"ended the program with exit code {error.code}{line}"
     if isinstance(error, PermissionError | FileNotFoundError) and error.filename is not None:
-        # A file that is out of reach looks missing. A file in the entry's own folder is not out of
-        # reach, even if the entry has locked itself out.
+        # Outside of the entry's folder, the walls are the likely cause; they also make files look
+        # missing. Inside, the walls allow everything, so the entry itself is the cause.
         path = Path(os.path.realpath(os.fsdecode(error.filename)))
         if not path.is_relative_to(folder):
             return (

@@ -18,7 +18,7 @@ _CREATE_RULESET = 444
 _ADD_RULE = 445
 _RESTRICT_SELF = 446
 # landlock_create_ruleset(2): return the version instead of a ruleset.
-_CREATE_RULESET_VERSION = 1
+_FLAG_RETURN_VERSION = 1
 # landlock_add_rule(2): the rule is about a file, or a folder with all that is in it.
 _RULE_PATH_BENEATH = 1
 
@@ -35,15 +35,16 @@ _IOCTL_DEV = 1 << 15
 _RESOLVE_UNIX = 1 << 16
 
 # The rights of the entry to files that it may read, to devices, and to its own folders.
-_TO_READ = _EXECUTE | _READ_FILE | _READ_DIR
-_TO_USE_DEVICES = _READ_FILE | _READ_DIR | _WRITE_FILE | _TRUNCATE | _IOCTL_DEV
+_RIGHTS_TO_READABLE = _EXECUTE | _READ_FILE | _READ_DIR
+_RIGHTS_TO_DEVICES = _READ_FILE | _READ_DIR | _WRITE_FILE | _TRUNCATE | _IOCTL_DEV
+# Bits 0 to 14, and 16.
 _ALL_BUT_IOCTL = _RESOLVE_UNIX | ((1 << 15) - 1)
 # The entry may not make devices: root could make a new name for the disk, and read all of it.
-_TO_OWN = _ALL_BUT_IOCTL & ~(_MAKE_CHAR | _MAKE_BLOCK)
+_RIGHTS_TO_OWN_FOLDERS = _ALL_BUT_IOCTL & ~(_MAKE_CHAR | _MAKE_BLOCK)
 # A rule for a file that is not a folder may hold these rights only.
 _FOR_FILES = _EXECUTE | _READ_FILE | _WRITE_FILE | _TRUNCATE | _IOCTL_DEV
 
-# The rights to files that each version of Landlock added, by version.
+# The rights to files that each version of Landlock added, by version. Version 1 has bits 0 to 12.
 _FILE_RIGHTS = {1: (1 << 13) - 1, 2: _REFER, 3: _TRUNCATE, 5: _IOCTL_DEV, 9: _RESOLVE_UNIX}
 # The rights to networks that each version added: to bind and connect TCP, and then UDP sockets.
 _NETWORK_RIGHTS = {4: 0b0011, 10: 0b1100}
@@ -56,7 +57,7 @@ def landlock_version() -> int:
     """Return the version of Landlock that this kernel offers; 0 if it has none."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError):
-            return call("syscall", _CREATE_RULESET, None, 0, _CREATE_RULESET_VERSION)
+            return call("syscall", _CREATE_RULESET, None, 0, _FLAG_RETURN_VERSION)
     return 0
 
 
@@ -84,9 +85,9 @@ def restrict(readable: Iterable[str], writable: Iterable[str], version: int) -> 
     version = min(version, landlock_version())
     if version < 1:
         return 0
-    rights_by_path = [(path, _TO_READ) for path in readable]
-    rights_by_path += [(path, _TO_OWN) for path in writable]
-    rights_by_path += [(path, _TO_USE_DEVICES) for path in devices()]
+    rights_by_path = [(path, _RIGHTS_TO_READABLE) for path in readable]
+    rights_by_path += [(path, _RIGHTS_TO_OWN_FOLDERS) for path in writable]
+    rights_by_path += [(path, _RIGHTS_TO_DEVICES) for path in devices()]
     file_rights = _rights_known(_FILE_RIGHTS, version)
     attributes = ruleset(version)
     try:
@@ -115,6 +116,7 @@ def _allow(rules: int, path: str, rights: int) -> None:
     # struct landlock_path_beneath_attr
     rule = struct.pack("=Qi", rights, descriptor)
     try_call("syscall", _ADD_RULE, rules, _RULE_PATH_BENEATH, rule, 0)
-    # The kernel forgets a file of /proc that nobody holds open, and with it the rule.
+    # Leave files of /proc open: the kernel drops a file of /proc that nobody has open, and the rule
+    # with it.
     if not path.startswith("/proc"):
         os.close(descriptor)

@@ -1,4 +1,4 @@
-"""Namespaces: the process leaves the machine's network, IPC and, for its children, processes."""
+"""Namespaces: give this process its own network and IPC, and its children their own process ids."""
 
 import contextlib
 import os
@@ -19,15 +19,15 @@ def enter_namespaces() -> bool:
 
     The process must have a single thread. Otherwise the kernel refuses a user namespace.
     """
-    # In the new user namespace, both ids read 65534 until they are mapped.
+    # Read the ids now: in the new user namespace, both are 65534 until they are mapped.
     user = os.geteuid()
     group = os.getegid()
     # In a user namespace any user may make the other namespaces. Some containers refuse user
     # namespaces, but let root make the other namespaces without one.
     for flags in (_CLONE_NEWUSER | _NAMESPACES, _NAMESPACES):
         if try_call("unshare", flags):
-            # Map the ids. Without a new user namespace, the files cannot be written and need not
-            # be.
+            # Map the ids to themselves. Without a new user namespace these writes fail, and no map
+            # is needed.
             with contextlib.suppress(OSError):
                 Path("/proc/self/setgroups").write_text("deny", "utf-8")
                 Path("/proc/self/uid_map").write_text(f"{user} {user} 1", "utf-8")

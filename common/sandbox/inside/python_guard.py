@@ -28,6 +28,7 @@ def guard_files(folder: Path, readable: Iterable[str]) -> None:
     # Unlike Path.home, this function raises nothing if there is no home folder.
     home = _normalise(os.path.expanduser("~"))
 
+    # Python calls this function for every event of its audit hooks.
     def check(event: str, arguments: tuple[Any, ...]) -> None:
         # An argument of another type is the descriptor of a file that is open already.
         if event in _EVENTS and isinstance(arguments[0], str | bytes):
@@ -40,9 +41,11 @@ def guard_files(folder: Path, readable: Iterable[str]) -> None:
 
 def _is_allowed(path: str, allowed: Iterable[str], home: str) -> bool:
     """Return whether Python may open a path, which is absolute and without links."""
+    # Only this process, no other one, may be looked at in /proc.
     if process := re.match(r"/proc/(\d+)(/|$)", path):
         return int(process[1]) == os.getpid()
     is_module = path.endswith(tuple(importlib.machinery.all_suffixes()))
+    # Imports, folders, and files that do not exist are allowed anywhere: they hold no answers.
     if is_module or not os.path.isfile(path):
         return True
     # Libraries keep settings and caches in hidden folders of the home folder.

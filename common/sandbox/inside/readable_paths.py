@@ -29,8 +29,8 @@ _CERTIFICATES = (
     "/etc/ca-certificates", "/etc/pki/ca-trust", "/etc/pki/tls", "/etc/ssl/certs",
     "/etc/ssl/openssl.cnf", "/usr/share/ca-certificates", "/usr/local/share/ca-certificates",
 )  # fmt: skip
-# The process itself and constant facts about the machine. No counter is among them: one entry could
-# move a counter, and the next one could read it.
+# Files about the process itself, and constant facts about the machine. No counter, such as one of
+# disk usage, is among them: an entry could change a counter in one game and read it in the next.
 _MACHINE = (
     "/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/filesystems", "/proc/version",
     "/proc/sys/kernel/osrelease", "/proc/sys/kernel/pid_max", "/proc/sys/vm",

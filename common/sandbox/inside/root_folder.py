@@ -8,7 +8,8 @@ from pathlib import Path
 from .readable_paths import devices
 from .system_calls import call
 
-# POSIX shared memory; in the new root it is empty, and gone with the process.
+# The folder of POSIX shared memory. The new root gets an empty one, which vanishes with the
+# process.
 SHARED_MEMORY = "/dev/shm"
 
 # unshare(2)
@@ -47,13 +48,13 @@ def enter_root(folder: Path, readable: Iterable[str]) -> bool:
             _mount(f"{folder}/{name}", f"{root}{folder}/{name}", _MS_BIND)
         _mount("tmpfs", root + SHARED_MEMORY, _MS_NOSUID | _MS_NODEV, "tmpfs")
         os.chdir(root)
-        # pivot_root(2): with two equal paths the old root lies on top of the new one until it is
-        # unmounted.
+        # pivot_root(2) with the same path twice mounts the old root over the new one. Then unmount
+        # the old root.
         call("pivot_root", b".", b".")
         call("umount2", b".", _MNT_DETACH)
         return True
-    # AttributeError: the C library lacks one of the functions.
     except (OSError, AttributeError):
+        # AttributeError: the C library lacks one of the functions.
         return False
     finally:
         os.chdir(folder / "entry")
@@ -93,23 +94,25 @@ def _mount(source: str, target: str, flags: int, file_system: str | None = None)
 def _expose(path: str, root: str, bound: set[str]) -> None:
     """Let a path appear in the new root, with the symlinks that it goes through.
 
-    `bound` holds the paths that are bound already, and gets this one. A path that does not exist is
-    skipped.
+    `bound` holds the paths that are bind-mounted already; this path is added. A path that does not
+    exist is skipped.
     """
     parent = ""
     for name in path.split("/")[1:]:
         parent += f"/{name}"
+        # This folder is mounted already, and the path with it.
         if parent in bound:
             return
         if os.path.islink(parent):
             target = _copy_link(parent, root)
+            # Go on with the path that the symlink leads to.
             rest = path[len(parent) :]
             _expose(os.path.normpath(target + rest), root, bound)
             return
     if os.path.isdir(path):
         os.makedirs(root + path, exist_ok=True)
     elif os.path.exists(path):
-        # A file is bound onto an empty file.
+        # A file is bind-mounted onto an empty file.
         os.makedirs(os.path.dirname(root + path), exist_ok=True)
         open(root + path, "wb").close()
     else:

@@ -11,7 +11,7 @@ from typing import IO, Any
 from . import channel
 from .faults import KIT_PACKAGES, describe_fault
 from .messages import Ready, Reply
-from .submission import UnfitError, call_method, create
+from .submission import InvalidEntryError, call_method, create
 from .walls import Walls
 
 
@@ -28,6 +28,7 @@ def answer_requests(walls: Walls, memory: int) -> None:
     channel.write(replies, asdict(ready))
 
     entry = None
+    # There is no byte to peek at if the evaluator has closed the pipe.
     while requests.peek(1):
         request = channel.read(requests)
         method = request.fields["method"]
@@ -43,7 +44,7 @@ def answer_requests(walls: Walls, memory: int) -> None:
         # An entry may raise anything, also SystemExit.
         except BaseException as error:
             reply = Reply(fault=describe_fault(error, folder))
-            if not isinstance(error, UnfitError):
+            if not isinstance(error, InvalidEntryError):
                 with contextlib.suppress(MemoryError):
                     traceback.print_exc()
         # The entry may have closed stdout or stderr.

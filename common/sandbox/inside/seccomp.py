@@ -41,6 +41,7 @@ _SECCOMP_RET_ERRNO = 0x00050000
 _RESULTS = {
     Action.ALLOW: _SECCOMP_RET_ALLOW,
     Action.REFUSE: _SECCOMP_RET_ERRNO | errno.EPERM,
+    # The error number 0 means success.
     Action.PRETEND: _SECCOMP_RET_ERRNO | 0,
 }
 
@@ -52,7 +53,8 @@ _FIRST_X32_NUMBER = 0x40000000
 class Architecture:
     """An architecture whose numbers of system calls are known."""
 
-    # AUDIT_ARCH_… (linux/audit.h). 32-bit calls on the same machine have another audit number.
+    # AUDIT_ARCH_… (linux/audit.h). 32-bit calls on the same machine have another audit number, by
+    # which they can be told apart.
     audit_number: int
     # Whether system calls have the numbers of the generic table.
     has_generic_numbers: bool

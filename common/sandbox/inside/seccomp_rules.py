@@ -35,12 +35,12 @@ class Rule:
     otherwise: Action = Action.ALLOW
 
 
-def _only(name: str, x86_64: int, generic: int, argument: int, *values: int) -> Rule:
+def _allow_only_if(name: str, x86_64: int, generic: int, argument: int, *values: int) -> Rule:
     """Allow a call only if an argument has one of some values."""
     return Rule(name, x86_64, generic, Action.ALLOW, argument, values, otherwise=Action.REFUSE)
 
 
-def _not(name: str, x86_64: int, generic: int, argument: int, *values: int) -> Rule:
+def _refuse_if(name: str, x86_64: int, generic: int, argument: int, *values: int) -> Rule:
     """Refuse a call if an argument has one of some values."""
     return Rule(name, x86_64, generic, Action.REFUSE, argument, values, otherwise=Action.ALLOW)
 
@@ -59,7 +59,7 @@ _F_SET_FILE_RW_HINT = 1038
 # socket(2): local sockets, and sockets that ask the kernel about itself.
 _AF_UNIX = 1
 _AF_NETLINK = 16
-# The calling process, where a call names a process.
+# Process id 0: the calling process.
 _SELF = 0
 
 # Calls that are always refused. Most of them leave something behind that outlives the process, and
@@ -95,21 +95,25 @@ _ALWAYS = (
     Rule("setpriority", 141, 140),  # changes the priority of other processes
     Rule("ioprio_set", 251, 30),  # changes the disk priority of other processes
 )
-# Calls that are refused if they concern other processes, or leave something with a file.
+# Calls that are refused if they concern other processes, or leave something with a file. The
+# comments say what the refused calls would do.
 _BY_ARGUMENT = (
-    _only("sched_setaffinity", 203, 122, 0, _SELF),  # chooses processors of other processes
-    _only("sched_setscheduler", 144, 119, 0, _SELF),  # changes how others are scheduled
-    _only("sched_setparam", 142, 118, 0, _SELF),  # the same
-    _only("sched_setattr", 314, 274, 0, _SELF),  # the same
-    _only("prlimit64", 302, 261, 0, _SELF),  # changes the limits of other processes
-    _not("ioctl", 16, 29, 1, _FS_IOC_SETFLAGS, _FS_IOC_FSSETXATTR),  # leaves flags with a file
-    _not("fcntl", 72, 25, 1, _F_SET_RW_HINT, _F_SET_FILE_RW_HINT),  # leaves a hint with a file
+    _allow_only_if("sched_setaffinity", 203, 122, 0, _SELF),  # chooses processors of others
+    _allow_only_if("sched_setscheduler", 144, 119, 0, _SELF),  # changes how others are scheduled
+    _allow_only_if("sched_setparam", 142, 118, 0, _SELF),  # the same
+    _allow_only_if("sched_setattr", 314, 274, 0, _SELF),  # the same
+    _allow_only_if("prlimit64", 302, 261, 0, _SELF),  # changes the limits of other processes
+    # The next two leave flags or a hint with a file.
+    _refuse_if("ioctl", 16, 29, 1, _FS_IOC_SETFLAGS, _FS_IOC_FSSETXATTR),
+    _refuse_if("fcntl", 72, 25, 1, _F_SET_RW_HINT, _F_SET_FILE_RW_HINT),
 )
-# Without a root of its own, an entry could reach local sockets by path.
-_NO_SOCKETS = _only("socket", 41, 198, 0)
-_NO_NETWORK = _only("socket", 41, 198, 0, _AF_UNIX, _AF_NETLINK)
-# Modes, owners and times could carry a note from one mask to the next. Copying a file sets them, so
-# these calls must seem to succeed.
+# Without a root of its own, an entry could reach local sockets of other programs by their paths. So
+# it gets no sockets at all.
+_NO_SOCKETS = Rule("socket", 41, 198)
+# With a root of its own, an entry gets local sockets, and sockets that ask the kernel about itself.
+_NO_NETWORK = _allow_only_if("socket", 41, 198, 0, _AF_UNIX, _AF_NETLINK)
+# In the mode, owner or times of a file, an entry could leave information for the game with the next
+# mask. Programs that copy files set these, so the calls do nothing and report success.
 _FILE_ATTRIBUTES = (
     _pretend("chmod", 90, None),  # changes the mode of a file
     _pretend("fchmod", 91, 52),  # the same for an open file

@@ -22,7 +22,7 @@ METHODS = {
 ARGUMENTS = ("masked_data", "masked_binary_data", "can_query")
 
 
-class UnfitError(Exception):
+class InvalidEntryError(Exception):
     """An entry lacks a method, or a method returned something other than an array of numbers."""
 
 
@@ -37,10 +37,13 @@ class Returned:
 
 
 def create() -> Any:
-    """Import the entry's module and make an instance of its class; `UnfitError` if it is unfit."""
+    """Import the entry's module and make an instance of its class.
+
+    Raises `InvalidEntryError` if there is no such class, or it lacks a method.
+    """
     submission = getattr(importlib.import_module(MODULE), CLASS, None)
     if submission is None:
-        raise UnfitError(f"{MODULE}.py has no class {CLASS}")
+        raise InvalidEntryError(f"{MODULE}.py has no class {CLASS}")
     entry = submission()
     for names in METHODS.values():
         _find_method(entry, names)
@@ -50,11 +53,11 @@ def create() -> Any:
 def call_method(entry: Any, method: str, arrays: Sequence[Array]) -> Returned:
     """Call a method of an entry with int64 copies of arrays.
 
-    Raises `UnfitError` if there is no such method, or it returns anything but numbers.
+    Raises `InvalidEntryError` if there is no such method, or it returns anything but numbers.
     """
     copies = [array.astype(np.int64) for array in arrays]
     result = _find_method(entry, METHODS.get(method, (method,)))(*copies)
-    # `predict` gets fewer arrays than there are names.
+    # Not strict: `predict` gets fewer arrays than there are names.
     compared = zip(ARGUMENTS, copies, arrays, strict=False)
     changed = [name for name, copy, array in compared if not np.array_equal(copy, array)]
     if method == "update_model" or result is None:
@@ -67,11 +70,11 @@ def _find_method(entry: Any, names: tuple[str, ...]) -> Any:
     for name in names:
         if hasattr(entry, name):
             return getattr(entry, name)
-    raise UnfitError(f"class {CLASS} has no method {' or '.join(names)}")
+    raise InvalidEntryError(f"class {CLASS} has no method {' or '.join(names)}")
 
 
 def _as_numbers(result: Any) -> Array:
-    """Return what a method has returned as an array; `UnfitError` if it is not of numbers."""
+    """Return what a method has returned as an array of numbers, or raise `InvalidEntryError`."""
     if hasattr(result, "detach"):
         # A PyTorch tensor with a gradient cannot be turned into an array.
         result = result.detach()
@@ -79,12 +82,12 @@ def _as_numbers(result: Any) -> Array:
     try:
         values = np.asarray(result)
     except (TypeError, ValueError) as error:
-        raise UnfitError(f"{returned} that is not an array: {error}") from None
+        raise InvalidEntryError(f"{returned} that is not an array: {error}") from None
     # Booleans, signed and unsigned integers, floating-point numbers.
     if values.dtype.kind not in "biuf":
-        raise UnfitError(f"{returned} of {values.dtype} values, expected numbers")
+        raise InvalidEntryError(f"{returned} of {values.dtype} values, expected numbers")
     if values.nbytes > MAX_ARRAYS:
-        raise UnfitError(
+        raise InvalidEntryError(
             f"returned an array of {values.nbytes:,} bytes, expected at most {MAX_ARRAYS:,}"
         )
     return values

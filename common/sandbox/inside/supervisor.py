@@ -1,4 +1,7 @@
-"""End all processes that an entry has started with the entry, and the entry with the evaluator."""
+"""End all processes that an entry has started with the entry, and the entry with the evaluator.
+
+Some modules are imported late, after the entry has ended, so that their import delays nobody.
+"""
 
 import contextlib
 import ctypes
@@ -30,8 +33,9 @@ def supervise(folder: Path, has_namespaces: bool) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     # Orphans of the entry become children of this process, whatever session they are in.
     try_call("prctl", PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    # In a namespace of processes, its first process gets the orphans instead.
-    first = _fork_first_process() if has_namespaces else None
+    # In a new namespace of process ids, orphans go to its first process instead. Fork one that does
+    # nothing else.
+    namespace_init = _fork_namespace_init() if has_namespaces else None
     signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)
     entry = os.fork()
     if entry == 0:
@@ -40,22 +44,22 @@ def supervise(folder: Path, has_namespaces: bool) -> None:
         os.setsid()
         return
     status = _wait_for(entry)
-    children = [] if status is not None else [entry]
-    if first is not None:
-        # The kernel ends all processes of the namespace with its first one, so this comes last.
-        children.append(first)
-    _end_children(children)
+    to_kill = [] if status is not None else [entry]
+    if namespace_init is not None:
+        # Kill this process last: with it, the kernel kills all processes of the namespace.
+        to_kill.append(namespace_init)
+    _end_children(to_kill)
     _remove(folder)
     _end_like(status or 0)
 
 
-def _fork_first_process() -> int:
-    """Fork the first process of the namespace, which only waits; return its id."""
+def _fork_namespace_init() -> int:
+    """Fork the first process of a namespace of process ids, which only waits; return its id."""
     child = os.fork()
     if child:
         return child
     _end_with_supervisor()
-    # The kernel removes the orphans that end: nobody has to wait for them.
+    # With SIGCHLD ignored, the kernel removes orphans that have ended; nobody has to wait for them.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     _release_pipes()
     while True:
@@ -68,7 +72,8 @@ def _wait_for(entry: int) -> int | None:
     Returns None if the entry still runs and should be ended, since the evaluator has ended or asks
     for it.
     """
-    # The pipe of requests breaks when the evaluator has ended.
+    # The event mask 0 reports only a broken pipe of requests: the evaluator has ended. Keep a
+    # duplicate of stdin, which `_release_pipes` replaces.
     evaluator = select.poll()
     evaluator.register(os.dup(0), 0)
     _release_pipes()
@@ -76,7 +81,7 @@ def _wait_for(entry: int) -> int | None:
         arrived = signal.sigtimedwait(_AWAITED, 0.1)
         if arrived is not None and arrived.si_signo == signal.SIGTERM:
             return None
-        # Orphans that have ended are children too.
+        # A signal may stand for several children that have ended, orphans among them: collect all.
         while True:
             child, status = os.waitpid(-1, os.WNOHANG)
             if child == entry:
@@ -92,7 +97,10 @@ def _end_with_supervisor() -> None:
 
 
 def _release_pipes() -> None:
-    """Close stdin, stdout and stderr: the evaluator's pipes break once the entry has ended."""
+    """Let go of the pipes at stdin, stdout and stderr, which lead to the evaluator.
+
+    So the pipes break as soon as the entry, their last user, has ended.
+    """
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor in range(3):
         os.dup2(nothing, descriptor)
@@ -132,7 +140,6 @@ def _kill_all_children() -> None:
 
 
 def _remove(folder: Path) -> None:
-    # Imported here, after the entry has ended, so that the import delays nobody.
     import shutil
 
     shutil.rmtree(folder, ignore_errors=True)

@@ -9,7 +9,8 @@ class Walls:
 
     # Namespaces of the network, of System V IPC and, for child processes, of process ids.
     namespaces: bool = False
-    # A root file system that holds only what an entry needs. It takes a namespace of mounts.
+    # A root file system that holds only what an entry needs. It is mounted in its own namespace of
+    # mounts.
     root: bool = False
     # A filter of system calls.
     seccomp: bool = False
@@ -17,14 +18,15 @@ class Walls:
     landlock: int = 0
 
 
-# Every wall, and the latest version of Landlock that this code knows. Tests take some walls away,
-# as systems do.
+# Every wall, and the latest version of Landlock that this code knows. Tests leave some walls out,
+# to imitate systems that lack them.
 ALL = Walls(namespaces=True, root=True, seccomp=True, landlock=10)
 
 
 def describe(walls: Walls) -> str:
     """Describe what the walls in force close and what they leave open, in one line."""
     version = walls.landlock
+    # For each way to do harm, whether a wall closes it. README.md in the folder above explains why.
     is_closed = {
         "files": walls.root or version >= 1,
         "which files exist and when they were read": walls.root,

@@ -22,7 +22,7 @@ def test_completing_masks_equals_ridge_regression_with_answers_hidden_many_times
     # A residual has a standard deviation of 0.39, and a column of `kept` one of 0.48. With 240,000
     # rows, a weight has a standard error of 0.39 / 0.48 / √240,000 = 0.0016. The ridge penalty
     # shrinks it to a fifth, 0.0003. The tolerance is six times that: enough for all 64 weights.
-    assert answered_mask.complete(patterns.T @ patterns) == pytest.approx(expected, abs=2e-3)
+    assert answered_mask.fit_completion(patterns.T @ patterns) == pytest.approx(expected, abs=2e-3)
 
 
 def test_regression_on_masks_equals_ridge_regression() -> None:
@@ -30,7 +30,7 @@ def test_regression_on_masks_equals_ridge_regression() -> None:
     mask = (rng.random((40, 6)) < 0.5).astype(np.float32)
     mask[:, 0] = 1
     latent = rng.normal(1, 1, (40, 2)).astype(np.float32)
-    mean, weights = answered_mask.regress(mask, latent)
+    mean, weights = answered_mask.fit_latent(mask, latent)
     relative = mask / np.sqrt(mask.sum(axis=1, keepdims=True))
     assert_allclose(mean, relative.mean(axis=0), rtol=1e-6)
     assert_allclose(weights, Ridge(12).fit(relative, latent).coef_.T, atol=1e-5)
