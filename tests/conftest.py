@@ -103,7 +103,8 @@ def copy_kit(destination: Path) -> Path:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(source, target)
     # Every process that runs in the copy would compile the modules without bytecode again.
-    compileall.compile_dir(destination, quiet=1)
+    for package in ("common", "tools"):
+        compileall.compile_dir(destination / package, quiet=1)
     return destination
 
 
