@@ -31,11 +31,11 @@ def main() -> None:
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `answers`, `template` (DataFrames). Out, for each template row: `prediction`, `p_option`.
-    counts = pd.DataFrame(index=answers["QuestionId"].unique())
+    question_counts = {}
     for option in schema.OPTIONS:
         is_chosen = answers["AnswerValue"] == option
-        counts[option] = answers.loc[is_chosen, "QuestionId"].value_counts()
-    counts = counts.fillna(0)
+        question_counts[option] = answers.loc[is_chosen, "QuestionId"].value_counts()
+    counts = pd.DataFrame(question_counts).fillna(0)
     # Unanswered questions get the overall counts.
     overall_counts = counts.sum()
     counts = counts.reindex(template["QuestionId"].unique()).fillna(overall_counts)
