@@ -14,6 +14,7 @@ from all other answers.
 """
 
 import argparse
+from pathlib import Path
 
 from common import answer_features, cli, progress, run_log, sample_models, submission
 from common.answers import read_answers
@@ -112,21 +113,25 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def require_right_and_wrong(answers: pd.DataFrame, path: Path) -> None:
+    """Raise `InputError` if there are too few right or too few wrong answers for trees."""
+    n_wrong, n_right = np.bincount(answers["IsCorrect"], minlength=2)
+    if min(n_right, n_wrong) < MIN_ANSWERS:
+        raise InputError(
+            f"{path}: holds {n_right} right and {n_wrong} wrong answers, expected at least "
+            f"{MIN_ANSWERS} of each"
+        )
+
+
 def main() -> None:
     """Read the answers, fit the model, predict the template, write the submission."""
     options = build_parser().parse_args()
     paths = sample_models.paths(options, TASK)
     template = submission.read_template(paths.template)
     answers = read_answers(paths.train, ids=True)
-    # How often IsCorrect is 0, and how often 1.
-    n_wrong, n_right = np.bincount(answers["IsCorrect"], minlength=2)
-    if min(n_right, n_wrong) < MIN_ANSWERS:
-        raise InputError(
-            f"{paths.train}: holds {n_right} right and {n_wrong} wrong answers, expected at least "
-            f"{MIN_ANSWERS} of each"
-        )
+    require_right_and_wrong(answers, paths.train)
     progress.announce((len(answers) + len(template)) / ROWS_PER_SECOND)
-    # What is known of each training answer and then of each template row, without outcomes.
+    # A row for each training answer and then for each template row: all facts but the outcome.
     pairs = answer_features.read_pairs(answers, template, paths.metadata)
     # Save memory: `pairs` holds these ids too.
     answers = answers.drop(columns=["UserId", "QuestionId", "AnswerId"], errors="ignore")

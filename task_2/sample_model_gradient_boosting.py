@@ -18,6 +18,7 @@ model is fitted for each of three stages. Stage 0: is the rank above 0? Stage 1,
 """
 
 import argparse
+from pathlib import Path
 from dataclasses import dataclass
 
 from common import answer_features, cli, progress, run_log, sample_models, submission
@@ -97,7 +98,7 @@ def predict_mean(models: Models, table: pd.DataFrame) -> npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class LoggedStage:
-    """What the log needs of a stage."""
+    """A fitted stage, as `log_losses` needs it."""
 
     # The first of the fits; the others have about the same losses.
     model: HistGradientBoostingClassifier
@@ -143,21 +144,25 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def require_right_and_wrong(answers: pd.DataFrame, path: Path) -> None:
+    """Raise `InputError` if there are too few right or too few wrong answers for trees."""
+    n_wrong, n_right = np.bincount(answers["IsCorrect"], minlength=2)
+    if min(n_right, n_wrong) < MIN_ANSWERS:
+        raise InputError(
+            f"{path}: holds {n_right} right and {n_wrong} wrong answers, expected at least "
+            f"{MIN_ANSWERS} of each"
+        )
+
+
 def main() -> None:
     """Read the answers, fit the model, predict the template, write the submission."""
     options = build_parser().parse_args()
     paths = sample_models.paths(options, TASK)
     template = submission.read_template(paths.template)
     answers = read_answers(paths.train, options=True, ids=True)
-    # How often IsCorrect is 0, and how often 1.
-    n_wrong, n_right = np.bincount(answers["IsCorrect"], minlength=2)
-    if min(n_right, n_wrong) < MIN_ANSWERS:
-        raise InputError(
-            f"{paths.train}: holds {n_right} right and {n_wrong} wrong answers, expected at least "
-            f"{MIN_ANSWERS} of each"
-        )
+    require_right_and_wrong(answers, paths.train)
     progress.announce((len(answers) + len(template)) / ROWS_PER_SECOND)
-    # What is known of each training answer and then of each template row, without outcomes.
+    # A row for each training answer and then for each template row: all facts but the outcome.
     pairs = answer_features.read_pairs(answers, template, paths.metadata)
     # Save memory: `pairs` holds these ids too.
     answers = answers.drop(columns=["UserId", "QuestionId", "AnswerId"], errors="ignore")

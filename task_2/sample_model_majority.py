@@ -43,7 +43,7 @@ def main() -> None:
     # Laplace's rule of succession: no probability is 0 or 1.
     p_by_question = (counts + 1).div(counts.sum(axis=1) + len(schema.OPTIONS), axis=0)
     p_option = p_by_question.loc[template["QuestionId"]].to_numpy()
-    # Of tied options the first is predicted.
+    # If options are tied, the first of them is predicted.
     prediction = 1 + p_option.argmax(axis=1)
     # ---- End of the model. --------------------------------------------------------------------
 

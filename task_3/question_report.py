@@ -76,7 +76,7 @@ def main() -> None:
     questions = describe(data, comparisons, options.metadata_dir)
     # Questions that were answered but are not in the template have no rank: 0.
     questions["ranking"] = ranking.reindex(questions.index, fill_value=0)
-    # What both kinds of pages show.
+    # Fields that both kinds of pages show.
     shared = {
         "simulated": provenance.is_simulated(train),
         "few": FEW_ANSWERS,

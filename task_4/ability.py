@@ -145,7 +145,7 @@ def reveal(state: GameState, questions: IntArray, posterior: Any) -> None:
 
 @dataclass(frozen=True)
 class Session:
-    """What one student was asked and is now believed to know.
+    """The questions that one student was asked, and the posterior of what the student knows.
 
     The student has h hidden answers; the bank has Q questions.
     """

@@ -83,7 +83,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Result:
-    """What the page and the terminal show of the games that were played by the same rules."""
+    """Results of all games that were played by the same rules, for the page and the terminal."""
 
     # The rules in words.
     title: str

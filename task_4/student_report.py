@@ -65,7 +65,7 @@ class Subjects:
 
 @dataclass(frozen=True)
 class Context:
-    """What the pages of all students share."""
+    """Data that the pages of all students share."""
 
     bank: Bank
     # The names of each question's subjects, by QuestionId; "" where not known.

@@ -1,4 +1,4 @@
-"""Which files belong to the kit, and not to a user who works in its folder.
+"""List the files that belong to the kit, as opposed to files that a user has added.
 
 Every file in `common/`, `hosting/`, `tests/` and `tools/` belongs to the kit. In the other folders,
 a user's entries, data and notes lie beside the kit's files, so this module lists the kit's files

@@ -130,7 +130,7 @@ def standardise(state: AnyState) -> AnyState:
 
 @dataclass(frozen=True)
 class _ChunkSums:
-    """What a chunk of students adds to the sums over all answers."""
+    """Sums over the answers of a chunk of students; the sums of all chunks are added up."""
 
     # The items' sums of `model.weighted_sums`, shape (items, …).
     items: FloatArray

@@ -36,9 +36,9 @@ class Result:
     """A score, and how it is shown."""
 
     score: float
-    # What the score is, for the terminal.
+    # Names the score on the terminal.
     description: str
-    # What the score is, for the page and the record.
+    # Names the score on the page and in the record.
     metric: str
     # How the score was computed, for the record.
     rules: str

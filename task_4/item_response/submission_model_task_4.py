@@ -20,10 +20,10 @@ class Submission:
         # weights beside this file.
         self.model = model or Model.load(Path(__file__).parent)
         self.posterior: StudentPosterior | None = None
-        # Which questions could be asked before the first round, shape (students, questions). None
-        # until a call with `can_query`.
+        # Whether a question could be asked before the first round, shape (students, questions).
+        # None until a call with `can_query`.
         self.askable: BoolArray | None = None
-        # Which answers the posterior has learned from, shape (students, questions).
+        # Whether the posterior has learned from an answer, shape (students, questions).
         self.observed: BoolArray = np.zeros((0, 0), bool)
 
     def select_questions(

@@ -51,7 +51,7 @@ N_STEPS = 300
 BATCH_SIZE = 256
 # The highest rate of the one-cycle schedule.
 LEARNING_RATE = 0.02
-# Of most students, the encoder sees a random number of answers between 0 and about this.
+# The encoder sees between 0 and about this many answers of most students, drawn at random.
 MAX_SHOWN = 12
 # The encoder sees nearly all answers of this share of the students.
 SHARE_SHOWING_ALL = 0.2
