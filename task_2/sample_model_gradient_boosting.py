@@ -18,8 +18,8 @@ model is fitted for each of three stages. Stage 0: is the rank above 0? Stage 1,
 """
 
 import argparse
-from pathlib import Path
 from dataclasses import dataclass
+from pathlib import Path
 
 from common import answer_features, cli, progress, run_log, sample_models, submission
 from common.answers import read_answers
