@@ -51,7 +51,8 @@ N_TREES = (100, 50, 25)
 N_FITS = 2
 # The training file must hold at least this many answers of each kind, right and wrong.
 MIN_ANSWERS = 100
-# A stage with fewer answers that stop there, or fewer that go on, gets no trees.
+# A stage needs at least this many answers that stop at it, and as many that go on to the next
+# stage. Otherwise it gets no trees.
 MIN_STAGE_ANSWERS = 20
 # Trees do not use a feature that is known for fewer rows than this.
 MIN_KNOWN = 100

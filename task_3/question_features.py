@@ -305,11 +305,13 @@ def shrink(feature: Feature, data: QuestionAnswers, seed: int = 0) -> FloatArray
     """Compute a feature, float64 (questions,), and shrink values of few answers towards the mean.
 
     The value x of n answers becomes m + w (x - m), w = t / (t + s / n) (Morris 1983, section 1).
-    Here t is the variance of the true values between questions, and s / n is the variance that
-    chance gives to a value of n answers. s is estimated from two random halves of the students: the
-    squared difference of a question's values in the halves has the mean s (1 / n_1 + 1 / n_2). The
-    mean m and t follow by the method of moments (DerSimonian & Laird 1986, equations 8 to 10). NaN
-    stays NaN.
+
+    - m is the mean of the questions' true values, and t is their variance.
+    - s / n is the variance that chance gives to a value of n answers.
+
+    s is estimated from two random halves of the students: the squared difference of a question's
+    values in the halves has the mean s (1 / n_1 + 1 / n_2). m and t are estimated by the method of
+    moments (DerSimonian & Laird 1986, equations 8 to 10). NaN stays NaN.
     """
     n_students = data.answers["student_code"].max() + 1
     data = feature.relevant_answers(data)

@@ -291,7 +291,7 @@ def play_fold(
     """
     copy = fold.folder / package.name
     copy_package(package, copy)
-    # Folders laid out like `data/`.
+    # The trainer finds answers and metadata here, in folders laid out like `data/`.
     train_dir = fold.folder / "data" / layout.TRAIN_DIR.name
     metadata_dir = fold.folder / "data" / layout.METADATA_DIR.name
     train = train_dir / script_runs.TRAIN

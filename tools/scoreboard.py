@@ -282,7 +282,10 @@ def as_text(tables: Sequence[Table]) -> str:
 
 
 def column_widths(tables: Sequence[Table]) -> list[int]:
-    """Return the width of each column; that of names is such that a line has `TEXT_WIDTH`."""
+    """Return the width of each column: that of its longest cell.
+
+    If a line would be longer than `TEXT_WIDTH`, the column of names is narrower.
+    """
     all_cells = [HEADER, *(row.cells for table in tables for row in table.rows)]
     widths = [max(len(text) for text in column) for column in zip(*all_cells, strict=True)]
     # Two spaces indent a line, and two are between columns.

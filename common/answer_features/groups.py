@@ -436,16 +436,17 @@ def _habits_in(key: tuple[str, ...], asked: Asked) -> FloatArray:
 def _mean_in(
     key: tuple[str, ...], asked: Asked, value: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the mean of a value over the known answers that share a key with each row.
+    """Return the mean of a value in each row's group, and the number of answers in the group.
 
-    The second array is the number of these answers. Means are shrunk towards 0. Mean and number are
-    NaN if the key of a row is unknown. `value` has shape (known answers,).
+    A row's group holds the known answers whose `key`, such as student and quiz, equals that of the
+    row. Means are shrunk towards 0. Mean and number are NaN for a row whose key is unknown. `value`
+    has shape (known answers,), the results have shape (rows,).
     """
     number = asked.pairs.number(*key)
     n_numbers = int(number.max(initial=-1)) + 1
     known_number = number[asked.known.rows]
     asked_number = number[asked.rows]
-    # Free this large array, unless `pairs` caches it.
+    # Free the memory of this large array. If `pairs` caches it, it stays.
     del number
     mean, count = shrunk_mean(known_number, value, n_numbers)
     return _look_up(mean, asked_number), _look_up(count, asked_number)

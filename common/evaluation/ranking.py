@@ -24,7 +24,7 @@ import pandas as pd
 MISSING = {"ignored": "which do not count", "disagrees": "which count as disagreement"}
 # Stands for an empty judgement that counts as disagreement: neither question is better.
 _NEITHER = 3
-# On the page, the title of the text about the score that random rankings reach.
+# Title on the page, above the sentence about the score that random rankings reach.
 LUCK = "Read it with care"
 # The name of a column of row numbers, which official files may have: empty, or "Unnamed: 0" and the
 # like as pandas writes it.

@@ -26,15 +26,16 @@ import queries
 MAX_WORDS = 5
 # A context that is one word longer weighs this many times as much.
 GROWTH = 3.0
-# Shares are smoothed: count / (number of queries with the context + HALF_TRUST). The share of a
-# context that HALF_TRUST queries have counts half.
+# The share of an answer in a context is smoothed:
+#     number of queries with this context and answer / (number of queries with it + HALF_TRUST).
+# So the share counts half if HALF_TRUST queries have the context, and nearly in full if many have.
 HALF_TRUST = 3.0
 # Only this many most frequent answers of each context are kept, to save time.
 MAX_ANSWERS = 20
 
 
 def weigh_by_context(train: pd.DataFrame, test: pd.DataFrame) -> list[dict[str, float]]:
-    """Weigh possible answers to each query of `test` by the words left of its gap.
+    """Weigh possible answers to each query of `test` by its context, the words before the gap.
 
     The weights of a query's answers sum to 1.
     """

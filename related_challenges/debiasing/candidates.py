@@ -158,12 +158,13 @@ def item_vectors(similarity: csr_array, n_clicks: IntArray) -> FloatArray:
     ndarray of float32, shape (items, dimensions)
         Zeros for an item without neighbours.
     """
-    # Undo the division by powers of clicks: without it the matrix is symmetric.
+    # Undo the division by powers of the numbers of clicks. The result is a symmetric matrix.
     clicked_powers = diags_array(n_clicks**CLICKED_POWER)
     scored_powers = diags_array(n_clicks**SCORED_POWER)
     matrix = clicked_powers @ similarity @ scored_powers
-    # Divide each row and column by the root of its sum, which keeps the matrix symmetric. The sum
-    # of an item without neighbours is 0.
+    # Divide each row and column by the root of its sum, so that items with many neighbours do not
+    # dominate. The matrix stays symmetric. The lower limit avoids a division by 0 for an item
+    # without neighbours.
     sums = np.maximum(matrix.sum(axis=1), 1e-9)
     scale = diags_array(1 / np.sqrt(sums))
     matrix = csr_array(scale @ matrix @ scale)

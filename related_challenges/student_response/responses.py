@@ -378,8 +378,8 @@ def append_test_answers(train: pd.DataFrame, test: pd.DataFrame) -> pd.DataFrame
     by_question = both.groupby(["module", "question_id"], sort=False)
     both["question"] = by_question.ngroup()
     own_path = both["path"]
-    # Training answers come first, so a known question takes its text, references and path from its
-    # training file. The question of a test answer is new if the path stays the same.
+    # Training answers come first, so all answers to a known question get the text, references and
+    # path of its training file. A test answer whose path stays the same has a new question.
     columns = ["question_text", "references", "path"]
     both[columns] = by_question[columns].transform("first")
 

@@ -82,8 +82,9 @@ def _put_up_walls(folder: Path, readable: list[str], wanted: Walls) -> Walls:
     _give_up_privileges()
     writable = [f"{folder}/entry", f"{folder}/tmp"]
     if root:
-        # Only the new root has a /dev/shm of its own. Files in the machine's /dev/shm would outlive
-        # the process, and tell the entry something in the game with the next mask.
+        # The new root has a /dev/shm of its own, so the entry may write there. Without a new root it
+        # may not: files in the machine's /dev/shm outlive the process, and an entry could read in
+        # the next game what it wrote in this one.
         writable.append(SHARED_MEMORY)
     landlock = restrict([str(folder), *readable], writable, wanted.landlock)
     seccomp = wanted.seccomp and filter_system_calls(root)
