@@ -82,7 +82,7 @@ def _put_up_walls(folder: Path, readable: list[str], wanted: Walls) -> Walls:
     _give_up_privileges()
     writable = [f"{folder}/entry", f"{folder}/tmp"]
     if root:
-        # The new root has a /dev/shm of its own, so the entry may write there. Without a new root it
+        # The new root has a /dev/shm of its own, where the entry may write. Without a new root it
         # may not: files in the machine's /dev/shm outlive the process, and an entry could read in
         # the next game what it wrote in this one.
         writable.append(SHARED_MEMORY)
