@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from conftest import PAGES, ROOT, commands, run_as_on
+from conftest import PAGES, ROOT, commands, run_page_command
 
 # The guide is walked in a test of its own, test_write_your_own_entry.py.
 WITH_COMMANDS = [page for page in PAGES if "WRITE" not in page.name and commands(ROOT / page)]
@@ -17,7 +17,7 @@ def test_commands_run_in_order(page: Path, tiny_kit: Path) -> None:
         if arguments[0] == "quickstart.py":
             # tests/test_quickstart.py runs it; with `--test` it would run these tests again.
             continue
-        done = run_as_on(page, arguments, tiny_kit)
+        done = run_page_command(page, arguments, tiny_kit)
         assert done.returncode == 0, f"{arguments}\n{done.stdout}{done.stderr}"
 
 

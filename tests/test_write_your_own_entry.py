@@ -15,7 +15,7 @@ from common.metadata import read_circumstances
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import ROOT, blocks, commands, run_as_on, succeeds
+from conftest import ROOT, blocks, commands, run_page_command, succeeds
 from run_scripts import run_process
 from sample_blocks import needs_blocks
 
@@ -54,7 +54,7 @@ def test_the_guide_leads_from_scored_samples_to_checked_zips(
     printed = {}
     for command, *arguments in commands(GUIDE):
         assert command == "python"
-        done = run_as_on(GUIDE.relative_to(ROOT), arguments, kit)
+        done = run_page_command(GUIDE.relative_to(ROOT), arguments, kit)
         assert (done.returncode, done.stderr) == (0, ""), f"{arguments}\n{done.stdout}{done.stderr}"
         printed[" ".join(arguments)] = done.stdout
         if arguments[-2:] == ["task_1", "my_idea"]:

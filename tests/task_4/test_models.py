@@ -113,7 +113,7 @@ def read_mask(mask: Any, model: Any) -> tuple[Any, Any, bool]:
     return weight, relative @ mask_weights, bool(targets_may_be_asked)
 
 
-class TestedPackage(NamedTuple):
+class ModelPackage(NamedTuple):
     """A package in task_4/ and how it is tested."""
 
     module: Any
@@ -128,8 +128,8 @@ def full_item_response(n_questions: int, completion: float) -> Any:
 
 
 PACKAGES = {
-    "item_response": TestedPackage(PACKAGE, full_item_response, np.asarray),
-    "pytorch": TestedPackage(PARTIAL_VAE, partial_vae, torch.as_tensor),
+    "item_response": ModelPackage(PACKAGE, full_item_response, np.asarray),
+    "pytorch": ModelPackage(PARTIAL_VAE, partial_vae, torch.as_tensor),
 }
 
 
