@@ -80,7 +80,8 @@ def expert_judgements(*names: str) -> tuple[InputColumn, ...]:
 class InputFile:
     """A file that a script reads, as a path from the kit's folder, and how to run the script."""
 
-    # The script, or `-m` and a module; what checks a file takes its path as an argument.
+    # The path of the script, or `-m` and the name of a module. A checker also gets the path of the
+    # file that it checks.
     script: str
     path: str
     # The columns of a CSV that the script reads.

@@ -59,6 +59,7 @@ def test_a_new_run_shows_the_stored_outputs(
     assert second > first + 0.05 and before.count("(picture)") == 4
     assert not [text for text in before if re.search(r"(^|\s)(/|[A-Z]:\\)\w", text)]
     for old, new in zip(before, now, strict=True):
-        # Another processor rounds otherwise, so that a few predictions may differ. If 0.02 of 2,560
-        # do, an accuracy moves by √(0.02 / 2,560) = 0.003: four of these are 2 % of 0.6.
+        # On another processor, rounding may change some 2 % of the 2,560 predictions. An accuracy
+        # near 0.6 then has a standard error of √(0.02 / 2,560) = 0.003. Four standard errors are
+        # 2 % of 0.6.
         assert numbers(new) == pytest.approx(numbers(old), rel=0.02, abs=0.005), new

@@ -108,9 +108,10 @@ def leave_own_files(kit: Path) -> None:
 
 @needs_blocks("task_1/sample_model_majority.py")
 def test_the_feature_of_the_guide_helps_and_does_not_leak(tiny_kit: Path) -> None:
-    """An outcome changes the rates of its student's other answers in the same quiz.
+    """The feature is a student's rate of right answers in a quiz, from the other folds (`part`).
 
-    It never changes the rates of the answers in its own part.
+    If the outcome of an answer changes, the rates of all answers of the student in that quiz must
+    change, except in the answer's own fold: there, the model would learn from the answer itself.
     """
     _, flags, prediction = blocks(GUIDE, "diff")
     (block,) = blocks(GUIDE, "python")
@@ -141,7 +142,7 @@ def test_the_feature_of_the_guide_helps_and_does_not_leak(tiny_kit: Path) -> Non
     before, part = run_block(answers)
     quizzes = pd.read_csv(metadata / layout.ANSWER_METADATA_TASK_1_2).set_index("AnswerId")
     rows = pd.concat([answers, template]).join(quizzes["QuizId"], on="AnswerId")
-    # The number of the student and quiz of each row.
+    # Each pair of a student and a quiz has a number.
     sitting = rows.groupby(["UserId", "QuizId"]).ngroup().to_numpy()
     for row in range(20):
         changed = answers.copy()
