@@ -15,8 +15,8 @@ from run_scripts import ROOT, run_process, run_script
 from sample_blocks import needs_blocks
 
 SCRIPT = "task_{}/sample_model_partial_vae.py"
-# Fits the same network with each optimiser. Prints whether the weights are equal, and after each
-# optimiser whether PyTorch's compiler, `torch._dynamo`, has been imported.
+# Fits the same network with the kit's Adam and then with PyTorch's. Prints whether the weights are
+# equal, and after each fit whether PyTorch's compiler, `torch._dynamo`, has been imported.
 FIT_WITH_BOTH_OPTIMISERS = """
 import sys, torch
 from common.adam import Adam
@@ -39,7 +39,7 @@ print(torch.equal(*weights), is_imported)
 
 
 def test_the_optimiser_equals_pytorchs_but_does_not_import_its_compiler() -> None:
-    """Importing the compiler takes seconds."""
+    """Importing the compiler takes as long as importing PyTorch."""
     done = run_process(["-c", FIT_WITH_BOTH_OPTIMISERS])
     assert (done.stdout, done.stderr) == ("True [False, True]\n", "")
 

@@ -500,10 +500,13 @@ def test_rankings_by_two_halves_agree_as_scipy_says(
 
 @needs_blocks("task_3/sample_model_random.py")
 def test_a_ranking_that_knows_nothing_agrees_with_nothing(halved_kit: Path) -> None:
-    """Also if both rankings are drawn with the same seed."""
+    """The evaluation runs the script again on the other half, with the same seed.
+
+    The two random rankings must nevertheless be independent.
+    """
     succeeds(["task_3/sample_model_random.py", "--local"], kit=halved_kit)
-    # Over 80 questions the correlation has a standard error of 1 / √79 = 0.11. The ranking is drawn
-    # once for all.
+    # Over 80 questions the correlation has a standard error of 1 / √79 = 0.11. The limit is more
+    # than three standard errors, and the seed is fixed: the result is always the same.
     assert abs(float(succeeds(EVALUATE, kit=halved_kit).split()[1])) < 0.4
 
 
@@ -517,7 +520,7 @@ def test_the_evaluation_never_runs_a_script_outside_task_3(halved_kit: Path) -> 
     assert "which cannot be repeated, expected a script in task_3/" in error
 
 
-def test_a_ranking_by_other_code_than_the_scripts_is_refused(halved_kit: Path) -> None:
+def test_a_ranking_made_before_the_script_was_edited_is_refused(halved_kit: Path) -> None:
     succeeds(["task_3/sample_model_random.py", "--local"], kit=halved_kit)
     script = halved_kit / "task_3/sample_model_random.py"
     script.write_text(script.read_text() + "# Edited.\n")
@@ -560,6 +563,7 @@ def test_real_answers_reproduce_the_rows_of_the_page_of_measurements(
     # The rates of right answers are published for all students.
     stats = pd.read_csv(folder / "train_task_3_4_question_stats.csv", index_col="QuestionId")
     rate = (stats.NumCorrect / stats.NumAnswers).reindex(questions.QuestionId.sort_values())
+    # `correct_entropy` orders questions as the entropy does: it falls with the distance from 1/2.
     exact = {"correct_rate": rate, "correct_entropy": -(rate - 0.5).abs()}
     rankings = [tmp_path / f"{name}, high" for name in exact]
     for path, value in zip(rankings, exact.values(), strict=True):
@@ -570,6 +574,7 @@ def test_real_answers_reproduce_the_rows_of_the_page_of_measurements(
     flags += ["--submission_template_dir", tmp_path]
     printed = succeeds(["task_3/compare_features.py", *flags], kit=simulated_kit)
     rows = {line.split(" |")[0]: line for line in printed.splitlines() if line.startswith("| ")}
+    # The script names a ranking by its path, the page of measurements by the name of the file.
     for path in rankings:
         rows[f"| {path.name}"] = rows.pop(f"| {path}").replace(str(path), path.name)
     # The five figures of the winners' report of 2020.

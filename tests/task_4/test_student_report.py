@@ -35,9 +35,11 @@ def test_ability_agrees_with_numerical_integration() -> None:
     slope = 1.5
     bank = bank_of(np.full((40, 1), slope), guessing=0.2)
     assert bank.logit_deviation == pytest.approx(slope)
+    # Three students, who are wrong on every second, third and fifth question.
     right = (np.arange(40) % np.array([[2], [3], [5]]) > 0).astype(int)
     targets = np.tile(np.arange(40) >= 30, (3, 1))
-    # There are two answers; after three, the population of students would be estimated, too.
+    # Only two questions are asked: from the third answer on, the model also estimates the
+    # population of students anew, which the integration below does not do.
     sessions = ability.ask(bank, as_reference(right, targets), "mask", [0, 1, 2], 2)
     grid = np.linspace(-6, 6, 2001)
     p = 0.2 + 0.8 / (1 + np.exp(-slope * grid))

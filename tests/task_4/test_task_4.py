@@ -347,7 +347,10 @@ def test_an_entry_for_the_published_evaluator_is_scored_and_packed(
 def test_all_files_beside_the_entry_are_played_checked_and_packed(
     kit: Path, package: Path, tmp_path: Path
 ) -> None:
-    """All tools give the same warning about a saved model whose name breaks the rule."""
+    """The zip has no hidden, cached and partial files, and not the kit's common.py.
+
+    All tools give the same warning about a saved model whose name breaks the rule.
+    """
     taken = ["notes/table.csv", "weights/mine.PT", "model_task_4_b/0.pt", "notes/common.py"]
     left_out = [".hidden", ".git/a", "notes/__pycache__/a.pyc", "__MACOSX/a", "a.npy.partial"]
     for name in taken + left_out:
@@ -582,7 +585,11 @@ def test_training_on_one_file_and_on_two(kit: Path, tmp_path: Path, name: str) -
 def test_both_values_of_unobserved_answers_lead_to_the_same_games(
     kit: Path, name: str, targets_queryable: bool
 ) -> None:
-    """Also without options, although 0 then means a wrong answer or one that is not revealed."""
+    """The same holds if the file has no options.
+
+    A 0 is then either a wrong answer or one that is not revealed, and an entry must tell the two
+    apart in another way than by the value.
+    """
     model, submission = load_package(name, "submission_model_task_4")
     weights = model.Model.load(kit / "task_4" / name)
     reference = read_reference(kit / "data/test_input/valid_task_4.csv", 80)
