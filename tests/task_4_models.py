@@ -1,4 +1,4 @@
-"""The packages of task 4 for the tests: their modules, models with known parameters, students."""
+"""For tests of the packages in task_4/: their modules, models with known parameters, students."""
 
 from pathlib import Path
 from types import ModuleType
@@ -14,7 +14,7 @@ from run_scripts import ROOT, without_modules_of
 
 
 def load_package(name: str, *modules: str, kit: Path = ROOT) -> list[ModuleType]:
-    """Import modules of a package: `model` first, which the others import, then these.
+    """Import `model` and then other modules of a package in task_4/, which import `model`.
 
     `sys.modules` is as before afterwards, since other packages have modules of the same names.
     """

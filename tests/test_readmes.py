@@ -31,7 +31,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 @pytest.mark.files
 def test_scores_are_those_of_the_pages_of_measurements() -> None:
-    """A score that ends a row of a table in a README is on a page of measurements too."""
+    """Every score in the last cell of a README's table is also in tests/benchmarks/*.md."""
     pages = (ROOT / "tests/benchmarks").glob("*.md")
     measured = "".join(path.read_text(encoding="utf-8") for path in pages)
     readmes = [page for page in PAGES if page.name == "README.md" and page.parts[0] != "tests"]

@@ -62,7 +62,8 @@ def test_the_guide_leads_from_scored_samples_to_checked_zips(
             text = apply(blocks(GUIDE, "diff")[0], entry.read_text(encoding="utf-8"))
             entry.write_text(text, encoding="utf-8")
 
-    # The edit makes the model better; copies that were not edited score as their originals do.
+    # `my_idea` was edited by the guide's diff, which makes it better. `my_ranking` and
+    # `my_questions` were not edited, and score as the samples that they are copies of.
     lines = (kit / "data/test_output/results.jsonl").read_text().splitlines()
     results = [json.loads(line) for line in lines]
     scores = {
@@ -85,7 +86,7 @@ def test_the_guide_leads_from_scored_samples_to_checked_zips(
     # The files that the walk and a user leave in the kit fail no test that checks the kit's files.
     leave_own_files(kit)
     command = ["-m", "pytest", "-q", "-m", "files", *TESTS_OF_FILES]
-    # The marked block of a sample model was edited, so that the kit is not as published.
+    # KIT_AS_PUBLISHED would also check the marked blocks, one of which was edited.
     is_edited = {"KIT_AS_PUBLISHED": ""}
     done = run_process(command, kit=kit, cwd=kit, environment=is_edited)
     assert done.returncode == 0, done.stdout

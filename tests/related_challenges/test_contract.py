@@ -17,7 +17,7 @@ from sample_blocks import needs_blocks
 
 @dataclass(frozen=True)
 class Expected:
-    """Texts about the submission of a challenge's first model."""
+    """What scripts must say about the submission of the challenge's first model in SCORES."""
 
     # The name of the metric in the record.
     metric: str
@@ -48,9 +48,9 @@ SCORES = {
     "student_response": {"majority": 0.1166, "lexical_similarity": 0.7424, "word_svm": 0.8071},
 }  # fmt: skip
 # How far a score may differ from the expected one. Models that count give the same score on every
-# machine. The result of a solver depends on rounding: if that changes a share of 0.03 of n
-# predictions, half of them for the better, the score has a deviation of √(0.03 / n), and the
-# interval is four of these. There are n = 200 questions and 800 answers.
+# machine. The result of a solver depends on rounding. If rounding changes 3 % of n predictions, the
+# score has a standard deviation of √(0.03 / n). The tolerance is four standard deviations, with
+# n = 200 questions in the science exam, and n = 800 answers in student response.
 INTERVAL_OF_COUNTS = 0.001
 INTERVAL_OF_SOLVERS = {
     "ranker": 0.05,
@@ -74,7 +74,7 @@ class Faulty:
     messages: list[str]
 
 
-# The first challenge has all faults that are possible in every challenge.
+# Faults that are possible in every challenge are tried in the first challenge only.
 FAULTS = {
     "cloze": Faulty(
         {"KCT_train_public.txt": QUERIES, "KCT_test_public.txt": QUERIES},
@@ -190,6 +190,7 @@ def test_a_missing_file_is_named(challenge: str, write: Write) -> None:
     folder = write("in/mine.csv", "id,label\n1,x\n").parent
     model = f"sample_model_{next(iter(SCORES[challenge]))}"
     for script in ("local_data_split", model, "local_evaluation", "check_submission"):
+        own: list[object]
         if script == "check_submission":
             own = [folder / "mine.csv"]
         else:

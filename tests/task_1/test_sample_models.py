@@ -35,8 +35,7 @@ RANKINGS = find_scripts("3")
 LEARNED = [script for script in SCRIPTS if short_name(script) != "majority"]
 # Gradient boosting refuses few answers.
 ACCEPTS_FEW_ANSWERS = [script for script in SCRIPTS if short_name(script) != "gradient_boosting"]
-# Models that Control-C ends early. The majority and gradient boosting do not learn in steps of a
-# progress bar.
+# Models that learn in steps, after which Control-C ends their fits early.
 STEPWISE = [script for script in ACCEPTS_FEW_ANSWERS if short_name(script) != "majority"]
 # Flags that save time and still let a model learn the planted effects.
 ENOUGH: dict[str, list[object]] = {
@@ -121,7 +120,7 @@ def test_it_learns_what_is_planted(fit: Fit) -> None:
         least = {1: 0.05, 2: -0.02}[fit.task]
     assert gain > least
     if fit.name == "matrix_factorization":
-        # An accuracy over 2,268 answers has a standard error of 0.01; the tolerance is four times that.
+        # An accuracy over 2,268 answers has a standard error of 0.01, a quarter of the tolerance.
         assert score > planted.BEST[fit.task] - 0.04
 
 

@@ -1,4 +1,4 @@
-"""Strategies of task 4, each compared with its formula computed in another way, and their games."""
+"""Strategies of task 4, compared with their formulas, and games that are played with them."""
 
 import sys
 from dataclasses import replace
@@ -27,7 +27,7 @@ PACKAGE, SUBMISSION = load_package("item_response", "submission_model_task_4")
 ALL = strategy_games.find_strategies()
 N_QUESTIONS = 60
 POPULARITY = np.random.default_rng(1).permutation(N_QUESTIONS)
-# A model in which every array matters: quizzes, and what the answered mask reveals.
+# A model with quiz effects, guessing, and inference from which questions a student has answered.
 BANK = Bank(PACKAGE, full_model(PACKAGE, N_QUESTIONS, 1, 2.4), POPULARITY)
 
 
@@ -81,7 +81,10 @@ def fisher(x: float) -> float:
 
 
 def usual_logit(posterior: Posterior, row: int, question: int) -> float:
-    """Return the logit at which P(right) has its mean value (MacKay 1992)."""
+    """Return the logit whose P(right) is about the mean of P(right) over the posterior.
+
+    The approximation is MacKay's (1992).
+    """
     mean, variance = posterior.mean[row, question], posterior.variance[row, question]
     return float(mean / np.sqrt(1 + np.pi / 8 * variance))
 
@@ -108,7 +111,8 @@ def movement(posterior: Any, row: int, question: int, hidden: Any) -> float:
     deviation = posterior.variance[row, question] ** 0.5
     step, weight = np.polynomial.hermite_e.hermegauss(99)
     p = right(posterior.mean[row, question] + deviation * step)
-    # Times its probability, a right answer moves them as far as a wrong one.
+    # The expected movement is zero, so that a right and a wrong answer have the same product of
+    # probability and movement: hence the factor 2.
     moved = 2 * float((weight * p) @ step / weight.sum())
     return moved * float(np.linalg.norm(posterior.cross_covariance[row, question])) / deviation
 
@@ -156,9 +160,9 @@ def test_the_question_chosen_has_the_largest_value(name: str) -> None:
             columns = np.flatnonzero(askable[row])
             values = [FORMULAS[name](posterior, row, int(column), hidden) for column in columns]
             value_of_chosen = values[columns.tolist().index(question)]
-            # Some formulas are approximations or are integrated with random numbers.
+            # Some formulas are approximations or are integrated with random numbers: hence 5 %.
             assert value_of_chosen >= 0.95 * max(values)
-            # Otherwise a wrong choice would not show.
+            # The worst question is clearly worse, so that this test can detect a wrong choice.
             assert min(values) < 0.9 * value_of_chosen
 
 
@@ -274,7 +278,7 @@ def test_a_strategy_asks_only_what_it_may_and_changes_nothing(choice: Any, messa
     targets = np.tile(np.arange(N_QUESTIONS) == 3, (40, 1))
 
     def wrong(posterior: Any, askable: Any, hidden: Any) -> Any:
-        """Overwrite what may be asked; column 3 is to be predicted."""
+        """Overwrite `askable`, which must have no effect; column 3 is the target."""
         askable[:] = True
         return choice(posterior, askable, targets)
 

@@ -66,7 +66,7 @@ def test_ability_agrees_with_numerical_integration() -> None:
 
 
 def test_a_test_that_ends_by_precision_is_the_beginning_of_a_longer_one() -> None:
-    """The figures after its end use no later answer."""
+    """Its figures are those of the longer test up to the question at which it ended."""
     rng = np.random.default_rng(2)
     bank = bank_of(rng.exponential(1, (60, 1)))
     right = rng.random((25, 60)) < 0.6
@@ -276,7 +276,7 @@ def shares_by_subject(
 def test_the_page_shows_what_is_expected_by_subject(
     kit: Path, report: Report, heading: str, level: int, fewest: int
 ) -> None:
-    """Before the mark of the student stands that of a training student."""
+    """Each subject has two marks: that of a mean training student, and then the student's."""
     titles = []
     for of_student, of_training_student, name, _ in shares_by_subject(kit, report, level, fewest):
         titles += [f"{name}: {of_training_student:.2f}", f"{name}: {of_student:.2f}"]

@@ -20,7 +20,8 @@ VALIDATE = ["-m", "tools.cross_validate"]
 TRAIN = "data/train_data/train_task_1_2.csv"
 RECORD = "data/test_output/results.jsonl"
 # An entry that always predicts the same. It starts quickly, because it imports nothing of the kit.
-# It checks that its training answers hold none of the answers to be predicted.
+# It checks that its training answers hold none of the answers to be predicted. The text is a
+# template for `str.format`, in which {{ stands for {.
 ENTRY = """
 import argparse, csv, json, sys
 from hashlib import sha256
@@ -54,7 +55,8 @@ if __name__ == "__main__":
 def always(kit: Path, task: int, value: int, flag: str | None = None) -> str:
     """Write an entry that always predicts `value`; return its path from the kit's folder.
 
-    The entry checks that it is given the kit's metadata, if there are any, and the flag.
+    The entry checks that it is given the kit's metadata, if there are any, and `--dimensions` with
+    the value `flag`.
     """
     metadata = kit / "data/metadata"
     source = ENTRY.format(
@@ -83,7 +85,7 @@ class Case:
     words: str
     model: str
     rules: str
-    # The command that would make the submission, without `python`.
+    # The command that is recorded as the origin of the predictions, without `python`.
     command: str
     seed: int | None = None
 
