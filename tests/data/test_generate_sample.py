@@ -348,6 +348,7 @@ def test_the_number_of_questions_must_fit_the_number_of_answers(tmp_path: Path) 
 
 
 def test_the_number_of_questions_must_fit_the_answers_of_a_student() -> None:
+    """No student may need more different questions than there are."""
     error = fails(["data/generate_sample.py", "--size", "full", "--questions", "313"])
     assert "expected at least 314" in error
     assert generate_sample.settings("full", 314)
