@@ -1,4 +1,8 @@
-"""Fixtures and helpers of all tests: scripts run as by a user, kits with tiny data, pages."""
+"""Fixtures and helpers of all tests.
+
+They run scripts as a user would, copy the kit (this repository) with tiny simulated data, and read
+the commands in its Markdown pages.
+"""
 
 import ast
 import compileall
@@ -30,12 +34,15 @@ settings.load_profile("repeatable")
 
 # The tests run side by side, one process on each core, so that further threads would only wait.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# While tests are collected, garbage collection finds nothing and would take a fifth of the time.
+# Garbage collection finds nothing while tests are collected, but takes a fifth of that time. It is
+# switched on again in `pytest_collection_finish`.
 gc.disable()
-# A shell lets its background processes ignore Control-C, and the scripts would inherit that.
+# A background process of a shell ignores SIGINT, and the scripts that some tests interrupt would
+# inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-# In the same way, nohup lets its processes ignore SIGHUP. Windows has no such signal.
-signal.signal(getattr(signal, "SIGHUP", signal.SIGTERM), signal.SIG_DFL)
+# In the same way, a process that nohup has started ignores SIGHUP. Windows has no such signal.
+if hasattr(signal, "SIGHUP"):
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # Tests import the modules that lie beside scripts, as the scripts do.
 sys.path += [str(ROOT / "data"), str(ROOT / "hosting"), str(ROOT / "task_3"), str(ROOT / "task_4")]
@@ -44,17 +51,17 @@ Write = Callable[[str, str | bytes], Path]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the files with slow tests first: at the end, one core would still run such a file."""
+    """Run the files with slow tests first, so that none keeps a single core busy at the end."""
     slow_files = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow_files)
 
 
 def pytest_collection_finish() -> None:
     """Write no compiled code from now on, and collect garbage again."""
-    # Some tests compare the files before and after a command: bytecode must not be among them.
+    # Some tests check that a command has written no files, so Python must not write bytecode.
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     sys.dont_write_bytecode = True
-    # All that has been imported stays until the end: the collector leaves it alone.
+    # Imported modules stay until the end. Excluding them makes every later collection quicker.
     gc.freeze()
     gc.enable()
 
@@ -83,7 +90,7 @@ def succeeds(arguments: Sequence[object], **options: Any) -> str:
 def fails(arguments: Sequence[object], **options: Any) -> str:
     """Run a script that must fail with one line on stderr and exit code 2; return that line.
 
-    The `error: ` at the beginning of the line is left out.
+    The `error: ` at the beginning of the line is left out. The script must print no score.
     """
     done = run(arguments, **options)
     assert done.returncode == 2, done.stdout + done.stderr
@@ -167,12 +174,12 @@ def tiny_kit(simulated_kit: Path, tmp_path: Path) -> Path:
 def scripts(*patterns: str) -> list[Path]:
     """Return the kit's files that run as scripts and whose path without `.py` fits a pattern."""
     paths = [path for pattern in patterns for path in glob_kit(f"{pattern}.py")]
-    test_of_main = '__name__ == "__main__"'
-    return [path for path in paths if test_of_main in path.read_text(encoding="utf-8")]
+    main_guard = '__name__ == "__main__"'
+    return [path for path in paths if main_guard in path.read_text(encoding="utf-8")]
 
 
 def imported(path: Path) -> list[str]:
-    """Return the names of the modules that a file imports: at its top level first, in order."""
+    """Return the names of the modules that a file imports, those at its top level first."""
     modules = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -216,7 +223,7 @@ def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
 
 @pytest.fixture(params=["pandas", "pyarrow"])
 def each_reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run a test twice: files are read by pyarrow, and by pandas as where pyarrow is missing."""
+    """Run a test twice: with pyarrow, and with pandas, which reads files if pyarrow is missing."""
     if request.param == "pandas":
         monkeypatch.setattr(reading, "_parse_with_pyarrow", reading._parse_with_pandas)
 
@@ -241,11 +248,11 @@ PAGES = [
 ]
 
 
-def run_as_on(page: Path, arguments: Sequence[str], kit: Path) -> Done:
-    """Run a command of a page in a kit, in a process of its own at least once for all pages.
+def run_page_command(page: Path, arguments: Sequence[str], kit: Path) -> Done:
+    """Run a command that a Markdown page shows.
 
-    Only the first page that holds the command starts a process, as a user would. The other pages
-    run the command in this process, which is quicker.
+    If several pages show the command, it runs in a new process for the first one, as for a user.
+    For the other pages it runs in this process, which is quicker.
     """
 
     def holds_command(path: Path) -> bool:
@@ -260,7 +267,8 @@ def run_as_on(page: Path, arguments: Sequence[str], kit: Path) -> Done:
 def answers_frame(*columns: Any) -> pd.DataFrame:
     """Return a table of answers with the columns that `common.answers.read_answers` gives it.
 
-    The columns are given in the order of `names`; the last ones may be left out.
+    The columns are UserId, QuestionId, IsCorrect, AnswerValue and CorrectAnswer, in this order. The
+    last ones may be left out.
     """
     names = ("UserId", "QuestionId", "IsCorrect", "AnswerValue", "CorrectAnswer")
     return pd.DataFrame(dict(zip(names, columns, strict=False)))

@@ -1,4 +1,4 @@
-"""Reading what a chart draws, as a browser would show it: lengths in its units, y downwards."""
+"""Read an SVG chart back: positions are in the units of its viewBox, and y points down."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -29,17 +29,22 @@ class Text:
 
 @dataclass(frozen=True)
 class Drawing:
-    """Size, texts; points and styles of what has a tooltip, by that; of all paths, dashed ones."""
+    """A chart read from SVG."""
 
+    # Width and height of the viewBox.
     size: tuple[float, float]
     texts: list[Text]
+    # The points of each shape with a tooltip, shape (points, 2), by the text of the tooltip.
     shapes: dict[str, np.ndarray]
+    # The CSS style of each shape with a tooltip, by the text of the tooltip.
     styles: dict[str, str]
+    # The coordinates x, y, x, y, … of every path.
     paths: list[list[float]]
+    # The coordinates of the dashed paths alone.
     dashed: list[list[float]]
 
     def places(self, titles: Sequence[str]) -> np.ndarray:
-        """Return where the first points of these shapes are, shape (2, titles)."""
+        """Return x and y of the first point of each named shape, as an array (2, titles)."""
         return np.array([self.shapes[title][0] for title in titles]).T
 
     def has_path(self, points: Sequence[float]) -> bool:
@@ -47,7 +52,7 @@ class Drawing:
         return any(path == pytest.approx(points, abs=0.05) for path in self.paths)
 
     def check_texts(self, *expected: str) -> None:
-        """All these are there, inside the chart; no text covers another."""
+        """Check that the expected texts occur, that all texts lie inside, and that none overlap."""
         # A text may be broken into lines.
         said = "".join(text.text for text in self.texts).replace(" ", "")
         assert [text for text in expected if text.replace(" ", "") not in said] == []
@@ -62,25 +67,34 @@ class Drawing:
 
 
 def on_scale(values: Sequence[float], places: Sequence[float]) -> Callable[[float], float]:
-    """Check that places are to scale; return where any value is."""
+    """Check that the positions are a linear function of the values; return that function."""
     slope, offset = np.polyfit(values, places, 1)
     assert places == pytest.approx(offset + slope * np.array(values), abs=0.05)
     return lambda value: float(offset + slope * value)
 
 
 def draw(svg: str) -> Drawing:
-    """Read a chart."""
+    """Read a chart from its SVG."""
     root = ElementTree.fromstring(svg)
-    marked = [group for group in root.iter("g") if group.find("title") is not None]
-    marks = {group.findtext("title", ""): group[1].attrib for group in marked}
-    shapes = {title: np.reshape(numbers(mark["d"]), (-1, 2)) for title, mark in marks.items()}
-    styles = {title: mark["style"] for title, mark in marks.items()}
+    shapes = {}
+    styles = {}
+    for group in root.iter("g"):
+        title = group.findtext("title")
+        if title is not None:
+            # The first child is the title, which a browser shows as a tooltip; then comes the path.
+            path = group[1]
+            shapes[title] = np.reshape(numbers(path.attrib["d"]), (-1, 2))
+            styles[title] = path.attrib["style"]
     texts = [_read_text(element) for element in root.iter("text") if element.text]
-    paths = list(root.iter("path"))
-    dashed = [path for path in paths if "dasharray" in path.get("style", "")]
+    paths = []
+    dashed = []
+    for path in root.iter("path"):
+        coordinates = numbers(path.attrib["d"])
+        paths.append(coordinates)
+        if "dasharray" in path.get("style", ""):
+            dashed.append(coordinates)
     width, height = numbers(root.attrib["viewBox"])[2:]
-    drawn = ([numbers(path.attrib["d"]) for path in some] for some in (paths, dashed))
-    return Drawing((width, height), texts, shapes, styles, *drawn)
+    return Drawing((width, height), texts, shapes, styles, paths, dashed)
 
 
 def numbers(text: str) -> list[float]:
@@ -89,6 +103,7 @@ def numbers(text: str) -> list[float]:
 
 
 def _read_text(element: ElementTree.Element) -> Text:
+    """Return a text and its box, which is measured with the font of matplotlib."""
     style = dict(part.split(": ", 1) for part in element.attrib["style"].split("; "))
     x, y = float(element.attrib["x"]), float(element.attrib["y"])
     size = float(style["font-size"].removesuffix("px"))
@@ -96,4 +111,5 @@ def _read_text(element: ElementTree.Element) -> Text:
     text = element.text or ""
     width, height, descent = text_to_path.get_text_width_height_descent(text, font, ismath=False)
     left = x - width * {"start": 0, "middle": 0.5, "end": 1}[style.get("text-anchor", "start")]
+    # `y` is the baseline of the text; `descent` is the part of its height below the baseline.
     return Text(text, left, left + width, y - height + descent, y + descent)

@@ -1,4 +1,4 @@
-"""Entries of task 4 for the tests: a well-behaved one, which a test may change, and students."""
+"""For tests of task 4: an entry that keeps all rules, changes that break it, and four students."""
 
 import textwrap
 from dataclasses import replace
@@ -17,11 +17,12 @@ WELL_BEHAVED = f"import numpy as np\n{toy_bundle.entry()[ENTRY_FILE]}"
 # Four students who answered all of 20 questions; the last three questions are targets.
 QUESTION = np.tile(np.arange(20), (4, 1))
 STUDENTS = as_reference(QUESTION % 2, QUESTION >= 17)
+# The same students with two masks, "a" and "b", that hide the same answers.
 TWO_MASKS = replace(STUDENTS, targets=dict.fromkeys("ab", STUDENTS.targets["mask"]))
 
 
 def make_setting(folder: Path) -> Setting:
-    """Write the well-behaved entry and a file of hidden answers; return how it is played."""
+    """Write the well-behaved entry and a file of answers; return the setting of their games."""
     reference = folder / "answers/valid_task_4.csv"
     package = folder / "package"
     for path, text in ((reference, "hidden"), (package / ENTRY_FILE, WELL_BEHAVED)):
@@ -33,6 +34,7 @@ def make_setting(folder: Path) -> Setting:
 def with_entry(setting: Setting, **methods: str) -> Setting:
     """Write an entry in which some methods differ from those of the well-behaved one."""
     code = WELL_BEHAVED
+    # One signature fits all methods: each gets the first two or all three of these arguments.
     for name, body in methods.items():
         code += "\nclass Submission(Submission):\n"
         code += f"    def {name}(self, masked_data=0, masked_binary_data=0, can_query=0):\n"

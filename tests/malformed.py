@@ -36,7 +36,7 @@ TIME_LIMIT_SECONDS = 60
 
 
 def malform(input_file: InputFile, content: bytes) -> dict[str, PutFile]:
-    """Return all damage to a file, by name: functions that put a malformed file at a path."""
+    """Return functions that put a malformed file at a path, by the name of the damage."""
     contents = dict(damage_bytes(input_file.kind, content))
     # Zips and Parquet files have tests of their own, `test_zips.py` and `test_probabilities.py`.
     if input_file.kind == "csv":
@@ -52,6 +52,7 @@ def malform(input_file: InputFile, content: bytes) -> dict[str, PutFile]:
     }
     cases["a folder"] = Path.mkdir
     if not input_file.may_be_missing:
+        # `find_fault` has moved the right file away, so that nothing is left to do.
         cases["missing"] = lambda path: None
     if hasattr(os, "mkfifo"):
         # A script that opened the pipe would wait for ever.
@@ -78,7 +79,7 @@ def damage_bytes(kind: str, content: bytes) -> Cases:
 
 # ---- CSV ---------------------------------------------------------------------------------------
 
-# Cells that no column of numbers may hold.
+# Cells that no column of numbers may hold: none allows negative or very large numbers.
 BAD_NUMBERS = {
     "a word": b"abc",
     "hexadecimal": b"0x2",
@@ -105,7 +106,7 @@ EMPTY_CELLS = {"nothing": b"", "blanks": b" \t", "quotes": b'""'}
 # Cells that no column of text may hold.
 BAD_TEXTS = {"no UTF-8": b"\xff\xfe", "a NUL byte": b"a\x00"}
 NESTED_LISTS = "[" * 200_000
-# Cells that a column of text may not hold if only some texts are valid.
+# Further cells that a column of text may not hold if only certain texts are valid in it.
 UNKNOWN_TEXTS = {
     "a word": BAD_NUMBERS["a word"],
     "control characters": BAD_NUMBERS["control characters"],
@@ -129,6 +130,7 @@ def bad_cells(input_column: InputColumn) -> dict[str, bytes]:
         cells["True"] = b"True"
     if column.whole:
         cells["a fraction"] = b"1.5"
+    # BAD_NUMBERS holds numbers beyond 32 bits and negative ones already.
     if column.high < schema.INT32_MAX:
         cells["above the range"] = str(column.high + 1).encode()
     if column.low > 0:
@@ -214,7 +216,7 @@ def damage_cells(input_column: InputColumn, lines: CsvLines) -> Cases:
     """Yield a CSV with one cell of a column that the column may not hold."""
     name = input_column.column.name
     row = list(lines.row)
-    # The cells are bytes that need not be UTF-8, so that they replace a mark in the written line.
+    # Bad cells may be invalid UTF-8, which csv cannot write. Therefore they replace a placeholder.
     row[lines.names.index(name)] = "<here>"
     line = write_row(row).removesuffix(b"\n")
     for case, cell in bad_cells(input_column).items():
@@ -222,7 +224,7 @@ def damage_cells(input_column: InputColumn, lines: CsvLines) -> Cases:
 
 
 def damage_column_names(input_column: InputColumn, lines: CsvLines) -> Cases:
-    """Yield a CSV in which a column is missing under its name, or there twice."""
+    """Yield a CSV in which a column has another name, and one in which it occurs twice."""
     if input_column.is_optional:
         return
     name = input_column.column.name
@@ -234,7 +236,7 @@ def damage_column_names(input_column: InputColumn, lines: CsvLines) -> Cases:
 
 
 def damage_rows(input_file: InputFile, lines: CsvLines) -> Cases:
-    """Yield a CSV with rows of another length, and the like."""
+    """Yield a CSV whose rows are too long or short, repeated, joined, cut off or badly quoted."""
     whole = lines.header + lines.body
     has_several_columns = len(lines.names) > 1
     yield "a cell too many", lines.with_line(lines.line + b",1")
@@ -248,15 +250,15 @@ def damage_rows(input_file: InputFile, lines: CsvLines) -> Cases:
         yield "cut off in a row", lines.before + lines.line.split(b",")[0]
     if not input_file.may_repeat_rows:
         yield "a row twice", whole + lines.first_line
-    # Nobody can see that the last cell of a file has been cut off if that cell is a text or may be
-    # empty. Such metadata must therefore end with a line end.
+    # If the last cell is a text or may be empty, it looks valid after it has been cut off. Such
+    # metadata must therefore end with a line end. Here it is cut off with a character before it.
     columns = {column.column for column in input_file.columns}
     if "metadata" in input_file.path and columns & {schema.SUBJECT_LIST, schema.CONFIDENCE}:
         yield "cut off in the last cell", whole[:-2]
 
 
 def damage_header(lines: CsvLines) -> Cases:
-    """Yield a CSV without its header, and with others."""
+    """Yield a CSV without its header, and with damaged headers."""
     whole = lines.header + lines.body
     yield "no header", lines.body
     yield "a blank line first", b"\n" + whole
@@ -285,7 +287,7 @@ OTHER_VALUES: dict[str, object] = {
     "a list of half a character": ["\udfff"],
     "an object": {},
 }
-# Names of those other values that are valid where any text is.
+# Names in OTHER_VALUES of those that are valid wherever any text is valid.
 TEXTS = {"a text", "control characters", "an open quotation mark"}
 # The names of all damage to a value.
 ANYTHING = {"missing", *OTHER_VALUES}
@@ -298,7 +300,7 @@ def damage_json_lines(content: bytes) -> Cases:
     query = json.loads(lines[position])
     valid = {
         "qid": TEXTS,
-        # These two tell the kind of a query and may be anything.
+        # These two keys only classify the query; the scripts accept any value.
         "domain": ANYTHING,
         "NeedReasoning": ANYTHING,
     }
@@ -309,7 +311,7 @@ def damage_json_lines(content: bytes) -> Cases:
 
 
 def damage_record(content: bytes) -> Cases:
-    """Yield lines that are no result of the record, made from a line that is one."""
+    """Yield malformed lines for results.jsonl, the record of scores, made from a valid line."""
     result = json.loads(content)
     texts = {*TEXTS, "half a character"}
     numbers = {"null", "a number", "a fraction", "negative"}
@@ -338,7 +340,7 @@ def damage_record(content: bytes) -> Cases:
 def damage_object(record: dict[str, Any], valid: dict[str, set[str]]) -> Cases:
     """Yield damage to a JSON object in a line.
 
-    `valid` holds, for a key, the names of the changes to its value that are no damage.
+    `valid` names, for a key, the changes to its value that leave the object valid.
     """
     for name, changed in change_values(record, valid):
         yield name, json.dumps(changed).encode()
@@ -355,19 +357,22 @@ def damage_object(record: dict[str, Any], valid: dict[str, set[str]]) -> Cases:
 def change_values(
     record: dict[str, Any], valid: dict[str, set[str]]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield a JSON object without each of its keys and with other values, unless these are valid.
+    """For each key, yield the object without that key and with every value of OTHER_VALUES.
 
-    A value that is an object itself is also changed within.
+    Changes that `valid` names are left out. A value that is an object itself is also changed
+    within.
     """
     for key, value in record.items():
         changes = {name: {**record, key: other} for name, other in OTHER_VALUES.items()}
-        changes["missing"] = {name: kept for name, kept in record.items() if name != key}
+        changes["missing"] = {
+            other_key: kept for other_key, kept in record.items() if other_key != key
+        }
         if isinstance(value, dict):
-            for name, changed_value in change_values(value, valid):
-                changes[name] = {**record, key: changed_value}
-        for name, changed in changes.items():
-            if name not in valid.get(key, ()):
-                yield f"{key}: {name}", changed
+            for inner_change, changed_value in change_values(value, valid):
+                changes[inner_change] = {**record, key: changed_value}
+        for change, changed in changes.items():
+            if change not in valid.get(key, ()):
+                yield f"{key}: {change}", changed
 
 
 # ---- XML and arrays ----------------------------------------------------------------------------
@@ -376,7 +381,7 @@ def change_values(
 def damage_xml(content: bytes) -> Cases:
     """Yield damage to a question of student response analysis.
 
-    `related_challenges/test_contract.py` tries what else is well-formed XML but no question.
+    `related_challenges/test_contract.py` tests well-formed XML that is no valid question.
     """
     body = re.sub(r"<\?xml.*?\?>", "", content.decode())
     for encoding in ("nothing", "shift_jis", "utf-7", "rot13", "utf-32", "\x00"):
@@ -396,11 +401,11 @@ def damage_array(content: bytes) -> Cases:
     """Yield damage to an array of UserIds in NumPy's format."""
     user_ids = np.load(io.BytesIO(content))
     arrays = {
-        "U": user_ids.astype("U"),
-        "f8": user_ids.astype("f8"),
-        "O": user_ids.astype("O"),
-        "M8[s]": user_ids.astype("M8[s]"),
-        "?": user_ids.astype("?"),
+        "texts": user_ids.astype("U"),
+        "floats": user_ids.astype("f8"),
+        "objects": user_ids.astype("O"),
+        "dates": user_ids.astype("M8[s]"),
+        "booleans": user_ids.astype("?"),
         "a number": np.asarray(7),
         "two columns": user_ids[None],
         "nothing": user_ids[:0],
@@ -411,6 +416,8 @@ def damage_array(content: bytes) -> Cases:
         yield name, buffer.getvalue()
     huge_shape = b"(9" + b"9" * 15 + b",)"
     yield "huge shape", content.replace(b"(%d,)" % len(user_ids), huge_shape)
+    # In version 1.0 of the format, ten bytes with the header's length come before the header. All
+    # together has a length that 64 divides.
     header = b"{'descr': __import__('os'),".ljust(53) + b"\n"
     yield "a header that calls", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header
     yield "unknown version", b"\x93NUMPY\x09\x09" + content[8:]
@@ -431,7 +438,7 @@ def find_fault(input_file: InputFile, put_file: PutFile, kit: Path) -> str:
         put_file(path)
         before = snapshot(kit)
         if hasattr(signal, "alarm"):
-            # A script that hangs ends as by Control-C.
+            # The alarm ends a script that hangs, as Control-C would.
             signal.signal(signal.SIGALRM, signal.default_int_handler)
             signal.alarm(TIME_LIMIT_SECONDS)
         done = input_file.run(kit)
@@ -456,7 +463,7 @@ def is_refused(input_file: InputFile, done: Done) -> bool:
         line.startswith("error: ") and line.isprintable() and len(line) < 1000 for line in lines
     )
     names_the_file = Path(input_file.path).name in "".join(lines[:1])
-    # A path that holds the word is no score.
+    # A path such as scores_task_1.txt holds the word, but shows no score.
     prints_a_score = "score" in re.sub(r"\S*score\S*/\S*", "", done.stdout)
     return (
         done.returncode == 2

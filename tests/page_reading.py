@@ -1,6 +1,7 @@
-"""Reading the pages that the kit writes, as a person does: texts, tables, charts; not their tags.
+"""Read the HTML pages that the kit writes as a person would: their texts, tables and charts.
 
-Reading a page checks it: every element closed, no id twice, no script, nothing from elsewhere.
+Reading a page also checks it: every element is closed, no id occurs twice, there is no script, and
+the page needs no other file.
 """
 
 import re
@@ -11,8 +12,9 @@ from xml.etree.ElementTree import Element, fromstring
 
 _EMPTY = re.compile(r"<((?:meta|link|br|hr|img|input|wbr)\b[^>]*?)/?>")
 _HEADINGS = {"h1", "h2", "h3", "h4", "summary"}
-# Between these a reader sees no gap.
+# Inline elements: a browser shows no space before and after them.
 _INLINE = {"a", "b", "code", "em", "i", "small", "span", "strong", "sub", "sup", "wbr"}
+# Elements whose text is not part of the running text.
 _UNREAD = {"head", "svg"}
 
 
@@ -32,26 +34,35 @@ class Table:
 
     def column(self, name: str) -> list[str]:
         """Return the cells below a column's name."""
-        place = self.columns.index(name)
-        return [row[place] for row in self.rows]
+        index = self.columns.index(name)
+        return [row[index] for row in self.rows]
 
 
 @dataclass
 class Chart:
-    """A drawing: what is written in it, what its marks say when pointed at, how they are drawn."""
+    """An SVG chart."""
 
     heading: str
+    # What is written in the chart.
     texts: list[str]
+    # The tooltips of its marks.
     titles: list[str]
+    # The CSS styles of its marks.
     styles: list[str]
+    # The caption below the chart.
     key: str = ""
 
 
 class Page:
-    """A page, read: `text` is all that is to be read, on one line."""
+    """A page that has been read.
+
+    `text` is all visible text on one line, `folded` the text inside <details>, and `references` are
+    the targets of src, href and url().
+    """
 
     def __init__(self, html: str) -> None:
-        # As XML has it, which does not forgive an element that stays open.
+        # Parse the page as XML, because an XML parser refuses elements that stay open. To make it
+        # XML, drop the doctype and the attribute without a value, and close empty elements.
         html = html.removeprefix("<!doctype html>").replace("<details open>", "<details>")
         root = fromstring(_EMPTY.sub(r"<\1/>", html))
         self.text = _line(root)
@@ -66,35 +77,30 @@ class Page:
         self.charts: list[Chart] = []
         for element in root.iter():
             assert element.tag != "script"
-            above = self.headings[-1] if self.headings else ""
+            heading = self.headings[-1] if self.headings else ""
             if element.tag in _HEADINGS:
                 self.headings.append(_line(element))
             elif element.tag == "table":
-                rows = [[_line(cell) for cell in row] for row in element.iter("tr")]
-                n_above = len(element.findall("thead/tr"))
-                columns = rows.pop(n_above - 1) if n_above else []
-                caption = "".join(map(_line, element.findall("caption")))
-                self.tables.append(Table(above, caption, columns, rows))
+                self.tables.append(_read_table(element, heading))
             elif element.tag == "svg":
-                marks = [mark for mark in element.iter() if mark.find("title") is not None]
-                titles = [mark.findtext("title", "") for mark in marks]
-                styles = [mark[1].attrib["style"] for mark in marks]
-                texts = [_line(text) for text in element.iter("text")]
-                self.charts.append(Chart(above, texts, titles, styles))
+                self.charts.append(_read_chart(element, heading))
             elif element.tag == "figcaption" and self.charts:
                 self.charts[-1].key = f"{self.charts[-1].key} {_line(element)}".strip()
 
     def table(self, heading: str) -> Table:
-        """Return the only table whose caption or heading begins so."""
+        """Return the only table whose caption or heading begins with these words."""
         return _only(heading, self.tables, "caption")
 
     def chart(self, heading: str) -> Chart:
-        """Return the only chart whose key or heading begins so."""
+        """Return the only chart whose key or heading begins with these words."""
         return _only(heading, self.charts, "key")
 
 
 def read_page(html: str, links: Collection[str] = ()) -> Page:
-    """Read a whole page, and check it; it may link to other files only as told."""
+    """Read a whole page, and check that its ids are unique and its links lead somewhere.
+
+    A link leads to an id of the page, or is one of `links`.
+    """
     assert html.startswith("<!doctype html>")
     page = Page(html)
     assert len(page.ids) == len({*page.ids})
@@ -103,8 +109,26 @@ def read_page(html: str, links: Collection[str] = ()) -> Page:
     return page
 
 
+def _read_table(table: Element, heading: str) -> Table:
+    rows = [[_line(cell) for cell in row] for row in table.iter("tr")]
+    n_head_rows = len(table.findall("thead/tr"))
+    # The last row of the head names the columns.
+    columns = rows.pop(n_head_rows - 1) if n_head_rows else []
+    caption = "".join(map(_line, table.findall("caption")))
+    return Table(heading, caption, columns, rows)
+
+
+def _read_chart(svg: Element, heading: str) -> Chart:
+    # A marked group has two children: the title, which a browser shows as a tooltip, and the shape.
+    groups = [group for group in svg.iter() if group.find("title") is not None]
+    titles = [group.findtext("title", "") for group in groups]
+    styles = [group[1].attrib["style"] for group in groups]
+    texts = [_line(text) for text in svg.iter("text")]
+    return Chart(heading, texts, titles, styles)
+
+
 def _line(element: Element) -> str:
-    """Return what there is to read of an element."""
+    """Return the text of an element, with one blank for each run of white space."""
     return " ".join(_read(element).split())
 
 
@@ -114,8 +138,12 @@ def _read(element: Element) -> str:
     return "".join((gap, element.text or "", *parts, gap))
 
 
-def _only(words: str, found: Collection[Any], other: str) -> Any:
-    n = len(words)
-    fit = [one for one in found if words in (one.heading[:n], getattr(one, other)[:n])]
-    assert len(fit) == 1, f"{len(fit)} of {words!r}"
-    return fit[0]
+def _only(words: str, items: Collection[Any], attribute: str) -> Any:
+    """Return the only item whose heading, or whose other attribute, begins with these words."""
+    matches = [
+        item
+        for item in items
+        if item.heading.startswith(words) or getattr(item, attribute).startswith(words)
+    ]
+    assert len(matches) == 1, f"{len(matches)} of {words!r}"
+    return matches[0]

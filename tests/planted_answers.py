@@ -31,7 +31,7 @@ def sigmoid(x: Any) -> Any:
 def plant_abilities() -> tuple[pd.DataFrame, dict[int, float]]:
     """Return answers of students who differ in two abilities, and the best possible accuracies.
 
-    Questions with an even number need the first ability, the others need the second one. The best
+    Questions with an even index need the first ability, the others need the second one. The best
     possible accuracy, by task, is that of a model that knows all probabilities.
     """
     n_students, n_questions = 300, 60
@@ -45,6 +45,7 @@ def plant_abilities() -> tuple[pd.DataFrame, dict[int, float]]:
     p_wrong = np.column_stack([p_first, 0.6 * (1 - p_first), 0.4 * (1 - p_first)])
     # The correct option has rank 0, the wrong ones have ranks 1 to 3.
     p_rank = np.column_stack([p_right, (1 - p_right[:, None]) * p_wrong])
+    # Draw a rank with the probabilities of each row: count the cumulative ones below a number.
     rank = (rng.random((len(p_rank), 1)) > p_rank.cumsum(axis=1)[:, :3]).sum(axis=1)
     # Each question has another order of its options.
     option_by_rank = rng.permuted(np.tile(np.arange(1, 5), (n_questions, 1)), axis=1)
@@ -71,34 +72,51 @@ ANSWERS, BEST = plant_abilities()
 TRAIN, TEST = split(ANSWERS, 8_500)
 
 
+def take_quizzes(
+    rng: np.random.Generator, n_students: int, n_quizzes: int, share: float, *, in_blocks: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the students, questions and quizzes of the answers; a quiz has ten questions.
+
+    The questions of a quiz are a block of ten, or with `in_blocks` false random ones that differ
+    between students. `share` is the probability that a student takes a quiz.
+    """
+    student, question = np.indices((n_students, n_quizzes * 10)).reshape(2, -1)
+    if not in_blocks:
+        question = rng.permuted(question.reshape(n_students, -1), axis=1).ravel()
+    quiz = np.tile(np.repeat(np.arange(n_quizzes), 10), n_students)
+    is_taken = np.repeat(rng.random(n_students * n_quizzes) < share, 10)
+    return student[is_taken], question[is_taken], quiz[is_taken]
+
+
 def plant_quizzes(n_quizzes: int, share: float = 1, *, by_class: bool = False) -> pd.DataFrame:
     """Return answers of 300 students with an effect and a favourite option in each quiz.
 
-    A quiz is a block of ten questions, and `share` is the probability that a student takes it. Each
-    student has another effect in each quiz. With `by_class`, all students of a class share its
-    effects, there are six classes, and a student's quizzes hold random questions, not a block.
+    A quiz is a block of ten questions, and `share` is the probability that a student takes it. In
+    each quiz, a student has an effect, which is added to the logit of a right answer, and an option
+    that is the favourite among the wrong ones. With `by_class`, there are six classes, whose
+    students share their effects, and each student's quizzes hold other random questions.
     """
-    n_students, n_classes, n_questions = 300, 6, n_quizzes * 10
+    n_students = 300
+    n_classes = 6
     rng = np.random.default_rng(0)
-    student, question = np.indices((n_students, n_questions)).reshape(2, -1)
-    if by_class:
-        question = rng.permuted(question.reshape(n_students, -1), axis=1).ravel()
-    quiz = np.indices((n_students, n_quizzes, 10))[1].ravel()
-    is_taken = np.repeat(rng.random(n_students * n_quizzes) < share, 10)
-    student, question, quiz = student[is_taken], question[is_taken], quiz[is_taken]
+    student, question, quiz = take_quizzes(
+        rng, n_students, n_quizzes, share, in_blocks=not by_class
+    )
     n_answers = len(student)
 
+    n_questions = n_quizzes * 10
     easiness = rng.normal(0, 0.5, n_questions)
     correct_option = rng.integers(0, 4, n_questions)[question]
     effect = rng.normal(0, 1.6, (n_students, n_quizzes))
     favourite = rng.integers(0, 4, (n_students, n_quizzes))[student, quiz]
     if by_class:
+        # All students of a class get the effects of its first student.
         effect = effect[np.arange(n_students) % n_classes]
     ability = rng.normal(0, 0.5, n_students)
     is_right = rng.random(n_answers) < sigmoid(
         ability[student] + easiness[question] + effect[student, quiz]
     )
-    # A wrong answer is the favourite option in seven of ten cases, if that is wrong.
+    # A wrong answer is the favourite option in seven of ten cases, unless that is the correct one.
     some_wrong_option = (correct_option + rng.integers(1, 4, n_answers)) % 4
     is_favourite = (favourite != correct_option) & (rng.random(n_answers) < 0.7)
     wrong_option = np.where(is_favourite, favourite, some_wrong_option)
@@ -115,7 +133,7 @@ def plant_quizzes(n_quizzes: int, share: float = 1, *, by_class: bool = False) -
 def command(
     script: str, folder: Path, train: pd.DataFrame = TRAIN, pairs: pd.DataFrame = TEST
 ) -> list[object]:
-    """Write the files that a sample model reads into a folder; return the command that runs it."""
+    """Write into a folder the files that a sample model reads; return the model's command."""
     train.drop(columns=CONTEXTS, errors="ignore").to_csv(folder / "train.csv", index=False)
     pairs.filter([*KEYS, "AnswerId"]).to_csv(folder / "template.csv", index=False)
     return [
@@ -162,7 +180,7 @@ def majority_accuracy(task: int, train: pd.DataFrame = TRAIN, truth: pd.DataFram
 
 
 def partition(labels: Any) -> np.ndarray:
-    """Return the index of the first member of each element's group.
+    """Return, for each element, the index of the first element with the same label.
 
     The arrays of two labellings are equal if, and only if, they make the same groups.
     """
@@ -171,5 +189,8 @@ def partition(labels: Any) -> np.ndarray:
 
 
 def has_level(context: np.ndarray, expected: Any) -> bool:
-    """Return whether one of the columns of `context` makes the same groups as `expected`."""
+    """Return whether one of the columns of `context` makes the same groups as `expected`.
+
+    A context has a column of labels for each level of grouping, such as quizzes and their groups.
+    """
     return any(np.array_equal(partition(level), partition(expected)) for level in context.T)

@@ -1,4 +1,4 @@
-"""Planted answers with effects of contexts, for the tests of item response theory."""
+"""Simulated answers that depend on quizzes, groups of quizzes and classes (the contexts)."""
 
 from typing import Any
 
@@ -20,20 +20,31 @@ UNKNOWN = 1_000_000
 
 
 def plant(
-    of_quiz: float, of_group: float = 0, of_class: float = 0, few: float = 0.5
+    quiz_variance: float,
+    group_variance: float = 0,
+    class_variance: float = 0,
+    share_with_few: float = 0.5,
 ) -> pd.DataFrame:
-    """Return answers with effects of these variances.
+    """Return simulated answers with known effects on the logit of a right answer.
 
-    Effects are those of a student in a quiz, of a student in a group of three quizzes, and of a
-    class in a quiz. In a share `few` of the quizzes, a student has few training answers.
+    Parameters
+    ----------
+    quiz_variance : float
+        Variance of the effects of a student in a quiz.
+    group_variance : float
+        Variance of the effects of a student in a group of three quizzes.
+    class_variance : float
+        Variance of the effects of a class in a quiz.
+    share_with_few : float
+        Share of the pairs of student and quiz in which only a tenth of the answers is for training.
     """
     rng = RNG(5)
     ability = rng.standard_normal(N_STUDENTS)
     easiness = rng.normal(0.2, 0.8, N_QUESTIONS)
-    effect = rng.normal(0, np.sqrt(of_quiz), (N_STUDENTS, N_QUIZZES))
-    group_effect = rng.normal(0, np.sqrt(of_group), (N_STUDENTS, N_QUIZZES // 3))
+    effect = rng.normal(0, np.sqrt(quiz_variance), (N_STUDENTS, N_QUIZZES))
+    group_effect = rng.normal(0, np.sqrt(group_variance), (N_STUDENTS, N_QUIZZES // 3))
     effect += np.repeat(group_effect, 3, axis=1)
-    shared = rng.normal(0, np.sqrt(of_class), N_CLASSES * N_QUIZZES)
+    shared = rng.normal(0, np.sqrt(class_variance), N_CLASSES * N_QUIZZES)
     # Each class takes half of the quizzes, all their questions.
     takes_quiz = rng.random((N_CLASSES, N_QUIZZES)) < 0.5
     takes_question = np.repeat(takes_quiz, QUIZ_SIZE, axis=1)
@@ -42,7 +53,8 @@ def plant(
     class_quiz = student // CLASS_SIZE * N_QUIZZES + quiz
     known = easiness[question] + shared[class_quiz]
     p = 1 / (1 + np.exp(-known - ability[student] - effect[student, quiz]))
-    knows_few = (rng.random((N_STUDENTS, N_QUIZZES)) < few)[student, quiz]
+    knows_few = (rng.random((N_STUDENTS, N_QUIZZES)) < share_with_few)[student, quiz]
+    # The last five students of each class have no training answers.
     is_new = student % CLASS_SIZE >= 25
     columns = {
         # Ids in no order, and with gaps.
@@ -52,11 +64,11 @@ def plant(
         "class_quiz": class_quiz,
         "shared": shared[class_quiz],
         "p_right": p,
-        # Logit of `p_right` without ability and effects of the student.
+        # The part of the logit of `p_right` that is the same for all students of the class.
         "known": known,
         "ability": ability[student],
         "is_right": (rng.random(len(p)) < p).astype(np.int8),
-        # One in ten answers of a quiz with few, eight in ten of others, none of a new student.
+        # A tenth of the answers where `knows_few`, otherwise 80 %; none of new students.
         "is_train": (rng.random(len(p)) < np.where(knows_few, 0.1, 0.8)) & ~is_new,
         "is_new": is_new,
         "knows_few": knows_few,
@@ -69,7 +81,7 @@ def split(answers: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     return answers[answers.is_train], answers[~answers.is_train & ~answers.is_new]
 
 
-TRAIN, TEST = split(plant(1.0, few=0.1))
+TRAIN, TEST = split(plant(1.0, share_with_few=0.1))
 
 
 def groups(rows: pd.DataFrame) -> np.ndarray:
@@ -78,10 +90,16 @@ def groups(rows: pd.DataFrame) -> np.ndarray:
 
 
 def options(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Return options and keys: all wrong answers of a student in a quiz are at one distance."""
-    key = rows.question.to_numpy() // 2 % 4
-    distance = 1 + (rows.student.to_numpy() // 3 + 1) * (rows.quiz.to_numpy() + 3) // 4 % 2
-    return (key + np.where(rows.is_right == 1, 0, distance)) % 4 + 1, key + 1
+    """Return the chosen and the correct options, 1 to 4.
+
+    A wrong option is 1 or 2 after the correct one, cyclically. The distance is the same for all
+    wrong answers of a student in a quiz.
+    """
+    correct = rows.question.to_numpy() // 2 % 4
+    student_number = rows.student.to_numpy() // 3
+    distance = 1 + ((student_number + 1) * (rows.quiz.to_numpy() + 3) // 4) % 2
+    chosen = (correct + np.where(rows.is_right == 1, 0, distance)) % 4
+    return chosen + 1, correct + 1
 
 
 def fit(
@@ -104,7 +122,7 @@ def predict(model: ItemResponse, rows: pd.DataFrame, context: Any = None) -> np.
 
 
 def loss(p: np.ndarray, truth: Any) -> float:
-    """Return the log loss expected of answers with these true probabilities."""
+    """Return the expected log loss of predictions `p`, if `truth` are the true probabilities."""
     return float(-(truth * np.log(p) + (1 - truth) * np.log1p(-p)).mean())
 
 
@@ -114,7 +132,8 @@ def assert_calibrated(p: Any, truth: Any, *, by: float = 0.025, n_bins: int = 9)
     Only bins with 200 pairs count, and there are at least `n_bins` of them. A bin holds up to 2,700
     pairs, whose true probabilities deviate from the predictions by up to 0.2. About two pairs share
     each effect, so that a bin's mean has a standard error of at most 0.2 / √(2,400 / 2) = 0.006.
-    `by` is four of these; where fewer answers tell less of each student it is up to seven.
+    The default tolerance `by` is four standard errors. Tests with fewer answers of each student
+    allow up to seven.
     """
     rows = pd.DataFrame({"p": p, "truth": np.asarray(truth)})
     bins = rows.groupby(np.minimum((p * 10).astype(int), 9))

@@ -8,12 +8,12 @@ import pytest
 
 
 def on_linux(needs: str) -> pytest.MarkDecorator:
-    """Skip a test on every system but Linux; `needs` is what only Linux has."""
+    """Skip a test on every system but Linux; `needs` completes "only Linux has …"."""
     return pytest.mark.skipif(sys.platform != "linux", reason=f"only Linux has {needs}")
 
 
 def on_unix(needs: str) -> pytest.MarkDecorator:
-    """Skip a test on Windows; `needs` is what Windows lacks."""
+    """Skip a test on Windows; `needs` completes "Windows has no …"."""
     return pytest.mark.skipif(sys.platform == "win32", reason=f"Windows has no {needs}")
 
 

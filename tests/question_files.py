@@ -1,4 +1,4 @@
-"""Helpers for tests of the related challenges: small files of questions, commands, scores."""
+"""For tests of the related challenges: write questions, make commands, and read scores."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ def question_file(
     """Return the XML of a question and of the students' answers to it.
 
     `labels` holds the label of each answer by the answer's id; an empty label is left out. `texts`
-    holds the answers' texts in the same order.
+    holds the answers' texts in the same order. Answers without a text are left out.
     """
     answers = []
     for (answer_id, label), text in zip(labels.items(), texts, strict=False):

@@ -25,12 +25,15 @@ RESULT = Result(
     data="a" * 12,
     simulated=True,
 )
+# The two rules of task 4 as the record states them.
 STRICT = "targets may not be asked, unobserved = -1"
 LENIENT = "targets may be asked, unobserved = -1"
+# Figures of random rankings in task 3.
 RANDOM = {"random rankings, mean": 0.59, "random rankings, 95th percentile": 0.72}
 
 
 def seeded(model: str, seed: int | None, score: float, time: str = RESULT.time) -> Result:
+    """Return a result of task 1 with this seed; its run took a second more than the seed."""
     options = {"local": True, "n_dimensions": "8"} | ({} if seed is None else {"seed": str(seed)})
     result = replace(RESULT, model=model, seed=seed, options=options, time=time)
     return replace(result, score=score, seconds=(seed or 0) + 1.0)

@@ -1,9 +1,9 @@
 """Run the kit's scripts as a user does, in this process or in a process of their own.
 
 `run_script` runs a script in this process. That is quick, since PyTorch is imported once for all
-tests. It cannot show that a script works only because an earlier one imported something, nor what
-happens when a process ends or is killed. `run_process` can: tests use it for the commands of the
-READMEs, Control-C, torchrun and the like.
+tests. However, it does not reveal a script that works only because an earlier one has imported
+something, nor what happens when a process ends or is killed. Tests use `run_process` for this, as
+for the commands of the READMEs, Control-C and torchrun.
 """
 
 import os
@@ -22,7 +22,7 @@ from types import ModuleType
 from typing import Any
 from unittest import mock
 
-# Imported before the first script runs, so that `_paths_of` can move the paths in it.
+# Imported before the first script runs, so that `_paths_of` can redirect its path constants.
 from common import provenance
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -32,7 +32,8 @@ LIBRARIES = [
     for folder in dict.fromkeys(sys.path)
     if folder and (not Path(folder).is_relative_to(ROOT) or "site-packages" in folder)
 ]
-# Modules in these folders stay loaded for all scripts, also for those of a copy of the kit.
+# Modules in these folders stay loaded for all scripts, also for those of a copy of the kit:
+# importing them anew for each script would be slow.
 SHARED_FOLDERS = tuple(f"{ROOT / name}{os.sep}" for name in ("common", "tools", "tests", ".venv"))
 
 Done = subprocess.CompletedProcess[str]
@@ -125,10 +126,11 @@ def run_script(
         warnings.resetwarnings()
         warnings.filterwarnings("ignore", category=DeprecationWarning)
         warnings.filterwarnings("ignore", category=ResourceWarning)
-        # Warnings go to stderr, as without `catch_warnings`, which pytest uses to record them.
+        # pytest records warnings; here they go to stderr, as in a process of the script's own.
         warnings.showwarning = lambda *warning: sys.stderr.write(
             warnings.formatwarning(*warning[:4])
         )
+        # A new process would not know which files have been checked.
         provenance.CHECKED.clear()
         try:
             runpy.run_path(str(script), run_name="__main__")
@@ -171,7 +173,7 @@ def _captured(number: int, name: str, errors: str) -> Iterator[list[str]]:
 
 @contextmanager
 def _paths_of(kit: Path) -> Iterator[None]:
-    """Let all paths that are constants of `common` and `tools` lead into a copy of the kit."""
+    """Redirect the path constants of all modules of `common` and `tools` to a copy of the kit."""
 
     def move(old: Path, new: Path) -> None:
         for name, module in list(sys.modules.items()):
@@ -202,7 +204,7 @@ def without_modules_of(*folders: Path) -> Iterator[None]:
 
     def remove() -> dict[str, ModuleType]:
         modules = list(sys.modules.items())
-        # Most of the thousands of modules are in packages, whose modules need no look.
+        # Look only at top-level modules: the thousands of submodules go with their packages.
         top_level = {
             name for name, module in modules if "." not in name and lies_beside_scripts(module)
         }
@@ -218,7 +220,7 @@ def without_modules_of(*folders: Path) -> Iterator[None]:
 
 
 def _path_of(module: ModuleType) -> str:
-    """Return the file of a module, or the folder of a package that has no file; else nothing."""
+    """Return the file of a module, or the folder of a namespace package, or an empty text."""
     attributes = vars(module)
     if attributes.get("__file__"):
         return str(attributes["__file__"])

@@ -1,4 +1,4 @@
-"""Tell whether a user has replaced the model in the marked block of a sample model.
+"""Tell whether a user has edited the block of a sample model that is marked for own code.
 
     python tests/sample_blocks.py
 
@@ -62,7 +62,7 @@ def find_edited() -> frozenset[str]:
 
 
 def needs_blocks(*scripts: str) -> pytest.MarkDecorator:
-    """Skip a test about the kit's models in these scripts if a block of them was edited."""
+    """Skip a test about the kit's models if the marked block of one of these scripts was edited."""
     edited = sorted(find_edited().intersection(scripts))
     reason = f"the marked block was edited, and this test is about the kit's: {', '.join(edited)}"
     return pytest.mark.skipif(bool(edited), reason=reason)

@@ -1,6 +1,6 @@
 """Every file that a script reads, with the columns that it reads there, for malformed.py.
 
-A file that several scripts read in the same way stands here once, with the first of these scripts.
+A file that several scripts read in the same way is listed once, with the first of these scripts.
 """
 
 import shutil
@@ -38,7 +38,7 @@ from run_scripts import Done, run_script
 
 @dataclass(frozen=True)
 class InputColumn:
-    """A column that a script reads, and which changes to it are no fault."""
+    """A column that a script reads, with flags for changes to it that the script accepts."""
 
     column: Column
     # Whether the script works without the column.
@@ -55,7 +55,7 @@ def required(*columns: Column) -> tuple[InputColumn, ...]:
 
 
 def optional(*columns: Column) -> tuple[InputColumn, ...]:
-    """Return columns that the script does without."""
+    """Return columns without which the script works too."""
     return tuple(InputColumn(column, is_optional=True) for column in columns)
 
 
@@ -80,7 +80,8 @@ def expert_judgements(*names: str) -> tuple[InputColumn, ...]:
 class InputFile:
     """A file that a script reads, as a path from the kit's folder, and how to run the script."""
 
-    # The script, or `-m` and a module; what checks a file takes its path as an argument.
+    # The path of the script, or `-m` and the name of a module. A checker also gets the path of the
+    # file that it checks.
     script: str
     path: str
     # The columns of a CSV that the script reads.
@@ -180,7 +181,7 @@ def files_of_task_1_or_2(task: int) -> list[InputFile]:
             evaluation,
             f"data/test_output/test_submission_task_{task}.csv",
             prediction,
-            # The evaluation then takes the zip.
+            # Without the CSV, the evaluation reads the zip beside it.
             may_be_missing=True,
         ),
         InputFile(
@@ -284,7 +285,8 @@ def files_of_task_3() -> list[InputFile]:
 
 def files_of_task_4() -> list[InputFile]:
     """Return the files that scripts of task 4 read."""
-    # A copy of task_4/numpy, see `prepare`. It writes to its own folder.
+    # `prepare` copies task_4/numpy to this folder. Training writes its weights there, and leaves
+    # those in task_4/numpy as they are.
     trainer = "task_4/trainer/train_model.py"
     evaluation = "task_4/numpy/local_evaluation.py"
     target = schema.target_column()
@@ -377,7 +379,7 @@ def files_of_student_response() -> list[InputFile]:
         InputFile(
             f"{folder}/local_data_split.py",
             f"{folder}/data/train_data/D0-3.xml",
-            # One of many questions, each in a file.
+            # Each question has a file. If one is missing, there is one question fewer.
             may_be_missing=True,
         ),
         InputFile(
@@ -456,8 +458,8 @@ def prepare(kit: Path) -> None:
         run_or_fail(command, kit)
     ignored = shutil.ignore_patterns("__pycache__", "model_task_4*")
     shutil.copytree(kit / "task_4/numpy", kit / "task_4/trainer", ignore=ignored)
-    # Without these records a changed file is read as a user's own one, instead of being refused at
-    # once because its content is not the recorded one.
+    # These files record checksums. With them, every changed file would be refused for its checksum,
+    # before its content is read.
     for pattern in ("split_*.json", "template_*.json", "folds.json"):
         for record in kit.rglob(pattern):
             record.unlink()

@@ -1,4 +1,4 @@
-"""The packages of task 4 for the tests: their modules, models with known parameters, students."""
+"""For tests of the packages in task_4/: their modules, models with known parameters, students."""
 
 from pathlib import Path
 from types import ModuleType
@@ -14,7 +14,7 @@ from run_scripts import ROOT, without_modules_of
 
 
 def load_package(name: str, *modules: str, kit: Path = ROOT) -> list[ModuleType]:
-    """Import modules of a package: `model` first, which the others import, then these.
+    """Import `model` and then other modules of a package in task_4/, which import `model`.
 
     `sys.modules` is as before afterwards, since other packages have modules of the same names.
     """
@@ -24,9 +24,10 @@ def load_package(name: str, *modules: str, kit: Path = ROOT) -> list[ModuleType]
 
 
 def plain_model(package: ModuleType, slopes: Any, **changes: Any) -> Any:
-    """Return an item response model without guessing, quizzes and knowledge of the answered mask.
+    """Return an item response model without guessing, quiz effects and inference from the mask.
 
-    `changes` are other values of its arrays.
+    The model infers nothing from which questions a student has answered (the answered mask).
+    `changes` replaces arrays of the model by name.
     """
     n_questions, n_dimensions = slopes.shape
     values = {
@@ -43,9 +44,9 @@ def plain_model(package: ModuleType, slopes: Any, **changes: Any) -> Any:
 
 
 def full_model(package: ModuleType, n_questions: int, seed: int, completion: float) -> Any:
-    """Return an item response model in which every array matters.
+    """Return an item response model in which no array is zero.
 
-    The larger `completion`, the more answers the model takes to be hidden.
+    `completion` scales the weights by which the model infers which answers are hidden.
     """
     rng = np.random.default_rng(seed)
     n = n_questions

@@ -50,6 +50,7 @@ def _show(written: str) -> tuple[list[str], list[str]]:
     lines = [""]
     row = 0
     states = []
+    # A text follows a move of the cursor: to the next line, to the margin, or up by a line.
     for move, text in re.findall(r"(\r\n|[\r\n]|\x1b\[A|^)([^\r\n\x1b]*)", written):
         row += rows_by_move.get(move, 0)
         if row == len(lines):

@@ -33,7 +33,7 @@ def top_level_imports(path: Path) -> list[str]:
 
 
 def test_neither_common_nor_a_task_imports_a_task_or_a_related_challenge() -> None:
-    """A user may delete any of these folders."""
+    """A user may delete the folder of any task or related challenge."""
     for path in python_files("common", *TASKS):
         assert not {*top_level_imports(path)} & {*TASKS, *CHALLENGES, "related_challenges"}, path
 
@@ -78,7 +78,7 @@ def test_every_folder_of_scripts_has_the_same_file_that_finds_the_kit() -> None:
 
 
 def test_every_script_imports_the_kit_before_any_library() -> None:
-    """The kit says in one line which library is missing."""
+    """The kit can then say in one line which library is missing, instead of a traceback."""
     for path in SCRIPTS:
         names = top_level_imports(path)
         not_of_python = [name for name in names if name not in sys.stdlib_module_names]

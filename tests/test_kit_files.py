@@ -11,7 +11,7 @@ import sample_blocks
 from conftest import PAGES, ROOT, commands, imported
 
 pytestmark = pytest.mark.files
-# Names of entries that the guide makes.
+# Names of the entries that the commands in WRITE_YOUR_OWN_ENTRY.md make.
 ENTRIES_OF_THE_GUIDE = ("my_idea", "my_ranking", "my_questions")
 
 
@@ -72,6 +72,6 @@ def test_files_that_a_user_adds_do_not_belong_to_the_kit(tmp_path: Path) -> None
 
 @pytest.mark.skipif(not os.environ.get("KIT_AS_PUBLISHED"), reason="only .ci/run asks for it")
 def test_the_recorded_blocks_are_those_of_the_samples() -> None:
-    """If it fails, run `python tests/sample_blocks.py`: tests are skipped that should run."""
+    """Tests of changed samples are skipped until `python tests/sample_blocks.py` has been run."""
     recorded = sample_blocks.RECORD.read_text(encoding="utf-8")
     assert recorded == sample_blocks.format_record()

@@ -1,4 +1,7 @@
-"""Malformed files in every script: a sample of `malformed.py`; all with KIT_MALFORMED=all."""
+"""Every script refuses malformed files.
+
+A random sample of the cases in malformed.py is tried; KIT_MALFORMED=all tries all of them.
+"""
 
 import os
 import random
@@ -12,7 +15,7 @@ import script_inputs
 pytestmark = pytest.mark.slow
 INPUTS = {f"{item.script} < {item.path}": item for item in script_inputs.find_inputs()}
 INPUT_BY_COMMAND = {item.command: item for item in INPUTS.values()}
-# Cases that are tried of each file, unless all are.
+# Number of cases that are tried for each file, unless KIT_MALFORMED is `all`.
 N_SAMPLED = 3
 
 

@@ -1,4 +1,4 @@
-"""Scripts run from their folders in a plain clone: libraries are installed, the kit is not."""
+"""In a plain clone, scripts can be started in their folders although the kit is not installed."""
 
 import os
 import shutil
@@ -22,7 +22,7 @@ GUIDE = {
     "task_4/numpy": ("train_model.py", "local_evaluation.py"),
     "task_4/pytorch": ("train_model.py", "local_evaluation.py"),
 }
-# The files that these commands write, where the guide says.
+# The files that these commands write, at the paths that the guide names.
 WRITTEN_FILES = (
     "data/test_input/train_task_1_2.csv",
     "data/test_input/valid_task_1_2.csv",
@@ -55,13 +55,14 @@ def run_in(folder: Path, command: Sequence[str], environment: Path) -> Done:
 
 @pytest.mark.slow
 def test_the_challenges_guide_works_word_for_word(tiny_kit: Path, bare: Path) -> None:
-    """Also in an environment in which another copy of the kit is installed."""
+    """The environment has another copy of the kit installed, which the scripts must not use."""
     (packages,) = bare.glob("[Ll]ib/**/site-packages")
     (packages / "installed.pth").write_text("\n".join(map(str, [ROOT, *LIBRARIES])))
     for folder, scripts in GUIDE.items():
         for script in scripts:
             done = run_in(tiny_kit / folder, [script], bare)
             assert (done.returncode, done.stderr) == (0, ""), (folder, script, done)
+        # The last script of a folder prints a score if it is the evaluation.
         assert ("score 0." in done.stdout) == (script == "local_evaluation.py"), done
     assert [name for name in WRITTEN_FILES if not (tiny_kit / name).is_file()] == []
 
@@ -77,10 +78,12 @@ def test_predictions_beside_the_local_split_are_scored_if_they_are_the_newer_one
     of_the_kit = tiny_kit / "data/test_output" / name
     of_the_kit.parent.mkdir(exist_ok=True)
     valid.assign(IsCorrect=1).to_csv(of_the_kit, index=False)
+    # The guide's file is written last, and is therefore the newer one.
     valid.to_csv(of_the_guide, index=False)
     evaluate = ["task_1/local_evaluation.py"]
     assert succeeds(evaluate, kit=tiny_kit).startswith("score 1.0000 ")
     assert of_the_kit.with_name("scores_task_1.txt").read_text() == "score:1.0\n"
+    # Now the kit's file is the newer one.
     of_the_kit.touch()
     assert "score 1.0000" not in succeeds(evaluate, kit=tiny_kit)
 

@@ -20,7 +20,7 @@ from terminal import run_on_terminal
 SPLITS = [("1", "local split"), ("4", "local split")]
 MAJORITY = [("1", "majority"), ("2", "majority")]
 QUICK = [SPLITS[0], *MAJORITY]
-# Files, a text that makes a fit long, and a text instead of it with which the model still runs.
+# For each file: the text that makes its fit long, and a replacement that makes the fit quick.
 LONG_FITS = (
     ("task_1/sample_model_partial_vae.py", "max(420, 16 *", "max(20, 0 *"),
     ("task_2/sample_model_partial_vae.py", "max(420, 16 *", "max(20, 0 *"),
@@ -42,6 +42,7 @@ def steps(output: str) -> dict[tuple[str, str], str]:
 
     A step is `run`, `done already` or `failed`.
     """
+    # Such as `[2/9] task 1  majority: score 0.6123, 1.2 s`.
     pattern = r"\] (?:task )?(\w+)  (.*): (?:score [\d.]+, )?(done already|failed|[\d.]+ s)$"
     matches = re.findall(pattern, output, re.MULTILINE)
     return {(task, name): re.sub(r"[\d.]+ s", "run", end) for task, name, end in matches}
@@ -84,7 +85,7 @@ def test_everything_is_scored_and_a_second_run_only_shows_it(tmp_path: Path) -> 
 
 @on_unix("terminal that a program can make")
 def test_a_terminal_shows_what_runs_and_at_last_what_to_do_next(quick_kit: Path) -> None:
-    """The quickstart runs with the Python of .venv, in which all libraries are found."""
+    """The kit's .venv finds all libraries by a .pth file, so that nothing is installed."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", quick_kit / ".venv"], check=True)
     (packages,) = quick_kit.glob(".venv/lib/python*/site-packages")
     (packages / "kit.pth").write_text("\n".join(map(str, [quick_kit, *LIBRARIES])))
@@ -252,6 +253,7 @@ def test_another_size_replaces_simulated_data_but_never_official_data(tiny_kit: 
     marker.write_text(json.dumps({**json.loads(marker.read_text()), "size": "small"}))
     printed = succeeds(["quickstart.py", "--size", "tiny"], kit=tiny_kit)
     assert "simulating tiny data" in printed and "data: data/ (simulated, tiny)" in printed
+    # Without the marker, the same files count as official ones.
     marker.unlink()
     shutil.rmtree(tiny_kit / "data/test_output")
     train = {path: path.read_bytes() for path in tiny_kit.glob("data/train_data/*.csv")}
@@ -273,7 +275,8 @@ def test_an_environment_without_pip_is_made_again(tmp_path: Path) -> None:
     kit = copy_kit(tmp_path / "kit")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", kit / ".venv"], check=True)
     left_over = kit / ".venv/left_over"
-    # Nothing can be installed without an index, so that both runs end with the installation.
+    # pip may use no index, so that both runs fail while they install. The first run makes a new
+    # environment with pip, which the second run keeps.
     environment = {"PYTHONPATH": "", "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": ""}
     for made_again in (True, False):
         left_over.touch()

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from conftest import PAGES, ROOT, commands, run_as_on
+from conftest import PAGES, ROOT, commands, run_page_command
 
 # The guide is walked in a test of its own, test_write_your_own_entry.py.
 WITH_COMMANDS = [page for page in PAGES if "WRITE" not in page.name and commands(ROOT / page)]
@@ -17,7 +17,7 @@ def test_commands_run_in_order(page: Path, tiny_kit: Path) -> None:
         if arguments[0] == "quickstart.py":
             # tests/test_quickstart.py runs it; with `--test` it would run these tests again.
             continue
-        done = run_as_on(page, arguments, tiny_kit)
+        done = run_page_command(page, arguments, tiny_kit)
         assert done.returncode == 0, f"{arguments}\n{done.stdout}{done.stderr}"
 
 
@@ -31,7 +31,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 @pytest.mark.files
 def test_scores_are_those_of_the_pages_of_measurements() -> None:
-    """A score that ends a row of a table in a README is on a page of measurements too."""
+    """Every score in the last cell of a README's table is also in tests/benchmarks/*.md."""
     pages = (ROOT / "tests/benchmarks").glob("*.md")
     measured = "".join(path.read_text(encoding="utf-8") for path in pages)
     readmes = [page for page in PAGES if page.name == "README.md" and page.parts[0] != "tests"]

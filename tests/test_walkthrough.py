@@ -47,8 +47,8 @@ def test_a_new_run_shows_the_stored_outputs(
     fresh = nbformat.from_dict(STORED)
     client = NotebookClient(fresh, timeout=PATIENCE, resources={"metadata": {"path": str(kit)}})
     before, now = texts(STORED), texts(client.execute())
-    # The search for a kernel has imported this module. Scripts that found it here would think that
-    # they run in a notebook.
+    # The search for a kernel has imported ipykernel. Scripts that later tests run in this process
+    # would conclude from it that they run in a notebook.
     sys.modules.pop("ipykernel", None)
     assert (kit / "submissions/submission_task_1.zip").is_file()
     # The copy first simulates its data and prints that.
@@ -59,6 +59,7 @@ def test_a_new_run_shows_the_stored_outputs(
     assert second > first + 0.05 and before.count("(picture)") == 4
     assert not [text for text in before if re.search(r"(^|\s)(/|[A-Z]:\\)\w", text)]
     for old, new in zip(before, now, strict=True):
-        # Another processor rounds otherwise, so that a few predictions may differ. If 0.02 of 2,560
-        # do, an accuracy moves by √(0.02 / 2,560) = 0.003: four of these are 2 % of 0.6.
+        # On another processor, rounding may change some 2 % of the 2,560 predictions. An accuracy
+        # near 0.6 then has a standard error of √(0.02 / 2,560) = 0.003. Four standard errors are
+        # 2 % of 0.6.
         assert numbers(new) == pytest.approx(numbers(old), rel=0.02, abs=0.005), new

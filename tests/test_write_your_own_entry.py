@@ -15,7 +15,7 @@ from common.metadata import read_circumstances
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import ROOT, blocks, commands, run_as_on, succeeds
+from conftest import ROOT, blocks, commands, run_page_command, succeeds
 from run_scripts import run_process
 from sample_blocks import needs_blocks
 
@@ -54,7 +54,7 @@ def test_the_guide_leads_from_scored_samples_to_checked_zips(
     printed = {}
     for command, *arguments in commands(GUIDE):
         assert command == "python"
-        done = run_as_on(GUIDE.relative_to(ROOT), arguments, kit)
+        done = run_page_command(GUIDE.relative_to(ROOT), arguments, kit)
         assert (done.returncode, done.stderr) == (0, ""), f"{arguments}\n{done.stdout}{done.stderr}"
         printed[" ".join(arguments)] = done.stdout
         if arguments[-2:] == ["task_1", "my_idea"]:
@@ -62,7 +62,8 @@ def test_the_guide_leads_from_scored_samples_to_checked_zips(
             text = apply(blocks(GUIDE, "diff")[0], entry.read_text(encoding="utf-8"))
             entry.write_text(text, encoding="utf-8")
 
-    # The edit makes the model better; copies that were not edited score as their originals do.
+    # `my_idea` was edited by the guide's diff, which makes it better. `my_ranking` and
+    # `my_questions` were not edited, and score as the samples that they are copies of.
     lines = (kit / "data/test_output/results.jsonl").read_text().splitlines()
     results = [json.loads(line) for line in lines]
     scores = {
@@ -85,7 +86,7 @@ def test_the_guide_leads_from_scored_samples_to_checked_zips(
     # The files that the walk and a user leave in the kit fail no test that checks the kit's files.
     leave_own_files(kit)
     command = ["-m", "pytest", "-q", "-m", "files", *TESTS_OF_FILES]
-    # The marked block of a sample model was edited, so that the kit is not as published.
+    # KIT_AS_PUBLISHED would also check the marked blocks, one of which was edited.
     is_edited = {"KIT_AS_PUBLISHED": ""}
     done = run_process(command, kit=kit, cwd=kit, environment=is_edited)
     assert done.returncode == 0, done.stdout
@@ -108,9 +109,10 @@ def leave_own_files(kit: Path) -> None:
 
 @needs_blocks("task_1/sample_model_majority.py")
 def test_the_feature_of_the_guide_helps_and_does_not_leak(tiny_kit: Path) -> None:
-    """An outcome changes the rates of its student's other answers in the same quiz.
+    """The feature is a student's rate of right answers in a quiz, from the other folds (`part`).
 
-    It never changes the rates of the answers in its own part.
+    If the outcome of an answer changes, the rates of all answers of the student in that quiz must
+    change, except in the answer's own fold: there, the model would learn from the answer itself.
     """
     _, flags, prediction = blocks(GUIDE, "diff")
     (block,) = blocks(GUIDE, "python")
@@ -141,7 +143,7 @@ def test_the_feature_of_the_guide_helps_and_does_not_leak(tiny_kit: Path) -> Non
     before, part = run_block(answers)
     quizzes = pd.read_csv(metadata / layout.ANSWER_METADATA_TASK_1_2).set_index("AnswerId")
     rows = pd.concat([answers, template]).join(quizzes["QuizId"], on="AnswerId")
-    # The number of the student and quiz of each row.
+    # Each pair of a student and a quiz has a number.
     sitting = rows.groupby(["UserId", "QuizId"]).ngroup().to_numpy()
     for row in range(20):
         changed = answers.copy()

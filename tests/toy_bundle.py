@@ -1,4 +1,7 @@
-"""Bundles for the tests: real ones, and a toy whose scoring program runs the submission itself."""
+"""Codabench bundles (competitions packed as a zip) for the tests.
+
+There are real ones, and a toy whose scoring program runs the submission itself.
+"""
 
 import os
 import zipfile
@@ -15,7 +18,7 @@ import yaml
 from competition import Days, Plan, describe
 from conftest import succeeds
 
-# The file that each task's scoring program reads.
+# The file that each task's scoring program reads; in task 4 the ingestion program writes it.
 SCORED = {1: "submission_task_1.csv", 2: "submission_task_2.csv", 4: "played"}
 # The toy's scoring program. It runs the submission, which may call `score` and use the folders
 # `given` and `written`: in this way a test may try anything.
@@ -132,7 +135,10 @@ def make_bundles(folder: Path, *flags: object) -> Path:
 
 
 def entry(select: str = "pass", update: str = "pass") -> dict[str, str]:
-    """Return the files of an entry of task 4; `select` and `update` are run in its methods."""
+    """Return the files of an entry of task 4, by name.
+
+    `select` and `update` are lines of code that its methods run first.
+    """
     source = f"""
 class Submission:
     def select_questions(self, seen, right, can_query):

@@ -17,6 +17,7 @@ from common.answers import read_answers
 import numpy as np
 from running import run_script
 
+# A child process reads as far as one of these steps, which the flag --steps tells it.
 STEPS = ("training answers", "and answer metadata", "and metadata of students and questions")
 
 

@@ -32,7 +32,7 @@ from tqdm import tqdm
 
 SEEDS = range(1, 6)
 THREADS = (1, 2)
-# Stands for the machine without any of these variables; the seeds are tried on it.
+# The kernel in runs without the environment variables. Seeds are tried in such runs.
 THIS_MACHINE = "this machine"
 FIELDS = ("sample", "kernel", "threads", "seed", "score")
 
@@ -201,7 +201,7 @@ def prepare_data(kit: Path) -> None:
 
 
 def runs_of(sample: Sample, is_seeded: bool) -> Iterator[Run]:
-    """Yield the runs of a sample: as on every processor, and with every seed on this machine."""
+    """Yield a run of a sample for each kernel and number of threads, and one for each seed."""
     for kernel in kernels_here():
         for threads in THREADS:
             yield Run(sample.name, kernel, str(threads), "")

@@ -56,6 +56,7 @@ def save_arrays(data_dir: Path, path: Path) -> None:
 
 def measure(path: Path, task: int, n_dimensions: int) -> dict[str, float]:
     """Fit and predict in this process, with the settings of the sample model."""
+    # Windows has no such module.
     import resource
 
     arrays = dict(np.load(path))

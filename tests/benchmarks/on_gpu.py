@@ -26,7 +26,7 @@ import torch
 from sample_models_at_full_size import measure
 
 ENTRY = Path(__file__).parent / "gpu_entry"
-# GiB of address space for the entry. CUDA reserves far more address space than it uses memory.
+# GiB of address space for the entry. CUDA reserves far more of it than the memory that it uses.
 MEMORY_LIMIT = 512
 
 

@@ -48,6 +48,7 @@ def main() -> None:
         raise InputError(f"{path}: is not about simulated data, of which alone pictures are made")
     for name, heading, title in PICTURES:
         before, _, after = page.partition(f'aria-label="Tasks 1/2: {heading}"')
+        # The chart's <svg …> tag is the last one before its aria-label.
         start = before.rpartition('<svg class="chart" ')[2]
         chart = f'class="chart" {start}aria-label=""{after.partition("</svg>")[0]}</svg>'
         writing.write_files(
@@ -58,7 +59,7 @@ def main() -> None:
 def frame(chart: str, title: str) -> str:
     """Return an SVG file with a title and a chart below it.
 
-    `chart` is the chart's SVG without the beginning of its tag.
+    `chart` is the chart's SVG without the `<svg ` at its beginning.
     """
     for colour_of_page, colour_of_picture in ((SOFT, "var(--soft)"), (GREY, "var(--grey)")):
         chart = chart.replace(colour_of_page, colour_of_picture)

@@ -106,7 +106,7 @@ def write_pool_metadata(folder: Path) -> None:
 
 
 def write_course_metadata(folder: Path) -> None:
-    """Write the metadata of the course subset under official names; its subjects have no tree."""
+    """Write the metadata of the course subset under official names, without a tree of subjects."""
     course = real_data_dir() / "csc311_subset"
     for source, target, names in (
         ("question_meta.csv", layout.QUESTION_METADATA_TASK_1_2, "QuestionId,SubjectId"),

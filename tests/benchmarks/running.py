@@ -68,7 +68,7 @@ def load_module(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    # Dataclasses look up their module here.
+    # `dataclass` looks up the module of its class in sys.modules.
     sys.modules[path.stem] = module
     spec.loader.exec_module(module)
     sys.path.pop(0)

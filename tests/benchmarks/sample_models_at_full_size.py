@@ -45,6 +45,7 @@ def main() -> None:
             train = options.data_dir / layout.TRAIN_DIR.name / layout.TRAIN_TASK_1_2
             table = read_answers(train, ids=True)
             if percent < 100:
+                # Keep a share of the students, by the last two digits of their ids.
                 table = table[table["UserId"] % 100 < percent]
                 train = Path(folder) / layout.TRAIN_TASK_1_2
                 writing.write_files({train: table})

@@ -87,7 +87,10 @@ def short_name(script: Path) -> str:
 
 
 def print_course(script: Path, flags: list[str]) -> None:
-    """Print the row of a model of task 1 on the course subset, over several seeds if it has any."""
+    """Print the row of a model of task 1 on the course subset.
+
+    A model with the flag --seed is run with several seeds.
+    """
     course = read_course_subset("train"), read_course_subset("valid")
     flags_by_seed = [flags]
     if "--seed" in script_runs.declared_flags(script):

@@ -1,4 +1,4 @@
-"""Score the samples of the science exam on the 200 public questions, beside the longest option.
+"""Score the samples of the science exam on the 200 public questions.
 
 Run:     KIT_REAL_DATA=… python tests/benchmarks/science_exam_on_real_questions.py
 Writes:  a table to the terminal

@@ -4,12 +4,13 @@ Run:     pip install --target PEER catsim
          KIT_REAL_DATA=… python tests/benchmarks/task_4_catsim.py PEER
 Writes:  a table to the terminal
 
-All play the public students by the strict rule. The kit fits one-dimensional parameters to the
-training students: discrimination, difficulty and a common guessing probability. catsim takes these,
-chooses by maximum information, estimates the ability by maximum likelihood and predicts with that
-estimate. The kit's strategies with the same parameters know the ability as a distribution. The last
-rows are the package item_response/ as it is, with three dimensions and quiz effects. Nothing else
-needs catsim. Packages in PEER are used only if this environment lacks them.
+All play the games of the public students by the strict rule: targets may not be asked. The kit fits
+one-dimensional parameters to the training students: discrimination, difficulty and a common
+guessing probability. catsim takes these, chooses by maximum information, estimates the ability by
+maximum likelihood and predicts with that estimate. The kit's strategies use the same parameters,
+but a posterior distribution of the ability. The last rows are the package item_response/ as it is,
+with three dimensions and quiz effects. Packages in PEER are used only if this environment lacks
+them.
 """
 
 import importlib
@@ -98,7 +99,10 @@ def main() -> None:
 
 
 def fit_one_dimension(full: Any, answers: pd.DataFrame) -> Any:
-    """Fit the model of `item_response/` with one ability, without quizzes and answered masks."""
+    """Fit the model of `item_response/` with one ability.
+
+    The model ignores quizzes, and which questions a student has answered.
+    """
     fitted = ItemResponse(n_dimensions=1, guessing=float(full.guessing)).fit(
         answers["UserId"], answers["QuestionId"], answers["IsCorrect"]
     )
@@ -133,7 +137,7 @@ def play_catsim(catsim: ModuleType, model: Any, reference: Reference, mask: str)
     n_right = np.zeros(len(CHECKPOINTS))
     for student in tqdm(range(len(targets)), desc=mask, leave=False, disable=None):
         truth = reference.is_correct[student] == 1
-        # The student's bank holds only questions that may be asked: the search is faster.
+        # The student's bank holds only questions that may be asked, so that the search is faster.
         column = np.flatnonzero(may_be_asked[student])
         student_bank = bank_type(items[column], validate=False)
         asked: list[int] = []

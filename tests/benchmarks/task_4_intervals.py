@@ -1,11 +1,11 @@
-"""Measure how often the ranges on the pages of task_4/student_report.py hold.
+"""Measure how often the ranges on the pages of task_4/student_report.py contain the true value.
 
 Run:     KIT_REAL_DATA=… python tests/benchmarks/task_4_intervals.py
 Writes:  a table to the terminal
 
 A model of four folds of the training students asks the students of the fifth fold ten questions.
-These students keep about as many answers as test students have. Their true abilities are not known,
-but the numbers of their hidden answers that are right are.
+The answers of these students are reduced to about as many as test students have. Their true
+abilities are not known, but it is known how many of their hidden answers are right.
 """
 
 import shutil

@@ -8,8 +8,8 @@ Writes:  a table to the terminal
 
 Without --public the script scores five folds of training students and never opens the test set, so
 that settings can be chosen by these folds. Training students have three times as many answers as
-test students. Therefore each of the 1,170 students keeps only some whole quizzes. With
---few_answers, only students with few answers are scored, and they keep all their answers.
+test students. To make the 1,170 scored students alike, their answers are reduced to some whole
+quizzes. With --few_answers, only students with few answers are scored, with all their answers.
 """
 
 import time
@@ -166,6 +166,7 @@ def score(
                 accuracy = np.mean(played.truth == played.prediction)
             else:
                 chosen = choose_at_random(reference, mask, rules, seed)
+                # The accuracy after the last question.
                 accuracy = replay(LocalEntry(entry), reference, mask, chosen, rules)[-1]
             seconds.append(time.perf_counter() - began)
             n = int(reference.targets[mask].sum())

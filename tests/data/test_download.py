@@ -38,7 +38,7 @@ Files = dict[str, bytes]
 
 
 def make_zip(files: Files, more: str | zipfile.ZipInfo = "") -> bytes:
-    """Return a zip with files laid out as in the official archive, and with one more member."""
+    """Return a zip with files laid out as in the official archive, plus a hostile member `more`."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("data/", b"")
@@ -78,11 +78,11 @@ class Case:
         self.statuses: list[int] = []
         self.cut_after: list[int] = []
         # Whether the last byte that the server sends is wrong.
-        self.rots = False
+        self.last_byte_is_wrong = False
         # Whether the server states a range that begins one byte too late.
-        self.wrong_place = False
-        # Whether the server heeds a range that is asked for.
-        self.ranges = True
+        self.states_wrong_range = False
+        # Whether the server honours requests for a range of bytes.
+        self.honours_ranges = True
         self.states_length = True
         # The ranges that were asked for, and the pauses between requests in seconds.
         self.requests: list[str] = []
@@ -113,6 +113,7 @@ class Case:
             for file in self.folder.rglob("*")
             if file.is_file() and file.parent.name != layout.TEMPLATE_DIR.name
         }
+        # The archive may be kept or not; if it is kept, it is complete.
         assert written.pop("data.zip", self.content) == self.content
         assert written == expected
 
@@ -126,16 +127,22 @@ def case(
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            content = case.served[:-1] + b"?" if case.rots else case.served
-            wanted = self.headers.get("Range", "")
-            case.requests.append(wanted)
-            start = int(wanted[6:-1]) if wanted and case.ranges else 0
+            content = case.served
+            if case.last_byte_is_wrong:
+                content = content[:-1] + b"?"
+            requested_range = self.headers.get("Range", "")
+            case.requests.append(requested_range)
+            start = 0
+            if requested_range and case.honours_ranges:
+                # Such as `bytes=1000-`.
+                start = int(requested_range.removeprefix("bytes=").removesuffix("-"))
             status = 206 if start else 200
             if case.statuses:
                 status, content = case.statuses.pop(0), b""
             self.send_response(status)
-            place = f"{start + case.wrong_place}-{len(content) - 1}/{len(content)}"
-            self.send_header("Content-Range", f"bytes {place}")
+            stated_start = start + 1 if case.states_wrong_range else start
+            stated_range = f"{stated_start}-{len(content) - 1}/{len(content)}"
+            self.send_header("Content-Range", f"bytes {stated_range}")
             if case.states_length:
                 self.send_header("Content-Length", str(max(len(content) - start, 0)))
             self.end_headers()
@@ -155,7 +162,8 @@ def case(
 
 # ---- Fetching ----------------------------------------------------------------------------------
 
-# What an earlier run has left of the archive, what the server does, and the ranges asked for.
+# For each case: what an earlier run has left, as a function of the archive; attributes of `Case`
+# that set the server's behaviour; and the ranges that the script must request.
 ARRIVES: dict[str, tuple[Callable[[bytes], bytes], dict[str, Any], list[str]]] = {
     "the connection breaks off": (
         lambda archive: b"",
@@ -179,7 +187,7 @@ ARRIVES: dict[str, tuple[Callable[[bytes], bytes], dict[str, Any], list[str]]] =
     ),
     "the server knows no ranges": (
         lambda archive: archive[:2000],
-        {"ranges": False, "cut_after": [9000]},
+        {"honours_ranges": False, "cut_after": [9000]},
         ["bytes=2000-", "bytes=9000-"],
     ),
     "the server is in trouble": (
@@ -191,7 +199,7 @@ ARRIVES: dict[str, tuple[Callable[[bytes], bytes], dict[str, Any], list[str]]] =
 
 
 @pytest.mark.parametrize(("left", "behaviour", "requests"), ARRIVES.values(), ids=ARRIVES.keys())
-def test_the_archive_arrives_although(
+def test_the_archive_arrives_in_spite_of_trouble(
     left: Callable[[bytes], bytes], behaviour: dict[str, Any], requests: list[str], case: Case
 ) -> None:
     vars(case).update(behaviour)
@@ -213,7 +221,8 @@ class Refusal:
     n_requests: int
     # Number of bytes of the archive that an earlier run has left.
     n_left: int = 0
-    # Whether the bytes of an earlier run, and no others, are there at the end.
+    # Whether the partial file at the end holds exactly what the earlier run left. Otherwise no file
+    # is left.
     is_kept: bool = True
 
 
@@ -228,13 +237,13 @@ REFUSED = {
     "not found": Refusal({"statuses": [404] * 5}, "URL: the server answered 404", n_requests=1),
     "login page": Refusal({"served": LOGIN_PAGE}, "URL: has 26 bytes, expected SIZE", n_requests=1),
     "wrong last byte": Refusal(
-        {"rots": True},
+        {"last_byte_is_wrong": True},
         r"URL: .* is not the official archive \(SHA-256 differs\)",
         n_requests=1,
         is_kept=False,
     ),
     "another range than asked for": Refusal(
-        {"wrong_place": True}, "expected bytes from 7000", n_requests=5, n_left=7000
+        {"states_wrong_range": True}, "expected bytes from 7000", n_requests=5, n_left=7000
     ),
     "no time": Refusal({"timeout": 0}, "URL: .*; 0 of .* bytes are there", n_requests=0),
     "no server": Refusal(
@@ -243,7 +252,7 @@ REFUSED = {
         n_requests=0,
     ),
     "login page instead of the rest": Refusal(
-        {"served": LOGIN_PAGE, "states_length": False, "ranges": False},
+        {"served": LOGIN_PAGE, "states_length": False, "honours_ranges": False},
         "URL: sends other bytes than those already fetched",
         n_requests=1,
         n_left=7000,
@@ -279,6 +288,7 @@ def test_other_bytes_than_the_archives_are_refused_and_bytes_that_came_are_kept(
         case.run()
     assert len(case.requests) == refusal.n_requests
     if refusal.n_requests == 5:
+        # The script has given up after five attempts, with these pauses between them.
         assert case.pauses == [1, 3, 10, 30]
     kept = {path.name: path.read_bytes() for path in case.folder.iterdir()}
     if refusal.is_kept:
@@ -299,7 +309,7 @@ FULL_DISK = r"the disk has \d MB free, expected \d MB"
 
 
 def test_a_full_disk_is_reported_before_anything_is_fetched(case: Case) -> None:
-    """The bytes that an earlier run has left need no more room."""
+    """The bytes that an earlier run has left are on the disk already, and are not counted."""
     case.leave(case.content[:7000])
     n_needed = len(case.content) - 7000
     with pytest.raises(InputError, match=FULL_DISK):
@@ -310,7 +320,7 @@ def test_a_full_disk_is_reported_before_anything_is_fetched(case: Case) -> None:
 
 
 def test_a_full_disk_is_reported_before_anything_is_unpacked(case: Case) -> None:
-    """The files that an earlier run has unpacked need no more room."""
+    """The files that an earlier run has unpacked are on the disk already, and are not counted."""
     case.run("--parts", "images")
     n_needed = sum(len(data) for name, data in case.files.items() if "train_data/" in name)
     with pytest.raises(InputError, match=FULL_DISK):
@@ -434,18 +444,20 @@ def test_an_archive_that_is_missing_is_named(case: Case) -> None:
 # ---- Kills -------------------------------------------------------------------------------------
 
 
-def is_killed(case: Case, number: int) -> bool:
-    """Run the script in a process that kills itself before its access to the disk of that number.
+def run_and_kill(case: Case, number: int) -> bool:
+    """Run the script in a child process that kills itself just before a disk access.
 
-    Return whether the process was killed; otherwise it had fewer accesses.
+    `number` counts the disk accesses from 1. Return whether the process was killed; otherwise the
+    script has finished with fewer accesses.
     """
+    n_left = number
 
     def count(event: str, details: Any) -> None:
-        nonlocal number
+        nonlocal n_left
         is_access = event in ("open", "os.rename", "os.remove", "os.mkdir", "os.truncate")
         if is_access and str(details[0]).startswith(str(case.folder)):
-            number -= 1
-            if number == 0:
+            n_left -= 1
+            if n_left == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
 
     child = os.fork()
@@ -456,6 +468,7 @@ def is_killed(case: Case, number: int) -> bool:
             case.run()
             os._exit(0)
         finally:
+            # The script has raised an error; the assertion on `code` then fails.
             os._exit(70)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     # A file under its final name must be complete.
@@ -471,8 +484,9 @@ def test_files_are_complete_or_missing_whenever_the_script_is_killed(case: Case)
     """The transfer breaks off 20 times, and each time resumes where it ended."""
     case.cut_after = [len(case.content) // 21] * 20
     n_kills = 0
+    # The first eleven accesses, and then every third one, to save time.
     for number in (*range(1, 12), *range(12, 200, 3)):
-        if not is_killed(case, number):
+        if not run_and_kill(case, number):
             break
         n_kills += 1
     assert n_kills >= 16

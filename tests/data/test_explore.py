@@ -56,8 +56,8 @@ def test_a_page_about_simulated_data_says_so_and_explains_every_chart(
 # There are 40 students and 30 questions. The weak half of the students answers questions 0 to 19 in
 # March. The strong half, with higher ids, answers all questions in December.
 
-# The options that ten students in a row choose, for questions 0 to 9, 10 to 19, and 20 to 29. The
-# right option is 1, 1 and 3.
+# The options that ten students with consecutive ids choose, for questions 0 to 9, 10 to 19, and 20
+# to 29. The right option is 1, 1 and 3.
 CHOSEN = [[1] * 10, [1, 1, 1, 1, 1, 4, 4, 4, 2, 3], [3, 3, 3, 3, 3, 3, 3, 3, 1, 2]]
 TREE = """SubjectId,Name,ParentId,Level
 1,Maths,NULL,0
@@ -67,10 +67,11 @@ TREE = """SubjectId,Name,ParentId,Level
 5,Geometry,1,1
 6,Area,5,2
 """
-# The lists of subjects of questions 0 to 27. Question 28 has no list, and the list of question 29
-# lacks the subjects above its own.
+# The lists of subjects of questions 0 to 27. Question 28 has no list. The list of question 29 holds
+# only its lowest subject, not the subjects above that.
 SUBJECTS = ["[1, 3, 4]"] * 10 + ["[1, 2]"] * 9 + ["[1, 2, 3]"] + ["[1, 3]"] * 8
-# What the charts must say, by their headings; marks of empty columns and cells are left out.
+# The tooltips that each chart must have, by the chart's heading. Those of empty columns and cells
+# are left out.
 WEEK = ["Mon 10:00 to 10:59: 600 answers, 77% right", "Tue 9:00 to 9:59: 400 answers, 75% right"]
 PLANTED = {
     "Answers per student": ["20: 20 students", "30: 20 students"],

@@ -20,7 +20,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import OneHotEncoder
 from subject_tree import make_subjects
 
-# Tasks that share their files, as in the files' names.
+# Pairs of tasks that share their files, as they are written in the files' names.
 GROUPS = ("1_2", "3_4")
 IDS = ["QuestionId", "UserId", "AnswerId"]
 PAIR_HEADER = ",".join(IDS)
@@ -32,7 +32,8 @@ TEST = {
     "3_4": [f"test_data/{TASKS[4].answers_name(phase)}" for phase in layout.PHASES],
 }
 PICTURES = {f"images/{question}.jpg" for question in range(80)}
-# The first line of every CSV, by the file's path.
+# The first line of CSV files, by the file's path: those of tasks 1 and 2 and the public phase, then
+# those of tasks 3 and 4 and the private phase.
 HEADERS = {
     name.format(group=group, phase=phase): header
     for group, phase in zip(GROUPS, layout.PHASES, strict=True)
@@ -126,8 +127,9 @@ def test_ids_count_from_0_without_gaps(
     assert sorted(answers.QuestionId.unique()) == list(range(n_questions))
     assert sorted(answers.UserId.unique()) == list(range(n_students))
     assert sorted(answers.AnswerId.unique()) == list(range(n_answers))
-    for ordered in (answers.UserId, np.arange(n_answers)):
-        assert abs(np.corrcoef(answers.AnswerId, ordered)[0, 1]) < 0.05
+    # Ids of answers do not rise with the student, nor with the row of the file.
+    for other in (answers.UserId, np.arange(n_answers)):
+        assert abs(np.corrcoef(answers.AnswerId, other)[0, 1]) < 0.05
 
 
 @pytest.mark.parametrize("group", GROUPS)
@@ -146,6 +148,7 @@ def test_students_and_questions_have_enough_answers(tree: Path, group: str, leas
 def test_the_right_option_changes_in_as_few_questions_as_in_the_official_files(
     tree: Path, group: str, n_constant: int, n_changed: int
 ) -> None:
+    # In three questions of tasks 3/4, the correct option is not the same in all answers.
     n_keys = all_answers(tree, group).dropna().groupby("QuestionId").CorrectAnswer.nunique()
     assert sorted(n_keys) == [1] * n_constant + [2] * n_changed
 
@@ -321,7 +324,8 @@ def test_seed_and_number_of_questions_change_the_files_and_going_back_restores_t
     questions = [read(data, f"metadata/question_metadata_task_{group}.csv") for group in GROUPS]
     assert [sorted(table.QuestionId) for table in questions] == [[*range(100)], [*range(130)]]
     assert [len(read(data, TRAIN[group])) for group in GROUPS] == [12_800, 12_000]
-    # So many questions have enough answers only because some answers were exchanged.
+    # Each of the 130 questions has five answers only because the simulation replaces answers to
+    # frequent questions by answers to rare ones.
     answers = all_answers(data, "3_4")
     assert answers.QuestionId.value_counts().min() >= 5
     assert not answers.duplicated(["QuestionId", "UserId"]).any()
@@ -344,13 +348,14 @@ def test_the_number_of_questions_must_fit_the_number_of_answers(tmp_path: Path) 
 
 
 def test_the_number_of_questions_must_fit_the_answers_of_a_student() -> None:
+    """No student may need more different questions than there are."""
     error = fails(["data/generate_sample.py", "--size", "full", "--questions", "313"])
     assert "expected at least 314" in error
     assert generate_sample.settings("full", 314)
 
 
 def test_real_files_are_never_overwritten(data: Path) -> None:
-    # The real file has the size of the simulated one that it replaces.
+    # The "real" file differs from the simulated one only in its content, not in its size.
     real = data / TRAIN["1_2"]
     real.write_bytes(real.read_bytes().replace(b",1\n", b",2\n", 1))
     before = content(data)
@@ -366,20 +371,20 @@ DECILES = (0.1, 0.5, 0.9)
 
 @cache
 def simulate(size: str, tasks: str) -> Any:
-    """Return the simulated answers of two tasks with what the simulation knows of them."""
+    """Return the simulated answers of two tasks, with hidden variables such as quiz and cohort."""
     setting = getattr(generate_sample.settings(size), tasks)
     return generate_sample.simulate(np.random.default_rng(0), setting, make_subjects())
 
 
 def rasch_accuracy(answers: Any) -> tuple[float, float]:
-    """Return the accuracies on a fifth of the answers of the majority and of a Rasch model."""
+    """Hold out a fifth of the answers; return the accuracies of the majority and a Rasch model."""
     is_held_out = np.random.default_rng(0).random(len(answers)) < 0.2
     train = answers[~is_held_out]
     test = answers[is_held_out]
     majority = test.QuestionId.map(train.groupby("QuestionId").IsCorrect.mean()) > 0.5
     encoder = OneHotEncoder(handle_unknown="ignore").fit(train[["UserId", "QuestionId"]])
     features = [encoder.transform(part[["UserId", "QuestionId"]]) for part in (train, test)]
-    # C is the variance of the normal priors.
+    # C is the variance of the normal prior of each ability and easiness.
     model = LogisticRegression(C=2, fit_intercept=False, tol=1e-7).fit(features[0], train.IsCorrect)
     return (majority == test.IsCorrect).mean(), model.score(features[1], test.IsCorrect)
 
@@ -393,7 +398,10 @@ def test_tasks_3_and_4_have_the_official_counts() -> None:
 
 
 def test_tasks_3_and_4_have_marginals_like_the_real_answers() -> None:
-    """The intervals are how unlike the real answers simulated ones may be."""
+    """The tolerances say how far simulated answers may deviate from real ones.
+
+    They are no standard errors.
+    """
     answers = simulate("full", "tasks_3_4").answers
     counts = answers.groupby("part").UserId.value_counts()
     for part, expected in enumerate(([70, 262, 553], [57, 101, 225])):
@@ -406,7 +414,7 @@ def test_tasks_3_and_4_have_marginals_like_the_real_answers() -> None:
     assert np.log(n_answers) == pytest.approx(np.log([81, 1684, 2647]), abs=0.3)
     right = by_question.mean().quantile(DECILES).tolist()
     assert right == pytest.approx([0.306, 0.495, 0.725], abs=0.06)
-    # The 861 students whose answers are released in full.
+    # These deciles are of the 861 students whose answers are released in full.
     right = train.groupby("UserId").IsCorrect.mean().quantile(DECILES).tolist()
     assert right == pytest.approx([0.32, 0.54, 0.80], abs=0.05)
     options = train.AnswerValue.value_counts(normalize=True).sort_index().tolist()
@@ -418,8 +426,8 @@ def test_tasks_3_and_4_are_as_hard_to_predict_as_the_real_answers() -> None:
     # The real figures hold out a fifth of the answers of 1,785 students.
     is_picked = np.random.default_rng(0).random(6148) < 0.3
     picked = answers[is_picked[answers.UserId]]
-    # Some 80,000 answers are predicted: a standard error of 0.0017. The rest of the interval is how
-    # unlike the real answers simulated ones may be.
+    # Some 80,000 answers are predicted, so that the standard error is only 0.0017. The tolerance
+    # says how far simulated answers may deviate from real ones.
     assert rasch_accuracy(picked) == pytest.approx((0.627, 0.705), abs=0.015)
 
 
@@ -450,9 +458,10 @@ def test_experts_agree_with_each_other_and_with_the_answers() -> None:
 
 
 def quiz_correlation(answers: Any, *by: str, most: int = 12) -> Any:
-    """Return the correlation of two answers that are equal in these columns.
+    """Return the mean correlation of the residuals of two answers in the same group.
 
-    It is the correlation beyond the student's rate of right answers, in groups of at most `most`.
+    The answers of a group have equal values in the columns `by`. A residual is IsCorrect minus the
+    student's rate of right answers. Groups of more than `most` answers are left out.
     """
     residual = answers.IsCorrect - answers.groupby("UserId").IsCorrect.transform("mean")
     groups = residual.groupby([answers[name] for name in by])
@@ -460,6 +469,7 @@ def quiz_correlation(answers: Any, *by: str, most: int = 12) -> Any:
     total = groups.sum().to_numpy()
     squares = (residual**2).groupby(groups.ngroup()).sum().to_numpy()
     is_small = (size <= most).to_numpy()
+    # The sum of the products of all pairs i ≠ j is (Σ r)² - Σ r².
     products = (total**2 - squares)[is_small].sum()
     return products / (size * (size - 1))[is_small].sum() / (residual**2).mean()
 
@@ -500,6 +510,7 @@ def test_confidence_follows_the_option_chosen_and_not_the_right_one() -> None:
     is_asked = wrong.confidence >= 0
     popular = wrong.confidence[is_asked & (share_alike > 0.5)]
     rare = wrong.confidence[is_asked & (share_alike < 0.25)]
-    # The means of 3,399 and 2,119 answers, with a deviation of 32, are known to 0.9 points. They
-    # are 16 apart; if confidence followed the right option, rare ones would be 4 ahead.
+    # The means are of 3,399 and 2,119 answers with a standard deviation of 32, so that their
+    # difference has a standard error of 0.9 points. It is 16; if confidence followed the right
+    # option, it would be -4.
     assert popular.mean() - rare.mean() > 8

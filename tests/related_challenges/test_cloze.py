@@ -1,4 +1,4 @@
-"""Cloze test: the metric by hand, files of guesses, scores by kind of query, sample models."""
+"""Cloze test: the metric with values worked out by hand, files, scores and sample models."""
 
 import json
 import re
@@ -49,7 +49,7 @@ def test_the_metric_by_hand(guess: str, answer: str, score: float, normalised: f
 
 
 def test_guesses_survive_writing_and_reading(write: Write) -> None:
-    """Also guesses with characters that other programs take for line ends."""
+    """Guesses may hold characters that other programs take for line ends, such as U+2028."""
     answers = ['a "b", c', "ü\u2028\x85"]
     write(TRAIN, to_lines({"answer": answers}))
     folder = write(TEST, to_lines({"qid": "007"}, {"qid": "7"})).parent
@@ -115,6 +115,7 @@ def test_the_evaluation_also_has_the_challenges_name_and_may_normalise(
 ) -> None:
     folder = write(TRAIN, to_lines(*QUERIES_OF_KINDS)).parent
     write("submission.csv", 'id,ret\n0,"[""X.""]"\n1,[]\n2,[]\n3,[]\n')
+    # The flags, without the script.
     _, *own_flags = evaluation("cloze", folder)
     output = succeeds([f"{FOLDER}/evaluate.py", *own_flags, *flags])
     assert f"score {score:.4f}" in output

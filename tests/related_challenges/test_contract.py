@@ -17,7 +17,7 @@ from sample_blocks import needs_blocks
 
 @dataclass(frozen=True)
 class Expected:
-    """Texts about the submission of a challenge's first model."""
+    """What scripts must say about the submission of the challenge's first model in SCORES."""
 
     # The name of the metric in the record.
     metric: str
@@ -48,9 +48,9 @@ SCORES = {
     "student_response": {"majority": 0.1166, "lexical_similarity": 0.7424, "word_svm": 0.8071},
 }  # fmt: skip
 # How far a score may differ from the expected one. Models that count give the same score on every
-# machine. The result of a solver depends on rounding: if that changes a share of 0.03 of n
-# predictions, half of them for the better, the score has a deviation of √(0.03 / n), and the
-# interval is four of these. There are n = 200 questions and 800 answers.
+# machine. The result of a solver depends on rounding. If rounding changes 3 % of n predictions, the
+# score has a standard deviation of √(0.03 / n). The tolerance is four standard deviations, with
+# n = 200 questions in the science exam, and n = 800 answers in student response.
 INTERVAL_OF_COUNTS = 0.001
 INTERVAL_OF_SOLVERS = {
     "ranker": 0.05,
@@ -74,7 +74,7 @@ class Faulty:
     messages: list[str]
 
 
-# The first challenge has all faults that are possible in every challenge.
+# Faults that are possible in every challenge are tried in the first challenge only.
 FAULTS = {
     "cloze": Faulty(
         {"KCT_train_public.txt": QUERIES, "KCT_test_public.txt": QUERIES},
@@ -119,7 +119,7 @@ FAULTS = {
         ],
     ),
 }
-# Wrong files of true answers, and the message about each.
+# Malformed files of true answers, by path, and a part of the message about each.
 QUERY = '{"qid": "0", "query": "[MASK]", "answer": ["x"]}'
 HEADER = "id,prompt,A,B,C,D,E,answer\n"
 GOOD = question_file("a", {"a.1": "correct", "a.2": "irrelevant"})
@@ -175,12 +175,13 @@ def test_a_seed_sets_the_sample_and_the_folds(
         if flags:
             own = ["--input_dir", data / "train_data", "--output_dir", out, *flags, *seeded]
             succeeds([f"{folder}/local_data_split.py", *own])
-            # Folds of other files are refused. Therefore the record names all files.
+            # The record names all files that the folds come from, so that a use of the folds with
+            # other files is noticed.
             made_from = vars(provenance.read(out / "folds.csv"))["made_from"]
             paths = [*data.glob("train_data/*.xml"), *data.glob("train_data/*train*")]
             assert {Path(name).name for name in made_from} == {path.name for path in paths}
-            former_folds = (data / "test_input/folds.csv").read_bytes()
-            assert ((out / "folds.csv").read_bytes() == former_folds) == is_same
+            original_folds = (data / "test_input/folds.csv").read_bytes()
+            assert ((out / "folds.csv").read_bytes() == original_folds) == is_same
 
 
 @pytest.mark.parametrize("challenge", CHALLENGES)
@@ -189,7 +190,11 @@ def test_a_missing_file_is_named(challenge: str, write: Write) -> None:
     folder = write("in/mine.csv", "id,label\n1,x\n").parent
     model = f"sample_model_{next(iter(SCORES[challenge]))}"
     for script in ("local_data_split", model, "local_evaluation", "check_submission"):
-        own = [folder / "mine.csv"] if script[0] == "c" else ["--output_dir", folder.parent]
+        own: list[object]
+        if script == "check_submission":
+            own = [folder / "mine.csv"]
+        else:
+            own = ["--output_dir", folder.parent]
         command = [f"related_challenges/{challenge}/{script}.py", *own, "--input_dir", folder]
         found = re.fullmatch(r"(.*)/in/?([^/]*): file not found(.*)", fails(command))
         assert found and found[1] == str(folder.parent)
@@ -230,6 +235,7 @@ def test_every_model_repeats_itself_and_has_the_expected_score(
         content = (tmp_path / "submission.csv").read_bytes()
         succeeds(predict, kit=kit)
         assert (tmp_path / "submission.csv").read_bytes() == content
+    # The page, the record and the check are tested with the challenge's first model only.
     if model != next(iter(SCORES[challenge])):
         return
     expected = CHALLENGES[challenge]
@@ -291,7 +297,10 @@ def test_a_faulty_cell_and_a_missing_id_have_no_prediction(write: Write) -> None
 
 
 def test_the_common_check_finds_the_challenge(challenge_kit: Kits, write: Write) -> None:
-    """It finds it by the path of the file, or by a flag. A challenge takes no flags of a task."""
+    """The challenge is told by the path of the file or by --challenge.
+
+    Flags of tasks are then refused.
+    """
     kit = challenge_kit("science_exam")
     inside = kit / "related_challenges/science_exam/data/train_data/sample_submission.csv"
     check = ["-m", "tools.check_submission"]

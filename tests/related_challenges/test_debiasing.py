@@ -28,7 +28,7 @@ def row(user: int, items: list[int]) -> str:
 
 
 def make_phase(seed: int, n_clicks: int) -> Any:
-    """Return a phase of random clicks; the third of its test users has none."""
+    """Return a phase of random clicks with three test users, the last of whom has no click."""
     rng, n_users, n_items = np.random.default_rng(seed), 12, 60
     pairs = rng.permutation(n_users * n_items)[:n_clicks]
     user, item = np.sort(pairs) // n_items, np.sort(pairs) % n_items
@@ -46,9 +46,9 @@ def make_phase(seed: int, n_clicks: int) -> Any:
     )
 
 
-# Rows of phase, user, item to be predicted and its degree. Users 0, 11 and 22 belong to phase 0,
-# users 7, 8 and 9 to the phases of these numbers, and user 20 to phase 9. The item of user 22 is
-# not rare. In a phase with one or two users, all items count as rare.
+# A row holds the phase, the user, the item to predict, and the degree of the item. An item is rare
+# if its degree is at most the median of its phase, or the larger middle value. Therefore only item
+# 3 of user 22 is not rare.
 ANSWERS_BEFORE_PHASE_9 = """0,0,1,4
 0,11,99,4
 0,22,3,9
@@ -62,16 +62,16 @@ ANSWERS = f"""{ANSWERS_BEFORE_PHASE_9}9,9,99,4
 
 @pytest.fixture
 def evaluated(write: Write) -> Path:
-    """Return the folder of these answers and of a submission with items 1 to 50 for every user.
+    """Return a folder with `ANSWERS` and a submission that recommends items 1 to 50 to every user.
 
-    User 5 of the submission belongs to no phase.
+    The submission also has a user 5, who belongs to no phase.
     """
     write("submission.csv", "".join(row(user, FIFTY) for user in (5, 0, 9, 22, 8, 20, 11, 7)))
     return write("debias_track_answer.csv", ANSWERS).parent
 
 
 def test_an_evaluation_by_hand(evaluated: Path) -> None:
-    """Each metric is given by phase and in sum: in print, as text, on the page, in the record."""
+    """Metrics by phase and their sums are printed, written as text, shown, and recorded."""
     printed = succeeds(evaluation("debiasing", evaluated))
     assert "score 2.0000 (NDCG@50 full of 7 users, a sum over 4 phases)" in printed
     scores = scores_in(evaluated)
@@ -96,6 +96,7 @@ def test_an_evaluation_by_hand(evaluated: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "phases", "rules", "sums"),
     [
+        # The official sum adds 7: a score of 1 for each of the phases 0 to 6, for everybody.
         ("--final_stage", "3 phases, plus 7", "final stage", [8.5, 8.5, 8.5, 9, 9]),
         ("--phase 9", "3 phases", "phase 9", [1.5, 1.5, 1.5, 2, 2]),
         ("--phase 7 --official_sum", "1 phase, plus 7", "phase 7, plus 7", [8, 8, 8, 8, 8]),
@@ -138,31 +139,49 @@ def test_users_of_later_phases_are_not_needed_for_an_early_phase(write: Write) -
         assert expected in succeeds([*command, "--phase", "6"])
 
 
-def test_split_masks_the_latest_click_and_counts_degrees(write: Write, tmp_path: Path) -> None:
-    """Times keep all their digits. Without the file of answers, those of the phases are read."""
-    early, late = "0.9839525152735815", "0.9839525152735816"
+# Two times that differ in the last digit.
+EARLY = "0.9839525152735815"
+LATE = "0.9839525152735816"
+
+
+@pytest.fixture
+def split_folders(write: Write, tmp_path: Path) -> tuple[Path, Path]:
+    """Split the clicks of two phases; return the folder of the clicks and that of the split."""
     for name, text in {
         "train_click-0": "1,7,0.1\n2,7,0.2\n2,8,0.3\n",
-        "test_click-0": f"11,9,{late}\n0,7,0.3\n11,7,{early}\n0,8,0.4\n0,9,0.1\n",
+        "test_click-0": f"11,9,{LATE}\n0,7,0.3\n11,7,{EARLY}\n0,8,0.4\n0,9,0.1\n",
         "train_click-1": "2,9,0.5\n",
         "test_click-1": "12,7,0.6\n12,8,0.5\n",
     }.items():
         source = write(f"train_data/underexpose_{name}.csv", text).parent
     split = tmp_path / "test_input"
     succeeds([f"{FOLDER}/local_data_split.py", "--input_dir", source, "--output_dir", split])
+    return source, split
+
+
+def test_split_masks_the_latest_click_and_counts_degrees(split_folders: tuple[Path, Path]) -> None:
+    """Times keep all their digits."""
+    _, split = split_folders
     for name, text in {
-        "click": f"0,7,0.3\n11,7,{early}\n0,9,0.1\n",
-        "qtime": f"0,0.4\n11,{late}\n",
-        "qtime_with_answer": f"0,8,0.4\n11,9,{late}\n",
+        "click": f"0,7,0.3\n11,7,{EARLY}\n0,9,0.1\n",
+        "qtime": f"0,0.4\n11,{LATE}\n",
+        "qtime_with_answer": f"0,8,0.4\n11,9,{LATE}\n",
     }.items():
         assert (split / f"underexpose_test_{name}-0.csv").read_text() == text
-    # Items 8 and 9 have one click each in phase 0, without the masked ones. Item 7 has two training
-    # and two test clicks in phase 0, and only a masked click in phase 1.
-    answers = split / "debias_track_answer.csv"
-    assert answers.read_text() == "0,0,8,1\n0,11,9,1\n1,12,7,4\n"
+    # The degree counts the clicks that are not masked, in all phases up to the answer's. Items 8
+    # and 9 have one such click each in phase 0. Item 7 has four in phase 0 and none in phase 1.
+    assert (split / "debias_track_answer.csv").read_text() == "0,0,8,1\n0,11,9,1\n1,12,7,4\n"
 
-    # Without the file of answers, those of the phases are read, from a split as well as from a
-    # folder like the organisers'.
+
+def test_answers_are_also_read_from_the_files_of_the_phases(
+    split_folders: tuple[Path, Path], write: Write, tmp_path: Path
+) -> None:
+    """If debias_track_answer.csv is missing, the files `qtime_with_answer` replace it.
+
+    They are read from a split as well as from a folder laid out like the organisers'.
+    """
+    source, split = split_folders
+    answers = split / "debias_track_answer.csv"
     known = clicks.read_answers(answers)
     answers.unlink()
     shutil.copytree(split, tmp_path / "all")
@@ -179,24 +198,34 @@ def test_split_masks_the_latest_click_and_counts_degrees(write: Write, tmp_path:
 
 
 def test_clicks_of_earlier_phases_are_read_if_they_come_before_the_phase(write: Write) -> None:
-    """Phase 2 begins at 0.40 with a click to be predicted, the only click of user 1 in the phase.
+    """Clicks before a phase are read from its earlier phases, back to one length of the phase.
 
-    Earlier clicks are those of phase 1, which begins at 0.37, and before that those of phase 0.
-    They are read down to 0.21, which is one length of the known phase, 0.41 to 0.61, before 0.41.
-    Item 6 does not belong to the phase.
+    The known clicks of phase 2 last from 0.41 to 0.61, so that clicks from 0.21 on are read. The
+    first click of the phase, at 0.40, is to be predicted. Each earlier phase fills the time before
+    the clicks that have been read: phase 1, which begins at 0.37, the time from 0.37 to 0.40, and
+    phase 0 the time from 0.21 to 0.37. Only items with a known click in phase 2 count.
     """
-    for name, text in {
-        "train_click-0": "5,7,0.15\n5,8,0.35\n6,7,0.19\n1,8,0.34\n",
-        "test_click-0": "0,7,0.38\n0,9,0.22\n",
-        "train_click-1": "2,8,0.39\n2,9,0.40\n2,7,0.45\n5,7,0.395\n5,9,0.405\n6,6,0.39\n7,8,0.5\n",
+    # A line holds a user, an item and a time. Lines after a `+` are not read, for the reason above.
+    files = {
+        # Before 0.21.
+        "train_click-0": "5,8,0.35\n1,8,0.34\n" + "5,7,0.15\n6,7,0.19\n",
+        # Not before 0.37.
+        "test_click-0": "0,9,0.22\n" + "0,7,0.38\n",
+        # Not before 0.40; or on item 6, which has no known click in phase 2.
+        "train_click-1": "2,8,0.39\n5,7,0.395\n"
+        + "2,9,0.40\n2,7,0.45\n5,9,0.405\n7,8,0.5\n"
+        + "6,6,0.39\n",
         "test_click-1": "1,9,0.37\n",
         "train_click-2": "5,7,0.61\n5,8,0.5\n6,9,0.42\n",
         "test_click-2": "2,9,0.41\n",
         "test_qtime-2": "1,0.40\n2,0.45\n",
+        # A later phase, which is not read.
         "train_click-3": "2,7,0.45\n",
-    }.items():
+    }
+    for name, text in files.items():
         folder = write(f"underexpose_{name}.csv", text).parent
     phase = recommend.read_phase(folder, folder, 2)
+    # Users, items and times of the clicks that are read.
     clicked = [
         (0, 9, 0.22), (1, 8, 0.34), (1, 9, 0.37), (2, 8, 0.39), (2, 9, 0.41), (5, 8, 0.35),
         (5, 7, 0.395), (5, 8, 0.5), (5, 7, 0.61), (6, 9, 0.42),
@@ -205,7 +234,7 @@ def test_clicks_of_earlier_phases_are_read_if_they_come_before_the_phase(write: 
     assert phase.item_ids.tolist() == [7, 8, 9]
     assert phase.n_users == len(user_ids)
     assert phase.test_user.tolist() == [user_ids.index(1), user_ids.index(2)]
-    # Times are relative to the known phase.
+    # A time of 0 is the first known click of the phase, 1 is the last one.
     expected = [(user_ids.index(user), item, (time - 0.41) / 0.2) for user, item, time in clicked]
     read = np.transpose([phase.user, phase.item_ids[phase.item], phase.time])
     np.testing.assert_allclose(read, expected, atol=1e-12)
@@ -219,9 +248,11 @@ def test_the_features_of_a_candidate_do_not_depend_on_the_masked_click(part: int
     latest = np.array([np.flatnonzero(phase.user == user)[-1] for user in users])
     # All clicks of user 3 come before the phase, and user 12 has none.
     phase.time[phase.user == 3] -= 1
+    # `mask_latest` leaves out these two, who have no click in the phase that could be masked.
     asked = np.append(users, [3, 12])
-    described = []
-    for shift in (0, 17):
+
+    def describe(shift: int) -> Any:
+        """Return the features after the item of each masked click has become another item."""
         item = phase.item.copy()
         item[latest] = (item[latest] + shift) % 60
         masked, answer = candidates.mask_latest(dataclasses.replace(phase, item=item), asked)
@@ -229,13 +260,15 @@ def test_the_features_of_a_candidate_do_not_depend_on_the_masked_click(part: int
         np.testing.assert_array_equal(masked.item, np.delete(item, latest))
         np.testing.assert_array_equal(masked.query_time, phase.time[latest])
         pairs, neighbours, vectors = candidates.find_candidates(masked)
-        described.append(boosting.describe(masked, neighbours, vectors, pairs))
-    np.testing.assert_array_equal(*described)
-    assert len(described[0])
+        return boosting.describe(masked, neighbours, vectors, pairs)
+
+    features = describe(0)
+    np.testing.assert_array_equal(features, describe(17))
+    assert len(features)
 
 
 def test_an_item_with_fewer_than_four_clicks_in_the_phase_counts_as_one_with_four() -> None:
-    """Clicks before the phase are added. A model could otherwise tell rare items apart."""
+    """The clicks of an item before the phase are added."""
     phase = make_phase(1, n_clicks=240)
     phase = dataclasses.replace(phase, time=2 * phase.time - 1)
     inside = np.bincount(phase.item[phase.time >= 0], minlength=60)
@@ -249,10 +282,13 @@ def test_models_need_items_and_clicks(write: Write) -> None:
         ("popularity", 1, "active test user has not clicked, expected at least 50"),
         ("gradient_boosting", 40, "phase 0: no training user's latest click is on a candidate"),
     ):
-        # Each user has clicked two items that no other user has clicked.
-        pairs = ((11 * k + 1, 2 * k + place) for k in range(n_users) for place in (0, 1))
-        train = "".join(f"{user},{item},0.{1 + item % 2}\n" for user, item in pairs)
-        write("underexpose_train_click-0.csv", train)
+        # Each user has clicked two items that no other user has clicked. The number of a training
+        # user is no multiple of 11: those are the test users.
+        lines = []
+        for number in range(n_users):
+            user = 11 * number + 1
+            lines += [f"{user},{2 * number},0.1\n", f"{user},{2 * number + 1},0.2\n"]
+        write("underexpose_train_click-0.csv", "".join(lines))
         write("underexpose_test_click-0.csv", "0,100,0.1\n0,101,0.2\n")
         folder = write("underexpose_test_qtime-0.csv", "0,0.3\n").parent
         script = f"{FOLDER}/sample_model_{model}.py"
@@ -288,7 +324,8 @@ def test_boosting_beats_the_model_that_gives_it_candidates(
         assert scores_in(tmp_path)["score"] == pytest.approx(by_phase.sum())
     # The same users are scored with both models, so the standard error is that of the mean of their
     # differences: about 0.012 over all 398 users, 0.017 over the 204 users of rare items. Boosting
-    # gains 0.077 and 0.122, six and seven standard errors, and rounding moves this by 0.004.
+    # gains 0.077 and 0.122, six and seven standard errors. Rounding on another machine changes the
+    # gain by up to 0.004.
     difference = gains["gradient_boosting"] - gains["item_cf_time"]
     for own in (difference, difference[clicks.is_rare(answers)]):
         assert own.mean() > 4 * own.std(ddof=1) / np.sqrt(len(own))
@@ -296,7 +333,7 @@ def test_boosting_beats_the_model_that_gives_it_candidates(
 
 @needs_blocks(f"{FOLDER}/sample_model_item_cf_time.py")
 def test_the_scores_on_real_clicks_are_the_measured_ones(real_data: Path, tmp_path: Path) -> None:
-    """The model adds up pairs of clicks and fits nothing, so that scores are equal everywhere."""
+    """The model adds up pairs of clicks and fits nothing: all machines give the same scores."""
     source = real_data / "related/debiasing"
     for path in source.glob("underexpose_t*_click-1.csv"):
         shutil.copyfile(path, tmp_path / path.name)
@@ -306,14 +343,15 @@ def test_the_scores_on_real_clicks_are_the_measured_ones(real_data: Path, tmp_pa
     succeeds([f"{FOLDER}/sample_model_item_cf_time.py", *given, *output])
     assert "a sum over 1 phase)" in succeeds(evaluation("debiasing", masked))
     scores = scores_in(masked)
-    # If two nearly equal items change places, one of some 1,700 users gains or loses at most 0.37.
+    # If two nearly equal items change places, one of some 1,700 users gains or loses at most 0.37,
+    # which is 0.0002 of the mean over all users. The tolerance is five times that.
     assert [scores["ndcg_50_full"], scores["ndcg_50_half"]] == pytest.approx(
         [0.0580, 0.0423], abs=1e-3
     )
 
 
 def test_a_model_that_reads_the_answers_gets_no_score(challenge_kit: Kits, tmp_path: Path) -> None:
-    """It reads the published clicks, in which the test users have clicked the answers."""
+    """Without --local, a model reads the original clicks, which hold the clicks to predict."""
     kit = challenge_kit("debiasing")
     own = ["--output_dir", tmp_path]
     succeeds([f"{FOLDER}/sample_model_popularity.py", "--output_file", "test.csv", *own], kit=kit)

@@ -31,7 +31,7 @@ def test_the_three_options_with_the_highest_scores_are_written(tmp_path: Path) -
 
 
 def test_an_evaluation_by_hand(write: Write) -> None:
-    """Score, interval and places of the right answers are printed, on the page and in the record.
+    """The score, its interval and the places of the right answers are shown and recorded.
 
     Predictions with too many labels, or without any, are reported.
     """
@@ -48,7 +48,8 @@ def test_an_evaluation_by_hand(write: Write) -> None:
     given = [folder / "submission.csv", "--input_dir", folder, "--test_data", "train.csv"]
     checked = run([f"{FOLDER}/check_submission.py", *given]).stdout
     assert checked.splitlines()[-2:] == [note.format("rows") for note in notes]
-    # A wrong label that is repeated takes up a place; the right label scores once.
+    # The points of questions 0 to 7. Question 5 repeats a wrong label, which takes up two places;
+    # question 6 repeats the right label, which scores once.
     points = np.array([1 / 2, 0, 1 / 2, 1 / 3, 0, 1 / 3, 1, 1])
     margin = 1.96 * points.std(ddof=1) / 8**0.5
     low, high = points.mean() - margin, points.mean() + margin
@@ -89,6 +90,7 @@ def test_models_do_not_see_the_answers_they_predict(
     model: str, lines: list[str], tmp_path: Path
 ) -> None:
     """A question that is in the file fifty times is predicted from the answers to others only."""
+    # A line without its id and without its last letter, the answer.
     question = lines[0].partition(",")[2][:-1]
 
     def predict_first(answer: str, answer_of_others: str) -> str:

@@ -34,7 +34,7 @@ def predict(folder: Path, task: int, *flags: object, **files: pd.DataFrame) -> A
 def test_context_raises_the_accuracy_of_task_1_and_habits_that_of_task_2(
     tmp_path: Path, task: int
 ) -> None:
-    # Metadata of students with hardly any value do no harm.
+    # Student metadata that are almost all empty or constant must not break the fit.
     of_students = pd.DataFrame({"UserId": range(300), "Gender": 1, "PremiumPupil": np.nan})
     of_students.loc[3, "PremiumPupil"] = 1.0
     of_students.to_csv(tmp_path / "student_metadata_task_1_2.csv", index=False)
@@ -45,9 +45,9 @@ def test_context_raises_the_accuracy_of_task_1_and_habits_that_of_task_2(
         assert used == groups
         scores[groups.split(", ")[-1]] = accuracy(task, prediction, TEST)
     chance = TEST[COLUMN[task]].value_counts(normalize=True).max()
-    # Two predictions of the 5,390 answers differ in a third of them at most, so that a gain has a
-    # standard error of √(1 / 3 / 5,390) = 0.008. The gains lie two and a half to twenty of these
-    # above their limits. Habits tell nothing in task 1: they may cost two of these.
+    # Two models differ in at most a third of the 5,390 predictions, so that a gain in accuracy has
+    # a standard error of √(1 / 3 / 5,390) = 0.008. The measured gains are 2.5 to 20 standard errors
+    # above the limits below. In task 1 habits tell nothing, and may cost two standard errors.
     assert scores["students"] > chance + 0.03
     if task == 1:
         assert scores["students"] > planted.majority_accuracy(task, TRAIN, TEST) + 0.02
@@ -60,7 +60,10 @@ def test_context_raises_the_accuracy_of_task_1_and_habits_that_of_task_2(
 
 @pytest.fixture
 def train(split_kit: Path) -> pd.DataFrame:
-    """Return answers in which two options of every question are never chosen."""
+    """Return answers in which every wrong answer is the option after the correct one.
+
+    Two options of every question are therefore never chosen.
+    """
     answers = pd.read_csv(split_kit / "data/test_input/train_task_1_2.csv")[:3_000]
     is_wrong = answers.IsCorrect == 0
     answers.loc[is_wrong, "AnswerValue"] = answers.CorrectAnswer[is_wrong] % 4 + 1
@@ -89,6 +92,7 @@ def test_all_groups_of_features_are_used_if_all_metadata_are_there(
     p = pd.read_parquet(tmp_path / "p.parquet").filter(like="Probability").to_numpy()
     assert 0 < p.min() <= p.max() < 1
     if task == 2:
+        # The two smallest probabilities are those of the options that nobody chose.
         assert (np.sort(p, axis=1)[:, 1] < 0.01).all()
 
 
@@ -105,7 +109,7 @@ def test_groups_that_are_asked_for_need_only_their_own_metadata(
 
 NO_OPTIONS = ["QuestionId", "UserId", "IsCorrect"]
 ONLY_IDS_OF_ANSWERS = ["QuestionId", "UserId", "AnswerId", "IsCorrect"]
-WITHOUT_ANSWERS = "model, rates, subjects, context, students"
+WITHOUT_ANSWER_METADATA = "model, rates, subjects, context, students"
 
 
 @pytest.mark.parametrize(
@@ -113,8 +117,8 @@ WITHOUT_ANSWERS = "model, rates, subjects, context, students"
     [
         (NO_OPTIONS, False, "model, rates, context"),
         # Without AnswerId, metadata of answers cannot be used.
-        (NO_OPTIONS, True, WITHOUT_ANSWERS),
-        (ONLY_IDS_OF_ANSWERS, True, f"{WITHOUT_ANSWERS}, {OF_ANSWERS}"),
+        (NO_OPTIONS, True, WITHOUT_ANSWER_METADATA),
+        (ONLY_IDS_OF_ANSWERS, True, f"{WITHOUT_ANSWER_METADATA}, {OF_ANSWERS}"),
     ],
 )
 def test_groups_that_need_missing_columns_are_left_out(
@@ -143,7 +147,7 @@ def test_a_group_that_is_asked_for_and_needs_missing_columns_is_an_error(
 def test_the_probability_is_the_mean_of_two_fits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: int
 ) -> None:
-    """In task 1 it never falls when the model's probability, the first feature, rises."""
+    """In task 1 it never falls if the first feature rises: the item response probability."""
     probabilities: list[np.ndarray] = []
     never_falls: list[np.ndarray] = []
 
@@ -160,7 +164,7 @@ def test_the_probability_is_the_mean_of_two_fits(
     flags = ["--features", "model", "rates", "--probabilities", tmp_path / "p.parquet"]
     predict(tmp_path, task, *flags)
     first, second = probabilities[:2]
-    # Two seeds differ, but by less than an answer deviates from its probability.
+    # The two fits have different seeds, so that their probabilities differ, but only a little.
     assert 0.001 < np.abs(first - second).mean() < 0.1
     mean = (first + second) / 2
     if task == 1:
@@ -170,4 +174,5 @@ def test_the_probability_is_the_mean_of_two_fits(
         # In task 2 the first two fits predict whether the answer is wrong.
         right = 1 - mean
     p = pd.read_parquet(tmp_path / "p.parquet").filter(like="Probability").to_numpy()
+    # In task 2, the right option is in another column for each row.
     assert np.isclose(p, right[:, None], atol=1e-6).any(axis=1).all()

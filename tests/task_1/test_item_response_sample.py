@@ -31,7 +31,7 @@ def predict_without_context(task: int, train: pd.DataFrame, asked: pd.DataFrame)
 
 @TASKS
 def test_quizzes_and_classes_of_the_metadata_raise_the_accuracy(tmp_path: Path, task: int) -> None:
-    """All students answer all questions, so that only the metadata tell the quizzes."""
+    """All students answer all questions, so that quizzes cannot be inferred without metadata."""
     answers = planted.plant_quizzes(8, by_class=True)
 
     def score(n_train: int, contexts: list[str]) -> float:
@@ -50,12 +50,12 @@ def test_quizzes_and_classes_of_the_metadata_raise_the_accuracy(tmp_path: Path, 
 
     without_metadata = score(20_000, [])
     with_quizzes = score(20_000, QUIZ)
-    # With 6,000 answers, a student's own answers in a quiz are too few to tell much.
+    # With 6,000 answers, a student has so few in a quiz that the classmates' answers help.
     few_with_quizzes = score(6_000, QUIZ)
     few_with_classes = score(6_000, CONTEXTS)
-    # Two predictions of 6,000 answers differ in a third of them at most, so that a gain has a
-    # standard error of √(1 / 3 / 6,000) = 0.0075. The first gain is 0.14 in task 1 and 0.08 in task
-    # 2, the second one 0.057 and 0.033: they lie two to twelve of these above their limits.
+    # Two models differ in at most a third of the 6,000 predictions, so that a gain in accuracy has
+    # a standard error of √(1 / 3 / 6,000) = 0.0075. The first gain is 0.14 in task 1 and 0.08 in
+    # task 2, the second one 0.057 and 0.033: two to twelve standard errors above the limits.
     assert with_quizzes > without_metadata + 0.05
     assert few_with_classes > few_with_quizzes + (0.04 if task == 1 else 0.015)
 

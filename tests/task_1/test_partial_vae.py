@@ -15,8 +15,8 @@ from run_scripts import ROOT, run_process, run_script
 from sample_blocks import needs_blocks
 
 SCRIPT = "task_{}/sample_model_partial_vae.py"
-# Fits the same network with each optimiser. Prints whether the weights are equal, and after each
-# optimiser whether PyTorch's compiler, `torch._dynamo`, has been imported.
+# Fits the same network with the kit's Adam and then with PyTorch's. Prints whether the weights are
+# equal, and after each fit whether PyTorch's compiler, `torch._dynamo`, has been imported.
 FIT_WITH_BOTH_OPTIMISERS = """
 import sys, torch
 from common.adam import Adam
@@ -38,7 +38,8 @@ print(torch.equal(*weights), is_imported)
 """
 
 
-def test_the_optimiser_is_pytorchs_without_its_compiler() -> None:
+def test_the_optimiser_equals_pytorchs_but_does_not_import_its_compiler() -> None:
+    """Importing the compiler takes as long as importing PyTorch."""
     done = run_process(["-c", FIT_WITH_BOTH_OPTIMISERS])
     assert (done.stdout, done.stderr) == ("True [False, True]\n", "")
 
@@ -56,15 +57,15 @@ def test_torchrun_with_two_processes_predicts_what_one_predicts(tmp_path: Path) 
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("written: ") == 1
     together = read_prediction(script, tmp_path)
-    # If a tenth of the 2,268 predictions differs, as many for the better as for the worse, the
-    # accuracies differ by √(0.1 / 2,268) = 0.0066: three of these.
+    # If a tenth of the 2,268 predictions differs at random, the difference of the accuracies has a
+    # standard error of √(0.1 / 2,268) = 0.0066. The tolerance is three standard errors.
     assert np.mean(together == alone) > 0.9
     assert accuracy(1, together) == pytest.approx(accuracy(1, alone), abs=0.02)
 
 
 @needs_blocks(SCRIPT.format(1), SCRIPT.format(2))
 @TASKS
-def test_a_process_takes_part_if_torchrun_starts_more_than_there_are_students(
+def test_a_process_without_students_takes_part_in_torchrun(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: int
 ) -> None:
     """The third of three processes, run here without the others, gets nobody's answers to fit."""

@@ -35,7 +35,7 @@ RANKINGS = find_scripts("3")
 LEARNED = [script for script in SCRIPTS if short_name(script) != "majority"]
 # Gradient boosting refuses few answers.
 ACCEPTS_FEW_ANSWERS = [script for script in SCRIPTS if short_name(script) != "gradient_boosting"]
-# Models that learn in steps; Control-C ends their fits early.
+# Models that learn in steps, after which Control-C ends their fits early.
 STEPWISE = [script for script in ACCEPTS_FEW_ANSWERS if short_name(script) != "majority"]
 # Flags that save time and still let a model learn the planted effects.
 ENOUGH: dict[str, list[object]] = {
@@ -63,9 +63,9 @@ class Fit(NamedTuple):
 
 # The student of each answer in TEST, numbered from 0.
 STUDENT = TEST.UserId.factorize()[0]
-BY_STUDENT = TRAIN.groupby("UserId").IsCorrect.mean()
-ABLEST = int(BY_STUDENT.idxmax())
-WEAKEST = int(BY_STUDENT.idxmin())
+RATE_BY_STUDENT = TRAIN.groupby("UserId").IsCorrect.mean()
+ABLEST = int(RATE_BY_STUDENT.idxmax())
+WEAKEST = int(RATE_BY_STUDENT.idxmin())
 
 
 @pytest.fixture(scope="module", params=each_script(SCRIPTS))
@@ -86,7 +86,7 @@ def fit(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 
 
 def probability_of_truth(fit: Fit) -> np.ndarray:
-    """Return the probability that a model gave to the answers in TEST as they were."""
+    """Return the probability that the model gave to each actual answer in TEST."""
     p = pd.read_parquet(fit.folder / "p.parquet").filter(like="Probability").to_numpy()
     if fit.task == 1:
         p = np.column_stack([1 - p, p])
@@ -95,7 +95,10 @@ def probability_of_truth(fit: Fit) -> np.ndarray:
 
 
 def test_it_learns_what_is_planted(fit: Fit) -> None:
-    """The probabilities beat the shares of answers to each question, as most predictions do."""
+    """The model beats the shares of the answers to each question, which ignore the student.
+
+    Its probabilities have a lower log loss, and its predictions are usually more accurate.
+    """
     score = accuracy(fit.task, fit.predicted[: len(TEST)])
     gain = score - planted.majority_accuracy(fit.task)
     if fit.name == "majority":
@@ -104,19 +107,20 @@ def test_it_learns_what_is_planted(fit: Fit) -> None:
     counts = pd.crosstab(TRAIN.QuestionId, TRAIN[COLUMN[fit.task]]) + 1
     shares = counts.div(counts.sum(axis=1), axis=0).stack()
     pairs = pd.MultiIndex.from_frame(TEST[["QuestionId", COLUMN[fit.task]]])
-    # Both give a probability to the same answers, and those of one student go together.
+    # Model and shares are compared answer by answer. Answers of one student are correlated.
     log_gain = np.log(probability_of_truth(fit)) - np.log(shares[pairs].to_numpy())
     error = metrics.clustered_standard_error(log_gain, STUDENT)
     assert log_gain.mean() > 4 * error
-    # Over 2,268 answers, of which a third is predicted otherwise than by the majority, a gain in
-    # accuracy has a standard error of √(1 / 3 / 2,268) = 0.012. The gains are 0.15 in task 1 and
-    # 0.05 in task 2. Boosting by two groups of features gains 0.09, and in task 2 only probability.
+    # If a model differs from the majority in a third of 2,268 predictions, its gain in accuracy has
+    # a standard error of √(1 / 3 / 2,268) = 0.012. The gains are 0.15 in task 1 and 0.05 in task 2.
+    # Gradient boosting with two groups of features gains 0.09 in task 1. In task 2 only its
+    # probabilities are better, not its predictions.
     least = {1: 0.1, 2: 0.02}[fit.task]
     if fit.name == "gradient_boosting":
         least = {1: 0.05, 2: -0.02}[fit.task]
     assert gain > least
     if fit.name == "matrix_factorization":
-        # An accuracy over 2,268 answers has a standard error of 0.01: four of these.
+        # An accuracy over 2,268 answers has a standard error of 0.01, a quarter of the tolerance.
         assert score > planted.BEST[fit.task] - 0.04
 
 
@@ -128,8 +132,8 @@ LESS: dict[str, list[tuple[object, ...]]] = {
 }
 
 
-def test_less_learns_less(fit: Fit, tmp_path: Path) -> None:
-    """Two abilities do not fit into one dimension, nor are they found at once."""
+def test_fewer_dimensions_or_steps_lower_the_accuracy(fit: Fit, tmp_path: Path) -> None:
+    """The answers depend on two abilities: one dimension or a few steps are not enough."""
     enough = ENOUGH.get(fit.name, [])
     whole = accuracy(fit.task, fit.predicted[: len(TEST)])
     for flags in LESS.get(fit.name, []):
@@ -146,7 +150,7 @@ def test_probabilities_belong_to_the_predictions(fit: Fit) -> None:
     if fit.task == 1:
         p = np.column_stack([1 - p, p])
     assert np.allclose(p.sum(axis=1), 1, atol=1e-5)
-    # The majority model gives 1/2 to tied and unknown questions.
+    # The majority model gives 1/2 to tied and unknown questions: either answer may be predicted.
     is_decided = (np.abs(p - 0.5) > 1e-6).max(axis=1)
     most_probable = p.argmax(axis=1) + fit.task - 1
     assert np.array_equal(most_probable[is_decided], fit.predicted[is_decided])
@@ -156,7 +160,7 @@ def test_probabilities_belong_to_the_predictions(fit: Fit) -> None:
 def test_probabilities_beat_the_shares_over_all_answers(fit: Fit) -> None:
     shares = TEST[COLUMN[fit.task]].map(TEST[COLUMN[fit.task]].value_counts(normalize=True))
     gain = np.log(probability_of_truth(fit)) - np.log(shares.to_numpy())
-    # The majority model, which counts, gains four standard errors in task 1; the others gain more.
+    # The majority, the weakest model, gains four standard errors in task 1; the others gain more.
     assert gain.mean() > 3 * metrics.clustered_standard_error(gain, STUDENT)
 
 
@@ -172,10 +176,10 @@ def test_learned_models_log_their_steps(fit: Fit) -> None:
     assert steps[-1][loss] < steps[0][loss]
 
 
-def test_an_unknown_student_answers_like_most(fit: Fit) -> None:
-    """At an unknown question, this is the majority of all answers.
+def test_an_unknown_student_is_predicted_to_answer_like_the_majority(fit: Fit) -> None:
+    """If the question is unknown too, the prediction is the majority of all answers.
 
-    A known student's answer to an unknown question is predicted from the student's ability.
+    If only the question is unknown, the prediction depends on the student's ability.
     """
     column = TRAIN[COLUMN[fit.task]]
     counts = np.sort(pd.crosstab(TRAIN.QuestionId, column, normalize="index").to_numpy(), axis=1)
@@ -184,9 +188,9 @@ def test_an_unknown_student_answers_like_most(fit: Fit) -> None:
     lead = counts[:, -1] - counts[:, -2]
     predicted = fit.of_unknown[planted.UNKNOWN_STUDENT]
     if fit.name == "gradient_boosting":
-        # Its trees do not separate questions that are nearly alike. A question has 140 answers, so
-        # that the lead has a standard error of 1 / √140 = 0.085: four of these make it clear. At
-        # most one question in ten may be predicted otherwise.
+        # The trees of this model may merge similar questions. A question has 140 answers, so that
+        # the lead has a standard error of 1 / √140 = 0.085. Only questions with a lead of four
+        # standard errors are compared, and one in ten of them may be predicted otherwise.
         clear = most[lead > 0.34]
         assert np.mean(predicted[clear.index] == clear) >= 0.9
     else:
@@ -232,9 +236,9 @@ def test_random_answers_are_predicted_at_chance(script: str, tmp_path: Path) -> 
     chance = accuracy(task, test.CorrectAnswer.map(best), test)
     flags = ENOUGH.get(short_name(script), [])
     predicted = predict(script, tmp_path, *flags, train=train, pairs=test)
-    # At most a third of the predictions differ from `best`, so that the difference has a standard
-    # error of √(1 / 3 / 9,500) = 0.006: 0.02 are over three of these. A model that learns from
-    # noise loses more than that.
+    # At most a third of the predictions differ from the best ones, so that the difference of the
+    # accuracies has a standard error of √(1 / 3 / 9,500) = 0.006. A gain of 0.02 would be more than
+    # three standard errors. A model that learns from noise loses more than 0.06.
     assert chance - 0.06 < accuracy(task, predicted, test) < chance + 0.02
 
 
@@ -267,9 +271,9 @@ def test_few_or_uniform_answers_are_enough(
     assert np.mean(predicted[:-1] == train[COLUMN[task]]) > 0.99
 
 
-# Flags that a sample model refuses, and the reason that it gives.
 FEW = "train.csv: holds 90 right and 60 wrong answers, expected at least 100 of each"
 AT_LEAST_1 = "--dimensions and --iterations must be at least 1"
+# A sample model with flags that it refuses, and the reason that it gives.
 REFUSED = {
     "matrix_factorization --dimensions 0": AT_LEAST_1,
     "matrix_factorization --iterations 0": AT_LEAST_1,
@@ -292,6 +296,7 @@ def test_flags_and_answers_that_are_not_valid_are_refused_in_one_line(
 ) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     name, *flags = case.split()
+    # The case without flags has too few training answers.
     train = TRAIN[: 500 if flags else 150]
     arguments = planted.command(f"task_{task}/sample_model_{name}.py", tmp_path, train)
     assert REFUSED[case] in fails([*arguments, *flags])
@@ -339,7 +344,7 @@ def test_every_question_gets_one_rank(script: str, simulated_kit: Path, tmp_path
     template = pd.read_csv(simulated_kit / "submission_templates/submission_task_3.csv")
     answers = pd.read_csv(simulated_kit / "data/train_data/train_task_3_4.csv")
     answers = answers[answers.UserId.isin(answers.UserId.unique()[:60])]
-    # They come even after a question to which all answers are alike.
+    # Unknown questions come even after a question whose answers are all the same.
     is_uniform = answers.QuestionId == answers.QuestionId.max()
     answers.loc[is_uniform, ["IsCorrect", "CorrectAnswer", "AnswerValue"]] = 1
     unknown = [*answers.QuestionId.unique()[:2], *{*template.QuestionId} - {*answers.QuestionId}]
@@ -348,13 +353,17 @@ def test_every_question_gets_one_rank(script: str, simulated_kit: Path, tmp_path
     flags = ["--input_dir", tmp_path, "--train_data", "train.csv"]
     metadata = simulated_kit / "data/metadata"
     if name == "random":
-        flags, unknown = [], []
+        # This model reads no answers, and ranks all questions at random.
+        flags = []
+        unknown = []
     if name in ("confidence", "rank_average"):
         flags += ["--metadata_dir", metadata]
     if name == "confidence":
         known = pd.read_csv(metadata / "answer_metadata_task_3_4.csv").dropna(subset="Confidence")
+        # This model knows nothing of questions without a stated confidence either.
         stated = answers.QuestionId[answers.AnswerId.isin(known.AnswerId)]
-        unknown = [*{*template.QuestionId} - ({*stated} - {*unknown})]
+        known_questions = {*stated} - {*unknown}
+        unknown = [*({*template.QuestionId} - known_questions)]
     has_seed = name in ("random", "partial_vae")
     written = []
     for seed in ([], ["--seed", 0], ["--seed", 1]) if has_seed else ([], []):

@@ -23,7 +23,7 @@ def read_score(folder: Path, task: int, end: str = "") -> float:
 
 @dataclass(frozen=True)
 class Submitted:
-    """A submission of the majority model, written under the official name and under another."""
+    """The majority model's submission: `submission_task_N.csv` and a copy with another name."""
 
     kit: Path
     task: int
@@ -143,7 +143,7 @@ FLAGS_OF_OWN_FILES = {
 @needs_blocks(*MAJORITY)
 @TASKS
 def test_everything_may_lie_elsewhere_under_other_names(tmp_path: Path, task: int) -> None:
-    """In the tied question 9, the prediction is the overall majority, or the smaller option."""
+    """Question 9 is tied: task 1 predicts the overall majority, task 2 the smaller option."""
     kit = copy_kit(tmp_path / "kit")
     mine = kit / "mine"
     out = kit / "out"
@@ -165,6 +165,7 @@ def test_everything_may_lie_elsewhere_under_other_names(tmp_path: Path, task: in
     assert {*kit.rglob("*")} - before == {out, *out.rglob("*")}
     for name, n in (("train", 6), ("valid", 2), ("test_submission", 2)):
         assert len(pd.read_csv(out / f"{name}_task_1_2.csv")) == n
+    # The predictions for questions answered right, answered wrong, and tied.
     right, wrong, tied = {1: (1, 0, 1), 2: (3, 2, 2)}[task]
     expected = f"91,8,{wrong}\n92,7,{right}\n91,9,{tied}\n91,11,{right}\n"
     assert (out / "p.csv").read_text() == f"UserId,QuestionId,{column}\n{expected}"
@@ -185,7 +186,8 @@ def test_real_answers_are_predicted_above_chance(
         f"local_evaluation.py --submit_data test_submission_task_{task}.zip",
     ):
         succeeds(f"task_{task}/{command}".split(), kit=kit)
-    # The score is above chance even with two answers to a question, and below the best models'.
+    # The score is above chance, even in the sample with only some two answers to a question. It is
+    # below the scores of the best models.
     scores = kit / "data/test_output"
     assert {1: 0.55, 2: 0.35}[task] < read_score(scores, task) < 0.7
     assert "simulated" not in (scores / f"scores_task_{task}.html").read_text()

@@ -1,4 +1,4 @@
-"""Question features, compared with worked examples, other implementations and real answers."""
+"""Features of a question's quality: worked examples, other implementations and real answers."""
 
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,9 @@ def compute(name: str, data: qf.QuestionAnswers) -> tuple[np.ndarray, np.ndarray
 
 @pytest.fixture(scope="module")
 def example() -> Example:
-    """Return answers of 120 students to half of 12 questions, and the same as a plain table.
+    """Return answers of 120 students to 12 questions, and the same as a plain table.
+
+    A student answers each question with probability 1/2.
 
     The table also holds the student's rate of right answers, `rate`, the same without the answer of
     the row, `rest`, and a quiz.
@@ -89,6 +91,7 @@ def test_entropy_within_quizzes_is_the_weighted_mean_of_the_quizzes(example: Exa
     """Answers without a quiz are left out. The same holds for groups of students."""
     data, table = example
     quiz = data.answers.UserId.to_numpy() % 3
+    # The first 40 answers have no quiz.
     quiz[:40] = -1
     value, n = compute("entropy_within_quiz", having(data, QuizId=quiz))
     with_quiz = table.iloc[40:]
@@ -103,13 +106,13 @@ def test_entropy_within_quizzes_is_the_weighted_mean_of_the_quizzes(example: Exa
     assert np.array_equal(compute("entropy_within_group", having(data, GroupId=quiz))[0], value)
 
 
-def test_the_mean_absolute_residual_is_that_of_pandas(example: Example) -> None:
+def test_the_mean_absolute_residual_agrees_with_pandas(example: Example) -> None:
     data, table = example
     expected = [(rows.rate - rows.is_correct).abs().mean() for _, rows in table.groupby("question")]
     assert qf.mean_absolute_residual(data) == pytest.approx(expected)
 
 
-def test_point_biserial_correlations_are_those_of_pandas(example: Example) -> None:
+def test_point_biserial_correlations_agree_with_pandas(example: Example) -> None:
     """They correlate an option with the student's other answers; option 1 is right."""
     data, table = example
 
@@ -127,9 +130,10 @@ def test_slopes_of_the_two_parameter_model_are_recovered() -> None:
     slopes = np.linspace(0, 2.5, 30)
     value = qf.irt_slope(qf.number_answers(simulate(1500, slopes, share=0.7), np.arange(31)))
     assert np.isnan(value[30])
-    # Steep slopes are shrunk towards the others, but keep their order. A slope has 1,050 answers,
-    # each with a Fisher information of 0.1 or more, so that its standard error is at most 0.1. The
-    # slopes have a deviation of 0.75, which leaves a correlation of 1 - (0.1 / 0.75)² / 2 = 0.99.
+    # Steep slopes are shrunk towards the others, but keep their order. Each question has 1,050
+    # answers with a Fisher information of 0.1 or more, so that a slope has a standard error of at
+    # most 0.1. The true slopes have a standard deviation of 0.75. Therefore estimated and true
+    # slopes should have a correlation of about 1 - (0.1 / 0.75)² / 2 = 0.99.
     assert 0.8 < np.polyfit(slopes, value[:30], 1)[0] < 1.1
     assert np.corrcoef(value[:30], slopes)[0, 1] > 0.98
 
@@ -138,9 +142,9 @@ def test_slopes_of_the_two_parameter_model_are_recovered() -> None:
 def with_distractors() -> qf.QuestionAnswers:
     """Return answers of 20 weak and 20 able students to eight questions.
 
-    Question 0: weak students choose option 2, able ones the right option 1, but one of them option
-    4. Question 1: the right option seems to be wrong, since weak students choose it and able ones
-    choose option 3. Questions 2 to 7 tell weak students from able ones.
+    Question 0: weak students choose option 2, able ones the right option 1, but the last able
+    student chooses option 4. Question 1: the right option seems to be wrong, since weak students
+    choose it and able ones choose option 3. Questions 2 to 7 tell weak students from able ones.
     """
     options_of_weak = [2, 1, 2, 2, 2, 2, 2, 2]
     options_of_able = [1, 3, 1, 1, 1, 1, 1, 1]
@@ -177,7 +181,7 @@ def test_options_are_counted_in_quarters_of_the_students_by_ability(
     assert not qf.option_counts_by_ability(with_distractors, question=99).any()
 
 
-def test_equal_answers_have_neither_a_correlation_nor_a_distractor() -> None:
+def test_a_question_that_all_answer_alike_has_no_correlation_and_no_distractor() -> None:
     answers = make_answers([(student, 0, 1) for student in range(9)])
     data = qf.number_answers(answers, np.arange(1))
     assert np.isnan(qf.point_biserial(data)).all()
@@ -221,7 +225,7 @@ def test_shrinking_brings_values_closer_to_the_truth() -> None:
     reliability = truth.var() / (truth.var() + np.mean(truth * (1 - truth)) / n)
     is_far = np.abs(raw - truth.mean()) > 0.1
     # The mean of all 200 questions has a standard error of 0.13 / √200 = 0.009, a tenth of the
-    # distance of these values from the mean.
+    # distance of these values from the mean. Therefore a weight has an error of about a tenth.
     weight = ((value - truth.mean()) / (raw - truth.mean()))[is_far]
     assert weight == pytest.approx(reliability[is_far], abs=0.15)
     assert np.array_equal(value, qf.shrink(qf.FEATURES["correct_rate"], data))

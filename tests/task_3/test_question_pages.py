@@ -122,7 +122,10 @@ def test_the_page_of_a_question_names_its_lowest_subjects(
 
 
 def test_features_are_compared_with_all_questions(simulated_kit: Path, ranked: Path) -> None:
-    """The page shows the share of the other questions that a question is better than."""
+    """For each feature, a page shows the share of the other questions that are worse.
+
+    Ties count by half.
+    """
     ranking = read_ranking(ranked)
     files = simulated_kit / "data/train_data/train_task_3_4.csv", ranking.index.to_numpy()
     data = qf.read_for_features([*qf.FEATURES], *files, simulated_kit / "data/metadata")
@@ -130,30 +133,37 @@ def test_features_are_compared_with_all_questions(simulated_kit: Path, ranked: P
     asked = [int(name.removeprefix("question_")) for name in pages if name != "ranking"]
     places = np.searchsorted(data.questions.index, asked)
     of_options, of_right = qf.option_point_biserial(data), qf.point_biserial(data)
-    ends = {row[0]: row for table in pages["ranking"].tables for row in table.rows}
+    rows_of_ranking = {row[0]: row for table in pages["ranking"].tables for row in table.rows}
     for question, row in zip(asked, places, strict=True):
         shown = pages[f"question_{question}"].table("Who chose what")
         correlations = shown.column("point-biserial correlation")
         assert correlations == ["" if np.isnan(r) else as_text(r, "+") for r in of_options[row]]
-        assert ends[f"question {question}"][4] == as_text(of_right[row], "+")
+        assert rows_of_ranking[f"question {question}"][4] == as_text(of_right[row], "+")
     for name, feature in qf.FEATURES.items():
         raw, value = feature.values(feature.relevant_answers(data)), qf.shrink(feature, data)
-        known, less = value[~np.isnan(value)], name in FEWER_IS_BETTER
+        known = value[~np.isnan(value)]
         for question, row in zip(asked, places, strict=True):
-            below, above = (known < value[row]).sum(), (known > value[row]).sum()
-            ties = len(known) - below - above - 1
-            share = ((above if less else below) + ties / 2) / (len(known) - 1)
             table = pages[f"question_{question}"].table("Features")
             _, *cells, why = table.row(name.replace("_", " "))
-            numbers = [as_text(raw[row]), as_text(value[row]), f"{share:.0%}"]
-            assert cells == (["unknown", "", ""] if np.isnan(value[row]) else numbers), name
-            assert np.isnan(value[row]) or why.startswith(
-                "low values: " if less else "high values: "
-            )
+            if np.isnan(value[row]):
+                assert cells == ["unknown", "", ""], name
+                continue
+            n_below = (known < value[row]).sum()
+            n_above = (known > value[row]).sum()
+            n_ties = len(known) - n_below - n_above - 1
+            if name in FEWER_IS_BETTER:
+                n_worse = n_above
+                assert why.startswith("low values: ")
+            else:
+                n_worse = n_below
+                assert why.startswith("high values: ")
+            share = (n_worse + n_ties / 2) / (len(known) - 1)
+            assert cells == [as_text(raw[row]), as_text(value[row]), f"{share:.0%}"], name
 
 
 def test_bars_of_few_answers_are_grey(tmp_path: Path) -> None:
-    """A bar stands for a quarter of the students; it is grey if that has fewer than 20 answers."""
+    """A bar stands for a quarter of the students, and is grey if it has fewer than 20 answers."""
+    # With 79 answers, one of the four quarters has only 19.
     student = np.r_[:12, :79, :80, :80]
     question, right = np.repeat([7, 8, 9, 10], [12, 79, 80, 80]), student % 2
     answers_frame(student, question, right, 2 - right, 1).to_csv(tmp_path / "train.csv")

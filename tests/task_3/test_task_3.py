@@ -80,6 +80,7 @@ def test_rank_average_ranks_by_the_sum_of_the_features_ranks(
     assert correlation(by_rate, answers.groupby("QuestionId").IsCorrect.mean()) < -0.95
     by_correlation = rank("rank_average", "--features", "point_biserial")
     by_both = rank("rank_average", "--features", "correct_rate", "point_biserial")
+    # Ties are broken by QuestionId.
     assert by_both.equals((by_rate + by_correlation).rank(method="first").astype(int))
 
 
@@ -97,7 +98,7 @@ def test_rank_average_puts_questions_with_few_subjects_first(
 
 
 @needs_blocks("task_3/sample_model_rank_average.py")
-def test_the_rank_average_never_ranks_a_question_first_whose_feature_is_nan(
+def test_the_rank_average_puts_a_question_last_whose_feature_is_nan(
     rank: Rank, tmp_path: Path
 ) -> None:
     # Nobody errs on question 0, so its point-biserial correlation is NaN. All others have one.
@@ -114,7 +115,7 @@ def test_the_rank_average_never_ranks_a_question_first_whose_feature_is_nan(
 
 
 @needs_blocks("task_3/sample_model_partial_vae.py")
-def test_partial_vae_finds_the_questions_that_tell_something(rank: Rank, tmp_path: Path) -> None:
+def test_partial_vae_finds_the_questions_that_depend_on_ability(rank: Rank, tmp_path: Path) -> None:
     # Answers to questions 0 to 5 depend on ability, those to 6 to 11 are random; half are right.
     rng = np.random.default_rng(0)
     student, question = np.divmod(np.arange(300 * 12), 12)
@@ -170,8 +171,8 @@ def test_metadata_of_the_default_answers_are_not_used_for_other_answers(
 
 # ---- Evaluation by experts ---------------------------------------------------------------------
 
-# The challenge's guide has this example of five pairs and three experts. Neither the questions nor
-# the ranks are sorted, so that a script that matched rows by position would fail.
+# The challenge's guide has this example of five pairs and three experts. In it and in the ranking
+# below, questions and ranks are not sorted: a script that matched rows by position would fail.
 PAIRS = """,Unnamed: 0,left,right,Ann,Ben T.,3
 0,0,124,10029,1,1,1
 1,1,13001,9115,1,1,2
@@ -217,7 +218,7 @@ def test_the_score_is_the_agreement_with_the_best_expert(
 def test_the_page_shows_disputed_pairs_and_the_most_contested_first(
     judged: list[object], tmp_path: Path
 ) -> None:
-    """Pairs with as many dissenting experts are in the order of the file."""
+    """Pairs with equally many dissenting experts are in the order of the file."""
     succeeds(judged)
     page = read_page((tmp_path / "out/scores_task_3_public.html").read_text())
     disputed = page.table("Pairs on which ranking and experts disagree")
@@ -257,7 +258,8 @@ def test_files_that_hold_no_judgements_of_these_questions_are_refused(
     assert not list((tmp_path / "out").glob("scores*"))
 
 
-# Ann has not judged the first pair, on which she would agree. Two more experts have judged nothing.
+# Ann has not judged the first pair, on which she would have agreed with the ranking. Two more
+# experts have judged nothing.
 WITH_EMPTY_JUDGEMENTS = """,Unnamed: 0,left,right,Ann,Ben T.,3,T4_MQ,X
 0,0,124,10029,,1,1,,
 1,1,13001,9115,1,1,2,,
@@ -300,7 +302,7 @@ def test_empty_judgements_do_not_count_or_count_as_disagreement(
     assert rows[0][2:] == ["✗", "✗", "✗", "–", "–"]
 
 
-def test_scores_that_count_empty_judgements_otherwise_are_never_compared(
+def test_the_rule_for_empty_judgements_is_recorded(
     write: Write, judged: list[object], tmp_path: Path
 ) -> None:
     write("pairs.csv", WITH_EMPTY_JUDGEMENTS)
@@ -312,7 +314,7 @@ def test_scores_that_count_empty_judgements_otherwise_are_never_compared(
 
 @dataclass(frozen=True)
 class Evaluated:
-    """A ranking that was scored by simulated experts, and plain counts of the same."""
+    """A ranking that was scored by simulated experts, and their agreement as pandas counts it."""
 
     # The folder of the submission and of the page.
     folder: Path
@@ -363,7 +365,7 @@ def test_the_agreement_with_every_expert_is_printed(evaluated: Evaluated) -> Non
 
 
 def test_the_intervals_are_those_of_resampled_pairs(evaluated: Evaluated) -> None:
-    """They are the bootstrap intervals of the mean and of the best agreement."""
+    """They are bootstrap intervals of the mean agreement and of the best expert's agreement."""
     rows = np.random.default_rng(5).integers(0, 25, (4_000, 25))
     by_expert = np.nanmean(evaluated.agrees.to_numpy(float)[rows], axis=1)
     for name, values in (("mean", by_expert.mean(axis=1)), ("best", by_expert.max(axis=1))):
@@ -406,6 +408,7 @@ def test_the_comparison_of_features_shows_a_ranking_as_the_evaluation_does(
     compare = ["task_3/compare_features.py", "--rankings", submission]
     lines = [line for line in succeeds(compare, kit=simulated_kit).splitlines() if "|" in line]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    # Two lines of the head, 13 features, the ranking, and the experts.
     assert len(rows) == 2 + 13 + 2
     figures = [cell.split()[0] for cell in rows[-2][1:8]]
     mean = f"{evaluated.agrees.mean().mean():.2f}"
@@ -479,7 +482,8 @@ def test_rankings_by_two_halves_agree_as_scipy_says(
     ranks = of_train[in_both], of_valid[in_both]
     spearman = scipy.stats.spearmanr(*ranks).statistic
     kendall = scipy.stats.kendalltau(*ranks).statistic
-    # Variances of Fisher's z: Bonett and Wright (2000); Fieller, Hartley and Pearson (1957).
+    # Variances of the correlations' arctanh (Fisher's z). For Spearman's: Bonett and Wright (2000);
+    # for Kendall's: Fieller, Hartley and Pearson (1957).
     spearman_variance = (1 + spearman**2 / 2) / (len(in_both) - 3)
     kendall_variance = 0.437 / (len(in_both) - 4)
     for name, value, variance in (
@@ -500,10 +504,13 @@ def test_rankings_by_two_halves_agree_as_scipy_says(
 
 @needs_blocks("task_3/sample_model_random.py")
 def test_a_ranking_that_knows_nothing_agrees_with_nothing(halved_kit: Path) -> None:
-    """Also if both rankings are drawn with the same seed."""
+    """The evaluation runs the script again on the other half, with the same seed.
+
+    The two random rankings must nevertheless be independent.
+    """
     succeeds(["task_3/sample_model_random.py", "--local"], kit=halved_kit)
-    # Over 80 questions the correlation has a standard error of 1 / √79 = 0.11. The ranking is drawn
-    # once for all.
+    # Over 80 questions the correlation has a standard error of 1 / √79 = 0.11. The limit is more
+    # than three standard errors, and the seed is fixed: the result is always the same.
     assert abs(float(succeeds(EVALUATE, kit=halved_kit).split()[1])) < 0.4
 
 
@@ -517,7 +524,7 @@ def test_the_evaluation_never_runs_a_script_outside_task_3(halved_kit: Path) -> 
     assert "which cannot be repeated, expected a script in task_3/" in error
 
 
-def test_a_ranking_by_other_code_than_the_scripts_is_refused(halved_kit: Path) -> None:
+def test_a_ranking_made_before_the_script_was_edited_is_refused(halved_kit: Path) -> None:
     succeeds(["task_3/sample_model_random.py", "--local"], kit=halved_kit)
     script = halved_kit / "task_3/sample_model_random.py"
     script.write_text(script.read_text() + "# Edited.\n")
@@ -560,6 +567,7 @@ def test_real_answers_reproduce_the_rows_of_the_page_of_measurements(
     # The rates of right answers are published for all students.
     stats = pd.read_csv(folder / "train_task_3_4_question_stats.csv", index_col="QuestionId")
     rate = (stats.NumCorrect / stats.NumAnswers).reindex(questions.QuestionId.sort_values())
+    # `correct_entropy` orders questions as the entropy does: it falls with the distance from 1/2.
     exact = {"correct_rate": rate, "correct_entropy": -(rate - 0.5).abs()}
     rankings = [tmp_path / f"{name}, high" for name in exact]
     for path, value in zip(rankings, exact.values(), strict=True):
@@ -570,6 +578,7 @@ def test_real_answers_reproduce_the_rows_of_the_page_of_measurements(
     flags += ["--submission_template_dir", tmp_path]
     printed = succeeds(["task_3/compare_features.py", *flags], kit=simulated_kit)
     rows = {line.split(" |")[0]: line for line in printed.splitlines() if line.startswith("| ")}
+    # The script names a ranking by its path, the page of measurements by the name of the file.
     for path in rankings:
         rows[f"| {path.name}"] = rows.pop(f"| {path}").replace(str(path), path.name)
     # The five figures of the winners' report of 2020.

@@ -37,7 +37,10 @@ def compare(split_kit: Path, tmp_path: Path) -> Compare:
 
 
 def figures(page: Page, caption: str, rule: int = 0) -> pd.DataFrame:
-    """Return the figures of a table by strategy; the page has the table once for each rule."""
+    """Return the figures of a table by strategy, with columns numbered from 1.
+
+    The page has the table once for each rule; `rule` is 0 or 1.
+    """
     table = [table for table in page.tables if table.caption.startswith(caption)][rule]
     return pd.DataFrame(table.rows).set_index(0).astype(float)
 
@@ -47,7 +50,7 @@ def test_every_strategy_is_played_by_both_rules(compare: Compare) -> None:
     printed, page = compare(*flags)
     last = []
     for rule in (0, 1):
-        # After 1, 3, 5 and 10 questions.
+        # The columns 1 to 4 are the accuracies after 1, 3, 5 and 10 questions.
         accuracy = figures(page, "Accuracy", rule)
         assert accuracy.index.tolist() == NAMES and accuracy.columns.tolist() == [1, 2, 3, 4]
         assert accuracy.stack().between(0.4, 0.9).all()
@@ -57,7 +60,7 @@ def test_every_strategy_is_played_by_both_rules(compare: Compare) -> None:
         assert ((overlap > 0) & (overlap <= exposure) & (exposure <= 1)).all()
         assert ((bank > 0) & (bank <= 1)).all()
         last.append(accuracy[4])
-    # A target that is asked is known and counts as predicted right.
+    # By the second rule targets may be asked. A target that is asked counts as predicted right.
     assert last[1][OWN] > last[0][OWN]
     ahead = [table for table in page.tables if table.caption.startswith(f"{OWN} ahead")]
     for accuracy, table in zip(last, ahead, strict=True):
@@ -66,6 +69,7 @@ def test_every_strategy_is_played_by_both_rules(compare: Compare) -> None:
         shown = pd.Series(table.column("after 10"), others.index)
         values = shown.str.rstrip("*").str.split(" ± ", expand=True).astype(float)
         assert values[0].to_numpy() == pytest.approx((accuracy[OWN] - others).to_numpy(), abs=2e-4)
+        # A star marks a difference that is larger than its margin.
         assert (shown.str.endswith("*") == (values[0].abs() > values[1])).all()
         assert values[0].abs().max() > 5e-3
     assert "From simulated answers" in page.text
@@ -96,7 +100,7 @@ def test_runs_repeat_and_flags_have_an_effect(compare: Compare) -> None:
     assert "at a standard error of 0.8" in page.text
 
 
-def test_a_new_function_is_compared_without_further_ado(
+def test_a_function_added_to_strategies_py_is_compared(
     compare: Compare, split_kit: Path, tmp_path: Path
 ) -> None:
     own = Path(shutil.copytree(split_kit, tmp_path / "kit"))

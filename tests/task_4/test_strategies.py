@@ -1,4 +1,4 @@
-"""Strategies of task 4, each compared with its formula computed in another way, and their games."""
+"""Strategies of task 4, compared with their formulas, and games that are played with them."""
 
 import sys
 from dataclasses import replace
@@ -27,7 +27,7 @@ PACKAGE, SUBMISSION = load_package("item_response", "submission_model_task_4")
 ALL = strategy_games.find_strategies()
 N_QUESTIONS = 60
 POPULARITY = np.random.default_rng(1).permutation(N_QUESTIONS)
-# A model in which every array matters: quizzes, and what the answered mask reveals.
+# A model with quiz effects, guessing, and inference from which questions a student has answered.
 BANK = Bank(PACKAGE, full_model(PACKAGE, N_QUESTIONS, 1, 2.4), POPULARITY)
 
 
@@ -81,7 +81,10 @@ def fisher(x: float) -> float:
 
 
 def usual_logit(posterior: Posterior, row: int, question: int) -> float:
-    """Return the logit at which P(right) has its mean value (MacKay 1992)."""
+    """Return the logit whose P(right) is about the mean of P(right) over the posterior.
+
+    The approximation is MacKay's (1992).
+    """
     mean, variance = posterior.mean[row, question], posterior.variance[row, question]
     return float(mean / np.sqrt(1 + np.pi / 8 * variance))
 
@@ -108,7 +111,8 @@ def movement(posterior: Any, row: int, question: int, hidden: Any) -> float:
     deviation = posterior.variance[row, question] ** 0.5
     step, weight = np.polynomial.hermite_e.hermegauss(99)
     p = right(posterior.mean[row, question] + deviation * step)
-    # Times its probability, a right answer moves them as far as a wrong one.
+    # The expected movement is zero, so that a right and a wrong answer have the same product of
+    # probability and movement: hence the factor 2.
     moved = 2 * float((weight * p) @ step / weight.sum())
     return moved * float(np.linalg.norm(posterior.cross_covariance[row, question])) / deviation
 
@@ -156,9 +160,9 @@ def test_the_question_chosen_has_the_largest_value(name: str) -> None:
             columns = np.flatnonzero(askable[row])
             values = [FORMULAS[name](posterior, row, int(column), hidden) for column in columns]
             value_of_chosen = values[columns.tolist().index(question)]
-            # Some formulas are approximations or are integrated with random numbers.
+            # Some formulas are approximations or are integrated with random numbers: hence 5 %.
             assert value_of_chosen >= 0.95 * max(values)
-            # Otherwise a wrong choice would not show.
+            # The worst question is clearly worse, so that this test can detect a wrong choice.
             assert min(values) < 0.9 * value_of_chosen
 
 
@@ -187,28 +191,35 @@ def test_the_kits_own_strategy_asks_and_predicts_as_the_package(
 
 
 def test_abilities_and_their_standard_error_agree_with_the_logits() -> None:
-    """Without quiz effects, a logit is slopes · ability + intercept, in mean and covariance."""
+    """Without quiz effects, a logit is slopes · ability + intercept.
+
+    Therefore the mean and the covariance of the logits follow from those of the abilities.
+    """
     left_out = {name: 0 * getattr(BANK.model, name) for name in ("quiz_covariance", "completion")}
     bank = Bank(PACKAGE, replace(BANK.model, **left_out))
     reference = some_students(4)
     known = start_posterior(bank, reference.is_correct >= 0)
     rows, questions = np.arange(len(reference.student)), np.arange(N_QUESTIONS)
     before = Posterior(known, POPULARITY, rows).prior_covariance.mean()
-    for column in np.argsort(reference.is_correct < 0, axis=1, kind="stable").T[:4]:
+    # The first four questions that each student has answered.
+    first_answered = np.argsort(reference.is_correct < 0, axis=1, kind="stable")[:, :4]
+    for column in first_answered.T:
         known.observe(rows, column, reference.is_correct[rows, column])
         assert not known.target_weight[rows, column].any()
     seen, population = Posterior(known, POPULARITY, rows), known.population
     # After four answers the population has been estimated anew.
     assert population.log_variance != 0
-    rest = np.exp(population.log_stretch) * bank.model.intercept + population.shift
-    assert seen.mean == pytest.approx(seen.ability_mean @ seen.slopes.T + rest, abs=2e-3)
+    logit_at_ability_0 = np.exp(population.log_stretch) * bank.model.intercept + population.shift
+    expected_logit = seen.ability_mean @ seen.slopes.T + logit_at_ability_0
+    assert seen.mean == pytest.approx(expected_logit, abs=2e-3)
     cross = seen.slopes @ seen.ability_covariance
     assert seen.cross_covariance == pytest.approx(cross, abs=2e-3)
     assert (cross * seen.slopes).sum(axis=2) == pytest.approx(seen.variance, abs=2e-3)
     covariance = seen.covariance(3, questions, questions)
     assert np.diagonal(covariance) == pytest.approx(seen.variance[3], abs=2e-3)
     error = (covariance.mean() / before) ** 0.5
-    assert bank.overall_ability(known)[1][3] == pytest.approx(error, abs=1e-3)
+    _, standard_errors = bank.overall_ability(known)
+    assert standard_errors[3] == pytest.approx(error, abs=1e-3)
 
 
 @pytest.mark.parametrize("name", ["most_popular", "random"])
@@ -225,10 +236,15 @@ def test_exposure_stays_within_its_limit(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["most_popular", "random"])
 def test_exposure_beyond_a_limit_that_cannot_hold_is_counted(name: str) -> None:
-    """Forty students need 320 questions, and the limit allows 60."""
+    """The limit lets one of the 40 students be asked each of the 60 questions.
+
+    The students need 40 · 8 = 320 questions, so that at least 260 of them exceed the limit.
+    """
     reference, strategy = some_students(6), getattr(strategies, name)
     game = play(reference, strategy, n_questions=8, max_exposure=0.01)
-    assert game.n_over_limit == (np.bincount(game.chosen.ravel()) - 1).clip(0).sum() >= 320 - 60
+    n_students_asked = np.bincount(game.chosen.ravel())
+    assert game.n_over_limit == (n_students_asked - 1).clip(0).sum()
+    assert game.n_over_limit >= 320 - 60
 
 
 def test_a_test_ends_at_its_standard_error() -> None:
@@ -262,7 +278,7 @@ def test_a_strategy_asks_only_what_it_may_and_changes_nothing(choice: Any, messa
     targets = np.tile(np.arange(N_QUESTIONS) == 3, (40, 1))
 
     def wrong(posterior: Any, askable: Any, hidden: Any) -> Any:
-        """Overwrite what may be asked; column 3 is to be predicted."""
+        """Overwrite `askable`, which must have no effect; column 3 is the target."""
         askable[:] = True
         return choice(posterior, askable, targets)
 
@@ -333,8 +349,8 @@ def test_tables_show_means_over_the_masks_and_the_deviation_at_the_end(
     [
         # The gains per answer are 1, 0, 0, 1. Both students gain equally, so that nothing varies.
         ([0.1, 0.9, 0.9, 0.1], 1, (0.5, 0)),
-        # The gains are 0, 1, -1, 0 in each mask. The sums of the students are 2 and -2, so that the
-        # standard error is √(8 · 2) / 8.
+        # The gains are 0, 1, -1, 0 in each mask, and the sums of the two students are 2 and -2. The
+        # standard error is √(n / (n - 1) · (2² + 2²)) / 8, with n = 2 students and 8 answers.
         ([0.9, 0.1, 0.1, 0.9], 2, (0, 0.5)),
     ],
 )
@@ -357,7 +373,8 @@ def test_paired_difference_by_hand(
 def test_protocols_split_students_and_answers(name: str, learned_share: float) -> None:
     answers = some_answers(9, (53, 90), 0.7)
     protocol = compare_strategies.PROTOCOLS[name]
-    parts, again = (list(compare_strategies.splits(answers, protocol, 5, 10, 90)) for _ in "ab")
+    parts = list(compare_strategies.splits(answers, protocol, 5, 10, 90))
+    again = list(compare_strategies.splits(answers, protocol, 5, 10, 90))
     for (learned, reference), (_, same) in zip(parts, again, strict=True):
         students = set(learned["UserId"])
         targets = reference.targets[reference.name]

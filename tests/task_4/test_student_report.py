@@ -35,9 +35,11 @@ def test_ability_agrees_with_numerical_integration() -> None:
     slope = 1.5
     bank = bank_of(np.full((40, 1), slope), guessing=0.2)
     assert bank.logit_deviation == pytest.approx(slope)
+    # Three students, who are wrong on every second, third and fifth question.
     right = (np.arange(40) % np.array([[2], [3], [5]]) > 0).astype(int)
     targets = np.tile(np.arange(40) >= 30, (3, 1))
-    # There are two answers; after three, the population of students would be estimated, too.
+    # Only two questions are asked: from the third answer on, the model also estimates the
+    # population of students anew, which the integration below does not do.
     sessions = ability.ask(bank, as_reference(right, targets), "mask", [0, 1, 2], 2)
     grid = np.linspace(-6, 6, 2001)
     p = 0.2 + 0.8 / (1 + np.exp(-slope * grid))
@@ -64,7 +66,7 @@ def test_ability_agrees_with_numerical_integration() -> None:
 
 
 def test_a_test_that_ends_by_precision_is_the_beginning_of_a_longer_one() -> None:
-    """The figures after its end use no later answer."""
+    """Its figures are those of the longer test up to the question at which it ended."""
     rng = np.random.default_rng(2)
     bank = bank_of(rng.exponential(1, (60, 1)))
     right = rng.random((25, 60)) < 0.6
@@ -274,7 +276,7 @@ def shares_by_subject(
 def test_the_page_shows_what_is_expected_by_subject(
     kit: Path, report: Report, heading: str, level: int, fewest: int
 ) -> None:
-    """Before the mark of the student stands that of a training student."""
+    """Each subject has two marks: that of a mean training student, and then the student's."""
     titles = []
     for of_student, of_training_student, name, _ in shares_by_subject(kit, report, level, fewest):
         titles += [f"{name}: {of_training_student:.2f}", f"{name}: {of_student:.2f}"]

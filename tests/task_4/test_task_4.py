@@ -60,6 +60,7 @@ def published_score(entry: Any, answers: pd.DataFrame, n_questions: int) -> floa
     masked_data = np.zeros_like(data)
     masked_binary_data = np.zeros_like(data)
     for _ in range(10):
+        # The index of a question for each student.
         asked = rows, entry.select_feature(masked_data, masked_binary_data, can_query)
         assert (can_query[asked] == 1).all()
         can_query[asked] = 0
@@ -73,7 +74,8 @@ def published_score(entry: Any, answers: pd.DataFrame, n_questions: int) -> floa
 def most_popular_score(train: pd.DataFrame, valid: pd.DataFrame, mask: str = "IsTarget") -> float:
     """Return the score of the baseline in plain pandas.
 
-    The prediction of a tied question is a wrong answer, as in the official arrays.
+    For a tied question the prediction is 0 (a wrong answer), as in the official arrays. Unknown
+    questions get the overall majority.
     """
     mostly_right = train.groupby("QuestionId").IsCorrect.mean() > 0.5
     targets = valid[valid[mask] == 1]
@@ -271,8 +273,8 @@ def test_probabilities_of_an_entry_are_written_and_scored(
 def test_the_user_learns_what_an_entry_prints_changes_and_relies_on(
     evaluate: Evaluate, write: Write, tmp_path: Path
 ) -> None:
-    """The entry's predictions rely on its choices, so that they cannot be replayed for a curve."""
-    # The entry prints by another process, past Python, as some libraries do.
+    """An accuracy curve replays games without the entry's choices, on which this entry relies."""
+    # The entry prints through a child process, so that Python's sys.stdout does not see the text.
     select = "self.asked = __import__('os').system('echo choosing')"
     source = toy_bundle.entry(select, "can_query[:] = seen[:] = 7")[ENTRY_FILE]
     source = source.replace("return right", "return self.asked + right")
@@ -311,7 +313,7 @@ def test_the_score_of_a_phase_is_the_mean_over_its_ten_masks(
     assert facts["Deviation over masks"] == deviation
     titles = page.chart("Accuracy with each mask").titles
     assert titles == [f"{m}: {one:.4f}" for m, one in zip(masks, scores, strict=True)]
-    # The baseline learns nothing from the answers, so that the accuracy stays the same.
+    # The baseline learns nothing from the answers: the accuracy is the same after each question.
     curve = page.table("Accuracy after each question")
     assert curve.columns == ["Questions", "entry's choice", "random choice"]
     assert curve.rows == [[f"{n}", *[f"{np.mean(scores):.4f}"] * 2] for n in range(11)]
@@ -347,7 +349,10 @@ def test_an_entry_for_the_published_evaluator_is_scored_and_packed(
 def test_all_files_beside_the_entry_are_played_checked_and_packed(
     kit: Path, package: Path, tmp_path: Path
 ) -> None:
-    """All tools give the same warning about a saved model whose name breaks the rule."""
+    """The zip has no hidden, cached and partial files, and not the kit's common.py.
+
+    All tools give the same warning about a saved model whose name breaks the rule.
+    """
     taken = ["notes/table.csv", "weights/mine.PT", "model_task_4_b/0.pt", "notes/common.py"]
     left_out = [".hidden", ".git/a", "notes/__pycache__/a.pyc", "__MACOSX/a", "a.npy.partial"]
     for name in taken + left_out:
@@ -483,7 +488,7 @@ def scores(kit: Path) -> dict[str, float]:
 
 
 def play_phases(kit: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Play five masks of both phases.
+    """Let a package's entry play five masks of both phases.
 
     Return whether each target is predicted right, and the student of each target.
     """
@@ -508,8 +513,8 @@ def test_learned_packages_beat_the_most_popular_answer(kit: Path) -> None:
     for name in ("item_response", "pytorch"):
         hits, _ = play_phases(kit, name)
         # Both predict the same answers, and the answers of one student are correlated. Over 50
-        # students the standard error of the gain is 0.017. The gain is 0.08: rounding changes few
-        # predictions and cannot bring it below three standard errors.
+        # students the standard error of the gain is 0.017, and the gain is 0.08. On another machine
+        # rounding changes few predictions, and cannot bring it below three standard errors.
         gain = hits.astype(float) - popular
         assert gain.mean() > 3 * metrics.clustered_standard_error(gain, students), name
 
@@ -532,7 +537,7 @@ def test_it_scores_the_same_in_the_loop_of_the_published_evaluators(
     assert published_score(submission.Submission(), valid, 80) == read_score(tmp_path)
 
 
-def test_the_first_method_of_the_template_has_both_names() -> None:
+def test_select_feature_is_select_questions_in_the_template() -> None:
     entry = load_module(ROOT / "submission_templates/submission_model_task_4.py", "template")
     assert entry.Submission.select_feature is entry.Submission.select_questions
 
@@ -582,7 +587,11 @@ def test_training_on_one_file_and_on_two(kit: Path, tmp_path: Path, name: str) -
 def test_both_values_of_unobserved_answers_lead_to_the_same_games(
     kit: Path, name: str, targets_queryable: bool
 ) -> None:
-    """Also without options, although 0 then means a wrong answer or one that is not revealed."""
+    """The same holds if the file has no options.
+
+    A 0 is then either a wrong answer or one that is not revealed, and an entry must tell the two
+    apart in another way than by the value.
+    """
     model, submission = load_package(name, "submission_model_task_4")
     weights = model.Model.load(kit / "task_4" / name)
     reference = read_reference(kit / "data/test_input/valid_task_4.csv", 80)

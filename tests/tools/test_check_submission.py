@@ -34,7 +34,7 @@ GOOD = {
 RANKING_TEMPLATE = "QuestionId,ranking\n20,\n21,\n22,\n23,\n"
 JUDGEMENTS = ",left,right,T1_ALR,T2_CL,T3_GF,T4_MQ,T5_NS\n0,20,21,1,2,,1,2\n1,22,23,2,2,1,,1\n"
 
-# The text of a CSV, or of the files in a zip by their names.
+# The text of a CSV, or for a zip the texts of its files by name.
 Content = str | dict[str, str]
 # The type of the fixture `submit`. Its function takes `evaluation` or `checker`, the task, the name
 # and the content of a submission. It returns exit code, stdout and the lines of stderr.
@@ -211,14 +211,15 @@ def test_the_evaluation_counts_and_names_rows_that_were_not_asked_for(
     """The challenge's scorer ignores them, too; only the checker refuses them."""
     content = GOOD[1].replace("2,10,1\n", "\n7,98,0\n2,10,1\n") + "9,99,1\n"
     code, out, lines = submit("evaluation", 1, "submission_task_1.csv", content)
-    # The standard error of three students with 1, 1 and 1/2 of two answers right.
+    # The accuracies of the three students are 1, 1 and 1/2; ± 0.1667 is the standard error.
     assert (code, lines, "score 0.8333 ± 0.1667 (accuracy on 6 pairs)" in out) == (0, [], True)
     named = f"2 rows hold pairs that are not in {tmp_path}/given/answers.csv, first row 5 with User"
     assert named in out and "QuestionId 98; UserId 9 and QuestionId 99: ignored" in out
     assert named in read_page((tmp_path / "scores/scores_task_1.html").read_text()).text
 
 
-# The files of an entry with a fault in two of them.
+# An entry with two faults in its main file and one in table.py. A file that is not imported is not
+# checked.
 BROKEN = {
     ENTRY_FILE: "from common import io\nimport model, table, tools.blend\n",
     "model.py": "",
@@ -239,7 +240,7 @@ BROKEN = {
         ]),
         ({ENTRY_FILE: entry()[ENTRY_FILE].replace("update_model", "learn")}, "",
          ["starting Submission: class Submission has no method update_model"]),
-        # This entry fails on negative numbers, as one does that uses options as indices.
+        # This entry fails on negative numbers, like an entry that uses options as array indices.
         (entry(update="assert seen.min() >= 0"), "--unobserved 0 --targets_queryable", []),
         (entry(), "--time_limit 0.001", ["expected a whole game within 0.001 s"]),
     ],
@@ -295,7 +296,7 @@ def test_a_folder_that_does_not_exist_is_named() -> None:
 def test_a_submission_for_the_local_split_is_compared_with_the_files_of_the_split(
     scored_kit: Path,
 ) -> None:
-    """It is not to be uploaded."""
+    """The checker must not offer such a submission for upload."""
     path = scored_kit / "data/test_output/test_submission_task_1.csv"
     out = succeeds(["-m", "tools.check_submission", path], kit=scored_kit)
     assert "every pair of data/test_input/test_submission_task_1_2.csv once" in out

@@ -40,11 +40,13 @@ def test_all_ways_to_name_a_score_give_the_same_comparison(compare: Compare) -> 
         "task_1/sample_model_majority.py 1_matrix_factorization.csv",
         "1_majority.csv matrix_factorization --phase local",
     ]
+    # All ways give the same text, so that the set has a single element.
     (output,) = {compare(words).partition("task 1, local split")[2] for words in ways}
     figures = re.search(r"B is better by (\S+) \(95 % interval (\S+) to (\S+)\)", output)
     assert figures
     better, low, high = map(float, figures.groups())
     assert 0 < low < better < high < 0.2
+    # In the other order, A is better by as much.
     assert figures[0].replace("B", "A", 1) in " ".join(compare("2 1").split())
     assert re.match(r".*: [\d,]+ answers of [\d,]+ students\n", output)
     assert "McNemar's exact test: p < 0.0001" in output
@@ -74,7 +76,9 @@ def test_scores_of_one_test_set_are_compared(compare: Compare, words: str, expec
     assert re.search(expected, compare(words))
 
 
-def test_task_3_resamples_pairs_and_tells_which_difference_would_show(compare: Compare) -> None:
+def test_task_3_resamples_pairs_and_tells_the_smallest_detectable_difference(
+    compare: Compare,
+) -> None:
     output = " ".join(compare("random entropy").split())
     pattern = r"of \d+ pairs .* interval (\S+) to ([^)]+)\) .* differ by about (\S+) or more"
     match = re.search(pattern, output)
@@ -115,7 +119,8 @@ def test_scores_that_cannot_be_compared_are_refused(
 @pytest.mark.parametrize(
     ("word", "expected"),
     [
-        # A score of task 1 and one of a related challenge have this name.
+        # Two models have this name: one of task 1, which has no outcomes, and one of a related
+        # challenge.
         ("majority", "local split.*: score it again"),
         ("2", "is scored in Student response, expected scores of"),
         ("gone", ".npz: file not found"),
@@ -126,7 +131,8 @@ def test_scores_without_outcomes_or_with_other_ones_are_refused(
     tmp_path: Path, word: str, expected: str
 ) -> None:
     related = replace(RESULT, task="student_response", phase="", metric_name="macro F1")
-    # The score is the mean over two parts, with two of two and one of four answers right: 0.625.
+    # Outcomes with the score 0.625, the mean over two parts with two of two and one of four answers
+    # right. The record says 0.6.
     parts = kept([1, 1, 1, 0, 0, 0], [1] * 6, [0, 0, 1, 1, 1, 1])
     other = replace(RESULT, model="other", outcomes=outcomes.write(tmp_path / "outcomes", parts))
     gone = replace(RESULT, model="gone", outcomes="0" * 16)
@@ -178,7 +184,7 @@ def test_mcnemar_by_hand() -> None:
     assert "p = 1.0000" in describe(TASK_1, a, a)[1]
     # A single student tells nothing about the variation between students.
     assert verdict.startswith("no difference can be told: B - A = 0.5000 (no interval: a single")
-    # Answers that count twice get no test.
+    # McNemar's test needs answers that count once.
     twice = kept([1, 0], [1, 1], [0, 1], [1, 1])
     assert "no test by McNemar" in describe(TASK_4, twice, twice)[1]
 
@@ -201,5 +207,6 @@ def test_the_interval_covers_a_known_difference_in_95_percent_of_cases() -> None
         n_covered += low <= 0.03 <= high
         error = metrics.clustered_standard_error(b.right.astype(float) - a.right, student)
         widths.append((high - low) / 2 / error)
+    # 38 of 40 are expected. With a true coverage of 95 %, fewer than 35 are improbable (1.4 %).
     assert 35 <= n_covered <= 40
     assert np.mean(widths) == pytest.approx(1.96, rel=0.03)

@@ -20,7 +20,8 @@ VALIDATE = ["-m", "tools.cross_validate"]
 TRAIN = "data/train_data/train_task_1_2.csv"
 RECORD = "data/test_output/results.jsonl"
 # An entry that always predicts the same. It starts quickly, because it imports nothing of the kit.
-# It checks that its training answers hold none of the answers to be predicted.
+# It checks that its training answers hold none of the answers to be predicted. The text is a
+# template for `str.format`, in which {{ stands for {.
 ENTRY = """
 import argparse, csv, json, sys
 from hashlib import sha256
@@ -54,7 +55,8 @@ if __name__ == "__main__":
 def always(kit: Path, task: int, value: int, flag: str | None = None) -> str:
     """Write an entry that always predicts `value`; return its path from the kit's folder.
 
-    The entry checks that it is given the kit's metadata, if there are any, and the flag.
+    The entry checks that it is given the kit's metadata, if there are any, and `--dimensions` with
+    the value `flag`.
     """
     metadata = kit / "data/metadata"
     source = ENTRY.format(
@@ -83,7 +85,7 @@ class Case:
     words: str
     model: str
     rules: str
-    # The command that would make the submission, without `python`.
+    # The command that is recorded as the origin of the predictions, without `python`.
     command: str
     seed: int | None = None
 
@@ -203,7 +205,9 @@ def test_every_answer_is_predicted_once(validated: Validated) -> None:
     for result, n in zip(validated.results[:2], (n_right, len(rows) - n_right), strict=True):
         path = validated.kit / f"data/test_output/outcomes/{result.outcomes}.npz"
         kept = outcomes.read(path)
-        assert (kept.distinct, kept.right.sum(), len(kept.right)) == (True, n, len(rows))
+        assert kept.distinct
+        assert kept.right.sum() == n
+        assert len(kept.right) == len(rows)
 
 
 def test_two_entries_that_had_the_same_folds_can_be_compared(validated: Validated) -> None:
@@ -217,16 +221,22 @@ def faulty_kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) ->
     """Return a kit with entries that fail, each in another way; tests write nothing there."""
     kit = tmp_path_factory.mktemp("faulty") / "kit"
     shutil.copytree(simulated_kit, kit, ignore=shutil.ignore_patterns("metadata"))
+    # Writes nothing.
     (kit / "task_1/my_silence.py").touch()
-    gap = (kit / always(kit, 1, 1)).read_text().replace("in asked)]", "in asked[:1])]")
-    (kit / "task_1/my_gap.py").write_text(gap)
-    (kit / "task_4/my_fault").mkdir()
+    # Predicts only the first pair.
+    constant_entry = (kit / always(kit, 1, 1)).read_text()
+    (kit / "task_1/my_gap.py").write_text(constant_entry.replace("in asked)]", "in asked[:1])]"))
+    # Fails without a message.
     (kit / "task_1/my_fault.py").write_text("raise SystemExit(7)\n")
-    long_story = "print('x\\n' * 3_000_000)\nraise SystemExit('error: the end')\n"
-    (kit / "task_4/my_fault/train_model.py").write_text(long_story)
+    # Prints much, and then fails with a message.
+    (kit / "task_4/my_fault").mkdir()
+    long_output = "print('x\\n' * 3_000_000)\nraise SystemExit('error: the end')\n"
+    (kit / "task_4/my_fault/train_model.py").write_text(long_output)
+    # Asks for question -1.
     shutil.copytree(kit / "task_4/numpy", kit / "task_4/my_breach")
-    breach, ask = kit / "task_4/my_breach" / ENTRY_FILE, "self.model.select(can_query)"
-    breach.write_text(breach.read_text().replace(ask, f"{ask} * 0 - 1"))
+    entry = kit / "task_4/my_breach" / ENTRY_FILE
+    selection = "self.model.select(can_query)"
+    entry.write_text(entry.read_text().replace(selection, f"{selection} * 0 - 1"))
     return kit
 
 

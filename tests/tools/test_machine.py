@@ -126,7 +126,7 @@ def test_linear_algebra(
 
 
 def test_linear_algebra_without_the_packages(monkeypatch: pytest.MonkeyPatch) -> None:
-    # None in place of a module lets its import fail.
+    # If a module is None in sys.modules, importing it fails.
     monkeypatch.setitem(sys.modules, "threadpoolctl", None)
     assert machine.describe_linear_algebra().endswith(
         "kernel unknown: threadpoolctl cannot be imported"

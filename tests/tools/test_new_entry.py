@@ -91,7 +91,7 @@ def test_names_that_would_hide_a_module_or_cannot_be_imported_are_refused(name: 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_every_sample_model_can_be_copied(script: Path, tmp_path: Path) -> None:
-    """Code after the block to replace uses only those names of the block that it promises."""
+    """Code after the marked block uses only those names of the block that its first line lists."""
     task = script.parent.relative_to(layout.ROOT).as_posix()
     folder = tmp_path / script.parent.name
     folder.mkdir()
@@ -106,14 +106,18 @@ def test_every_sample_model_can_be_copied(script: Path, tmp_path: Path) -> None:
     for called in (f"python {task}/{name}.py", f"python {task}/local_evaluation.py"):
         assert f"\n{called}" in f"\n{listed}"
     is_related = task in new_entry.find_challenges()
-    assert listed.count("local_data_split.py") == is_related and "[" not in listed
+    assert listed.count("local_data_split.py") == (1 if is_related else 0)
+    # Commands have no optional flags in brackets.
+    assert "[" not in listed
     marks = ("---- The model: replace this block by your own. -", "---- End of the model. -")
     begin, end = (text[: text.index(mark)].count("\n") + 1 for mark in marks)
+    # The line after the first mark says `Out: …` and lists the names that later code needs.
     promised = re.findall(r"`(\w+)`", text.splitlines()[begin].partition("Out")[2])
     names = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)]
     stored = [node for node in names if isinstance(node.ctx, ast.Store)]
     inside = {node.id for node in stored if begin < node.lineno < end}
     outside = {node.id for node in stored if not begin < node.lineno < end}
+    # Names that only the block stores and that code after the block reads.
     needed = {node.id for node in names if node.lineno > end} & inside - outside
     assert is_related or (needed and needed <= set(promised))
 
@@ -133,8 +137,9 @@ def test_the_command_copies_a_model_and_prints_the_commands_for_it(tmp_path: Pat
     succeeds([*start, "task_4", "my_idea"], kit=kit, cwd=kit)
     text = (kit / "task_4/my_idea/train_model.py").read_text()
     assert text.startswith('"""Task 4, my_idea: say') and "task_4/my_idea/train_model.py" in text
-    left = {path.name for path in (kit / "task_4/numpy").glob("*.py")}
-    assert {path.name for path in (kit / "task_4/my_idea").iterdir()} == left
+    # Weights are not copied.
+    python_files = {path.name for path in (kit / "task_4/numpy").glob("*.py")}
+    assert {path.name for path in (kit / "task_4/my_idea").iterdir()} == python_files
     done = run([*start, "task_1", "2fast"], kit=kit, cwd=kit)
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].startswith("python -m tools.new_entry: error: argument")

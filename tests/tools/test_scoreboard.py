@@ -38,6 +38,7 @@ def rows_of(*results: Result) -> list[Row]:
 EARLY, LATE = seeded("idea", 0, 0.9, DAYS[0]), seeded("idea", 0, 0.7, DAYS[1])
 BLEND = {"files": ["data/test_output/one.parquet", "two.parquet"], "local": True}
 PARTS = {"fold 1": 0.6, "fold 2": 0.7, "fold 3": 0.8}
+# The folds of a cross-validation that was interrupted after the first one.
 CUT: dict[str, Any] = {"fold 1": 0.6, "fold 2": None}
 
 
@@ -46,7 +47,7 @@ CUT: dict[str, Any] = {"fold 1": 0.6, "fold 2": None}
     [
         # The latest score of a seed counts.
         ([LATE, EARLY], (IDEA, 0.7, None)),
-        # No seed is seed 0.
+        # A result without a seed counts as one with seed 0.
         ([seeded("idea", None, 0.8, DAYS[2]), EARLY, LATE], (IDEA, 0.8, None)),
         ([replace(RESULT, model="blend", options=BLEND)], ("blend one two", 0.6, None)),
         # The deviation of a cross-validation is that of its folds.
@@ -70,7 +71,7 @@ def test_a_row_holds_name_score_and_deviation(
     ],
 )
 def test_earlier_scores_are_set_apart(changed: dict[str, Any], summary: str) -> None:
-    """Three runs of an entry that was edited in between are two entries, not three seeds."""
+    """The score before the code or data changed is set apart; the two since are averaged."""
     later = [replace(seeded("idea", n, 0.8 - n / 10, DAYS[n]), **changed) for n in (1, 2)]
     results = [*later, EARLY]
     text, folded = text_of(*results), page_of(*results).folded
@@ -133,7 +134,7 @@ MOST_POPULAR = "most popular, 2020"
 def test_scores_of_2020_are_shown_beside_scores_on_the_same_real_answers_only(
     task: int, phase: str, rules: str, expected: list[str]
 ) -> None:
-    """A published score has no day."""
+    """Published scores are told by their missing day."""
     result = replace(RESULT, task=task, phase=phase, rules=rules, simulated=False)
     assert [row.name for row in rows_of(result) if not row.day] == expected
     assert all(row.day for row in rows_of(replace(result, simulated=True)))

@@ -1,4 +1,4 @@
-"""The tools give scripts the flags that the scripts' headers show."""
+"""The flags with which the tools call a sample model are those that its docstring shows."""
 
 import ast
 import re

@@ -34,7 +34,7 @@ class Submission:
         chosen = torch.where(may_ask, self.n_answers, -1).argmax(dim=1)
         return chosen.cpu().numpy()
 
-    # Its name in the published evaluators.
+    # The published evaluators call this method `select_feature`.
     select_feature = select_questions
 
     def update_model(

@@ -185,7 +185,7 @@ def test_explain_returns_the_parts_of_a_prediction(with_quiz: ItemResponse) -> N
 @pytest.mark.parametrize("contexts", ["groups of quizzes", "quizzes of classes"])
 def test_contexts_without_effect_make_predictions_hardly_worse(contexts: str) -> None:
     # All planted effects of contexts are 0.
-    answers = plant(of_quiz=0.0)
+    answers = plant(quiz_variance=0.0)
     labels = groups(answers) if contexts == "groups of quizzes" else answers.class_quiz.to_numpy()
     train, test = split(answers)
     without = fit(train)
@@ -203,7 +203,8 @@ def test_the_level_that_has_the_effect_gets_the_variance(level: int) -> None:
 
     A pair of a known group and an unknown quiz is predicted with the effect of the group alone.
     """
-    train, test = split(plant(of_quiz=float(level == 1), of_group=float(level == 0)))
+    planted = plant(quiz_variance=float(level == 1), group_variance=float(level == 0))
+    train, test = split(planted)
     model = fit(train, groups(train))
     # The standard error is computed as in `test_planted_effects_are_recovered`. Here, half of the
     # effects of quizzes rest on only a tenth of the answers. With 6,600 effects of quizzes and
@@ -241,7 +242,7 @@ class SharedEffects:
 
 @pytest.fixture(scope="module")
 def shared_effects() -> SharedEffects:
-    answers = plant(OWN_VARIANCE, of_class=1.0)
+    answers = plant(OWN_VARIANCE, class_variance=1.0)
     train, _ = split(answers)
     return SharedEffects(answers, fit(train, train.class_quiz))
 

@@ -11,7 +11,7 @@ from platforms import on_unix
 from run_scripts import wait_for
 
 SLEEP = "import pathlib, sys, time; pathlib.Path(sys.argv[1]).touch(); time.sleep(100)"
-# Ends well when it is told to end, as a training does that keeps what it has learned so far.
+# Exits with code 0 on SIGTERM, as a training does that saves what it has learned so far.
 END_WELL = "import signal, sys; signal.signal(signal.SIGTERM, lambda *_: sys.exit(0)); "
 
 
@@ -39,7 +39,7 @@ def test_stop_ends_a_child_of_another_thread_and_refuses_new_ones(tmp_path: Path
 
 
 @on_unix("way to tell a program to end")
-def test_a_stopped_child_that_ends_well_is_not_finished(tmp_path: Path) -> None:
+def test_a_stopped_child_that_exits_with_0_does_not_count_as_finished(tmp_path: Path) -> None:
     children, begun = Children(), tmp_path / "begun"
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(children.run, [sys.executable, "-c", END_WELL + SLEEP, str(begun)])

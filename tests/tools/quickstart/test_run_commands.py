@@ -7,6 +7,7 @@ from tools.quickstart import run_commands
 import pytest
 from run_scripts import Done, run_process
 
+# `beside` stands for the name of the module beside the script.
 SHOW_ITSELF = "import os, sys, beside; print(sys.argv[1:], beside.NAME, __name__, os.getpid())\n"
 
 
@@ -39,7 +40,7 @@ def test_each_script_has_its_flags_and_its_modules(folder: Path) -> None:
     assert first.split()[-1] == second.split()[-1]
 
 
-def test_the_first_command_that_fails_is_the_last(folder: Path) -> None:
+def test_no_command_runs_after_one_that_fails(folder: Path) -> None:
     done = run(folder, "exits.py", "fails.py", "first/script.py")
     assert done.returncode == 7
     assert done.stdout == "$ python exits.py\n$ python fails.py\n"

@@ -19,7 +19,7 @@ def step(name: str, title: str = "task 1") -> Step:
 
 
 class Recorder:
-    """A replacement of `run_step`, which notes the steps that begin and lets some of them wait."""
+    """A stand-in for `run_step` that records the steps that begin and lets some of them wait."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, n_cores: int) -> None:
         self.begun: list[str] = []
