@@ -526,7 +526,7 @@ def judge(rng: Rng, school: School) -> Iterator[TableFile]:
 def write_images(rng: Rng, folder: Path, school: School) -> None:
     """Write a small picture of every question: its QuestionId, a sum and four options.
 
-    If the key of the question changes, the picture fits the later key.
+    If the right option of a question changes in time, the picture fits the later one.
     """
     folder.mkdir(parents=True)
     font = ImageFont.load_default(IMAGE_FONT_SIZE)

@@ -95,11 +95,12 @@ def ridge_step(
     vectors : array, shape (n, k)
     covariances : array, shape (n, k, k)
     """
-    # The parabola at a logit x has the curvature tanh(x / 2) / (2 x).
+    # The parabola that touches the loss at logit x has the curvature tanh(x / 2) / (2 x).
     half = np.maximum(np.abs(logits) / 2, 1e-4)
     weights = answers.copy()
     weights.data = np.tanh(half) / (4 * half)
-    # Minus the slope of the parabola at logit 0.
+    # All these parabolas have the same slope at logit 0: 1/2 for a wrong answer, -1/2 for a right
+    # one. Ridge regression needs minus this slope.
     targets = answers.copy()
     targets.data -= 0.5
     m, k = fixed_vectors.shape
@@ -152,7 +153,7 @@ def fit(
             )
             logits = compute_logits(students, questions, student, question)
             questions, covariances = ridge_step(prior, students, covariances, answers.T, logits)
-            # The logistic loss before the last step.
+            # The logistic loss at the logits that the last step began with.
             show(loss=np.mean(np.logaddexp(0, logits) - answers.data * logits))
     return students, questions
 

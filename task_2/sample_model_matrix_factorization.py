@@ -96,11 +96,12 @@ def ridge_step(
     vectors : array, shape (n, k)
     covariances : array, shape (n, k, k)
     """
-    # The parabola at a logit x has the curvature tanh(x / 2) / (2 x).
+    # The parabola that touches the loss at logit x has the curvature tanh(x / 2) / (2 x).
     half = np.maximum(np.abs(logits) / 2, 1e-4)
     weights = choices.copy()
     weights.data = np.tanh(half) / (4 * half)
-    # Minus the slope of the parabola at logit 0.
+    # All these parabolas have the same slope at logit 0: 1/2 for a choice of 0, -1/2 for a choice
+    # of 1. Ridge regression needs minus this slope.
     targets = choices.copy()
     targets.data -= 0.5
     m, k = fixed_vectors.shape
@@ -197,7 +198,7 @@ def fit(
             )
             logits = compute_logits(students, decisions, student, decision)
             decisions, covariances = ridge_step(prior, students, covariances, choices.T, logits)
-            # The logistic loss before the last step.
+            # The logistic loss at the logits that the last step began with.
             show(loss=np.mean(np.logaddexp(0, logits) - choices.data * logits))
     return students, decisions
 

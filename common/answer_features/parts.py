@@ -22,8 +22,8 @@ _MAX_HELD_OUT = 125_000
 _N_PARTS = 10
 # Smallest number of parts if there are more than `_MAX_HELD_OUT` answers.
 _MIN_PARTS_OF_MANY = 5
-# With more parts than this, a part is less than 2 % of the answers, and a single part is held out.
-# The fit without it then also serves the template, which saves a second fit.
+# With more parts than this, only one part is held out, less than 2 % of the answers. The fit
+# without this part serves the template too: a fit of all answers would hardly differ.
 _MANY_PARTS = 50
 
 

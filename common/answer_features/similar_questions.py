@@ -82,8 +82,8 @@ def _largest_columns(values: FloatArray, k: int) -> IntArray:
 
     Equal values come in the order of their columns.
     """
-    # `argpartition` would take arbitrary ones of the values that equal the k-th largest. So sort
-    # all values that are at least the k-th largest, and take the first k.
+    # If several values equal the k-th largest, `argpartition` picks any of them. So sort all values
+    # that are at least the k-th largest, and take the first k.
     kth_largest = np.partition(values, -k, axis=1)[:, -k, None]
     row, column = np.nonzero(values >= kth_largest)
     order = np.lexsort((-values[row, column], row))

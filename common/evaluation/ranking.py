@@ -222,9 +222,9 @@ def compare_with_experts(judgements: pd.DataFrame, agrees: pd.DataFrame) -> pd.D
 
 
 def _draw(figures: pd.DataFrame, random_range: tuple[float, float]) -> str:
-    """Draw the agreement with each expert, their mean and the best.
+    """Draw the agreement with each expert, the mean agreement, and that with the best expert.
 
-    In the row ``best``, a band shows the range that random rankings reach.
+    In the row of the best expert, a band shows the range that random rankings reach.
     """
     dots = {
         name: charts.Dot(name, share, (low, high), others)

@@ -14,12 +14,12 @@ from common.arrays import FloatArray, IntArray
 import numpy as np
 import scipy.sparse
 
-# For each of these numbers, one clustering becomes a level: the one in whose contexts a student's
-# mean number of answers is closest to the number.
+# A clustering of the questions splits a student's answers into contexts. One level of contexts is
+# sought for each of these numbers of answers in a context: the clustering whose mean is closest.
 _ANSWERS_IN_CONTEXT = (32, 16, 8, 4)
-# A clustering is no level if students have fewer answers in a context than this, on average.
+# A clustering becomes no level if the mean number of answers in a context is below this.
 _MIN_ANSWERS = 1.5
-# A clustering is no level if students have fewer contexts than this, on average.
+# A clustering becomes no level if the mean number of a student's contexts is below this.
 _MIN_CONTEXTS = 1.2
 # Thresholds of similarity. For each, clusters that are at least this similar are merged, which
 # gives one clustering.

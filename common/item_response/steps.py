@@ -151,13 +151,17 @@ class _ChunkUpdate:
 
 
 def pass_over_answers(observations: Observations, state: AnyState) -> tuple[AnyState, FloatArray]:
-    """Update all students and contexts.
+    """Update the posteriors of all students and of their effects in contexts; items stay fixed.
 
-    Returns the new state, and the items' sums of `model.weighted_sums`.
+    Students are updated in chunks, in several threads.
+
+    Returns the new state, and the sums over all answers by which the items are updated afterwards
+    (see `model.weighted_sums`).
     """
     item_moments = model.moments(state.items)
     k = state.students.mean.shape[1]
-    # Every chunk writes its part of these, since a list of parts would take the memory twice.
+    # Every chunk writes its rows into these arrays. Joining the chunks' results at the end would
+    # take twice the memory.
     students = Gaussians(
         np.empty_like(state.students.mean), np.empty_like(state.students.covariance)
     )

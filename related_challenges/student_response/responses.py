@@ -239,8 +239,8 @@ def _read_elements(path: Path) -> list[dict[str, Any]]:
 def _find_label_set(answers: pd.DataFrame) -> tuple[str, ...]:
     """Return the label set that the answers use.
 
-    It is the set of 5 labels, some of which may not occur, unless the label `incorrect` occurs and
-    no label that only the set of 5 has.
+    If the label `incorrect` occurs, and no label that only the set of 5 has, the set is that of 2
+    or 3 labels. Otherwise it is the set of 5. Some labels of a set may not occur.
 
     Raises
     ------

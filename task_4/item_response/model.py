@@ -207,9 +207,9 @@ class StudentPosterior:
         """Return the abilities to be expected from the answered mask, shape (S, k)."""
         answered = answered_mask.astype(np.float32)
         count = answered.sum(axis=1, keepdims=True)
-        # An empty mask stands for an unknown one. The mean mask in its place has no effect.
         mask_mean = self.model.mask_mean
-        # The m in the comment on `Model.mask_mean`.
+        # `scaled` is m in the comment on `Model.mask_mean`. An empty mask means that the answered
+        # questions are unknown. It becomes the mean mask, for which an average ability is expected.
         scaled = np.where(count > 0, answered / np.sqrt(np.maximum(count, 1)), mask_mean)
         return np.asarray((scaled - mask_mean) @ self.model.mask_weights)
 

@@ -163,7 +163,8 @@ class PartialVAE(nn.Module):
 
     def __init__(self, right: Tensor, answered: Tensor, quiz_loadings: Tensor) -> None:
         super().__init__()
-        # A question's rate of right answers, with four more answers at the overall rate.
+        # Start each question's intercept from its rate of right answers. Four imagined answers at
+        # the overall rate keep the rate of few answers moderate.
         rate = (right.sum(0) + 4 * right.sum() / answered.sum()) / (answered.sum(0) + 4)
         knows = (rate - GUESSING) / (1 - GUESSING)
         self.intercept = nn.Parameter(knows.clamp(0.03, 0.97).logit())

@@ -72,8 +72,9 @@ def _wait_for(entry: int) -> int | None:
     Returns None if the entry still runs and should be ended, since the evaluator has ended or asks
     for it.
     """
-    # The event mask 0 reports only a broken pipe of requests: the evaluator has ended. Keep a
-    # duplicate of stdin, which `_release_pipes` replaces.
+    # The evaluator holds the other end of the pipe at stdin. With the event mask 0, `poll` reports
+    # only that this other end is closed, which happens if the evaluator has ended. Watch a duplicate
+    # of stdin, since `_release_pipes` replaces stdin itself.
     evaluator = select.poll()
     evaluator.register(os.dup(0), 0)
     _release_pipes()

@@ -99,7 +99,8 @@ def expand(observations: Observations, state: State) -> Gaussians:
     slopes = [items.mean[:, :k]]
     shared = np.zeros((2, len(items.mean)))
     for level, variance in zip(observations.levels, state.variance, strict=True):
-        # The node of each answer, which alone has a slope.
+        # Each answer lies in one context of this level, its node. Only this node's effect has a
+        # slope for the answer; the slopes of all other effects are 0.
         node = number_rows(level.start)
         slopes.append(np.diag(np.sqrt(variance[level.label % len(variance)]))[node])
         # Mean and variance of the shared effect of each answer. Those of the last level remain, as
