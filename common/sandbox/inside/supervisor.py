@@ -73,7 +73,7 @@ def _wait_for(entry: int) -> int | None:
     for it.
     """
     # The evaluator holds the other end of the pipe at stdin. With the event mask 0, `poll` reports
-    # only that this other end is closed, which happens if the evaluator has ended. Watch a duplicate
+    # only that this other end is closed, as happens if the evaluator has ended. Watch a duplicate
     # of stdin, since `_release_pipes` replaces stdin itself.
     evaluator = select.poll()
     evaluator.register(os.dup(0), 0)
