@@ -85,8 +85,9 @@ class PhaseFiles:
     phase: str
     # The folder of the bundle or of the private part.
     base: Path
-    # "scored": the score is shown. "hidden": it is computed, and only the organiser sees it.
-    # "received": the answers are not there, so that submissions are only checked.
+    # How the scoring program treats submissions of the phase. "scored": it shows the score.
+    # "hidden": it computes the score, which only the organiser sees. "received": it has no answers,
+    # and only checks the submission.
     mode: str
 
     @property

@@ -38,7 +38,8 @@ TASK = 2
 # Penalties chosen on answers held out of the training data. Abilities have the penalty 1, which
 # fixes the scale of abilities and loadings.
 EASINESS_PENALTY = 1.0
-# Prior means of the first loading, for the three decisions of a question.
+# A question has three decisions: is the answer right; if not, is it the most popular wrong option;
+# if not, is it the second most popular one? These are the prior means of their first loadings.
 FIRST_LOADINGS = (1.0, 0.3, 0.3)
 FIRST_LOADING_PENALTY = 10.0
 LOADING_PENALTY = 30.0

@@ -284,9 +284,9 @@ def quiz(asked: Asked) -> Columns:
 def order(asked: Asked) -> Columns:
     """The student's two known answers before, and the two after, in the same quiz.
 
-    The features are the residual of each of these answers, and the rank of the option of this
-    question that has the position that the student chose there. Known answers of the same minute
-    count as later.
+    The features are the residual of each of these answers, and a rank. If the student chose the
+    second option there, for instance, it is the rank of the second option of the question asked.
+    Known answers of the same minute count as later.
     """
     known = asked.known
     moment = asked.pairs.moments("student", "quiz")

@@ -64,18 +64,19 @@ class Habits:
 class _Choices:
     """Choices, sorted by student and context."""
 
-    # Says which choices belong to which student and context; the items and outcomes are not used.
+    # Says which choices belong to which student and context. Its items and outcomes are not used.
     observations: Observations
     # Option chosen, from 0, shape (choices,).
     choice: IntArray
-    # Logarithm of the probability of every option without habits, shape (choices, options).
+    # Logarithm of the probability that every option would have if nobody had habits, shape
+    # (choices, options).
     log_probability: FloatArray
 
 
 def fit_habits(
     student: IntArray, context: IntArray, choice: IntArray, probability: FloatArray
 ) -> Habits:
-    """Estimate habits from choices, and from the probabilities that options have without habits.
+    """Estimate habits from choices, and from the probabilities if nobody had habits.
 
     Parameters
     ----------
@@ -84,7 +85,8 @@ def fit_habits(
     choice
         Option chosen, from 0, shape (choices,).
     probability
-        Probability of every option without habits, float32, shape (choices, options).
+        Probability that every option would have if nobody had habits, float32, shape (choices,
+        options).
     """
     n_choices, n_options = probability.shape
     student_ids, student_number = number_ids(student)
@@ -160,13 +162,15 @@ def _gather(
     p /= p.sum(axis=1, keepdims=True)
     n_options = p.shape[1]
     curvature = p * (1 - p) * np.float32(n_options / (n_options - 1))
-    # κ is slope + curvature · habit. The slope of the log likelihood is 1 − p for the option chosen
-    # and −p for the others.
+    # The log likelihood is replaced by a parabola in the habit. Its linear term is
+    # κ = slope + curvature · habit, where the slope is 1 − p for the option chosen and −p for the
+    # others.
     kappa = curvature * habit - p
     kappa[np.arange(len(p)), choices.choice[rows]] += 1
     first = leaf_start[:-1]
     gathered = np.zeros((n_options, len(first), 3), np.float32)
-    # Sums over the choices of each leaf. S stays 0, since there are no abilities.
+    # For each option and leaf, the sums of curvature and κ over the leaf's choices. The third sum
+    # is for abilities. It stays 0, since habits are fitted without abilities.
     gathered[:, :, :2] = np.add.reduceat([curvature, kappa], first, axis=1).T
     return gathered
 
