@@ -146,9 +146,10 @@ def _read_training_answers(task: Task, train: Path, folder: Path) -> pd.DataFram
 def _describe_questions(
     answers: pd.DataFrame, question_ids: IntArray, task: Task
 ) -> dict[str, Array]:
-    """Return facts about each question scored, from the training answers.
+    """Return each question's most frequent answer, and its group by difficulty and the like.
 
-    The keys are majority, and the keys of the groupings. The arrays have shape (questions,).
+    Both come from the training answers. The key of the most frequent answer is "majority". A group
+    has the key of its grouping in `groupings.py`. The arrays have shape (questions,).
     """
     question = find_rows(question_ids, answers["QuestionId"])
     n_right = _count_values(answers, schema.IS_CORRECT, question, len(question_ids))

@@ -237,7 +237,10 @@ def restore(
 
 
 def _stage(level: Level, variance: FloatArray) -> IntArray:
-    """Return the stage of the items at each node, shape (nodes,)."""
+    """Return the stage of the items at each node, shape (nodes,).
+
+    The labels number pairs of a context and a stage: label = context · number of stages + stage.
+    """
     return level.label % np.int32(variance.shape[1])
 
 

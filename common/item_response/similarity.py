@@ -181,8 +181,9 @@ def _nearest_pairs(total: Any, size: FloatArray, cut: float) -> tuple[IntArray, 
     average = total.data / (size[row] * size[column])
     highest = np.zeros(len(size))
     np.maximum.at(highest, row, average)
-    # If several clusters are equally near, take the first: in reverse order, it is assigned last.
-    # With this rule for ties, at least one pair is mutual if any clusters are similar enough.
+    # If several clusters are equally near, the first counts. Assign them in reverse order, so that
+    # the first overwrites the others. With this rule for ties, at least one pair is mutual if any
+    # clusters are similar enough.
     hits = np.flatnonzero((average == highest[row]) & (average >= cut))[::-1]
     nearest = cluster.copy()
     nearest[row[hits]] = column[hits]
