@@ -15,8 +15,8 @@ import pandas as pd
 # Names in `Pairs.numbers` of a question's subjects at three levels of the tree, from general to
 # specific. The root is left out, since all questions have it.
 SUBJECT_LEVELS = ("subject_1", "subject_2", "subject_3")
-# `Pairs.moments` packs a number and a minute into one integer: number · this + minute. It exceeds
-# the number of minutes in the four years that dates may span.
+# `Pairs.moments` packs a number and a minute into one integer: number · this + minute. This is
+# nearly four years in minutes. The official dates span less; `moments` clips later dates.
 MINUTES_PER_NUMBER = 1 << 21
 # With more pairs than this, `Pairs.number` caches only the combination `_ALWAYS_CACHED`, to save
 # memory. Several groups of features need this combination.
@@ -63,15 +63,15 @@ class Pairs:
         first = self.numbers[names[0]]
         second = self.numbers[names[1]]
         is_known = (first >= 0) & (second >= 0)
+        key = self._shorten_keys(small_keys(first[is_known], second[is_known]))
         number = np.full(len(self), -1, np.int32)
-        number[is_known] = self._number_combinations(first[is_known], second[is_known])
+        number[is_known] = key
         if len(self) <= _MAX_PAIRS_TO_CACHE_ALL or names == _ALWAYS_CACHED:
             self._numbers_of_two[names] = number
         return number
 
-    def _number_combinations(self, first: IntArray, second: IntArray) -> IntArray:
-        """Give equal combinations of two numbers an equal number from 0; gaps are possible."""
-        key = small_keys(first, second)
+    def _shorten_keys(self, key: IntArray) -> IntArray:
+        """Give equal keys an equal number from 0, small enough for int32; gaps are possible."""
         highest = int(key.max(initial=0))
         # Keys below the number of pairs are small enough to be the numbers.
         if highest < len(self):
