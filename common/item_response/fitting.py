@@ -327,11 +327,13 @@ def _run_steps(
         try:
             while n_done < plan.max_steps and not _gains_too_little(history, plan.min_gain):
                 items_now = state.items.mean
+                # An interrupt during the step leaves `state` as the last complete step gave it.
+                begin = state
                 if plan.uses_momentum and n_done >= 2:
                     ahead = items_now + _MOMENTUM * (items_now - items_before)
-                    state = replace(state, items=replace(state.items, mean=ahead))
+                    begin = replace(state, items=replace(state.items, mean=ahead))
                 items_before = items_now
-                state = run_step(observations, state)
+                state = run_step(observations, begin)
                 n_done += 1
                 if plan.held_out_share > 0:
                     score = _score(state, held_out)
