@@ -38,6 +38,7 @@ from g r, g S and g W of the leaves of all these students, in which the students
 integrated out.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -253,7 +254,12 @@ def _sum_moments(
     """
     square_of_removed = (1 - variance / prior[stage]) ** 2
     columns = [np.ones(len(mean)), mean**2, variance, square_of_removed]
-    return np.stack([np.bincount(stage, values, len(prior)) for values in columns], axis=1)
+    return sum_by_label(stage, columns, len(prior))
+
+
+def sum_by_label(label: IntArray, values: Sequence[FloatArray], n_labels: int) -> FloatArray:
+    """Sum each array of values over the elements of each label, shape (labels, arrays)."""
+    return np.stack([np.bincount(label, column, n_labels) for column in values], axis=1)
 
 
 def estimate_variance(sums: FloatArray, old: FloatArray) -> FloatArray:

@@ -6,7 +6,7 @@ fit into the processor's cache. Neither the chunks nor the order in which their 
 depend on the number of threads.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -253,7 +253,9 @@ def _update_with_contexts(
     leaf_weight = eliminations[-1].weight
     # The whole shared effect is estimated anew, so add back its old mean, by which κ was reduced.
     shared_linear += leaf_weight * shared_mean
-    shared_sums = _sum_by_label(leaves.label, [leaf_weight, shared_linear], len(shared_means))
+    shared_sums = context.sum_by_label(
+        leaves.label, [leaf_weight, shared_linear], len(shared_means)
+    )
     # Items: compute their sums as without contexts, with κ reduced by w · E[total] as well. Then
     # subtract w · Cov[ability, total], since E[t · total] = E[t] E[total] + Cov[t, total].
     new_leaf_effects = effects[-1]
@@ -274,11 +276,6 @@ def _gather_leaves(leaf_kappas: Any, leaf_weights: Any, item_means: FloatArray) 
     r = np.asarray(leaf_kappas.sum(axis=1))
     s = leaf_weights @ item_means
     return np.concatenate([w, r, s], axis=1)
-
-
-def _sum_by_label(label: IntArray, values: Sequence[FloatArray], n_labels: int) -> FloatArray:
-    """Sum values of the leaves over each label, shape (labels, number of arrays)."""
-    return np.stack([np.bincount(label, column, n_labels) for column in values], axis=1)
 
 
 def _find_kappa_and_weight(
