@@ -147,11 +147,7 @@ def _prepare_outputs(options: argparse.Namespace, setting: Setting) -> _Paths:
 
 @contextmanager
 def _with_local_weights(setting: Setting, may_train: bool) -> Iterator[Setting]:
-    """Give the setting, with an entry that is fit to be scored on the local split.
-
-    If the entry's weights have learned from students of the local split and `may_train` is True, a
-    copy of the entry is trained without these students and takes its place.
-    """
+    """Yield the setting; if `may_train`, with `package_without_local_students` as the entry."""
     if may_train:
         with package_without_local_students(setting.submission, setting.reference) as package:
             yield replace(setting, submission=package)

@@ -145,10 +145,11 @@ def _record_training(folder: Path, students: IntArray) -> None:
 
 @contextmanager
 def package_without_local_students(package: Path, reference: Path) -> Iterator[Path]:
-    """Yield a package whose weights are not trained on the students of the local split.
+    """Yield a package to be played with the students of the local split.
 
-    It is the package itself if its weights are trained on none of the students in the file
-    `reference`. Otherwise it is a temporary copy, whose weights are trained with --local.
+    If the records beside the weights say that these are trained on students in the file
+    `reference`, and how they were trained, it is a temporary copy whose weights are trained with
+    --local. Otherwise it is the package as it is.
     """
     trainer = package / "train_model.py"
     origin = read_origin(package)

@@ -59,12 +59,15 @@ ANSWER_METADATA = Need(
 )
 
 
+GroupFunction = Callable[[Asked], Columns]
+
+
 @dataclass(frozen=True)
 class Group:
     """A group of features."""
 
     # Computes the columns of the group.
-    compute: Callable[[Asked], Columns]
+    compute: GroupFunction
     # The data that the group needs beside UserId, QuestionId and IsCorrect. None if these suffice.
     need: Need | None
     # Whether the group reads `Asked.nearest`.
@@ -72,7 +75,6 @@ class Group:
 
 
 GROUPS: dict[str, Group] = {}
-GroupFunction = Callable[[Asked], Columns]
 
 
 def group(

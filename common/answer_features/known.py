@@ -57,6 +57,8 @@ class Known:
     outcome_of_option : array of int, shape (questions, options)
         Rank of each option of a question: 0 the right one, 1 the most popular wrong one, and so on.
         Empty if the answers have no options.
+    model : ItemResponse or None
+        The model that `fit_model` has fitted. None before.
     """
 
     def __init__(

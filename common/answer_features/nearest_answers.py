@@ -179,7 +179,7 @@ def _take_nearest(
 ) -> tuple[IntArray, FloatArray]:
     """Return the first candidates of each row that are not -1, with their similarities.
 
-    Shapes are (rows, n_nearest). Missing candidates at the end are -1, with a similarity of 0.
+    Shapes are (rows, at most n_nearest). Missing candidates at the end are -1, with similarity 0.
     """
     # A stable sort moves missing candidates to the end and keeps the order of the others.
     order = np.argsort(candidates < 0, axis=1, kind="stable")[:, :n_nearest]

@@ -14,8 +14,9 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-# Largest number of training answers whose features are computed. Boosted trees hardly learn more
-# from more answers.
+# About this many training answers are held out in all, so that features are computed for them. It
+# may be a fifth more, since at least one part is held out. Boosted trees hardly learn more from
+# more answers.
 _MAX_HELD_OUT = 125_000
 # Number of parts if there are at most `_MAX_HELD_OUT` answers. Every part is held out in turn, so
 # the features are computed from nine tenths of the answers.
@@ -50,7 +51,7 @@ class Split:
     n_held_out: int
 
 
-def split_answers(n_answers: int, seed: int) -> Split:
+def cut_into_parts(n_answers: int, seed: int) -> Split:
     """Cut answers into parts at random, and choose how many of the parts are held out."""
     if n_answers <= _MAX_HELD_OUT:
         n_parts = _N_PARTS
@@ -87,7 +88,7 @@ def tables(pairs: Pairs, answers: pd.DataFrame, groups: Sequence[str], seed: int
     Part
         Its table has the columns of the groups, in their order.
     """
-    split = split_answers(len(answers), seed)
+    split = cut_into_parts(len(answers), seed)
     starts = _fit_starts(pairs, answers, groups, split)
     template = np.arange(len(answers), len(pairs))
     if split.n_parts > _MANY_PARTS:
@@ -125,7 +126,7 @@ def _fit_starts(
     A fit for a part takes fewer steps if it continues from a model, a start, that has seen no
     outcome of the part. A single start, which knows no held-out answer, can serve all parts. If
     most answers are held out, such a start would know too little. Then there are two: start 0 knows
-    no answer of the even parts and serves these parts; start 1 does the same for the odd parts.
+    no answer of the held-out even parts and serves these; start 1 does the same for the odd ones.
     Only the group `model` uses the starts. In the group `options`, starts lowered the accuracy by
     0.0007.
     """

@@ -1,7 +1,7 @@
 """Landlock: the kernel refuses this process all files that no rule allows. See landlock(7).
 
-Each version of Landlock controls more rights than the one before, also rights to networks, sockets
-and signals. A right that the kernel's version does not control stays allowed.
+Later versions of Landlock control more rights, also rights to networks, sockets and signals. A
+right that the kernel's version does not control stays allowed.
 """
 
 import contextlib

@@ -108,7 +108,7 @@ _BY_ARGUMENT = (
     _refuse_if("fcntl", 72, 25, 1, _F_SET_RW_HINT, _F_SET_FILE_RW_HINT),
 )
 # Without a root of its own, an entry could reach local sockets of other programs by their paths. So
-# it gets no sockets at all.
+# it may open no socket. socketpair(2) stays allowed, since its sockets reach nobody else.
 _NO_SOCKETS = Rule("socket", 41, 198)
 # With a root of its own, an entry gets local sockets, and sockets that ask the kernel about itself.
 _NO_NETWORK = _allow_only_if("socket", 41, 198, 0, _AF_UNIX, _AF_NETLINK)

@@ -14,7 +14,7 @@ from common.answer_features import GROUPS, Known, Pairs, read_pairs, table, tabl
 from common.answer_features.asked import Asked
 from common.answer_features.groups import rates_of
 from common.answer_features.nearest_answers import visit_nearest
-from common.answer_features.parts import split_answers
+from common.answer_features.parts import cut_into_parts
 from common.answer_features.similar_questions import similar_questions
 
 import numpy as np
@@ -760,7 +760,7 @@ def test_the_model_s_logit_ranks_random_outcomes_at_chance(
 def test_parts_have_equal_sizes_and_only_as_many_as_needed_are_held_out(
     n_answers: int, n_parts: int, n_held_out: int
 ) -> None:
-    split = split_answers(n_answers, 0)
+    split = cut_into_parts(n_answers, 0)
     part_of_answer = split.part
     assert (split.n_parts, split.n_held_out) == (n_parts, n_held_out)
     assert len(part_of_answer) == n_answers
@@ -770,4 +770,4 @@ def test_parts_have_equal_sizes_and_only_as_many_as_needed_are_held_out(
 
 
 def test_the_seed_decides_which_answers_make_a_part() -> None:
-    assert (split_answers(1003, 0).part != split_answers(1003, 1).part).any()
+    assert (cut_into_parts(1003, 0).part != cut_into_parts(1003, 1).part).any()
