@@ -98,6 +98,26 @@ def test_control_c_in_the_first_step_leaves_no_model() -> None:
         fit(TRAIN, start=fit(TRAIN, n_steps=1))
 
 
+def test_control_c_in_a_later_step_leaves_the_last_complete_step(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With many answers, a step begins with items that are moved ahead; they are dropped."""
+    monkeypatch.setattr(fitting, "_MANY_ANSWERS", 0)
+    run_step = fitting.run_step
+    steps = iter([run_step, run_step, run_step])
+
+    def run_three_steps(*arguments: Any) -> Any:
+        for step in steps:
+            return step(*arguments)
+        raise KeyboardInterrupt
+
+    with patch.object(fitting, "run_step", run_three_steps):
+        interrupted = fit(TRAIN, n_steps=4)
+    complete = fit(TRAIN, n_steps=3)
+    assert np.array_equal(interrupted.difficulty_, complete.difficulty_)
+    assert np.array_equal(interrupted.discrimination_, complete.discrimination_)
+
+
 # ---- Degenerate answers --------------------------------------------------------------------------
 
 # The columns that are constant in each case. The case "one answer" has a single row instead.
