@@ -169,16 +169,16 @@ def test_the_organiser_is_told_to_keep_the_answers_and_warned_of_past_days(bundl
 def received(request: pytest.FixtureRequest, bundles: Path) -> PlatformRun:
     """Return a run of a valid submission in the private phase of each task.
 
-    Tests share the run; one that changes it works on `received.copy(tmp_path)`.
+    Tests share the run, and change and score only a copy, `received.copy(tmp_path)`.
     """
     bundle = bundles / f"bundle_task_{request.param}"
     return PlatformRun(bundle, request.param, "private", valid_files(bundle, request.param))
 
 
 def test_without_private_answers_a_submission_is_received_and_not_scored(
-    received: PlatformRun,
+    received: PlatformRun, tmp_path: Path
 ) -> None:
-    scored = received.score()
+    scored = received.copy(tmp_path).score()
     assert received.ingestion_error == ""
     assert scored.error == ""
     assert scored.scores == {"received": 1.0}
@@ -245,7 +245,7 @@ def test_with_private_answers_only_the_stored_scores_tell_the_private_score(tmp_
 
 @pytest.fixture(scope="module")
 def honest(bundles: Path) -> PlatformRun:
-    """Return a played submission of task 4. Tests share it and change only a copy."""
+    """Return a played submission of task 4. Tests share it, and change and score only a copy."""
     return PlatformRun(bundles / "bundle_task_4", 4, "public", entry())
 
 
@@ -253,7 +253,7 @@ def honest(bundles: Path) -> PlatformRun:
 def other(bundles: Path) -> PlatformRun:
     """Return another played submission of task 4, with the same score.
 
-    Tests share it and change only a copy.
+    Tests share it, and change and score only a copy.
     """
     bundle = bundles / "bundle_task_4"
     return PlatformRun(bundle, 4, "public", valid_files(bundle, 4))
@@ -327,7 +327,7 @@ def test_the_ingestion_program_replaces_a_record_that_a_zip_brings(
     run = other.copy(tmp_path)
     (run.result / RECORD).write_text("[]")
     assert run.ingest() == ""
-    assert run.score().scores == honest.score().scores
+    assert run.score().scores == honest.copy(tmp_path).score().scores
 
 
 def test_a_zip_that_brings_metadata_of_a_program_is_refused(
