@@ -15,7 +15,7 @@ from common import cli, layout, metadata
 from common.answers import read_answers
 
 import numpy as np
-from running import run_script
+from running import median_cost, run_script
 
 # A child process reads as far as one of these steps, which the flag --steps tells it.
 STEPS = ("training answers", "and answer metadata", "and metadata of students and questions")
@@ -34,11 +34,12 @@ def main() -> None:
     print("| what is read | wall | processor | peak memory |\n|---|---|---|---|")
     for number, step in enumerate(STEPS, start=1):
         command = [__file__, "--data_dir", options.data_dir, "--steps", number]
-        costs = [run_script(command) for _ in range(options.repeats)]
-        seconds = np.median([cost.seconds for cost in costs])
-        processor = np.median([cost.processor_seconds for cost in costs])
-        peak = np.median([cost.peak_gb for cost in costs])
-        print(f"| {step} | {seconds:.1f} s | {processor:.1f} s | {peak:.1f} GB |", flush=True)
+        cost = median_cost([run_script(command) for _ in range(options.repeats)])
+        print(
+            f"| {step} | {cost.seconds:.1f} s | {cost.processor_seconds:.1f} s "
+            f"| {cost.peak_gb:.1f} GB |",
+            flush=True,
+        )
 
 
 def read(data_dir: Path, n_steps: int) -> None:

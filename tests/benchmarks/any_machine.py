@@ -28,6 +28,7 @@ from common import cli, layout
 from common.errors import InputError
 
 import numpy as np
+from running import short_name
 from tqdm import tqdm
 
 SEEDS = range(1, 6)
@@ -165,7 +166,7 @@ def sample_of_script(
 ) -> Sample:
     """Return the sample of a script that lies beside its local_evaluation.py."""
     folder = script.parent.relative_to(kit).as_posix()
-    name = f"{script.parent.name}/{script.stem.removeprefix('sample_model_')}"
+    name = f"{script.parent.name}/{short_name(script)}"
     return Sample(
         name,
         (f"{folder}/{script.name}", *model_flags),

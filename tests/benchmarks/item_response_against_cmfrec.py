@@ -4,7 +4,8 @@
     python tests/benchmarks/item_response_against_cmfrec.py PEER/bin/python --data_dir FOLDER
 
 PEER is an environment with cmfrec, a fast matrix factorisation (see peer_cmfrec.py). Every run is a
-process of its own that reads arrays, fits and predicts on two threads. The reading is not measured.
+process of its own that reads arrays, fits and predicts on two threads. The time does not include
+the reading; the peak memory does.
 Runs alternate, so that a busy machine slows all of them down, and medians are printed. Processor
 seconds depend less on other work than wall seconds.
 """

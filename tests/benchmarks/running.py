@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import statistics
 import subprocess
 import sys
 import time
@@ -60,6 +61,20 @@ def run_script(command: Sequence[object]) -> Cost:
     # Linux counts in kilobytes, macOS in bytes.
     peak = usage.ru_maxrss * (1024 if sys.platform != "darwin" else 1)
     return Cost(time.perf_counter() - started, usage.ru_utime + usage.ru_stime, peak / 1e9)
+
+
+def median_cost(costs: Sequence[Cost]) -> Cost:
+    """Return the medians of several runs."""
+    return Cost(
+        statistics.median(cost.seconds for cost in costs),
+        statistics.median(cost.processor_seconds for cost in costs),
+        statistics.median(cost.peak_gb for cost in costs),
+    )
+
+
+def short_name(script: Path) -> str:
+    """Return the name of a sample model, such as `majority`."""
+    return script.stem.removeprefix("sample_model_")
 
 
 def load_module(path: Path) -> ModuleType:

@@ -22,7 +22,7 @@ from common.submission import find_pairs, read_pair_values
 from common.tasks import TASKS
 
 import numpy as np
-from running import Cost, metadata_flags, run_script
+from running import Cost, median_cost, metadata_flags, run_script, short_name
 
 PHASE = "public"
 
@@ -86,14 +86,11 @@ def measure(
 def print_row(script: Path, n_answers: int, results: list[tuple[float, Cost]]) -> None:
     """Print the medians of several runs as a row of the table."""
     accuracy = np.median([accuracy for accuracy, _ in results])
-    costs = [cost for _, cost in results]
-    seconds = np.median([cost.seconds for cost in costs])
-    processor = np.median([cost.processor_seconds for cost in costs])
-    peak = np.median([cost.peak_gb for cost in costs])
-    name = f"{script.resolve().parent.name}, {script.stem.removeprefix('sample_model_')}"
+    cost = median_cost([cost for _, cost in results])
+    name = f"{script.resolve().parent.name}, {short_name(script)}"
     print(
-        f"| {name} | {n_answers:,} | {accuracy:.4f} | {seconds:.0f} s | {processor:.0f} s "
-        f"| {peak:.1f} GB |",
+        f"| {name} | {n_answers:,} | {accuracy:.4f} | {cost.seconds:.0f} s "
+        f"| {cost.processor_seconds:.0f} s | {cost.peak_gb:.1f} GB |",
         flush=True,
     )
 

@@ -38,7 +38,7 @@ from real_answers import (
     write_course_metadata,
     write_pool_metadata,
 )
-from running import metadata_flags, run_script
+from running import metadata_flags, run_script, short_name
 from tqdm import tqdm
 
 COURSE_SEEDS = range(5)
@@ -77,21 +77,16 @@ def main() -> None:
             print_pool(short_name(script), task, pool, options.splits, [script], flags)
         if task == 1 and not options.skip_course:
             print_header("task 1, course subset")
+            course = read_course_subset("train"), read_course_subset("valid")
             for script in task_scripts:
-                print_course(script, flags)
+                print_course(script, course, flags)
 
 
-def short_name(script: Path) -> str:
-    """Return the name of a sample model, such as `majority`."""
-    return script.stem.removeprefix("sample_model_")
-
-
-def print_course(script: Path, flags: list[str]) -> None:
+def print_course(script: Path, course: tuple[pd.DataFrame, pd.DataFrame], flags: list[str]) -> None:
     """Print the row of a model of task 1 on the course subset.
 
-    A model with the flag --seed is run with several seeds.
+    A model whose `build_parser` has the flag --seed is run with several seeds.
     """
-    course = read_course_subset("train"), read_course_subset("valid")
     flags_by_seed = [flags]
     if "--seed" in script_runs.declared_flags(script):
         flags_by_seed = [[*flags, "--seed", f"{seed}"] for seed in COURSE_SEEDS]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from common import cli, layout
 
-from running import load_module, run_script
+from running import load_module, run_script, short_name
 
 
 def main() -> None:
@@ -24,7 +24,7 @@ def main() -> None:
         layout.TEMPLATE_DIR if data_dir == layout.DATA_DIR else data_dir / layout.TEMPLATE_DIR.name
     )
     scripts = sorted((layout.ROOT / "task_3").glob("sample_model_*.py"))
-    runs = [(script.stem.removeprefix("sample_model_"), [str(script)]) for script in scripts]
+    runs = [(short_name(script), [str(script)]) for script in scripts]
     average = layout.ROOT / "task_3/sample_model_rank_average.py"
     features = load_module(layout.ROOT / "task_3/question_features.py").FEATURES
     runs.append(("rank_average, all features", [str(average), "--features", *features]))
