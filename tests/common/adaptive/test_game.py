@@ -25,9 +25,9 @@ Array = np.ndarray[Any, Any]
 def make_students(n_students: int) -> Reference:
     """Draw answers of students 100, 103, … to 40 questions.
 
-    All students have answered questions 0 to 19. A fifth of the answers are targets, which the
-    entry predicts and by default may not ask. No answer to questions 0 to 9 is a target, and every
-    answer to question 15 is one. Some chosen options are not known.
+    All students have answered questions 0 to 19. Some answers are targets, which the entry predicts
+    and by default may not ask: none of those to questions 0 to 9, all to question 15, and a fifth
+    of the others. Some chosen options are not known.
     """
     rng = np.random.default_rng(0)
     answered = rng.random((n_students, 40)) < 0.5

@@ -60,9 +60,9 @@ def test_groups_of_blocks_make_a_level_of_their_own() -> None:
     _, cluster = cluster_questions(student, question)
     assert has_level(cluster, block)
     assert has_level(cluster, group_of)
-    # Mean number of answers in a context of each level, the coarsest first. It is about 32 in the
-    # coarsest level, and about 4 in the finest. A context is a student and a cluster, as one
-    # number.
+    # Mean number of answers in a context of each level, the coarsest first. The kit aims at 32 in
+    # the coarsest level and at 4 in the finest, and takes the nearest that there is: here 17 and 5.
+    # A context is a student and a cluster, as one number.
     contexts = [np.unique(student * 1_000 + level[question]) for level in cluster.T]
     sizes = [len(question) / len(of_level) for of_level in contexts]
     assert sizes == sorted({*sizes}, reverse=True)

@@ -107,25 +107,26 @@ def test_every_answer_gets_its_own_row(write: Write, listed: list[int], wanted: 
     assert found.tolist() == expected
 
 
+# Dates of birth as a file has them, and as they are read.
+DATES = [
+    ("1998-01-01", "1998-01-01"),
+    ("2014-12-31 23:59", "2014-12-31"),
+    ("2010-03-01T23:59:59", "2010-03-01"),
+    # pyarrow does not read this by itself: its type holds fewer digits.
+    ("2000-02-29 23:59:00.0000000", "2000-02-29"),
+    # pyarrow does not read spaces either.
+    (" 2010-03-01 23:59:01 ", "2010-03-01"),
+    ("", "NaT"),
+    # Nobody born in these years is at school in 2020.
+    ("1756-03-01", "NaT"),
+    ("1997-12-31", "NaT"),
+    ("2015-01-01", "NaT"),
+    ("9999-12-01", "NaT"),
+]
+
+
 @READERS
-@pytest.mark.parametrize(
-    ("date", "expected"),
-    [
-        ("1998-01-01", "1998-01-01"),
-        ("2014-12-31 23:59", "2014-12-31"),
-        ("2010-03-01T23:59:59", "2010-03-01"),
-        # pyarrow does not read this by itself: its type holds fewer digits.
-        ("2000-02-29 23:59:00.0000000", "2000-02-29"),
-        # pyarrow does not read spaces either.
-        (" 2010-03-01 23:59:01 ", "2010-03-01"),
-        ("", "NaT"),
-        # Nobody born in these years is at school in 2020.
-        ("1756-03-01", "NaT"),
-        ("1997-12-31", "NaT"),
-        ("2015-01-01", "NaT"),
-        ("9999-12-01", "NaT"),
-    ],
-)
+@pytest.mark.parametrize(("date", "expected"), DATES)
 def test_dates_of_birth_are_read_and_impossible_ones_are_unknown(
     write: Write, date: str, expected: str
 ) -> None:
@@ -137,14 +138,10 @@ def test_dates_of_birth_are_read_and_impossible_ones_are_unknown(
 
 @READERS
 def test_dates_of_birth_in_different_forms_are_read_from_one_column(write: Write) -> None:
-    dates = ["1998-01-01", "2014-12-31 23:59", "2010-03-01T23:59:59"]
-    dates += ["2000-02-29 23:59:00.0000000", " 2010-03-01 23:59:01 "]
-    impossible = ["", "1756-03-01", "1997-12-31", "2015-01-01", "9999-12-01"]
-    rows = "".join(f"{n},{n % 4},{date},1.0\n" for n, date in enumerate([*dates, *impossible]))
+    rows = "".join(f"{n},{n % 4},{date},1.0\n" for n, (date, _) in enumerate(DATES))
     # Student 10 is not listed.
     found = metadata.read_student_metadata(write("students.csv", STUDENTS + rows), np.arange(11))
-    days = [date.strip()[:10] for date in dates]
-    assert is_dates(found["DateOfBirth"], [*days, *["NaT"] * 6])
+    assert is_dates(found["DateOfBirth"], [*(expected for _, expected in DATES), "NaT"])
     assert found["Gender"].tolist() == [0, 1, 2, 3, 0, 1, 2, 3, 0, 1, -1]
 
 

@@ -416,7 +416,7 @@ KEYCTL_SEARCH = 10
 
 def kept_key(is_new):
     """Add a key to the user's keyring in the kernel, or find it and remove it."""
-    # Numbers of two system calls; on all machines but x86_64 they are the same.
+    # Numbers of two system calls on x86_64, and on aarch64 and riscv64.
     add_key, keyctl = {"x86_64": (248, 250)}.get(platform.machine(), (217, 219))
     of_user = ctypes.c_long(KEY_SPEC_USER_KEYRING)
     name = OUTSIDE["note"].encode()
