@@ -289,8 +289,6 @@ OTHER_VALUES: dict[str, object] = {
 }
 # Names in OTHER_VALUES of those that are valid wherever any text is valid.
 TEXTS = {"a text", "control characters", "an open quotation mark"}
-# The names of all damage to a value.
-ANYTHING = {"missing", *OTHER_VALUES}
 
 
 def damage_json_lines(content: bytes) -> Cases:
@@ -298,12 +296,9 @@ def damage_json_lines(content: bytes) -> Cases:
     lines = content.splitlines()
     position = len(lines) // 2
     query = json.loads(lines[position])
-    valid = {
-        "qid": TEXTS,
-        # These two keys only classify the query; the scripts accept any value.
-        "domain": ANYTHING,
-        "NeedReasoning": ANYTHING,
-    }
+    # These two keys only classify the query: text, a whole number, a boolean or nothing will do.
+    kind = {"missing", "null", "a number", "negative", "a huge number", "true", *TEXTS}
+    valid = {"qid": TEXTS, "domain": kind, "NeedReasoning": kind}
     for name, line in damage_object(query, valid):
         yield name, b"\n".join([*lines[:position], line, *lines[position + 1 :]])
     yield "a line twice", b"\n".join([*lines, lines[0]])
