@@ -148,6 +148,7 @@ def describe(
     # The click to predict may lie outside the known clicks of the phase.
     query_time = np.clip(phase.query_time, 0, 1)[candidates["test_row"]]
     n_clicks = np.bincount(phase.user, minlength=phase.n_users)
+    n_item_clicks = count_clicks(phase)
     # Index of the latest click of each candidate's user: clicks are sorted by user, then by time.
     # Every user with candidates has a click.
     latest = (np.cumsum(n_clicks) - 1)[user]
@@ -155,8 +156,8 @@ def describe(
         **{name: candidates[name] for name in ("score", "rank", "share", "closeness")},
         "closeness to the latest click": cosines(vectors[phase.item[latest]], vectors[item]),
         **similarity_features(phase, neighbours, candidates, query_time),
-        **item_features(phase, item, query_time),
-        **user_features(phase, user, latest, query_time),
+        **item_features(phase, n_item_clicks, item, query_time),
+        **user_features(phase, n_clicks, n_item_clicks, user, latest, query_time),
     }
     return np.stack(list(features.values()), axis=1).astype(np.float32)
 
@@ -224,12 +225,15 @@ def similarity_features(
 
 
 def item_features(
-    phase: recommend.Phase, item: IntArray, query_time: FloatArray
+    phase: recommend.Phase, n_item_clicks: IntArray, item: IntArray, query_time: FloatArray
 ) -> dict[str, Array]:
-    """Describe how often and when each candidate's item was clicked, shape (candidates,) each."""
+    """Describe how often and when each candidate's item was clicked, shape (candidates,) each.
+
+    `n_item_clicks` has the shape (items,).
+    """
     before, after, n_near = clicks_around(phase, item, query_time, DISTANCES)
     features = {
-        "clicks of the item": count_clicks(phase)[item],
+        "clicks of the item": n_item_clicks[item],
         "time since the item's previous click": before,
         "time until the item's next click": after,
     }
@@ -239,14 +243,18 @@ def item_features(
 
 
 def user_features(
-    phase: recommend.Phase, user: IntArray, latest: IntArray, query_time: FloatArray
+    phase: recommend.Phase,
+    n_clicks: IntArray,
+    n_item_clicks: IntArray,
+    user: IntArray,
+    latest: IntArray,
+    query_time: FloatArray,
 ) -> dict[str, Array]:
     """Describe how active each candidate's user is, and how popular the user's items are.
 
-    `latest` is the index of the user's latest click. All arrays have the shape (candidates,).
+    `n_clicks` has the shape (users,) and `n_item_clicks` (items,). `latest` is the index of the
+    user's latest click. All other arrays have the shape (candidates,).
     """
-    n_clicks = np.bincount(phase.user, minlength=phase.n_users)
-    n_item_clicks = count_clicks(phase)
     popularity = np.log(n_item_clicks)
     popularity_sum = np.bincount(phase.user, popularity[phase.item], phase.n_users)
     return {
