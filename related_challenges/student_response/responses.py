@@ -420,7 +420,7 @@ def _require_expected_questions(
         both,
         own_path,
         (scenario == UNSEEN_DOMAINS) & is_known_module,
-        "has a module that is in the training files, expected a new one",
+        "is not of a new domain: its module is in the training files",
     )
 
 

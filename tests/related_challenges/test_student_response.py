@@ -86,7 +86,12 @@ def test_test_answers_are_appended_to_training_answers(
         ("any", "R", "t.1", r"a.xml: line 3: studentAnswer 't.1' is in the training .*t.xml"),
         ("test-unseen-answers", "R", "a.1", r"a.xml: question 'R' .* is not in the training"),
         ("test-unseen-questions", "Q", "a.1", r"a.xml: question 'Q' .* is in .*t.xml, exp"),
-        ("test-unseen-domains", "R", "a.1", "'R' of module 'M' has a module that is in"),
+        (
+            "test-unseen-domains",
+            "R",
+            "a.1",
+            "'R' of module 'M' is not of a new domain: its module is in the training",
+        ),
     ],
 )
 def test_test_answers_that_contradict_their_test_set_are_refused(
