@@ -73,15 +73,15 @@ TRAIN, TEST = split(ANSWERS, 8_500)
 
 
 def take_quizzes(
-    rng: np.random.Generator, n_students: int, n_quizzes: int, share: float, *, in_blocks: bool
+    rng: np.random.Generator, n_students: int, n_quizzes: int, share: float, *, is_shuffled: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the students, questions and quizzes of the answers; a quiz has ten questions.
 
-    The questions of a quiz are a block of ten, or with `in_blocks` false random ones that differ
-    between students. `share` is the probability that a student takes a quiz.
+    The questions of a quiz are a block of ten, or if `is_shuffled` random ones that differ between
+    students. `share` is the probability that a student takes a quiz.
     """
     student, question = np.indices((n_students, n_quizzes * 10)).reshape(2, -1)
-    if not in_blocks:
+    if is_shuffled:
         question = rng.permuted(question.reshape(n_students, -1), axis=1).ravel()
     quiz = np.tile(np.repeat(np.arange(n_quizzes), 10), n_students)
     is_taken = np.repeat(rng.random(n_students * n_quizzes) < share, 10)
@@ -99,9 +99,7 @@ def plant_quizzes(n_quizzes: int, share: float = 1, *, by_class: bool = False) -
     n_students = 300
     n_classes = 6
     rng = np.random.default_rng(0)
-    student, question, quiz = take_quizzes(
-        rng, n_students, n_quizzes, share, in_blocks=not by_class
-    )
+    student, question, quiz = take_quizzes(rng, n_students, n_quizzes, share, is_shuffled=by_class)
     n_answers = len(student)
 
     n_questions = n_quizzes * 10

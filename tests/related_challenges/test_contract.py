@@ -138,7 +138,10 @@ WRONG: dict[str, list[tuple[str, str]]] = {
         ("\n", "is empty"),
     ],
     "debiasing/debias_track_answer.csv": [
-        ("0,0,1,4\n1,13,1,4\n", "row 2 is 13, who is no test user of phase 1"),
+        (
+            "0,0,1,4\n1,13,1,4\n",
+            "column 'user_id': row 2 is 13, who is no test user of phase 1, exp",
+        ),
         ("0,0,1,4\n0,0,2,4\n", "column 'user_id': row 2 repeats 0 of row 1"),
     ],
     "science_exam/train.csv": [

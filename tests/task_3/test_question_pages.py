@@ -54,20 +54,26 @@ def as_text(value: float, sign: str = "") -> str:
     return f"{value:{sign}z.2f}".replace("-", "−")
 
 
-def test_only_the_page_of_a_question_links_to_its_image(ranked: Path) -> None:
+@pytest.fixture(scope="module")
+def pages(ranked: Path) -> dict[str, Page]:
+    """Return the pages of the ranking by their names."""
+    return read_pages(ranked / "pages")
+
+
+def test_only_the_page_of_a_question_links_to_its_image(
+    ranked: Path, pages: dict[str, Page]
+) -> None:
     """It links to the user's file and holds no copy of the image."""
     question = int(read_ranking(ranked).index[0])
     image = (ranked / f"images/{question}.jpg").as_uri()
-    pages = read_pages(ranked / "pages")
     assert [name for name in pages if image in pages[name].references] == [f"question_{question}"]
 
 
 def test_the_page_of_a_ranking_shows_the_best_and_the_worst_questions(
-    simulated_kit: Path, ranked: Path
+    simulated_kit: Path, ranked: Path, pages: dict[str, Page]
 ) -> None:
     """There is a page for each of them."""
     ranking = read_ranking(ranked)
-    pages = read_pages(ranked / "pages")
     answers = pd.read_csv(simulated_kit / "data/train_data/train_task_3_4.csv")
     by_question = answers.groupby("QuestionId")
     answered = [number for number in ranking.index if number in by_question.groups]
@@ -81,10 +87,12 @@ def test_the_page_of_a_ranking_shows_the_best_and_the_worst_questions(
             assert row[:4] == [f"question {number}", *expected]
 
 
-def test_the_page_of_a_question_shows_who_chose_what(simulated_kit: Path, ranked: Path) -> None:
+def test_the_page_of_a_question_shows_who_chose_what(
+    simulated_kit: Path, ranked: Path, pages: dict[str, Page]
+) -> None:
     ranking = read_ranking(ranked)
     question = int(ranking.index[0])
-    page = read_pages(ranked / "pages")[f"question_{question}"]
+    page = pages[f"question_{question}"]
     assert f"Rank 1 of {len(ranking)}" in page.text
     answers = pd.read_csv(simulated_kit / "data/train_data/train_task_3_4.csv")
     rows = answers[answers.QuestionId == question]
@@ -109,7 +117,7 @@ def test_the_page_of_a_question_shows_who_chose_what(simulated_kit: Path, ranked
 
 
 def test_the_page_of_a_question_names_its_lowest_subjects(
-    simulated_kit: Path, ranked: Path
+    simulated_kit: Path, ranked: Path, pages: dict[str, Page]
 ) -> None:
     question = int(read_ranking(ranked).index[0])
     metadata = simulated_kit / "data/metadata"
@@ -117,11 +125,13 @@ def test_the_page_of_a_question_names_its_lowest_subjects(
     lists = pd.read_csv(metadata / "question_metadata_task_3_4.csv").set_index("QuestionId")
     subjects = tree.loc[json.loads(lists.SubjectId[question])]
     lowest = subjects.Name[subjects.Level == subjects.Level.max()]
-    page = read_pages(ranked / "pages")[f"question_{question}"]
+    page = pages[f"question_{question}"]
     assert f"Subjects {', '.join(lowest)} Rank" in page.text
 
 
-def test_features_are_compared_with_all_questions(simulated_kit: Path, ranked: Path) -> None:
+def test_features_are_compared_with_all_questions(
+    simulated_kit: Path, ranked: Path, pages: dict[str, Page]
+) -> None:
     """For each feature, a page shows the share of the other questions that are worse.
 
     Ties count by half.
@@ -129,7 +139,6 @@ def test_features_are_compared_with_all_questions(simulated_kit: Path, ranked: P
     ranking = read_ranking(ranked)
     files = simulated_kit / "data/train_data/train_task_3_4.csv", ranking.index.to_numpy()
     data = qf.read_for_features([*qf.FEATURES], *files, simulated_kit / "data/metadata")
-    pages = read_pages(ranked / "pages")
     asked = [int(name.removeprefix("question_")) for name in pages if name != "ranking"]
     places = np.searchsorted(data.questions.index, asked)
     of_options, of_right = qf.option_point_biserial(data), qf.point_biserial(data)
@@ -184,7 +193,7 @@ def test_bars_of_few_answers_are_grey(tmp_path: Path) -> None:
 
 
 def test_pages_need_a_known_question_and_a_ranking(
-    simulated_kit: Path, ranked: Path, tmp_path: Path
+    simulated_kit: Path, ranked: Path, tmp_path: Path, pages: dict[str, Page]
 ) -> None:
     report = [REPORT, "--output_dir", tmp_path / "pages"]
     line = fails([*report, "--submission_dir", tmp_path], kit=simulated_kit)

@@ -423,7 +423,7 @@ EVALUATE = ["task_3/local_evaluation.py"]
 
 @pytest.fixture(scope="module")
 def shared_halved_kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a kit whose answers of task 3 are split into two halves; tests only copy it."""
+    """Return a kit whose answers of task 3 are split in halves; tests only read or copy it."""
     kit = Path(shutil.copytree(simulated_kit, tmp_path_factory.mktemp("halved") / "kit"))
     succeeds(["task_3/local_data_split.py"], kit=kit)
     return kit
@@ -446,9 +446,9 @@ def test_without_a_split_the_flag_local_names_the_script_that_makes_it(simulated
 
 
 def test_the_split_halves_the_students_and_keeps_all_answers(
-    halved_kit: Path, answers: pd.DataFrame
+    shared_halved_kit: Path, answers: pd.DataFrame
 ) -> None:
-    halves = read_halves(halved_kit)
+    halves = read_halves(shared_halved_kit)
     first, second = (set(half.UserId) for half in halves)
     assert not first & second
     assert abs(len(first) - len(second)) <= 1
@@ -464,9 +464,7 @@ def test_without_a_ranking_the_evaluation_names_the_command_that_makes_one(
 
 
 @needs_blocks("task_3/sample_model_rank_average.py")
-def test_rankings_by_two_halves_agree_as_scipy_says(
-    halved_kit: Path, rank: Rank, answers: pd.DataFrame
-) -> None:
+def test_rankings_by_two_halves_agree_as_scipy_says(halved_kit: Path, rank: Rank) -> None:
     model = ["rank_average", "--features", "correct_rate", "option_entropy"]
     files = ["--input_dir", halved_kit / "data/test_input", "--train_data"]
     of_train = rank(*model, *files, "train_task_3.csv")
@@ -535,7 +533,10 @@ def test_a_ranking_of_another_split_is_refused(halved_kit: Path) -> None:
     succeeds(["task_3/sample_model_entropy.py", "--local"], kit=halved_kit)
     succeeds(["task_3/local_data_split.py", "--seed", 1], kit=halved_kit)
     error = fails(EVALUATE, kit=halved_kit)
-    assert "split; make it again with `python task_3/sample_model_entropy.py" in error
+    message = (
+        "was made from another split; make it again with `python task_3/sample_model_entropy.py"
+    )
+    assert message in error
 
 
 def test_a_ranking_without_a_record_is_refused_and_old_scores_are_removed(
