@@ -306,7 +306,7 @@ def start_evaluation(parser: argparse.ArgumentParser) -> argparse.Namespace:
     options.reference = options.input_dir
     if "ref_data" in options:
         options.reference /= options.ref_data
-    # The inputs are refused as score files.
+    # A score file must not replace one of these.
     inputs = (options.submission, options.reference)
     score_files.remove_scores(options.output_dir, options.challenge, phase="", inputs=inputs)
     return options

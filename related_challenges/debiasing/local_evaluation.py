@@ -168,7 +168,7 @@ def require_answers_unseen(submission: Path, answer_dir: Path, phase: int) -> No
     # Without a record, the kit did not make the submission.
     if origin is None:
         return
-    # With one of these flags, the model did not read the masked clicks.
+    # With --local, the model read the split. With --test_dir, the user has chosen the test clicks.
     if {"local", "test_dir"} & set(origin.options):
         return
     # Only scripts of this folder are refused: others may read the local split in their own way.
