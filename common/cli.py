@@ -11,7 +11,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, NoReturn, TextIO, cast
 
-from common import layout, reading, writing
+from common import layout, provenance, reading, writing
 from common.errors import InputError, one_line, printable
 
 # ---- How a script runs ---------------------------------------------------------------------------
@@ -23,6 +23,7 @@ def run(main: Callable[[], None]) -> NoReturn:
     `InputError` and `OSError` count as mistakes of the user: they are printed in one line, and the
     exit code is 2.
     """
+    provenance.note_code()
     _exit_on_signals()
     # Print an escape for a character that the console lacks, such as cp1252 on Windows.
     if isinstance(sys.stdout, TextIOWrapper):

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from common import run_log
+from common import provenance, run_log
 
 from tqdm import tqdm
 
@@ -82,4 +82,5 @@ def steps(
             bar.set_postfix_str("stopped early")
             bar.close()
             log_event("stopped early", step=step)
+            provenance.note_interrupt()
             print("interrupted: predicting with what has been learned so far", file=sys.stderr)

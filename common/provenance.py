@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -22,6 +23,8 @@ from common import layout, source_code
 from common.errors import InputError
 from common.fingerprints import Fingerprint, fingerprint, matches, simulated_files
 
+# Stands for the script of a record if a notebook made the files.
+NOTEBOOK = "notebook"
 # Options that only say where files and folders are. All other options may change what a model
 # computes.
 PLACES = (
@@ -38,16 +41,29 @@ PLACES = (
 )
 # About the time when the script started: scripts import this module at their start.
 _STARTED = time.perf_counter()
-# Fingerprints of the input files that `require_current` has checked in this process. By default, a
-# record names these files as the sources.
-CHECKED: dict[Path, Fingerprint] = {}
+
+
+@dataclass
+class ThisRun:
+    """What has happened so far while the script runs."""
+
+    # Fingerprints of the files that tables were read from. By default, a record names these files
+    # as the sources.
+    sources: dict[Path, Fingerprint] = field(default_factory=dict)
+    # For each file of code that was loaded at the start: time of the last change, and size.
+    code_at_start: dict[Path, tuple[int, int]] = field(default_factory=dict)
+    # Whether Control-C has stopped a fit early.
+    interrupted: bool = False
+
+
+RUN = ThisRun()
 
 
 @dataclass(frozen=True)
 class Provenance:
     """How a file was made."""
 
-    # Path of the script relative to the kit's folder; "notebook" in a notebook.
+    # Path of the script relative to the kit's folder; `NOTEBOOK` in a notebook.
     script: str
     # The options of the command, as `options_of` returns them.
     options: dict[str, Any]
@@ -65,6 +81,14 @@ class Provenance:
     files: dict[str, Fingerprint] = field(default_factory=dict)
     # Fingerprints, by relative path, of the files that these were made from.
     made_from: dict[str, Fingerprint] = field(default_factory=dict)
+    # The fields below are missing in records of earlier versions.
+    # When the files were written, in UTC: "2020-10-31T23:59:00+00:00".
+    time: str = ""
+    # Whether Control-C has stopped the fit early. The model has then learned less than the options
+    # say.
+    interrupted: bool = False
+    # Whether code changed while the script ran. Then `code` is not the code that ran.
+    code_changed: bool = False
 
     @property
     def model(self) -> str:
@@ -153,7 +177,7 @@ def _as_typed(script: str, words: Sequence[str]) -> str:
 def _script_and_options() -> tuple[str, dict[str, Any]]:
     """Return the script that runs, and its options."""
     if "ipykernel" in sys.modules:
-        return "notebook", {}
+        return NOTEBOOK, {}
     return show_path(Path(sys.argv[0])), options_of(sys.argv[1:])
 
 
@@ -161,6 +185,52 @@ def show_path(path: Path) -> str:
     """Return a path relative to the kit's folder, with forward slashes on every system."""
     path = path.resolve()
     return (path.relative_to(layout.ROOT) if path.is_relative_to(layout.ROOT) else path).as_posix()
+
+
+# ---- What happens while a script runs ------------------------------------------------------------
+
+
+def note_source(path: Path) -> None:
+    """Note that this process reads a file: a record of what it writes names the file as a source.
+
+    Only the file as it was when it was first read counts.
+    """
+    key = path.absolute()
+    if key not in RUN.sources and path.is_file():
+        RUN.sources[key] = fingerprint(path)
+
+
+def note_code() -> None:
+    """Note the state of the code that is loaded, to tell later whether it has changed."""
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if file is not None and Path(file).absolute().is_relative_to(layout.ROOT):
+            path = Path(file).absolute()
+            RUN.code_at_start[path] = _state_of(path)
+
+
+def note_interrupt() -> None:
+    """Note that Control-C has stopped a fit early."""
+    RUN.interrupted = True
+
+
+def now() -> str:
+    """Return the current time as text, in UTC and to the second: ``2020-10-31T23:59:00+00:00``."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _state_of(path: Path) -> tuple[int, int]:
+    """Return the time of a file's last change and its size; zeros if the file is not there."""
+    try:
+        status = path.stat()
+    except OSError:
+        return 0, 0
+    return status.st_mtime_ns, status.st_size
+
+
+def _has_code_changed() -> bool:
+    """Return whether a file of code has changed since `note_code`."""
+    return any(_state_of(path) != state for path, state in RUN.code_at_start.items())
 
 
 # ---- The record of a file ------------------------------------------------------------------------
@@ -181,7 +251,7 @@ def this_process(
     files
         The files, written completely but not yet renamed: each path with its open temporary file.
     made_from
-        The source files. By default all files in `CHECKED`.
+        The source files. By default all files that `RUN.sources` names.
     split
         Description of the folds, see `Provenance.split`.
     """
@@ -189,7 +259,7 @@ def this_process(
     for file in open_files.values():
         file.flush()
     if made_from is None:
-        sources = {path: known for path, known in CHECKED.items() if path.is_file()}
+        sources = {path: known for path, known in RUN.sources.items() if path.is_file()}
     else:
         sources = {path: fingerprint(path) for path in made_from}
     script, options = _script_and_options()
@@ -204,6 +274,9 @@ def this_process(
         simulated=is_simulated(*sources),
         files={path.name: fingerprint(Path(file.name)) for path, file in open_files.items()},
         made_from={_relative_to(folder, path): known for path, known in sources.items()},
+        time=now(),
+        interrupted=RUN.interrupted,
+        code_changed=_has_code_changed(),
     )
 
 
@@ -241,6 +314,9 @@ def _is_valid(record: Provenance) -> bool:
     """Return whether all fields are valid. Fields of a wrong type may raise an exception."""
     texts = [record.script, record.split, *flags_of(record.options)]
     texts += [*record.files, *record.made_from]
+    if record.time:
+        # Another text than a time raises ValueError.
+        datetime.fromisoformat(record.time)
     return (
         # A file name cannot contain NUL.
         all(isinstance(text, str) and "\0" not in text for text in texts)
@@ -248,6 +324,8 @@ def _is_valid(record: Provenance) -> bool:
         and (record.memory is None or type(record.memory) is int)
         and re.fullmatch(r"[0-9a-f]*", record.code) is not None
         and isinstance(record.simulated, bool)
+        and isinstance(record.interrupted, bool)
+        and isinstance(record.code_changed, bool)
         and isinstance(record.files, dict)
         and isinstance(record.made_from, dict)
     )
@@ -289,13 +367,13 @@ def record_path(path: Path) -> Path:
 def require_current(paths: Iterable[Path]) -> None:
     """Raise `InputError` if a file, or one of its sources, has changed since the file was made.
 
-    The existing files are added to `CHECKED`.
+    The existing files are noted as sources.
     """
     for path in filter(Path.is_file, paths):
         record = _read_beside(path) if path.name in layout.STAMP_OF_FILE else None
         if record is not None:
             _require_as_recorded(path, record)
-        CHECKED[path.absolute()] = fingerprint(path)
+        note_source(path)
 
 
 def _require_as_recorded(path: Path, record: Provenance) -> None:

@@ -24,6 +24,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
+from common import provenance
 from common.arrays import Array
 from common.errors import InputError, Report, printable, quote, stop
 from common.layout import ROOT
@@ -98,8 +99,12 @@ class Source:
 
 
 def file_source(path: Path, column_names: tuple[str, ...] = ()) -> Source:
-    """Return a CSV file on disk as a source; a file without a header needs its column names."""
+    """Return a CSV file on disk as a source; a file without a header needs its column names.
+
+    The record of what this process writes will name the file among those it was made from.
+    """
     require_file(path)
+    provenance.note_source(path)
     return Source(str(path), lambda: path.open("rb"), column_names)
 
 

@@ -7,7 +7,6 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -62,15 +61,10 @@ def open_log(path: Path | None) -> LogEvent:
 
     def log_event(event: str, **values: Any) -> None:
         seconds = round(time.perf_counter() - started, 3)
-        append_line(path, {"event": event, "time": now(), "seconds": seconds, **values})
+        append_line(path, {"event": event, "time": provenance.now(), "seconds": seconds, **values})
 
     log_event("start", command=sys.argv, options=provenance.options_of(sys.argv[1:]))
     return log_event
-
-
-def now() -> str:
-    """Return the current time as text, in UTC and to the second: ``2020-10-31T23:59:00+00:00``."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def append_line(path: Path, record: dict[str, Any]) -> None:

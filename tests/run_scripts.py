@@ -130,8 +130,8 @@ def run_script(
         warnings.showwarning = lambda *warning: sys.stderr.write(
             warnings.formatwarning(*warning[:4])
         )
-        # A new process would not know which files have been checked.
-        provenance.CHECKED.clear()
+        # A new process would know nothing of what happened before.
+        provenance.RUN = provenance.ThisRun()
         try:
             runpy.run_path(str(script), run_name="__main__")
         except SystemExit as error:

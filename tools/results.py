@@ -87,6 +87,7 @@ def _has_types(result: Result) -> bool:
     types = {field.name: get_args(field.type) or (field.type,) for field in fields(result)}
     types["parts"] = (dict,)
     types["options"] = (dict,)
+    types["doubts"] = (list,)
     # JSON may hold a float without decimals.
     types["score"] = (float, int)
     types["seconds"] = (float, int, type(None))
@@ -94,7 +95,9 @@ def _has_types(result: Result) -> bool:
         if type(value) not in types[name]:
             return False
     part_types = (float, int, type(None))
-    return all(type(value) in part_types for value in result.parts.values())
+    if not all(type(value) in part_types for value in result.parts.values()):
+        return False
+    return all(isinstance(doubt, str) for doubt in result.doubts)
 
 
 def _has_valid_numbers(result: Result) -> bool:

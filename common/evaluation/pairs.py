@@ -27,7 +27,7 @@ from common import (
 from common.answers import number_ids, pair_keys, require_distinct_pairs
 from common.arrays import BoolArray, IntArray
 from common.errors import InputError
-from common.evaluation import breakdown, outcomes, score_files
+from common.evaluation import breakdown, entry_origin, outcomes, score_files
 from common.evaluation.groupings import OF_STUDENTS
 from common.evaluation.pair_facts import PairFacts, read_facts
 from common.evaluation.record import Evaluation
@@ -127,7 +127,9 @@ def score(matched: Matched) -> Score:
 def score_probabilities(matched: Matched, path: Path) -> ProbabilityScores:
     """Score the probabilities for the pairs in the file at `path`."""
     task = matched.task
-    probability = read_probabilities(path, task.number).at(matched.pairs, matched.reference)
+    probabilities = read_probabilities(path, task.number)
+    entry_origin.require_same_run(path, probabilities.origin, matched.submission)
+    probability = probabilities.at(matched.pairs, matched.reference)
     # Categories count from 0.
     categories = matched.pairs[["truth", "predicted"]].to_numpy() - task.column.low
     return metrics.score_probabilities(categories[:, 0], probability, categories[:, 1])
@@ -290,6 +292,8 @@ def evaluate(options: argparse.Namespace, task: Task) -> None:
     inputs = (files.reference, files.submission, files.probabilities)
     score_files.remove_scores(options.output_dir, task.number, phase, inputs)
     provenance.require_current([files.reference])
+    templates = [Path(name) for name in (task.template, task.local_template) if name]
+    entry = entry_origin.find_origin(files.submission, [files.reference], templates)
 
     started = time.perf_counter()
     matched = match(task, files.submission, files.reference, phase)
@@ -309,7 +313,7 @@ def evaluate(options: argparse.Namespace, task: Task) -> None:
 
     time_taken = ("Time", f"{seconds:.1f} s")
     shown = [*_describe_entry(files.submission), *evaluation.facts, time_taken]
-    evaluation = replace(evaluation, facts=shown)
+    evaluation = replace(evaluation, facts=shown, doubts=entry.doubts)
     lines = _lines(matched, accuracy, page["majority"], probability_scores, facts)
     score_files.publish(options.output_dir, evaluation, lines, template="pairs.html", **page)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from common import fingerprints, layout, provenance, run_log
 from common.evaluation import outcomes
+from common.evaluation.entry_origin import Doubt
 from common.evaluation.outcomes import Outcomes
 from common.metrics import Score
 from common.provenance import Provenance, show_path
@@ -47,6 +48,8 @@ class Evaluation:
     seconds: float | None = None
     # Titles and texts for the top of the page.
     facts: Sequence[tuple[str, str]] = ()
+    # Reasons why the score may not mean what it seems to mean.
+    doubts: Sequence[Doubt] = ()
     # The files that the true answers were made from, which tell whether these are simulated. They
     # are needed only if no record beside `reference` tells it.
     made_from: Sequence[Path] = ()
@@ -100,6 +103,8 @@ class Result:
     outcomes: str = ""
     # Short name of the metric; "" for the task's metric.
     metric_name: str = ""
+    # Reasons to doubt the score, each in a few words.
+    doubts: list[str] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -136,7 +141,7 @@ def _make_result(evaluation: Evaluation, outcomes_name: str) -> Result:
     if seconds is None and origin is not None:
         seconds = origin.seconds
     return Result(
-        time=run_log.now(),
+        time=provenance.now(),
         task=evaluation.task,
         phase=evaluation.phase,
         rules=", ".join(filter(None, (evaluation.rules, known_origin.split))),
@@ -156,6 +161,7 @@ def _make_result(evaluation: Evaluation, outcomes_name: str) -> Result:
         memory=known_origin.memory,
         outcomes=outcomes_name,
         metric_name=evaluation.metric_name,
+        doubts=[doubt.mark for doubt in evaluation.doubts],
     )
 
 

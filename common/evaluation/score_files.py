@@ -4,11 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from common import charts, cli, metrics, pages, writing
+from common import charts, cli, metrics, pages, provenance, writing
 from common.arrays import Array
+from common.errors import printable
 from common.evaluation import record
 from common.evaluation.record import Evaluation
 from common.metrics import ProbabilityScores
+from common.provenance import NOTEBOOK, Provenance
 from common.tasks import LOCAL, title_of
 
 
@@ -58,13 +60,14 @@ def write_scores(
     if evaluation.phase:
         phase = "local split" if evaluation.phase == LOCAL else evaluation.phase
         first_facts.append(("Phase", phase))
+    doubts = [("Doubt", doubt.sentence) for doubt in evaluation.doubts]
     title = evaluation.title or title_of(evaluation.task)
     page = pages.render(
         template,
         title=title,
         tab=f"{title}: {evaluation.score.value:.4f}",
         evaluation=evaluation,
-        facts=[*first_facts, *evaluation.facts],
+        facts=[*first_facts, *evaluation.facts, *doubts],
         body=pages.Html(body),
         **shown,
     )
@@ -82,14 +85,31 @@ def publish(
     also: Sequence[Path] = (),
     **page: Any,
 ) -> None:
-    """Write a score as `write_scores` does, record it, print lines and the paths written.
+    """Write a score as `write_scores` does, record it, print it.
 
+    What is printed: what was scored, `lines`, the doubts about the score, and the paths written.
     `also` are files that have been written already, to be listed too.
     """
     paths = [*write_scores(output_dir, evaluation, **page), *also]
     record.append_result(output_dir, evaluation)
+    print(f"scored: {describe_entry(evaluation.submission, evaluation.training)}")
     print("\n".join(lines))
+    for doubt in evaluation.doubts:
+        print(f"note: {doubt.sentence}")
     print(f"written: {', '.join(cli.show(path) for path in paths)}")
+
+
+def describe_entry(submission: Path, training: Provenance | None = None) -> str:
+    """Say which entry is scored, which command made it, and when.
+
+    `training` is the record of how the entry was made, by default the one beside the submission.
+    """
+    origin = training or provenance.read(submission)
+    if origin is None:
+        return cli.show(submission)
+    when = f" on {origin.time[:16].replace('T', ' ')} UTC" if origin.time else ""
+    by = "in a notebook" if origin.script == NOTEBOOK else f"by `{printable(origin.command)}`"
+    return f"{cli.show(submission)}, made {by}{when}"
 
 
 def confusion_table(counts: Array, labels: Sequence[str]) -> str:

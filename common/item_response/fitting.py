@@ -9,6 +9,7 @@ n − 1.
 import sys
 from dataclasses import dataclass, replace
 
+from common import provenance
 from common.answers import find_ids, number_ids
 from common.arrays import BoolArray, FloatArray, IntArray
 from common.item_response import model
@@ -356,6 +357,7 @@ def _run_steps(
                 raise
             bar.set_postfix_str("stopped early")
             bar.close()
+            provenance.note_interrupt()
             print(f"interrupted: going on with the model after step {n_done}", file=sys.stderr)
     return state, history
 

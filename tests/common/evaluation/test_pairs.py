@@ -54,7 +54,7 @@ class Evaluated:
     kit: Path
     # File of the probabilities.
     probabilities: Path
-    # Lines that the evaluation prints.
+    # Lines that the evaluation prints. The first one names what is scored.
     lines: list[str]
     page: Page
 
@@ -62,7 +62,7 @@ class Evaluated:
     def score_and_error(self) -> tuple[str, str]:
         """The score and its standard error as they are printed."""
         pattern = r"score (0\.\d{4}) ± (0\.\d{4}) \(accuracy on [\d,]+ pairs\)"
-        printed = re.fullmatch(pattern, self.lines[0])
+        printed = re.fullmatch(pattern, self.lines[1])
         assert printed
         return printed[1], printed[2]
 
@@ -136,7 +136,7 @@ def test_the_score_is_shown_beside_the_majority_s_and_the_best_possible(
 ) -> None:
     """The entry is the majority here, so that both scores are the same."""
     score, _ = evaluated.score_and_error
-    assert evaluated.lines[1] == f"majority {score}"
+    assert evaluated.lines[2] == f"majority {score}"
     simulated = json.loads((evaluated.kit / "data/SIMULATED.json").read_text())
     target = {1: "right_or_wrong", 2: "option"}[evaluated.task]
     best = simulated["best_expected_accuracy"]["1_2"][target]
@@ -158,7 +158,7 @@ def test_probabilities_are_scored_as_by_scikit_learn(evaluated: Evaluated) -> No
     values = {1: [1], 2: [1, 2, 3, 4]}[task]
     happened = truth.to_numpy()[:, None] == values
     brier = ((p - happened) ** 2).sum(axis=1).mean()
-    line = evaluated.lines[2]
+    line = evaluated.lines[3]
     assert line.startswith(f"log loss {loss:.4f}, {auc}Brier score {brier:.4f}, ")
     for part in line.split(", "):
         name, figure = part.rsplit(" ", 1)
@@ -231,10 +231,12 @@ def test_a_score_needs_nothing_but_the_answers(write: Write, tmp_path: Path, tas
         *("--output_dir", tmp_path),
     ]
     lines = succeeds([f"task_{task}/local_evaluation.py", *flags]).splitlines()
+    assert lines[0] == f"scored: {tmp_path}/given/mine.csv"
     # One student tells nothing about others: there is no standard error.
-    # The second line names the files written.
-    assert lines[0] == "score 0.5000 (accuracy on 2 pairs)"
-    assert len(lines) == 2
+    assert lines[1] == "score 0.5000 (accuracy on 2 pairs)"
+    assert lines[2].startswith("note: may have seen these answers")
+    # The last line names the files written.
+    assert len(lines) == 4
     assert (tmp_path / f"scores_task_{task}.txt").read_text() == "score:0.5\n"
     page = page_in(tmp_path, f"task_{task}")
     assert "Entry not known" in page.text
@@ -248,15 +250,17 @@ def test_the_score_stays_the_same_if_what_explains_it_is_faulty(
     predicted: Path, tmp_path: Path
 ) -> None:
     kit = Path(shutil.copytree(predicted, tmp_path / "kit"))
+    # A submission with a record is refused if its training answers have changed since.
+    (kit / "data/test_output/test_submission_task_1.json").unlink()
     evaluation = ["task_1/local_evaluation.py", "--output_dir", tmp_path]
-    first = succeeds(evaluation, kit=kit).splitlines()[0]
+    first = succeeds(evaluation, kit=kit).splitlines()[:2]
     path = kit / "data/metadata/student_metadata_task_1_2.csv"
     path.write_text("UserId,Gender\n1,x\n")
     # Now the training answers are not those of this split.
     train = kit / "data/test_input/train_task_1_2.csv"
     train.write_bytes(train.read_bytes()[:-1])
-    again, *others = succeeds(evaluation, kit=kit).splitlines()
-    assert again == first
+    scored, score, *others = succeeds(evaluation, kit=kit).splitlines()
+    assert [scored, score] == first
     majority, students = (line for line in others if line.startswith("left out: "))
     assert f"{train}: is not the file that" in majority
     assert f"{path}: column 'Gender': row 2 is 'x'" in students

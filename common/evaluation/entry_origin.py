@@ -1,0 +1,170 @@
+"""What is known of how an entry was made: may it be scored, and what makes its score doubtful?
+
+A score means what people think only if the entry has not learned from the answers that it is scored
+on, if it was made from the data that are there now, and if its code is the code that made it. The
+record of an entry's command, see `common.provenance`, tells all of that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from common import cli, fingerprints, layout, provenance, source_code
+from common.errors import InputError, printable
+from common.fingerprints import Fingerprint, fingerprint
+from common.provenance import Provenance
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A reason why a score may not mean what it seems to mean."""
+
+    # A few words for tables: "may have seen these answers".
+    mark: str
+    # A sentence for the terminal and the page.
+    sentence: str
+
+
+@dataclass(frozen=True)
+class EntryOrigin:
+    """How an entry was made, as far as it is known."""
+
+    # None if it is not recorded.
+    record: Provenance | None
+    doubts: tuple[Doubt, ...] = ()
+
+
+UNKNOWN_SOURCES = Doubt(
+    mark="may have seen these answers",
+    sentence="may have seen these answers: no record says what it has learned from",
+)
+
+
+def find_origin(
+    submission: Path, references: Sequence[Path], templates: Iterable[Path] = ()
+) -> EntryOrigin:
+    """Return how the submission at a path was made.
+
+    Parameters
+    ----------
+    submission
+        The file, beside which its record lies if there is one.
+    references
+        The files of true answers that it is scored on.
+    templates
+        Files without answers. An entry must have read some other file to learn from.
+
+    Raises
+    ------
+    InputError
+        If the entry has learned from the answers that it is scored on, or one of the files that it
+        was made from has changed since.
+    """
+    record = provenance.read(submission)
+    return judge(submission, record, submission.parent, references, templates)
+
+
+def judge(
+    entry: Path,
+    record: Provenance | None,
+    folder: Path,
+    references: Sequence[Path],
+    templates: Iterable[Path] = (),
+) -> EntryOrigin:
+    """Return what the record of an entry means for its score; see `find_origin`.
+
+    The source files in the record are relative to `folder`.
+    """
+    if record is None:
+        return EntryOrigin(None, (UNKNOWN_SOURCES,))
+    require_unseen(entry, record, references)
+    require_same_sources(entry, record, folder)
+    doubts = []
+    template_names = {path.name for path in templates}
+    if all(Path(source).name in template_names for source in record.made_from):
+        doubts.append(UNKNOWN_SOURCES)
+    return EntryOrigin(record, (*doubts, *find_doubts(record)))
+
+
+def require_unseen(entry: Path, record: Provenance, references: Sequence[Path]) -> None:
+    """Raise `InputError` if an entry has learned from the answers that it is scored on.
+
+    These are in the reference itself, and in the file that the reference was split from.
+    """
+    scored_on: list[Fingerprint] = []
+    for reference in references:
+        scored_on.append(fingerprint(reference))
+        split = provenance.read(reference)
+        if split is not None:
+            scored_on += split.made_from.values()
+    for source, known in record.made_from.items():
+        if known in scored_on:
+            raise InputError(
+                f"{entry}: was made from {Path(source).name}, which holds the answers that it is "
+                f"scored on (`{printable(record.command)}`); expected an entry that has not seen "
+                "them, for the local split one made with --local"
+            )
+
+
+def require_same_sources(entry: Path, record: Provenance, folder: Path) -> None:
+    """Raise `InputError` if a file that an entry was made from has changed since."""
+    for name, known in record.made_from.items():
+        source = folder / name
+        if source.is_file() and not fingerprints.matches(source, known):
+            raise InputError(
+                f"{entry}: was made from other data than now lie in {cli.show(source.resolve())}; "
+                f"`{printable(record.command)}` makes it again"
+            )
+
+
+def find_doubts(record: Provenance) -> list[Doubt]:
+    """Return the doubts about an entry's score that its record raises by itself."""
+    doubts = []
+    script = layout.ROOT / record.script
+    if record.code_changed:
+        doubts.append(
+            Doubt(
+                mark="its code changed while it ran",
+                sentence=f"{record.script} or a file that it imports changed while it ran: run it "
+                "again to score the code as it is",
+            )
+        )
+    elif script.is_file() and record.code and source_code.fingerprint(script) != record.code:
+        doubts.append(
+            Doubt(
+                mark="made by earlier code",
+                sentence=f"{record.script} or a file that it imports has changed since: this is "
+                "the score of the earlier code, run it again to score the code as it is",
+            )
+        )
+    if record.interrupted:
+        doubts.append(
+            Doubt(
+                mark="fit interrupted",
+                sentence="the fit was interrupted: it has learned less than its options say",
+            )
+        )
+    return doubts
+
+
+def require_same_run(path: Path, record: Provenance | None, submission: Path) -> None:
+    """Raise `InputError` if a file was made in another way than the submission that it belongs to.
+
+    Where one of the two has no record, nothing can be said. `record` is that of the file `path`.
+    """
+    of_submission = provenance.read(submission)
+    if record is None or of_submission is None:
+        return
+    if _what_determines(record) != _what_determines(of_submission):
+        raise InputError(
+            f"{path}: was made by `{printable(record.command)}`, but {cli.show(submission)} by "
+            f"`{printable(of_submission.command)}`; expected both of the same run"
+        )
+
+
+def _what_determines(record: Provenance) -> tuple[object, ...]:
+    """Return what determines the predictions of a run: script, code, options, contents of files."""
+    sources = sorted(map(repr, record.made_from.values()))
+    return record.script, record.code, provenance.settings(record.options), sources
