@@ -54,6 +54,8 @@ class ThisRun:
     code_at_start: dict[Path, tuple[int, int]] = field(default_factory=dict)
     # Whether Control-C has stopped a fit early.
     interrupted: bool = False
+    # Whether a file was read of which nobody knows what it was made from.
+    unknown_sources: bool = False
 
 
 RUN = ThisRun()
@@ -89,6 +91,8 @@ class Provenance:
     interrupted: bool = False
     # Whether code changed while the script ran. Then `code` is not the code that ran.
     code_changed: bool = False
+    # Whether the files were also made from a file of which nobody knows what it was made from.
+    unknown_sources: bool = False
 
     @property
     def model(self) -> str:
@@ -200,6 +204,21 @@ def note_source(path: Path) -> None:
         RUN.sources[key] = fingerprint(path)
 
 
+def note_origin(record: Provenance | None, folder: Path) -> None:
+    """Note the record of a file that this process reads, such as one of predictions to blend.
+
+    What this process writes is then made from the sources of that file too. `folder` is the folder
+    of the record. None stands for a file without a record.
+    """
+    if record is None:
+        RUN.unknown_sources = True
+        return
+    RUN.unknown_sources |= record.unknown_sources
+    RUN.interrupted |= record.interrupted
+    for name, known in record.made_from.items():
+        RUN.sources.setdefault((folder / name).absolute(), known)
+
+
 def note_code() -> None:
     """Note the state of the code that is loaded, to tell later whether it has changed."""
     for module in list(sys.modules.values()):
@@ -277,6 +296,7 @@ def this_process(
         time=now(),
         interrupted=RUN.interrupted,
         code_changed=_has_code_changed(),
+        unknown_sources=RUN.unknown_sources,
     )
 
 
@@ -326,6 +346,7 @@ def _is_valid(record: Provenance) -> bool:
         and isinstance(record.simulated, bool)
         and isinstance(record.interrupted, bool)
         and isinstance(record.code_changed, bool)
+        and isinstance(record.unknown_sources, bool)
         and isinstance(record.files, dict)
         and isinstance(record.made_from, dict)
     )

@@ -296,10 +296,16 @@ def start_evaluation(parser: argparse.ArgumentParser) -> argparse.Namespace:
     -------
     Namespace
         The flags, and two paths: `submission`, and `reference`, the file or folder of true answers.
+        `doubts` are the reasons to doubt the score.
+
+    Raises
+    ------
+    InputError
+        If the submission has learned from the true answers, or its sources have changed since.
     """
     # Imported here because sample models import this module too, and do not need the time that
     # this import takes.
-    from common.evaluation import score_files
+    from common.evaluation import entry_origin, score_files
 
     options = parser.parse_args()
     options.submission = options.submission_dir / options.submit_data
@@ -309,6 +315,10 @@ def start_evaluation(parser: argparse.ArgumentParser) -> argparse.Namespace:
     # A score file must not replace one of these.
     inputs = (options.submission, options.reference)
     score_files.remove_scores(options.output_dir, options.challenge, phase="", inputs=inputs)
+    reference = options.reference
+    true_answers = sorted(reference.rglob("*")) if reference.is_dir() else [reference]
+    files = [path for path in true_answers if path.is_file()]
+    options.doubts = entry_origin.find_origin(options.submission, files).doubts
     return options
 
 
@@ -343,7 +353,12 @@ def write_scores(
     from common.evaluation import record, score_files
     from common.metrics import Score
 
-    fields = {"submission": options.submission, "reference": options.reference, **fields}
+    fields = {
+        "submission": options.submission,
+        "reference": options.reference,
+        "doubts": options.doubts,
+        **fields,
+    }
     evaluation = record.Evaluation(task=options.challenge, score=Score(score), **fields)
     score_files.publish(options.output_dir, evaluation, lines, figures=figures, body=body)
 

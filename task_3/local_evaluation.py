@@ -22,12 +22,12 @@ The result is Spearman's and Kendall's correlation of the two rankings, with 95 
 import argparse
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from common import cli, fingerprints, layout, provenance, reading, schema, source_code
 from common.errors import InputError
-from common.evaluation import ranking, score_files
+from common.evaluation import entry_origin, ranking, score_files
 from common.evaluation.record import Evaluation
 from common.metrics import Score
 from common.submission import read_ranking
@@ -96,8 +96,10 @@ def evaluate_by_experts(options: argparse.Namespace, submitted: Path, template: 
     reference = (options.input_dir or official.parent) / (options.ref_data or official.name)
     inputs = submitted, reference, template
     score_files.remove_scores(options.output_dir, TASK_3.number, options.phase, inputs)
+    entry = entry_origin.find_origin(submitted, [reference])
     matched = ranking.match(submitted, reference, template, options.phase, options.missing)
     evaluation, page_values = ranking.explain(matched, ranking.score(matched))
+    evaluation = replace(evaluation, doubts=entry.doubts)
     lines = describe_agreement(page_values["agreement"], page_values["experts"])
     # A sentence on how well random rankings agree with their best experts.
     chance = dict(evaluation.facts)[ranking.LUCK]
@@ -142,6 +144,7 @@ def evaluate_halves(options: argparse.Namespace, submitted: Path, template: Path
     # Refuse halves that were split from an older training file.
     provenance.require_current([first_half, second_half])
     require_same_split(submitted, origin, first_half)
+    entry_origin.require_same_sources(submitted, origin, submitted.parent)
     in_first = reading.read_table(first_half, [schema.QUESTION_ID])["QuestionId"]
     in_second = reading.read_table(second_half, [schema.QUESTION_ID])["QuestionId"]
     rank_by_second = rank_by_other_half(submitted, origin, template)
@@ -162,6 +165,7 @@ def evaluate_halves(options: argparse.Namespace, submitted: Path, template: Path
         phase=LOCAL,
         parts={name: correlation.value for name, correlation in correlations.items()},
         facts=[("Questions answered in both halves", f"{len(ranks):,}"), *texts.items()],
+        doubts=entry_origin.find_doubts(origin),
         metric_name="rank correlation of two halves",
     )
     lines = [f"{name:8} {text}" for name, text in texts.items()]

@@ -25,6 +25,7 @@ from common import (
     fingerprints,
     layout,
     metrics,
+    provenance,
     sample_models,
     source_code,
     submission,
@@ -32,6 +33,7 @@ from common import (
 from common.answers import read_answers
 from common.arrays import FloatArray, IntArray
 from common.errors import InputError
+from common.evaluation import entry_origin
 from common.probabilities import Probabilities, read_probabilities, write_probabilities
 from common.splits import hold_out_answers
 from common.tasks import TASKS
@@ -79,6 +81,11 @@ def main() -> None:
 
     files = [read_probabilities(path) for path in options.files]
     require_one_task(files)
+    for file in files:
+        if file.origin is not None:
+            entry_origin.require_same_sources(file.path, file.origin, file.path.parent)
+        # The blend has learned from all that its parts have learned from.
+        provenance.note_origin(file.origin, file.path.parent)
     task = files[0].task
     paths = sample_models.paths(options, task)
     probabilities_path = paths.output.with_suffix(".parquet")

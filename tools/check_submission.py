@@ -22,7 +22,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from common import cli, layout, reading, submission
+from common import cli, layout, provenance, reading, submission
 from common.adaptive import entry_files
 from common.adaptive.entry_files import ENTRY_FILE, unpack
 from common.adaptive.playing import N_DRY_RUN_STUDENTS, dry_run
@@ -123,10 +123,14 @@ def check_pairs(options: argparse.Namespace, task: Task, faults: list[str]) -> l
     )
     if faults:
         return []
+    require_same_as_zip(options.file, task, faults)
+    if faults:
+        return []
     train = (options.input_dir or train_dir) / (options.train_data or task.data.train)
     return [
         f"{len(predictions):,} rows: every pair of {cli.show(template_path)} once",
         *describe_shares(task, predictions[task.column.name].to_numpy(), train),
+        *warn_of_local_training(options.file),
         *how_to_upload(options.file, task),
     ]
 
@@ -161,13 +165,46 @@ def check_ranking(options: argparse.Namespace, task: Task, faults: list[str]) ->
     ranking = submission.read_ranking(options.file, path, faults.append)
     if faults:
         return []
+    require_same_as_zip(options.file, task, faults)
+    if faults:
+        return []
     questions = ranking.sort_values().index.tolist()
     n = len(questions)
     return [
         f"{n:,} rows: every question of {cli.show(path)} once, ranks 1 to {n}",
         f"best  QuestionId {', '.join(map(str, questions[:5]))}",
         f"worst QuestionId {', '.join(map(str, questions[-5:]))}",
+        *warn_of_local_training(options.file),
         *how_to_upload(options.file, task),
+    ]
+
+
+def require_same_as_zip(path: Path, task: Task, faults: list[str]) -> None:
+    """Add to `faults` if the zip beside a CSV, the file to upload, holds another CSV."""
+    zipped = path.with_suffix(".zip")
+    if path == zipped or not zipped.is_file():
+        return
+    in_zip = submission.submission_source(zipped, task.number, path)
+    with in_zip.open() as packed, path.open("rb") as file:
+        is_same = packed.read() == file.read()
+    if not is_same:
+        faults.append(
+            f"{path}: differs from {task.submission} in {zipped.name} beside it, which is the file "
+            "to upload; make both again with the script, or remove the zip"
+        )
+
+
+def warn_of_local_training(path: Path) -> list[str]:
+    """Return a line if a submission to upload has learned from the local split alone."""
+    record = provenance.read(path)
+    if record is None or is_local(path):
+        return []
+    sources = [(path.parent / source).resolve() for source in record.made_from]
+    if not any(source.parent == layout.TEST_INPUT_DIR.resolve() for source in sources):
+        return []
+    return [
+        "note: it has learned from the training part of the local split alone; run "
+        f"{record.script} without --local and --input_dir to learn from all answers"
     ]
 
 

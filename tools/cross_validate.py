@@ -22,6 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -46,11 +47,12 @@ from common.adaptive.setting import (
     read_rules,
     read_students,
 )
-from common.adaptive.weights import copy_package, read_origin
+from common.adaptive.weights import WEIGHTS, copy_package, read_origin
 from common.answers import read_answers
 from common.arrays import BoolArray
 from common.errors import InputError, quote
 from common.evaluation import outcomes, pairs, record
+from common.evaluation.entry_origin import require_unseen
 from common.metrics import Score
 from common.provenance import Provenance
 from common.sandbox import Limits
@@ -106,17 +108,52 @@ def main() -> None:
     cli.require_outputs([path])
     train = options.input_dir / (options.train_data or task.data.train)
     provenance.require_current([train])
-    runs = run_folds(options, task, train, script, flags)
+    with frozen_copy(script) as frozen_script:
+        runs = run_folds(options, task, train, frozen_script, flags)
 
     folds_text = describe_folds(options)
     scored = evaluate(options, task, train, script, flags, runs, folds_text)
     record.append_result(options.output_dir, scored)
     deviation = statistics.stdev(run.accuracy for run in runs)
     print(
-        f"score {scored.score.value:.4f} ± {deviation:.4f} (mean and standard deviation; "
-        f"{folds_text})"
+        f"score {scored.score.value:.4f} ± {deviation:.4f} (mean, and standard deviation over the "
+        f"folds; {folds_text})"
     )
     print(f"recorded in {cli.show(path)}")
+
+
+@contextmanager
+def frozen_copy(script: Path) -> Iterator[Path]:
+    """Yield a temporary copy of a script of the kit, with the code that it imports.
+
+    Every fold runs the copy, so that an edit in the meantime changes nothing. It has no data: a
+    script that looks for answers in the kit's folders, instead of where its flags say, finds none.
+    A script outside of the kit is yielded as it is.
+    """
+    if not script.is_relative_to(layout.ROOT):
+        yield script
+        return
+    with tempfile.TemporaryDirectory(prefix="frozen_") as temporary:
+        copy = Path(temporary).resolve() / layout.ROOT.name
+        files = set(source_code.files_of(script))
+        # Files beside the script, of any kind, may be needed too.
+        files |= {path for path in script.parent.rglob("*") if is_copied(path, script.parent)}
+        files |= {path for path in (layout.ROOT / "common").rglob("*") if path.is_file()}
+        for file in files:
+            target = copy / file.relative_to(layout.ROOT)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, target)
+        yield copy / script.relative_to(layout.ROOT)
+
+
+def is_copied(path: Path, folder: Path) -> bool:
+    """Return whether a file in an entry's folder is part of its frozen copy.
+
+    Hidden files, caches and weights are not: the folds train weights anew.
+    """
+    parts = path.relative_to(folder).parts
+    is_left_out = any(part.startswith((".", "__pycache__", WEIGHTS)) for part in parts)
+    return path.is_file() and not is_left_out
 
 
 def describe_folds(options: argparse.Namespace) -> str:
@@ -173,6 +210,8 @@ def run_folds(
     reads_options = True if task.needs_options else None
     answers = read_answers(train, options=reads_options, ids=True)
     metadata_dir = script_runs.metadata_of(train, options.metadata_dir)
+    entry = options.entry.resolve()
+    shown_folder = cli.show(entry if entry.is_dir() else entry.parent)
     runs = []
     n_runs = options.repeats * options.folds
     with tqdm(total=n_runs, desc="Folds", unit="fold", disable=None) as progress:
@@ -192,9 +231,12 @@ def run_folds(
                         limits = read_limits(options)
                         run = play_fold(script.parent, flags, fold, rules, limits)
                     else:
-                        run = predict_fold(options.entry, flags, fold, task)
+                        run = predict_fold(script, flags, fold, task)
+                    require_unseen(options.entry, run.origin, [train])
                 except InputError as fault:
                     message = name_fold(str(fault), options.entry, fold)
+                    # Name the entry's folder instead of its frozen copy.
+                    message = message.replace(str(script.parent), shown_folder)
                     raise InputError(message) from None
             runs.append(run)
             progress.write(f"{run.title}: {run.accuracy:.4f}", file=sys.stdout)

@@ -203,7 +203,8 @@ def _publish(
     page_fields["template"] = "games.html"
     if len(played.games) > 1:
         deviation = games_page.deviation_over_masks(figures)
-        details = f"± {deviation} (mean of {len(played.games)} masks, {setting.rules})"
+        n_masks = len(played.games)
+        details = f"± {deviation} (standard deviation over {n_masks} masks; {setting.rules})"
     else:
         details = f"(one mask, {setting.rules})"
     lines = [f"score {evaluation.score.value:.4f} {details}"]

@@ -54,7 +54,8 @@ def find_origin(
     references
         The files of true answers that it is scored on.
     templates
-        Files without answers. An entry must have read some other file to learn from.
+        Files without answers. If an entry has read no other file, then nobody knows which answers
+        it has learned from.
 
     Raises
     ------
@@ -79,11 +80,14 @@ def judge(
     """
     if record is None:
         return EntryOrigin(None, (UNKNOWN_SOURCES,))
-    require_unseen(entry, record, references)
+    # With folds, each prediction is that of a model that has not learned from its fold.
+    if not record.split:
+        require_unseen(entry, record, references)
     require_same_sources(entry, record, folder)
     doubts = []
     template_names = {path.name for path in templates}
-    if all(Path(source).name in template_names for source in record.made_from):
+    names = [Path(source).name for source in record.made_from]
+    if record.unknown_sources or template_names.issuperset(names):
         doubts.append(UNKNOWN_SOURCES)
     return EntryOrigin(record, (*doubts, *find_doubts(record)))
 

@@ -39,6 +39,10 @@ import numpy as np
 import pandas as pd
 
 
+# A score of fewer students is shown without standard error.
+_FEW_STUDENTS = 10
+
+
 @dataclass(frozen=True)
 class Matched:
     """A submission brought together with the true answers."""
@@ -205,6 +209,7 @@ def _page_fields(
         calibration = score_files.calibration_html(probability_scores, task.event)
     return {
         "comparison": _draw_comparison(evaluation.score, total, best_possible),
+        "total": total,
         "majority": majority,
         "has_best": best_possible is not None,
         "confusion": score_files.confusion_table(confusion, task.value_names),
@@ -314,7 +319,7 @@ def evaluate(options: argparse.Namespace, task: Task) -> None:
     time_taken = ("Time", f"{seconds:.1f} s")
     shown = [*_describe_entry(files.submission), *evaluation.facts, time_taken]
     evaluation = replace(evaluation, facts=shown, doubts=entry.doubts)
-    lines = _lines(matched, accuracy, page["majority"], probability_scores, facts)
+    lines = _lines(matched, accuracy, page, probability_scores, facts)
     score_files.publish(options.output_dir, evaluation, lines, template="pairs.html", **page)
 
 
@@ -404,16 +409,35 @@ def _describe_entry(submission_path: Path) -> list[tuple[str, str]]:
     ]
 
 
+def _describe_score(score: Score, total: Mapping[Hashable, Any]) -> str:
+    """Return the score as a line of text, with its standard error.
+
+    Below ten students there is the 95 % interval alone: a standard error says little there. `total`
+    is the row of all answers in `breakdown.accuracy_by`.
+    """
+    pairs = f"accuracy on {score.n:,} pairs"
+    if score.error is None:
+        return f"score {score.value:.4f} ({pairs} of one student)"
+    n_students = total["n_students"]
+    if n_students < _FEW_STUDENTS:
+        interval = f"95 % interval {total['low']:.4f} to {total['high']:.4f}"
+        return f"score {score.value:.4f}, {interval} ({pairs} of {n_students} students)"
+    return f"score {score.value:.4f} ± {score.error:.4f} (standard error; {pairs})"
+
+
 def _lines(
     matched: Matched,
     score: Score,
-    majority: float | None,
+    page: Mapping[str, Any],
     probability_scores: ProbabilityScores | None,
     facts: PairFacts,
 ) -> list[str]:
-    """Return the lines to print: the score, the majority, and the parts of the page left out."""
-    error = "" if score.error is None else f" ± {score.error:.4f}"
-    lines = [f"score {score.value:.4f}{error} (accuracy on {score.n:,} pairs)"]
+    """Return the lines to print: the score, the majority, and the parts of the page left out.
+
+    `page` holds the fields of the template, see `explain`.
+    """
+    lines = [_describe_score(score, page["total"])]
+    majority = page["majority"]
     if majority is not None:
         lines.append(f"majority {majority:.4f}")
     if probability_scores is not None:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 from xml.parsers import expat
 
-from common import reading
+from common import provenance, reading
 from common.arrays import BoolArray, IntArray
 from common.errors import MAX_SHOWN, InputError, Report, printable, quote, stop
 from related_challenges import challenge, folds
@@ -201,6 +201,7 @@ def _read_elements(path: Path) -> list[dict[str, Any]]:
     - text, the text before the element's first child.
     """
     reading.require_file(path)
+    provenance.note_source(path)
     elements: list[dict[str, Any]] = []
     # Read by expat, since ElementTree does not give the line numbers of elements.
     parser = expat.ParserCreate()

@@ -91,7 +91,7 @@ def test_scores_by_kind_are_means_over_the_queries_of_the_kind(write: Write) -> 
         ["reasoning: yes", "1", "1.0000", "100.0%"],
         ["reasoning: unknown", "1", "0.6667", "0.0%"],
     ]
-    assert [re.split("  +", line) for line in out.splitlines()[1:8]] == rows
+    assert [re.split("  +", line) for line in out.splitlines()[2:9]] == rows
     page = page_in(folder)
     assert page.table("Score by domain").rows == rows
     for name in ("Answered in full", "Answered in part", "Without a guess"):

@@ -65,6 +65,7 @@ def test_an_evaluation_by_hand(write: Write) -> None:
         ["Right answer in place 2", "25.0%"],
         ["Right answer in place 3", "25.0%"],
         ["Random guesses score", "0.3667"],
+        ["Doubt", "may have seen these answers: no record says what it has learned from"],
     ]
 
 

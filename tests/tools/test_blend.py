@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from common.fingerprints import fingerprint
 from common.probabilities import read_probabilities
 from tools.blend import describe_weights, learn_weights, log_blend, logarithms
 from tools.results import read_results
@@ -41,7 +42,8 @@ def kit(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         forge(kit, kit / f"{name}.parquet", script=f"task_1/{name}.py")
     (kit / "task_1/failing.py").write_text("raise ValueError('changed')\n")
     # A file whose model has learned from all answers, not from the local split.
-    forge(kit, kit / "all.parquet", made_from={"data/train_data/train_task_1_2.csv": "0" * 64})
+    train = "data/train_data/train_task_1_2.csv"
+    forge(kit, kit / "all.parquet", made_from={train: fingerprint(kit / train)})
     table = pd.read_parquet(kit / FILES[0])
     table.attrs.clear()
     # A file without a record of its origin, and one without probabilities.
@@ -103,6 +105,20 @@ def test_with_given_weights_no_script_is_run(kit: Path) -> None:
         assert np.array_equal(blended.argmax(axis=1), own.argmax(axis=1))
         # A weight of 2.5 makes the probabilities more extreme, but changes no prediction.
         assert np.allclose(blended, own, atol=1e-4) == (weights == ["0", "1"])
+
+
+def test_a_blend_is_refused_if_one_of_its_parts_has_seen_the_answers(kit: Path) -> None:
+    words = [FILES[1], "all.parquet", "--local", "--weights", "1", "1"]
+    succeeds([*BLEND, *words], kit=kit, cwd=kit)
+    error = fails(["task_1/local_evaluation.py"], kit=kit)
+    assert "was made from train_task_1_2.csv, which holds the answers that it is scored" in error
+
+
+def test_a_blend_with_a_part_of_unknown_origin_is_of_unknown_origin(kit: Path) -> None:
+    words = [FILES[1], "other.parquet", "--local", "--weights", "1", "1"]
+    succeeds([*BLEND, *words], kit=kit, cwd=kit)
+    printed = succeeds(["task_1/local_evaluation.py"], kit=kit)
+    assert "note: may have seen these answers: no record says what it has learned from" in printed
 
 
 @with_links

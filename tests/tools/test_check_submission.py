@@ -205,14 +205,26 @@ def test_well_formed_submissions_are_scored_and_a_malformed_one_removes_the_scor
     assert not list((tmp_path / "scores").glob("scores_*"))
 
 
+@pytest.mark.parametrize("task", [1, 2, 3])
+def test_a_csv_that_differs_from_the_zip_beside_it_is_not_valid(submit: Submit, task: int) -> None:
+    """The zip is what would be uploaded."""
+    submit("checker", task, "mine.zip", {f"submission_task_{task}.csv": GOOD[task]})
+    assert submit("checker", task, "mine.csv", GOOD[task])[0] == 0
+    changed = {1: ("1,11,0", "1,11,1"), 2: ("1,11,3", "1,11,4"), 3: ("20,3\n21,1", "20,1\n21,3")}
+    code, _, (line,) = submit("checker", task, "mine.csv", GOOD[task].replace(*changed[task]))
+    assert code == 2
+    assert f"mine.csv: differs from submission_task_{task}.csv in mine.zip beside it" in line
+
+
 def test_the_evaluation_counts_and_names_rows_that_were_not_asked_for(
     submit: Submit, tmp_path: Path
 ) -> None:
     """The challenge's scorer ignores them, too; only the checker refuses them."""
     content = GOOD[1].replace("2,10,1\n", "\n7,98,0\n2,10,1\n") + "9,99,1\n"
     code, out, lines = submit("evaluation", 1, "submission_task_1.csv", content)
-    # The accuracies of the three students are 1, 1 and 1/2; ± 0.1667 is the standard error.
-    assert (code, lines, "score 0.8333 ± 0.1667 (accuracy on 6 pairs)" in out) == (0, [], True)
+    # With so few students, the score is shown with its interval alone.
+    score = "score 0.8333, 95 % interval 0.1487 to 0.9931 (accuracy on 6 pairs of 3 students)"
+    assert (code, lines, score in out) == (0, [], True)
     named = f"2 rows hold pairs that are not in {tmp_path}/given/answers.csv, first row 5 with User"
     assert named in out and "QuestionId 98; UserId 9 and QuestionId 99: ignored" in out
     assert named in read_page((tmp_path / "scores/scores_task_1.html").read_text()).text

@@ -61,7 +61,7 @@ class Evaluated:
     @property
     def score_and_error(self) -> tuple[str, str]:
         """The score and its standard error as they are printed."""
-        pattern = r"score (0\.\d{4}) ± (0\.\d{4}) \(accuracy on [\d,]+ pairs\)"
+        pattern = r"score (0\.\d{4}) ± (0\.\d{4}) \(standard error; accuracy on [\d,]+ pairs\)"
         printed = re.fullmatch(pattern, self.lines[1])
         assert printed
         return printed[1], printed[2]
@@ -233,7 +233,7 @@ def test_a_score_needs_nothing_but_the_answers(write: Write, tmp_path: Path, tas
     lines = succeeds([f"task_{task}/local_evaluation.py", *flags]).splitlines()
     assert lines[0] == f"scored: {tmp_path}/given/mine.csv"
     # One student tells nothing about others: there is no standard error.
-    assert lines[1] == "score 0.5000 (accuracy on 2 pairs)"
+    assert lines[1] == "score 0.5000 (accuracy on 2 pairs of one student)"
     assert lines[2].startswith("note: may have seen these answers")
     # The last line names the files written.
     assert len(lines) == 4
