@@ -14,7 +14,7 @@ from common.errors import InputError
 from tools.which_task import task_of
 
 import pytest
-from conftest import Write, run, succeeds
+from conftest import Write, fails, run, succeeds
 from page_reading import read_page
 from toy_bundle import entry, write_zip
 
@@ -205,15 +205,25 @@ def test_well_formed_submissions_are_scored_and_a_malformed_one_removes_the_scor
     assert not list((tmp_path / "scores").glob("scores_*"))
 
 
-@pytest.mark.parametrize("task", [1, 2, 3])
-def test_a_csv_that_differs_from_the_zip_beside_it_is_not_valid(submit: Submit, task: int) -> None:
+@pytest.mark.parametrize(
+    ("task", "before", "after"),
+    [(1, "1,11,0", "1,11,1"), (2, "1,11,3", "1,11,4"), (3, "20,3\n21,1", "20,1\n21,3")],
+)
+def test_a_csv_that_differs_from_the_zip_beside_it_is_not_valid(
+    tmp_path: Path, write: Write, task: int, before: str, after: str
+) -> None:
     """The zip is what would be uploaded."""
-    submit("checker", task, "mine.zip", {f"submission_task_{task}.csv": GOOD[task]})
-    assert submit("checker", task, "mine.csv", GOOD[task])[0] == 0
-    changed = {1: ("1,11,0", "1,11,1"), 2: ("1,11,3", "1,11,4"), 3: ("20,3\n21,1", "20,1\n21,3")}
-    code, _, (line,) = submit("checker", task, "mine.csv", GOOD[task].replace(*changed[task]))
-    assert code == 2
-    assert f"mine.csv: differs from submission_task_{task}.csv in mine.zip beside it" in line
+    write("template.csv", RANKING_TEMPLATE if task == 3 else ANSWERS)
+    write_zip(tmp_path / "mine.zip", {f"submission_task_{task}.csv": GOOD[task]})
+    path = write("mine.csv", GOOD[task])
+    template = ["--submission_template_dir", tmp_path, "--submission_template_file", "template.csv"]
+    check = ["-m", "tools.check_submission", path, "--task", task, *template]
+    assert f"to upload: {tmp_path / 'mine.zip'}" in succeeds(check)
+
+    write("mine.csv", GOOD[task].replace(before, after))
+    error = fails(check)
+
+    assert error.startswith(f"{path}: differs from submission_task_{task}.csv in mine.zip")
 
 
 def test_the_evaluation_counts_and_names_rows_that_were_not_asked_for(
