@@ -91,13 +91,15 @@ class Provenance:
     interrupted: bool = False
     # Whether code changed while the script ran. Then `code` is not the code that ran.
     code_changed: bool = False
+    # Name of the model, which a notebook gives; "" for the name of the script.
+    name: str = ""
     # Whether the files were also made from a file of which nobody knows what it was made from.
     unknown_sources: bool = False
 
     @property
     def model(self) -> str:
-        """Name of the script, without the prefix of sample models."""
-        return Path(self.script).stem.removeprefix("sample_model_")
+        """Name of the model: that of the script without the prefix of sample models."""
+        return self.name or Path(self.script).stem.removeprefix("sample_model_")
 
     @property
     def seed(self) -> int | None:
@@ -260,6 +262,7 @@ def this_process(
     files: Mapping[Path, BinaryIO] | None = None,
     made_from: Sequence[Path] | None = None,
     split: str = "",
+    name: str = "",
 ) -> Provenance:
     """Return the record of files that this process has written: its command, sources and time.
 
@@ -273,6 +276,8 @@ def this_process(
         The source files. By default all files that `RUN.sources` names.
     split
         Description of the folds, see `Provenance.split`.
+    name
+        Name of the model, see `Provenance.name`.
     """
     open_files = files or {}
     for file in open_files.values():
@@ -290,6 +295,7 @@ def this_process(
         memory=_peak_memory(),
         code=source_code.fingerprint(path) if path.is_file() else "",
         split=split,
+        name=name,
         simulated=is_simulated(*sources),
         files={path.name: fingerprint(Path(file.name)) for path, file in open_files.items()},
         made_from={_relative_to(folder, path): known for path, known in sources.items()},
@@ -332,7 +338,7 @@ def parse(content: bytes | str) -> Provenance | None:
 
 def _is_valid(record: Provenance) -> bool:
     """Return whether all fields are valid. Fields of a wrong type may raise an exception."""
-    texts = [record.script, record.split, *flags_of(record.options)]
+    texts = [record.script, record.split, record.name, *flags_of(record.options)]
     texts += [*record.files, *record.made_from]
     if record.time:
         # Another text than a time raises ValueError.

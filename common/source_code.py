@@ -80,8 +80,13 @@ def _modules(folder: Path, name: str) -> list[Path]:
 
 
 def fingerprint(*scripts: Path) -> str:
-    """Return 12 hexadecimal digits that change with the code of scripts and of their imports."""
-    return fingerprint_contents((path.name, code) for path, code in files_of(*scripts).items())
+    """Return 12 hexadecimal digits that change with the code of scripts and of their imports.
+
+    They do not change with the folder of the code, so that a copy has the same fingerprint.
+    """
+    return fingerprint_contents(
+        sorted((path.name, code) for path, code in files_of(*scripts).items())
+    )
 
 
 def fingerprint_contents(files: Iterable[tuple[str, bytes]]) -> str:

@@ -63,7 +63,9 @@ def read_ranking_template(path: Path) -> IntArray:
     return question
 
 
-def write_predictions(template: pd.DataFrame, task: int, value: Array, path: Path) -> None:
+def write_predictions(
+    template: pd.DataFrame, task: int, value: Array, path: Path, *, name: str = ""
+) -> None:
     """Write a submission of task 1 or 2, a CSV and its zip: the template with one column filled in.
 
     Parameters
@@ -77,6 +79,8 @@ def write_predictions(template: pd.DataFrame, task: int, value: Array, path: Pat
         A prediction for every row of the template, shape (rows,).
     path
         The path of the CSV. The zip is written beside the CSV.
+    name
+        Name of the model on the scoreboard, for a notebook. A script's is that of its file.
 
     Raises
     ------
@@ -84,11 +88,11 @@ def write_predictions(template: pd.DataFrame, task: int, value: Array, path: Pat
         If there is not exactly one valid prediction for every row.
     """
     table = template.copy(deep=False)
-    name = schema.ANSWER_ID.name
-    if name in table:
+    answer_id = schema.ANSWER_ID.name
+    if answer_id in table:
         # An unknown id becomes an empty cell.
-        table[name] = table[name].astype("Int32").mask(table[name] < 0)
-    _write(table, TASKS[task].column, value, path, task)
+        table[answer_id] = table[answer_id].astype("Int32").mask(table[answer_id] < 0)
+    _write(table, TASKS[task].column, value, path, task, name)
 
 
 def rank_by_quality(question: IntArray, quality: Array) -> IntArray:
@@ -109,7 +113,7 @@ def rank_by_quality(question: IntArray, quality: Array) -> IntArray:
     return np.argsort(order) + 1
 
 
-def write_ranking(question: IntArray, quality: Array, path: Path) -> None:
+def write_ranking(question: IntArray, quality: Array, path: Path, *, name: str = "") -> None:
     """Write a submission of task 3 and its zip: the questions, ranked by `rank_by_quality`.
 
     Parameters
@@ -120,6 +124,8 @@ def write_ranking(question: IntArray, quality: Array, path: Path) -> None:
         A number for each question; higher is better, NaN ranks last.
     path
         The path of the CSV. The zip is written beside the CSV.
+    name
+        As in `write_predictions`.
 
     Raises
     ------
@@ -127,7 +133,7 @@ def write_ranking(question: IntArray, quality: Array, path: Path) -> None:
         If there is not one quality for each question.
     """
     ranking = rank_by_quality(question, quality)
-    _write(pd.DataFrame({"QuestionId": question}), schema.RANKING, ranking, path, task=3)
+    _write(pd.DataFrame({"QuestionId": question}), schema.RANKING, ranking, path, 3, name)
 
 
 def files_of(path: Path) -> list[Path]:
@@ -142,7 +148,9 @@ def files_of(path: Path) -> list[Path]:
     return [path, *beside]
 
 
-def _write(table: pd.DataFrame, column: Column, value: Array, path: Path, task: int) -> None:
+def _write(
+    table: pd.DataFrame, column: Column, value: Array, path: Path, task: int, name: str
+) -> None:
     """Fill a column of a table with predictions, and write the submission's three files."""
     # Accept a list or a tensor as well.
     value = np.asarray(value)
@@ -164,7 +172,7 @@ def _write(table: pd.DataFrame, column: Column, value: Array, path: Path, task: 
         csv_file.flush()
         zips.write_zip_to(zip_file, {TASKS[task].submission: Path(csv_file.name)})
         files = {paths[0]: csv_file, paths[1]: zip_file}
-        record.write(provenance.this_process(path.parent, files).as_json())
+        record.write(provenance.this_process(path.parent, files, name=name).as_json())
 
 
 # ---- For evaluations: read and check a submission ------------------------------------------------

@@ -24,10 +24,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from common import cli, layout, metrics, provenance, reading
+from common import cli, layout, metrics, provenance, reading, source_code
 from common.arrays import FloatArray
 from common.errors import InputError, quote
-from common.evaluation import outcomes, pairs, ranking, record
+from common.evaluation import entry_origin, outcomes, pairs, ranking, record, score_files
 from common.evaluation.outcomes import Outcomes
 from common.evaluation.record import Result
 from common.tasks import LOCAL, TASK_3, TASKS, Form, Task, title_of
@@ -58,8 +58,10 @@ class AnswerSet:
 class Candidate:
     """A score that was found for A or B."""
 
-    # The model, or the file.
+    # The model with its seed and version, and when it was scored; or the file.
     name: str
+    # The number of the score in the record; 0 for a file.
+    number: int
     task: Task
     # Phase, rules and kind of the answers, in words.
     where: str
@@ -103,8 +105,8 @@ def list_scores(results: Sequence[Result], path: Path, phase: str | None) -> Non
         n_listed += 1
         seed = "" if result.seed is None else f", seed {result.seed}"
         where = describe_test(result.phase, result.rules, result.simulated)
-        about = f"task {result.task}, {where}, {result.time[:10]}"
-        print(f"{number:4}  {result.score:.4f}  {result.name}{seed} ({about})")
+        about = [f"task {result.task}", where, result.time[:10], *result.doubts]
+        print(f"{number:4}  {result.score:.4f}  {result.name}{seed} ({', '.join(about)})")
     if not n_listed:
         suffix = f" of phase {phase}" if phase else ""
         raise InputError(
@@ -154,7 +156,8 @@ def find(word: str, results: list[Result], path: Path, phase: str | None) -> lis
         matches = find_by_number(word, results, path, phase)
     else:
         matches = find_by_name(word, results, path, phase)
-    return [as_candidate(word, result, path) for result in matches]
+    numbers = {id(result): number for number, result in enumerate(results, 1)}
+    return [as_candidate(word, result, numbers[id(result)], path) for result in matches]
 
 
 def is_of_phase(result: Result, phase: str | None) -> bool:
@@ -232,8 +235,8 @@ def find_by_name(
     return matches
 
 
-def as_candidate(word: str, result: Result, path: Path) -> Candidate:
-    """Turn a line of the record, `path`, into a `Candidate`.
+def as_candidate(word: str, result: Result, number: int, path: Path) -> Candidate:
+    """Turn a line of the record, `path`, into a `Candidate`; `number` is the number of the line.
 
     The outcomes are in a file beside the record, which is read only when they are needed.
     """
@@ -263,7 +266,7 @@ def as_candidate(word: str, result: Result, path: Path) -> Candidate:
         return kept
 
     test = AnswerSet(result.phase, result.rules, result.data)
-    return Candidate(result.name, task, where, read, test)
+    return Candidate(describe_result(result), number, task, where, read, test)
 
 
 def score_submission(path: Path, task: Task, phase: str | None) -> Candidate:
@@ -278,6 +281,7 @@ def score_submission(path: Path, task: Task, phase: str | None) -> Candidate:
         phase = layout.PHASES[0]
     reference = task.answers_path(phase)
     provenance.require_current([reference])
+    entry = entry_origin.find_origin(path, [reference])
     if task is TASK_3:
         template = layout.TEMPLATE_DIR / str(task.template)
         kept = ranking.match(path, reference, template, phase).outcomes
@@ -285,7 +289,27 @@ def score_submission(path: Path, task: Task, phase: str | None) -> Candidate:
         kept = outcomes.of_predictions(pairs.match(task, path, reference, phase).pairs)
     where = describe_test(phase, "", provenance.is_simulated(reference))
     test = AnswerSet(phase, "", record.fingerprint_of(reference))
-    return Candidate(cli.show(path), task, where, lambda: kept, test)
+    name = score_files.describe_entry(path)
+    marks = [doubt.mark for doubt in entry.doubts]
+    return Candidate(", ".join([name, *marks]), 0, task, where, lambda: kept, test)
+
+
+def describe_result(result: Result) -> str:
+    """Return model, seed, version of the code, time and doubts of a result, in words."""
+    seed = "no seed" if result.seed is None else f"seed {result.seed}"
+    code = f", code {result.code}" if result.code else ""
+    scored = f"scored on {result.time[:16].replace('T', ' ')} UTC"
+    script = layout.ROOT / result.script
+    is_outdated = (
+        bool(result.code)
+        and script.suffix == ".py"
+        and script.is_file()
+        and isinstance(result.task, int)
+        and TASKS[result.task].form is not Form.ENTRY
+        and source_code.fingerprint(script) != result.code
+    )
+    changed = [f"{result.script} has changed since"] if is_outdated else []
+    return ", ".join([f"{result.name}, {seed}{code}", scored, *changed, *result.doubts])
 
 
 # ---- The difference of A and B -----------------------------------------------------------------
@@ -319,11 +343,26 @@ def compare(words: Sequence[str], scores: Sequence[list[Candidate]]) -> str:
         )
     lines = [
         f"A  {score_of(a.task, outcomes_a):.4f}  {a.name}",
+        *describe_others("A", a, scores[0]),
         f"B  {score_of(a.task, outcomes_b):.4f}  {b.name}",
+        *describe_others("B", b, scores[1]),
         f"task {a.task.number}, {a.where}: {size_of(a.task, outcomes_a)}",
         *describe(a.task, outcomes_a, outcomes_b),
     ]
     return "\n".join(textwrap.fill(line, 80, subsequent_indent="  ") for line in lines)
+
+
+def describe_others(letter: str, chosen: Candidate, candidates: Sequence[Candidate]) -> list[str]:
+    """Say which further scores A or B may stand for; nothing if there is no other one."""
+    n_others = len(candidates) - 1
+    if n_others == 0:
+        return []
+    latest = candidates[-1]
+    others = "1 more score" if n_others == 1 else f"{n_others} more scores"
+    line = f"   {letter} has {others} in the record; this is number {chosen.number}"
+    if latest is not chosen:
+        line += f", and a later one is number {latest.number}: {latest.name} ({latest.where})"
+    return [line]
 
 
 def choose_pair(

@@ -116,7 +116,7 @@ def copy_model(folder: Path, model: str, name: str) -> Path:
     Raises
     ------
     InputError
-        If there is no such sample model, or if a file of the entry's name exists.
+        If there is no such sample model, or if a sample model or a file has the entry's name.
     """
     if folder.name == PACKAGE_TASK:
         source = folder / model
@@ -126,10 +126,15 @@ def copy_model(folder: Path, model: str, name: str) -> Path:
         source = folder / f"{PREFIX}{model}.py"
         target = folder / f"{name}.py"
         sources = list(folder.glob(f"{PREFIX}*.py"))
+    names = sorted(path.stem.removeprefix(PREFIX) for path in sources)
     if source not in sources:
-        names = sorted(path.stem.removeprefix(PREFIX) for path in sources)
         raise InputError(
             f"--from {model}: {cli.show(source)} does not exist, expected one of {', '.join(names)}"
+        )
+    if name in names:
+        raise InputError(
+            f"{name}: is the name of a sample model, under which its scores are shown; expected "
+            "another NAME"
         )
     # A module and a package of one name would hide each other. A broken symlink also counts.
     for path in (target, folder / name, folder / f"{name}.py"):

@@ -88,6 +88,7 @@ def _has_types(result: Result) -> bool:
     types["parts"] = (dict,)
     types["options"] = (dict,)
     types["doubts"] = (list,)
+    types["learned_from"] = (dict,)
     # JSON may hold a float without decimals.
     types["score"] = (float, int)
     types["seconds"] = (float, int, type(None))
@@ -97,7 +98,8 @@ def _has_types(result: Result) -> bool:
     part_types = (float, int, type(None))
     if not all(type(value) in part_types for value in result.parts.values()):
         return False
-    return all(isinstance(doubt, str) for doubt in result.doubts)
+    texts = [*result.doubts, *result.learned_from.values()]
+    return all(isinstance(text, str) for text in texts)
 
 
 def _has_valid_numbers(result: Result) -> bool:

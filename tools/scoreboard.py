@@ -17,7 +17,7 @@ from itertools import groupby
 from math import isnan, nan
 from typing import NamedTuple
 
-from common import charts, cli, layout, pages, reading, writing
+from common import charts, cli, layout, pages, provenance, reading, writing
 from common.evaluation.record import Result
 from common.tasks import TASKS, title_of
 from tools.results import CROSS_VALIDATION, PHASES, name_of_phase, read_results
@@ -50,6 +50,20 @@ PUBLISHED = (
 )
 HEADER = ("model", "score", "seeds", "seconds", "scored on")
 TEXT_WIDTH = 80
+
+
+class Model(NamedTuple):
+    """What makes two results scores of one model, with different seeds."""
+
+    # The model's name with its options.
+    name: str
+    script: str
+    # Names and fingerprints of the files that the submission was made from.
+    learned_from: tuple[tuple[str, str], ...]
+    # Reasons to doubt the score, each in a few words.
+    doubts: tuple[str, ...]
+    # When a notebook without a name was scored; otherwise empty.
+    run: str
 
 
 class Row(NamedTuple):
@@ -103,6 +117,8 @@ class Table(NamedTuple):
     about_random: str
     # Deviations are over "seeds" or "folds".
     spread_over: str
+    # Number of scores that a later score of the same model with the same seed has replaced.
+    n_replaced: int
 
     @property
     def heading(self) -> str:
@@ -162,8 +178,8 @@ def make_table(results: Sequence[Result]) -> Table:
     # The answers that were scored last are the current ones.
     *earlier, current = sorted(by_data.values(), key=lambda group: group[-1].time)
     latest = current[-1]
-    rows, former = model_rows(current)
-    rows += published_rows(latest)
+    models, former = model_rows(current)
+    rows = models + published_rows(latest)
     default_metric = TASKS[latest.task].metric if latest.task in TASKS else "score"
     metric = latest.metric_name or default_metric
     earlier_rows = []
@@ -182,6 +198,7 @@ def make_table(results: Sequence[Result]) -> Table:
         random_range=random_range,
         about_random=describe_random(random_range),
         spread_over="folds" if latest.phase == CROSS_VALIDATION else "seeds",
+        n_replaced=len(current) - sum(row.n_seeds for row in [*models, *former]),
     )
 
 
@@ -219,27 +236,77 @@ def describe_random(random_range: tuple[float, float]) -> str:
 def model_rows(results: Iterable[Result]) -> tuple[list[Row], list[Row]]:
     """Return the rows of models, and those of their former code, the best first.
 
-    Results are in the order of time. A model with other options is another model. If a seed was
-    scored twice, the later score counts.
+    Results are in the order of time. If a seed was scored twice, the later score counts.
     """
-    latest_code: dict[str, str] = {}
-    results_by_seed: dict[tuple[str, str], dict[int, Result]] = {}
+    latest_code: dict[Model, str] = {}
+    results_by_seed: dict[tuple[Model, str], dict[int, Result]] = {}
     for result in results:
-        latest_code[result.name] = result.code
+        model = model_of(result)
+        latest_code[model] = result.code
         # The seed is 0 if the command names none.
         seed = result.seed or 0
-        results_by_seed.setdefault((result.name, result.code), {})[seed] = result
+        results_by_seed.setdefault((model, result.code), {})[seed] = result
+    labels = label_models(latest_code)
     rows = []
     former = []
-    for (name, code), by_seed in results_by_seed.items():
-        row = model_row(name, list(by_seed.values()))
-        if code == latest_code[name]:
+    for (model, code), by_seed in results_by_seed.items():
+        row = model_row(labels[model], list(by_seed.values()))
+        if code == latest_code[model]:
             rows.append(row)
         else:
             former.append(row)
     rows.sort(key=lambda row: -row.score)
     former.sort(key=lambda row: -row.score)
     return rows, former
+
+
+def model_of(result: Result) -> Model:
+    """Return the model that a result is a score of."""
+    # A notebook without a name may have held any model: each of its scores is one of its own.
+    is_unnamed = result.script == provenance.NOTEBOOK and result.model == provenance.NOTEBOOK
+    return Model(
+        name=result.name,
+        script=result.script,
+        learned_from=tuple(sorted(result.learned_from.items())),
+        doubts=tuple(result.doubts),
+        run=f"{result.time[:16].replace('T', ' ')} UTC" if is_unnamed else "",
+    )
+
+
+def label_models(models: Iterable[Model]) -> dict[Model, str]:
+    """Return a label for each model: its name, and what else tells it from others of that name."""
+    by_name: dict[str, list[Model]] = {}
+    for model in models:
+        by_name.setdefault(model.name, []).append(model)
+    labels = {}
+    for name, namesakes in by_name.items():
+        all_sources = [dict(model.learned_from) for model in namesakes]
+        for model, sources in zip(namesakes, all_sources, strict=True):
+            details = [*model.doubts]
+            if len({other.script for other in namesakes}) > 1:
+                details.append(model.script or "no script")
+            details += describe_sources(sources, all_sources)
+            if model.run:
+                details.append(model.run)
+            labels[model] = f"{name} ({'; '.join(details)})" if details else name
+    return labels
+
+
+def describe_sources(sources: dict[str, str], all_sources: Sequence[dict[str, str]]) -> list[str]:
+    """Return the source files of a model that not all models of its name were made from.
+
+    A file of which there are several versions is shown with the beginning of its fingerprint.
+    """
+    described = []
+    for name, digest in sources.items():
+        digests = {other.get(name) for other in all_sources}
+        if len(digests) == 1:
+            continue
+        has_versions = len(digests - {None}) > 1
+        described.append(f"from {name} {digest[:6]}" if has_versions else f"from {name}")
+    if not described and any(other != sources for other in all_sources):
+        described.append("from fewer files")
+    return described
 
 
 def model_row(name: str, results: Sequence[Result]) -> Row:
@@ -271,6 +338,8 @@ def as_text(tables: Sequence[Table]) -> str:
         lines += align(HEADER, widths)
         for row in table.rows:
             lines += align(row.cells, widths)
+        if any(row.deviation is not None for row in table.rows):
+            lines.append(f"  (±: standard deviation over the {table.spread_over})")
         if table.about_random:
             text = f"  ({table.about_random})"
             lines += textwrap.wrap(text, TEXT_WIDTH, subsequent_indent="  ")
@@ -278,6 +347,12 @@ def as_text(tables: Sequence[Table]) -> str:
     n_earlier = sum(len(rows) for table in tables for rows in (table.former, *table.earlier))
     if n_earlier:
         lines.append(f"{n_earlier} scores of earlier code or on earlier answers: see the page.")
+    n_replaced = sum(table.n_replaced for table in tables)
+    if n_replaced:
+        lines.append(
+            f"{n_replaced} replaced: the same model was scored again with the same seed, and the "
+            "latest score counts."
+        )
     return "\n".join(lines)
 
 

@@ -38,7 +38,6 @@ from common.tasks import LOCAL, Task
 import numpy as np
 import pandas as pd
 
-
 # A score of fewer students is shown without standard error.
 _FEW_STUDENTS = 10
 

@@ -105,6 +105,9 @@ class Result:
     metric_name: str = ""
     # Reasons to doubt the score, each in a few words.
     doubts: list[str] = field(default_factory=list)
+    # The files that the submission was made from: fingerprints by name, such as
+    # "train_data/train_task_1_2.csv".
+    learned_from: dict[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -162,7 +165,20 @@ def _make_result(evaluation: Evaluation, outcomes_name: str) -> Result:
         outcomes=outcomes_name,
         metric_name=evaluation.metric_name,
         doubts=[doubt.mark for doubt in evaluation.doubts],
+        learned_from=_short_fingerprints(known_origin),
     )
+
+
+def _short_fingerprints(origin: Provenance) -> dict[str, str]:
+    """Return the fingerprints of source files, by the names of folder and file."""
+    short = {}
+    for source, known in origin.made_from.items():
+        name = "/".join(Path(source).parts[-2:])
+        # A damaged record may hold anything.
+        digests = known if isinstance(known, Mapping) else {}
+        digest = digests.get("sha256", digests.get("sha256_of_samples", ""))
+        short[name] = str(digest)[:12]
+    return short
 
 
 def fingerprint_of(reference: Path) -> str:

@@ -108,7 +108,9 @@ def describe_entry(submission: Path, training: Provenance | None = None) -> str:
     if origin is None:
         return cli.show(submission)
     when = f" on {origin.time[:16].replace('T', ' ')} UTC" if origin.time else ""
-    by = "in a notebook" if origin.script == NOTEBOOK else f"by `{printable(origin.command)}`"
+    by = f"by `{printable(origin.command)}`"
+    if origin.script == NOTEBOOK:
+        by = f"in a notebook ({printable(origin.name)})" if origin.name else "in a notebook"
     return f"{cli.show(submission)}, made {by}{when}"
 
 

@@ -305,7 +305,8 @@ def test_the_score_of_a_phase_is_the_mean_over_its_ten_masks(
     scores = [most_popular_score(train, valid, mask) for mask in masks]
     assert score == pytest.approx(np.mean(scores))
     deviation = f"{np.std(scores, ddof=1):.4f}"
-    assert f"score {np.mean(scores):.4f} ± {deviation} (standard deviation over 10 masks; " in printed
+    shown = f"score {np.mean(scores):.4f} ± {deviation} (standard deviation over 10 masks; "
+    assert shown in printed
     facts = dict(page.tables[0].rows)
     assert facts["Phase"] == "public"
     assert facts["Rules"] == "targets may not be asked, unobserved = 0"

@@ -172,7 +172,15 @@ def test_the_latest_scores_of_two_entries_on_the_same_answers_are_compared(tmp_p
         scored("idea", [1, 1, 1, 1], day=5, first_question=10),
     )
     output = succeeds([*COMPARE, "idea", "other", "--results", path])
-    assert output.startswith("A  0.5000  idea\nB  0.7500  other\n")
+    # A line that is longer than 80 characters is continued below.
+    printed = " ".join(output.split())
+    assert printed.startswith(
+        "A 0.5000 idea, no seed, scored on 2026-01-03 10:00 UTC "
+        "A has 2 more scores in the record; this is number 3, and a later one is number 5: "
+        "idea, no seed, scored on 2026-01-05 10:00 UTC (local split, simulated answers) "
+        "B 0.7500 other, no seed, scored on 2026-01-04 10:00 UTC "
+        "B has 1 more score in the record; this is number 4 "
+    )
 
 
 def test_mcnemar_by_hand() -> None:

@@ -63,6 +63,72 @@ def test_a_row_holds_name_score_and_deviation(
     assert row.deviation == pytest.approx(expected[2])
 
 
+LOCAL_PART = {"test_input/train_task_1_2.csv": "1" * 12}
+ALL_ANSWERS = {"train_data/train_task_1_2.csv": "2" * 12}
+METADATA = {"metadata/student_metadata_task_1_2.csv": "3" * 12}
+UNSEEN = "may have seen these answers"
+
+
+@pytest.mark.parametrize(
+    ("changes", "labels"),
+    [
+        (
+            [{"script": "task_1/sample_model_majority.py"}, {"script": "task_1/majority.py"}],
+            ["majority (task_1/majority.py)", "majority (task_1/sample_model_majority.py)"],
+        ),
+        (
+            [{"learned_from": LOCAL_PART}, {"learned_from": ALL_ANSWERS}],
+            [
+                "majority (from test_input/train_task_1_2.csv)",
+                "majority (from train_data/train_task_1_2.csv)",
+            ],
+        ),
+        (
+            [{"learned_from": LOCAL_PART}, {"learned_from": LOCAL_PART | METADATA}],
+            [
+                "majority (from fewer files)",
+                "majority (from metadata/student_metadata_task_1_2.csv)",
+            ],
+        ),
+        (
+            [{"learned_from": ALL_ANSWERS}, {"learned_from": dict.fromkeys(ALL_ANSWERS, "4" * 12)}],
+            [
+                "majority (from train_data/train_task_1_2.csv 222222)",
+                "majority (from train_data/train_task_1_2.csv 444444)",
+            ],
+        ),
+        ([{"doubts": []}, {"doubts": [UNSEEN]}], ["majority", f"majority ({UNSEEN})"]),
+        (
+            [
+                {"script": "notebook", "model": "notebook", "time": DAYS[0]},
+                {"script": "notebook", "model": "notebook", "time": DAYS[1]},
+            ],
+            ["notebook (2026-01-01 10:00 UTC)", "notebook (2026-01-02 10:00 UTC)"],
+        ),
+    ],
+    ids=["script", "training answers", "metadata", "content", "doubt", "notebook"],
+)
+def test_different_models_of_one_name_have_rows_of_their_own(
+    changes: list[dict[str, Any]], labels: list[str]
+) -> None:
+    rows = rows_of(*(replace(RESULT, seed=0, **change) for change in changes))
+    assert sorted(row.name for row in rows) == labels
+    assert [row.n_seeds for row in rows] == [1, 1]
+
+
+def test_an_interrupted_fit_is_never_averaged_with_complete_ones() -> None:
+    complete = [replace(RESULT, seed=seed, score=0.7) for seed in (0, 1)]
+    interrupted = replace(RESULT, seed=2, score=0.1, doubts=["fit interrupted"])
+    rows = {row.name: row for row in rows_of(*complete, interrupted)}
+    assert (rows["majority"].score, rows["majority"].n_seeds) == (0.7, 2)
+    assert rows["majority (fit interrupted)"].score == 0.1
+
+
+def test_a_replaced_score_is_counted() -> None:
+    assert "1 replaced: the same model was scored again" in text_of(EARLY, LATE)
+    assert "replaced" not in text_of(LATE)
+
+
 @pytest.mark.parametrize(
     ("changed", "summary"),
     [

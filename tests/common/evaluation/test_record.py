@@ -241,7 +241,7 @@ def test_another_folder_has_a_record_of_its_own(folder: Path) -> None:
 # ---- Which lines are read ----------------------------------------------------------------------
 
 # These fields came later, and older lines lack them.
-LATER_FIELDS = {"code", "memory", "outcomes", "metric_name", "doubts"}
+LATER_FIELDS = {"code", "memory", "outcomes", "metric_name", "doubts", "learned_from"}
 OLD = {name: value for name, value in asdict(RESULT).items() if name not in LATER_FIELDS}
 OF_TASK = {**OLD, "parts": {"right": 0.5, "wrong": None}, "seed": 3}
 # The score of a related challenge may exceed 1, as a sum does, and it has no phase.

@@ -1,0 +1,255 @@
+"""No figure without its origin: honest mistakes are refused, or named beside the score.
+
+Each test follows a user who changes flags, moves files, edits code, or makes the data anew, and
+then scores what was made before. Task 4 has tests of its own in tests/task_4.
+"""
+
+import shutil
+from pathlib import Path
+
+from common import provenance
+from tools.results import read_results
+
+import pytest
+from conftest import fails, run, succeeds
+from sample_blocks import needs_blocks
+
+MAJORITY = "task_1/sample_model_majority.py"
+SCORE = ["task_1/local_evaluation.py"]
+SUBMISSION = "data/test_output/test_submission_task_1"
+SEEN = "was made from train_task_1_2.csv, which holds the answers that it is scored on"
+UNKNOWN = "note: may have seen these answers: no record says what it has learned from\n"
+
+pytestmark = needs_blocks(MAJORITY)
+
+
+@pytest.fixture
+def kit(split_kit: Path, tmp_path: Path) -> Path:
+    """Return a kit with the local splits, which the test may change."""
+    return Path(shutil.copytree(split_kit, tmp_path / "kit"))
+
+
+def read_last_doubts(kit: Path) -> list[str]:
+    """Return the doubts about the last score in the record."""
+    return read_results(kit / "data/test_output/results.jsonl")[-1].doubts
+
+
+def add_to_model(kit: Path, name: str, lines: str) -> str:
+    """Write an entry: the majority model with further lines after its predictions.
+
+    Returns the path of the script from the kit's folder.
+    """
+    text = (kit / MAJORITY).read_text(encoding="utf-8")
+    end_of_model = "    # ---- End of the model."
+    assert end_of_model in text
+    script = f"task_1/{name}.py"
+    changed = text.replace(end_of_model, f"{lines}{end_of_model}")
+    (kit / script).write_text(changed, encoding="utf-8")
+    return script
+
+
+# ---- Learned from the hidden answers -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("task", [1, 2])
+def test_a_model_that_has_learned_from_all_answers_gets_no_score_on_the_local_split(
+    kit: Path, task: int
+) -> None:
+    train_on_all = ["--local", "--input_dir", kit / "data/train_data"]
+    succeeds([f"task_{task}/sample_model_majority.py", *train_on_all], kit=kit)
+    assert SEEN in fails([f"task_{task}/local_evaluation.py"], kit=kit)
+    assert not (kit / f"data/test_output/scores_task_{task}.txt").exists()
+    compared = [
+        "-m",
+        "tools.compare",
+        *[kit / f"data/test_output/test_submission_task_{task}.csv"] * 2,
+    ]
+    assert SEEN in fails(compared, kit=kit)
+
+
+def test_an_entry_that_reads_the_training_file_by_its_name_cannot_be_cross_validated(
+    kit: Path,
+) -> None:
+    """It would have learned from the answers of every fold."""
+    read_all = "    read_answers(layout.TRAIN_DIR / layout.TRAIN_TASK_1_2)\n"
+    script = add_to_model(kit, "reads_all", read_all)
+    text = (kit / script).read_text(encoding="utf-8")
+    text = text.replace("from common import cli,", "from common import cli, layout,")
+    (kit / script).write_text(text, encoding="utf-8")
+    # Outside of a cross-validation, the entry runs.
+    succeeds([script], kit=kit)
+
+    error = fails(["-m", "tools.cross_validate", kit / script, "--folds", "2"], kit=kit)
+
+    # The frozen copy of the entry has no data.
+    assert "train_task_1_2.csv: " in error
+
+
+def test_a_submission_without_a_record_is_scored_and_marked(kit: Path) -> None:
+    succeeds([MAJORITY, "--local"], kit=kit)
+    with_record = succeeds(SCORE, kit=kit)
+    (kit / f"{SUBMISSION}.json").unlink()
+
+    without_record = succeeds(SCORE, kit=kit)
+
+    assert UNKNOWN not in with_record and UNKNOWN in without_record
+    assert read_last_doubts(kit) == ["may have seen these answers"]
+    assert (
+        "may have seen these answers" in (kit / "data/test_output/scores_task_1.html").read_text()
+    )
+    scoreboard = succeeds(["-m", "tools.scoreboard"], kit=kit)
+    assert "(may have seen these answers)" in " ".join(scoreboard.split())
+
+
+OWN_WAY = """
+from common import layout, submission
+
+import pandas as pd
+
+answers = pd.read_csv(layout.TEST_INPUT_DIR / "train_task_1_2.csv")
+template = submission.read_template(layout.TEST_INPUT_DIR / "test_submission_task_1_2.csv")
+prediction = [int(answers["IsCorrect"].mean() > 0.5)] * len(template)
+path = layout.TEST_OUTPUT_DIR / "test_submission_task_1.csv"
+submission.write_predictions(template, 1, prediction, path)
+"""
+
+
+def test_an_entry_that_reads_its_training_answers_in_its_own_way_is_marked(kit: Path) -> None:
+    """The kit does not notice what an entry reads with pandas."""
+    (kit / "task_1/own_way.py").write_text(OWN_WAY, encoding="utf-8")
+    succeeds(["task_1/own_way.py"], kit=kit)
+    assert UNKNOWN in succeeds(SCORE, kit=kit)
+
+
+# ---- Inputs that have changed since --------------------------------------------------------------
+
+
+def append_line(path: Path) -> None:
+    """Repeat the last line of a file, as if a user had added an answer."""
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    _, *rest = lines[-1].split(",")
+    path.write_text("".join([*lines, ",".join(["99999", *rest])]), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("make", "score", "changed"),
+    [
+        (
+            ["task_1/sample_model_item_response.py"],
+            ["task_1/local_evaluation.py", "--phase", "public"],
+            "data/train_data/train_task_1_2.csv",
+        ),
+        (
+            ["task_3/sample_model_entropy.py"],
+            ["task_3/local_evaluation.py", "--phase", "public"],
+            "data/train_data/train_task_3_4.csv",
+        ),
+    ],
+)
+def test_a_submission_is_not_scored_if_its_training_answers_have_changed(
+    kit: Path, make: list[str], score: list[str], changed: str
+) -> None:
+    succeeds(make, kit=kit)
+    succeeds(score, kit=kit)
+    append_line(kit / changed)
+
+    error = fails(score, kit=kit)
+
+    assert f"was made from other data than now lie in {changed}" in error
+    assert f"`python {make[0]}` makes it again" in error
+
+
+# ---- Code that has changed -----------------------------------------------------------------------
+
+
+def test_a_score_of_edited_code_is_marked_until_the_entry_runs_again(kit: Path) -> None:
+    script = add_to_model(kit, "idea", "")
+    succeeds([script, "--local"], kit=kit)
+    assert "note: " not in succeeds(SCORE, kit=kit)
+    with (kit / script).open("a", encoding="utf-8") as file:
+        file.write("# An edit.\n")
+
+    edited = succeeds(SCORE, kit=kit)
+
+    assert f"note: {script} or a file that it imports has changed since" in edited
+    assert read_last_doubts(kit) == ["made by earlier code"]
+    listed = succeeds(["-m", "tools.compare", "1", "2"], kit=kit)
+    assert "task_1/idea.py has changed since" in " ".join(listed.split())
+
+    succeeds([script, "--local"], kit=kit)
+    assert "note: " not in succeeds(SCORE, kit=kit)
+
+
+def test_a_score_of_code_that_changed_while_it_ran_is_marked(kit: Path) -> None:
+    edit = "    from pathlib import Path\n    Path(__file__).open('a').write('# An edit.\\n')\n"
+    script = add_to_model(kit, "edited", edit)
+    succeeds([script, "--local"], kit=kit)
+    assert f"note: {script} or a file that it imports changed while it ran" in succeeds(
+        SCORE, kit=kit
+    )
+    assert read_last_doubts(kit) == ["its code changed while it ran"]
+
+
+def test_all_folds_of_a_cross_validation_run_the_code_as_it_was_at_the_start(kit: Path) -> None:
+    """The entry edits its own file in the kit, as a user might in an editor meanwhile."""
+    target = kit / "task_1/frozen.py"
+    edit = f"    from pathlib import Path\n    Path({str(target)!r}).write_text('1 / 0')\n"
+    script = add_to_model(kit, "frozen", edit)
+    before = (kit / script).read_bytes()
+    printed = succeeds(["-m", "tools.cross_validate", kit / script, "--folds", "3"], kit=kit)
+    assert target.read_text() == "1 / 0"
+    assert "fold 3: " in printed
+
+    target.write_bytes(before)
+    succeeds([script, "--local"], kit=kit)
+    record = provenance.read(kit / f"{SUBMISSION}.csv")
+    result = read_results(kit / "data/test_output/results.jsonl")[-1]
+    assert record is not None
+    assert result.code == record.code
+
+
+def test_the_first_line_says_what_is_scored_and_who_made_it_when(kit: Path) -> None:
+    """Whoever forgets --local scores an earlier entry of the local split, and can see that here."""
+    succeeds([MAJORITY, "--local"], kit=kit)
+    succeeds(["task_1/sample_model_item_response.py"], kit=kit)
+    first, *_ = succeeds(SCORE, kit=kit).splitlines()
+    assert first.startswith(f"scored: {SUBMISSION}.csv, made by `python {MAJORITY} --local` on 20")
+    assert first.endswith(" UTC")
+
+
+# ---- Parts that do not belong together -----------------------------------------------------------
+
+
+def test_probabilities_of_another_model_are_refused(kit: Path) -> None:
+    succeeds([MAJORITY, "--local", "--probabilities", kit / "majority.parquet"], kit=kit)
+    other = ["task_1/sample_model_item_response.py", "--local", "--probabilities"]
+    succeeds([*other, kit / "other.parquet"], kit=kit)
+    succeeds([*SCORE, "--probabilities", kit / "other.parquet"], kit=kit)
+    error = fails([*SCORE, "--probabilities", kit / "majority.parquet"], kit=kit)
+    assert f"was made by `python {MAJORITY}" in error
+    assert "expected both of the same run" in error
+
+
+def test_an_upload_that_has_learned_from_the_local_split_alone_is_named(kit: Path) -> None:
+    check = ["-m", "tools.check_submission", kit / "submissions/submission_task_1.csv"]
+    succeeds([MAJORITY], kit=kit)
+    assert "note: " not in succeeds(check, kit=kit)
+    succeeds([MAJORITY, "--input_dir", kit / "data/test_input"], kit=kit)
+    assert "it has learned from the training part of the local split alone" in succeeds(
+        check, kit=kit
+    )
+
+
+# ---- Interrupted fits ----------------------------------------------------------------------------
+
+
+def test_a_score_of_an_interrupted_fit_is_marked(kit: Path) -> None:
+    stopped = (
+        "    from common import progress\n"
+        "    with progress.steps(2, 'training') as (steps, show):\n"
+        "        raise KeyboardInterrupt\n"
+    )
+    script = add_to_model(kit, "stopped", stopped)
+    assert run([script, "--local"], kit=kit).returncode == 0
+    assert "note: the fit was interrupted" in succeeds(SCORE, kit=kit)
+    assert read_last_doubts(kit) == ["fit interrupted"]
