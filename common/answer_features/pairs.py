@@ -16,7 +16,7 @@ import pandas as pd
 # specific. The root is left out, since all questions have it.
 SUBJECT_LEVELS = ("subject_1", "subject_2", "subject_3")
 # A moment says in one integer what an answer belongs to and when it was given:
-# `Pairs.combined_number` · MINUTES_PER_NUMBER + minute. This number of minutes is nearly four years.
+# `Pairs.combined_number` · MINUTES_PER_NUMBER + minute. The factor is nearly four years in minutes.
 # The official dates span less; `Pairs.moments` clips later dates.
 MINUTES_PER_NUMBER = 1 << 21
 # With more pairs than this, `Pairs.combined_number` caches only the result for `_ALWAYS_CACHED`, to
