@@ -54,7 +54,7 @@ Interval = tuple[float, float]
 Tick = tuple[float, str]
 
 # Widths of characters in hundredths of the font size. The font of the page is not known, so these
-# are the widths of a rather wide font. Each line gives a width and the characters that have it.
+# are the widths of a rather wide font. Each entry gives a width and its characters.
 _WIDTHS = {
     character: width
     for width, characters in {

@@ -234,7 +234,8 @@ def subjects(asked: Asked) -> Columns:
 def context(asked: Asked) -> Columns:
     """Mean residual of the student on the most similar questions, and how similar these are.
 
-    The mean is weighted by a power of the similarity, which is the number in the column's name.
+    A residual is 1 for right or 0 for wrong, minus the expected rate (`Known.residual`). The mean
+    is weighted by a power of the similarity, which is the number in the column's name.
     """
     columns: Columns = {}
     for power in PRIOR_WEIGHT_BY_POWER:
@@ -305,18 +306,19 @@ def quiz(asked: Asked) -> Columns:
 def order(asked: Asked) -> Columns:
     """The student's two known answers before, and the two after, in the same quiz.
 
-    Each of these four neighbours gives two features. The first is the neighbour's residual. The
-    second tells which position the student chose in the neighbour, by the rank of the option at
-    that position in the question asked: 0 for the right option, 1 for the most popular wrong one,
-    and so on. Known answers of the same minute count as later.
+    Each of these four neighbours gives two features. The first is its residual (`Known.residual`),
+    which is high if a right answer was not expected. The second tells which position the student
+    chose in the neighbour. It is the rank of the option at that position in the question asked: 0
+    for the right option, 1 for the most popular wrong one, and so on. Known answers of the same
+    minute count as later.
     """
     known = asked.known
     asked_moment, known_moment, by_time = _sort_known_by_moment(asked)
     n_earlier = _count_less(known_moment, asked_moment)
-    # Pad both ends with answers of no quiz, so that each row has two neighbours on either side.
+    # Pad both ends with answers of no quiz (-1), so that there are two neighbours on either side.
     known_moment = np.pad(known_moment, _N_BEFORE_AND_AFTER, constant_values=-1)
     by_time = np.pad(by_time, _N_BEFORE_AND_AFTER)
-    # Where the first answer that is not earlier than the row stands in the padded arrays.
+    # The position, in the padded arrays, of the first answer that is not earlier than the row.
     first_later = n_earlier + _N_BEFORE_AND_AFTER
 
     question = asked.question
@@ -367,8 +369,8 @@ def _nan_elsewhere(is_given: BoolArray, values: Array) -> FloatArray:
 def classes(asked: Asked) -> Columns:
     """Mean residuals of the class (`group`) and of the scheme of work.
 
-    The class has one over all answers, one on the question, and one in the quiz. The scheme of work
-    has one over all answers, and one on the question.
+    For the class: over all answers, on the question, and in the quiz. For the scheme of work: over
+    all answers, and on the question.
     """
     return rates_of(
         asked,
@@ -452,9 +454,10 @@ def confidence(asked: Asked) -> Columns:
 def rates_of(asked: Asked, keys: Sequence[tuple[str, ...]]) -> Columns:
     """Return columns with the mean residual of the known answers that share a key with each row.
 
-    A key is one or two names of `Pairs.numbers`. For instance, ("student", "quiz") stands for the
-    answers of the same student in the same quiz. Its columns are student_quiz_rate, the mean
-    residual, and student_quiz_count, the number of answers.
+    A residual is 1 for a right answer or 0 for a wrong one, minus the rate that is expected of the
+    student on the question (`Known.residual`). A key is one or two names of `Pairs.numbers`. For
+    instance, ("student", "quiz") stands for the answers of the same student in the same quiz. Its
+    columns are student_quiz_rate, the mean residual, and student_quiz_count, the number of answers.
     """
     columns: Columns = {}
     for key in keys:
