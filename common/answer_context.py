@@ -21,14 +21,18 @@ _MIN_SHARE_KNOWN = 0.5
 def find_contexts(
     answers: pd.DataFrame, template: pd.DataFrame, metadata_dir: Path | None
 ) -> tuple[IntArray, IntArray]:
-    """Find the contexts of the training answers, and of the pairs to be predicted.
+    """Find the context of each training answer, and of each pair to be predicted.
+
+    Answers of one student in one context are more alike than the student's other answers.
+    `ItemResponse` allows for that. Contexts may be nested in several levels: each level divides the
+    contexts of the level before into smaller ones.
 
     If the answer metadata give the quiz of at least half of the pairs to be predicted, each
-    combination of QuizId and GroupId (the class) is a context. A row whose quiz is unknown gets a
-    context of its own. There is one level.
+    combination of QuizId and GroupId (the class) is a context, and there is one level. A row whose
+    quiz is unknown gets a context that holds no other row.
 
-    Otherwise contexts are clusters of questions that the same students answer. On each further
-    level, these clusters are divided into smaller ones.
+    Otherwise contexts are clusters of questions that the same students answer, usually on several
+    levels.
 
     Parameters
     ----------
@@ -42,7 +46,7 @@ def find_contexts(
     Returns
     -------
     context, context_to_predict : array of int32, shape (answers, levels) and (pairs, levels)
-        The context of each row on each level, numbered from 0. Column 0 is the level with the
+        The number of each row's context, from 0, on each level. Column 0 is the level with the
         largest contexts.
 
     Raises
@@ -66,7 +70,11 @@ def find_contexts(
 def number_contexts(
     student: IntArray, question: IntArray, n_answers: int, circumstances: pd.DataFrame | None
 ) -> IntArray:
-    """Number the contexts of rows whose metadata have been read; see `find_contexts`.
+    """Give each row the number of its context on each level.
+
+    A context is a quiz that one class takes, or a cluster of similar questions. `find_contexts`
+    describes when it is which, and the levels. This function is for callers that have read the
+    metadata already.
 
     Parameters
     ----------
@@ -75,7 +83,8 @@ def number_contexts(
     n_answers
         The number of training answers.
     circumstances
-        QuizId and GroupId of each row, -1 where unknown. None if there are no metadata.
+        The answer metadata: QuizId and GroupId of each row, -1 where unknown. None if there are no
+        metadata.
 
     Returns
     -------
@@ -85,12 +94,21 @@ def number_contexts(
     if circumstances is not None:
         quiz = circumstances["QuizId"].to_numpy()
         group = circumstances["GroupId"].to_numpy()
-        if (quiz[n_answers:] >= 0).mean() >= _MIN_SHARE_KNOWN:
-            # Unknown ids are -1, but `small_keys` needs numbers from 0.
-            _, context = number_ids(small_keys(group + 1, quiz + 1))
-            # Every row whose quiz is unknown gets a context of its own.
-            unknown = np.flatnonzero(quiz < 0)
-            context[unknown] = context.max() + 1 + np.arange(len(unknown))
-            return context[:, None]
+        share_known = (quiz[n_answers:] >= 0).mean()
+        if share_known >= _MIN_SHARE_KNOWN:
+            return _number_quizzes_of_classes(quiz, group)[:, None]
     question_ids, cluster = cluster_questions(student, question)
     return cluster[np.searchsorted(question_ids, question)]
+
+
+def _number_quizzes_of_classes(quiz: IntArray, group: IntArray) -> IntArray:
+    """Number the combinations of quiz and class from 0: int32, shape (rows,).
+
+    `quiz` and `group` hold the QuizId and the GroupId (the class) of each row, -1 where unknown.
+    Every row whose quiz is unknown gets a number that no other row has.
+    """
+    # Unknown ids are -1, but `small_keys` needs numbers from 0.
+    _, number = number_ids(small_keys(group + 1, quiz + 1))
+    unknown = np.flatnonzero(quiz < 0)
+    number[unknown] = number.max() + 1 + np.arange(len(unknown))
+    return number

@@ -128,8 +128,11 @@ def number_ids(ids: IntArray | pd.Series) -> tuple[IntArray, npt.NDArray[np.int3
     if _fits_lookup_table(highest, len(ids)):
         is_present = np.zeros(highest + 1, bool)
         is_present[ids] = True
+        # `number` has an element for each possible id. The number of an id is the count of present
+        # ids up to it, minus 1.
         number = np.cumsum(is_present, dtype=np.int32) - np.int32(1)
-        return np.flatnonzero(is_present).astype(np.int32), number[ids]
+        distinct = np.flatnonzero(is_present).astype(np.int32)
+        return distinct, number[ids]
     distinct, position = np.unique(ids, return_inverse=True)
     return distinct, position.astype(np.int32)
 
@@ -158,12 +161,13 @@ def find_rows(ids: IntArray | pd.Series, wanted: IntArray | pd.Series) -> npt.ND
     wanted = np.asarray(wanted)
     highest = int(ids.max(initial=-1))
     if _fits_lookup_table(highest, len(ids)):
-        # Element i + 1 holds the row of id i. The first element (for the unknown id -1) and the
-        # last one (for all ids above the highest) hold -1.
+        # Element i + 1 of the table holds the row of id i. The first element (for the unknown id
+        # -1) and the last one (for all ids above the highest) hold -1: no row.
         row_of_id = np.full(highest + 3, -1, np.int32)
         row_of_id[1:][ids] = np.arange(len(ids), dtype=np.int32)
-        # If `ids` contains -1, its row is now in the last element. Restore that element.
+        # If `ids` contains -1, the index -1 has put its row into the last element: set that to -1.
         row_of_id[-1] = -1
+        # "clip" looks up larger ids in the last element.
         return row_of_id.take(wanted + 1, mode="clip")
     # Sort the wanted ids too: a search for millions of ids in random order takes ten times as long.
     order = np.argsort(ids)
@@ -228,7 +232,8 @@ def require_distinct_pairs(
     """
     student = pairs["UserId"].to_numpy()
     question = pairs["QuestionId"].to_numpy()
-    # Usually there are no repeats. Check this first with `small_keys`, which take half the memory.
+    # Usually there are no repeats. Check first whether there are any, with `small_keys`: these are
+    # equal for equal pairs too, and take half the memory of `pair_keys`.
     ordered_keys = small_keys(student, question)
     ordered_keys.sort()
     if not (ordered_keys[1:] == ordered_keys[:-1]).any():
@@ -254,9 +259,10 @@ def require_distinct(
     Ids are texts or numbers. "" and negative numbers stand for ids that could not be read, and may
     appear more than once.
     """
-    is_text = ids.dtype == object
-    # Number the texts, with -1 for "": `find_repeats` ignores negative keys.
-    keys = np.where(ids == "", -1, pd.factorize(ids)[0]) if is_text else ids
+    keys = ids
+    if ids.dtype == object:
+        # Number the texts, with -1 for "": `find_repeats` ignores negative keys.
+        keys = np.where(ids == "", -1, pd.factorize(ids)[0])
     repeats = find_repeats(keys)
     if len(repeats):
         repeat = int(repeats[0])

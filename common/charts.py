@@ -18,25 +18,30 @@ from common.pages import Html
 
 import pandas as pd
 
-# Colours, which follow the page: light or dark.
+# Colours in CSS. They adapt to the light or dark theme of the page.
 TEXT = "currentColor"
 ACCENT = "rgb(var(--accent))"
 LINE = "var(--line)"
 SOFT = "color-mix(in srgb, currentColor 70%, Canvas)"
 GREY = "color-mix(in srgb, currentColor 40%, Canvas)"
-# Width of a chart. It is that of a phone, so that the text of the chart is readable on a phone.
+# Width of a chart: that of a phone, so that the text of the chart is readable on a phone.
 WIDTH = 340.0
 # Font size of most texts.
 _FONT_SIZE = 11.0
-# Font size of names beside axes.
+# Font size of tick labels, and of titles above axes.
 SMALL = 10.0
+# The middle of the letters is this share of the font size above the baseline, at which SVG places a
+# text.
+_MIDDLE_ABOVE_BASELINE = 0.36
 ROW_HEIGHT = 21.0
 LINE_HEIGHT = 13.5
 # Free space around a drawing.
 PAD = 3.0
-# Free space between an axis and the text beside it.
+# Free space between an axis and the text to its left or right.
 GAP = 5.0
-# Height of the names of ticks.
+# Distance from the top or the bottom of axes to the middle of the small text above or below.
+_TO_SMALL_TEXT = 9.0
+# Height of a row of tick labels.
 TICK_HEIGHT = 17.0
 # Height of a title above the axes.
 TITLE_HEIGHT = 18.0
@@ -48,8 +53,8 @@ Interval = tuple[float, float]
 # A value on a scale, and its label.
 Tick = tuple[float, str]
 
-# Widths of characters in hundredths of the font size. They are those of a rather wide font, since
-# the font of the page is not known.
+# Widths of characters in hundredths of the font size. The font of the page is not known, so these
+# are the widths of a rather wide font. Each entry gives a width and its characters.
 _WIDTHS = {
     character: width
     for width, characters in {
@@ -75,8 +80,9 @@ def wrap(text: str, width: float, *, bold: bool = False) -> list[str]:
     """Break a text into lines: after spaces if possible, else after underscores, else anywhere."""
     lines = []
     while text:
-        # Widths of the first character, the first two characters and so on.
+        # Widths of the first character, of the first two characters, and so on.
         start_widths = accumulate(text_width(character, bold=bold) for character in text)
+        # A line holds at least one character, even if that is too wide.
         n_fitting = max(1, sum(1 for _ in takewhile(lambda start: start <= width, start_widths)))
         end = len(text) if n_fitting == len(text) else _find_break(text, n_fitting)
         lines.append(text[:end].rstrip())
@@ -85,13 +91,14 @@ def wrap(text: str, width: float, *, bold: bool = False) -> list[str]:
 
 
 def _find_break(text: str, n_fitting: int) -> int:
-    """Return the position at which to break a text, so that its start fits into a line.
+    """Return how many characters of a text make its first line, of which `n_fitting` fit.
 
-    `n_fitting` is the number of characters that fit.
+    The line ends after a space if possible, else after an underscore, else anywhere.
     """
-    # A space at the end of the line need not fit.
+    # A space at the end of a line is not drawn, so it may be the first character that does not fit.
     after_space = text.rfind(" ", 0, n_fitting + 1) + 1
     after_underscore = text.rfind("_", 0, n_fitting) + 1
+    # Each is 0 if there is no such character.
     return after_space or after_underscore or n_fitting
 
 
@@ -113,20 +120,23 @@ def _limits_of(values: Sequence[float], margin: float) -> Interval:
 
 
 def ticks(low: float, high: float, n_steps: int, *, integer: bool = False) -> list[Tick]:
-    """Return round numbers on a scale, with their labels.
+    """Return round numbers on a scale from `low` to `high`, with their labels.
 
     There are about `n_steps` steps between the numbers, and at least two numbers. If `integer`, the
     numbers are whole.
     """
     least_step = (high - low) / n_steps
+    # Round steps around `least_step`, in increasing order: 0.1, 0.2, 0.25, 0.5, 1, 2 and so on,
+    # times a power of ten.
     magnitude = 10.0 ** floor(log10(least_step))
     steps = [magnitude * power * factor for power in (0.1, 1, 10) for factor in (1, 2, 2.5, 5)]
     if integer:
         steps = [step for step in steps if step >= 1 and step == round(step)] or [1.0]
     # Take the smallest step that is at least `least_step`. If fewer than two of its multiples lie
-    # on the scale, try smaller steps. 1e-9 allows for rounding errors.
+    # on the scale, try the next smaller steps. 1e-9 allows for rounding errors.
     first = next((k for k, step in enumerate(steps) if step >= least_step * (1 - 1e-9)), 0)
-    for step in reversed(steps[: first + 1]):
+    from_first_down = reversed(steps[: first + 1])
+    for step in from_first_down:
         multiples = range(ceil(low / step - 1e-9), floor(high / step + 1e-9) + 1)
         values = [multiple * step for multiple in multiples]
         if len(values) >= 2:
@@ -245,16 +255,16 @@ class Drawing:
         lines = [text] if isinstance(text, str) else text
         style = f"font-size: {size:g}px; text-anchor: {anchor}; fill: {colour}"
         style += "; font-weight: 700" if bold else ""
-        top = y - LINE_HEIGHT * (len(lines) - 1) / 2 + 0.36 * size
+        first_baseline = y - LINE_HEIGHT * (len(lines) - 1) / 2 + _MIDDLE_ABOVE_BASELINE * size
         for number, line in enumerate(lines):
-            position = f'x="{_format(x)}" y="{_format(top + LINE_HEIGHT * number)}"'
+            position = f'x="{_format(x)}" y="{_format(first_baseline + LINE_HEIGHT * number)}"'
             content = escape(line, quote=False)
             self._parts.append(f'<text {position} style="{style}">{content}</text>')
 
     def note(
         self, x: float, y: float, text: str | Sequence[str], anchor: str, size: float = SMALL
     ) -> None:
-        """Add a small grey text, as beside axes."""
+        """Add a grey text, vertically centred at y; tick labels of axes look like that."""
         self.text(x, y, text, anchor=anchor, colour=SOFT, size=size)
 
     def svg(self, label: str) -> Html:
@@ -298,34 +308,38 @@ class Axes:
         self.drawing.line([(self.x(value), self.bottom), (self.x(value), self.top)], style)
 
     def draw_x_axis(self, labels: Sequence[Tick], axis: str = "", *, grid: bool = False) -> None:
-        """Draw the line at the bottom; below it write the labels and the name of the axis.
+        """Draw the horizontal axis, with tick labels and the name `axis` below it.
 
         If `grid`, draw a vertical line at each label.
         """
+        label_y = self.bottom + _TO_SMALL_TEXT
         for value, text in labels:
             if grid:
                 self.vertical_line(value, THIN)
-            self.drawing.note(self.x(value), self.bottom + 9, text, "middle")
+            self.drawing.note(self.x(value), label_y, text, "middle")
         ends = [(self.left, self.bottom), (self.right, self.bottom)]
         self.drawing.line(ends, stroke(LINE, 0.8))
         if axis:
             middle = (self.left + self.right) / 2
-            below = self.bottom + TICK_HEIGHT
-            self.drawing.note(middle, below + LINE_HEIGHT / 2, axis, "middle", _FONT_SIZE)
+            below_labels = self.bottom + TICK_HEIGHT
+            name_y = below_labels + LINE_HEIGHT / 2
+            self.drawing.note(middle, name_y, axis, "middle", _FONT_SIZE)
 
     def title(self, text: str) -> None:
         """Write a title above the axes, at the left."""
         if text:
-            self.drawing.note(self.left, self.top - 9, text, "start")
+            self.drawing.note(self.left, self.top - _TO_SMALL_TEXT, text, "start")
 
 
 def axes_with_y_labels(
     drawing: Drawing, x_limits: Interval, y_limits: Interval, y_labels: Sequence[Tick], *,
     title: str = "", axis: str = "", above: float = 0, beside: float = 0, below: float = 0,
 ) -> Axes:  # fmt: skip
-    """Return axes that fill a drawing, and write the labels of the vertical scale at their left.
+    """Return axes that fill a drawing, with the tick labels of the vertical axis at the left.
 
-    `above`, `beside` and `below` are the space that stays free above, right of and below the axes.
+    `title` is written above the axes. `axis` is the name of the horizontal axis: room is left for
+    it, and `draw_x_axis` writes it. `above`, `beside` and `below` are the further space that stays
+    free above the axes, at their right, and below them.
     """
     axes = Axes(
         drawing,
@@ -345,16 +359,16 @@ def axes_with_y_labels(
 
 # ---- Values on one scale, a row for each ---------------------------------------------------------
 
-# Space between the names and the scale.
+# Space between the names and the axes at their right.
 _BEFORE = 7.0
-# Space between the scale and the numbers at its right.
+# Space between the axes and the numbers at their right.
 _BESIDE = 9.0
-# Space between the two scales of a chart with bars.
+# Space between the dots with their numbers and the bars.
 _BETWEEN = 10.0
 # Radius of a dot.
 _RADIUS = 3.25
-# The scale holds the intervals of all rows with at least this share of the answers. Intervals of
-# smaller rows may be cut off at its ends.
+# The horizontal axis is long enough for the intervals of all rows that hold at least this share of
+# the answers. Intervals of other rows may be cut off at the ends of the axis.
 _MIN_SHARE_FOR_SCALE = 0.02
 
 
@@ -387,7 +401,7 @@ def dot_chart(
     chance: float = nan,
     axis: str = "",
 ) -> Html:
-    """Draw a row for each value, on one scale.
+    """Draw values as dots on one horizontal axis, a row for each value.
 
     Parameters
     ----------
@@ -398,11 +412,11 @@ def dot_chart(
     digits
         The number of decimals of the values.
     limits
-        The ends of the scale. By default the scale fits the values.
+        The ends of the axis. By default they fit the values.
     chance
         The value that guessing reaches, drawn as a dashed line; none by default.
     axis
-        The name of the scale.
+        The name of the axis.
     """
     has_bars = not all(isnan(dot.share) for dot in dots)
     names = [wrap(dot.label, (0.36 if has_bars else 0.4) * WIDTH) for dot in dots]
@@ -449,7 +463,10 @@ def dot_chart(
 
 
 def _fit_limits(dots: Sequence[Dot], chance: float) -> Interval:
-    """Return the ends of a scale that holds all values, and the intervals of all but small rows."""
+    """Return the ends of an axis that fits all values, and the intervals of all but small rows.
+
+    A row is small if its share of the answers is below `_MIN_SHARE_FOR_SCALE`.
+    """
     values = [chance]
     for dot in dots:
         values += [dot.value, dot.mark]
@@ -521,21 +538,32 @@ class Panel(NamedTuple):
     faint: Sequence[bool] = ()
 
 
+# Height of a chart of bars without the titles.
+_HEIGHT_OF_BARS = 150
+# Width of the labels of the vertical axis, about.
+_WIDTH_OF_SHARES = 40
+# Free space between the titles of neighbouring panels.
+_BETWEEN_TITLES = 6
+# Half the width of a bar, if neighbouring bars of a panel are 1 apart.
+_HALF_BAR = 0.4
+
+
 def bar_panels(panels: Sequence[Panel], bar_names: Sequence[str], *, label: str, axis: str) -> Html:
-    """Draw small bar charts side by side on one scale, with the same names in each."""
-    width = (WIDTH - 40) / len(panels) - 6
+    """Draw small bar charts side by side, with one vertical axis and the same bar names in each."""
+    width = (WIDTH - _WIDTH_OF_SHARES) / len(panels) - _BETWEEN_TITLES
     titles = [wrap(panel.title, width, bold=True) for panel in panels]
     n_lines = max(map(len, titles))
     above = LINE_HEIGHT * n_lines
-    drawing = Drawing(150 + above)
-    # The scale ends at the lowest of 20 %, 40 % and so on that no bar exceeds.
+    drawing = Drawing(_HEIGHT_OF_BARS + above)
+    # The vertical axis ends at 20 %, 40 %, 60 %, 80 % or 100 %: the lowest that no bar exceeds.
     highest = max(share for panel in panels for share in panel.shares)
     n_fifths = next((n for n in range(1, 5) if highest <= n / 5), 5)
     scale = [(n / 5, f"{n * 20}%") for n in range(n_fifths + 1)]
-    # The gap between panels is one bar wide.
+    # The middle of bar b of panel p is at p · pitch + b on the horizontal axis. Thus the gap
+    # between panels is one bar wide.
     pitch = len(bar_names) + 1
-    # Bars are 0.8 wide, around whole numbers. Beside the first and the last bar, 0.2 is free.
     last_bar = len(panels) * pitch - 2
+    # 0.6: half a bar, and 0.2 of free space before the first bar and after the last one.
     x_limits = (-0.6, last_bar + 0.6)
     y_limits = (0, n_fifths / 5)
     axes = axes_with_y_labels(drawing, x_limits, y_limits, scale, axis=axis, above=above)
@@ -548,10 +576,11 @@ def bar_panels(panels: Sequence[Panel], bar_names: Sequence[str], *, label: str,
             if panel.faint and panel.faint[bar]:
                 style = f"fill: {LINE}; stroke: {GREY}; stroke-width: 0.8; stroke-dasharray: 2,2"
             tooltip = f"{panel.title}, {name}: {share:.0%}"
-            axes.bar((middle - 0.4, middle + 0.4), share, style, tooltip)
-        # The first lines of all titles are at the same height. `text` centres all lines at y.
+            axes.bar((middle - _HALF_BAR, middle + _HALF_BAR), share, style, tooltip)
+        # Align the titles at the top, `n_lines` lines and a gap of 6 above the axes. `text` centres
+        # a title at `middle_y`, which is half the title's own lines below the top.
         middle_y = axes.top - 6 - LINE_HEIGHT * (n_lines - len(title) / 2)
-        drawing.text(axes.x(number * pitch - 0.4), middle_y, title, bold=panel.accent)
+        drawing.text(axes.x(number * pitch - _HALF_BAR), middle_y, title, bold=panel.accent)
     axes.draw_x_axis(labels, axis)
     return drawing.svg(label)
 
@@ -564,6 +593,14 @@ _HUES = ("#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6bb1", "#808
 _COLOURS = (ACCENT, *(f"color-mix(in srgb, currentColor 12%, {hue})" for hue in _HUES))
 # Curves with more points have no marks, which would hide the curve.
 _MAX_MARKED = 25
+# Height of a chart of curves without the legend.
+_HEIGHT_OF_CURVES = 240
+# Length of the piece of a curve in the legend.
+_LEGEND_LINE = 26
+# Distance from the left end of this piece to the name of the curve.
+_TO_LEGEND_NAME = 34
+# Free space above each name in the legend.
+_ABOVE_LEGEND_NAME = 5
 
 
 class Curve(NamedTuple):
@@ -573,16 +610,19 @@ class Curve(NamedTuple):
     # Horizontal and vertical coordinates of the points.
     steps: Sequence[float]
     values: Sequence[float]
-    # Determines colour and mark, from 0. Curve 0 is thicker than the others.
+    # Number of the curve, from 0. It determines colour and mark. Curve 0 is thicker than others.
     number: int = 0
     is_dashed: bool = False
 
 
 def curve_chart(curves: Sequence[Curve], *, label: str, axis: str, value_axis: str = "") -> Html:
-    """Draw curves on one scale, which may not start at 0, and their names below."""
+    """Draw curves on common axes, and below them a legend with their names.
+
+    The vertical axis fits the values, so it need not start at 0.
+    """
     names = [wrap(curve.name, WIDTH - 60) for curve in curves]
-    below = sum(LINE_HEIGHT * len(name) + 5 for name in names)
-    drawing = Drawing(240 + below)
+    below = sum(LINE_HEIGHT * len(name) + _ABOVE_LEGEND_NAME for name in names)
+    drawing = Drawing(_HEIGHT_OF_CURVES + below)
     x_limits = _limits_of([step for curve in curves for step in curve.steps], 0)
     y_limits = _limits_of([value for curve in curves for value in curve.values], 0.05)
     axes = axes_with_y_labels(
@@ -599,12 +639,14 @@ def curve_chart(curves: Sequence[Curve], *, label: str, axis: str, value_axis: s
 
     def draw(curve: Curve, points: list[Point], marked: list[Point], tooltip: str = "") -> None:
         """Draw a line in the style of a curve, with the curve's mark at the `marked` points."""
-        # When the colours repeat, curves get the next mark, so that colour and mark differ.
-        turn, hue = divmod(curve.number, len(_COLOURS))
+        n_repeats, hue = divmod(curve.number, len(_COLOURS))
         dashes = "; stroke-dasharray: 5,2.2" if curve.is_dashed else ""
-        drawing.line(points, stroke(_COLOURS[hue], 1.4 if curve.number else 2.2, dashes), tooltip)
+        width = 1.4 if curve.number else 2.2
+        drawing.line(points, stroke(_COLOURS[hue], width, dashes), tooltip)
         if len(curve.values) <= _MAX_MARKED:
-            mark = MARKS[(hue + turn) % len(MARKS)]
+            # With each repeat of the colours, a colour gets the next of the marks. So curves of the
+            # same colour have different marks.
+            mark = MARKS[(hue + n_repeats) % len(MARKS)]
             marks = " ".join(_mark_path(mark, *point, 2.75) for point in marked)
             drawing.path(marks, f"fill: {_COLOURS[hue]}")
 
@@ -615,10 +657,11 @@ def curve_chart(curves: Sequence[Curve], *, label: str, axis: str, value_axis: s
         points = [*zip(steps, values, strict=True)]
         draw(curve, points, points, curve.name)
     # The legend: a short piece of each curve beside its name.
-    top = drawing.height - PAD - below + 5
+    top = drawing.height - PAD - below + _ABOVE_LEGEND_NAME
     for curve, name in zip(curves, names, strict=True):
         middle = top + LINE_HEIGHT / 2
-        draw(curve, [(PAD, middle), (PAD + 26, middle)], [(PAD + 13, middle)])
-        drawing.text(PAD + 34, top + LINE_HEIGHT * len(name) / 2, name)
-        top += LINE_HEIGHT * len(name) + 5
+        ends = [(PAD, middle), (PAD + _LEGEND_LINE, middle)]
+        draw(curve, ends, marked=[(PAD + _LEGEND_LINE / 2, middle)])
+        drawing.text(PAD + _TO_LEGEND_NAME, top + LINE_HEIGHT * len(name) / 2, name)
+        top += LINE_HEIGHT * len(name) + _ABOVE_LEGEND_NAME
     return drawing.svg(label)

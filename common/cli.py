@@ -25,7 +25,8 @@ def run(main: Callable[[], None]) -> NoReturn:
     """
     provenance.note_code()
     _exit_on_signals()
-    # Print an escape for a character that the console lacks, such as cp1252 on Windows.
+    # A console may lack characters: on Windows its encoding is often cp1252. Print an escape for a
+    # character that the console lacks, instead of failing.
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
@@ -121,9 +122,10 @@ def show(path: Path) -> str:
 
 
 def require_outputs(outputs: Iterable[Path | None], inputs: Iterable[Path | None] = ()) -> None:
-    """Raise `InputError` unless every output can be written and is neither input nor other output.
+    """Raise `InputError` unless every output can be written, and none overwrites another file.
 
-    Paths that are None are skipped.
+    An output must not be one of the `inputs`, an input data file of the kit, or the same file as
+    another output. Paths that are None are skipped.
     """
     taken = {_identity(path) for path in inputs if path is not None}
     for path in outputs:
@@ -233,7 +235,8 @@ def add_number(
 ) -> None:
     """Add a flag whose value is a number.
 
-    `parse` reads the number. By default it is `seed` for the flag ``--seed``, otherwise `count`.
+    `parse` reads the number from the text of the flag. By default the number is whole, and at least
+    0 for the flag ``--seed``, at least 1 for others.
     """
     if parse is None:
         parse = seed if flag == "--seed" else count
@@ -300,5 +303,6 @@ def whole_number(low: int, high: int = sys.maxsize) -> Callable[[str], int]:
     return number
 
 
+# Parse the seed of random numbers, and a number of things.
 seed = whole_number(0)
 count = whole_number(1)

@@ -18,14 +18,19 @@ class InputError(ValueError):
 
 
 def stop(fault: str) -> None:
-    """Raise `InputError` with the fault: the `Report` of scripts that stop at the first fault."""
+    """Raise `InputError` with the fault.
+
+    Scripts that stop at the first fault give this function to the checks as their `report`.
+    """
     raise InputError(fault)
 
 
 def quote(text: object) -> str:
     """Return a text in quotes for a message: printable, and shortened if it is long."""
-    # Cut before escaping: the text may be huge. One more character shows that it is too long.
-    return f"'{printable(str(text)[: MAX_SHOWN + 1], MAX_SHOWN)}'"
+    # Cut before escaping: the text may be huge. Keep one character more than is shown, by which
+    # `printable` sees that the text is too long.
+    start = str(text)[: MAX_SHOWN + 1]
+    return f"'{printable(start, MAX_SHOWN)}'"
 
 
 def printable(text: str, max_length: int | None = None) -> str:

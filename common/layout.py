@@ -44,9 +44,9 @@ FOLDS = "folds.csv"
 TEMPLATE_TASK_1_2 = "submission_task_1_2.csv"
 TEMPLATE_TASK_3 = "submission_task_3.csv"
 
-# The files that a script makes together share a record (see `common.provenance`): the name of the
-# record, and the names of the files.
-_FILES_OF_STAMP = {
+# The files that a script makes together share a record: a JSON file beside them that says how they
+# were made (see `common.provenance`). Here are the name of each record and the names of its files.
+_FILES_OF_RECORD = {
     "split_task_1_2.json": (TRAIN_TASK_1_2, VALID_TASK_1_2, LOCAL_TEMPLATE_TASK_1_2),
     "split_task_3.json": (TRAIN_TASK_3, VALID_TASK_3),
     "split_task_4.json": (TRAIN_TASK_4, VALID_TASK_4),
@@ -55,7 +55,7 @@ _FILES_OF_STAMP = {
     "folds.json": (FOLDS,),
 }
 # The name of the record of each of these files.
-STAMP_OF_FILE = {name: stamp for stamp, names in _FILES_OF_STAMP.items() for name in names}
+RECORD_OF_FILE = {name: record for record, names in _FILES_OF_RECORD.items() for name in names}
 
 # Files and folders that the evaluations and the scoreboard write to TEST_OUTPUT_DIR.
 RESULTS_NAME = "results.jsonl"
@@ -67,19 +67,19 @@ PHASES = ("public", "private")
 
 
 def is_input(path: Path) -> bool:
-    """Return whether a path lies in one of the folders of the kit that hold inputs.
+    """Return whether a path lies in a folder of the kit, or of a related challenge, for inputs.
 
-    These are the folders of data, metadata, images and submission templates, also those of related
-    challenges.
+    These are the folder submission_templates, and in a folder data those of training and test data,
+    metadata and images.
     """
     real_path = Path(os.path.realpath(path))
     if not real_path.is_relative_to(ROOT):
         return False
     folders = real_path.relative_to(ROOT).parts[:-1]
+    # Only the kit itself has a folder of templates.
     if folders == (TEMPLATE_DIR.name,):
         return True
-    # Compare at any depth: the folder data/ of a related challenge holds folders of these names
-    # too.
+    # Look for data/train_data and so on at any depth: a related challenge has these folders too.
     data_folders = (TRAIN_DIR, METADATA_DIR, TEST_DIR, TEST_INPUT_DIR, IMAGES_DIR)
     names = {folder.name for folder in data_folders}
     return any(parent == DATA_DIR.name and folder in names for parent, folder in pairwise(folders))

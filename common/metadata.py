@@ -59,8 +59,9 @@ def read_circumstances(
 ) -> pd.DataFrame:
     """Read the answer metadata of given answers.
 
-    Rows without an AnswerId, which the official files have, are skipped. A file of official size
-    takes seconds: read it once for all answers (`np.concatenate`), then split the result.
+    The official files have some rows without an AnswerId. These rows are skipped. A file of
+    official size takes seconds: read it once for all answers (`np.concatenate`), then split the
+    result.
 
     Parameters
     ----------
@@ -292,16 +293,18 @@ def _read_wanted(
     """Read the row of each wanted id; the result has all `columns`.
 
     If `to_read` is given, the file must have these columns, and only these are read. Otherwise all
-    `columns` that the file has are read. Columns that are not read hold missing values.
+    `columns` that the file has are read, at least one. Columns that are not read, and rows of ids
+    that the file lacks, hold missing values.
     """
     source = reading.file_source(path)
     if to_read is None:
         header = reading.read_header(source)
         to_read = [column for column in columns if column.name in header]
         if not to_read:
-            # Report that all columns are missing.
+            # Raises `InputError`, since the file has none of the columns.
             reading.require_columns(source, header, columns)
     data = _read_whole(path, [id_column, *to_read])
+    # The row in the file of each wanted id; -1 if there is none.
     rows = _find_wanted(path, id_column, data.pop(id_column.name).to_numpy(), wanted)
     values_by_name = {}
     for column in columns:
@@ -318,8 +321,8 @@ def _read_wanted(
 def _read_whole(path: Path, columns: Sequence[Column]) -> pd.DataFrame:
     """Read columns of a file, the first of which holds ids, and check that the file is complete.
 
-    Raises `InputError` if an id other than -1 is there twice, or the file does not end in a line
-    end.
+    Raises `InputError` if an id is there twice, or the file does not end in a line end. The id -1
+    stands for an empty cell and may be there more often.
     """
     source = reading.file_source(path)
     data = reading.read_table(source, columns)
@@ -337,7 +340,10 @@ def _read_whole(path: Path, columns: Sequence[Column]) -> pd.DataFrame:
 def _value_error(
     path: Path, column: str, row: int, value: object, expected: str, verb: str = "is"
 ) -> InputError:
-    """Return an `InputError` for a wrong value in a file; `row` counts the data rows from 0."""
+    """Return an `InputError` for a wrong value in a file: "row 7 is VALUE, expected ...".
+
+    `row` counts the data rows from 0. `verb` stands before the value.
+    """
     number = reading.file_source(path).row_number(int(row))
     return InputError(f"{path}: column '{column}': row {number} {verb} {value}, {expected}")
 

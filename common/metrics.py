@@ -72,7 +72,7 @@ def combine_parts(shares: npt.ArrayLike, *, takes_best: bool) -> FloatArray:
         Accuracy with each mask (task 4) or agreement with each expert (task 3); tasks 1 and 2 have
         one part. A part without answers is NaN and does not count.
     takes_best
-        Whether the score is the highest share (task 3), or the mean of the shares.
+        If True (task 3), the score is the highest share; otherwise it is the mean of the shares.
 
     Returns
     -------
@@ -111,15 +111,15 @@ class ProbabilityScores:
     # Mean of −log P(true category), in nats; 0 is best.
     log_loss: float
     # Mean squared difference between probability and outcome (Brier 1950). With two categories it
-    # is computed for one of them, from 0 to 1. With more, it is the sum over the categories.
+    # is that of one category, from 0 to 1. With more, it is the sum over the categories, 0 to 2.
     brier: float
-    # Area under the ROC curve. None for more than two categories, or if one never happened.
+    # Area under the ROC curve. None for more than two categories, or if all answers are of one.
     auc: float | None
     # Expected calibration error (Guo et al. 2017), see `calibration_error`; 0 is best.
     calibration_error: float
-    # The table of `calibration_bins`.
+    # How often events of similar probability happen: the table of `calibration_bins`.
     bins: pd.DataFrame
-    # Number of predictions that are not the most probable category.
+    # Number of predicted categories to which the probabilities prefer another category.
     n_not_most_probable: int
 
 
@@ -150,7 +150,8 @@ def score_probabilities(
         n_not_most_probable = int((p_predicted < probability.max(axis=1)).sum())
     p = probability / probability.sum(axis=1, keepdims=True, dtype=np.float64)
     n_categories = p.shape[1]
-    # The event of each answer, see `calibration_bins`.
+    # For calibration, an event is compared with its probability. With two categories, the event is
+    # that the second one happens; with more, that the most probable one happens.
     if n_categories == 2:
         event_probability = p[:, 1]
         happened = truth == 1
@@ -281,12 +282,14 @@ def best_agreement(agrees: pd.DataFrame) -> Score:
 def expert_concordance(judgements: pd.DataFrame) -> FloatArray:
     """Return how often every two experts agree, as a share of the pairs that both have judged.
 
-    The shape is (experts, experts). NaN on the diagonal, and for two experts who have judged no
-    common pair.
+    The shape is (experts, experts). A value is NaN on the diagonal, and for two experts who have
+    judged no common pair. `judgements` has a row for each pair of questions and a column for each
+    expert: 1 if the first question is better, 2 if the second is, NaN without a judgement.
     """
     prefers_left = (judgements == 1).to_numpy(np.int64)
     prefers_right = (judgements == 2).to_numpy(np.int64)
     is_judged = prefers_left + prefers_right
+    # Row i and column j of a product: the number of pairs that hold for the experts i and j.
     n_both_judged = is_judged.T @ is_judged
     n_agree = prefers_left.T @ prefers_left + prefers_right.T @ prefers_right
     concordance = share_right(n_agree, n_both_judged)
@@ -308,19 +311,27 @@ def bootstrap_agreement(agrees: pd.DataFrame) -> FloatArray:
 
 
 def random_best_agreement(judgements: pd.DataFrame) -> FloatArray:
-    """Return the agreement of random rankings with their best expert, shape (rankings,).
+    """Return the scores of random rankings in task 3, shape (rankings,).
 
-    Rankings reach this score in task 3 without knowing anything about the questions.
+    A ranking's score is its agreement with the expert with whom it agrees most. Rankings reach
+    these scores without knowing anything about the questions.
+
+    The index of `judgements` holds pairs of QuestionIds. Each column holds the judgements of an
+    expert: 1 if the first question is better, 2 if the second is, NaN without a judgement.
     """
     judged = judgements.dropna(axis=1, how="all").to_numpy()
-    # Replace each pair of QuestionIds by the positions of the questions in `questions`.
-    questions, index = np.unique(np.array([*judgements.index]).T, return_inverse=True)
-    left, right = index.reshape(2, -1)
-    # A question with a smaller random key is ranked higher.
+    # The first QuestionId of every pair, then the second one of every pair.
+    ids = np.array([*judgements.index]).T
+    # Number the distinct questions: `first` and `second` are the positions in `questions` of the
+    # two questions of each pair.
+    questions, position = np.unique(ids, return_inverse=True)
+    first, second = position.reshape(2, -1)
+    # Rank the questions by random keys: a question with a smaller key is better.
     keys = np.random.default_rng(0).random((_N_DRAWS, len(questions)))
-    # The judgement that each ranking agrees with, shape (rankings, pairs).
-    preferred = np.where(keys[:, left] < keys[:, right], 1, 2)
+    # The judgement that agrees with each ranking, 1 or 2, shape (rankings, pairs).
+    preferred = np.where(keys[:, first] < keys[:, second], 1, 2)
     n_judged = (~np.isnan(judged)).sum(axis=0)
     # Shape (experts, rankings). A missing judgement is NaN, which equals neither 1 nor 2.
     n_agree = np.array([(preferred == expert).sum(axis=1) for expert in judged.T])
-    return combine_parts(share_right(n_agree, n_judged[:, None]).T, takes_best=True)
+    agreement = share_right(n_agree, n_judged[:, None])
+    return combine_parts(agreement.T, takes_best=True)

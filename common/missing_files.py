@@ -12,8 +12,9 @@ _OFFICIAL = re.compile(
     r"|subject_metadata\.csv|quality_response_remapped_(public|private)\.csv"
     r"|test_(public|private)_(answers_task_[12]|task_4_more_splits)\.csv"
 )
-# A script makes files of these names only in this folder. In other folders, the names belong to the
-# official training file and to a submission of task 3.
+# Two names stand for different files in different folders. A script makes the file only in the
+# folder given here. `train_task_1_2.csv` in data/train_data, for instance, is the official file,
+# while the local split makes that in data/test_input.
 _MADE_ONLY_IN = {
     layout.TRAIN_TASK_1_2: layout.TEST_INPUT_DIR,
     layout.TEMPLATE_TASK_3: layout.TEMPLATE_DIR,
@@ -27,9 +28,11 @@ def where_to_get(path: Path) -> str:
     """
     if path.is_relative_to(layout.RELATED_DIR):
         return _where_to_get_related(path)
-    if _MADE_ONLY_IN.get(path.name) in (None, path.parent):
-        # The name of the file's record tells which script makes the file.
-        record = layout.STAMP_OF_FILE.get(path.name, "")
+    made_only_in = _MADE_ONLY_IN.get(path.name)
+    if made_only_in is None or made_only_in == path.parent:
+        # A file that a script makes has a record of how it was made. The name of the record tells
+        # which script that is; "" for other files.
+        record = layout.RECORD_OF_FILE.get(path.name, "")
         if split := re.fullmatch(r"split_task_(\d).*", record):
             return f"`python task_{split[1]}/local_data_split.py` makes it"
         if record.startswith("template"):

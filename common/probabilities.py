@@ -23,7 +23,7 @@ from common.tasks import TASKS, Form
 import numpy as np
 import pandas as pd
 
-# Make a column of probabilities from its name.
+# `_probability_column(name)` describes a column of numbers from 0 to 1.
 _probability_column = partial(Column, dtype=schema.FLOAT32, low=0, high=1, whole=False)
 # The sum of a row's probabilities may differ from 1 by at most this. Rounding to float32 changes it
 # by about 1e-7.
@@ -63,7 +63,8 @@ def write_probabilities(
     Parameters
     ----------
     template
-        The pairs; in task 4 the targets, with the column Mask.
+        The pairs of student and question to predict, with UserId and QuestionId. In task 4 the
+        targets, with the column Mask as well.
     task
         1, 2 or 4.
     probability
@@ -93,6 +94,7 @@ def write_probabilities(
         )
     value = value.reshape(len(keys), len(names))
     for name, values in zip(names, value.T, strict=True):
+        # A message says that row 7 "would be" 1.2: the file is not written yet.
         reading.require_valid(path, _probability_column(name), values, verb="would be")
     _require_sum(path, names, value)
     table = keys.assign(**dict(zip(names, value.T, strict=True)))
@@ -169,12 +171,18 @@ def _read_column(path: Path, cells: pd.Series, column: Column) -> Array:
             f"{path}: column '{column.name}': row {int(empty.argmax()) + 1} is empty "
             f"({int(empty.sum())} such rows), expected a value"
         )
-    if cells.dtype.kind not in ("iu" if column.whole else "iuf"):
+    # NumPy's kinds: i and u are signed and unsigned integers, f is a float.
+    allowed_kinds = "iu" if column.whole else "iuf"
+    if cells.dtype.kind not in allowed_kinds:
         expected = "whole numbers" if column.whole else "numbers"
         raise InputError(f"{path}: column '{column.name}' holds {cells.dtype}, expected {expected}")
-    # A float64 that is too large for float32 becomes inf, which `require_valid` reports.
-    with np.errstate(over="ignore"):
-        values = cells.to_numpy() if column.whole else cells.to_numpy(column.dtype)
+    if column.whole:
+        # Check integers before they are converted: conversion would wrap those that are too large.
+        values = cells.to_numpy()
+    else:
+        # A float64 that is too large for float32 becomes inf, which `require_valid` reports.
+        with np.errstate(over="ignore"):
+            values = cells.to_numpy(column.dtype)
     reading.require_valid(path, column, values)
     return values.astype(column.dtype)
 

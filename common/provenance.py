@@ -376,7 +376,7 @@ def _read_beside(path: Path) -> Provenance | None:
     if not beside.is_file():
         return None
     record = parse(beside.read_bytes())
-    if record is None and beside.name in layout.STAMP_OF_FILE.values():
+    if record is None and beside.name in layout.RECORD_OF_FILE.values():
         raise InputError(
             f"{beside}: is damaged or of an earlier version of the kit, expected the record of "
             f"{path.name}: make that again, or remove the .json if it is your own"
@@ -387,7 +387,7 @@ def _read_beside(path: Path) -> Provenance | None:
 def record_path(path: Path) -> Path:
     """Return the path of a file's record: the shared record of several files, else its own."""
     own = path.with_suffix(".json")
-    shared = path.with_name(layout.STAMP_OF_FILE.get(path.name, own.name))
+    shared = path.with_name(layout.RECORD_OF_FILE.get(path.name, own.name))
     return shared if shared.is_file() else own
 
 
@@ -397,7 +397,7 @@ def require_current(paths: Iterable[Path]) -> None:
     The existing files are noted as sources.
     """
     for path in filter(Path.is_file, paths):
-        record = _read_beside(path) if path.name in layout.STAMP_OF_FILE else None
+        record = _read_beside(path) if path.name in layout.RECORD_OF_FILE else None
         if record is not None:
             _require_as_recorded(path, record)
         note_source(path)

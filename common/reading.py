@@ -44,13 +44,14 @@ _LONGEST_HEADER = 1 << 16
 _ROWS_AT_ONCE = 1 << 16
 # Bytes of a block of the quick reader.
 _BLOCK_SIZE = 1 << 22
-# If a block has one of these bytes, the slow reader reads the file: pyarrow reads 0x10 as a number,
-# and pyarrow and pandas treat quotes and NUL differently.
+# If a block has one of these bytes, the slow reader reads the file: pyarrow and pandas treat quotes
+# and NUL differently, and pyarrow takes hexadecimal digits such as 0x10 or 0X10 for a number.
 _AMBIGUOUS_BYTES = (b'"', b"\0", b"x", b"X")
-# `Source.rows` adds this mark as a last line. A mark inside a cell shows that a quotation mark is
-# not closed. No file holds the mark, since half a surrogate pair cannot be encoded as UTF-8.
+# `Source.rows` appends this mark as a last line, to find a quotation mark that is not closed: it
+# makes all following lines, and so the mark, part of one cell. No file holds the mark, since UTF-8
+# cannot encode half of a surrogate pair.
 _END = "\ud800"
-# The characters that stand for bytes that are not UTF-8.
+# The characters by which Python's "surrogateescape" stands for bytes that are not UTF-8.
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
 # Allow cells of any length. The limit is a C long, which has 32 bits on Windows.
 csv.field_size_limit(2**31 - 1)
@@ -65,20 +66,25 @@ class Source:
 
     # Name of the file in messages.
     name: str
-    # Opens the file; called once for each pass.
+    # Opens the file from its beginning; called each time that the file is read.
     open: Callable[[], BinaryIO]
     # The column names of a file without a header; empty if row 1 is the header.
     column_names: tuple[str, ...] = ()
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield the number and the cells of every row, also of the header; skip blank lines."""
+        """Yield the number and the cells of every row, also of the header; skip blank lines.
+
+        Raises `InputError` if a quotation mark is not closed.
+        """
         with self.open() as file:
             lines = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="")
-            for number, row in enumerate(csv.reader(chain(lines, [_END])), start=1):
-                # All lines are read.
+            # The mark `_END` is appended as a last line.
+            lines_and_mark = chain(lines, [_END])
+            for number, row in enumerate(csv.reader(lines_and_mark), start=1):
+                # The mark is a row of its own: the file ends as it should.
                 if row == [_END]:
                     return
-                # The mark is inside a cell.
+                # The mark belongs to a cell that a quotation mark has opened.
                 if row and row[-1].endswith(_END):
                     raise InputError(
                         f"{self.name}: row {number} has a quotation mark that is not closed; is "
@@ -90,12 +96,13 @@ class Source:
     def row_number(self, index: int) -> int:
         """Return the row number in the file of a data row, whose `index` counts from 0.
 
-        This reads the file up to that row.
+        This reads the file up to that row. Blank lines count as rows in the number, not in `index`.
         """
         n_rows_before = index if self.column_names else index + 1
         rows = islice(self.rows(), n_rows_before, None)
-        # If the file has fewer rows, count as if no line were blank.
-        return next((number for number, _ in rows), n_rows_before + 1)
+        # If the file has become shorter, return the number that the row has without blank lines.
+        if_absent = n_rows_before + 1
+        return next((number for number, _ in rows), if_absent)
 
 
 def file_source(path: Path, column_names: tuple[str, ...] = ()) -> Source:
@@ -144,7 +151,7 @@ def _why_missing(path: Path) -> str:
             )
             advice = f"the folder holds {', '.join(present[:8]) or f'no {suffix} file'}"
     elif not advice or not path.is_relative_to(ROOT):
-        # No command makes a folder outside the kit, so the flag is probably mistyped.
+        # No command makes a folder outside the kit, so the user has probably mistyped its name.
         advice = f"the folder {path.parent} does not exist"
     return f"file not found; {advice}"
 
@@ -164,7 +171,8 @@ def read_header(source: Source) -> list[str]:
         raise InputError(f"{source.name}: is empty, expected {expected}")
     if source.column_names:
         return list(source.column_names)
-    _require_text(source, [], number, names)
+    # No column names are known yet, by which a message could name the column.
+    _require_text(source, header=[], number=number, row=names)
     if number > 1 or not any(names):
         raise InputError(f"{source.name}: row 1 is blank, expected a header with column names")
     line = re.split(r"[\r\n]", start.decode("utf-8-sig", "replace"))[0]
@@ -304,20 +312,26 @@ def _join(parts: Iterable[_Part], wanted: Mapping[int, Column]) -> dict[int, pd.
 def _read_quickly(
     source: Source, header: Sequence[str], wanted: Mapping[int, Column]
 ) -> Iterator[_Part]:
-    """Yield the wanted columns in parts; raise ValueError or a warning if anything is unusual."""
+    """Yield the wanted columns in parts, unless anything in the file is unusual.
+
+    In that case, it raises ValueError or OverflowError, or a library warns. `read_table` turns
+    warnings into exceptions, and then calls the slow reader.
+    """
     types = {position: column.dtype for position, column in wanted.items()}
     for position, dtype in types.items():
-        # A number that may be missing is read as a float first.
+        # Integers have no NaN: read a number that may be missing as a float first.
         if dtype not in (TEXT, DATE) and wanted[position].may_be_empty:
             types[position] = FLOAT64
     with source.open() as file:
-        # A "\r" inside the first line is a line end of another system, for the slow reader.
+        # A "\r" inside the first line is a line end of another system: leave the file to the slow
+        # reader.
         if not source.column_names and b"\r" in file.readline().rstrip(b"\r\n"):
             raise ValueError("other line ends")
         while block := file.read(_BLOCK_SIZE):
             block += file.readline()
-            # pyarrow and pandas would drop a byte order mark at the start of a block. In the middle
-            # of a file, it belongs to a cell.
+            # pyarrow and pandas drop a byte order mark at the start of a block. That is right only
+            # at the start of the file; elsewhere the mark belongs to a cell. The slow reader keeps
+            # these cases apart.
             if block.startswith(codecs.BOM_UTF8):
                 raise ValueError("a byte order mark")
             if any(mark in block for mark in _AMBIGUOUS_BYTES):
@@ -334,14 +348,8 @@ def _parse_with_pandas(block: bytes, n_columns: int, types: Mapping[int, str]) -
 
     `types` gives the types of the columns to read, by position.
     """
-    lines = block.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    text = np.frombuffer(lines.rstrip(b"\n") + b"\n", np.uint8)
-    separators = text[(text == ord(",")) | (text == ord("\n"))]
-    line_ends = np.flatnonzero(separators == ord("\n"))
-    # pandas pads short rows and truncates long ones. In rows of the right length, each n_columns-th
-    # separator is a line end, and no other separator is.
-    if (np.diff(line_ends, prepend=-1) != n_columns).any():
-        raise ValueError("rows of another length")
+    # pandas would pad short rows and truncate long ones.
+    _require_equal_rows(block, n_columns)
     # Read integers as int64, and check their range later (`require_valid`): pandas 2 would truncate
     # integers that do not fit int8 or int32.
     read_as = {TEXT: "str", DATE: "object", INT8: "int64", INT32: "int64"}
@@ -355,6 +363,19 @@ def _parse_with_pandas(block: bytes, n_columns: int, types: Mapping[int, str]) -
         usecols=list(types),
         low_memory=False,
     )
+
+
+def _require_equal_rows(block: bytes, n_columns: int) -> None:
+    """Raise ValueError unless every line of a block has `n_columns` cells; cells are not quoted."""
+    lines = block.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    text = np.frombuffer(lines.rstrip(b"\n") + b"\n", np.uint8)
+    # Commas and line ends in order. Then the positions of the line ends among them: from one line
+    # end to the next there are as many separators as cells in the line.
+    separators = text[(text == ord(",")) | (text == ord("\n"))]
+    line_ends = np.flatnonzero(separators == ord("\n"))
+    n_cells = np.diff(line_ends, prepend=-1)
+    if (n_cells != n_columns).any():
+        raise ValueError("rows of another length")
 
 
 def _parse_with_pyarrow(block: bytes, n_columns: int, types: Mapping[int, str]) -> pd.DataFrame:
@@ -398,7 +419,10 @@ def _checked_values(cells: pd.Series, column: Column) -> pd.Series | Array:
         return cells.to_numpy() if cells.dtype.kind == "M" else _parse_dates(cells, column)
     values = cells.to_numpy()
     require_valid(column.name, column, values)
-    return np.where(np.isnan(values), column.missing, values) if column.may_be_empty else values
+    if column.may_be_empty:
+        # An empty cell was read as NaN.
+        return np.where(np.isnan(values), column.missing, values)
+    return values
 
 
 def _parse_dates(cells: pd.Series, column: Column) -> Array:
@@ -426,7 +450,8 @@ def require_valid(
     first_row
         Number of the row that holds ``values[0]``, for the message.
     verb
-        Verb of the message: a value "is" in a file, or "would be" in one to write.
+        Verb of the message: "is" for a value in a file, as in "row 7 is 3". "would be" for a value
+        in a file that is not written yet.
 
     Raises
     ------
@@ -457,7 +482,7 @@ def _read_slowly(
     rows = source.rows()
     if not source.column_names:
         next(rows)
-    # Remember results, since the values of a column repeat.
+    # The values of a column repeat: cache the result for each text.
     parse = {
         position: lru_cache(_ROWS_AT_ONCE)(column.parse) for position, column in wanted.items()
     }
@@ -476,7 +501,9 @@ def _read_slowly(
                 if not first_wrong_length:
                     first_wrong_length = f"{fault}: {quote(','.join(row).strip())}"
             for position, column in wanted.items():
+                # A row of another length has been counted: its cells are not faults too.
                 value = parse[position](row[position]) if has_all_cells else column.missing
+                # `Column.parse` returns None for a text that is not valid.
                 if value is None:
                     value = column.missing
                     n_faults[position] += 1

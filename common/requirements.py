@@ -22,13 +22,13 @@ _PACKAGES = {
 
 def _limit_threads() -> None:
     """Set environment variables for the threads of libraries, which read them when imported."""
-    # OpenMP threads that wait busily slow down other processes. Threads that sleep at once slow
-    # down the fit of gradient-boosted trees. With these settings, threads wait busily for a short
-    # time, then sleep.
+    # OpenMP threads without work either wait busily, which slows down other processes, or sleep
+    # immediately, which slows down the fit of gradient-boosted trees. With these settings, they
+    # wait busily for a short time, then sleep.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")
-    # With another number of threads, BLAS rounds differently. The kit runs threads itself, see
-    # `common.threads`.
+    # BLAS rounds differently with another number of threads, so the number is fixed. To use several
+    # cores, the kit calls BLAS from threads of its own, see `common.threads`.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
@@ -43,15 +43,17 @@ def _excepthook(
 ) -> None:
     """Report an uncaught exception: the kit's `sys.excepthook`.
 
-    If a required package is missing, it prints one line that tells how to install the package, and
-    exits with code 2. Other exceptions are reported as Python does.
+    If a required package is missing, the hook prints one line that tells how to install the
+    package, and exits with code 2. Other exceptions are reported as Python does.
     """
     pin = _pin_of(error.name) if isinstance(error, ModuleNotFoundError) else None
     if pin is None:
         sys.__excepthook__(kind, error, traceback)
         return
+    # A pin is a package with its version, such as "numpy==2.1.0".
+    package = pin.partition("==")[0]
     print(
-        f"error: this Python has no {pin.partition('==')[0]}: `{sys.executable} -m pip install "
+        f"error: this Python has no {package}: `{sys.executable} -m pip install "
         f"{pin}` installs it; `python3 quickstart.py` makes .venv, an environment with all that "
         "the kit needs: activate that",
         file=sys.stderr,
@@ -60,7 +62,10 @@ def _excepthook(
 
 
 def _pin_of(module: str | None) -> str | None:
-    """Return the line of requirements.txt for the package of a module; None if there is none."""
+    """Find the package of a module, with its version, in requirements.txt; None if it is not there.
+
+    For the module sklearn, for instance, this is the line "scikit-learn==1.9.1".
+    """
     if not module or not _PINNED_VERSIONS.is_file():
         return None
     name = module.split(".")[0]

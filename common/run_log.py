@@ -53,9 +53,12 @@ def open_log(path: Path | None) -> LogEvent:
     if path is None:
         return ignore_event
     path.parent.mkdir(parents=True, exist_ok=True)
+    # "a+" makes a file that is missing, and allows reading one that is there.
     with path.open("a+b") as file:
         file.seek(0)
-        if file.read(len(_BEGIN)) not in (b"", _BEGIN):
+        begin = file.read(len(_BEGIN))
+        is_empty_or_log = begin in (b"", _BEGIN)
+        if not is_empty_or_log:
             raise InputError(f"{path}: holds something else than a log, expected another --log")
     started = time.perf_counter()
 
@@ -78,9 +81,10 @@ def append_line(path: Path, record: dict[str, Any]) -> None:
     OSError
         If the disk has no room for the line.
     """
-    # `json.dumps` writes NaN and Infinity, which are not JSON. Read the text back with None in
-    # their place, then write it again.
-    plain = json.loads(json.dumps(record, default=_plain), parse_constant=lambda name: None)
+    # `json.dumps` writes NaN and Infinity, which are not JSON. Read the text back, where
+    # `parse_constant` puts None in their place, then write it again.
+    text = json.dumps(record, default=_plain)
+    plain = json.loads(text, parse_constant=lambda name: None)
     line = json.dumps(plain, ensure_ascii=False) + "\n"
     # Unbuffered, so that the line is one system call. "+" allows reading the last byte.
     with path.open("a+b", buffering=0) as file:

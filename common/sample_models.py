@@ -40,7 +40,8 @@ def parser(doc: str | None, task: int, *, reads_answers: bool = True) -> argpars
     chosen = TASKS[task]
     parser = cli.parser(doc)
     parser.usage = "%(prog)s [flags]"
-    # Every model has these options, also those for which its parser has no flag.
+    # Not every parser has the flags for these options. The options exist for all, so that `paths`
+    # can ask for them.
     parser.set_defaults(input_dir=None, train_data=None, probabilities=None, local=None)
     if reads_answers:
         cli.add_optional_folder(parser, "--input_dir", "data/train_data")
@@ -63,7 +64,7 @@ def parser(doc: str | None, task: int, *, reads_answers: bool = True) -> argpars
 
 
 def _add_halves_flag(parser: argparse.ArgumentParser) -> None:
-    """Add the flag --local of task 3, which ranks by the answers of one half of the students.
+    """Add the flag --local of task 3: rank by the answers of only one half of the students.
 
     The ranking can then be compared with the ranking by the other half.
     """
@@ -105,8 +106,8 @@ def paths(options: argparse.Namespace, task: int) -> Paths:
         input_dir = layout.TEST_INPUT_DIR
         output_dir = layout.TEST_OUTPUT_DIR
         output_name = chosen.local_submission
-        # Tasks 1 and 2 have a local template. In task 3, `local` chooses the half of the students,
-        # unless --train_data names another file.
+        # Tasks 1 and 2 have a local template. In task 3, the value of --local, "first" or "second",
+        # chooses the half of the students, unless --train_data names another file.
         if chosen.local_template is not None:
             template_dir = layout.TEST_INPUT_DIR
             template = chosen.local_template
@@ -140,10 +141,11 @@ def paths(options: argparse.Namespace, task: int) -> Paths:
 
 
 def metadata_folder(train_dir: Path, named: Path | None = None) -> Path | None:
-    """Return the folder of the metadata for training answers in `train_dir`.
+    """Return the folder of the metadata for training answers in `train_dir`; None if unknown.
 
-    If a folder is `named`, it is that folder; `InputError` is raised if it is missing. Otherwise it
-    is the kit's folder if `train_dir` is in the kit, and None for other training answers.
+    If a folder is `named`, this folder is returned; `InputError` is raised if it does not exist.
+    Otherwise the kit's folder of metadata is returned for training answers in the kit, and None for
+    others.
     """
     if named is not None:
         if not named.is_dir():

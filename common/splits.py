@@ -60,7 +60,7 @@ def run(
     Parameters
     ----------
     options
-        The options that the parser of `parser` has parsed.
+        The flags, parsed by the parser that `parser` in this module returns.
     split
         Called with the answers and the seed; returns a table for each file to write, by file name.
 
@@ -81,7 +81,9 @@ def run(
         # --output_dir would overwrite the official file.
         if path.resolve() == train.resolve():
             raise InputError(f"{path}: is the file to be split, expected another --output_dir")
-    record = options.output_dir / layout.STAMP_OF_FILE[next(iter(parts))]
+    # The files of a split share one record of how they were made, so any of them tells its name.
+    any_name = next(iter(parts))
+    record = options.output_dir / layout.RECORD_OF_FILE[any_name]
     writing.write_files(tables, record=record, made_from=[train])
     print(f"written: {', '.join(map(cli.show, tables))}")
 
@@ -156,6 +158,6 @@ def hold_out_students(answers: pd.DataFrame, share: float, seed: int) -> BoolArr
         True for the answers of students who are held out.
     """
     students, student_index = np.unique(answers["UserId"].to_numpy(), return_inverse=True)
-    # `hold_out_answers` chooses among any things that are counted, here students.
+    # `hold_out_answers` only needs to know among how many to choose: here students, not answers.
     is_held_out = hold_out_answers(len(students), share, seed)
     return is_held_out[student_index]

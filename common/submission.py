@@ -164,6 +164,7 @@ def _write(
             f"{path}: predictions are of type {value.dtype}, the first is {quote(str(value[0]))}, "
             f"expected {column.expected}"
         )
+    # The message names the row and the value that the file would have; row 1 is the header.
     reading.require_valid(path, column, value, first_row=2, verb="would be")
     table[column.name] = value.astype(column.dtype)
     paths = files_of(path)
@@ -215,10 +216,12 @@ def read_pair_values(source: reading.Source, column: Column, report: Report = st
     """
     pairs = reading.read_table(source, (schema.USER_ID, schema.QUESTION_ID, column), report=report)
     ids = [schema.USER_ID.name, schema.QUESTION_ID.name]
+    # With `stop`, no id is unreadable: the first unreadable one has raised.
     if report is not stop:
-        pairs.loc[(pairs[ids] == schema.UNKNOWN).any(axis=1), ids] = schema.UNKNOWN
+        is_unreadable = (pairs[ids] == schema.UNKNOWN).any(axis=1)
+        pairs.loc[is_unreadable, ids] = schema.UNKNOWN
     repeats = answers.require_distinct_pairs(source, pairs, report)
-    # Set the ids of repeats to -1, so that they are not reported again, as extra rows.
+    # Set the ids of repeats to -1. Otherwise they would be reported again, as extra rows.
     pairs.loc[repeats, ids] = schema.UNKNOWN
     return pairs
 
@@ -233,13 +236,14 @@ def find_pairs(
     name
         The file of the table, for messages.
     pairs
-        A table with UserId and QuestionId, both -1 in a faulty row.
+        A table with UserId and QuestionId. Both are -1 in a row whose pair is unreadable or a
+        repeat.
     wanted
         A table with the pairs to find.
     wanted_in
         The file of the wanted pairs, for messages.
     report
-        Called if pairs are missing.
+        Called with the fault if pairs are missing. The default raises `InputError`.
 
     Returns
     -------

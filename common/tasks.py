@@ -62,8 +62,8 @@ class Task:
     probability_columns: tuple[str, ...] = ()
     # The event that a probability is for, on charts: "answered correctly".
     event: str = ""
-    # Key of the accuracy that the best possible model is expected to reach, in SIMULATED.json of
-    # simulated data; "" if there is none.
+    # A key in SIMULATED.json, a file beside simulated data. Its value is the accuracy that the best
+    # possible model is expected to reach. "" if there is none.
     best_possible_key: str = ""
 
     # ---- How it is scored ----
@@ -76,9 +76,9 @@ class Task:
     scores_best_part: bool = False
     # The lowest possible score: -1 for a correlation.
     lowest_score: int = 0
-    # In texts: the name of the items that are predicted right or wrong.
+    # What is predicted right or wrong, in the plural, as messages and pages name it.
     scored_items: str = "answers"
-    # In texts: the name of the units that a bootstrap resamples.
+    # What a bootstrap resamples, in the plural, as messages and pages name it.
     drawn_units: str = "students"
 
     # ---- Its files ----
@@ -109,7 +109,10 @@ class Task:
 
     @property
     def local_submission(self) -> str:
-        """Name of a submission for the local split on disk; in a zip its name is `submission`."""
+        """Name on disk of a submission for the local split.
+
+        In a zip, the file has the same name as a submission for the official test data.
+        """
         return f"test_{self.submission}"
 
     def answers_name(self, phase: str) -> str:

@@ -38,7 +38,7 @@ def require_writable_folder(folder: Path) -> None:
     if not existing.is_dir():
         raise InputError(f"{existing}: is no folder, expected one to write to")
     try:
-        # Try to make a file, which is removed at once. On Linux it never has a name.
+        # Try to make a file, which is removed at once.
         tempfile.TemporaryFile(dir=existing).close()
     except OSError as error:
         raise InputError(
@@ -48,7 +48,9 @@ def require_writable_folder(folder: Path) -> None:
 
 @contextmanager
 def atomic_write(*paths: Path) -> Iterator[list[BinaryIO]]:
-    """Write temporary files beside the paths; rename all at the end, or none on any failure.
+    """Open temporary files for writing; at the end of the `with` block they become the paths.
+
+    If the block or writing fails, the temporary files are removed, and no path changes.
 
     Parameters
     ----------
@@ -65,17 +67,18 @@ def atomic_write(*paths: Path) -> Iterator[list[BinaryIO]]:
     InputError
         If a path cannot be written, before anything is written.
     OSError
-        If writing fails, with the name of a file. No path has changed then.
+        If writing fails, with the name of a file.
     """
     for path in paths:
         require_writable(path)
-    temporary = {path: partial_beside(path) for path in paths}
+    partial_by_path = {path: partial_beside(path) for path in paths}
     try:
         with ExitStack() as stack:
             for path in paths:
                 path.parent.mkdir(parents=True, exist_ok=True)
-            yield [stack.enter_context(partial.open("wb")) for partial in temporary.values()]
-        for path, partial in temporary.items():
+            yield [stack.enter_context(partial.open("wb")) for partial in partial_by_path.values()]
+        # All files are complete and closed.
+        for path, partial in partial_by_path.items():
             partial.replace(path)
     except OSError as error:
         # The error of a full disk names no file.
@@ -83,7 +86,7 @@ def atomic_write(*paths: Path) -> Iterator[list[BinaryIO]]:
             error.filename = str(paths[0])
         raise
     finally:
-        for partial in temporary.values():
+        for partial in partial_by_path.values():
             partial.unlink(missing_ok=True)
 
 
@@ -137,7 +140,7 @@ def write_files(
         Path of the record of how the files were made, see `common.provenance`. The files must then
         be in the folder of the record. By default there is no record.
     made_from
-        The source files that the record names. By default all files that the process has checked.
+        The source files that the record names. By default all files that this process has read.
     split
         Description of the folds, see `Provenance.split`.
     """

@@ -18,6 +18,17 @@ _MAX_MEMBERS = 100_000
 # Error numbers of the system if the file system refuses the name of a member, or if the name
 # conflicts with another member.
 _ODD_NAMES = (errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG, errno.EILSEQ)
+# Exceptions that `zipfile` raises for a damaged zip, besides OSError.
+_ERRORS_OF_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    ValueError,
+    IndexError,
+    OverflowError,
+    MemoryError,
+)
 
 
 @contextmanager
@@ -42,16 +53,15 @@ def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
     except RuntimeError as error:
         # For an encrypted member, `zipfile` raises RuntimeError.
         raise InputError(f"{path}: cannot be unpacked ({error})") from None
-    except (
-        zipfile.BadZipFile, zlib.error, struct.error, EOFError, ValueError, IndexError,
-        OverflowError, MemoryError, OSError,
-    ) as error:  # fmt: skip
-        # `InputError` is a ValueError.
-        if isinstance(error, InputError):
+    except InputError:
+        raise
+    except OSError as error:
+        # `zipfile` seeks to a position that a damaged zip states. If that is negative, the system
+        # answers EINVAL. Other errors of the system do not mean that the zip is damaged.
+        if error.errno != errno.EINVAL:
             raise
-        # The only OSError that means a damaged zip is EINVAL, from a negative seek.
-        if isinstance(error, OSError) and error.errno != errno.EINVAL:
-            raise
+        raise InputError(f"{path}: is a damaged zip file ({error})") from None
+    except _ERRORS_OF_DAMAGE as error:
         raise InputError(f"{path}: is a damaged zip file ({error})") from None
 
 
@@ -67,12 +77,14 @@ def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, max_size: int
         raise InputError(too_large)
     if member.flag_bits & 1:  # Flag of encryption, APPNOTE 4.4.4.
         raise InputError(f"{name}: is encrypted, expected a zip without a password")
-    # Python's reader would stop at the size that the zip states, and not find that the member is
-    # larger. Tell it a size that is never reached, and check size and checksum below.
+    # Python's reader stops at the size that the zip states, and does not find that the member is
+    # larger. So give the reader a larger size, which is never reached, and no checksum. Size and
+    # checksum are checked below.
     unbounded: Any = copy(member)
     unbounded.file_size = max_size + 2
     unbounded.CRC = None
     with archive.open(unbounded) as file:
+        # One byte more than allowed shows that the member is too large.
         content = file.read(max_size + 1)
     if len(content) > max_size:
         raise InputError(too_large)
@@ -120,10 +132,11 @@ def unpack(path: Path, folder: Path, max_size: int) -> None:
 
 
 def zip_source(path: Path, member: str, max_size: int, report: Report = stop) -> Source:
-    """Return the CSV in a zip as a source. It should be the only file, named `member`.
+    """Return the CSV in a zip as a source.
 
-    Otherwise the fault is reported, and if the zip holds exactly one CSV, that CSV is returned.
-    Raises `InputError` if it does not.
+    The zip should hold only one file, named `member`. If the zip holds other files, but exactly one
+    CSV, the fault is reported, and that CSV is returned. Raises `InputError` if there is no CSV or
+    there are several.
     """
     with open_zip(path) as archive:
         members = archive.infolist()
@@ -157,9 +170,11 @@ def write_zip_to(file: BinaryIO, members: Mapping[str, Path]) -> None:
             info = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
             info.compress_type = zipfile.ZIP_DEFLATED
             info.external_attr = 0o644 << 16
-            # Level 1 takes a quarter of the default's time. Python 3.11 has no public attribute.
+            # Compression level 1 takes a quarter of the default's time. In Python 3.11, there is no
+            # public attribute for the level.
             info._compresslevel = 1  # type: ignore[attr-defined]
-            # Files of weights may need the zip64 extension for large files.
+            # Files from 2 GiB on, such as weights, need the zip64 extension. The size of a member
+            # must be announced before it is written.
             is_large = path.stat().st_size >= 1 << 31
             with path.open("rb") as source, archive.open(info, "w", force_zip64=is_large) as target:
                 while block := source.read(1 << 20):

@@ -309,11 +309,11 @@ def remove_simulated(data_dir: Path, template_dir: Path) -> None:
         return
     print(f"removing the simulated data in {cli.show(data_dir)}")
     templates = (layout.TEMPLATE_TASK_1_2, layout.TEMPLATE_TASK_3)
-    # A stamp is the file that says how the file of that name was made.
-    for name, stamp in layout.STAMP_OF_FILE.items():
+    # A record is the file that says how the file of that name was made.
+    for name, record in layout.RECORD_OF_FILE.items():
         folder = template_dir if name in templates else data_dir / layout.TEST_INPUT_DIR.name
         (folder / name).unlink(missing_ok=True)
-        (folder / stamp).unlink(missing_ok=True)
+        (folder / record).unlink(missing_ok=True)
     for file in fingerprints.simulated_files(data_dir):
         file.unlink(missing_ok=True)
     # Remove the marker last: if this run is killed, the next one finds it and removes the rest.

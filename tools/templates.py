@@ -51,7 +51,7 @@ def build_template(name: str, data_dir: Path, template_dir: Path) -> None:
     sources = [data_dir / source for source in _SOURCES[name]]
     rows = ranking_rows(sources) if name == layout.TEMPLATE_TASK_3 else pair_rows(sources)
     path = template_dir / name
-    with writing.atomic_write(path.with_name(layout.STAMP_OF_FILE[name]), path) as (record, file):
+    with writing.atomic_write(path.with_name(layout.RECORD_OF_FILE[name]), path) as (record, file):
         writing.write_csv_to(file, rows)
         origin = provenance.this_process(template_dir, {path: file}, sources)
         # Always name this script, without options and time: then the record is the same if

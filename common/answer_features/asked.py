@@ -8,7 +8,8 @@ from common.answer_features.nearest_answers import NearestAnswers, summarise_nea
 from common.answer_features.pairs import Pairs
 from common.arrays import Array, IntArray
 
-# The columns of a group by name. Each has one value for each row asked, NaN where it is unknown.
+# The features that a function of `groups.py` computes: columns by name. Each has a value for each
+# row asked, NaN where it is unknown.
 Columns = dict[str, Array]
 
 
@@ -17,7 +18,8 @@ class Asked:
     """The rows whose features are to be computed, and the data that the features may use."""
 
     pairs: Pairs
-    # The outcomes that the features may use. Must not include those of `rows`.
+    # The outcomes that the features may use. The outcomes of `rows` must not be among them: a
+    # feature would reveal the outcome that a model is to predict from it.
     known: Known
     # The rows of `pairs` whose features are to be computed, shape (rows,).
     rows: IntArray
@@ -38,7 +40,7 @@ class Asked:
 
     @property
     def context(self) -> IntArray:
-        """Labels of the contexts of each row, such as its quiz; see `Pairs.context`."""
+        """Number of the context of each row, such as its quiz, shape (rows, levels)."""
         return self.pairs.context[self.rows]
 
     @cached_property

@@ -2,7 +2,7 @@
 
 A group may use everything that is known about the rows asked except their outcomes. Their order and
 the confidence that students stated are allowed. To add a group, write a function with the decorator
-`@group`, which enters it in `GROUPS` and says which data it needs. Groups are used in the order of
+`@group`, which adds it to `GROUPS` and says which data it needs. Groups are used in the order of
 this file.
 """
 
@@ -26,7 +26,7 @@ _N_BEFORE_AND_AFTER = 2
 # Date for ages: the start of the year in which most answers were given.
 _YEAR = np.datetime64("2019-01-01")
 _DAYS_PER_YEAR = 365.25
-# Before a logarithm is taken, probabilities are clipped to this and 1 minus this.
+# The smallest probability whose logarithm is taken. The largest is 1 minus this.
 _MIN_PROBABILITY = np.float32(1e-6)
 # Steps of the fit in `distractors`.
 _STEPS_OF_DISTRACTORS = 8
@@ -80,13 +80,13 @@ GROUPS: dict[str, Group] = {}
 def group(
     *, need: Need | None = None, uses_nearest: bool = False
 ) -> Callable[[GroupFunction], GroupFunction]:
-    """Enter a function in `GROUPS` by its name; see `Group` for the arguments."""
+    """Decorate a function to add it to `GROUPS` under its name; see `Group` for the arguments."""
 
-    def enter(compute: GroupFunction) -> GroupFunction:
+    def add(compute: GroupFunction) -> GroupFunction:
         GROUPS[compute.__name__] = Group(compute, need, uses_nearest)
         return compute
 
-    return enter
+    return add
 
 
 def available_groups(
@@ -141,7 +141,11 @@ def _find_unmet_need(name: str, pairs: Pairs, answers: pd.DataFrame) -> Need | N
 
 @group()
 def model(asked: Asked) -> Columns:
-    """Logit of a right answer by the model of `Known.fit_model`, and its parts (`LogitParts`)."""
+    """Logit of P(right) by an item response model, and the parts of which it consists.
+
+    The parts, such as the student's ability and the question's easiness, are the fields of
+    `LogitParts`. `Known.fit_model` fits the model.
+    """
     fitted = asked.known.fit_model(asked.pairs)
     student = asked.student
     question = asked.question
@@ -154,7 +158,11 @@ def model(asked: Asked) -> Columns:
 
 @group(need=OPTIONS)
 def options(asked: Asked) -> Columns:
-    """Log probability of each option, the right one first; takes far longer than `model`."""
+    """Log probability of each option by an item response model of the options chosen.
+
+    Column model_0 belongs to the right option, model_1 to the most popular wrong one, and so on.
+    The fit takes far longer than that for the group `model`, which tells only right from wrong.
+    """
     known = asked.known
     fitted = ItemResponseOptions(guessing=GUESSING).fit(
         known.student,
@@ -164,7 +172,8 @@ def options(asked: Asked) -> Columns:
         context=asked.pairs.context[known.rows],
     )
     probability = fitted.predict_proba(asked.student, asked.question, context=asked.context)
-    return _by_outcome("model", np.log(np.maximum(probability, _MIN_PROBABILITY)), asked)
+    log_probability = np.log(np.maximum(probability, _MIN_PROBABILITY))
+    return _columns_by_rank("model", log_probability, asked)
 
 
 @group()
@@ -185,17 +194,22 @@ def rates(asked: Asked) -> Columns:
 
 @group(need=OPTIONS)
 def distractors(asked: Asked) -> Columns:
-    """Share of each option, and the logit of the most popular wrong option given a wrong answer."""
+    """Share of each option, and how likely a wrong answer is the most popular wrong option.
+
+    The latter, the column distractor, is the logit of the probability by an item response model of
+    the wrong answers; 0 if there are none.
+    """
     known = asked.known
-    columns = _by_outcome("share", known.option_share[asked.question], asked)
-    # 0 is the right option, 1 the most popular wrong one.
+    columns = _columns_by_rank("share", known.option_share[asked.question], asked)
+    # The rank of the option chosen in each known answer: 0 is the right option, 1 the most popular
+    # wrong one.
     rank = known.outcome_of_option[known.question, known.option - 1]
     wrong = np.flatnonzero(rank > 0)
     columns["distractor"] = np.zeros(len(asked))
     if len(wrong):
-        # An item response model of the wrong answers only.
+        is_most_popular = rank[wrong] == 1
         fitted = ItemResponse(n_dimensions=1, guessing=0.0, n_steps=_STEPS_OF_DISTRACTORS)
-        fitted.fit(known.student[wrong], known.question[wrong], rank[wrong] == 1)
+        fitted.fit(known.student[wrong], known.question[wrong], is_most_popular)
         probability = fitted.predict_proba(asked.student, asked.question)[:, 1]
         columns["distractor"] = _logit(probability)
     return columns
@@ -206,7 +220,10 @@ def distractors(asked: Asked) -> Columns:
 
 @group(need=QUESTION_METADATA)
 def subjects(asked: Asked) -> Columns:
-    """Mean residual of the student on the question's subject, at three levels of subjects."""
+    """How much better than expected the student is on the question's subject, at three levels.
+
+    This is the mean of `Known.residual`: right (1) or wrong (0) minus the expected rate.
+    """
     return rates_of(asked, [("student", level) for level in SUBJECT_LEVELS])
 
 
@@ -217,7 +234,8 @@ def subjects(asked: Asked) -> Columns:
 def context(asked: Asked) -> Columns:
     """Mean residual of the student on the most similar questions, and how similar these are.
 
-    The number in a column's name is the power of the similarity (see `NearestAnswers`).
+    A residual is 1 for right or 0 for wrong, minus the expected rate (`Known.residual`). The mean
+    is weighted by a power of the similarity, which is the number in the column's name.
     """
     columns: Columns = {}
     for power in PRIOR_WEIGHT_BY_POWER:
@@ -236,11 +254,12 @@ def habits(asked: Asked) -> Columns:
       on;
     - the student's habit at each of these positions, from all answers of the student;
     - the same habit, from the student's answers to similar questions;
-    - for the four nearest answers, the rank of the option of this question that has the position
-      that the student chose there.
+    - for each of the student's answers to the four most similar questions, which position it chose:
+      told by the rank of this question's option at that position, 0 for the right option, 1 for the
+      most popular wrong one, and so on.
     """
-    columns = _numbered("place", _option_of_outcome(asked))
-    columns |= _by_outcome("habit", _habits_in(("student",), asked), asked)
+    columns = _numbered("place", _option_by_rank(asked))
+    columns |= _columns_by_rank("habit", _habits_in(("student",), asked), asked)
     for power in PRIOR_WEIGHT_BY_POWER:
         columns |= _numbered(f"habit_{power}", asked.nearest.habit[power])
     return columns | _numbered("near_option", asked.nearest.outcome)
@@ -268,17 +287,18 @@ def students(asked: Asked) -> Columns:
 
 @group(need=ANSWER_METADATA)
 def quiz(asked: Asked) -> Columns:
-    """Mean residuals and size of the quiz, and the student's habits of position in it.
+    """Mean residuals in the quiz, its size, and the positions that the student prefers in the quiz.
 
     The mean residuals are those of the student in the quiz, of the question in the quiz, and of the
-    whole quiz. The size is the number of the student's pairs in the quiz.
+    whole quiz. The size is the number of the student's pairs in the quiz. The preference is how
+    much more often than usual the student chose the option at each position.
     """
     columns = rates_of(asked, [("student", "quiz"), ("question", "quiz"), ("quiz",)])
-    number = asked.pairs.number("student", "quiz")
+    number = asked.pairs.combined_number("student", "quiz")
     size = np.bincount(number[number >= 0]).astype(np.float32)
     columns["quiz_size"] = _look_up(size, number[asked.rows])
     if asked.known.has_options:
-        columns |= _by_outcome("quiz_habit", _habits_in(("student", "quiz"), asked), asked)
+        columns |= _columns_by_rank("quiz_habit", _habits_in(("student", "quiz"), asked), asked)
     return columns
 
 
@@ -286,33 +306,30 @@ def quiz(asked: Asked) -> Columns:
 def order(asked: Asked) -> Columns:
     """The student's two known answers before, and the two after, in the same quiz.
 
-    The features are the residual of each of these answers, and a rank. If the student chose the
-    second option there, for instance, it is the rank of the second option of the question asked.
-    Known answers of the same minute count as later.
+    Each of these four neighbours gives two features. The first is its residual (`Known.residual`),
+    which is high if a right answer was not expected. The second tells which position the student
+    chose in the neighbour. It is the rank of the option at that position in the question asked: 0
+    for the right option, 1 for the most popular wrong one, and so on. Known answers of the same
+    minute count as later.
     """
     known = asked.known
-    moment = asked.pairs.moments("student", "quiz")
-    asked_moment = moment[asked.rows]
-    known_moment = moment[known.rows]
-    # Free this large array, which has an element for each pair.
-    del moment
-    # Positions in `known`, sorted by student and quiz, then by minute. Answers of unknown time have
-    # the moment -1 and come first: drop them.
-    n_unknown = np.sum(known_moment < 0)
-    by_time = np.argsort(known_moment, kind="stable").astype(np.int32)[n_unknown:]
-    known_moment = known_moment[by_time]
+    asked_moment, known_moment, by_time = _sort_known_by_moment(asked)
     n_earlier = _count_less(known_moment, asked_moment)
-    # Pad both ends, so that `position` below is a valid index.
+    # Pad both ends with answers of no quiz (-1), so that there are two neighbours on either side.
     known_moment = np.pad(known_moment, _N_BEFORE_AND_AFTER, constant_values=-1)
     by_time = np.pad(by_time, _N_BEFORE_AND_AFTER)
+    # The position, in the padded arrays, of the first answer that is not earlier than the row.
     first_later = n_earlier + _N_BEFORE_AND_AFTER
 
     question = asked.question
+    student_and_quiz = _combined_number_of(asked_moment)
     columns: Columns = {}
+    # Steps -2 and -1 lead to the second and the first answer before, steps 0 and 1 to the first and
+    # the second answer after.
     for step in range(-_N_BEFORE_AND_AFTER, _N_BEFORE_AND_AFTER):
         name = f"before_{-step}" if step < 0 else f"after_{step + 1}"
         position = first_later + step
-        is_same_quiz = _number_of(known_moment[position]) == _number_of(asked_moment)
+        is_same_quiz = _combined_number_of(known_moment[position]) == student_and_quiz
         has_neighbour = (asked_moment >= 0) & is_same_quiz
         neighbour = by_time[position[has_neighbour]]
         columns[name] = _nan_elsewhere(has_neighbour, known.residual[neighbour])
@@ -321,6 +338,24 @@ def order(asked: Asked) -> Columns:
             rank = known.outcome_of_option[question[has_neighbour], position_chosen]
             columns[f"{name}_option"] = _nan_elsewhere(has_neighbour, rank)
     return columns
+
+
+def _sort_known_by_moment(asked: Asked) -> tuple[IntArray, IntArray, IntArray]:
+    """Sort the known answers by student and quiz, then by minute; leave out those of unknown time.
+
+    A moment is an integer that sorts in this way, see `Pairs.moments`. Returns the moments of the
+    rows asked, the sorted moments of the known answers, and the positions in `asked.known` of the
+    known answers in this order (int32).
+    """
+    moment = asked.pairs.moments("student", "quiz")
+    asked_moment = moment[asked.rows]
+    known_moment = moment[asked.known.rows]
+    # Free this large array, which has an element for each pair.
+    del moment
+    # Answers of unknown time have the moment -1 and come first: drop them.
+    n_unknown = np.sum(known_moment < 0)
+    by_time = np.argsort(known_moment, kind="stable").astype(np.int32)[n_unknown:]
+    return asked_moment, known_moment[by_time], by_time
 
 
 def _nan_elsewhere(is_given: BoolArray, values: Array) -> FloatArray:
@@ -332,10 +367,10 @@ def _nan_elsewhere(is_given: BoolArray, values: Array) -> FloatArray:
 
 @group(need=ANSWER_METADATA)
 def classes(asked: Asked) -> Columns:
-    """Mean residuals of the class and of the scheme of work.
+    """Mean residuals of the class (`group`) and of the scheme of work.
 
-    Those of the class (`group`) are overall, on the question and in the quiz; those of the scheme
-    are overall and on the question.
+    For the class: over all answers, on the question, and in the quiz. For the scheme of work: over
+    all answers, and on the question.
     """
     return rates_of(
         asked,
@@ -361,28 +396,41 @@ def time(asked: Asked) -> Columns:
     hour = (date.dt.hour * 60 + date.dt.minute) / 60
     columns: Columns = {"hour": hour.to_numpy(), "weekday": date.dt.day_of_week.to_numpy()}
     columns |= rates_of(asked, [("student", "day")])
-
-    moment, ordered = _moments_of(asked, "student", "quiz")
-    start_of_quiz = _number_of(moment) * MINUTES_PER_NUMBER
-    position = _count_less(ordered, moment) - _count_less(ordered, start_of_quiz)
-    columns["place_in_quiz"] = np.where(moment < 0, np.nan, position)
-
-    # The largest moment of any pair below that of the row; -1 if there is none. It may belong to
-    # another student.
-    moment, ordered = _moments_of(asked, "student")
-    last = np.append(-1, ordered)[_count_less(ordered, moment)]
-    is_same_student = (moment >= 0) & (_number_of(last) == _number_of(moment))
-    columns["gap"] = np.where(is_same_student, moment - last, np.nan)
-
+    columns["place_in_quiz"] = _count_earlier_in_quiz(asked)
+    columns["gap"] = _minutes_since_last_pair(asked)
     if asked.pairs.students is not None:
         birth = asked.pairs.students["DateOfBirth"].to_numpy()[asked.student]
         columns["age_then"] = (date.to_numpy() - birth) / np.timedelta64(1, "D") / _DAYS_PER_YEAR
     return columns
 
 
+def _count_earlier_in_quiz(asked: Asked) -> FloatArray:
+    """Count the student's earlier pairs in the quiz for each row; NaN where the time is unknown."""
+    moment, ordered = _moments_asked_and_sorted(asked, "student", "quiz")
+    # A moment is n · MINUTES_PER_NUMBER + minute, where n is the number of the student and quiz. So
+    # the moments of this student and quiz start at minute 0:
+    start_of_quiz = _combined_number_of(moment) * MINUTES_PER_NUMBER
+    n_earlier = _count_less(ordered, moment) - _count_less(ordered, start_of_quiz)
+    return np.where(moment < 0, np.nan, n_earlier)
+
+
+def _minutes_since_last_pair(asked: Asked) -> FloatArray:
+    """Return the minutes from the student's pair before to each row; NaN where there is none."""
+    moment, ordered = _moments_asked_and_sorted(asked, "student")
+    # The last moment of any pair that is less than the row's moment; -1 if there is none. It may
+    # belong to another student.
+    last = np.append(-1, ordered)[_count_less(ordered, moment)]
+    is_same_student = (moment >= 0) & (_combined_number_of(last) == _combined_number_of(moment))
+    # Moments of the same student differ by minutes.
+    return np.where(is_same_student, moment - last, np.nan)
+
+
 @group(need=ANSWER_METADATA)
 def confidence(asked: Asked) -> Columns:
-    """The student's confidence in this answer, 0 to 100, and usual confidence; mostly NaN."""
+    """The confidence that the student stated for this answer, and the mean for all answers.
+
+    Confidence is 0 to 100; it is NaN where the student stated none, which is usual.
+    """
     assert asked.pairs.circumstances is not None
     stated = asked.pairs.circumstances["Confidence"].to_numpy()
     student = asked.pairs.numbers["student"]
@@ -406,9 +454,10 @@ def confidence(asked: Asked) -> Columns:
 def rates_of(asked: Asked, keys: Sequence[tuple[str, ...]]) -> Columns:
     """Return columns with the mean residual of the known answers that share a key with each row.
 
-    A key is one or two names of `Pairs.numbers`. For instance, ("student", "quiz") stands for the
-    answers of the same student in the same quiz. Its columns are student_quiz_rate, the mean
-    residual, and student_quiz_count, the number of answers.
+    A residual is 1 for a right answer or 0 for a wrong one, minus the rate that is expected of the
+    student on the question (`Known.residual`). A key is one or two names of `Pairs.numbers`. For
+    instance, ("student", "quiz") stands for the answers of the same student in the same quiz. Its
+    columns are student_quiz_rate, the mean residual, and student_quiz_count, the number of answers.
     """
     columns: Columns = {}
     for key in keys:
@@ -420,10 +469,11 @@ def rates_of(asked: Asked, keys: Sequence[tuple[str, ...]]) -> Columns:
 
 
 def _habits_in(key: tuple[str, ...], asked: Asked) -> FloatArray:
-    """Return how much more often than usual the answers with a row's key chose each position.
+    """Return for each row how much more often than usual students chose each position.
 
-    Shape (rows, options). Only known answers count. The usual share of a position is that of the
-    option at this position among all known answers to the question.
+    Only the known answers that share the key with the row count: for ("student", "quiz"), those of
+    the same student in the same quiz. An answer is compared with the share of the option at this
+    position among all known answers to the question. Returns shape (rows, positions).
     """
     known = asked.known
     habit_by_position = []
@@ -438,17 +488,18 @@ def _habits_in(key: tuple[str, ...], asked: Asked) -> FloatArray:
 def _mean_in(
     key: tuple[str, ...], asked: Asked, value: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the mean of a value in each row's group, and the number of answers in the group.
+    """Return the mean value of the known answers that share a key with each row, and their count.
 
-    A row's group holds the known answers whose `key`, such as student and quiz, equals that of the
-    row. Means are shrunk towards 0. Mean and number are NaN for a row whose key is unknown. `value`
-    has shape (known answers,), the results have shape (rows,).
+    For the key ("student", "quiz"), these are the known answers of the same student in the same
+    quiz. `value` has shape (known answers,). Means are shrunk towards 0. Mean and count have shape
+    (rows,), and are NaN for a row whose key is unknown.
     """
-    number = asked.pairs.number(*key)
+    # Pairs that share the key have the same number.
+    number = asked.pairs.combined_number(*key)
     n_numbers = int(number.max(initial=-1)) + 1
     known_number = number[asked.known.rows]
     asked_number = number[asked.rows]
-    # Free the memory of this large array. If `pairs` caches it, it stays.
+    # Free this large array, unless `pairs` caches it.
     del number
     mean, count = shrunk_mean(known_number, value, n_numbers)
     return _look_up(mean, asked_number), _look_up(count, asked_number)
@@ -463,44 +514,51 @@ def _look_up(values: FloatArray, number: IntArray) -> FloatArray:
 # ---- Options -----------------------------------------------------------------------------------
 
 
-def _option_of_outcome(asked: Asked) -> IntArray:
-    """Return the position of the right option, the most popular wrong one, and so on, from 0.
+def _option_by_rank(asked: Asked) -> IntArray:
+    """Return the positions of the right option, the most popular wrong one, and so on, from 0.
 
-    Shape (rows, options). For the question of each row, this is the inverse permutation of
-    `Known.outcome_of_option`.
+    Shape (rows, options).
     """
+    # `outcome_of_option` holds the rank of the option at each position. The argsort of a
+    # permutation is its inverse: the position of the option of each rank.
     return np.argsort(asked.known.outcome_of_option, axis=1)[asked.question]
 
 
-def _by_outcome(name: str, values: FloatArray, asked: Asked) -> Columns:
-    """Reorder values of positions to the order of ranks, and name the columns.
+def _columns_by_rank(name: str, values: FloatArray, asked: Asked) -> Columns:
+    """Return values of options as columns: first the right option, then the wrong ones.
 
-    `values` has shape (rows, options), a column for each position. The first column that is
-    returned belongs to the right option, the second to the most popular wrong option, and so on.
+    `values` has shape (rows, options), in the order in which the question shows its options. The
+    column name_0 belongs to the right option, name_1 to the most popular wrong option, and so on.
     """
-    return _numbered(name, np.take_along_axis(values, _option_of_outcome(asked), 1))
+    return _numbered(name, np.take_along_axis(values, _option_by_rank(asked), 1))
 
 
 def _numbered(name: str, columns: Array) -> Columns:
+    """Name the columns of an array name_0, name_1 and so on."""
     return {f"{name}_{number}": column for number, column in enumerate(columns.T)}
 
 
 # ---- Time and numbers --------------------------------------------------------------------------
 
 
-def _moments_of(asked: Asked, *names: str) -> tuple[IntArray, IntArray]:
-    """Return the moment of each row (see `Pairs.moments`), and the sorted moments of all pairs.
+def _moments_asked_and_sorted(asked: Asked, *names: str) -> tuple[IntArray, IntArray]:
+    """Return the moment of each row asked, and the sorted moments of all pairs.
 
-    The sorted moments leave out pairs whose moment is -1.
+    A moment is an integer that sorts pairs by the numbers of `names`, such as student and quiz,
+    then by minute; -1 where unknown (see `Pairs.moments`). The sorted moments leave out -1.
     """
     moment = asked.pairs.moments(*names)
     asked_moment = moment[asked.rows]
     moment.sort()
-    return asked_moment, moment[np.searchsorted(moment, 0) :]
+    first_known = np.searchsorted(moment, 0)
+    return asked_moment, moment[first_known:]
 
 
-def _number_of(moment: IntArray) -> IntArray:
-    """Return the number, such as that of student and quiz, in `Pairs.moments`; -1 for -1."""
+def _combined_number_of(moment: IntArray) -> IntArray:
+    """Return the number n in each moment = n · `MINUTES_PER_NUMBER` + minute; -1 for -1.
+
+    It stands, for instance, for a student and a quiz; see `Pairs.combined_number`.
+    """
     return moment // MINUTES_PER_NUMBER
 
 
@@ -514,5 +572,6 @@ def _count_less(ordered: IntArray, wanted: IntArray) -> IntArray:
 
 
 def _logit(p: FloatArray) -> FloatArray:
+    """Return log(p / (1 - p)), with p clipped away from 0 and 1."""
     p = np.clip(p, _MIN_PROBABILITY, 1 - _MIN_PROBABILITY)
     return np.log(p / (1 - p))

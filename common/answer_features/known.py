@@ -50,13 +50,14 @@ class Known:
     residual : array of float32, shape (known answers,)
         `is_correct` minus its expectation: question rate + student rate, clipped to 0.05 to 0.95.
     option, correct_option : array of int8, shape (known answers,)
-        The option chosen and the right one, from 1. Empty if the answers have no options.
+        The option chosen and the right one, from 1. Empty without options in the answers.
     option_share : array of float32, shape (questions, options)
         Share of each option among the answers to a question, shrunk towards the option's share
-        among all known answers. No columns if the answers have no options.
+        among all known answers. No columns without options in the answers.
     outcome_of_option : array of int, shape (questions, options)
-        Rank of each option of a question: 0 the right one, 1 the most popular wrong one, and so on.
-        Empty if the answers have no options.
+        The outcome of an answer that chooses this option. It is the rank of the option in its
+        question: 0 the right one, 1 the most popular wrong one, and so on. Empty without options in
+        the answers.
     model : ItemResponse or None
         The model that `fit_model` has fitted. None before.
     """
@@ -68,6 +69,7 @@ class Known:
         held_out: BoolArray | None = None,
         start: ItemResponse | None = None,
     ) -> None:
+        """Select the known answers and compute all attributes except `model`."""
         if held_out is None:
             rows = np.arange(len(answers))
             known_answers = answers
@@ -82,14 +84,15 @@ class Known:
         self.model: ItemResponse | None = None
         self._compute_rates(pairs)
 
+        # These attributes stay empty without options in the answers.
         self.option: IntArray = np.empty(0, np.int8)
-        self.correct_option: IntArray = self.option
-        self.outcome_of_option: IntArray = self.option
+        self.correct_option: IntArray = np.empty(0, np.int8)
+        self.outcome_of_option: IntArray = np.empty(0, np.int8)
         self.option_share: FloatArray = np.empty((pairs.n_questions, 0), np.float32)
         if "AnswerValue" in known_answers:
             self.option = known_answers["AnswerValue"].to_numpy()
             self.correct_option = known_answers["CorrectAnswer"].to_numpy()
-            self._compute_shares_and_ranks(pairs.n_questions)
+            self._compute_option_statistics(pairs.n_questions)
 
     def _compute_rates(self, pairs: Pairs) -> None:
         """Compute the attributes `question_rate`, `student_rate` and `residual`."""
@@ -102,16 +105,19 @@ class Known:
         expected = p_of_average_student + self.student_rate[self.student]
         self.residual = right - np.clip(expected, _MIN_EXPECTED, 1 - _MIN_EXPECTED)
 
-    def _compute_shares_and_ranks(self, n_questions: int) -> None:
-        """Compute the attributes `option_share` and `outcome_of_option`."""
+    def _compute_option_statistics(self, n_questions: int) -> None:
+        """Compute `option_share`, and `outcome_of_option`: the rank of each option in its question.
+
+        The right option has rank 0, the most popular wrong one rank 1, and so on.
+        """
         count = count_options(self.question, self.option, n_questions)
         n_answers = count.sum(axis=1, keepdims=True)
         overall_share = count.sum(axis=0) / len(self.rows)
         share = (count + _PRIOR_COUNT * overall_share) / (n_answers + _PRIOR_COUNT)
         self.option_share = share.astype(np.float32)
         rank = order_options(self.question, self.option, self.correct_option, n_questions)
-        # No known answer tells the right option of a question without answers: rank its options by
-        # their overall shares. The argsort of an argsort is the rank of each element.
+        # Which option is right is unknown for a question without known answers: rank its options by
+        # their shares among all known answers. The argsort of an argsort is each element's rank.
         rank_by_share = np.argsort(np.argsort(-overall_share, kind="stable"))
         rank[n_answers[:, 0] == 0] = rank_by_share
         self.outcome_of_option = rank
@@ -122,9 +128,11 @@ class Known:
         return len(self.option) > 0
 
     def fit_model(self, pairs: Pairs) -> ItemResponse:
-        """Fit an item response model to the known answers and their contexts.
+        """Return an item response model that is fitted to the known answers.
 
-        Only the first call fits. Later calls return the same model.
+        A student may do better or worse in one context than in another. A context is a quiz, for
+        instance; `pairs` holds the contexts of each answer. The first call fits the model, later
+        calls return the same model.
         """
         if self.model is None:
             n_steps = None if self._start is None else _STEPS_FROM_START

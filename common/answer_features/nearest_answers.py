@@ -13,13 +13,14 @@ from common.threads import N_THREADS, in_threads
 
 import numpy as np
 
-# How many answers count as nearest.
+# A student's nearest answers are those to the questions that are most similar to the question
+# asked, at most this many.
 _N_NEAREST = 32
-# For this many of the nearest answers, the option chosen becomes a feature.
+# Number of nearest answers whose chosen option becomes a feature of its own.
 _N_OPTIONS_SHOWN = 4
-# A mean of the nearest answers is weighted by a power of the similarity. Keys are these powers;
-# values are the weights of the prior mean 0. All were chosen on training answers
-# (tests/benchmarks/README.md).
+# Means over the nearest answers weight each answer by a power of its similarity. The keys are the
+# powers. The means are shrunk towards 0, as if there were an answer more with the value 0, whose
+# weight is the value here. All were chosen on training answers (tests/benchmarks/README.md).
 PRIOR_WEIGHT_BY_POWER = {2: 2.0, 6: 1.0, 15: 0.5}
 # Largest number of elements of each thread's table of students × questions.
 _MAX_CELLS = 16_000_000
@@ -27,28 +28,34 @@ _MAX_CELLS = 16_000_000
 
 @dataclass(frozen=True)
 class NearestAnswers:
-    """A summary of the nearest known answers for each row asked, all float32.
+    """A summary of the student's nearest known answers for each row asked, all float32.
 
-    Means are weighted by a power of the similarity, and shrunk towards 0.
+    The keys of the dicts are the powers in `PRIOR_WEIGHT_BY_POWER`. Means over the nearest answers
+    weight each answer by this power of its similarity, and are shrunk towards 0.
     """
 
-    # The mean of `Known.residual`, shape (rows,), by power.
+    # The mean of `Known.residual` over the nearest answers, shape (rows,).
     residual: dict[int, FloatArray]
-    # The sum of the weights, shape (rows,), by power.
+    # The sum of the weights of the nearest answers, shape (rows,).
     weight: dict[int, FloatArray]
-    # How much more often than usual the student chose the position of each option, shape (rows,
-    # options), by power. The first column belongs to the right option of the question asked, the
-    # next to its most popular wrong option, and so on. Without options in the training answers,
-    # there are no columns.
+    # How much more often than usual the student chose the position of each option in the nearest
+    # answers, shape (rows, options). The first column belongs to the right option of the question
+    # asked, the next to its most popular wrong option, and so on. Without options in the training
+    # answers, there are no columns.
     habit: dict[int, FloatArray]
-    # For each of the first `_N_OPTIONS_SHOWN` answers, a rank as in `Known.outcome_of_option`. The
-    # student chose a position in this answer; the rank is that of the option at the same position
-    # in the question asked. NaN if there is no such answer. No columns without options.
+    # Which position the student chose in each of the `_N_OPTIONS_SHOWN` nearest answers, shape
+    # (rows, answers). It is told by the rank of the option at this position in the question asked:
+    # 0 for the right option, 1 for the most popular wrong one, and so on. NaN if there is no such
+    # answer. No columns without options in the training answers.
     outcome: FloatArray
 
 
 def summarise_nearest(pairs: Pairs, known: Known, rows: IntArray) -> NearestAnswers:
-    """Summarise the nearest known answers for each of some rows of the pairs."""
+    """Summarise the nearest known answers for each of some rows of the pairs.
+
+    The nearest answers of a row are the student's answers to the questions that are most similar to
+    the row's question.
+    """
     student = pairs.numbers["student"][rows]
     question = pairs.numbers["question"][rows]
     n_rows = len(rows)
@@ -63,24 +70,33 @@ def summarise_nearest(pairs: Pairs, known: Known, rows: IntArray) -> NearestAnsw
     )
 
     def summarise(block: IntArray, nearest: IntArray, similarity: FloatArray) -> None:
-        # `nearest` is -1 where an answer is missing. Values that are looked up there are masked.
+        """Fill a block of rows of `summary`.
+
+        `nearest` holds the positions in `known` of the nearest answers of each row, -1 where there
+        are no more; `similarity` is then 0. Both have shape (rows of the block, nearest).
+        """
+        # The index -1 looks up an arbitrary value, which is replaced by 0.
         residual = np.where(nearest >= 0, known.residual[nearest], 0)
         if known.has_options:
-            outcome_of_option = known.outcome_of_option[question[block]]
-            option_of_outcome = np.argsort(outcome_of_option, axis=1)
+            rank_of_option = known.outcome_of_option[question[block]]
+            # Inverse permutation: the position of the right option, the most popular wrong one, ...
+            option_by_rank = np.argsort(rank_of_option, axis=1)
             excess = _excess_over_share(known, nearest)
-            chosen = nearest[:, :_N_OPTIONS_SHOWN]
-            outcome = np.take_along_axis(outcome_of_option, known.option[chosen] - 1, 1)
-            summary.outcome[block, : chosen.shape[1]] = np.where(chosen >= 0, outcome, np.nan)
+            shown = nearest[:, :_N_OPTIONS_SHOWN]
+            rank = np.take_along_axis(rank_of_option, known.option[shown] - 1, 1)
+            summary.outcome[block, : shown.shape[1]] = np.where(shown >= 0, rank, np.nan)
         for power, prior_weight in PRIOR_WEIGHT_BY_POWER.items():
             weight = similarity**power
             total = weight.sum(axis=1)
+            # Shrinking adds the value 0 with the weight `prior_weight` to the mean.
             shrunk_total = total + prior_weight
             summary.weight[power][block] = total
             summary.residual[power][block] = (weight * residual).sum(axis=1) / shrunk_total
             if known.has_options:
-                habit = (weight[:, None] @ excess)[:, 0] / shrunk_total[:, None]
-                summary.habit[power][block] = np.take_along_axis(habit, option_of_outcome, 1)
+                # Sum of weight · excess over the nearest answers, shape (rows of block, options).
+                weighted_excess = (weight[:, None] @ excess)[:, 0]
+                habit = weighted_excess / shrunk_total[:, None]
+                summary.habit[power][block] = np.take_along_axis(habit, option_by_rank, 1)
 
     visit_nearest(
         (known.student, known.question),
@@ -95,7 +111,7 @@ def summarise_nearest(pairs: Pairs, known: Known, rows: IntArray) -> NearestAnsw
 
 
 def _excess_over_share(known: Known, answer: IntArray) -> FloatArray:
-    """Return for each answer and option: 1 if the option was chosen, else 0, minus its usual share.
+    """Return how much more than usual each option was chosen: 1 or 0, minus its usual share.
 
     The usual share of an option is that among all known answers to the question. `answer` holds
     positions in `known`, shape (rows, answers). Returns shape (rows, answers, options), 0 where
@@ -145,21 +161,28 @@ def visit_nearest(
     asked_order = np.argsort(asked_student, kind="stable")
     ordered_student = asked_student[asked_order]
     # Each thread looks answers up in a table of some students × all questions, for a block of rows
-    # at a time. A block needs several arrays of rows × neighbours: let each have an eighth of the
-    # table's elements at most.
+    # at a time. A block needs several arrays of rows × neighbours. To bound the memory, each of
+    # these arrays has at most an eighth of the table's elements.
     n_table_students = max(1, min(_MAX_CELLS // n_questions, math.ceil(n_students / N_THREADS)))
     n_block_rows = max(1, _MAX_CELLS // (8 * max(n_neighbours, 1)))
 
     def visit_students(first_students: IntArray) -> None:
-        # Position in `known` of each student's answer to each question; -1 without an answer.
+        """Visit the asked pairs of as many students at a time as the table holds.
+
+        `first_students` are the first students of the tables to fill. A table holds the known
+        answers of its students. It tells which neighbours of the question of an asked pair the
+        student has answered.
+        """
+        # Position in `known_pairs` of each student's answer to each question; -1 without an answer.
         answer_table = np.full((n_table_students, n_questions), -1, np.int32)
         for first in first_students.tolist():
             end = min(first + n_table_students, n_students)
+            # `known_order` sorts the known answers by student, `asked_order` the asked pairs.
             answers = known_order[first_known[first] : first_known[end]]
             cells = known_student[answers] - first, known_question[answers]
             answer_table[cells] = answers
-            asked_range = slice(*np.searchsorted(ordered_student, [first, end]))
-            rows = asked_order[asked_range]
+            first_asked, end_asked = np.searchsorted(ordered_student, [first, end])
+            rows = asked_order[first_asked:end_asked]
             for begin in range(0, len(rows), n_block_rows):
                 block = rows[begin : begin + n_block_rows]
                 question = asked_question[block]

@@ -15,11 +15,12 @@ import pandas as pd
 # Names in `Pairs.numbers` of a question's subjects at three levels of the tree, from general to
 # specific. The root is left out, since all questions have it.
 SUBJECT_LEVELS = ("subject_1", "subject_2", "subject_3")
-# `Pairs.moments` packs a number and a minute into one integer: number · this + minute. This is
-# nearly four years in minutes. The official dates span less; `moments` clips later dates.
+# A moment says in one integer what an answer belongs to and when it was given:
+# `Pairs.combined_number` · MINUTES_PER_NUMBER + minute. The factor is nearly four years in minutes.
+# The official dates span less; `Pairs.moments` clips later dates.
 MINUTES_PER_NUMBER = 1 << 21
-# With more pairs than this, `Pairs.number` caches only the combination `_ALWAYS_CACHED`, to save
-# memory. Several groups of features need this combination.
+# With more pairs than this, `Pairs.combined_number` caches only the result for `_ALWAYS_CACHED`, to
+# save memory. Several groups of features need this result.
 _MAX_PAIRS_TO_CACHE_ALL = 5_000_000
 _ALWAYS_CACHED = ("student", "quiz")
 
@@ -28,38 +29,43 @@ _ALWAYS_CACHED = ("student", "quiz")
 class Pairs:
     """Pairs of students and questions: a row for each training answer, then the template's rows."""
 
-    # For each name, the number of each pair's student, question, and so on: int32, shape (pairs,),
-    # from 0; -1 where it is unknown. The names are "student" and "question". With question metadata
-    # also `SUBJECT_LEVELS`. With answer metadata also "group", "quiz", "scheme" and "day".
+    # Who and what each pair belongs to, as integer codes. `numbers["student"]`, for instance, holds
+    # 0 for all pairs of the first student, 1 for those of the second, and so on: int32, shape
+    # (pairs,), -1 where unknown. There are always "student" and "question"; with question metadata
+    # the names in `SUBJECT_LEVELS`; with answer metadata "group" (the class), "quiz", "scheme" (of
+    # work) and "day".
     numbers: dict[str, IntArray]
     n_students: int
     n_questions: int
-    # The labels of contexts, such as quizzes, from `number_contexts`, shape (pairs, levels).
+    # The number of each pair's context, such as its quiz, from `number_contexts`, shape (pairs,
+    # levels). Each level divides the contexts of the level before into smaller ones.
     context: IntArray
-    # The nearest questions and similarities of `similar_questions`, shape (questions, neighbours).
+    # For each question, the most similar questions and their similarities, from
+    # `similar_questions`: shape (questions, neighbours).
     neighbours: IntArray
     similarity: FloatArray
-    # A row for each student; None without student metadata.
+    # The metadata of each student; None without student metadata.
     students: pd.DataFrame | None = None
-    # A row for each pair; None without answer metadata.
+    # The answer metadata of each pair; None without answer metadata.
     circumstances: pd.DataFrame | None = None
-    # Cached results of `number`, by the two names.
-    _numbers_of_two: dict[tuple[str, ...], IntArray] = field(default_factory=dict, repr=False)
+    # Cached results of `combined_number`, by the two names.
+    _combined_numbers: dict[tuple[str, ...], IntArray] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
         """Count the pairs."""
         return len(self.numbers["student"])
 
-    def number(self, *names: str) -> IntArray:
-        """Return a number for each pair that says which values it has in one or two of `numbers`.
+    def combined_number(self, *names: str) -> IntArray:
+        """Return a number for each pair, equal for pairs that agree in one or two of `numbers`.
 
-        ``number("student", "quiz")``, for instance, is equal for pairs of the same student in the
-        same quiz. Returns int32, shape (pairs,), from 0, with gaps; -1 where a value is unknown.
+        ``combined_number("student", "quiz")``, for instance, is equal for pairs of the same student
+        in the same quiz. Returns int32, shape (pairs,), from 0, with gaps; -1 where a value is
+        unknown. To save memory, not every result is cached if there are many pairs.
         """
         if len(names) == 1:
             return self.numbers[names[0]]
-        if names in self._numbers_of_two:
-            return self._numbers_of_two[names]
+        if names in self._combined_numbers:
+            return self._combined_numbers[names]
         first = self.numbers[names[0]]
         second = self.numbers[names[1]]
         is_known = (first >= 0) & (second >= 0)
@@ -67,7 +73,7 @@ class Pairs:
         number = np.full(len(self), -1, np.int32)
         number[is_known] = key
         if len(self) <= _MAX_PAIRS_TO_CACHE_ALL or names == _ALWAYS_CACHED:
-            self._numbers_of_two[names] = number
+            self._combined_numbers[names] = number
         return number
 
     def _shorten_keys(self, key: IntArray) -> IntArray:
@@ -76,22 +82,25 @@ class Pairs:
         # Keys below the number of pairs are small enough to be the numbers.
         if highest < len(self):
             return key
-        # `number_ids` is fast as long as its lookup table of `highest` elements is small.
+        # `number_ids` makes a lookup table with `highest` elements. While the table is small, that
+        # is faster than hashing, which `factorize` does.
         if highest < 4 * len(key):
             return number_ids(key)[1]
-        # With a large lookup table, hashing is faster.
         return pd.factorize(key)[0]
 
     def moments(self, *names: str) -> IntArray:
-        """Return a number for each row that orders rows by `number(*names)`, then by minute.
+        """Return an integer for each pair that sorts pairs by some of `numbers`, then by minute.
 
-        The moment is number · `MINUTES_PER_NUMBER` + minute, int64, where minutes count from the
-        first date. It is -1 where the number or the date is unknown.
+        ``moments("student", "quiz")``, for instance, sorts pairs by student and quiz, and within a
+        student's quiz by minute. A moment is `combined_number(*names)` · `MINUTES_PER_NUMBER` +
+        minute, int64, where minutes count from the first date. It is -1 where the combined number
+        or the date is unknown.
         """
         assert self.circumstances is not None
         date = self.circumstances["DateAnswered"].to_numpy().astype("datetime64[m]", copy=False)
-        number = self.number(*names)
+        number = self.combined_number(*names)
         is_known = ~np.isnat(date) & (number >= 0)
+        # Count from the first known date. `initial` only serves the case that no date is known.
         moment = date.astype(np.int64)
         moment -= moment.min(where=is_known, initial=np.iinfo(np.int64).max)
         # Official dates span fewer minutes. Later dates count as the last minute.
@@ -181,14 +190,16 @@ def _read_subjects(folder: Path | None, question_ids: IntArray) -> dict[str, Int
 def _choose_subject(subjects: pd.DataFrame, tree: pd.DataFrame | None, level: int) -> pd.Series:
     """Choose one subject of a level, 1 to 3, for each question that has any.
 
-    The index of the Series is the question's number. If a question has several subjects of the
-    level, the last one counts.
+    `subjects` has a row for each subject of a question: row, the question's number, and subject.
+    Returns the chosen subject by the question's number. If a question has several subjects of the
+    level, the last one is chosen.
     """
     if tree is not None:
         is_chosen = subjects["subject"].map(tree["Level"]) == level
     else:
-        # Without the tree, take a question's list of subjects as the path from the root, which is
-        # at position 0: level 1 comes next, level 2 is the last but one, and level 3 the last.
+        # Without the tree, the level of a subject is unknown. Take the list of a question's
+        # subjects as a path from the root at position 0: level 1 is at position 1, level 2 is the
+        # last but one, level 3 the last.
         position = subjects.groupby("row").cumcount()
         position_from_end = subjects.groupby("row").cumcount(ascending=False)
         if level == 1:

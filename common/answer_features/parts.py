@@ -14,17 +14,18 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-# About this many training answers are held out in all, so that features are computed for them. It
-# may be a fifth more, since at least one part is held out. Boosted trees hardly learn more from
-# more answers.
+# Features are computed for held-out training answers only, about this many in all. Boosted trees
+# hardly learn more from more answers. A single part, the least that is held out, may have up to a
+# fifth more answers.
 _MAX_HELD_OUT = 125_000
 # Number of parts if there are at most `_MAX_HELD_OUT` answers. Every part is held out in turn, so
 # the features are computed from nine tenths of the answers.
 _N_PARTS = 10
 # Smallest number of parts if there are more than `_MAX_HELD_OUT` answers.
 _MIN_PARTS_OF_MANY = 5
-# With more parts than this, only one part is held out, less than 2 % of the answers. The fit
-# without this part serves the template too: a fit of all answers would hardly differ.
+# With more parts than this, only one part is held out, less than 2 % of the answers. The template's
+# features are then computed from the same fit, which leaves this part out: a fit of all answers
+# would hardly differ.
 _MANY_PARTS = 50
 
 
@@ -34,7 +35,8 @@ class Part:
 
     # The rows, shape (rows,).
     rows: IntArray
-    # `Known.outcome_of_option` of the `Known` from which the features are computed.
+    # Rank of each option of each question among the answers from which the features are computed:
+    # 0 the right option, 1 the most popular wrong one, and so on. Shape (questions, options).
     outcome_of_option: IntArray
     # A row for each of `rows`, a float32 column for each feature.
     table: pd.DataFrame
@@ -42,7 +44,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Split:
-    """How training answers are cut into parts, and which parts are held out in turn."""
+    """The part of each training answer, and how many of the parts are held out, one at a time."""
 
     # The part of each answer, from 0, shape (answers,).
     part: IntArray
@@ -58,7 +60,7 @@ def cut_into_parts(n_answers: int, seed: int) -> Split:
     else:
         n_parts = max(_MIN_PARTS_OF_MANY, n_answers // _MAX_HELD_OUT)
     part = np.random.default_rng(seed).permutation(n_answers) % n_parts
-    # The number of parts that hold at most `_MAX_HELD_OUT` answers together.
+    # So many parts have at most `_MAX_HELD_OUT` answers in total.
     n_within_limit = _MAX_HELD_OUT * n_parts // max(n_answers, 1)
     return Split(part, n_parts, n_held_out=min(max(1, n_within_limit), n_parts))
 
@@ -69,8 +71,8 @@ def tables(pairs: Pairs, answers: pd.DataFrame, groups: Sequence[str], seed: int
     The features of a held-out part use the outcomes of all other training answers. The features of
     the template use the outcomes of all training answers. There is one exception: if less than 2 %
     of the training answers are held out, the features of the template do not use the outcomes of
-    the held-out answers either. One fit then serves the held-out part and the template. Shows a
-    progress bar on a terminal.
+    the held-out answers either. Then the same fit gives the features of the held-out part and those
+    of the template. Shows a progress bar on a terminal.
 
     Parameters
     ----------
@@ -89,11 +91,12 @@ def tables(pairs: Pairs, answers: pd.DataFrame, groups: Sequence[str], seed: int
         Its table has the columns of the groups, in their order.
     """
     split = cut_into_parts(len(answers), seed)
-    starts = _fit_starts(pairs, answers, groups, split)
+    first_fits = _fit_first_models(pairs, answers, groups, split)
     template = np.arange(len(answers), len(pairs))
     if split.n_parts > _MANY_PARTS:
-        # One fit for both: it knows all answers but those of the held-out part.
-        known = starts[0]
+        # The first fit knows all answers but those of the held-out part. Compute the features of
+        # this part and of the template from it, at once.
+        known = first_fits[0]
         held_out = np.flatnonzero(split.part < split.n_held_out)
         whole = table(pairs, known, np.append(held_out, template), groups)
         n = len(held_out)
@@ -102,48 +105,51 @@ def tables(pairs: Pairs, answers: pd.DataFrame, groups: Sequence[str], seed: int
         return
 
     def describe_part(number: int) -> Part:
-        # This start has seen no outcome of the part, see `_fit_starts`.
-        start = starts[number % len(starts)]
+        # This fit has seen no outcome of the part, see `_fit_first_models`.
+        first_fit = first_fits[number % len(first_fits)]
         if split.n_held_out == 1:
-            # The start knows all answers but this part.
-            known = start
+            # The first fit knows all answers but those of this part, so no further fit is needed.
+            known = first_fit
         else:
-            known = Known(pairs, answers, split.part == number, start.model)
+            known = Known(pairs, answers, split.part == number, first_fit.model)
         rows = np.flatnonzero(split.part == number)
         return Part(rows, known.outcome_of_option, table(pairs, known, rows, groups))
 
     parts = in_threads(describe_part, range(split.n_held_out))
     yield from tqdm(parts, "features", split.n_held_out, disable=None)
-    known = Known(pairs, answers, None, starts[0].model)
+    known = Known(pairs, answers, None, first_fits[0].model)
     yield Part(template, known.outcome_of_option, table(pairs, known, template, groups))
 
 
-def _fit_starts(
+def _fit_first_models(
     pairs: Pairs, answers: pd.DataFrame, groups: Sequence[str], split: Split
 ) -> list[Known]:
-    """Return one or two `Known` with fitted models, from which the fits for the parts continue.
+    """Fit one or two models from which the fits for the held-out parts continue.
 
-    A fit for a part takes fewer steps if it continues from a model, a start, that has seen no
-    outcome of the part. A single start, which knows no held-out answer, can serve all parts. If
-    most answers are held out, such a start would know too little. Then there are two: start 0 knows
-    no answer of the held-out even parts and serves these; start 1 does the same for the odd ones.
-    Only the group `model` uses the starts. In the group `options`, starts lowered the accuracy by
-    0.0007.
+    For each held-out part, a model is fitted to all other answers. That takes fewer steps if the
+    fit continues from a first model. The first model must not have seen any outcome of the part.
+
+    Usually one first model, which knows no held-out answer, serves all parts. If more than half of
+    the parts are held out, it would know too little. Then there are two: model 0 knows no answer of
+    the held-out parts with even numbers and serves these, model 1 those with odd numbers.
+
+    Returns each model with the answers that it knows, as a `Known`. Only the group `model` uses the
+    models. In the group `options`, continuing from a first model lowered the accuracy by 0.0007.
     """
-    n_starts = 2 if split.n_held_out > split.n_parts / 2 else 1
+    n_models = 2 if split.n_held_out > split.n_parts / 2 else 1
 
-    def fit_start(start: int) -> Known:
-        is_unknown = (split.part < split.n_held_out) & (split.part % n_starts == start)
+    def fit_first_model(model: int) -> Known:
+        is_unknown = (split.part < split.n_held_out) & (split.part % n_models == model)
         known = Known(pairs, answers, is_unknown)
         if "model" in groups:
             known.fit_model(pairs)
         return known
 
-    return list(in_threads(fit_start, range(n_starts)))
+    return list(in_threads(fit_first_model, range(n_models)))
 
 
 def table(pairs: Pairs, known: Known, rows: IntArray, groups: Sequence[str]) -> pd.DataFrame:
-    """Compute the features of some rows of the pairs whose outcomes are not `known`.
+    """Compute the features of some rows of the pairs. The outcomes of these rows are not `known`.
 
     Parameters
     ----------
@@ -168,15 +174,16 @@ def table(pairs: Pairs, known: Known, rows: IntArray, groups: Sequence[str]) -> 
         columns = GROUPS[name].compute(asked)
         return {key: np.asarray(column, np.float32) for key, column in columns.items()}
 
-    # Compute the groups that take most memory early, while few columns are stored: the first one
-    # (`model`), then the others from last to first.
+    one_by_one = [name for name in groups if GROUPS[name].uses_nearest]
     in_parallel = [name for name in groups if not GROUPS[name].uses_nearest]
+    # Start with the groups that take most memory, while few columns are stored: the first one,
+    # `model`, then the others from last to first.
     in_parallel = [*in_parallel[:1], *reversed(in_parallel[1:])]
     by_group = dict(zip(in_parallel, in_threads(compute, in_parallel), strict=True))
-    # Compute these groups one after the other, since `asked.nearest` uses all threads by itself.
-    for name in groups:
-        if GROUPS[name].uses_nearest:
-            by_group[name] = compute(name)
+    # `asked.nearest` uses all threads by itself.
+    for name in one_by_one:
+        by_group[name] = compute(name)
+    # The columns of the result are in the order of `groups`.
     columns = {key: column for name in groups for key, column in by_group[name].items()}
     # Without copy=False, pandas would copy all columns to one array, perhaps the largest of all.
     return pd.DataFrame(columns, copy=False)

@@ -20,9 +20,10 @@ def similar_questions(
 ) -> tuple[IntArray, FloatArray]:
     """Find the nearest questions of each question.
 
-    The similarity of two questions is the cosine of who answered them: the number of students who
-    answered both, over the geometric mean of the numbers who answered each. If there are many
-    answers, a random part of the students is counted.
+    The similarity of two questions is the number of students who answered both, divided by the
+    geometric mean of the numbers who answered each. It is the cosine of two vectors with an element
+    for each student: 1 if the student answered the question, else 0. If there are many answers,
+    only a random part of the students counts.
 
     Parameters
     ----------
@@ -86,7 +87,9 @@ def _largest_columns(values: FloatArray, k: int) -> IntArray:
     # that are at least the k-th largest, and take the first k.
     kth_largest = np.partition(values, -k, axis=1)[:, -k, None]
     row, column = np.nonzero(values >= kth_largest)
+    # By row, then from the largest value to the smallest; the first k of each row are wanted.
     order = np.lexsort((-values[row, column], row))
     first_of_row = np.searchsorted(row, np.arange(len(values)))
-    largest: IntArray = column[order[first_of_row[:, None] + np.arange(k)]]
+    first_k_of_row = first_of_row[:, None] + np.arange(k)
+    largest: IntArray = column[order[first_k_of_row]]
     return largest
