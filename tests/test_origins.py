@@ -101,6 +101,27 @@ def test_a_submission_without_a_record_is_scored_and_marked(kit: Path) -> None:
     assert "(may have seen these answers)" in " ".join(scoreboard.split())
 
 
+def test_an_entry_that_has_learned_from_a_part_of_all_answers_is_marked(kit: Path) -> None:
+    """The first lines of the training file hold some of the answers of the local split."""
+    lines = (kit / "data/train_data/train_task_1_2.csv").read_text().splitlines(keepends=True)
+    (kit / "part.csv").write_text("".join(lines[:3000]))
+    succeeds([MAJORITY, "--local", "--input_dir", kit, "--train_data", "part.csv"], kit=kit)
+
+    printed = succeeds(SCORE, kit=kit)
+
+    expected = "part.csv, expected data/test_input/train_task_1_2.csv"
+    assert f"note: may have seen these answers: has learned from {expected}" in printed
+    assert read_last_doubts(kit) == ["may have seen these answers"]
+
+
+@pytest.mark.parametrize("flags", [[], ["--input_dir", "data/test_input"]])
+def test_a_submission_for_a_phase_may_learn_from_all_training_answers_or_their_split(
+    kit: Path, flags: list[str]
+) -> None:
+    succeeds([MAJORITY, *flags], kit=kit, cwd=kit)
+    assert "note: " not in succeeds([*SCORE, "--phase", "public"], kit=kit)
+
+
 OWN_WAY = """
 from common import layout, submission
 
@@ -119,6 +140,23 @@ def test_an_entry_that_reads_its_training_answers_in_its_own_way_is_marked(kit: 
     (kit / "task_1/own_way.py").write_text(OWN_WAY, encoding="utf-8")
     succeeds(["task_1/own_way.py"], kit=kit)
     assert UNKNOWN in succeeds(SCORE, kit=kit)
+
+
+def test_a_model_of_the_science_exam_is_not_scored_on_questions_that_it_has_seen(
+    kit: Path,
+) -> None:
+    """The public test file repeats the training questions."""
+    folder = "related_challenges/science_exam"
+    succeeds([f"{folder}/generate_sample.py"], kit=kit)
+    succeeds([f"{folder}/local_data_split.py"], kit=kit)
+    ranker = [f"{folder}/sample_model_ranker.py"]
+    evaluate = [f"{folder}/local_evaluation.py"]
+    succeeds(ranker, kit=kit)
+    assert "was made from train.csv, which holds the answers" in fails(evaluate, kit=kit)
+
+    # With --local, each question is predicted by a model that has not seen it.
+    succeeds([*ranker, "--local"], kit=kit)
+    assert "note: " not in succeeds(evaluate, kit=kit)
 
 
 # ---- Inputs that have changed since --------------------------------------------------------------

@@ -281,7 +281,15 @@ def score_submission(path: Path, task: Task, phase: str | None) -> Candidate:
         phase = layout.PHASES[0]
     reference = task.answers_path(phase)
     provenance.require_current([reference])
-    entry = entry_origin.find_origin(path, [reference])
+    train = None
+    if task is not TASK_3:
+        is_local = phase == LOCAL
+        train = (
+            reference.with_name(task.local_train)
+            if is_local
+            else layout.TRAIN_DIR / task.data.train
+        )
+    entry = entry_origin.find_origin(path, [reference], entry_origin.templates_of(task), train)
     if task is TASK_3:
         template = layout.TEMPLATE_DIR / str(task.template)
         kept = ranking.match(path, reference, template, phase).outcomes

@@ -8,13 +8,14 @@ record of an entry's command, see `common.provenance`, tells all of that.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from common import cli, fingerprints, layout, provenance, source_code
 from common.errors import InputError, printable
 from common.fingerprints import Fingerprint, fingerprint
 from common.provenance import Provenance
+from common.tasks import Task
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,10 @@ UNKNOWN_SOURCES = Doubt(
 
 
 def find_origin(
-    submission: Path, references: Sequence[Path], templates: Iterable[Path] = ()
+    submission: Path,
+    references: Sequence[Path],
+    templates: Iterable[Path] = (),
+    train: Path | None = None,
 ) -> EntryOrigin:
     """Return how the submission at a path was made.
 
@@ -56,6 +60,9 @@ def find_origin(
     templates
         Files without answers. If an entry has read no other file, then nobody knows which answers
         it has learned from.
+    train
+        The training answers that belong to the references. If an entry has learned from other
+        answers, these may hold the true ones. None: nothing is said about other answers.
 
     Raises
     ------
@@ -64,7 +71,43 @@ def find_origin(
         was made from has changed since.
     """
     record = provenance.read(submission)
-    return judge(submission, record, submission.parent, references, templates)
+    origin = judge(submission, record, submission.parent, references, templates)
+    if record is None or train is None or not train.is_file():
+        return origin
+    others = find_other_answers(record, submission.parent, templates, train)
+    if not others:
+        return origin
+    doubt = Doubt(
+        mark=UNKNOWN_SOURCES.mark,
+        sentence=f"may have seen these answers: has learned from {', '.join(others)}, expected "
+        f"{cli.show(train.resolve())}",
+    )
+    return replace(origin, doubts=(doubt, *origin.doubts))
+
+
+def templates_of(task: Task) -> list[Path]:
+    """Return the names of a task's templates."""
+    return [Path(name) for name in (task.template, task.local_template) if name is not None]
+
+
+def find_other_answers(
+    record: Provenance, folder: Path, templates: Iterable[Path], train: Path
+) -> list[str]:
+    """Return the source files of an entry that are not `train`, nor split from it.
+
+    Templates and metadata hold no answers and are left out.
+    """
+    template_names = {path.name for path in templates}
+    expected = fingerprint(train)
+    others = []
+    for name, known in record.made_from.items():
+        source = folder / name
+        if source.name in template_names or "_metadata" in source.name or known == expected:
+            continue
+        split = provenance.read(source) if source.is_file() else None
+        if split is None or expected not in split.made_from.values():
+            others.append(cli.show(source.resolve()))
+    return others
 
 
 def judge(

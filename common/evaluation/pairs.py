@@ -296,8 +296,8 @@ def evaluate(options: argparse.Namespace, task: Task) -> None:
     inputs = (files.reference, files.submission, files.probabilities)
     score_files.remove_scores(options.output_dir, task.number, phase, inputs)
     provenance.require_current([files.reference])
-    templates = [Path(name) for name in (task.template, task.local_template) if name]
-    entry = entry_origin.find_origin(files.submission, [files.reference], templates)
+    templates = entry_origin.templates_of(task)
+    entry = entry_origin.find_origin(files.submission, [files.reference], templates, files.train)
 
     started = time.perf_counter()
     matched = match(task, files.submission, files.reference, phase)
