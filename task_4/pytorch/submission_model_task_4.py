@@ -73,6 +73,7 @@ class Submission:
             model = self.model.pad_questions(revealed.shape[1])
             self.posterior = StudentPosterior(model, torch.from_numpy(answered_mask))
 
+        # `observe` takes the student, the question and the outcome of each new answer.
         new = revealed & ~self.observed
         self.observed |= new
         student, question = (torch.from_numpy(index) for index in np.nonzero(new))
