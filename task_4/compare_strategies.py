@@ -217,22 +217,22 @@ def _parse_share(text: str) -> float:
 
 def find_files(options: argparse.Namespace) -> Files:
     """Return the files that the flags name, which must be all simulated or all real."""
-    # `training_paths` expects the trainers' flag --local, which this script lacks.
+    # `training_paths` reads this flag.
     options.local = options.phase == LOCAL
     train, _ = training.training_paths(options)
     default = TASK_4.answers_path(options.phase)
     reference = (options.ref_dir or default.parent) / default.name
-    paths = [*train, reference]
-    for path in paths:
+    for path in (*train, reference):
         reading.require_file(path)
     provenance.require_current([reference])
-    simulated = [path for path in paths if provenance.is_simulated(path)]
-    real = [path for path in paths if path not in simulated]
-    if simulated and real:
+    # A simulated file under True and a real one under False, if there is one.
+    example = {provenance.is_simulated(path): path for path in (*train, reference)}
+    if len(example) == 2:
         raise InputError(
-            f"{simulated[-1]}: is simulated, and {real[-1]} is not, expected answers of one kind"
+            f"{example[True]}: is simulated, and {example[False]} is not, expected answers of "
+            "one kind"
         )
-    return Files(train, reference, simulated=bool(simulated))
+    return Files(train, reference, simulated=True in example)
 
 
 def read_cases(options: argparse.Namespace, files: Files) -> Iterator[Case]:

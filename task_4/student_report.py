@@ -80,7 +80,7 @@ class Context:
 def main() -> None:
     """Load the model, ask the questions, write the pages."""
     options = build_parser().parse_args()
-    # `collect` raises `InputError` if the package has no weights. Its result is not needed here.
+    # Fail before anything else if the model has no weights.
     entry_files.collect(options.package)
     setting = read_data_flags(options, options.package)
     reference = read_students(setting)

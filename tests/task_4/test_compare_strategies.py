@@ -204,55 +204,24 @@ def test_a_protocol_cannot_be_played_with_targets_that_may_be_asked(
     assert not list(tmp_path.iterdir())
 
 
-@dataclass(frozen=True)
-class RealData:
-    """Folders with answers that the script takes for real."""
-
-    train_data: Path
-    test_data: Path
-
-
-@pytest.fixture
-def real(split_kit: Path, tmp_path: Path) -> RealData:
-    """Return copies of simulated answers without the file that marks them as simulated."""
+def test_real_and_simulated_answers_are_not_mixed(
+    split_kit: Path, compare: Compare, tmp_path: Path
+) -> None:
+    """Copied files count as real: published figures of protocols are shown beside them."""
     for name in ("train_data/train_task_3_4.csv", "test_data/test_public_task_4_more_splits.csv"):
         (tmp_path / name).parent.mkdir()
         shutil.copyfile(split_kit / "data" / name, tmp_path / name)
-    return RealData(tmp_path / "train_data", tmp_path / "test_data")
-
-
-def test_real_and_simulated_answers_are_not_mixed(
-    split_kit: Path, real: RealData, tmp_path: Path
-) -> None:
-    for flags in (["--input_dir", real.train_data], ["--ref_dir", real.test_data]):
+    train, test = ["--input_dir", tmp_path / "train_data"], ["--ref_dir", tmp_path / "test_data"]
+    for flags in (train, test):
         command = [SCRIPT, "--phase", "public", *flags, "--output_dir", tmp_path]
         assert "is simulated, and " in fails(command, kit=split_kit)
-
-
-# Flags that play one strategy on the public phase, in a test of three questions.
-SHORT = ["--phase", "public", "--questions", 3, "--strategies", "random"]
-
-
-@pytest.mark.parametrize("protocol", ["bobcat", "ncat"])
-def test_published_scores_are_not_shown_beside_simulated_answers(
-    compare: Compare, protocol: str
-) -> None:
-    printed, page = compare(*SHORT, "--protocol", protocol)
-    assert "in 5 splits" in printed
-    assert f"{protocol.upper()}'s protocol" in page.text
-    assert "Published" not in page.text
-
-
-@pytest.mark.parametrize(
-    ("protocol", "authors", "n_methods"), [("bobcat", "Ghosh", 3), ("ncat", "Zhuang", 8)]
-)
-def test_published_scores_are_shown_beside_real_answers(
-    real: RealData, compare: Compare, protocol: str, authors: str, n_methods: int
-) -> None:
-    folders = ["--input_dir", real.train_data, "--ref_dir", real.test_data]
-    _, page = compare(*SHORT, *folders, "--masks", 1, "--protocol", protocol)
-    assert "simulated answers" not in page.text
-    published = page.table(f"Published ({authors}")
-    assert published.columns == ["method", "accuracy", "AUC"]
-    assert len(published.rows) == n_methods
-    assert all(0.5 < float(accuracy) < 0.9 for _, accuracy, _ in published.rows)
+    short = ["--phase", "public", "--questions", 3, "--strategies", "random"]
+    for protocol, authors, n in (("bobcat", "Ghosh", 3), ("ncat", "Zhuang", 8)):
+        printed, page = compare(*short, "--protocol", protocol)
+        assert "in 5 splits" in printed
+        assert f"{protocol.upper()}'s protocol" in page.text and "Published" not in page.text
+        _, page = compare(*short, *train, *test, "--masks", 1, "--protocol", protocol)
+        assert "simulated answers" not in page.text
+        published = page.table(f"Published ({authors}")
+        assert (published.columns, len(published.rows)) == (["method", "accuracy", "AUC"], n)
+        assert all(0.5 < float(accuracy) < 0.9 for _, accuracy, _ in published.rows)

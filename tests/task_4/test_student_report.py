@@ -362,7 +362,7 @@ def test_the_page_tells_which_topics_were_asked_about_and_least_is_known_about(
 
 
 def test_flags_set_the_phase_the_mask_and_the_length_of_the_test(kit: Path, tmp_path: Path) -> None:
-    """The folder holds a file of answers alone: no metadata, and no mark that it is simulated."""
+    """The folder holds a file of answers alone, without metadata."""
     name = "test_private_task_4_more_splits.csv"
     shutil.copy(kit / f"data/test_data/{name}", tmp_path)
     private = pd.read_csv(tmp_path / name)
@@ -378,10 +378,9 @@ def test_flags_set_the_phase_the_mask_and_the_length_of_the_test(kit: Path, tmp_
     assert page.table("The questions").column("subject") == ["unknown"] * 6
     assert "there are no metadata of the questions" in page.text
     assert "From simulated answers" not in page.text
-
-    # A test that ends early. The standard error begins at 1, so 0.97 is soon reached; after how
-    # many questions exactly depends on the trained model.
     printed = succeeds([*flags, "--stop_at_error", 0.97], kit=kit)
+    # The standard error begins at 1, so 0.97 is soon reached. After how many questions exactly,
+    # depends on the trained model.
     assert re.search(r": (1 question|[23] questions), ", printed)
     page = read_page((tmp_path / f"student_{student}.html").read_text())
     assert "until the standard error is at most 0.97, at most 10 questions" in page.text
