@@ -53,7 +53,7 @@ _MIN_SPREAD = 0.05
 # If targets may be asked, `select` adds this times the probability that the answer to the question
 # itself would be predicted wrongly.
 _OWN_UNCERTAINTY = 20.0
-# The population is estimated anew when a student is the first to reach 3, 6 and 10 answers.
+# The population is estimated anew when the first student reaches each of these numbers of answers.
 _ADAPT_AFTER = (3, 6, 10)
 # Prior standard deviations of the fields of `Population`.
 _DEVIATIONS = np.array([0.3, 0.15, 0.3])
