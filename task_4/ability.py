@@ -76,15 +76,20 @@ class Bank:
             Of shape (students,) each.
         """
         in_bank = slice(self.n_questions)
-        mean = posterior.mean[:, in_bank].mean(axis=1, dtype=np.float64)
-        # The variance of the mean logit is the mean of the logits' covariance matrix. Every answer
-        # subtracts f fᵀ from that matrix, f its factor. The mean of f fᵀ is the squared mean of f.
+        mean_logit = posterior.mean[:, in_bank].mean(axis=1, dtype=np.float64)
+        # The variance of the mean of the logits is the mean of all entries of their covariance
+        # matrix.
+        prior_variance = posterior.covariance[in_bank, in_bank].mean(dtype=np.float64)
+        # The posterior has a factor for each answer, a vector over the questions. The answer
+        # subtracts the factor's outer product with itself from the covariance matrix. The mean of
+        # the entries of the outer product is the squared mean of the factor.
         is_in_bank = (np.arange(posterior.factors.shape[2]) < self.n_questions).astype(np.float32)
         mean_factor = posterior.factors @ is_in_bank / np.float64(self.n_questions)
-        prior = posterior.covariance[in_bank, in_bank].mean(dtype=np.float64)
-        variance = np.maximum(prior - (mean_factor**2).sum(axis=1), 0)
-        ability = (mean - self.logit_mean) / self.logit_deviation
-        return ability, np.sqrt(variance) / self.logit_deviation
+        variance = np.maximum(prior_variance - (mean_factor**2).sum(axis=1), 0)
+        # Standardise, so that the training students have the mean 0 and the standard deviation 1.
+        ability = (mean_logit - self.logit_mean) / self.logit_deviation
+        standard_error = np.sqrt(variance) / self.logit_deviation
+        return ability, standard_error
 
 
 def parse_fraction(text: str) -> float:
@@ -104,7 +109,7 @@ def load_module(path: Path, name: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    # As an ordinary import does. A dataclass in the file looks up its module here while it is made.
+    # An ordinary import registers the module too. The decorator `dataclass` looks it up by name.
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
@@ -151,9 +156,10 @@ class Session:
     """
 
     # A row for each number of questions, from 0 on. Three columns are about the last question:
-    # QuestionId, is_right, and expected (P(right) just before the answer). They are -1, -1 and NaN
-    # in the first row. Three columns are about the student: the overall ability, its standard error
-    # (error), and the share of the bank's questions that are expected to be answered correctly.
+    # QuestionId, is_right, and expected (P(right) just before the answer). In the first row, they
+    # are -1, -1 and NaN. Three columns are about the student: the overall ability, its standard
+    # error (error), and the share of the bank's questions that are expected to be answered
+    # correctly.
     steps: pd.DataFrame
     # P(right) of each question of the bank after the last answer, shape (Q,).
     probability: FloatArray
@@ -175,7 +181,7 @@ def ask(
     n_questions: int,
     stop_at_error: float = 0.0,
 ) -> dict[int, Session]:
-    """Ask all students together, as in the game, and follow some of them.
+    """Ask all students together, as in the game of task 4, and record the sessions of some.
 
     Parameters
     ----------
@@ -186,7 +192,8 @@ def ask(
     mask
         The mask that says which answers are hidden.
     rows
-        Rows of the students to follow. Each must have `n_questions` answers that may be asked.
+        Rows of the students whose sessions are recorded. Each must have `n_questions` answers that
+        may be asked.
     n_questions
         The largest number of questions.
     stop_at_error
@@ -200,7 +207,7 @@ def ask(
     """
     state = GameState(reference, mask, Rules())
     n_students, n_columns = state.can_query.shape
-    # The bank may have questions that the file lacks. They count for the ability too.
+    # The bank may have more questions than the reference. They count for the ability too.
     width = max(n_columns, bank.n_questions)
     padding = [(0, 0), (0, width - n_columns)]
     model = bank.model.pad_questions(width)
@@ -237,18 +244,21 @@ def _describe_step(
     before: FloatArray,
     after: FloatArray,
 ) -> dict[str, FloatArray]:
-    """Return the columns of `Session.steps` after a question, shape (students,) each.
+    """Return the values of all students for one row of `Session.steps`, shape (students,) each.
 
     `question` is the last question of each student, -1 for none, and `before` and `after` are
     P(right) before and after the answers, shape (students, questions).
     """
     everybody = np.arange(len(question))
-    # The column -1 is the last one; `np.where` discards its value.
+    is_asked = question >= 0
+    # For a student who was not asked, -1 picks the last column, and `np.where` discards the value.
+    is_right = np.where(is_asked, reference.is_correct[everybody, question], -1)
+    expected = np.where(is_asked, before[everybody, question], np.nan)
     ability, error = bank.overall_ability(posterior)
     step = {
         "QuestionId": question,
-        "is_right": np.where(question >= 0, reference.is_correct[everybody, question], -1),
-        "expected": np.where(question >= 0, before[everybody, question], np.nan),
+        "is_right": is_right,
+        "expected": expected,
         "ability": ability,
         "error": error,
         "share": after[:, : bank.n_questions].mean(axis=1),
@@ -264,24 +274,39 @@ def _describe_session(
     steps: Sequence[dict[str, FloatArray]],
     row: int,
 ) -> Session:
-    """Return the session of the student in this row, which ends now.
+    """Return the session of one student, given the posterior after the student's last answer.
 
-    `probability` is P(right) of all columns for this student.
+    Parameters
+    ----------
+    bank
+        The model. The questions of the bank are the first columns.
+    state
+        The game. Its targets are the hidden answers.
+    posterior
+        The `StudentPosterior` of all students.
+    probability
+        P(right) of all columns for this student.
+    steps
+        What `_describe_step` returned after each number of questions, for all students.
+    row
+        The row of the student.
     """
     of_student = [{name: values[row] for name, values in step.items()} for step in steps]
     draws = _draw(posterior, row, bank.n_questions)
-    hidden = np.flatnonzero(state.targets[row])
-    # The posterior draws cover the bank. Other questions have the same P(right) in every draw.
-    hidden_draws = np.tile(probability[hidden], (N_DRAWS, 1))
-    in_bank = hidden < bank.n_questions
-    hidden_draws[:, in_bank] = draws[:, hidden[in_bank]]
+    hidden_columns = np.flatnonzero(state.targets[row])
+    # Hidden answers to questions of the bank take P(right) from the draws. The model knows nothing
+    # of other questions: their P(right) is the same in every draw.
+    hidden_draws = np.tile(probability[hidden_columns], (N_DRAWS, 1))
+    in_bank = hidden_columns < bank.n_questions
+    hidden_draws[:, in_bank] = draws[:, hidden_columns[in_bank]]
+    # For each draw of P(right), draw whether the answer is right.
     is_right = np.random.default_rng(1).random(hidden_draws.shape) < hidden_draws
     return Session(
         steps=pd.DataFrame(of_student).astype({"QuestionId": int, "is_right": int}),
         probability=probability[: bank.n_questions],
         draws=draws,
-        hidden_probability=probability[hidden],
-        hidden_truth=state.reference.is_correct[row, hidden],
+        hidden_probability=probability[hidden_columns],
+        hidden_truth=state.reference.is_correct[row, hidden_columns],
         hidden_counts=is_right.sum(axis=1),
     )
 
@@ -289,16 +314,19 @@ def _describe_session(
 def _draw(posterior: Any, row: int, n_questions: int) -> FloatArray:
     """Draw P(right) of the first `n_questions` columns from a student's posterior.
 
-    The seed is fixed. The shape is (N_DRAWS, n_questions). This is no method of the model's
-    `StudentPosterior`, because an entry does not need it.
+    The seed is fixed. The shape is (N_DRAWS, n_questions). `StudentPosterior` has no such method,
+    because an entry does not need one.
     """
+    # Every answer has a factor, a vector over the questions. The covariance of the logits is their
+    # covariance before any answer minus the sum of the factors' outer products with themselves.
     factors = posterior.factors[row, :, :n_questions].astype(np.float64)
     covariance = posterior.covariance[:n_questions, :n_questions] - factors.T @ factors
+    # Take a matrix root with root @ root.T = covariance. Rounding may make the smallest eigenvalues
+    # negative.
     eigenvalues, eigenvectors = np.linalg.eigh(covariance)
-    # Rounding may make the smallest eigenvalues negative.
-    root = eigenvectors * np.sqrt(np.maximum(eigenvalues, 0))  # root @ root.T is the covariance
-    normal = np.random.default_rng(0).standard_normal((N_DRAWS, n_questions))
-    logits = posterior.mean[row, :n_questions].astype(np.float64) + normal @ root.T
+    root = eigenvectors * np.sqrt(np.maximum(eigenvalues, 0))
+    standard_normal = np.random.default_rng(0).standard_normal((N_DRAWS, n_questions))
+    logits = posterior.mean[row, :n_questions].astype(np.float64) + standard_normal @ root.T
     guessing = float(posterior.model.guessing)
     # tanh gives the sigmoid without overflow.
     right = guessing + (1 - guessing) * 0.5 * (1 + np.tanh(0.5 * logits))

@@ -187,7 +187,8 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--stop_at_error", type=parse_fraction, metavar="S", default=0.0, help=help_text
     )
-    # Mutually exclusive, because the papers' protocols do not let targets be asked.
+    # Mutually exclusive: by the papers' protocols, an answer that is to be predicted (a target) may
+    # not be asked.
     rules = parser.add_mutually_exclusive_group()
     help_text = "play a second time, with targets that may be asked"
     rules.add_argument("--targets_queryable", action="store_true", help=help_text)
@@ -235,7 +236,11 @@ def find_files(options: argparse.Namespace) -> Files:
 
 
 def read_cases(options: argparse.Namespace, files: Files) -> Iterator[Case]:
-    """Read the answers, calibrate the model, and yield the students to be examined by each mask."""
+    """Read the answers, calibrate the model, and yield a `Case` for each mask.
+
+    A mask says which answers of the students to be examined are hidden. With --protocol, each split
+    of the students has one mask, and the model is calibrated anew for each split.
+    """
     if options.protocol:
         # A protocol splits all students, whichever file they are in.
         answers = read_students([*files.train, files.reference])
@@ -247,11 +252,11 @@ def read_cases(options: argparse.Namespace, files: Files) -> Iterator[Case]:
         return
     answers = read_students(files.train)
     reference = read_reference(files.reference, int(answers["QuestionId"].max()) + 1)
+    # No student may be both learned from and examined. The message about one begins with the names
+    # of the training files and ends with a hint.
     train = ", ".join(map(str, files.train))
-    # Beginning and end of the message if a student is in both files.
-    beginning = f"{train}: holds"
     hint = "were all files written by the same run of local_data_split.py?"
-    reference.require_others(answers["UserId"].to_numpy(), beginning, hint)
+    reference.require_others(answers["UserId"].to_numpy(), f"{train}: holds", hint)
     bank = calibrate(answers, reference.is_correct.shape[1])
     for mask in list(reference.targets)[: options.masks]:
         yield Case(bank, reference, mask)
@@ -301,12 +306,13 @@ def splits(
         order = np.random.default_rng([n_shuffles, 0]).permutation(n_students)
         part = np.empty(n_students, np.int64)
         part[order] = np.arange(n_students) * protocol.n_parts // n_students
-        # The part of each answer's student, counted from the first part that is examined.
+        # Number the parts anew, so that the first `n_test` are examined, the next `n_unused` are
+        # left out, and the others are learned from. Each answer is in its student's part.
         part_of_answer = (part[row] - position * protocol.n_test) % protocol.n_parts
         learned = answers[part_of_answer >= protocol.n_test + protocol.n_unused]
         examined = answers[part_of_answer < protocol.n_test]
-        is_target = _choose_targets(examined, protocol.target_share, number)
-        # The number of answers of the same student that may be asked, for each answer.
+        is_target = _choose_targets(examined, protocol.target_share, split_number=number)
+        # For each answer: how many answers of its student may be asked.
         n_askable = (~is_target).groupby(examined["UserId"]).transform("sum")
         has_enough = (n_askable >= n_questions).to_numpy()
         if not has_enough.any():
@@ -318,14 +324,16 @@ def splits(
         yield learned, make_reference(name, examined[has_enough], masks, n_columns)
 
 
-def _choose_targets(examined: pd.DataFrame, share: float, number: int) -> pd.Series:
-    """Return whether each answer is a target: a share, rounded up, of each student's answers.
+def _choose_targets(examined: pd.DataFrame, share: float, split_number: int) -> pd.Series:
+    """Choose a share, rounded up, of each student's answers as targets.
 
-    `number` is that of the split, which seeds the choice.
+    Returns whether each answer is a target. The number of the split seeds the choice.
     """
-    drawn = pd.Series(np.random.default_rng([number, 1]).random(len(examined)), examined.index)
-    by_student = drawn.groupby(examined["UserId"])
+    rng = np.random.default_rng([split_number, 1])
+    random_key = pd.Series(rng.random(len(examined)), examined.index)
+    by_student = random_key.groupby(examined["UserId"])
     n_targets = np.ceil(share * by_student.transform("size"))
+    # The answers with the smallest keys become targets.
     is_target: pd.Series = by_student.rank(method="first") <= n_targets
     return is_target
 
@@ -373,12 +381,16 @@ def play_all(
 
 
 def report(title: str, games: Games, options: argparse.Namespace) -> Result:
-    """Score all games that were played by the same rules."""
+    """Score all games that were played by the same rules.
+
+    If the kit's own strategy `OWN` was played, a table compares it with each of the others.
+    """
     scores = score(games)
-    numbers = scores["n"].unique().tolist()
     tables = score_tables(scores, stops=options.stop_at_error > 0)
     others = [name for name in games if name != OWN]
     if OWN in games and others:
+        numbers = scores["n"].unique().tolist()
+        # A test may be shorter than the numbers of questions in `_COMPARED`.
         compared = [n for n in _COMPARED if n in numbers] or numbers[-1:]
         columns = {}
         for n in compared:
@@ -397,10 +409,15 @@ def report(title: str, games: Games, options: argparse.Namespace) -> Result:
 
 
 def _draw_accuracy(title: str, scores: pd.DataFrame) -> Html:
-    """Draw the accuracy of each strategy, the kit's own in the first colour and on top."""
+    """Draw the accuracy of each strategy; the kit's own strategy `OWN` comes first.
+
+    The first curve has the first colour and lies on top.
+    """
     numbers = scores["n"].unique().tolist()
     accuracy = scores.groupby(["strategy", "n"])["accuracy"].mean()
-    names = sorted(scores["strategy"].unique(), key=lambda name: name != OWN)
+    played = scores["strategy"].unique().tolist()
+    own = [name for name in played if name == OWN]
+    names = own + [name for name in played if name != OWN]
     curves = []
     for colour, name in enumerate(names):
         values = accuracy[name].tolist()
@@ -439,11 +456,11 @@ def score_tables(scores: pd.DataFrame, stops: bool) -> dict[str, pd.DataFrame]:
     by_strategy_and_n = scores.drop(columns="mask").groupby(["strategy", "n"], sort=False)
     means = by_strategy_and_n.mean().unstack("n", sort=False)
     deviations = by_strategy_and_n.std().unstack("n", sort=False)
-    # Before the first question, all strategies are equal.
+    # Leave out the scores before the first question, which are the same for all strategies.
     numbers = scores["n"].unique()[1:].tolist()
     last = numbers[-1]
-    # Columns that are not shown for all numbers of questions are shown after ten questions or, if a
-    # test is not longer, at the end.
+    # Standard deviations are shown only after as many questions as the challenge asks or, if a
+    # test is not longer than that, at its end.
     n_main = _CHALLENGE_LENGTH if _CHALLENGE_LENGTH in numbers[:-1] else last
     tables = {}
     for title, name in _MEASURES.items():
@@ -454,6 +471,7 @@ def score_tables(scores: pd.DataFrame, stops: bool) -> dict[str, pd.DataFrame]:
 
     title = "Largest exposure, mean test overlap, share of the bank used"
     formats = {"exposure": "{:.3f}", "overlap": "{:.3f}", "bank": "{:.3f}"}
+    # These scores are shown after `n_main` questions and at the end of the test.
     shown = [n_main] if n_main == last else [n_main, last]
     if stops:
         title += ", mean length"
@@ -471,10 +489,12 @@ def as_text(result: Result) -> str:
     """Return all tables for the same rules as text of at most 80 columns."""
     parts = [result.title]
     for caption, table in result.tables.items():
-        # A line break in a column's name divides it into two lines of the header.
-        names = pd.MultiIndex.from_tuples([tuple(str(name).split("\n")) for name in table])
-        # pandas writes the name of the last level above the index. There it is the index's title.
-        shown = table.set_axis(names.set_names("strategy", level=-1), axis=1).rename_axis(None)
+        # A column's name may hold a line break: each of its lines is a line of the header.
+        header = pd.MultiIndex.from_tuples([tuple(str(name).split("\n")) for name in table])
+        # pandas writes the name of the header's last line above the names of the rows. Therefore
+        # the name "strategy" serves as the title of the rows.
+        header = header.set_names("strategy", level=-1)
+        shown = table.set_axis(header, axis=1).rename_axis(None)
         shown = shown.rename(index=lambda name: name[:_NAME_WIDTH])
         parts.append(f"\n{caption}\n{shown.to_string(sparsify=False)}")
     parts += [f"note: {note}" for note in result.notes]
@@ -482,7 +502,7 @@ def as_text(result: Result) -> str:
 
 
 def describe(options: argparse.Namespace, cases: Sequence[Case]) -> dict[str, str]:
-    """Return facts on what was measured: titles and texts."""
+    """Return facts on what was measured, as texts by title."""
     students = np.unique(np.concatenate([case.reference.student for case in cases]))
     n_targets = sum(int(case.reference.targets[case.mask].sum()) for case in cases)
     unit = "split" if options.protocol else "mask"
@@ -520,6 +540,7 @@ def render_page(
     for name, strategy in strategies.items():
         first_line = (strategy.__doc__ or "").strip().partition("\n")[0]
         descriptions.append((name, first_line))
+    # No row is left without --protocol, because every published score belongs to a protocol.
     published = pd.read_csv(PUBLISHED, dtype=str, keep_default_na=False)
     published = published[published["protocol"] == options.protocol].drop(columns="protocol")
     return pages.render(

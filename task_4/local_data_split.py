@@ -25,13 +25,14 @@ TARGET_SHARE = 0.2
 
 
 def split_students(answers: pd.DataFrame, seed: int) -> dict[str, pd.DataFrame]:
-    """Return two tables of answers by the name of their file: to learn from, and to be examined.
+    """Split the answers into two tables, returned by the names of their files.
 
-    The second table has the column `IsTarget`.
+    One holds the answers of the students to learn from. The other one holds the answers of the
+    students to be examined, with the column `IsTarget`.
     """
     is_held_out = splits.hold_out_students(answers, EXAMINED_SHARE, seed)
     valid = answers[is_held_out]
-    # Another seed than that of the students, so that the two choices are independent.
+    # With another seed than the students, the targets are drawn independently of them.
     is_target = splits.hold_out_answers(len(valid), TARGET_SHARE, seed + 1)
     valid = valid.assign(**{schema.IS_TARGET: is_target.astype(np.int8)})
     return {layout.TRAIN_TASK_4: answers[~is_held_out], layout.VALID_TASK_4: valid}

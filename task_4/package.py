@@ -63,7 +63,8 @@ def warn_of_local(package: Path) -> None:
     origin = weights.read_origin(package)
     if origin is None or "local" not in origin.options:
         return
-    # The command that trained the weights, without --local, and with the script in this package.
+    # Recommend the command that trained the weights, but without --local. Name the script in this
+    # package, which may be a copy of the one that was run.
     options = {name: value for name, value in origin.options.items() if name != "local"}
     trainer = cli.show((package / Path(origin.script).name).resolve())
     command = replace(origin, script=trainer, options=options).command

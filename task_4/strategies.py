@@ -27,10 +27,13 @@ from common.arrays import BoolArray, FloatArray, IntArray
 
 import numpy as np
 
-# Settings of `most_right_predictions`, as in item_response/model.py.
+# Settings of `most_right_predictions`, with the values of item_response/model.py.
 _N_ROUNDS = 10
+# Share of a logit's variance that ten answers are expected to remove.
 _RESOLUTION = 0.7
+# The least variance by which the mean of a logit is assumed to move until the last round.
 _MIN_SPREAD = 0.05
+# If targets may be asked: how much the uncertainty of a question's own answer counts.
 _OWN_UNCERTAINTY = 20.0
 
 # Gauss-Hermite quadrature: the mean of f(z), z standard normal, is Σ weight f(node) / Σ weight.
@@ -40,40 +43,55 @@ _NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(11)
 class Posterior:
     """What is known of S students: their logits of Q questions and their k abilities.
 
-    `known` is the `StudentPosterior` that `strategy_games.start_posterior` returned, updated by all
-    answers so far. Its last k columns are the abilities.
+    Parameters
+    ----------
+    known
+        The `StudentPosterior` that `strategy_games.start_posterior` returned, updated by all
+        answers so far. Its columns are the Q questions and then the k abilities: the logit of an
+        ability's column is the ability itself.
+    popularity
+        How many training students answered each question.
+    seed
+        A seed for each student, different in every round, shape (S,).
     """
 
     def __init__(self, known: Any, popularity: IntArray, seed: IntArray) -> None:
         k = known.model.slopes.shape[1]
         q = known.mean.shape[1] - k
-        # Covariance of the abilities with logits and abilities, (S, k, Q + k).
-        of_abilities = known.factors[:, :, q:].transpose(0, 2, 1)
-        covariance = known.covariance[q:] - of_abilities @ known.factors
-        # Moments of the logits, shape (S, Q).
+        # Mean and variance of the logits, shape (S, Q).
         self.mean: FloatArray = known.mean[:, :q]
         self.variance: FloatArray = known.variance[:, :q]
         # Covariance of a student's logits before any answer, (Q, Q).
         self.prior_covariance: FloatArray = known.covariance[:q, :q]
-        # A factor for each answer, (S, answers, Q). The covariance after the answers is the prior
-        # one minus the sum of the outer products of the student's factors.
+        # A factor for each answer, (S, answers, Q). The covariance after the answers is
+        # `prior_covariance` minus the sum of the outer products of the factors with themselves.
         self.factors: FloatArray = known.factors[:, :, :q]
-        # Moments of the abilities, (S, k) and (S, k, k). The model adds the population's shift to
-        # every column, also to those of the abilities, so it is taken off.
+
+        # The rows of the abilities in the same covariance after the answers, (S, k, Q + k).
+        ability_factors = known.factors[:, :, q:].transpose(0, 2, 1)
+        ability_rows = known.covariance[q:] - ability_factors @ known.factors
+        # Mean and covariance of the abilities, (S, k) and (S, k, k). The model adds the shift of
+        # the population to the mean of every column, but only logits are shifted, not abilities.
         self.ability_mean: FloatArray = known.mean[:, q:] - np.float32(known.population.shift)
-        self.ability_covariance: FloatArray = covariance[:, :, q:]
+        self.ability_covariance: FloatArray = ability_rows[:, :, q:]
         # Covariance of logits and abilities, (S, Q, k).
-        self.cross_covariance: FloatArray = covariance[:, :, :q].transpose(0, 2, 1)
-        self.slopes: FloatArray = known.model.slopes[:q]  # discriminations, (Q, k)
-        self.guessing = float(known.model.guessing)  # probability to guess an unknown answer
-        self.n_answers: IntArray = known.n_answers.copy()  # of each student, (S,)
+        self.cross_covariance: FloatArray = ability_rows[:, :, :q].transpose(0, 2, 1)
+
+        # Discriminations, (Q, k).
+        self.slopes: FloatArray = known.model.slopes[:q]
+        # Probability that a student who does not know an answer guesses it.
+        self.guessing = float(known.model.guessing)
+        # How many answers of each student are known, (S,).
+        self.n_answers: IntArray = known.n_answers.copy()
         # How many training students answered each question, (Q,).
         self.popularity = np.pad(popularity[:q], (0, max(0, q - len(popularity))))
-        # Whether targets may be asked, as far as the model can tell.
+        # Whether the answers to be predicted (targets) may be asked too, as far as the model can
+        # tell.
         self.targets_may_be_asked: bool = known.targets_may_be_asked
-        # A seed for each student, different in every round, for strategies that draw, (S,).
+        # A seed for each student, different in every round, for strategies that choose at random.
         self.seed = seed
-        # A strategy that changed the arrays in place would change the predictions.
+        # The arrays are parts of the model's own. A strategy that changed them in place would
+        # change the predictions.
         for array in vars(self).values():
             if isinstance(array, np.ndarray):
                 array.flags.writeable = False
@@ -96,17 +114,23 @@ class Posterior:
         return taken
 
     def covariance(self, student: int, first: IntArray, second: IntArray) -> FloatArray:
-        """Return the covariance of a student's logits, shape (len(first), len(second))."""
+        """Return the covariance of one student's logits of two lists of questions.
+
+        The shape is (len(first), len(second)).
+        """
         factors = self.factors[student]
         explained = factors[:, first].T @ factors[:, second]
         return np.asarray(self.prior_covariance[np.ix_(first, second)] - explained)
 
     def knows(self) -> FloatArray:
-        """Return E[σ(x)] by MacKay's approximation (1992), shape (S, Q)."""
+        """Return the probability that the student knows the answer, shape (S, Q).
+
+        It is E[σ(x)] over the logit x, by MacKay's approximation (1992).
+        """
         return _sigmoid(self.mean / np.sqrt(1 + np.pi / 8 * self.variance))
 
     def right(self) -> FloatArray:
-        """Return P(right), shape (S, Q)."""
+        """Return P(right): that the student knows the answer or guesses it, shape (S, Q)."""
         return self.guessing + (1 - self.guessing) * self.knows()
 
 
@@ -127,8 +151,10 @@ def most_popular(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -
 def maximum_information(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -> IntArray:
     """The question with the largest Fisher information about the abilities (D-optimal).
 
-    It maximises |Σ⁻¹ + I(x̂) a aᵀ| = |Σ⁻¹| (1 + I(x̂) aᵀ Σ a), Σ the covariance of abilities, a the
-    slopes, I(x̂) the information at the mean logit (Segall 1996; Mulder and van der Linden 2009).
+    Let Σ be the covariance of the student's abilities, a the question's slopes, and I the Fisher
+    information of its answer about the logit, at the mean logit. After the answer, the inverse of
+    the covariance is Σ⁻¹ + I a aᵀ. Its determinant is |Σ⁻¹| (1 + I aᵀ Σ a), so the question with
+    the largest I aᵀ Σ a is chosen (Segall 1996; Mulder and van der Linden 2009).
     """
     information = _information(_sigmoid(posterior.mean), posterior.guessing)
     return _largest(information * _ability_variance(posterior), askable)
@@ -137,35 +163,44 @@ def maximum_information(posterior: Posterior, askable: BoolArray, hidden: FloatA
 def kullback_leibler(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -> IntArray:
     """The question whose answer best distinguishes the estimated abilities from others near them.
 
-    It maximises KL(x) = Σ_y P(y | x̂) log [P(y | x̂) / P(y | x)], averaged over the posterior of the
-    logit, x ~ N(x̂, aᵀ Σ a): x̂ is the mean logit, a the slopes, Σ the covariance of the abilities
-    (Chang and Ying 1996, the index KLP). The abilities act only through x, so one dimension is
-    enough.
+    For the estimated abilities, the answer is right with the probability p; for other abilities,
+    with the probability p'. The Kullback-Leibler divergence of the two outcomes is
+
+        p log(p / p') + (1 − p) log((1 − p) / (1 − p')).
+
+    Its mean over the posterior of the abilities is the index KLP (Chang and Ying 1996). The
+    abilities act only through the logit: it is normal around its mean, with the variance of
+    slopes · ability. So the mean is an integral over one dimension, by Gauss-Hermite quadrature.
     """
     row, column = np.nonzero(askable)
     mean = posterior.mean[row, column][:, None]
-    spread = np.sqrt(_ability_variance(posterior)[row, column])[:, None]
+    deviation = np.sqrt(_ability_variance(posterior)[row, column])[:, None]
     guessing = posterior.guessing
-    # P(right) for the estimated abilities, and for abilities near them.
+    # P(right) for the estimated abilities, and for the abilities at each node of the quadrature.
     p = guessing + (1 - guessing) * _sigmoid(mean)
-    p_nearby = guessing + (1 - guessing) * _sigmoid(mean + spread * _NODES)
-    information = p * np.log(p / p_nearby) + (1 - p) * np.log((1 - p) / (1 - p_nearby))
+    p_nearby = guessing + (1 - guessing) * _sigmoid(mean + deviation * _NODES)
+    divergence = p * np.log(p / p_nearby) + (1 - p) * np.log((1 - p) / (1 - p_nearby))
     value = np.zeros(askable.shape)
-    value[row, column] = information @ _NODE_WEIGHTS / _NODE_WEIGHTS.sum()
+    value[row, column] = divergence @ _NODE_WEIGHTS / _NODE_WEIGHTS.sum()
     return _largest(value, askable)
 
 
 def model_change(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -> IntArray:
     """The question whose answer is expected to move the estimated abilities farthest.
 
-    The quality term of MAAT, without its diversity module (Bi et al. 2020), is Σ_y P(y)
-    ‖θ̂(y) − θ̂‖. An answer moves the abilities by cov(θ, x) ∂ log P(y) / ∂x̂, so the sum is
-    2 ‖cov(θ, x)‖ ∂P(right) / ∂x̂.
+    This is the quality term of MAAT, without its diversity module (Bi et al. 2020): the mean, over
+    a right and a wrong answer, of the distance that the mean of the abilities moves.
+
+    Let c be the covariance of the abilities with the question's logit, and m the mean logit. The
+    answer y moves the mean of the abilities by c times the derivative of log P(y) with respect to
+    m. Times P(y), the distance is ‖c‖ dP(right)/dm for a right as well as for a wrong answer. So
+    the expected distance is twice that.
     """
     knows = posterior.knows()
-    # ∂P(right) / ∂x̂, up to the constant factor 1 − c.
+    # dP(right)/dm is this times the constant 1 − guessing, which changes no choice.
     steepness = knows * (1 - knows) / np.sqrt(1 + np.pi / 8 * posterior.variance)
-    return _largest(np.linalg.norm(posterior.cross_covariance, axis=2) * steepness, askable)
+    covariance_length = np.linalg.norm(posterior.cross_covariance, axis=2)
+    return _largest(covariance_length * steepness, askable)
 
 
 def uncertainty(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -> IntArray:
@@ -180,22 +215,34 @@ def uncertainty(posterior: Posterior, askable: BoolArray, hidden: FloatArray) ->
 def eddi(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -> IntArray:
     """The question whose answer tells most about the hidden answers: EDDI's reward.
 
-    The reward of question j is I(y_j; x) − E[I(y_j; x | y_h)] (Ma et al. 2019) with latent logits x
-    and hidden answers y_h. Answers are taken as Gaussian measurements of their logits, with the
-    noise n = 1 / information. N_h is the diagonal matrix of the noises of the hidden answers, each
-    divided by the probability that the answer is hidden. The reward is then
-    ½ log [(v_j + n_j) / (v_j − C_jh (C_hh + N_h)⁻¹ C_hj + n_j)] with (co)variances v and C.
+    The reward is the information that the answer has in common with the hidden answers (Ma et al.
+    2019). Every answer is taken as a measurement of its logit with Gaussian noise (`_noise`). The
+    hidden answers explain a part of the variance of the answer. The reward is then
+
+        −½ log(1 − explained / total),
+
+    where `total` is the variance of the answer, that of its logit plus its noise, and `explained`
+    is C (H + N)⁻¹ Cᵀ. In this formula, C is the covariance of the question's logit with the logits
+    of the hidden answers, H the covariance among these logits, and N the diagonal matrix of their
+    noises. A hidden answer that may not exist counts less: its noise is divided by the probability
+    that the answer is hidden.
     """
     noise = _noise(posterior)
     value = np.zeros(askable.shape)
     for row in range(len(askable)):
-        question, target = np.flatnonzero(askable[row]), np.flatnonzero(hidden[row])
+        question = np.flatnonzero(askable[row])
+        target = np.flatnonzero(hidden[row])
         covariance = posterior.covariance(row, np.concatenate([question, target]), target)
-        c_jh, c_hh = np.split(covariance, [len(question)])
-        with_noise = c_hh + np.diag(noise[row, target] / hidden[row, target])
-        explained = (c_jh * np.linalg.solve(with_noise, c_jh.T).T).sum(axis=1)
+        with_target, among_targets = np.split(covariance, [len(question)])
+        target_noise = np.diag(noise[row, target] / hidden[row, target])
+        # (H + N)⁻¹ Cᵀ, transposed.
+        coefficients = np.linalg.solve(among_targets + target_noise, with_target.T).T
+        explained = (with_target * coefficients).sum(axis=1)
         total = posterior.variance[row, question] + noise[row, question]
-        value[row, question] = -np.log1p(-np.minimum(explained / total, 1 - 1e-6))
+        # Rounding may bring the share to 1, whose logarithm would be infinite. The factor ½ changes
+        # no choice.
+        share = np.minimum(explained / total, 1 - 1e-6)
+        value[row, question] = -np.log1p(-share)
     return _largest(value, askable)
 
 
@@ -204,31 +251,54 @@ def most_right_predictions(
 ) -> IntArray:
     """The question after which most predictions of the hidden answers should be right.
 
-    It maximises Σ_q weight(q) cov(j, q)² / (v_j + n_j), as `StudentPosterior.select` of
-    `item_response/` explains. Here weight(q) is the probability that q is hidden, times the density
-    of its mean logit after the last round where P(right) = ½. If targets may be asked, the chance
-    of a wrong prediction of j is added.
+    The value of question j is a weighted sum over the hidden answers q,
+
+        Σ weight(q) · covariance(j, q)² / (variance(j) + noise(j)).
+
+    Covariance and variance are those of the logits, and the answer to j is taken as a measurement
+    of its logit with Gaussian noise (`_noise`). The fraction is then the variance that the answer
+    removes from the logit of q. The weight says how much that should improve the prediction of q
+    (`_prediction_weight`). If targets may be asked, the probability that the prediction for j is
+    wrong is added, because an answer that has been asked is predicted right.
+
+    This is the choice of `StudentPosterior.select` in item_response/model.py.
+    """
+    weight = _prediction_weight(posterior, hidden)
+    total_variance = posterior.variance + _noise(posterior)
+    value = np.zeros(askable.shape)
+    for row in range(len(askable)):
+        question = np.flatnonzero(askable[row])
+        target = np.flatnonzero(weight[row])
+        covariance = posterior.covariance(row, question, target)
+        value[row, question] = covariance**2 @ weight[row, target] / total_variance[row, question]
+    if posterior.targets_may_be_asked:
+        right = posterior.right()
+        value += _OWN_UNCERTAINTY * np.minimum(right, 1 - right)
+    return _largest(value, askable)
+
+
+def _prediction_weight(posterior: Posterior, hidden: FloatArray) -> FloatArray:
+    """Return how much a better known logit should improve the predictions, shape (S, Q).
+
+    A better known logit changes the prediction only if its mean crosses the boundary where
+    P(right) = ½. The weight is therefore `hidden` times the density at the boundary of the mean
+    logit after the last round. The mean logit is assumed to move until then by a normal variable,
+    whose variance (`spread`) is a rule of thumb: a share of the logit's variance, in proportion to
+    the rounds left.
     """
     rounds_left = np.clip(_N_ROUNDS - posterior.n_answers, 1, _N_ROUNDS)[:, None]
     spread = _RESOLUTION * rounds_left / _N_ROUNDS * posterior.variance + _MIN_SPREAD
+    # P(right) = guessing + (1 − guessing) σ(x) is ½ where exp(x) = (½ − guessing) / ½.
     boundary = np.log((0.5 - posterior.guessing) / 0.5)
     weight = hidden * np.exp(-((posterior.mean - boundary) ** 2) / (2 * spread)) / np.sqrt(spread)
-    right, total = posterior.right(), posterior.variance + _noise(posterior)
-    value = np.zeros(askable.shape)
-    for row in range(len(askable)):
-        question, target = np.flatnonzero(askable[row]), np.flatnonzero(weight[row])
-        covariance = posterior.covariance(row, question, target)
-        value[row, question] = covariance**2 @ weight[row, target] / total[row, question]
-    if posterior.targets_may_be_asked:
-        value += _OWN_UNCERTAINTY * np.minimum(right, 1 - right)
-    return _largest(value, askable)
+    return np.asarray(weight)
 
 
 # ---- What they share ---------------------------------------------------------------------------
 
 
 def _largest(value: FloatArray, askable: BoolArray) -> IntArray:
-    """Return each student's askable question of the largest value."""
+    """Return for each student the column of the askable question with the largest value."""
     return np.asarray(np.where(askable, value, -np.inf).argmax(axis=1))
 
 
@@ -246,11 +316,22 @@ def _information(knows: FloatArray, guessing: float) -> FloatArray:
 
 
 def _noise(posterior: Posterior) -> FloatArray:
-    """Return the variance of the answers as measurements of their logits, shape (S, Q)."""
-    return 1 / np.maximum(_information(posterior.knows(), posterior.guessing), 0.005)
+    """Return the noise variance if answers are taken as Gaussian measurements of their logits.
+
+    It is 1 / Fisher information, shape (S, Q).
+    """
+    information = _information(posterior.knows(), posterior.guessing)
+    # An answer that is nearly certain tells almost nothing. The bound keeps its noise finite.
+    return 1 / np.maximum(information, 0.005)
 
 
 def _ability_variance(posterior: Posterior) -> FloatArray:
-    """Return the variance of slopes · ability, aᵀ Σ a, shape (S, Q)."""
-    half = posterior.slopes @ posterior.ability_covariance
-    return np.asarray(np.maximum((half * posterior.slopes).sum(axis=2), 0))
+    """Return the variance of slopes · ability for each student and question, shape (S, Q).
+
+    It is aᵀ Σ a, with the slopes a of the question and the covariance Σ of the abilities.
+    """
+    # aᵀ Σ of each question. Its product with a is the variance.
+    slopes_times_covariance = posterior.slopes @ posterior.ability_covariance
+    variance = (slopes_times_covariance * posterior.slopes).sum(axis=2)
+    # Rounding may make a variance negative.
+    return np.asarray(np.maximum(variance, 0))

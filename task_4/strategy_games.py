@@ -32,11 +32,11 @@ Strategy = Callable[[Posterior, BoolArray, FloatArray], IntArray]
 class GameLimits:
     """How many questions a student is asked, and how many students are asked a question."""
 
-    # The largest length of a test.
+    # The number of questions after which a student's test ends, unless it has ended before.
     n_questions: int
-    # No question goes to more than this share of the students.
+    # No question is asked of more than this share of the students.
     max_exposure: float = 1.0
-    # A test ends as soon as the standard error of the overall ability is at most this.
+    # A student's test ends as soon as the standard error of the overall ability is at most this.
     stop_at_error: float = 0.0
 
 
@@ -96,15 +96,15 @@ def calibrate(answers: pd.DataFrame, n_questions: int) -> Bank:
 def start_posterior(bank: Bank, askable: BoolArray) -> Any:
     """Return the `StudentPosterior` of `item_response/` before any answer, with the abilities.
 
-    To follow the k abilities too, each is added as an artificial question whose logit is the
-    ability, and which nobody may be asked. `askable` says which questions may be asked, shape
-    (students, Q). The posterior has the shape (students, Q + k); `strategies.Posterior` takes it
-    apart.
+    The model follows the logits of questions. For each of the k abilities an artificial question is
+    added, whose logit is the ability and which nobody may be asked. So the model follows the
+    abilities too. `askable` says which questions may be asked, shape (students, Q). The posterior
+    has Q + k columns; `strategies.Posterior` separates the questions from the abilities.
     """
     n_students, q = askable.shape
     k = bank.model.slopes.shape[1]
-    # First cut or pad to q questions, then add k. In one step, a bank of more than q questions
-    # would keep real ones in the last k columns.
+    # First cut or pad to q questions, then add k. A bank of more than q questions, if it were
+    # padded in one step, would keep questions of its own in the last k columns.
     model = bank.model.pad_questions(q).pad_questions(q + k)
     model.intercept[q:] = 0
     model.slopes[q:] = np.eye(k)
@@ -145,8 +145,8 @@ def play(
             probability[n_asked] = prediction[state.targets].astype(np.float64)
         if is_end:
             break
-        # A test that has ended does not begin again, even if later answers of other students raise
-        # the standard error.
+        # A student whose test has ended is not asked again, even if later answers of other students
+        # raise the standard error.
         _, error = bank.overall_ability(known)
         is_playing[error <= limits.stop_at_error] = False
         order = rng.permutation(np.flatnonzero(is_playing))
@@ -178,7 +178,7 @@ def choose(
 
     All students choose at once. If more students want a question than may get it, those who are
     first in `order` get it, and the others choose again among the questions that are left. A
-    student for whom no question is left is asked one beyond the limit.
+    student for whom no question is left is asked a question that has reached its limit.
 
     Parameters
     ----------
@@ -187,8 +187,8 @@ def choose(
     order
         The rows of the students to be asked, in the order in which they get questions.
     n_left
-        How often each question may still be asked, shape (questions,). It is counted down in place,
-        below 0 if the limit does not hold.
+        How often each question may still be asked, shape (questions,). It is counted down in place.
+        Below 0 it says how often the question was asked beyond its limit.
 
     Returns
     -------
@@ -200,20 +200,21 @@ def choose(
     waiting = np.sort(order)
     while len(waiting):
         free = askable[waiting] & (n_left > 0)
+        # Students for whom no question is left within the limit.
         is_stuck = ~free.any(axis=1)
         free[is_stuck] = askable[waiting[is_stuck]]
         of_waiting = posterior if len(waiting) == len(askable) else posterior.take(waiting)
-        wish = _wish(strategy, of_waiting, free, hidden[waiting])
+        wanted = _ask_strategy(strategy, of_waiting, free, hidden[waiting])
         # The rank of each student by `order`, from 1 on, among those who want the same question.
-        rank_in_queue = rank_in_order[waiting].groupby(wish).rank().to_numpy()
-        is_served = (rank_in_queue <= n_left[wish]) | is_stuck
-        chosen[waiting[is_served]] = wish[is_served]
-        n_left -= np.bincount(wish[is_served], minlength=len(n_left))
+        rank_in_queue = rank_in_order[waiting].groupby(wanted).rank().to_numpy()
+        is_served = (rank_in_queue <= n_left[wanted]) | is_stuck
+        chosen[waiting[is_served]] = wanted[is_served]
+        n_left -= np.bincount(wanted[is_served], minlength=len(n_left))
         waiting = waiting[~is_served]
     return chosen
 
 
-def _wish(
+def _ask_strategy(
     strategy: Strategy, posterior: Posterior, free: BoolArray, hidden: FloatArray
 ) -> IntArray:
     """Return the columns that a strategy chooses among the `free` ones, shape (students,).
@@ -224,7 +225,7 @@ def _wish(
     name = f"strategies.py: {strategy.__name__}"
     try:
         # The strategy gets a copy, because the choice is checked against `free` afterwards.
-        wish = strategy(posterior, free.copy(), hidden)
+        wanted = strategy(posterior, free.copy(), hidden)
     except (Exception, SystemExit) as error:
         # The first frame is this function, the second one the strategy.
         frames = traceback.extract_tb(error.__traceback__)
@@ -233,20 +234,20 @@ def _wish(
             f"{name} raises {type(error).__name__} ({line}{error}), expected a column for each "
             "student"
         ) from None
-    if getattr(wish, "shape", None) != (len(free),) or wish.dtype.kind not in "iu":
+    if getattr(wanted, "shape", None) != (len(free),) or wanted.dtype.kind not in "iu":
         raise InputError(
-            f"{name} returns {reprlib.repr(wish)}, expected an array of whole numbers, one for "
+            f"{name} returns {reprlib.repr(wanted)}, expected an array of whole numbers, one for "
             f"each of {len(free)} students"
         )
-    # Indexing `free` by the chosen columns would accept negative ones.
-    is_chosen = np.arange(free.shape[1]) == wish[:, None]
-    is_allowed = (is_chosen & free).any(axis=1)
+    # Indexing `free` by the chosen columns would accept negative columns.
+    is_wanted = np.arange(free.shape[1]) == wanted[:, None]
+    is_allowed = (is_wanted & free).any(axis=1)
     if not is_allowed.all():
         raise InputError(
-            f"{name} chooses column {wish[~is_allowed][0]} for a student who may not be asked it, "
-            "expected one of those where askable is True"
+            f"{name} chooses column {wanted[~is_allowed][0]} for a student who may not be asked "
+            "it, expected one of those where askable is True"
         )
-    return wish
+    return wanted
 
 
 # ---- Scores ------------------------------------------------------------------------------------
@@ -258,8 +259,11 @@ def score(games: Games) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row for each strategy, mask and number n of questions. STRATEGIES.md explains the scores.
-        The AUC is NaN if all targets are right, or all are wrong.
+        A row for each strategy, mask and number n of questions. Accuracy, AUC and log loss are
+        those of the predictions of the hidden answers; the AUC is NaN if all of these are right, or
+        all are wrong. `exposure` is the largest share of students who were asked the same question,
+        `overlap` what `mean_overlap` returns, `bank` the share of the askable questions that were
+        asked of anybody, and `length` the mean number of questions asked.
     """
     rows = []
     for name, played in games.items():
@@ -290,12 +294,15 @@ def score(games: Games) -> pd.DataFrame:
 def mean_overlap(counts: IntArray, n_students: int) -> float:
     """Return the mean share of questions that the tests of two students have in common.
 
-    Chen, Ankenmann and Spray (2003): Σ m (m − 1) / (L N (N − 1)) for N students and tests of L
-    questions, a question asked m times. `counts` holds m of each question; L N is the sum of them.
+    `counts` says how often each question was asked. The share is Σ m (m − 1) / (L N (N − 1)), with
+    N students, L questions in a test and m the count of a question (Chen, Ankenmann and Spray
+    2003).
     """
+    # The number of questions in common, summed over all ordered pairs of students.
     n_common = (counts * (counts - 1)).sum()
     if n_common == 0:
         return 0.0
+    # The sum of the counts is L N, the number of questions in all tests.
     return float(n_common / (counts.sum() * (n_students - 1)))
 
 

@@ -31,7 +31,7 @@ from ability import Bank, Session, ask, load_bank, parse_fraction
 
 # All intervals hold the truth with this probability, if the model is right.
 _COVERAGE = 0.9
-# The ends of such an interval are this many standard deviations from the mean of a normal variable.
+# A normal variable lies within this many standard deviations of its mean with a probability of 0.9.
 _NORMAL_QUANTILE = 1.645
 # A prediction with a probability between these is hardly better than a coin toss.
 _UNSURE = (0.4, 0.6)
@@ -40,7 +40,7 @@ _AREA_LEVEL = 1
 _TOPIC_LEVEL = 2
 # Topics with fewer questions in the bank are not shown.
 _MIN_QUESTIONS = 5
-# Names of an answer that is 0 or 1.
+# The words for an answer of 0 and an answer of 1.
 _OUTCOMES = ("wrong", "right")
 
 
@@ -146,8 +146,9 @@ def find_students(options: argparse.Namespace, reference: Reference, mask: str) 
             f"expected {', '.join(reference.targets)}"
         )
     state = GameState(reference, mask, Rules())
-    can_be_asked = state.can_query.sum(axis=1) >= options.questions
-    examples = ", ".join(map(str, reference.student[can_be_asked][:3]))
+    # The messages give examples of students with enough answers.
+    has_enough = state.can_query.sum(axis=1) >= options.questions
+    examples = ", ".join(map(str, reference.student[has_enough][:3]))
     expected = f"expected UserIds of {reference.name}, such as {examples}"
     if not options.student:
         raise InputError(f"--student: names nobody, {expected}")
@@ -162,12 +163,16 @@ def find_students(options: argparse.Namespace, reference: Reference, mask: str) 
 
 
 def find_subjects(metadata_dir: Path, n_questions: int) -> Subjects:
-    """Return the areas of mathematics and the topics of the bank."""
+    """Return the areas of mathematics and the topics that the questions are about.
+
+    The QuestionIds are 0 to ``n_questions - 1``.
+    """
     listed = metadata.find_subjects(metadata_dir, np.arange(n_questions))
+    # Each row is a question and one of its subjects; `row` is the question's index in the argument.
+    listed = listed.rename(columns={"row": "QuestionId"})
     subjects = Subjects(areas=[], topics=[])
-    # `row` is the QuestionId, because the ids are 0, 1, ….
-    for (_, level, name), rows in listed.groupby(["subject", "Level", "Name"])["row"]:
-        subject = Subject(f"{name}", rows.unique())
+    for (_, level, name), ids in listed.groupby(["subject", "Level", "Name"])["QuestionId"]:
+        subject = Subject(f"{name}", ids.unique())
         if level == _AREA_LEVEL:
             subjects.areas.append(subject)
         elif level == _TOPIC_LEVEL and len(subject.questions) >= _MIN_QUESTIONS:
@@ -216,7 +221,7 @@ def show_abilities(session: Session, names: Sequence[str]) -> Mapping[str, Any]:
     steps: list[Any] = list(table.itertuples())
     first = steps[0]
     last = steps[-1]
-    # Before the first answer, there is a diamond instead of a dot.
+    # Before the first answer, the ability is a diamond (`mark`) instead of a dot (`value`).
     dots = [charts.Dot("before", value=nan, interval=(first.low, first.high), mark=first.ability)]
     asked = []
     for n, step in enumerate(steps[1:], 1):
@@ -233,7 +238,8 @@ def show_abilities(session: Session, names: Sequence[str]) -> Mapping[str, Any]:
                 f"{step.share:.0%}",
             )
         )
-    # The abilities of the training students are normal around 0.
+    # The share of the training students below an ability. Their abilities have a standard normal
+    # distribution.
     share_below = NormalDist().cdf
     return {
         "asked": asked,
@@ -268,6 +274,7 @@ def show_subjects(session: Session, context: Context) -> Mapping[str, Any]:
                 limits=(0, 1),
                 axis="share of the questions expected right",
             )
+    # The first row of the steps is before any question.
     asked = session.steps["QuestionId"][1:]
     n_topics_asked = 0
     for topic in context.subjects.topics:
@@ -288,10 +295,11 @@ def show_hidden_answers(session: Session) -> Mapping[str, Any]:
     truth = session.hidden_truth
     prediction = probability > 0.5
     low, high = _UNSURE
+    # A row of the table for each prediction: how many answers are right, are wrong, and in all.
     outcomes = []
-    for label, is_predicted in (("expected right", prediction), ("expected wrong", ~prediction)):
-        n_right = truth[is_predicted].sum()
-        n = is_predicted.sum()
+    for label, has_prediction in (("expected right", prediction), ("expected wrong", ~prediction)):
+        n_right = truth[has_prediction].sum()
+        n = has_prediction.sum()
         outcomes.append((label, f"{n_right}", f"{n - n_right}", f"{n}"))
     return {
         "is_hit": prediction == (truth == 1),
@@ -312,7 +320,7 @@ def subject_dots(bank: Bank, session: Session, subjects: Sequence[Subject]) -> l
     """Return a row of the chart for each subject, in increasing order of the expected share.
 
     The dot is the share of the subject's questions that the student is expected to answer
-    correctly, the diamond that of a student of whom nothing is known.
+    correctly. The diamond is the share that is expected of a student of whom nothing is known.
     """
     dots = []
     for subject in subjects:

@@ -14,9 +14,10 @@ from run_scripts import ROOT, without_modules_of
 
 
 def load_package(name: str, *modules: str, kit: Path = ROOT) -> list[ModuleType]:
-    """Import `model` and then other modules of a package in task_4/, which import `model`.
+    """Return the module `model` of a package in task_4/, and then the other modules by name.
 
-    `sys.modules` is as before afterwards, since other packages have modules of the same names.
+    The other modules import `model`. All packages have modules of the same names, so `sys.modules`
+    does not keep them.
     """
     folder = kit / "task_4" / name
     with without_modules_of(folder):
@@ -24,51 +25,67 @@ def load_package(name: str, *modules: str, kit: Path = ROOT) -> list[ModuleType]
 
 
 def plain_model(package: ModuleType, slopes: Any, **changes: Any) -> Any:
-    """Return an item response model without guessing, quiz effects and inference from the mask.
+    """Return an item response model in which P(right) = sigmoid(slopes · ability).
 
-    The model infers nothing from which questions a student has answered (the answered mask).
-    `changes` replaces arrays of the model by name.
+    `slopes` has the shape (questions, dimensions of ability). There is no guessing, and no effect
+    of quizzes. The model infers nothing from which questions a student has answered (the answered
+    mask). `changes` replaces fields of `Model` by name.
     """
     n_questions, n_dimensions = slopes.shape
     values = {
         "intercept": np.zeros(n_questions),
         "slopes": slopes,
-        "quiz_covariance": np.zeros((n_questions, n_questions)),
         "guessing": np.array(0),
+        # The effects of quizzes.
+        "quiz_covariance": np.zeros((n_questions, n_questions)),
+        # What the answered mask tells about the abilities, and about hidden answers.
         "mask_mean": np.zeros(n_questions),
         "mask_weights": np.zeros((n_questions, n_dimensions)),
         "completion": np.zeros((n_questions, n_questions)),
     }
-    arrays = {name: np.asarray(a, np.float32) for name, a in {**values, **changes}.items()}
-    return package.Model(**arrays)
+    values.update(changes)
+    return package.Model(**{name: np.asarray(a, np.float32) for name, a in values.items()})
 
 
 def full_model(package: ModuleType, n_questions: int, seed: int, completion: float) -> Any:
-    """Return an item response model in which no array is zero.
+    """Return an item response model of random parameters that uses every part of the model.
 
-    `completion` scales the weights by which the model infers which answers are hidden.
+    It has two dimensions of ability, guessing, effects of eight quizzes, and inference from which
+    questions a student has answered (the answered mask). With a larger `completion`, the model
+    suspects more hidden answers outside the mask; with 0, none.
     """
     rng = np.random.default_rng(seed)
     n = n_questions
+    # Each question belongs to about a third of the eight quizzes.
     quiz = rng.normal(size=(n, 8)) * (rng.random((n, 8)) < 0.3)
     return plain_model(
         package,
-        rng.normal(0.8, 0.5, (n, 2)),
+        slopes=rng.normal(0.8, 0.5, (n, 2)),
         intercept=rng.normal(0.3, 0.8, n),
         quiz_covariance=0.5 * quiz @ quiz.T,
         guessing=0.2,
+        # The mean of masks that are divided by the root of their number of answers.
         mask_mean=rng.random(n) / n**0.5,
         mask_weights=rng.normal(0, 0.4, (n, 2)),
+        # The n entries of a column add up to about half of `completion`. A mask times the column is
+        # the probability of a hidden answer.
         completion=rng.uniform(0, completion / n, (n, n)),
     )
 
 
 def as_answers(right: Any) -> pd.DataFrame:
-    """Return the answers of students (rows) who have answered all questions (columns)."""
+    """Return a table of answers, given which ones are right, shape (students, questions).
+
+    Every student has answered all questions.
+    """
     student, question = np.indices(right.shape, np.int32)
     return answers_frame(student.ravel(), question.ravel(), np.ravel(right).astype(np.int8))
 
 
 def as_reference(right: Any, targets: Any) -> Reference:
-    """Return students who have answered all questions, and one mask that hides some answers."""
+    """Return students who have answered all questions, and one mask named "mask".
+
+    `right` says which answers are right, shape (students, questions). `targets` says which answers
+    the mask hides, in the same order.
+    """
     return make_reference("students.csv", as_answers(right), {"mask": np.ravel(targets)})

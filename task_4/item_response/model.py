@@ -39,24 +39,26 @@ N_ROUNDS = 10
 
 # ---- Settings, chosen by cross-validation over training students ---------------------------------
 
-# A question that may not be asked counts as a hidden answer if the student answered it with more
-# than this probability.
+# A question outside the answered mask may have a hidden answer. The model assumes one if its
+# estimate of the probability is above this.
 _MIN_PROBABILITY = 0.3
-# If there are fewer likely hidden answers than this share of the askable ones, the model concludes
-# that the rules let targets be asked.
+# Targets are the answers to be predicted. By some rules of the game they may be asked too, and then
+# the answered mask holds them. The model concludes this if it finds fewer hidden answers than this
+# share of the answers in the mask.
 _MAX_SHARE_HIDDEN = 0.05
 # Share of a logit's variance that ten answers are expected to remove.
 _RESOLUTION = 0.7
-# Smallest variance of the mean logit's future moves (`select`).
+# The least variance by which `_weight` lets the mean of a logit move until the last round.
 _MIN_SPREAD = 0.05
-# If targets may be asked: weight, in the promise of a question (`select`), of the chance that its
-# own answer would be predicted wrongly.
+# If targets may be asked, `select` adds this times the probability that the answer to the question
+# itself would be predicted wrongly.
 _OWN_UNCERTAINTY = 20.0
-# The population is estimated when the student with the most answers has given this many.
+# The population is estimated anew when the first student reaches each of these numbers of answers.
 _ADAPT_AFTER = (3, 6, 10)
 # Prior standard deviations of the fields of `Population`.
 _DEVIATIONS = np.array([0.3, 0.15, 0.3])
-# Step of each field of `Population` for finite differences. A Newton step is at most twice as long.
+# Step of each field of `Population` for finite differences. A Newton step is at most twice as long
+# as this step.
 _STEPS = np.array([0.2, 0.1, 0.1])
 # Smallest variance of a logit.
 _MIN_VARIANCE = 1e-5
@@ -80,13 +82,16 @@ class Model:
     quiz_covariance: FloatArray
     # Probability that a student who does not know an answer guesses it, shape ().
     guessing: FloatArray
-    # The expected ability of a student differs from the average by (m − mask_mean) @ mask_weights.
-    # Here m is the student's answered mask, 1 answered and 0 not, divided by the root of the number
-    # of answers. Shapes (Q,) and (Q, k).
+    # Regression of the ability on the scaled mask: the answered mask (1 answered, 0 not), divided
+    # by the root of the number of answers. The expected ability differs from the average by
+    # (scaled mask − mask_mean) @ mask_weights.
+    # Mean of the training students' scaled masks, shape (Q,).
     mask_mean: FloatArray
+    # Regression coefficients, shape (Q, k).
     mask_weights: FloatArray
-    # If a fifth of the answers is hidden, visible mask @ completion estimates the probability that
-    # the student answered each question. Shape (Q, Q). All 0: do not look for hidden answers.
+    # Regression of all answers on those that are not hidden: answered mask @ completion estimates
+    # the probability that the student answered each question. The coefficients assume that a fifth
+    # of a student's answers is hidden. Shape (Q, Q). All 0: do not look for hidden answers.
     completion: FloatArray
 
     def save(self, folder: Path) -> None:
@@ -102,8 +107,9 @@ class Model:
     def pad_questions(self, n_questions: int) -> "Model":
         """Return the model for another number of questions.
 
-        Questions beyond that number are cut off. A new question has the mean intercept. Its logit
-        has no variance: other answers tell nothing about it, and its answer tells nothing.
+        Questions beyond that number are cut off. A new question has the mean intercept. The logit
+        of a new question is the same for all students, so its answer tells nothing about other
+        questions, and their answers tell nothing about it.
         """
         intercept = _pad_rows(self.intercept, n_questions)
         intercept[len(self.intercept) :] = self.intercept.mean()
@@ -150,7 +156,8 @@ class StudentPosterior:
         The model, of Q questions.
     answered_mask
         Which answers of each student may be asked or have been revealed, bool, shape (S, Q). All
-        False if this is not known.
+        False if this is not known. The targets, which are to be predicted, are other answers or, by
+        some rules, among these.
 
     Attributes
     ----------
@@ -178,40 +185,47 @@ class StudentPosterior:
         # An entry for each call of `observe`: which students, which questions, right or wrong.
         self._observed: list[tuple[IntArray, IntArray, IntArray]] = []
 
-        likely_hidden = self._likely_hidden(answered_mask)
-        # With almost no hidden answers, the targets must be among the answers that may be asked.
+        # Every student has targets. If almost no answers seem to be hidden, the targets must be
+        # among the answers that may be asked.
+        p_hidden = self._hidden_probability(answered_mask)
+        looks_for_hidden = model.completion.any()
         self.targets_may_be_asked = bool(
-            model.completion.any() and likely_hidden.sum() < _MAX_SHARE_HIDDEN * answered_mask.sum()
+            looks_for_hidden and p_hidden.sum() < _MAX_SHARE_HIDDEN * answered_mask.sum()
         )
         if self.targets_may_be_asked:
-            likely_hidden[:] = 0
-        # For a student without likely targets, all askable questions get the same probability.
-        has_targets = likely_hidden.any(axis=1, keepdims=True)
-        self.target_weight = np.where(has_targets, likely_hidden, answered_mask).astype(np.float32)
+            p_hidden[:] = 0
+        # The hidden answers are the targets. If none is found, each answer in the mask is equally
+        # likely to be a target.
+        has_hidden = p_hidden.any(axis=1, keepdims=True)
+        self.target_weight = np.where(has_hidden, p_hidden, answered_mask).astype(np.float32)
 
-        ability = self._expected_ability(answered_mask | (likely_hidden > 0.5))
+        ability = self._expected_ability(answered_mask | (p_hidden > 0.5))
         # Mean logits before any answer, for the population of the training students.
         self._expected_logits = model.intercept + ability @ model.slopes.T
         self._begin(Population())
 
-    def _likely_hidden(self, answered_mask: BoolArray) -> FloatArray:
-        """Return the probability that an answer exists but is hidden.
+    def _hidden_probability(self, answered_mask: BoolArray) -> FloatArray:
+        """Return the probability that a student has answered a question outside the mask.
 
-        It is 0 where it would be at most `_MIN_PROBABILITY`.
+        The shape is (S, Q). Questions in the mask get 0, and so do those whose probability is at
+        most `_MIN_PROBABILITY`.
         """
-        completed = answered_mask.astype(np.float32) @ self.model.completion
-        probability = np.where(answered_mask, 0, completed)
-        return np.minimum(probability, 1) * (probability > _MIN_PROBABILITY)
+        p_answered = answered_mask.astype(np.float32) @ self.model.completion
+        p_hidden = np.where(answered_mask, 0, p_answered)
+        return np.minimum(p_hidden, 1) * (p_hidden > _MIN_PROBABILITY)
 
     def _expected_ability(self, answered_mask: BoolArray) -> FloatArray:
-        """Return the abilities to be expected from the answered mask, shape (S, k)."""
+        """Predict the abilities from which questions a student has answered, shape (S, k).
+
+        They are relative to the average ability.
+        """
         answered = answered_mask.astype(np.float32)
         count = answered.sum(axis=1, keepdims=True)
+        scaled_mask = answered / np.sqrt(np.maximum(count, 1))
+        # An empty mask means that the answered questions are unknown: expect an average ability.
         mask_mean = self.model.mask_mean
-        # `scaled` is m in the comment on `Model.mask_mean`. An empty mask means that the answered
-        # questions are unknown. It becomes the mean mask, for which an average ability is expected.
-        scaled = np.where(count > 0, answered / np.sqrt(np.maximum(count, 1)), mask_mean)
-        return np.asarray((scaled - mask_mean) @ self.model.mask_weights)
+        scaled_mask = np.where(count > 0, scaled_mask, mask_mean)
+        return np.asarray((scaled_mask - mask_mean) @ self.model.mask_weights)
 
     # ---- Learning from answers -------------------------------------------------------------------
 
@@ -231,7 +245,9 @@ class StudentPosterior:
         self.n_answers[student] += 1
         # The answer is known now and need not be predicted.
         self.target_weight[student, question] = 0
-        if int(self.n_answers.max()) not in _ADAPT_AFTER:
+        # All students are asked together, so the largest number of answers counts the rounds.
+        n_rounds = int(self.n_answers.max())
+        if n_rounds not in _ADAPT_AFTER:
             self._update(student, question, is_right)
             return
         # The population changes the prior, so go through all answers again.
@@ -240,7 +256,7 @@ class StudentPosterior:
             self._update(*answers)
 
     def _begin(self, population: Population) -> None:
-        """Set the distribution of the logits to that before any answer."""
+        """Set the distribution of the logits to the prior, as before any answer."""
         self.population = population
         self.mean, slopes = self._prior(population)
         self.covariance = slopes @ slopes.T + self.model.quiz_covariance
@@ -251,8 +267,8 @@ class StudentPosterior:
     def _prior(self, population: Population) -> tuple[FloatArray, FloatArray]:
         """Return a population's mean logits, (S, Q), and its slopes, (Q, k).
 
-        The slopes contain the population's standard deviation of the abilities, so the abilities
-        keep the variance 1.
+        Abilities have the variance 1 in every population. The slopes are multiplied by the standard
+        deviation instead.
         """
         deviation = np.float32(np.exp(population.log_variance / 2))
         stretch = np.float32(np.exp(population.log_stretch))
@@ -260,7 +276,13 @@ class StudentPosterior:
         return mean, self.model.slopes * deviation
 
     def _update(self, student: IntArray, question: IntArray, is_right: IntArray) -> None:
-        """Update the distribution of the logits by moment matching; arguments as of `observe`."""
+        """Update the distribution of the logits by moment matching.
+
+        The parameters are those of `observe`. If c is the covariance of the answered question's
+        logit with all logits, the answer adds ``gradient * c`` to the mean, and subtracts
+        ``curvature`` times the outer product of c with itself from the covariance matrix. Only the
+        factor ``sqrt(curvature) * c`` is stored, not the matrix of every student.
+        """
         gradient, curvature, _ = _match_moments(
             self.mean[student, question],
             self.variance[student, question],
@@ -273,20 +295,22 @@ class StudentPosterior:
         if factors.shape[1]:
             # The entry of each factor for the answered question, shape (answers, factors).
             at_question = factors[range(len(student)), :, question]
-            # Batched product of a row and a matrix.
+            # For each answer, subtract the row of the answered question from the sum of the outer
+            # products of the earlier factors: at_question @ factors.
             covariance -= (at_question[:, None] @ factors)[:, 0]
         factor = covariance * np.sqrt(curvature)[:, None]
         self.mean[student] += covariance * gradient[:, None]
         self.variance[student] = np.maximum(self.variance[student] - factor**2, _MIN_VARIANCE)
-        # The factor of a student who did not answer is 0.
-        new = np.zeros((len(self.mean), 1, factor.shape[1]), np.float32)
-        new[student, 0] = factor
-        self.factors = np.concatenate([self.factors, new], axis=1)
+        # A student who did not answer gets a factor of zeros, which subtracts nothing.
+        new_factor = np.zeros((len(self.mean), 1, factor.shape[1]), np.float32)
+        new_factor[student, 0] = factor
+        self.factors = np.concatenate([self.factors, new_factor], axis=1)
 
     def _estimate_population(self) -> Population:
-        """Estimate the population from all answers by one Newton step of limited length.
+        """Estimate the population from all answers by one Newton step from the last estimate.
 
-        The step goes up the log posterior, whose derivatives are finite differences.
+        The step goes up the log posterior, whose derivatives are finite differences. Each field
+        takes a step of its own, at most twice as long as its entry of `_STEPS`.
         """
         here = np.array(self.population)
         value_here = self._log_posterior(here)
@@ -294,8 +318,9 @@ class StudentPosterior:
         value_minus = np.array([self._log_posterior(here - step) for step in np.diag(_STEPS)])
         gradient = (value_plus - value_minus) / (2 * _STEPS)
         curvature = (2 * value_here - value_plus - value_minus) / _STEPS**2
-        # At least the curvature of the prior, 1 / deviation², so that the step goes uphill.
-        curvature = np.maximum(curvature, _DEVIATIONS**-2.0)
+        # A positive curvature makes the step go uphill. The prior alone has 1 / deviation².
+        prior_curvature = _DEVIATIONS**-2.0
+        curvature = np.maximum(curvature, prior_curvature)
         newton_step = np.clip(gradient / curvature, -2 * _STEPS, 2 * _STEPS)
         return Population(*(here + newton_step).tolist())
 
@@ -309,14 +334,16 @@ class StudentPosterior:
         question = np.zeros((len(self._expected_logits), len(self._observed)), np.int64)
         for t, (student, asked, _) in enumerate(self._observed):
             question[student, t] = asked
-        # Mean and covariance of these questions' logits only.
+        # Prior mean and covariance of these questions' logits, shapes (S, rounds) and (S, rounds,
+        # rounds). The other questions' logits are not needed.
         mean_of_all, slopes_of_all = self._prior(Population(*parameters.tolist()))
         mean = np.take_along_axis(mean_of_all, question, axis=1)
         slopes = slopes_of_all[question]
         covariance = slopes @ slopes.transpose(0, 2, 1)
         covariance += self.model.quiz_covariance[question[:, :, None], question[:, None, :]]
 
-        total = -0.5 * float(((parameters / _DEVIATIONS) ** 2).sum())
+        log_prior = -0.5 * float(((parameters / _DEVIATIONS) ** 2).sum())
+        total = log_prior
         for t, (student, _, is_right) in enumerate(self._observed):
             # Covariance of the asked question's logit with the logits of all rounds.
             with_asked = covariance[student, t]
@@ -325,6 +352,7 @@ class StudentPosterior:
                 mean[student, t], variance, is_right, self.model.guessing
             )
             mean[student] += with_asked * gradient[:, None]
+            # Subtract curvature times the outer product of `with_asked` with itself.
             scaled = with_asked * curvature[:, None]
             covariance[student] -= scaled[:, :, None] * with_asked[:, None, :]
             total += float(np.log(probability).sum())
@@ -351,7 +379,7 @@ class StudentPosterior:
         return prediction
 
     def select(self, askable: BoolArray) -> IntArray:
-        """Select for each student the question after which most predictions should be right.
+        """Select for each student the question whose answer should help the predictions most.
 
         Parameters
         ----------
@@ -369,32 +397,24 @@ class StudentPosterior:
 
             promise(j) = Σ weight(q) · covariance(j, q)² / (variance(j) + noise(j)).
 
-        The fraction is the variance that the answer to j takes from the logit of q. The weight is
-        the probability that q is a target, times a density at the boundary where P(right) = ½: that
-        of the mean logit of q after the last round, as far as it can be foreseen. Only at the
-        boundary does better knowledge of a logit change the prediction. If targets may be asked,
-        the chance that the prediction for j is wrong is added: once j has been asked, its
-        prediction is certainly right.
+        Covariance and variance are those of the logits. The answer to j is approximated by a
+        measurement of its logit with Gaussian noise (`_answer_noise`). The fraction is then the
+        variance that the answer removes from the logit of q. The weight says how much a better
+        known logit of q should improve the predictions (`_weight`).
+
+        If targets may be asked, the probability that the prediction for j is wrong is added: once j
+        has been asked, its prediction is certainly right.
         """
-        guessing = self.model.guessing
         knows = self._knows()
-        right = guessing + (1 - guessing) * knows
-        # Variance of the answer as a measurement of the logit: 1 / Fisher information.
-        information = ((1 - guessing) * knows * (1 - knows)) ** 2 / (right * (1 - right))
-        # The lower bound keeps the noise finite.
-        noise = 1 / np.maximum(information, 0.005)
-        rounds_left = np.clip(N_ROUNDS - self.n_answers, 1, N_ROUNDS)[:, None]
-        # How far the mean logit may still move until the last round, as a variance.
-        spread = _RESOLUTION * rounds_left / N_ROUNDS * self.variance + _MIN_SPREAD
-        # P(right) = ½ where sigmoid(x) = (0.5 − guessing) / (1 − guessing).
-        boundary = np.log((0.5 - guessing) / 0.5)
-        density = np.exp(-((self.mean - boundary) ** 2) / (2 * spread)) / np.sqrt(spread)
-        weight = (self.target_weight * density).astype(np.float32)
+        right = self.model.guessing + (1 - self.model.guessing) * knows
+        noise = _answer_noise(knows, self.model.guessing)
+        weight = self._weight()
 
         selected = np.zeros(len(askable), np.int64)
         for row in np.flatnonzero(askable.any(axis=1)):
             questions = np.flatnonzero(askable[row])
             targets = np.flatnonzero(weight[row])
+            # Covariance of the student's logits after the answers so far, (questions, targets).
             factors = self.factors[row]
             covariance = self.covariance[np.ix_(questions, targets)]
             covariance -= factors[:, questions].T @ factors[:, targets]
@@ -405,6 +425,33 @@ class StudentPosterior:
                 promise += _OWN_UNCERTAINTY * np.minimum(p, 1 - p)
             selected[row] = questions[promise.argmax()]
         return selected
+
+    def _weight(self) -> FloatArray:
+        """Return how much a better known logit should improve the predictions, shape (S, Q).
+
+        A better known logit changes the prediction only if its mean crosses the boundary where
+        P(right) = ½. The weight is therefore the probability that the question is a target, times
+        the density at the boundary of the mean logit after the last round. The mean logit is
+        assumed to move until then by a normal variable, whose variance (`spread`) is a rule of
+        thumb: a share of the logit's variance, in proportion to the rounds left.
+        """
+        rounds_left = np.clip(N_ROUNDS - self.n_answers, 1, N_ROUNDS)[:, None]
+        spread = _RESOLUTION * rounds_left / N_ROUNDS * self.variance + _MIN_SPREAD
+        # P(right) = guessing + (1 − guessing) sigmoid(x) is ½ where exp(x) = (½ − guessing) / ½.
+        boundary = np.log((0.5 - self.model.guessing) / 0.5)
+        density = np.exp(-((self.mean - boundary) ** 2) / (2 * spread)) / np.sqrt(spread)
+        return np.asarray((self.target_weight * density).astype(np.float32))
+
+
+def _answer_noise(knows: FloatArray, guessing: FloatArray) -> FloatArray:
+    """Return the noise variance if answers are taken as Gaussian measurements of their logits.
+
+    It is 1 / Fisher information of the answer about the logit. `knows` is sigmoid(logit).
+    """
+    right = guessing + (1 - guessing) * knows
+    information = ((1 - guessing) * knows * (1 - knows)) ** 2 / (right * (1 - right))
+    # An answer that is nearly certain tells almost nothing. The bound keeps its noise finite.
+    return np.asarray(1 / np.maximum(information, 0.005))
 
 
 def _match_moments(
@@ -425,9 +472,9 @@ def _match_moments(
     -------
     gradient, curvature
         The fitted Gaussian has the mean ``mean + variance * gradient`` and the variance
-        ``variance - variance**2 * curvature``. The curvature is at least 0: by exact moment
-        matching, a surprising right answer, which may be guessed, would increase the variance; here
-        the variance then stays the same.
+        ``variance - variance**2 * curvature``. The curvature is at least 0, so that an answer never
+        increases the variance. By exact moment matching, a surprising right answer would increase
+        it, since the student may have guessed.
     probability
         Probability of the answers given.
     """

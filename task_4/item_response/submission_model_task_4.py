@@ -21,7 +21,7 @@ class Submission:
         self.model = model or Model.load(Path(__file__).parent)
         self.posterior: StudentPosterior | None = None
         # Whether a question could be asked before the first round, shape (students, questions).
-        # None until a call with `can_query`.
+        # None until a method gets `can_query`, which `predict` never does.
         self.askable: BoolArray | None = None
         # Whether the posterior has learned from an answer, shape (students, questions).
         self.observed: BoolArray = np.zeros((0, 0), bool)
@@ -54,11 +54,15 @@ class Submission:
     def _observe(
         self, masked_data: IntArray, masked_binary_data: IntArray, can_query: IntArray | None
     ) -> StudentPosterior:
-        """Let the posterior learn from the answers revealed since the last call, and return it."""
+        """Return the posterior, after learning from the answers revealed since the last call.
+
+        The posterior starts from the answered mask: which answers are revealed or may be asked. The
+        mask is unknown until the first call with `can_query`; that call starts the posterior anew.
+        """
         revealed = self._find_revealed(masked_data, masked_binary_data, can_query)
         is_first_mask = self.askable is None and can_query is not None
         if self.posterior is None or is_first_mask:
-            # Begin anew once the answered mask is known.
+            # An empty mask stands for an unknown one.
             answered_mask = np.zeros(revealed.shape, bool)
             if can_query is not None:
                 self.askable = revealed | (can_query == 1)
@@ -69,7 +73,8 @@ class Submission:
 
         new = revealed & ~self.observed
         self.observed |= new
-        # The posterior learns from at most one answer of each student at a time.
+        # The posterior learns from at most one answer of each student at a time. Take the first new
+        # answer of each student until there are no more.
         while new.any():
             student = np.flatnonzero(new.any(axis=1))
             question = new[student].argmax(axis=1)
@@ -80,17 +85,17 @@ class Submission:
     def _find_revealed(
         self, masked_data: IntArray, masked_binary_data: IntArray, can_query: IntArray | None
     ) -> BoolArray:
-        """Return which answers are revealed.
+        """Return which answers are revealed, shape (students, questions).
 
-        Evaluators mark the other answers by -1 or by 0. This method understands them all.
+        Some evaluators mark an answer that is not revealed by -1, others by 0. In the second case,
+        0 in `masked_binary_data` may also be a wrong answer.
         """
         if (masked_binary_data == -1).any():
             return masked_binary_data >= 0
-        # Without any -1, 0 means that the answer is not revealed or that it is wrong. The option of
-        # a revealed answer, in `masked_data`, is above 0.
+        # A revealed answer is right, or its option in `masked_data` is above 0.
         revealed: BoolArray = (masked_data > 0) | (masked_binary_data == 1)
         if can_query is not None and self.askable is not None:
-            # Without options in `masked_data`, this finds the wrong answers: an answer that could
-            # be asked at first, and cannot be asked now, has been revealed.
+            # Some evaluators give no options. Then this finds the wrong answers: an answer that
+            # could be asked at first, and cannot be asked now, has been revealed.
             revealed |= self.askable & (can_query != 1)
         return revealed

@@ -59,7 +59,11 @@ def main() -> None:
 
 
 def fit(answers: pd.DataFrame, n_questions: int) -> Model:
-    """Fit the model to right and wrong answers.
+    """Fit the item response model, and what the answered mask tells about a student.
+
+    The answered mask says which questions a student has answered. Two regressions on it are fitted:
+    one predicts abilities (`mask_mean` and `mask_weights`), the other one hidden answers
+    (`completion`).
 
     Parameters
     ----------

@@ -65,16 +65,16 @@ class Model:
         """Predict the usual outcome of each question for an array (students, questions)."""
         n_students, n_questions = shape
         # A question that the model does not know gets the outcome that most questions have.
-        of_most_questions = int(2 * self.usual_outcome.sum() > len(self.usual_outcome))
-        by_question = pad_questions(self.usual_outcome, n_questions, fill=of_most_questions)
+        most_are_right = int(2 * self.usual_outcome.sum() > len(self.usual_outcome))
+        by_question = pad_questions(self.usual_outcome, n_questions, fill=most_are_right)
         return np.tile(by_question, (n_students, 1))
 
 
 def pad_questions(values: IntArray, n_questions: int, fill: int) -> IntArray:
-    """Cut or pad an array over questions to another number of questions.
+    """Cut or pad an array over questions to another number of questions; new entries are `fill`.
 
-    The number of questions comes from the metadata or, without them, from the answers. Then new
-    students may have answered further questions.
+    The model and the game may count the questions differently: in the metadata or, without them, in
+    the answers of different students.
     """
     n_new = max(0, n_questions - len(values))
     return np.pad(values[:n_questions], (0, n_new), constant_values=fill)

@@ -21,24 +21,25 @@ from torch.nn.functional import pad
 WEIGHTS = "model_task_4.pt"
 
 # The settings were chosen by cross-validation over training students.
-# A question that may not be asked counts as a hidden answer if the student answered it with more
-# than this probability.
+# A question outside the answered mask may have a hidden answer. The model assumes one if its
+# estimate of the probability is above this.
 _MIN_PROBABILITY = 0.3
-# If there are fewer likely hidden answers than this share of the askable ones, the model concludes
-# that the rules let targets be asked.
+# Targets are the answers to be predicted. By some rules of the game they may be asked too, and then
+# the answered mask holds them. The model concludes this if it finds fewer hidden answers than this
+# share of the answers in the mask.
 _MAX_SHARE_HIDDEN = 0.05
 # Share of a logit's variance that later answers are expected to remove, however many are left.
 _RESOLUTION = 0.5
-# Smallest variance of the mean logit's future moves (`select`).
+# The least variance by which `_weight` lets the mean of a logit move with later answers.
 _MIN_SPREAD = 0.05
-# If targets may be asked: weight, in the reward of a question (`select`), of the chance that its
-# own answer would be predicted wrongly.
+# If targets may be asked, `select` adds this times the probability that the answer to the question
+# itself would be predicted wrongly.
 _OWN_UNCERTAINTY = 20.0
 
 
 @dataclass(frozen=True)
 class Model:
-    """The learned parameters: float32, for Q questions and k latent dimensions."""
+    """The learned parameters: float32, for Q questions and a latent vector z of k dimensions."""
 
     # The decoder: P(right) = guessing + (1 − guessing) sigmoid(loading · z + intercept). Intercepts
     # have the shape (Q,) and loadings (Q, k). `guessing` is the probability, shape (), that a
@@ -46,19 +47,23 @@ class Model:
     intercept: Tensor
     loading: Tensor
     guessing: Tensor
-    # The encoder: what an answer adds to the sum of scores, and to that of precisions, shape
-    # (Q, 2, k) each. Index 0 of the second axis is a wrong answer, index 1 a right one.
+    # The encoder: every answer adds its score and its precision to two sums, and the mean of z is
+    # the sum of the scores divided by the sum of the precisions. The shapes are (Q, 2, k). Index 0
+    # of the second axis is a wrong answer, index 1 a right one.
     score: Tensor
     precision: Tensor
-    # Precision of z before any answer, shape (k,).
+    # Precision (1 / variance) of z before any answer, shape (k,).
     prior_precision: Tensor
-    # The mean of z before any answer is (m − mask_mean) @ mask_weights. Here m is the student's
-    # answered mask, 1 answered and 0 not, divided by the root of the number of answers. Shapes (Q,)
-    # and (Q, k).
+    # Regression of z on the scaled mask: the answered mask (1 answered, 0 not), divided by the root
+    # of the number of answers. The mean of z before any answer is
+    # (scaled mask − mask_mean) @ mask_weights.
+    # Mean of the training students' scaled masks, shape (Q,).
     mask_mean: Tensor
+    # Regression coefficients, shape (Q, k).
     mask_weights: Tensor
-    # If a fifth of the answers is hidden, visible mask @ completion estimates the probability that
-    # the student answered each question. Shape (Q, Q). All 0: do not look for hidden answers.
+    # Regression of all answers on those that are not hidden: answered mask @ completion estimates
+    # the probability that the student answered each question. The coefficients assume that a fifth
+    # of a student's answers is hidden. Shape (Q, Q). All 0: do not look for hidden answers.
     completion: Tensor
 
     def save(self, folder: Path) -> None:
@@ -99,7 +104,8 @@ class StudentPosterior:
         The model, of Q questions.
     answered_mask
         Which answers of each student may be asked or have been revealed, bool, shape (S, Q). All
-        False if this is not known.
+        False if this is not known. The targets, which are to be predicted, are other answers or, by
+        some rules, among these.
     """
 
     def __init__(self, model: Model, answered_mask: Tensor) -> None:
@@ -107,42 +113,46 @@ class StudentPosterior:
         # An entry for each call of `observe`: which students, which questions, right or wrong.
         self._observed: list[tuple[Tensor, Tensor, Tensor]] = []
 
-        likely_hidden = self._likely_hidden(answered_mask)
-        # With almost no hidden answers, the targets must be among the answers that may be asked.
+        # Every student has targets. If almost no answers seem to be hidden, the targets must be
+        # among the answers that may be asked.
+        p_hidden = self._hidden_probability(answered_mask)
+        looks_for_hidden = model.completion.any()
         self._targets_may_be_asked = bool(
-            model.completion.any() and likely_hidden.sum() < _MAX_SHARE_HIDDEN * answered_mask.sum()
+            looks_for_hidden and p_hidden.sum() < _MAX_SHARE_HIDDEN * answered_mask.sum()
         )
         if self._targets_may_be_asked:
-            likely_hidden[:] = 0
+            p_hidden[:] = 0
         # Probability that the answer is a target and not yet known, shape (S, Q). It is not
-        # normalised: only the ratios within a student count. For a student without likely targets,
-        # all askable questions get the same probability.
-        has_targets = likely_hidden.any(dim=1, keepdim=True)
-        self._target_weight = torch.where(has_targets, likely_hidden, answered_mask.float())
+        # normalised: only the ratios within a student count. The hidden answers are the targets. If
+        # none is found, each answer in the mask is equally likely to be a target.
+        has_hidden = p_hidden.any(dim=1, keepdim=True)
+        self._target_weight = torch.where(has_hidden, p_hidden, answered_mask.float())
 
-        # Sums of precisions and of scores, shape (S, k) each.
+        # Sums over the prior and the answers of each student, shape (S, k) each. The mean of z is
+        # the sum of the scores divided by the sum of the precisions.
         self._precision = model.prior_precision.repeat(len(answered_mask), 1)
-        prior_mean = self._prior_mean(answered_mask | (likely_hidden > 0.5))
+        prior_mean = self._prior_mean(answered_mask | (p_hidden > 0.5))
         self._score = prior_mean * self._precision
 
-    def _likely_hidden(self, answered_mask: Tensor) -> Tensor:
-        """Return the probability that an answer exists but is hidden.
+    def _hidden_probability(self, answered_mask: Tensor) -> Tensor:
+        """Return the probability that a student has answered a question outside the mask.
 
-        It is 0 where it would be at most `_MIN_PROBABILITY`.
+        The shape is (S, Q). Questions in the mask get 0, and so do those whose probability is at
+        most `_MIN_PROBABILITY`.
         """
-        completed = answered_mask.float() @ self.model.completion
-        probability = torch.where(answered_mask, 0.0, completed)
-        return probability.clamp(max=1) * (probability > _MIN_PROBABILITY)
+        p_answered = answered_mask.float() @ self.model.completion
+        p_hidden = torch.where(answered_mask, 0.0, p_answered)
+        return p_hidden.clamp(max=1) * (p_hidden > _MIN_PROBABILITY)
 
     def _prior_mean(self, answered_mask: Tensor) -> Tensor:
-        """Return the mean of z to be expected from the answered mask, shape (S, k)."""
+        """Predict the mean of z from which questions a student has answered, shape (S, k)."""
         answered = answered_mask.float()
         count = answered.sum(dim=1, keepdim=True)
-        # An empty mask stands for an unknown one. The mean mask in its place has no effect.
+        scaled_mask = answered / count.clamp(min=1).sqrt()
+        # An empty mask means that the answered questions are unknown: the mean is then 0.
         mask_mean = self.model.mask_mean
-        # The m in the comment on `Model.mask_mean`.
-        scaled = torch.where(count > 0, answered / count.clamp(min=1).sqrt(), mask_mean)
-        return (scaled - mask_mean) @ self.model.mask_weights
+        scaled_mask = torch.where(count > 0, scaled_mask, mask_mean)
+        return (scaled_mask - mask_mean) @ self.model.mask_weights
 
     def observe(self, student: Tensor, question: Tensor, is_right: Tensor) -> None:
         """Learn from answers.
@@ -190,36 +200,50 @@ class StudentPosterior:
 
         Notes
         -----
-        `information_reward` weighs each question by the probability that it is a target, times a
-        density at the boundary where P(right) = ½: that of the question's mean logit after later
-        answers, as far as it can be foreseen. Only at the boundary does better knowledge of a logit
-        change the prediction. If targets may be asked, the chance that the prediction for the asked
-        question is wrong is added: once it has been asked, its prediction is certainly right.
+        The reward says how far the answer is expected to move the logits of the targets
+        (`information_reward`). A logit counts by how much its better knowledge should improve the
+        predictions (`_weight`).
+
+        If targets may be asked, the probability that the prediction for the asked question is wrong
+        is added: once the question has been asked, its prediction is certainly right.
         """
         model = self.model
         mean, variance = self.logits()
         right = decode(mean, variance, model.guessing)
-        # P(right) = ½ where sigmoid(x) = (0.5 − guessing) / (1 − guessing).
-        boundary = torch.log((0.5 - model.guessing) / 0.5)
-        # How far the mean logit may still move, as a variance.
-        spread = _RESOLUTION * variance + _MIN_SPREAD
-        density = torch.exp(-((mean - boundary) ** 2) / (2 * spread)) / spread.sqrt()
-        weight = self._target_weight * density
+        weight = self._weight(mean, variance)
 
         selected = torch.zeros(len(askable), dtype=torch.int64)
         for row in askable.any(dim=1).nonzero()[:, 0]:
             questions = askable[row].nonzero()[:, 0]
             targets = weight[row].nonzero()[:, 0]
-            # How a wrong and a right answer to each question would move the mean of z.
+            # How a wrong and a right answer to each question would move the mean of the latent
+            # vector, shape (questions, 2, k).
             score = self._score[row] + model.score[questions]
             precision = self._precision[row] + model.precision[questions]
             move = score / precision - self._score[row] / self._precision[row]
             p = right[row, questions]
-            value = information_reward(move, p, model.loading[targets], weight[row, targets])
+            reward = information_reward(move, p, model.loading[targets], weight[row, targets])
             if self._targets_may_be_asked:
-                value += _OWN_UNCERTAINTY * torch.minimum(p, 1 - p)
-            selected[row] = questions[value.argmax()]
+                reward += _OWN_UNCERTAINTY * torch.minimum(p, 1 - p)
+            selected[row] = questions[reward.argmax()]
         return selected
+
+    def _weight(self, mean: Tensor, variance: Tensor) -> Tensor:
+        """Return how much a better known logit should improve the predictions, shape (S, Q).
+
+        A better known logit changes the prediction only if its mean crosses the boundary where
+        P(right) = ½. The weight is therefore the probability that the question is a target, times
+        the density at the boundary of the mean logit after later answers. The mean logit is assumed
+        to move until then by a normal variable, whose variance (`spread`) is a rule of thumb: a
+        share of the logit's variance.
+
+        `mean` and `variance` are those of the logits, as `logits` returns them.
+        """
+        # P(right) = guessing + (1 − guessing) sigmoid(x) is ½ where exp(x) = (½ − guessing) / ½.
+        boundary = torch.log((0.5 - self.model.guessing) / 0.5)
+        spread = _RESOLUTION * variance + _MIN_SPREAD
+        density = torch.exp(-((mean - boundary) ** 2) / (2 * spread)) / spread.sqrt()
+        return self._target_weight * density
 
 
 def decode(mean: Tensor, variance: Tensor, guessing: Tensor) -> Tensor:
@@ -229,15 +253,16 @@ def decode(mean: Tensor, variance: Tensor, guessing: Tensor) -> Tensor:
 
 
 def information_reward(move: Tensor, right: Tensor, loading: Tensor, weight: Tensor) -> Tensor:
-    """Return the expected reward of each question's answer, shape (questions,).
+    """Return what each question's answer is expected to tell about the targets, shape (questions,).
 
-    The reward is the information about z that the answer shares with the answers to the targets.
+    This approximates EDDI's reward: the information about the latent vector z that the answer
+    shares with the answers to the targets.
 
     Parameters
     ----------
     move
-        How a wrong (index 0) and a right answer (index 1) to each question move the mean of z,
-        shape (questions, 2, k).
+        How a wrong (index 0) and a right answer (index 1) to each question move the mean of the
+        latent vector z, shape (questions, 2, k).
     right
         P(right) of each question, shape (questions,).
     loading
@@ -247,17 +272,20 @@ def information_reward(move: Tensor, right: Tensor, loading: Tensor, weight: Ten
 
     Notes
     -----
-    With x_o the known answers, x_i the answer and x_φ the answers to the targets, EDDI's reward is
+    Let x_o be the known answers, x_i the answer to the question, and x_φ the answers to the
+    targets. EDDI's reward is the expected difference of two Kullback-Leibler divergences,
 
         E KL(p(z | x_i, x_o) ‖ p(z | x_o)) − E KL(p(z | x_φ, x_i, x_o) ‖ p(z | x_φ, x_o)).
 
-    If the targets are taken one at a time and their weights are small, this is about
+    If the targets are taken one at a time and their weights are small, the reward is about
 
         ½ E Σ weight (loading · move)² (2 r − 1),
 
     summed over the targets. Here (loading · move) is how far the answer moves the logit of the
-    target, and r is the variance of z after the answer divided by that before, which is near 1.
-    This function takes r = 1, which scored higher.
+    target, and r is the variance of z after the answer divided by the variance before the answer.
+    This function takes r = 1, which scored higher; r is near 1 in any case.
     """
-    gain = 0.5 * (move @ loading.T).square() @ weight
+    # How far a wrong and a right answer move the targets' logits, shape (questions, 2, targets).
+    logit_move = move @ loading.T
+    gain = 0.5 * logit_move.square() @ weight
     return gain[:, 0] * (1 - right) + gain[:, 1] * right

@@ -37,14 +37,15 @@ PACKAGE = Path(__file__).parent
 # The settings were chosen by cross-validation over training students.
 # Dimensions of z for abilities.
 N_DIMENSIONS = 3
-# Further dimensions of z for the effects of quizzes.
+# Further dimensions of z, for the effects that the questions of a quiz share.
 N_QUIZZES = 64
 # Probability that a student who does not know an answer guesses it.
 GUESSING = torch.tensor(0.2)
 # Variance of the effect of a quiz on the logits of its questions.
 QUIZ_VARIANCE = 0.8
-# The quiz effects of two questions have the correlation similarity ** QUIZ_POWER. The similarity
-# says how often students answer the two questions together, 0 to 1 (`count_together`).
+# Questions that the same students answer are probably in the same quiz. The quiz effects of two
+# questions have the correlation similarity ** QUIZ_POWER. The similarity, from 0 to 1, says how
+# often students answer the two questions together (`count_together`).
 QUIZ_POWER = 6
 N_STEPS = 300
 # Students in a batch.
@@ -82,7 +83,11 @@ def main() -> None:
 
 
 def fit(answers: pd.DataFrame, n_questions: int, seed: int = 0) -> Model:
-    """Fit the model to right and wrong answers.
+    """Train the partial VAE, and learn what the answered mask tells about a student.
+
+    The answered mask says which questions a student has answered. Two regressions on it are fitted
+    after the training: one predicts the latent vector z (`mask_mean` and `mask_weights`), the other
+    one hidden answers (`completion`).
 
     Parameters
     ----------
@@ -103,13 +108,15 @@ def fit(answers: pd.DataFrame, n_questions: int, seed: int = 0) -> Model:
     right[student, answers["QuestionId"]] = answers["IsCorrect"]
     answered[student, answers["QuestionId"]] = 1
     together, similarity = answered_mask.count_together(answered)
-    quiz_loadings = factorise(QUIZ_VARIANCE * similarity**QUIZ_POWER, N_QUIZZES)
+    quiz_covariance = QUIZ_VARIANCE * similarity**QUIZ_POWER
+    quiz_loadings = factorise(quiz_covariance, N_QUIZZES)
 
     network = PartialVAE(torch.tensor(right), torch.tensor(answered), torch.tensor(quiz_loadings))
     train(network, torch.tensor(right), torch.tensor(answered))
     with torch.no_grad():
         latent, _ = network.encode(torch.tensor(right), torch.tensor(answered - right))
-        # The answered mask tells which quizzes a student took, but not their effects.
+        # The answered mask tells which quizzes a student took, but not whether the student did well
+        # in them. So the quiz dimensions are expected to be 0.
         latent[:, N_DIMENSIONS:] = 0
         mask_mean, mask_weights = answered_mask.fit_latent(answered, latent.numpy())
         score, precision = network.evidence()
@@ -174,13 +181,15 @@ class PartialVAE(nn.Module):
         self.quiz_loadings = quiz_loadings
         self.loading = nn.Parameter(torch.cat([ability_loadings, quiz_loadings], dim=1))
         self.log_precision = nn.Parameter(torch.zeros(self.loading.shape[1]))
+        # Row 0 is for wrong answers, row 1 for right answers.
         self.log_score_multiplier = nn.Parameter(torch.zeros(2, self.loading.shape[1]))
         self.log_precision_multiplier = nn.Parameter(torch.zeros(2, self.loading.shape[1]))
 
     def evidence(self) -> tuple[Tensor, Tensor]:
-        """Return the scores and the precisions that answers add, each of shape (Q, 2, dimensions).
+        """Return the scores and the precisions of all answers, each of shape (Q, 2, dimensions).
 
-        Index 0 of the second axis is a wrong answer, index 1 a right one.
+        An answer adds its score and its precision to the sums of which `encode` makes the mean and
+        the variance of z. Index 0 of the second axis is a wrong answer, index 1 a right one.
         """
         knows = self.intercept.sigmoid()
         right = GUESSING + (1 - GUESSING) * knows
@@ -201,8 +210,10 @@ class PartialVAE(nn.Module):
         `right` and `wrong` are 1.0 for known answers, else 0.0, each of shape (students, Q).
         """
         score, precision = self.evidence()
-        total = self.log_precision.exp() + wrong @ precision[:, 0] + right @ precision[:, 1]
-        return (wrong @ score[:, 0] + right @ score[:, 1]) / total, 1 / total
+        prior_precision = self.log_precision.exp()
+        total_precision = prior_precision + wrong @ precision[:, 0] + right @ precision[:, 1]
+        total_score = wrong @ score[:, 0] + right @ score[:, 1]
+        return total_score / total_precision, 1 / total_precision
 
     def forward(self, right: Tensor, wrong: Tensor) -> Tensor:
         """Return P(right), shape (students, Q), for known answers as `encode` takes them."""
@@ -211,10 +222,10 @@ class PartialVAE(nn.Module):
         return decode(logit, variance @ self.loading.T**2, GUESSING)
 
     def penalty(self) -> Tensor:
-        """Return the negative log density of the prior of the loadings, up to a constant.
+        """Return the negative log density of the Gaussian prior of the loadings, up to a constant.
 
-        The prior mean of the loadings is the mean over the questions for abilities, and
-        `quiz_loadings` for quizzes.
+        In a dimension of ability, the prior mean of every loading is the mean of the loadings of
+        all questions. In the quiz dimensions, the prior means are `quiz_loadings`.
         """
         abilities, quizzes = self.loading.tensor_split([N_DIMENSIONS], dim=1)
         deviation = torch.cat([abilities - abilities.mean(0), quizzes - self.quiz_loadings], dim=1)
@@ -231,10 +242,11 @@ def train(network: PartialVAE, right: Tensor, answered: Tensor) -> None:
     for _ in trange(N_STEPS, desc="training", disable=None):
         batch = torch.randperm(len(right))[:BATCH_SIZE]
         is_right, known = right[batch], answered[batch]
-        # The share of each student's answers that the encoder sees.
+        # The share of each student's answers that the encoder sees: between 0 and `MAX_SHOWN`
+        # answers, or all answers, but never more than a student in the game has outside the
+        # targets. The other answers are hidden, and the network predicts them.
         share = MAX_SHOWN * torch.rand(len(batch), 1) / known.sum(dim=1, keepdim=True)
         share[torch.rand(len(batch)) < SHARE_SHOWING_ALL] = 1
-        # Some answers are always hidden.
         share = share.clamp(max=1 - answered_mask.HIDDEN_SHARE)
         shown = known * (torch.rand_like(known) < share)
         hidden = known - shown

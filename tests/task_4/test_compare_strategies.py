@@ -3,6 +3,7 @@
 import re
 import shutil
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -18,101 +19,157 @@ NAMES = list(strategy_games.find_strategies())
 OWN = "most_right_predictions"
 
 
+def run_compare(kit: Path, folder: Path, *flags: object) -> tuple[str, Page]:
+    """Run the script and return its output and its page, which must show the same figures."""
+    printed = succeeds([SCRIPT, *flags, "--output_dir", folder], kit=kit)
+    # Only the last line, which names the file written, may be longer than 80 characters.
+    assert max(map(len, printed.splitlines()[:-1])) <= 80
+    page = read_page((folder / "strategies_task_4.html").read_text(encoding="utf-8"))
+    lines = [" ".join(line.split()) for line in printed.splitlines()]
+    for table in page.tables:
+        if table.columns[:1] == ["strategy"]:
+            assert {" ".join(row) for row in table.rows} <= set(lines)
+    return printed, page
+
+
 @pytest.fixture
 def compare(split_kit: Path, tmp_path: Path) -> Compare:
     """Return a function that runs the script and returns its output and its page."""
 
     def run(*flags: object, kit: Path = split_kit) -> tuple[str, Page]:
-        printed = succeeds([SCRIPT, *flags, "--output_dir", tmp_path], kit=kit)
-        assert max(map(len, printed.splitlines()[:-1])) <= 80
-        page = read_page((tmp_path / "strategies_task_4.html").read_text(encoding="utf-8"))
-        # The output and the page show the same figures.
-        lines = [" ".join(line.split()) for line in printed.splitlines()]
-        for table in page.tables:
-            if table.columns[:1] == ["strategy"]:
-                assert {" ".join(row) for row in table.rows} <= set(lines)
-        return printed, page
+        return run_compare(kit, tmp_path, *flags)
 
     return run
 
 
 def figures(page: Page, caption: str, rule: int = 0) -> pd.DataFrame:
-    """Return the figures of a table by strategy, with columns numbered from 1.
+    """Return the figures of a table by strategy; the columns have the page's headings.
 
     The page has the table once for each rule; `rule` is 0 or 1.
     """
     table = [table for table in page.tables if table.caption.startswith(caption)][rule]
-    return pd.DataFrame(table.rows).set_index(0).astype(float)
+    frame = pd.DataFrame(table.rows, columns=table.columns)
+    return frame.set_index("strategy").astype(float)
 
 
-def test_every_strategy_is_played_by_both_rules(compare: Compare) -> None:
+@dataclass(frozen=True)
+class Comparison:
+    """A comparison of all strategies by two rules: targets may not be asked, and they may."""
+
+    output: str
+    page: Page
+
+    def accuracies(self) -> list[pd.Series]:
+        """Return the accuracy of each strategy after ten questions, by each of the two rules."""
+        return [figures(self.page, "Accuracy", rule)["10"] for rule in (0, 1)]
+
+
+@pytest.fixture(scope="module")
+def comparison(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Comparison:
+    """Compare all strategies on the public phase: tests of ten questions, with one mask."""
     flags = ["--phase", "public", "--questions", 10, "--masks", 1, "--targets_queryable"]
-    printed, page = compare(*flags)
-    last = []
+    return Comparison(*run_compare(split_kit, tmp_path_factory.mktemp("comparison"), *flags))
+
+
+def test_every_strategy_is_scored_by_both_rules(comparison: Comparison) -> None:
+    page = comparison.page
     for rule in (0, 1):
-        # The columns 1 to 4 are the accuracies after 1, 3, 5 and 10 questions.
         accuracy = figures(page, "Accuracy", rule)
-        assert accuracy.index.tolist() == NAMES and accuracy.columns.tolist() == [1, 2, 3, 4]
+        assert accuracy.index.tolist() == NAMES
+        assert accuracy.columns.tolist() == ["1", "3", "5", "10"]
         assert accuracy.stack().between(0.4, 0.9).all()
-        assert figures(page, "AUC", rule)[4].between(0.5, 0.95).all()
-        assert figures(page, "Log loss", rule)[4].between(0.4, 0.8).all()
-        exposure, overlap, bank = figures(page, "Largest", rule).to_numpy().T
+        assert figures(page, "AUC", rule)["10"].between(0.5, 0.95).all()
+        assert figures(page, "Log loss", rule)["10"].between(0.4, 0.8).all()
+
+        use = figures(page, "Largest", rule)
+        overlap, exposure, bank = use["overlap 10"], use["exposure 10"], use["bank 10"]
         assert ((overlap > 0) & (overlap <= exposure) & (exposure <= 1)).all()
         assert ((bank > 0) & (bank <= 1)).all()
-        last.append(accuracy[4])
-    # By the second rule targets may be asked. A target that is asked counts as predicted right.
-    assert last[1][OWN] > last[0][OWN]
-    ahead = [table for table in page.tables if table.caption.startswith(f"{OWN} ahead")]
-    for accuracy, table in zip(last, ahead, strict=True):
+
+
+def test_more_predictions_are_right_if_targets_may_be_asked(comparison: Comparison) -> None:
+    """A target that was asked counts as predicted right."""
+    without_targets, with_targets = comparison.accuracies()
+    assert with_targets[OWN] > without_targets[OWN]
+
+
+def test_every_other_strategy_is_compared_with_the_kits_own(comparison: Comparison) -> None:
+    tables = comparison.page.tables
+    ahead = [table for table in tables if table.caption.startswith(f"{OWN} ahead")]
+    for accuracy, table in zip(comparison.accuracies(), ahead, strict=True):
         others = accuracy.drop(OWN)
         assert table.column("strategy") == others.index.tolist()
+        # A cell is a difference, ±, its margin and perhaps a star.
         shown = pd.Series(table.column("after 10"), others.index)
         values = shown.str.rstrip("*").str.split(" ± ", expand=True).astype(float)
-        assert values[0].to_numpy() == pytest.approx((accuracy[OWN] - others).to_numpy(), abs=2e-4)
+        difference, margin = values[0], values[1]
+        # The accuracies are shown with four decimals.
+        expected = (accuracy[OWN] - others).to_numpy()
+        assert difference.to_numpy() == pytest.approx(expected, abs=2e-4)
         # A star marks a difference that is larger than its margin.
-        assert (shown.str.endswith("*") == (values[0].abs() > values[1])).all()
-        assert values[0].abs().max() > 5e-3
+        assert (shown.str.endswith("*") == (difference.abs() > margin)).all()
+        # Some differences are large enough to notice a wrong sign.
+        assert difference.abs().max() > 5e-3
+
+
+def test_the_page_and_the_output_tell_what_was_compared(comparison: Comparison) -> None:
+    page = comparison.page
     assert "From simulated answers" in page.text
-    # The kit's own strategy comes first.
+    # The curve of the kit's own strategy is drawn last, so that it lies on top.
     assert [chart.titles[-1] for chart in page.charts] == [OWN, OWN]
     facts = dict(page.tables[-1].rows)
     assert facts["Length"] == "10 questions"
     assert re.fullmatch(r"[\d,]+ in 1 mask", facts["Targets"])
-    assert f"Targets: {facts['Targets']}" in printed
+    assert f"Targets: {facts['Targets']}" in comparison.output
     assert [name for name, _ in page.tables[-2].rows] == NAMES
 
 
-def test_runs_repeat_and_flags_have_an_effect(compare: Compare) -> None:
-    two = ["--strategies", "most_popular", OWN, "--masks", 1, "--questions"]
-    first, unlimited = compare(*two, 5)
-    assert compare(*two, 5)[0].split("Time")[0] == first.split("Time")[0]
+# Flags that play two strategies with one mask; the number of questions follows.
+TWO = ["--strategies", "most_popular", OWN, "--masks", 1, "--questions"]
+
+
+def test_only_the_strategies_named_are_played_and_runs_repeat(compare: Compare) -> None:
+    first, _ = compare(*TWO, 5)
+    second, _ = compare(*TWO, 5)
+    # The times at the end differ.
+    assert second.split("Time")[0] == first.split("Time")[0]
     assert "eddi" not in first
-    assert figures(unlimited, "Largest")[1]["most_popular"] > 0.2
 
-    limited, page = compare(*two, 5, "--max_exposure", 0.2)
+
+def test_a_limit_of_exposure_holds_unless_the_page_says_otherwise(compare: Compare) -> None:
+    _, unlimited = compare(*TWO, 5)
+    assert figures(unlimited, "Largest")["exposure 5"]["most_popular"] > 0.2
+
+    printed, limited = compare(*TWO, 5, "--max_exposure", 0.2)
     for name in ("most_popular", OWN):
-        exceeds = figures(page, "Largest")[1][name] > 0.2
-        assert (f"{name} exceeds the limit of exposure" in limited) == exceeds
-    assert dict(page.tables[-1].rows)["Limit of exposure"] == "0.2 of the students"
+        exceeds = figures(limited, "Largest")["exposure 5"][name] > 0.2
+        assert (f"{name} exceeds the limit of exposure" in printed) == exceeds
+    assert dict(limited.tables[-1].rows)["Limit of exposure"] == "0.2 of the students"
 
-    _, page = compare(*two, 12, "--stop_at_error", 0.8)
-    assert 1 <= figures(page, "Largest")[4][OWN] < 12
+
+def test_a_test_ends_early_at_its_standard_error(compare: Compare) -> None:
+    _, page = compare(*TWO, 12, "--stop_at_error", 0.8)
+    assert 1 <= figures(page, "Largest")["length 12"][OWN] < 12
     assert "at a standard error of 0.8" in page.text
 
 
 def test_a_function_added_to_strategies_py_is_compared(
     compare: Compare, split_kit: Path, tmp_path: Path
 ) -> None:
-    own = Path(shutil.copytree(split_kit, tmp_path / "kit"))
+    """One of two added functions has a docstring, which the page shows; the other one has none."""
+    own_kit = Path(shutil.copytree(split_kit, tmp_path / "kit"))
     new = 'def first_column(posterior, askable, hidden):\n    """The first question of all."""\n'
-    with (own / "task_4/strategies.py").open("a", encoding="utf-8") as file:
+    with (own_kit / "task_4/strategies.py").open("a", encoding="utf-8") as file:
         file.write(f"\n\n{new}    return askable.argmax(axis=1)\n")
-        file.write("\n\ndef untold(known, askable, hidden):\n    return askable.argmax(axis=1)\n")
-    flags = ["--questions", 3, "--masks", 1, "--strategies", "first_column", "random", "untold"]
-    printed, page = compare(*flags, kit=own)
+        file.write("\n\ndef no_text(known, askable, hidden):\n    return askable.argmax(axis=1)\n")
+
+    flags = ["--questions", 3, "--masks", 1, "--strategies", "first_column", "random", "no_text"]
+    printed, page = compare(*flags, kit=own_kit)
+
+    # Three strategies, and two numbers of questions: 1 and 3.
     assert figures(page, "Accuracy").shape == (3, 2)
     assert page.tables[-2].row("first_column")[1] == "The first question of all."
-    # The kit's own strategy is not among them, so that nothing is compared with it.
+    # The kit's own strategy is not among them, so no strategy is compared with it.
     assert "ahead" not in printed
 
 
@@ -142,7 +199,8 @@ def test_a_protocol_cannot_be_played_with_targets_that_may_be_asked(
     flags = ["--protocol", "bobcat", "--targets_queryable", "--output_dir", tmp_path]
     done = run([SCRIPT, *flags], kit=split_kit)
     reason = "argument --targets_queryable: not allowed with argument --protocol"
-    assert (done.returncode, f"error: {reason}" in done.stderr) == (2, True)
+    assert done.returncode == 2
+    assert f"error: {reason}" in done.stderr
     assert not list(tmp_path.iterdir())
 
 

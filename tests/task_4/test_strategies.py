@@ -27,21 +27,31 @@ PACKAGE, SUBMISSION = load_package("item_response", "submission_model_task_4")
 ALL = strategy_games.find_strategies()
 N_QUESTIONS = 60
 POPULARITY = np.random.default_rng(1).permutation(N_QUESTIONS)
-# A model with quiz effects, guessing, and inference from which questions a student has answered.
-BANK = Bank(PACKAGE, full_model(PACKAGE, N_QUESTIONS, 1, 2.4), POPULARITY)
+# A question bank whose model uses everything that the model can: quiz effects, guessing, and what
+# the set of questions that a student has answered tells about the student.
+BANK = Bank(PACKAGE, full_model(PACKAGE, N_QUESTIONS, seed=1, completion=2.4), POPULARITY)
 
 
 def play(reference: Reference, strategy: Any, rules: Rules = STRICT, **setting: Any) -> Any:
-    """Return the game of a strategy with `BANK`; `setting` holds fields of `GameLimits`."""
+    """Play a strategy with the questions and the model of `BANK`; return the game.
+
+    `setting` holds fields of `GameLimits`.
+    """
     limits = GameLimits(**setting)
     return strategy_games.play(BANK, reference, "mask", rules, strategy, limits)
 
 
 def some_answers(seed: int, shape: tuple[int, int], share: float) -> pd.DataFrame:
-    """Return random answers; `shape` is (students, questions), `share` that of answered pairs."""
+    """Return random answers of students with the UserIds 100, 101 and so on.
+
+    `shape` is (students, questions). Each student answers about `share` of the questions, and each
+    has a probability of right answers of their own.
+    """
     rng = np.random.default_rng(seed)
     student, question = np.nonzero(rng.random(shape) < share)
-    is_correct = (rng.random(len(student)) < rng.beta(2, 2, shape[0])[student]).astype(np.int8)
+    draw = rng.random(len(student))
+    p_right = rng.beta(2, 2, shape[0])
+    is_correct = (draw < p_right[student]).astype(np.int8)
     return answers_frame((100 + student).astype(np.int32), question.astype(np.int32), is_correct)
 
 
@@ -53,8 +63,11 @@ def some_students(seed: int, share: float = 0.7) -> Reference:
 
 
 @cache
-def positions() -> list[tuple[Posterior, Any, Any]]:
-    """Return the arguments of a strategy in four rounds of a game, for ten of the students."""
+def recorded_arguments() -> list[tuple[Posterior, Any, Any]]:
+    """Return the arguments that a strategy gets in each of four rounds of a game.
+
+    They are (posterior, askable, hidden), for ten of the forty students.
+    """
     arguments = []
     rows = np.arange(0, 40, 4)
 
@@ -67,71 +80,99 @@ def positions() -> list[tuple[Posterior, Any, Any]]:
 
 
 # ---- The formulas ------------------------------------------------------------------------------
+#
+# Each function returns the value of asking one student (`row`) a question, computed in another way
+# than in strategies.py. All take the same arguments, whether or not they use all.
 
 
-def right(x: Any) -> Any:
+def right(logit: Any) -> Any:
     """Return P(right) at these logits."""
-    return GUESSING + (1 - GUESSING) / (1 + np.exp(-x))
+    return GUESSING + (1 - GUESSING) / (1 + np.exp(-logit))
 
 
-def fisher(x: float) -> float:
-    """Return (dP/dx)² / (P (1 − P)), with the derivative by finite differences."""
-    slope = (right(x + 1e-4) - right(x - 1e-4)) / 2e-4
-    return float(slope**2 / (right(x) * (1 - right(x))))
+def fisher_information(logit: float) -> float:
+    """Return the Fisher information of an answer about its logit.
+
+    It is (dP/dx)² / (P (1 − P)) for P(right) at the logit x, with the derivative by finite
+    differences.
+    """
+    slope = (right(logit + 1e-4) - right(logit - 1e-4)) / 2e-4
+    return float(slope**2 / (right(logit) * (1 - right(logit))))
 
 
-def usual_logit(posterior: Posterior, row: int, question: int) -> float:
-    """Return the logit whose P(right) is about the mean of P(right) over the posterior.
+def logit_of_mean_probability(posterior: Posterior, row: int, question: int) -> float:
+    """Return the logit at which P(right) is the mean of P(right) over the posterior.
 
-    The approximation is MacKay's (1992).
+    This is MacKay's approximation (1992).
     """
     mean, variance = posterior.mean[row, question], posterior.variance[row, question]
     return float(mean / np.sqrt(1 + np.pi / 8 * variance))
 
 
-def determinant(posterior: Any, row: int, question: int, hidden: Any) -> float:
-    """Return by how much the answer raises the determinant of the abilities' precision."""
-    a = posterior.slopes[question]
+def gain_in_determinant(posterior: Any, row: int, question: int, hidden: Any) -> float:
+    """Return the D-optimal value: how much the answer raises the precision of the abilities.
+
+    It is the relative gain in the determinant of their precision matrix.
+    """
+    slopes = posterior.slopes[question]
     before = np.linalg.inv(posterior.ability_covariance[row])
-    after = before + fisher(posterior.mean[row, question]) * np.outer(a, a)
+    information = fisher_information(posterior.mean[row, question])
+    after = before + information * np.outer(slopes, slopes)
     return float(np.linalg.det(after) / np.linalg.det(before)) - 1
 
 
 def divergence(posterior: Any, row: int, question: int, hidden: Any) -> float:
-    """Return the mean KL divergence over abilities drawn from their posterior, as in the paper."""
+    """Return the mean Kullback-Leibler divergence of the answer at the estimated abilities.
+
+    The mean is over abilities that are drawn from their posterior (Chang and Ying 1996).
+    """
     rng = np.random.default_rng(0)
     shift = rng.multivariate_normal([0, 0], posterior.ability_covariance[row], 20_000)
-    x = posterior.mean[row, question]
-    p, q = right(x), right(x + shift @ posterior.slopes[question])
-    return float(np.mean(p * np.log(p / q) + (1 - p) * np.log((1 - p) / (1 - q))))
+    logit = posterior.mean[row, question]
+    p = right(logit)
+    p_drawn = right(logit + shift @ posterior.slopes[question])
+    return float(np.mean(p * np.log(p / p_drawn) + (1 - p) * np.log((1 - p) / (1 - p_drawn))))
 
 
 def movement(posterior: Any, row: int, question: int, hidden: Any) -> float:
-    """Return how far an answer moves the abilities, by integrating over the logit."""
-    deviation = posterior.variance[row, question] ** 0.5
+    """Return the expected distance by which an answer moves the mean of the abilities.
+
+    By Bayes' rule the answer moves the mean of the logit, and in proportion that of the abilities.
+    """
+    # `step` is the logit's distance from its mean in standard deviations.
     step, weight = np.polynomial.hermite_e.hermegauss(99)
+    deviation = posterior.variance[row, question] ** 0.5
     p = right(posterior.mean[row, question] + deviation * step)
-    # The expected movement is zero, so that a right and a wrong answer have the same product of
-    # probability and movement: hence the factor 2.
-    moved = 2 * float((weight * p) @ step / weight.sum())
+    # P(right) · E[step | right].
+    moved_by_right = float((weight * p) @ step / weight.sum())
+    # Without an answer, E[step] is 0: P(right) · E[step | right] = −P(wrong) · E[step | wrong]. So
+    # both answers contribute the same distance.
+    moved = 2 * moved_by_right
     return moved * float(np.linalg.norm(posterior.cross_covariance[row, question])) / deviation
 
 
 def own_uncertainty(posterior: Any, row: int, question: int, hidden: Any) -> float:
-    """Return the probability that the prediction of the answer itself is wrong."""
-    p = float(right(usual_logit(posterior, row, question)))
+    """Return the probability that the answer to the question itself is predicted wrongly."""
+    p = float(right(logit_of_mean_probability(posterior, row, question)))
     return min(p, 1 - p)
 
 
 def mutual_information(posterior: Any, row: int, question: int, hidden: Any) -> float:
-    """Return the mutual information of the answer j and the hidden answers h.
+    """Return the mutual information of the answer and the student's hidden answers.
 
-    It is ½ log |S_j| |S_h| / |S_jh|, with the answers as Gaussian vectors.
+    The answers are taken as a Gaussian vector: the logits plus noise. With the determinant of the
+    covariance of the answer (A), of the hidden answers (H) and of all together (T), the information
+    is ½ log(A · H / T).
+
+    `hidden` is the probability that an answer is hidden.
     """
     target = np.flatnonzero(hidden[row])
     columns = np.concatenate([[question], target])
-    noise = [1 / max(fisher(usual_logit(posterior, row, column)), 0.005) for column in columns]
-    noise[1:] = [n / hidden[row, column] for n, column in zip(noise[1:], target, strict=True)]
+    logits = [logit_of_mean_probability(posterior, row, column) for column in columns]
+    # As in strategies.py, the noise is at most 1 / 0.005.
+    noise = np.array([1 / max(fisher_information(logit), 0.005) for logit in logits])
+    # An answer that is hidden with a small probability counts little: it gets more noise.
+    noise[1:] /= hidden[row, target]
     covariance = posterior.covariance(row, columns, columns) + np.diag(noise)
     _, log_of_answer = np.linalg.slogdet(covariance[:1, :1])
     _, log_of_hidden = np.linalg.slogdet(covariance[1:, 1:])
@@ -141,7 +182,7 @@ def mutual_information(posterior: Any, row: int, question: int, hidden: Any) -> 
 
 FORMULAS: Any = {
     "most_popular": lambda posterior, row, question, hidden: posterior.popularity[question],
-    "maximum_information": determinant,
+    "maximum_information": gain_in_determinant,
     "kullback_leibler": divergence,
     "model_change": movement,
     "uncertainty": own_uncertainty,
@@ -154,13 +195,14 @@ WITH_FORMULA = sorted(ALL.keys() - {"random", strategy_games.OWN})
 
 @pytest.mark.parametrize("name", WITH_FORMULA)
 def test_the_question_chosen_has_the_largest_value(name: str) -> None:
-    for posterior, askable, hidden in positions():
+    for posterior, askable, hidden in recorded_arguments():
         chosen = ALL[name](posterior, askable, hidden)
         for row, question in enumerate(chosen):
             columns = np.flatnonzero(askable[row])
             values = [FORMULAS[name](posterior, row, int(column), hidden) for column in columns]
             value_of_chosen = values[columns.tolist().index(question)]
-            # Some formulas are approximations or are integrated with random numbers: hence 5 %.
+            # 5 % less is allowed, because some strategies use an approximation, and because some
+            # formulas here take the mean over random draws.
             assert value_of_chosen >= 0.95 * max(values)
             # The worst question is clearly worse, so that this test can detect a wrong choice.
             assert min(values) < 0.9 * value_of_chosen
@@ -169,7 +211,7 @@ def test_the_question_chosen_has_the_largest_value(name: str) -> None:
 @pytest.mark.parametrize("name", WITH_FORMULA)
 def test_the_choice_for_a_student_does_not_depend_on_other_students(name: str) -> None:
     rows = np.array([3, 1])
-    for posterior, askable, hidden in positions():
+    for posterior, askable, hidden in recorded_arguments():
         chosen = ALL[name](posterior, askable, hidden)
         chosen_alone = ALL[name](posterior.take(rows), askable[rows], hidden[rows])
         assert np.array_equal(chosen_alone, chosen[rows])
@@ -183,8 +225,10 @@ def test_the_kits_own_strategy_asks_and_predicts_as_the_package(
     rules = Rules(targets_queryable)
     reference = some_students(seed, share=share)
     entry = LocalEntry(SUBMISSION.Submission(BANK.model))
+
     expected = play_entry(entry, reference, "mask", rules)
     game = play(reference, strategies.most_right_predictions, rules, n_questions=10)
+
     assert np.array_equal(game.chosen, expected.chosen)
     assert np.array_equal(game.probability[10] > 0.5, expected.prediction == 1)
     assert np.array_equal(game.truth, expected.truth)
@@ -195,90 +239,120 @@ def test_abilities_and_their_standard_error_agree_with_the_logits() -> None:
 
     Therefore the mean and the covariance of the logits follow from those of the abilities.
     """
-    left_out = {name: 0 * getattr(BANK.model, name) for name in ("quiz_covariance", "completion")}
-    bank = Bank(PACKAGE, replace(BANK.model, **left_out))
+    # Let the model have no quiz effects, and let it not look for hidden answers (`completion`).
+    without_quizzes = replace(
+        BANK.model,
+        quiz_covariance=0 * BANK.model.quiz_covariance,
+        completion=0 * BANK.model.completion,
+    )
+    bank = Bank(PACKAGE, without_quizzes)
     reference = some_students(4)
+    rows = np.arange(len(reference.student))
+    questions = np.arange(N_QUESTIONS)
     known = start_posterior(bank, reference.is_correct >= 0)
-    rows, questions = np.arange(len(reference.student)), np.arange(N_QUESTIONS)
-    before = Posterior(known, POPULARITY, rows).prior_covariance.mean()
-    # The first four questions that each student has answered.
+    prior_variance = Posterior(known, POPULARITY, seed=rows).prior_covariance.mean()
+
+    # Reveal the first four questions that each student has answered.
     first_answered = np.argsort(reference.is_correct < 0, axis=1, kind="stable")[:, :4]
     for column in first_answered.T:
         known.observe(rows, column, reference.is_correct[rows, column])
+        # A known answer is no target.
         assert not known.target_weight[rows, column].any()
-    seen, population = Posterior(known, POPULARITY, rows), known.population
-    # After four answers the population has been estimated anew.
+    posterior = Posterior(known, POPULARITY, seed=rows)
+
+    # The mean logits. After four answers, the model has estimated how these students differ from
+    # the training students: their logits are stretched and shifted.
+    population = known.population
     assert population.log_variance != 0
     logit_at_ability_0 = np.exp(population.log_stretch) * bank.model.intercept + population.shift
-    expected_logit = seen.ability_mean @ seen.slopes.T + logit_at_ability_0
-    assert seen.mean == pytest.approx(expected_logit, abs=2e-3)
-    cross = seen.slopes @ seen.ability_covariance
-    assert seen.cross_covariance == pytest.approx(cross, abs=2e-3)
-    assert (cross * seen.slopes).sum(axis=2) == pytest.approx(seen.variance, abs=2e-3)
-    covariance = seen.covariance(3, questions, questions)
-    assert np.diagonal(covariance) == pytest.approx(seen.variance[3], abs=2e-3)
-    error = (covariance.mean() / before) ** 0.5
+    expected_logit = posterior.ability_mean @ posterior.slopes.T + logit_at_ability_0
+    assert posterior.mean == pytest.approx(expected_logit, abs=2e-3)
+
+    # The covariance of logits and abilities is a Σ, and the variance of a logit is a Σ aᵀ, with the
+    # slopes a of the question and the covariance Σ of the abilities.
+    cross = posterior.slopes @ posterior.ability_covariance
+    assert posterior.cross_covariance == pytest.approx(cross, abs=2e-3)
+    variance = (cross * posterior.slopes).sum(axis=2)
+    assert variance == pytest.approx(posterior.variance, abs=2e-3)
+    covariance = posterior.covariance(3, questions, questions)
+    assert np.diagonal(covariance) == pytest.approx(posterior.variance[3], abs=2e-3)
+
+    # The standard error of the overall ability, the standardised mean of all logits. The variance
+    # of a mean is the mean of all entries of the covariance matrix.
+    error = (covariance.mean() / prior_variance) ** 0.5
     _, standard_errors = bank.overall_ability(known)
     assert standard_errors[3] == pytest.approx(error, abs=1e-3)
 
 
 @pytest.mark.parametrize("name", ["most_popular", "random"])
 def test_exposure_stays_within_its_limit(name: str) -> None:
-    reference, strategy = some_students(6), getattr(strategies, name)
-    largest = {}
+    reference = some_students(6)
+    largest_exposure = {}
     for limit in (1.0, 0.4, 0.3):
-        game = play(reference, strategy, n_questions=8, max_exposure=limit)
-        largest[limit] = np.bincount(game.chosen.ravel()).max() / len(reference.student)
-        assert largest[limit] <= limit
+        game = play(reference, ALL[name], n_questions=8, max_exposure=limit)
+        n_asked = np.bincount(game.chosen.ravel()).max()
+        largest_exposure[limit] = n_asked / len(reference.student)
+        assert largest_exposure[limit] <= limit
         assert game.n_over_limit == 0
-    assert (largest[1.0] > 0.4) == (name == "most_popular")
+    # Without a limit (1.0), only the popular questions go to many students.
+    assert (largest_exposure[1.0] > 0.4) == (name == "most_popular")
 
 
 @pytest.mark.parametrize("name", ["most_popular", "random"])
 def test_exposure_beyond_a_limit_that_cannot_hold_is_counted(name: str) -> None:
-    """The limit lets one of the 40 students be asked each of the 60 questions.
+    """A limit of 1 % of the 40 students lets every question be asked once.
 
-    The students need 40 · 8 = 320 questions, so that at least 260 of them exceed the limit.
+    That makes 60 questions, but the students need 40 · 8 = 320. So at least 260 exceed the limit.
     """
-    reference, strategy = some_students(6), getattr(strategies, name)
-    game = play(reference, strategy, n_questions=8, max_exposure=0.01)
+    game = play(some_students(6), ALL[name], n_questions=8, max_exposure=0.01)
     n_students_asked = np.bincount(game.chosen.ravel())
     assert game.n_over_limit == (n_students_asked - 1).clip(0).sum()
     assert game.n_over_limit >= 320 - 60
 
 
 def test_a_test_ends_at_its_standard_error() -> None:
-    lengths = []
+    """A test has at most twelve questions. The smaller the error at which it ends, the longer."""
+    lengths = {}
     for error in (1.1, 0.8, 0.6, 0.0):
         strategy = strategies.maximum_information
         game = play(some_students(7), strategy, n_questions=12, stop_at_error=error)
-        lengths.append((game.chosen >= 0).sum(axis=1))
-        # No student is asked anything after the end.
-        assert ((game.chosen >= 0) == (np.arange(12) < lengths[-1][:, None])).all()
-    assert not lengths[0].any()
-    assert (lengths[-1] == 12).all()
-    assert (np.diff([length.mean() for length in lengths]) > 0).all()
-    assert len(set(lengths[1]) | set(lengths[2])) > 2
+        is_asked = game.chosen >= 0
+        length = is_asked.sum(axis=1)
+        # No student is asked anything after the end of the test.
+        assert (is_asked == (np.arange(12) < length[:, None])).all()
+        lengths[error] = length
+
+    # The standard error is 1 before any answer, and never 0.
+    assert not lengths[1.1].any()
+    assert (lengths[0.0] == 12).all()
+    mean_lengths = [length.mean() for length in lengths.values()]
+    assert (np.diff(mean_lengths) > 0).all()
+    # Students reach the same error after different numbers of questions.
+    assert len(set(lengths[0.8]) | set(lengths[0.6])) > 2
 
 
 @pytest.mark.parametrize(
     ("choice", "message"),
     [
-        # The first choice is a hidden answer, the second one is asked twice.
+        # The question with the hidden answer, column 3.
         (lambda known, askable, hidden: hidden.argmax(axis=1), "chooses column 3 for a student"),
+        # Column 0 in every round, although it may be asked only once.
         (lambda known, askable, hidden: np.zeros(40, int), "chooses column 0 for a student"),
+        # Something else than a whole number for each student.
         (lambda known, askable, hidden: np.zeros(40), "returns array.*whole numbers"),
         (lambda known, askable, hidden: np.zeros(39, int), "returns array.*whole .*each of 40"),
+        # Errors of the strategy. The last one tries to change the model.
         (lambda known, askable, hidden: 1 / 0, r"raises ZeroDivisionError \(line \d+: division by"),
         (lambda known, askable, hidden: sys.exit(3), r"raises SystemExit \(line \d+: 3\)"),
         (lambda known, askable, hidden: known.mean.fill(2), "raises ValueError .*read-only"),
     ],
 )
 def test_a_strategy_asks_only_what_it_may_and_changes_nothing(choice: Any, message: str) -> None:
+    """Forty students have answered all questions; the answer to question 3 is hidden."""
     targets = np.tile(np.arange(N_QUESTIONS) == 3, (40, 1))
 
     def wrong(posterior: Any, askable: Any, hidden: Any) -> Any:
-        """Overwrite `askable`, which must have no effect; column 3 is the target."""
+        """Return the choice, after overwriting `askable`, which must not permit other questions."""
         askable[:] = True
         return choice(posterior, askable, targets)
 
@@ -291,10 +365,11 @@ def test_a_strategy_asks_only_what_it_may_and_changes_nothing(choice: Any, messa
 
 
 def some_game(chosen: Any, probability: Any) -> PlayedGame:
-    """Return the game of two students with two hidden answers each.
+    """Return the game of two students, 7 and 8, with two hidden answers each.
 
-    Only the second answer of the first student is wrong. `probability` holds P(right) of the hidden
-    answers after 0, 1, … questions.
+    Only the second answer of the first student is wrong. `chosen` holds each student's questions in
+    the order asked, -1 for none. `probability` holds P(right) of the four hidden answers after 0,
+    1, … questions. Five questions may be asked.
     """
     return PlayedGame(
         chosen=np.array(chosen),
@@ -308,32 +383,47 @@ def some_game(chosen: Any, probability: Any) -> PlayedGame:
 
 @pytest.fixture
 def scores_by_hand() -> pd.DataFrame:
-    """Return the scores of a game in which the second student's test ended after one question."""
+    """Return the scores of a game after 0, 1 and 2 questions.
+
+    Both students are asked question 0. Then the first student is asked question 1, and the test of
+    the second student ends.
+    """
     game = some_game(
-        [[0, 1], [0, -1]],
-        [[0.5, 0.5, 0.5, 0.5], [0.6, 0.4, 0.8, 0.3], [0.9, 0.4, 0.2, 0.3]],
+        chosen=[[0, 1], [0, -1]],
+        probability=[[0.5, 0.5, 0.5, 0.5], [0.6, 0.4, 0.8, 0.3], [0.9, 0.4, 0.2, 0.3]],
     )
     return strategy_games.score({"some": {"mask": game}})
 
 
 def test_accuracy_auc_and_log_loss_by_hand(scores_by_hand: pd.DataFrame) -> None:
+    """The hidden answers are right, wrong, right, right.
+
+    P(right) is first 0.5 for all, then 0.6, 0.4, 0.8, 0.3, and finally 0.9, 0.4, 0.2, 0.3.
+    """
+    # A P(right) of 0.5 counts as the prediction of a wrong answer.
     assert scores_by_hand.accuracy.tolist() == [0.25, 0.75, 0.5]
-    # There are three pairs of a right and a wrong answer.
+    # The AUC is the share of pairs of a right and a wrong answer in which the right one has the
+    # larger P(right). There are three pairs; ties count half.
     assert scores_by_hand.auc.tolist() == pytest.approx([0.5, 2 / 3, 1 / 3])
     assert scores_by_hand.log_loss[2] == pytest.approx(-np.log([0.9, 0.6, 0.2, 0.3]).mean())
 
 
 def test_exposure_use_of_the_bank_length_and_overlap_by_hand(scores_by_hand: pd.DataFrame) -> None:
+    """One test consists of the questions 0 and 1, the other one of question 0."""
+    # Both students are asked question 0.
     assert scores_by_hand.exposure.tolist() == [0, 1, 1]
+    # None, then one, then two of the five questions are used.
     assert scores_by_hand.bank.tolist() == [0, 0.2, 0.4]
     assert scores_by_hand.length.tolist() == [0, 1, 1.5]
-    # The two tests share one question; at the end their mean length is 1.5.
+    # The overlap is the number of questions that two tests share, divided by their mean length.
     assert scores_by_hand.overlap.tolist() == pytest.approx([0, 1, 1 / 1.5])
 
 
 def test_mean_overlap_of_three_tests_by_hand() -> None:
-    """Each pair of tests with two questions shares the first one."""
-    assert strategy_games.mean_overlap(np.array([3, 1, 1, 1]), 3) == pytest.approx(0.5)
+    """The three tests are {0, 1}, {0, 2} and {0, 3}: any two share one question of two."""
+    n_students_by_question = np.array([3, 1, 1, 1])
+    overlap = strategy_games.mean_overlap(n_students_by_question, n_students=3)
+    assert overlap == pytest.approx(0.5)
 
 
 def test_tables_show_means_over_the_masks_and_the_deviation_at_the_end(
@@ -347,21 +437,28 @@ def test_tables_show_means_over_the_masks_and_the_deviation_at_the_end(
 @pytest.mark.parametrize(
     ("probability_of_other", "n_masks", "expected"),
     [
-        # The gains per answer are 1, 0, 0, 1. Both students gain equally, so that nothing varies.
+        # The other strategy predicts all answers wrongly except the third, so the gains are
+        # 1, 0, 0, 1. Both students gain equally, so the standard error is 0.
         ([0.1, 0.9, 0.9, 0.1], 1, (0.5, 0)),
-        # The gains are 0, 1, -1, 0 in each mask, and the sums of the two students are 2 and -2. The
-        # standard error is √(n / (n - 1) · (2² + 2²)) / 8, with n = 2 students and 8 answers.
+        # The gains are 0, -1, 1, 0 in each of two masks. Over both masks, one student gains -2 and
+        # the other one 2. The standard error is the root of n / (n - 1) times the sum of the
+        # squared gains of the students, divided by the number of answers. With n = 2 students and 8
+        # answers, it is √(2 / 1 · (2² + 2²)) / 8 = 0.5.
         ([0.9, 0.1, 0.1, 0.9], 2, (0, 0.5)),
     ],
 )
 def test_paired_difference_by_hand(
     probability_of_other: list[float], n_masks: int, expected: tuple[float, float]
 ) -> None:
-    first = some_game([[0], [0]], [[0.9, 0.9, 0.9, 0.9]])
-    second = some_game([[0], [0]], [probability_of_other])
+    """The hidden answers are right, wrong, right, right. The first strategy predicts all as right.
+
+    `expected` is the mean gain of the first strategy over the other one, and its standard error.
+    """
+    first = some_game(chosen=[[0], [0]], probability=[[0.9, 0.9, 0.9, 0.9]])
+    other = some_game(chosen=[[0], [0]], probability=[probability_of_other])
     masks = [f"mask {number}" for number in range(n_masks)]
     difference = strategy_games.compare(
-        dict.fromkeys(masks, first), dict.fromkeys(masks, second), 0
+        dict.fromkeys(masks, first), dict.fromkeys(masks, other), n=0
     )
     assert difference == pytest.approx(expected)
 
@@ -369,23 +466,38 @@ def test_paired_difference_by_hand(
 # ---- Protocols ---------------------------------------------------------------------------------
 
 
+def some_splits(
+    name: str, n_splits: int, n_questions: int = 10
+) -> list[tuple[pd.DataFrame, Reference]]:
+    """Split 53 students, with the UserIds 100 to 152, by a paper's protocol.
+
+    Each student has answered about 70 % of 90 questions. `n_questions` is the length of a test.
+    """
+    answers = some_answers(seed=9, shape=(53, 90), share=0.7)
+    protocol = compare_strategies.PROTOCOLS[name]
+    return list(compare_strategies.splits(answers, protocol, n_splits, n_questions, n_columns=90))
+
+
 @pytest.mark.parametrize(("name", "learned_share"), [("bobcat", 0.6), ("ncat", 0.7)])
 def test_protocols_split_students_and_answers(name: str, learned_share: float) -> None:
-    answers = some_answers(9, (53, 90), 0.7)
-    protocol = compare_strategies.PROTOCOLS[name]
-    parts = list(compare_strategies.splits(answers, protocol, 5, 10, 90))
-    again = list(compare_strategies.splits(answers, protocol, 5, 10, 90))
-    for (learned, reference), (_, same) in zip(parts, again, strict=True):
-        students = set(learned["UserId"])
+    """53 students are split five times; the splits are the same in every run."""
+    first_run = some_splits(name, n_splits=5)
+    second_run = some_splits(name, n_splits=5)
+    target_share = compare_strategies.PROTOCOLS[name].target_share
+    for (learned, reference), (_, same) in zip(first_run, second_run, strict=True):
+        learned_students = set(learned["UserId"])
+        assert len(learned_students) == pytest.approx(learned_share * 53, abs=1)
+        assert not learned_students & set(reference.student.tolist())
+
+        # The reference's only mask has the reference's name.
         targets = reference.targets[reference.name]
-        assert len(students) == pytest.approx(learned_share * 53, abs=1)
-        assert not students & set(reference.student.tolist())
-        answered = (reference.is_correct >= 0).sum(axis=1)
-        assert np.array_equal(targets.sum(axis=1), np.ceil(protocol.target_share * answered))
+        n_answered = (reference.is_correct >= 0).sum(axis=1)
+        assert np.array_equal(targets.sum(axis=1), np.ceil(target_share * n_answered))
         assert (reference.is_correct[targets] >= 0).all()
         assert np.array_equal(same.targets[same.name], targets)
     if name == "bobcat":
-        examined = np.concatenate([reference.student for _, reference in parts])
+        # Each of BOBCAT's five splits examines another fifth of the students.
+        examined = np.concatenate([reference.student for _, reference in first_run])
         assert sorted(examined) == list(range(100, 153))
 
 
@@ -393,10 +505,9 @@ def test_protocols_split_students_and_answers(name: str, learned_share: float) -
 def test_protocols_do_not_examine_students_with_too_few_answers(
     name: str, n_questions: int
 ) -> None:
-    answers = some_answers(9, (53, 90), 0.7)
-    protocol = compare_strategies.PROTOCOLS[name]
-    _, all_examined = next(compare_strategies.splits(answers, protocol, 1, 10, 90))
-    _, reference = next(compare_strategies.splits(answers, protocol, 1, n_questions, 90))
+    """With ten questions, no student is left out; with `n_questions`, some; with 80, all."""
+    [(_, all_examined)] = some_splits(name, n_splits=1)
+    [(_, reference)] = some_splits(name, n_splits=1, n_questions=n_questions)
     assert 0 < len(reference.student) < len(all_examined.student)
     with pytest.raises(InputError, match="choose a smaller --questions"):
-        next(compare_strategies.splits(answers, protocol, 1, 80, 90))
+        some_splits(name, n_splits=1, n_questions=80)

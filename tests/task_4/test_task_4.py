@@ -45,7 +45,7 @@ every_package = pytest.mark.parametrize(
 
 
 def published_score(entry: Any, answers: pd.DataFrame, n_questions: int) -> float:
-    """Play as the published evaluators do and return the accuracy.
+    """Play as the evaluators that the organisers published do, and return the accuracy.
 
     An answer that is not revealed is 0, and targets may be asked.
     """
@@ -126,7 +126,7 @@ def evaluate(kit: Path, tmp_path: Path) -> Evaluate:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """The evaluation of the baseline by the local split."""
+    """The evaluation of the baseline on the local split."""
 
     folder: Path
     output: str
@@ -135,7 +135,10 @@ class Evaluated:
     valid: pd.DataFrame
 
     def expected_sequences(self) -> pd.DataFrame:
-        """Return the questions asked in plain pandas: the most answered ones of each student."""
+        """Find, in plain pandas, the questions that the baseline must ask each student.
+
+        They are the ten questions with most training answers among those that may be asked.
+        """
         n_answers = self.train.QuestionId.value_counts()
         askable = self.valid[self.valid.IsTarget == 0]
         askable = askable.assign(n=askable.QuestionId.map(n_answers).fillna(0))
@@ -156,7 +159,7 @@ class Evaluated:
 
 @pytest.fixture(scope="module")
 def evaluated(kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Evaluated:
-    """Score the baseline by the local split."""
+    """Score the baseline on the local split."""
     folder = tmp_path_factory.mktemp("evaluated")
     output = succeeds([EVALUATE, "--output_dir", folder], kit=kit)
     page = read_page((folder / "scores_task_4.html").read_text())
@@ -244,7 +247,7 @@ def test_a_run_that_fails_removes_the_scores_of_the_last_run(
     assert not [*tmp_path.glob("sequence_*"), *tmp_path.glob("scores_*")]
 
 
-# A method of an entry that gives probabilities too.
+# A method for an entry, which returns P(right): 0.75 if the prediction is right, else 0.25.
 PREDICT_PROBABILITIES = """
     def predict_probabilities(self, masked_data, masked_binary_data):
         return 0.25 + 0.5 * self.predict(masked_data, masked_binary_data)
@@ -264,7 +267,8 @@ def test_probabilities_of_an_entry_are_written_and_scored(
     assert len(joined) == len(targets)
     p = joined.ProbabilityCorrect
     assert (((p > 0.5) == joined.IsCorrect).mean()) == pytest.approx(score)
-    log_loss = f"{-np.log(np.where(joined.IsCorrect == 1, p, 1 - p)).mean():.4f}"
+    p_of_outcome = np.where(joined.IsCorrect == 1, p, 1 - p)
+    log_loss = f"{-np.log(p_of_outcome).mean():.4f}"
     assert f"log loss {log_loss}, AUC" in printed
     assert page.headings[-1] == "Probabilities"
     assert log_loss in page.text
@@ -273,18 +277,26 @@ def test_probabilities_of_an_entry_are_written_and_scored(
 def test_the_user_learns_what_an_entry_prints_changes_and_relies_on(
     evaluate: Evaluate, write: Write, tmp_path: Path
 ) -> None:
-    """An accuracy curve replays games without the entry's choices, on which this entry relies."""
+    """The entry prints when it chooses questions, changes its arguments, and relies on its choices.
+
+    For the curve of accuracies, games are replayed without calling `select_questions`. This entry
+    sets `self.asked` there and reads it in `predict`, which then fails.
+    """
     # The entry prints through a child process, so that Python's sys.stdout does not see the text.
     select = "self.asked = __import__('os').system('echo choosing')"
     source = toy_bundle.entry(select, "can_query[:] = seen[:] = 7")[ENTRY_FILE]
     source = source.replace("return right", "return self.asked + right")
+
     output, _, page = evaluate("--submission", write(f"entry/{ENTRY_FILE}", source).parent)
+
     note = "update_model changes can_query, masked_data: it got a copy, so that has no effect"
-    reason = "replaying the games without select_questions, after round 0, predict: raised Attr"
     assert f"note: {note}\n" in output
     assert note in page.text
+
+    reason = "replaying the games without select_questions, after round 0, predict: raised Attr"
     assert f"no curve: {reason}" in output
     assert f"No curve: {reason}" in page.text
+
     assert dict(page.tables[0].rows)["Weights trained by"] == "not recorded"
     entry_output = tmp_path / "entry_output_task_4.txt"
     assert entry_output.read_text() == "choosing\n" * 10
@@ -299,6 +311,8 @@ def test_the_score_of_a_phase_is_the_mean_over_its_ten_masks(
     flags = ["--phase", "public", "--unobserved", "0", "--memory_limit", "6"]
     script = package / "local_evaluation.py"
     printed, score, page = evaluate(*flags, script=script, name="task_4_public")
+
+    # The score, against that of plain pandas.
     train = pd.read_csv(kit / "data/train_data/train_task_3_4.csv")
     valid = pd.read_csv(kit / "data/test_data/test_public_task_4_more_splits.csv")
     masks = [f"IsTarget_{k}" for k in range(10)]
@@ -323,21 +337,25 @@ def test_the_score_of_a_phase_is_the_mean_over_its_ten_masks(
         asked = sequences[sequences.Mask == mask].merge(valid, validate="one_to_one")
         assert (asked[mask] == 0).all()
         assert len(asked) == 10 * valid.UserId.nunique()
+    # Every table of a student's game has ten questions, those with the first mask.
     assert {len(table.rows) for table in page.tables if "UserId" in table.caption} == {10}
 
 
 def test_an_entry_for_the_published_evaluator_is_scored_and_packed(
     kit: Path, evaluate: Evaluate, write: Write, tmp_path: Path
 ) -> None:
-    """Its first method has another name, and it takes 0 to mean that an answer is not revealed."""
+    """The entry calls its first method by another name, and expects 0 where nothing is revealed."""
+    # The entry fails if an answer that is not revealed is -1.
     source = toy_bundle.entry(update="assert seen.min() >= 0")[ENTRY_FILE]
     source = source.replace("select_questions", "select_feature")
     entry = write(f"entry/{ENTRY_FILE}", source).parent
+
     printed, score, page = evaluate("--submission", entry, "--unobserved", "0")
     _, of_entry, of_random = page.table("Accuracy after each question").rows[-1]
     assert f"with questions chosen at random {of_random}\n" in printed
     assert of_entry == f"{score:.4f}"
     assert of_entry != of_random
+
     pack = ["task_4/package.py", entry, "--output_dir", tmp_path]
     assert "round 1, update_model: raised AssertionError" in fails(pack, kit=kit)
     assert "submission_task_4.zip" in succeeds([*pack, "--unobserved", "0"], kit=kit)
@@ -430,10 +448,15 @@ def test_students_to_be_predicted_must_not_be_in_the_training_file(
 def test_the_packages_own_script_trains_a_copy_and_scores_that(
     kit: Path, evaluate: Evaluate, package_of_all_students: Path
 ) -> None:
-    """The weights of all students stay."""
+    """The package has weights that were trained on all students, also on those to be examined.
+
+    These weights are not changed.
+    """
     package = package_of_all_students
     weights = {path: path.read_bytes() for path in package.glob("model_task_4*")}
+
     printed, score, page = evaluate("--skip_curve", script=package / "local_evaluation.py")
+
     trained_by = f"python {package}/train_model.py --local"
     reason = f"its weights know the local split: `{trained_by}` trains a copy\n"
     assert printed.startswith(f"{reason}score {score:.4f} (")
@@ -489,7 +512,7 @@ def scores(kit: Path) -> dict[str, float]:
 
 
 def play_phases(kit: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Let a package's entry play five masks of both phases.
+    """Let a package's entry play with the first five masks of each of the two phases.
 
     Return whether each target is predicted right, and the student of each target.
     """
@@ -509,30 +532,35 @@ def play_phases(kit: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
 @needs_blocks(*(f"task_4/{name}/train_model.py" for name in PACKAGES))
 @pytest.mark.usefixtures("scores")
 def test_learned_packages_beat_the_most_popular_answer(kit: Path) -> None:
-    """They play 50 students of both phases, whom no package has seen."""
+    """The packages play the 50 students of both phases, whom no package has seen."""
     popular, students = play_phases(kit, "numpy")
     for name in ("item_response", "pytorch"):
         hits, _ = play_phases(kit, name)
-        # Both predict the same answers, and the answers of one student are correlated. Over 50
-        # students the standard error of the gain is 0.017, and the gain is 0.08. On another machine
-        # rounding changes few predictions, and cannot bring it below three standard errors.
+        # The difference is paired: all packages predict the same answers. The answers of one
+        # student are correlated. Over 50 students the gain is 0.08, with a standard error of 0.017.
+        # On another machine rounding changes few predictions, so the gain stays above three
+        # standard errors.
         gain = hits.astype(float) - popular
         assert gain.mean() > 3 * metrics.clustered_standard_error(gain, students), name
 
 
 @pytest.mark.usefixtures("scores")
 @every_package
-def test_it_scores_the_same_in_the_loop_of_the_published_evaluators(
+def test_a_package_scores_the_same_in_the_loop_of_the_published_evaluators(
     kit: Path, tmp_path: Path, name: str
 ) -> None:
+    """The organisers' evaluators let targets be asked, and show 0 where nothing is revealed."""
     pack = ["task_4/package.py", kit / "task_4" / name, "--output_dir", tmp_path]
     assert run(pack, kit=kit).returncode == 0
     path = tmp_path / "submission_task_4.zip"
     with zipfile.ZipFile(path) as archive:
         assert set(archive.namelist()) == CODE | RECORDS | PACKAGES[name]
+
+    # Score the zip with the kit's evaluation, by the same rules.
     evaluate = ["task_4/local_evaluation.py", path, "--skip_curve", "--output_dir", tmp_path]
     printed = succeeds([*evaluate, "--unobserved", "0", "--targets_queryable"], kit=kit)
     assert "(one mask, targets may be asked, unobserved = 0)" in printed
+
     _, submission = load_package(name, "submission_model_task_4", kit=kit)
     _, valid = read_split(kit / "data/test_input")
     assert published_score(submission.Submission(), valid, 80) == read_score(tmp_path)
@@ -547,8 +575,9 @@ def test_select_feature_is_select_questions_in_the_template() -> None:
 def test_training_on_one_file_and_on_two(kit: Path, tmp_path: Path, name: str) -> None:
     """Three columns are enough, and the same files give the same weights.
 
-    A second file must hold other students.
+    A second file changes the weights, and must hold other students than the first one.
     """
+    # Two files with the answers of thirty students each.
     columns = ["QuestionId", "UserId", "IsCorrect"]
     answers = pd.read_csv(kit / "data/train_data/train_task_3_4.csv", usecols=columns)
     parts = np.array_split(answers.UserId.unique()[:60], 2)
@@ -559,12 +588,15 @@ def test_training_on_one_file_and_on_two(kit: Path, tmp_path: Path, name: str) -
     script = [package / "train_model.py", "--input_dir", tmp_path, "--train_data", "first.csv"]
 
     def train(*flags: object) -> tuple[str, list[bytes]]:
+        """Train on the first file; return the output and the contents of the files of weights."""
         printed = succeeds([*script, *flags], kit=kit)
         return printed, [(package / weights).read_bytes() for weights in sorted(PACKAGES[name])]
 
     _, weights = train()
     if name == "pytorch":
         assert train("--seed", 1)[1] != weights
+
+    # Train on both files.
     printed, of_both = train("--more_train_data", "second.csv")
     n_questions = pd.concat([first, second]).QuestionId.max() + 1
     assert f"trained on {len(first) + len(second):,} answers, {n_questions} questions" in printed
@@ -573,8 +605,11 @@ def test_training_on_one_file_and_on_two(kit: Path, tmp_path: Path, name: str) -
     assert of_both != weights
     made_from = json.loads((package / "model_task_4_training.json").read_text())["made_from"]
     assert {"../first.csv", "../second.csv"} <= {*made_from}
+
+    # Training on the first file alone gives the first weights again.
     assert train()[1] == weights
 
+    # Let the second file hold an answer of a student of the first one.
     pd.concat([second, first.iloc[[0]]]).to_csv(tmp_path / "second.csv", index=False)
     message = fails([*script, "--more_train_data", "second.csv"], kit=kit)
     known = f"UserId {first.UserId.iloc[0]} appears in another training file"
@@ -588,23 +623,26 @@ def test_training_on_one_file_and_on_two(kit: Path, tmp_path: Path, name: str) -
 def test_both_values_of_unobserved_answers_lead_to_the_same_games(
     kit: Path, name: str, targets_queryable: bool
 ) -> None:
-    """The same holds if the file has no options.
+    """An answer that is not revealed is -1 or 0, by the evaluator. The file may have no options.
 
-    A 0 is then either a wrong answer or one that is not revealed, and an entry must tell the two
-    apart in another way than by the value.
+    With 0 and without options, the value of a wrong answer is also that of an answer that is not
+    revealed. An entry must then tell from `can_query` which answers are revealed.
     """
     model, submission = load_package(name, "submission_model_task_4")
     weights = model.Model.load(kit / "task_4" / name)
     reference = read_reference(kit / "data/test_input/valid_task_4.csv", 80)
+    no_options = np.full_like(reference.option, -1)
     games = []
-    for option in (reference.option, np.full_like(reference.option, -1)):
+    for option in (reference.option, no_options):
         for unobserved in (-1, 0):
             rules = Rules(targets_queryable=targets_queryable, unobserved=unobserved)
             entry = LocalEntry(submission.Submission(weights))
             games.append(play(entry, replace(reference, option=option), "IsTarget", rules))
+
     for game in games[1:]:
         assert np.array_equal(game.chosen, games[0].chosen)
         assert np.array_equal(game.prediction, games[0].prediction)
+
     # The prediction of a target that was asked is its answer.
     row, target = np.nonzero(reference.targets["IsTarget"])
     is_asked = (games[0].chosen[row] == target[:, None]).any(axis=1)
