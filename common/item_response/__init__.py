@@ -4,7 +4,7 @@
     p_right = model.predict_proba(student, question)[:, 1]
 
 `ItemResponseOptions` does the same for the options chosen. README.md in this folder explains the
-mathematics, the numerics and the speed. Read the modules in this order:
+mathematics, the words of the code, the numerics and the speed. Read the modules in this order:
 
 - `estimator` and `options`: the two estimators; `base` and `checks` hold what they share.
 - `model` and `context`: the mathematics of an answer, and that of contexts.

@@ -51,16 +51,22 @@ class BaseItemResponse:
     def _fit_and_set_attributes(
         self, answers: Answers, settings: Settings, start: Posterior | None = None
     ) -> Self:
-        """Fit the posterior, and set the attributes that users read."""
+        """Fit the posterior, and set the attributes that users read.
+
+        `discrimination_` gets the shape (stages, questions, dimensions), `difficulty_` the shape
+        (stages, questions). Right and wrong answers have one stage; a choice among four options has
+        three (see `ItemResponseOptions`).
+        """
         posterior, history = fit_posterior(answers, settings, start)
         self.posterior_ = posterior
         self.history_ = history
         self.student_ids_ = posterior.student_ids
         self.question_ids_ = posterior.question_ids
-        # Leave out the last student, and the last question of each stage: they stand for unknown
-        # students and questions.
+        # Leave out the last student, who stands for unknown students.
         self.ability_ = posterior.students.mean[:-1]
         self.ability_covariance_ = posterior.students.covariance[:-1]
+        # In each stage, leave out the last question, which stands for unknown questions. A question
+        # has k slopes, then an intercept.
         n_questions = len(posterior.question_ids)
         k = settings.n_dimensions
         items = posterior.items.mean.reshape(answers.n_stages, n_questions + 1, k + 1)
@@ -82,7 +88,7 @@ class BaseItemResponse:
         question: npt.ArrayLike,
         context: npt.ArrayLike | None,
     ) -> tuple[IntArray, IntArray, IntArray]:
-        """Return the pairs to predict as arrays, or raise `InputError`."""
+        """Return students, questions and contexts to predict as arrays, or raise `InputError`."""
         student_ids = checks.as_ids("student", student)
         question_ids = checks.as_ids("question", question, len(student_ids))
         n_levels = len(self._check_fitted().levels)

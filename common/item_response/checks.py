@@ -56,11 +56,13 @@ def as_context(
 ) -> IntArray:
     """Return labels of contexts, shape (n, levels).
 
-    Without `values` there are no levels; values of shape (n,) are one level. `n_levels` is the
-    number of levels that a fit has had, which the labels must have.
+    Without `values` there are no levels; values of shape (n,) are one level. `n_expected` is the
+    number of rows that the labels must have. `n_levels` is the number of levels that they must
+    have; any number is right if it is None.
     """
     if values is None:
-        if n_levels:
+        fit_had_contexts = n_levels is not None and n_levels > 0
+        if fit_had_contexts:
             raise InputError(
                 "context is missing: the answers of the fit had contexts, expected those of the "
                 "pairs as well"
@@ -102,14 +104,23 @@ def _check_shape(name: str, array: npt.NDArray[Any], n_expected: int | None) -> 
 
 
 def _check_range(name: str, array: IntArray, low: int, high: int | None = None) -> None:
-    """Raise `InputError` for the first number outside of the range."""
+    """Raise `InputError` for the first number below `low` or above `high`.
+
+    `array` has one or two dimensions. Without `high`, there is no upper bound.
+    """
     if not array.size:
         return
-    if array.min() < low or (high is not None and array.max() > high):
-        is_wrong = (array < low) if high is None else (array < low) | (array > high)
-        # The index of the first wrong number: its row, and its column if there are two dimensions.
-        first = tuple(np.argwhere(is_wrong)[0])
-        row = int(first[0])
-        value = array[first]
-        expected = f"at least {low}" if high is None else f"{low} to {high}"
-        raise InputError(f"{name} holds {value} at position {row}, expected {expected}")
+    is_too_low = array.min() < low
+    is_too_high = high is not None and array.max() > high
+    if not is_too_low and not is_too_high:
+        return
+    is_wrong = array < low
+    expected = f"at least {low}"
+    if high is not None:
+        is_wrong |= array > high
+        expected = f"{low} to {high}"
+    # The index of the first wrong number: its row, and its column if there are two dimensions.
+    first = tuple(np.argwhere(is_wrong)[0])
+    row = int(first[0])
+    value = array[first]
+    raise InputError(f"{name} holds {value} at position {row}, expected {expected}")

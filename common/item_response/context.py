@@ -1,41 +1,59 @@
-r"""The mathematics of contexts: answers in the same quiz, or on the same day, share an effect.
+"""The mathematics of contexts: answers in the same quiz, or on the same day, share an effect.
 
 A student's answers in one quiz are more alike than abilities explain: the topic was taught last
-week or it was not, the student was tired, or guessed. So the logit of an answer gets an effect u of
+week or it was not, the student was tired, or guessed. So the logit of an answer gets an effect of
 (student, quiz), which is N(0, variance). All answers of the student in the quiz share this effect:
 the testlet model (Bradlow, Wainer and Wang 1999, "A Bayesian random effects model for testlets").
 Contexts may be nested, say quizzes in groups of similar quizzes. Then an answer has one effect at
-each level, and the sum of these effects is its `total`. The variance of each level is estimated
-from the answers, so that a level without influence shrinks to zero. If the context is the quiz of a
-class, its students share an effect as well: they have been taught the topic or not.
+each level. The variance of each level is estimated from the answers, so that a level without
+influence shrinks to zero. If the context is the quiz of a class, its students share an effect as
+well: they have been taught the topic or not.
 
-The contexts of one student are the nodes of a tree whose root is the student. A node of the last
-level, a leaf, holds the student's answers in the context. The logit of an answer is
+The contexts of one student are the nodes of a tree whose root is the student:
 
-    x = z · t + total,     where z = (slopes, intercept) of the item and t = (ability, 1).
+    student                     the root
+        group of quizzes        a node of the first level
+            quiz                a node of the last level: a leaf, which holds the answers
 
-The log likelihood of an answer is replaced by κx − wx²/2, where `model` gives κ and w. So ability
-and effects have a joint Gaussian posterior. Eliminating the effects from the leaves to the root
-gives this posterior exactly, in time linear in the number of answers. For a node, let
+Each node has an effect of its own. The total effect at a node is the sum of its own effect and the
+effects of the nodes above it. The logit of an answer is
 
-- u be its effect, with the prior precision p,
-- U be the total above the node: the sum of the effects of the nodes between it and the root,
-- W, r and S be Σ w, Σ κ and Σ w E[z] over its answers, if it is a leaf.
+    logit = student vector · item vector + total effect at the answer's leaf,
 
-The log likelihood of the answers below the node is a function of its total U + u:
+where the student vector is (ability, 1) and the item vector (slopes, intercept). The log likelihood
+of an answer is replaced by linear · logit − weight · logit² / 2 (see `model`). So ability and
+effects have a joint Gaussian posterior. Eliminating the effects from the leaves to the root gives
+this posterior exactly, in time linear in the number of answers.
 
-    (r − S · t) (U + u) − W (U + u)²/2.
+The formulas of a node have four symbols:
 
-Let g = p / (p + W). Integrating out u has three results:
+    precision   1 / (prior variance of the node's own effect),
+    W           the sum of the weights of its answers,
+    r           the sum of their linear coefficients,
+    S           the sum of weight · E[item vector].
 
-- g r, g S and g W are added to r, S and W of the parent, which start at 0.
-- r S / (p + W) and SSᵀ / (p + W) are subtracted from the student's sums Σ κ E[z] and Σ w E[zzᵀ],
-  from which `model` computes the posterior of the ability.
-- Given t and U, the node's total U + u is N(gU + (r − S · t) / (p + W), 1 / (p + W)).
+If the node is a leaf, these are sums over its answers. The log likelihood of the answers is a
+function of the node's total effect:
+
+    (r − S · student vector) · total − W · total² / 2.
+
+The total is the total above the node plus the node's own effect. Let
+
+    gain = precision / (precision + W)    and    noise = 1 / (precision + W).
+
+Integrating out the node's own effect has three results:
+
+- The log likelihood becomes a function of the total above, with r, S and W multiplied by `gain`.
+  The parent's r, S and W are the sums of these products over the children.
+- noise · r · S is subtracted from the student's Σ linear · E[item vector], and noise · S Sᵀ from
+  the student's Σ weight · E[item vector item vectorᵀ]. `model` computes the posterior of the
+  ability from these two sums.
+- Given the ability and the total above, the node's total is Gaussian with the mean
+  gain · (total above) + noise · (r − S · student vector) and the variance `noise`.
 
 An effect that students share is one more term of the totals of leaves. Its posterior is computed
-from g r, g S and g W of the leaves of all these students, in which the students' own effects are
-integrated out.
+from r, S and W of the leaves of all these students, multiplied by `gain`: the students' own effects
+are integrated out.
 """
 
 from collections.abc import Sequence
@@ -43,101 +61,134 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from common.answers import find_ids
 from common.arrays import FloatArray, IntArray
-from common.item_response.model import Gaussians, pack_products
+from common.item_response.model import Gaussians, store_outer_products
 
 import numpy as np
 import scipy.sparse
 
-# The variance of the effects at the start of a fit, and the prior guess at the variance.
+# The variance of the effects at the start of a fit. It is also the guess that keeps the estimated
+# variance of few effects from being extreme.
 START_VARIANCE = 0.2
-# Weight of the prior guess: it counts as this many contexts.
-_PRIOR_CONTEXTS = 3.0
-# Upper bound on the acceleration in `accelerate`.
+# The guess counts as much as this number of contexts.
+_CONTEXTS_OF_GUESS = 3.0
+# Upper bound on the number of steps of EM that `accelerate` takes at once.
 _MAX_ACCELERATION = 25.0
-# Bound on the ratio of new and old variance in a step.
+# In one step, a variance is multiplied or divided by at most this factor.
 _MAX_RATIO = 2.0
 _MIN_VARIANCE = 1e-6
+
+# The columns of an array of effects, which has 2 + k columns for k abilities: posterior mean,
+# posterior variance, and posterior covariance with each ability.
+EFFECT_MEAN = 0
+EFFECT_VARIANCE = 1
+EFFECT_MEAN_AND_VARIANCE = slice(0, 2)
+EFFECT_COVARIANCES = slice(2, None)
+
+
+# ---- Trees of contexts -------------------------------------------------------------------------
+
+
+def make_label(context_number: IntArray, stage: IntArray | np.int32, n_stages: int) -> IntArray:
+    """Return one integer for each pair of a context and a stage.
+
+    Effects belong to a context in one stage of the questions (see `fitting`). If answers are right
+    or wrong, there is one stage, and the label is the number of the context.
+    """
+    return context_number * np.int32(n_stages) + stage
+
+
+def stage_of_label(label: IntArray, n_stages: int) -> IntArray:
+    """Return the stage in labels of `make_label`."""
+    return label % np.int32(n_stages)
 
 
 @dataclass(frozen=True)
 class Level:
     """One level of all students' trees. A node is a context in which a student has answers.
 
-    Nodes are sorted as their answers are.
+    Nodes are in the order of their answers, which are sorted by student and context.
     """
 
     # Shape (nodes + 1,): the answers of node i are start[i] to start[i + 1].
     start: IntArray
     # Shape (nodes,): the node's parent in the level above. In the first level, the student.
     parent: IntArray
-    # Shape (nodes,): the number of the node's context and the stage of its items (see `fitting`) in
-    # one integer, context · (number of stages) + stage. Increasing among the nodes of one parent.
+    # Shape (nodes,): the node's context and stage as one integer (see `make_label`). Increasing
+    # among the nodes of one parent.
     label: IntArray
 
     @cached_property
-    def keys(self) -> tuple[IntArray, int]:
-        """Increasing keys by which `find_nodes` looks nodes up, and the width in the keys.
+    def _label_width(self) -> int:
+        """An integer that exceeds the largest label by 2."""
+        return 2 + int(self.label.max(initial=0))
 
-        The key of a node is parent · width + label. The width exceeds the largest label by 2, so
-        that the label width − 1 belongs to no node.
+    @cached_property
+    def _keys(self) -> IntArray:
+        """The nodes' keys by which `find` looks them up: parent · width + label, increasing."""
+        return self.parent * np.int64(self._label_width) + self.label
+
+    def find(self, parent: IntArray, label: IntArray) -> IntArray:
+        """Return the node that has the given parent and label.
+
+        If there is no such node, its place in the result holds the number of nodes.
         """
-        width = 2 + int(self.label.max(initial=0))
-        return self.parent * np.int64(width) + self.label, width
+        # A label above those of all nodes becomes width − 1, which no node has. Without this, its
+        # key could be the key of a node of the next parent.
+        label = np.minimum(label, self._label_width - 1)
+        return find_ids(self._keys, parent * self._label_width + label)
 
     def sum_children(self, values: FloatArray, n_parents: int) -> FloatArray:
         """Sum `values`, which has a row for each node, over the children of each parent."""
         # A sparse matrix with a row for each parent and a 1 for each child.
-        n = len(values)
-        first = np.searchsorted(self.parent, np.arange(n_parents + 1))
-        ones = np.ones(n, np.float32)
-        nodes = np.arange(n, dtype=np.int32)
-        sums: FloatArray = scipy.sparse.csr_matrix((ones, nodes, first), (n_parents, n)) @ values
+        n_nodes = len(values)
+        first_child = np.searchsorted(self.parent, np.arange(n_parents + 1))
+        ones = np.ones(n_nodes, np.float32)
+        nodes = np.arange(n_nodes, dtype=np.int32)
+        is_child = scipy.sparse.csr_matrix((ones, nodes, first_child), (n_parents, n_nodes))
+        sums: FloatArray = is_child @ values
         return sums
 
 
-class SharedEffects(NamedTuple):
-    """Effects that all students share in a context of the last level: independent Gaussians."""
-
-    # Shape (labels + stages,), float32. The last elements, one for each stage, belong to contexts
-    # without answers.
-    mean: FloatArray
-    # Shape (labels + stages,), float32.
-    variance: FloatArray
-    # Prior variance, shape (stages,).
-    prior: FloatArray
+# ---- From the leaves to the root ---------------------------------------------------------------
 
 
 class Elimination(NamedTuple):
-    """Quantities that `eliminate` computes and `restore` needs, for each node of a level.
+    """What is known about the effects of a level's nodes once they are integrated out.
 
-    The symbols are those of the module's docstring.
+    If the student's ability and the total effect above a node are known, the total effect at the
+    node is Gaussian. Its mean is gain · (total above) + offset − pull · (ability, 1), its variance
+    is `noise`.
     """
 
-    # g, shape (nodes,).
+    # Prior precision of the node's own effect / (prior precision + weight of the answers), from 0
+    # for many answers to 1 for none; shape (nodes,).
     gain: FloatArray
-    # g W, shape (nodes,).
-    weight: FloatArray
-    # 1 / (p + W), shape (nodes,).
+    # gain · (weight of the answers): the weight that is added to the node's parent, shape (nodes,).
+    weight_above: FloatArray
+    # 1 / (prior precision + weight of the answers), shape (nodes,).
     noise: FloatArray
-    # r / (p + W), shape (nodes,).
-    linear: FloatArray
-    # S / (p + W), shape (nodes, d).
+    # noise · Σ linear over the answers, shape (nodes,).
+    offset: FloatArray
+    # noise · Σ weight · E[item vector] over the answers, shape (nodes, k + 1).
     pull: FloatArray
 
 
 def eliminate(
-    levels: tuple[Level, ...], gathered: FloatArray, variance: FloatArray, n_students: int
+    levels: tuple[Level, ...], leaf_sums: FloatArray, variance: FloatArray, n_students: int
 ) -> tuple[list[Elimination], FloatArray]:
-    """Integrate out the effects, from the leaves to the root.
+    """Integrate out the effects of contexts, from the leaves to the root.
 
     Parameters
     ----------
     levels
         The coarsest first.
-    gathered
-        W, r and S of the last level's nodes, side by side, shape (nodes, 2 + d). In r, each κ must
-        have been reduced by w · E[shared effect], since the shared effect is a part of the logit.
+    leaf_sums
+        Shape (leaves, 2 + d), where item vectors (slopes, intercept) have d numbers. For each leaf,
+        the sums over its answers of weight, of linear, and of weight · E[item vector]. The log
+        likelihood of an answer is linear · logit − weight · logit² / 2, as a function of its logit
+        without the mean of the effect that students share.
     variance
         Prior variances of the effects, shape (levels, stages).
     n_students
@@ -147,34 +198,83 @@ def eliminate(
     -------
     eliminations : list of Elimination
         For `restore`, the coarsest level first.
-    taken : array of float32, shape (students, d + d(d + 1)/2)
-        To be subtracted from each student's sums of `model.weighted_sums`, to integrate out the
-        effects.
+    correction : array of float32, shape (students, d + d(d + 1)/2)
+        To be subtracted from each student's sums of `model.weighted_sums`. These sums then belong
+        to the log likelihood with the effects integrated out.
     """
-    d = gathered.shape[1] - 2
-    taken: FloatArray = np.zeros((len(gathered), d + d * (d + 1) // 2), np.float32)
+    d = leaf_sums.shape[1] - 2
+    correction: FloatArray = np.zeros((len(leaf_sums), d + d * (d + 1) // 2), np.float32)
     eliminations = []
+    node_sums = leaf_sums
     for depth in reversed(range(len(levels))):
-        weight = gathered[:, 0]
-        kappa = gathered[:, 1]
-        pull = gathered[:, 2:]
-        precision = 1 / variance[depth].astype(np.float32)[_stage(levels[depth], variance)]
-        noise = 1 / (precision + weight)
-        gain = precision * noise
-        eliminated = Elimination(
-            gain=gain,
-            weight=gain * weight,
-            noise=noise,
-            linear=noise * kappa,
-            pull=noise[:, None] * pull,
-        )
+        level = levels[depth]
+        stage = stage_of_label(level.label, n_stages=variance.shape[1])
+        precision = 1 / variance[depth].astype(np.float32)[stage]
+        eliminated = _eliminate_nodes(node_sums, precision)
         eliminations.append(eliminated)
-        taken[:, :d] += eliminated.linear[:, None] * pull
-        taken[:, d:] += pack_products(pull, eliminated.pull)
+
+        # noise · Σ linear · item_sum, and the stored triangle of noise · item_sum item_sumᵀ.
+        item_sum = node_sums[:, 2:]
+        correction[:, :d] += eliminated.offset[:, None] * item_sum
+        correction[:, d:] += store_outer_products(item_sum, eliminated.pull)
+
         n_parents = len(levels[depth - 1].parent) if depth else n_students
-        gathered = levels[depth].sum_children(gathered * gain[:, None], n_parents)
-        taken = levels[depth].sum_children(taken, n_parents)
-    return eliminations[::-1], taken
+        node_sums = level.sum_children(node_sums * eliminated.gain[:, None], n_parents)
+        correction = level.sum_children(correction, n_parents)
+    return eliminations[::-1], correction
+
+
+def _eliminate_nodes(node_sums: FloatArray, precision: FloatArray) -> Elimination:
+    """Integrate out the own effects of a level's nodes, which have the given prior precision.
+
+    The columns of `node_sums` are the sums of weight, of linear, and of weight · E[item vector]
+    over the answers of each node (see `eliminate`).
+    """
+    weight = node_sums[:, 0]
+    linear = node_sums[:, 1]
+    item_sum = node_sums[:, 2:]
+    noise = 1 / (precision + weight)
+    gain = precision * noise
+    return Elimination(
+        gain=gain,
+        weight_above=gain * weight,
+        noise=noise,
+        offset=noise * linear,
+        pull=noise[:, None] * item_sum,
+    )
+
+
+# ---- From the root to the leaves ---------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Totals:
+    """Total effects at nodes of students' trees.
+
+    If the ability of a node's student is known, the total effect at the node is Gaussian with the
+    mean offset − pull · (ability, 1) and the variance `noise`.
+    """
+
+    # The position of each node's student, shape (nodes,).
+    student: IntArray
+    # Shape (nodes,).
+    offset: FloatArray
+    # Shape (nodes, k + 1).
+    pull: FloatArray
+    # Shape (nodes,).
+    noise: FloatArray
+    # Mean over the posterior of the ability, shape (nodes,).
+    mean: FloatArray
+
+    def take(self, nodes: IntArray) -> "_Totals":
+        """Return the totals at some of the nodes."""
+        return _Totals(
+            student=self.student[nodes],
+            offset=self.offset[nodes],
+            pull=self.pull[nodes],
+            noise=self.noise[nodes],
+            mean=self.mean[nodes],
+        )
 
 
 def restore(
@@ -183,119 +283,195 @@ def restore(
     students: Gaussians,
     variance: FloatArray,
 ) -> tuple[list[FloatArray], FloatArray, FloatArray]:
-    """Find the effects, from the root to the leaves, given the students' abilities.
+    """Find the effects of contexts, from the root to the leaves, given the students' abilities.
+
+    Parameters
+    ----------
+    levels
+        The coarsest first, at least one.
+    eliminations
+        The result of `eliminate` for the same levels.
+    students
+        Posteriors of the abilities, in which the effects have been integrated out.
+    variance
+        Prior variances of the effects, shape (levels, stages).
 
     Returns
     -------
     effects : list of array of float32, shape (nodes, 2 + k)
-        For each level the totals at its nodes: mean, variance, covariance with the ability.
+        For each level the total effects at its nodes: mean, variance, covariance with the ability.
     sums : array of float64, shape (levels, stages, 4)
-        For `estimate_variance`: the number of nodes, and the sums over the nodes of E[u]², Var[u]
-        and s². Here s is the share of the prior variance that the answers have removed, 1 − Var[u]
-        / prior variance.
-    shared_linear : array of float32, shape (leaves,)
-        For `update_shared`: g (r − S · E[t] − W E[U]) of each leaf. It is the leaf's term of
-        precision · mean of its shared effect if r holds κ; here κ is reduced as in `eliminate`.
+        For `estimate_variance`: the sums of `_sum_effects` over the nodes' own effects.
+    shared_slope : array of float32, shape (leaves,)
+        For `update_shared`: the expected slope of the log likelihood of each leaf's answers in the
+        effect that students share.
     """
-    n, k = students.mean.shape
-    student = np.arange(n)
-    t = np.concatenate([students.mean, np.ones((n, 1), np.float32)], axis=1)
-    # Given t, the total at a node is N(linear − pull · t, noise). Above the first level it is 0.
-    pull: FloatArray = np.zeros((n, k + 1), np.float32)
-    zeros: FloatArray = np.zeros(n, np.float32)
-    linear = zeros
-    noise = zeros
-    mean = zeros
+    n_students, k = students.mean.shape
+    student_vectors = np.concatenate([students.mean, np.ones((n_students, 1), np.float32)], axis=1)
+    # At the root there is no effect: the total is 0.
+    zeros: FloatArray = np.zeros(n_students, np.float32)
+    totals = _Totals(
+        student=np.arange(n_students),
+        offset=zeros,
+        pull=np.zeros((n_students, k + 1), np.float32),
+        noise=zeros,
+        mean=zeros,
+    )
     effects = []
     sums = np.zeros((*variance.shape, 4))
     for depth, (level, eliminated) in enumerate(zip(levels, eliminations, strict=True)):
-        above = level.parent
-        student = student[above]
-        gain = eliminated.gain
-        pull_above = pull[above]
-        noise_above = noise[above]
-        mean_above = mean[above]
-        # Given t, the total is g times the total above plus N((r − S · t) / (p + W), 1 / (p + W)).
-        pull = gain[:, None] * pull_above + eliminated.pull
-        linear = gain * linear[above] + eliminated.linear
-        noise = gain * gain * noise_above + eliminated.noise
-        # Average over t.
-        covariance = students.covariance[student]
-        with_ability = -np.einsum("nij,nj->ni", covariance, pull[:, :k])
-        mean = linear - np.einsum("ni,ni->n", pull, t[student])
-        total_variance = noise - np.einsum("ni,ni->n", with_ability, pull[:, :k])
-        effects.append(np.column_stack([mean, total_variance, with_ability]))
-        # The node's own effect u is its total minus the total above.
-        pull_of_u = (pull - pull_above)[:, :k]
-        variance_of_u = np.einsum("ni,nij,nj->n", pull_of_u, covariance, pull_of_u, optimize=True)
-        variance_of_u += (1 - gain) ** 2 * noise_above + eliminated.noise
-        stage = _stage(level, variance)
-        sums[depth] = _sum_moments(stage, mean - mean_above, variance_of_u, variance[depth])
-    # For the leaves: (r − S · E[t]) / (p + W). Divided by noise = 1 / (p + W), it is r − S · E[t].
-    own_mean = eliminated.linear - np.einsum("ni,ni->n", eliminated.pull, t[student])
-    shared_linear = gain * own_mean / eliminated.noise - eliminated.weight * mean_above
-    return effects, sums, shared_linear
+        # For each node, the total at its parent.
+        above = totals.take(level.parent)
+        student_vector = student_vectors[above.student]
+        ability_covariance = students.covariance[above.student]
+        totals = _add_own_effects(above, eliminated, student_vector)
+        effects.append(_average_over_abilities(totals, ability_covariance))
+
+        own_mean = totals.mean - above.mean
+        own_variance = _variance_of_own_effects(totals, above, eliminated, ability_covariance)
+        stage = stage_of_label(level.label, n_stages=variance.shape[1])
+        sums[depth] = _sum_effects(stage, own_mean, own_variance, variance[depth])
+    # The last level of the loop has the leaves.
+    return effects, sums, _slope_in_shared_effect(above, eliminated, student_vector)
 
 
-def _stage(level: Level, variance: FloatArray) -> IntArray:
-    """Return the stage of the items at each node, shape (nodes,).
+def _add_own_effects(
+    above: _Totals, eliminated: Elimination, student_vector: FloatArray
+) -> _Totals:
+    """Return the total effects at nodes, given the totals above them.
 
-    The labels number pairs of a context and a stage: label = context · number of stages + stage.
+    `eliminated` says how the total at a node depends on the total above (see `Elimination`).
+    `student_vector` is E[(ability, 1)] of each node's student.
     """
-    return level.label % np.int32(variance.shape[1])
+    gain = eliminated.gain
+    pull = gain[:, None] * above.pull + eliminated.pull
+    offset = gain * above.offset + eliminated.offset
+    noise = gain * gain * above.noise + eliminated.noise
+    mean = offset - np.einsum("ni,ni->n", pull, student_vector)
+    return _Totals(student=above.student, offset=offset, pull=pull, noise=noise, mean=mean)
 
 
-def _sum_moments(
-    stage: IntArray, mean: FloatArray, variance: FloatArray, prior: FloatArray
+def _average_over_abilities(totals: _Totals, ability_covariance: FloatArray) -> FloatArray:
+    """Return mean, variance and covariance with the ability of total effects, shape (nodes, 2 + k).
+
+    The moments are those under the posteriors of the abilities, whose covariances are
+    `ability_covariance`, shape (nodes, k, k).
+    """
+    k = ability_covariance.shape[1]
+    # The total depends on the ability by −pull · ability. The 1 in (ability, 1) does not vary.
+    pull = totals.pull[:, :k]
+    with_ability = -np.einsum("nij,nj->ni", ability_covariance, pull)
+    variance = totals.noise - np.einsum("ni,ni->n", with_ability, pull)
+    return np.column_stack([totals.mean, variance, with_ability])
+
+
+def _variance_of_own_effects(
+    totals: _Totals, above: _Totals, eliminated: Elimination, ability_covariance: FloatArray
 ) -> FloatArray:
-    """Return the sums of `restore` over effects of given means and variances, by stage.
+    """Return the posterior variance of each node's own effect, its total minus the total above."""
+    k = ability_covariance.shape[1]
+    pull = (totals.pull - above.pull)[:, :k]
+    variance: FloatArray = np.einsum("ni,nij,nj->n", pull, ability_covariance, pull, optimize=True)
+    # For a known ability: the own effect is (gain − 1) · (total above) plus independent noise.
+    variance += (1 - eliminated.gain) ** 2 * above.noise + eliminated.noise
+    return variance
 
-    The columns are the number of effects u, Σ E[u]², Σ Var[u] and Σ s²; shape (stages, 4).
+
+def _slope_in_shared_effect(
+    above: _Totals, leaves: Elimination, student_vector: FloatArray
+) -> FloatArray:
+    """Return the expected slope of each leaf's log likelihood in the effect that students share.
+
+    The student's own effect of the leaf is integrated out. The slope is taken at the old mean of
+    the shared effect. With the symbols of the module's docstring, the slope is
+
+        gain · (r − S · student vector) − gain · W · (total above).
     """
-    square_of_removed = (1 - variance / prior[stage]) ** 2
+    # noise · (r − S · student vector).
+    own_mean = leaves.offset - np.einsum("ni,ni->n", leaves.pull, student_vector)
+    return leaves.gain * own_mean / leaves.noise - leaves.weight_above * above.mean
+
+
+# ---- Variances and shared effects --------------------------------------------------------------
+
+
+def _sum_effects(
+    stage: IntArray, mean: FloatArray, variance: FloatArray, prior_variance: FloatArray
+) -> FloatArray:
+    """Return four sums over the effects of each stage, shape (stages, 4).
+
+    The sums are: the number of effects, the squares of their posterior means, their posterior
+    variances, and the squares of 1 − posterior variance / prior variance, the share of the prior
+    variance that the answers have removed. `prior_variance` has shape (stages,).
+    """
+    square_of_removed = (1 - variance / prior_variance[stage]) ** 2
     columns = [np.ones(len(mean)), mean**2, variance, square_of_removed]
-    return sum_by_label(stage, columns, len(prior))
+    return sum_by_label(stage, columns, n_labels=len(prior_variance))
 
 
-def sum_by_label(label: IntArray, values: Sequence[FloatArray], n_labels: int) -> FloatArray:
-    """Sum each array of values over the elements of each label, shape (labels, arrays)."""
-    return np.stack([np.bincount(label, column, n_labels) for column in values], axis=1)
+def sum_by_label(label: IntArray, columns: Sequence[FloatArray], n_labels: int) -> FloatArray:
+    """Sum each column over the elements that have the same label, shape (labels, columns)."""
+    return np.stack([np.bincount(label, column, n_labels) for column in columns], axis=1)
 
 
 def estimate_variance(sums: FloatArray, old: FloatArray) -> FloatArray:
-    """Return the variances of the effects, shape (levels, stages), from the sums of `restore`."""
-    n_nodes, squares, variances, squares_of_removed = np.moveaxis(sums, -1, 0)
-    n = n_nodes + _PRIOR_CONTEXTS
-    new = (squares + variances + _PRIOR_CONTEXTS * START_VARIANCE) / n
+    """Return the prior variances of effects, a mean over effects: the shape of `old`.
+
+    The last axis of `sums` has the four sums of `_sum_effects`, computed with the prior variances
+    `old`.
+    """
+    n_effects, squared_means, variances, squares_of_removed = np.moveaxis(sums, -1, 0)
+    n = n_effects + _CONTEXTS_OF_GUESS
+    # E[effect²] = (posterior mean)² + posterior variance.
+    new = (squared_means + variances + _CONTEXTS_OF_GUESS * START_VARIANCE) / n
     return accelerate(old, new, squares_of_removed / n, _MAX_ACCELERATION)
 
 
 def accelerate(
-    old: FloatArray, new: FloatArray, removed: FloatArray, max_acceleration: float
+    old: FloatArray, new: FloatArray, squared_removed: FloatArray, max_acceleration: float
 ) -> FloatArray:
     """Extrapolate a step of expectation maximisation (EM) of variances, from `old` to `new`.
 
-    An EM step goes only a share of about s² of the way to the variance at which EM would end (see
-    `restore` for s). So Aitken's extrapolation takes 1 / s² steps at once, here on the scale of
-    logarithms and within bounds. `removed` is the mean of s².
+    `squared_removed` is the mean of (1 − posterior variance / prior variance)² over the effects
+    whose variance is estimated. An EM step goes about this share of the way to the variance at
+    which EM would end. So Aitken's extrapolation takes 1 / `squared_removed` steps at once, at most
+    `max_acceleration`. Here it extrapolates the logarithm of the variance, and within bounds.
     """
-    acceleration = np.minimum(1 / np.maximum(removed, 1e-9), max_acceleration)
+    acceleration = np.minimum(1 / np.maximum(squared_removed, 1e-9), max_acceleration)
     ratio = np.clip((new / old) ** acceleration, 1 / _MAX_RATIO, _MAX_RATIO)
     return np.maximum(old * ratio, _MIN_VARIANCE)
 
 
-def update_shared(sums: FloatArray, old: SharedEffects) -> SharedEffects:
-    """Return the posteriors of the shared effects.
+class SharedEffects(NamedTuple):
+    """Effects that all students share in a context of the last level: independent Gaussians.
 
-    `sums` has shape (labels + stages, 2). The columns are the sums over the leaves of each label of
-    g W, and of the leaf's term of precision · mean (see `shared_linear` of `restore`).
+    `mean` and `variance` have one element for each label of the last level (see `make_label`), then
+    one for each stage, which belongs to all contexts without answers.
     """
-    # A label is context · (number of stages) + stage.
-    stage = np.arange(len(sums)) % len(old.prior)
-    variance = 1 / (1 / old.prior[stage] + sums[:, 0])
-    mean = variance * sums[:, 1]
-    rows = np.flatnonzero(sums[:, 0] > 0)
-    moments = _sum_moments(stage[rows], mean[rows], variance[rows], old.prior)
-    prior = estimate_variance(moments, old.prior)
-    variance = np.where(sums[:, 0] > 0, variance, prior[stage])
+
+    # Shape (labels + stages,), float32.
+    mean: FloatArray
+    # Shape (labels + stages,), float32.
+    variance: FloatArray
+    # Prior variance, shape (stages,).
+    prior: FloatArray
+
+
+def update_shared(sums: FloatArray, old: SharedEffects) -> SharedEffects:
+    """Return the posteriors and the prior variance of the effects that students share.
+
+    `sums` has a row for each effect and two columns: what the answers add to the posterior's
+    precision, and to its precision · mean. `old` are the effects before.
+    """
+    added_precision = sums[:, 0]
+    added_linear = sums[:, 1]
+    stage = stage_of_label(np.arange(len(sums)), n_stages=len(old.prior))
+    variance = 1 / (1 / old.prior[stage] + added_precision)
+    mean = variance * added_linear
+    has_answers = added_precision > 0
+    effect_sums = _sum_effects(
+        stage[has_answers], mean[has_answers], variance[has_answers], old.prior
+    )
+    prior = estimate_variance(effect_sums, old.prior)
+    variance = np.where(has_answers, variance, prior[stage])
     return SharedEffects(mean.astype(np.float32), variance.astype(np.float32), prior)

@@ -149,8 +149,8 @@ class ItemResponse(BaseItemResponse):
     ) -> FloatArray:
         """Return the probabilities that students answer questions wrong and right.
 
-        An unknown student counts as average, with the variance of all students; an unknown question
-        counts as average, with the variance of all questions.
+        An unknown student counts as an average student whose ability is as uncertain as abilities
+        vary among all students. The same holds for an unknown question.
 
         Parameters
         ----------
@@ -195,13 +195,18 @@ class ItemResponse(BaseItemResponse):
             Ids, shape (questions,).
         """
         posterior = self._check_fitted()
-        # The average question is behind the last id, where `find_ids` puts unknown ids.
+        # `find_ids` gives unknown ids the position after the last id, which is the position of the
+        # average question in `items`.
         position = find_ids(posterior.question_ids, checks.as_ids("question", question))
         items = posterior.items.mean[position]
         return QuestionParameters(discrimination=items[:, :-1], difficulty=-items[:, -1])
 
     def _check_start(self, start: "ItemResponse", n_levels: int) -> Posterior:
-        """Return the posterior to go on from, or raise `InputError`."""
+        """Return the posterior of `start`, the fitted estimator from which this fit continues.
+
+        Raises `InputError` if `start` has other dimensions than this estimator, or other levels of
+        contexts than the answers, which have `n_levels`.
+        """
         posterior = start._check_fitted()
         if start.n_dimensions != self.n_dimensions:
             raise InputError(

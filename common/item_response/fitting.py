@@ -3,7 +3,11 @@
 An answer is a series of stages (see `options`). Is it right? If not, is it the most popular wrong
 option? And so on, until a stage is passed. The outcome of the answer is the number of stages that
 are not passed, so that 0 is right. Right or wrong answers have one stage, choices among n options
-n − 1.
+n − 1. An item is a question in one stage.
+
+Answers of a student in a context, such as a quiz, share an effect. Each context in which a student
+has answers is a node of the student's tree of contexts (see `context`), with a level for each kind
+of context, such as groups of quizzes and quizzes. The nodes of the last level are the leaves.
 """
 
 import sys
@@ -13,7 +17,12 @@ from common import provenance
 from common.answers import find_ids, number_ids
 from common.arrays import BoolArray, FloatArray, IntArray
 from common.item_response import model
-from common.item_response.context import START_VARIANCE, SharedEffects
+from common.item_response.context import (
+    EFFECT_VARIANCE,
+    START_VARIANCE,
+    SharedEffects,
+    make_label,
+)
 from common.item_response.observations import Observations, sort_answers
 from common.item_response.prediction import find_effects, outcome_probability, predict_stages
 from common.item_response.start import find_start
@@ -37,16 +46,16 @@ _MAX_STEPS = 60
 # the share `_MIN_GAIN` of it.
 _PATIENCE = 2
 _MIN_GAIN = 1.25e-3
-# One more step with all answers follows if at least this share of them was held out.
+# If at least this share of the answers was held out, one more step follows, with all answers.
 _SHARE_WORTH_A_STEP = 0.01
-# With more answers than this, a step takes long. The fit then uses momentum and ends earlier. With
-# contexts it never does, since momentum can then make steps oscillate.
+# With more answers than this, a step takes long. The fit then uses momentum and ends earlier. A fit
+# with contexts never uses momentum, which can make its steps oscillate.
 _MANY_ANSWERS = 2_000_000
-# Momentum: from the third step on, a step starts from the items of the last step, plus this share
-# of the change that the last step made.
+# With momentum, a step starts from items that are further along: the change that the step before
+# made, times this factor, is added to them. The first two steps have no momentum.
 _MOMENTUM = np.float32(0.7)
-# The value of `_MIN_GAIN` with momentum.
-_MIN_GAIN_OF_MANY = 3e-3
+# Takes the place of `_MIN_GAIN` in a fit with momentum.
+_MIN_GAIN_WITH_MOMENTUM = 3e-3
 # Lower bound on the probability of an outcome in the held-out loss.
 _MIN_PROBABILITY = 1e-7
 
@@ -66,13 +75,15 @@ class Settings:
 class Answers:
     """Answers to learn from, in any order."""
 
-    # Ids of any size, shape (answers,).
+    # Ids with gaps of any size, shape (answers,).
     student: IntArray
     question: IntArray
-    # Number of stages not passed, 0 to `n_stages`, shape (answers,).
+    # Shape (answers,). If answers are right or wrong: 0 for right and 1 for wrong. For options: 0
+    # for the right one, 1 for the most popular wrong one, and so on.
     outcome: IntArray
     # Labels of contexts, shape (answers, levels), the coarsest level first.
     context: IntArray
+    # Highest outcome: 1 if answers are right or wrong, else the number of wrong options.
     n_stages: int
 
     def take(self, rows: BoolArray) -> "Answers":
@@ -101,9 +112,11 @@ def fit_posterior(
 ) -> tuple[Posterior, list[HeldOutScore]]:
     """Fit the model; return the posterior, and the score after each step.
 
-    If `start` is given, the fit continues from this posterior, which has been fitted to some of
-    these answers with the same settings and one stage. Control-C ends the fit early, with the state
-    after the last complete step. Before the first step is complete, it stops the program.
+    If `start` is given, the fit continues from this posterior. It must have been fitted to some of
+    these answers with the same settings, and answers must be right or wrong.
+
+    Control-C ends the fit early, with the state after the last complete step. Before the first step
+    is complete, it stops the program.
     """
     rng = np.random.default_rng(settings.seed)
     numbered = in_threads(number_ids, [answers.student, answers.question])
@@ -129,17 +142,20 @@ def fit_posterior(
 
 @dataclass(frozen=True)
 class _SortedAnswers:
-    """Observations, with the ids of their students, questions and contexts."""
+    """Answers as steps need them, with the ids of their students, questions and contexts."""
 
     observations: Observations
     n_stages: int
     # Increasing.
     student_ids: IntArray
+    # Increasing.
     question_ids: IntArray
+    # For each level of contexts, its labels, increasing.
     context_ids: tuple[IntArray, ...]
-    # For each node of the last level, the row in `Answers` of one of its answers.
+    # For each leaf (a student in a context of the last level), the row in `Answers` of one of its
+    # answers.
     leaf_row: IntArray
-    # For each node of the last level, the number of its student.
+    # For each leaf, the position of its student in `student_ids`.
     leaf_student: IntArray
 
 
@@ -151,39 +167,45 @@ def _sort(
     student_ids: IntArray,
     question_ids: IntArray,
 ) -> _SortedAnswers:
-    """Sort answers by student and context.
+    """Sort answers by student and context, with a row for each stage that an answer reaches.
+
+    Each stage of a question is an item of its own, with effects of its own: what makes a student
+    know answers in a context may have nothing to do with which wrong option the student prefers.
 
     `student` and `question` are numbers, the positions of ids in `student_ids` and `question_ids`.
-    The result has a row for each stage that an answer reaches. Each stage of a question is a
-    separate item with separate effects, since knowing the answer is one thing and preferring an
-    option another.
     """
     n_stages = answers.n_stages
-    rows = np.arange(len(student), dtype=np.int32)
-    stage = np.zeros(len(student), np.int32)
-    # An answer with an outcome of at least s reaches stage s.
-    for s in range(1, n_stages):
-        reached = np.flatnonzero(answers.outcome >= s).astype(np.int32)
-        rows = np.append(rows, reached)
-        stage = np.append(stage, np.full_like(reached, s))
+    answer_row, stage = _reached_stages(answers.outcome, n_stages)
     context_ids = []
     labels = []
     for level in answers.context.T:
-        ids, label = number_ids(np.ascontiguousarray(level))
+        ids, context_number = number_ids(np.ascontiguousarray(level))
         context_ids.append(ids)
-        labels.append(label[rows] * np.int32(n_stages) + stage)
-    order, first, levels = sort_answers(student[rows], labels, len(student_ids))
+        labels.append(make_label(context_number[answer_row], stage, n_stages))
+    order, start, levels = sort_answers(student[answer_row], labels, len(student_ids))
     del labels
 
     # Each stage has one more item, which stands for unknown questions in predictions.
     n_questions = len(question_ids) + 1
-    item = question[rows] + stage * np.int32(n_questions)
-    is_passed = answers.outcome[rows] == stage
-    columns = item, is_passed, is_used[rows]
-    item, is_right, is_used = in_threads(lambda column: column.take(order), columns)
-    leaf_row = rows[order[levels[-1].start[:-1]]] if levels else np.zeros(0, np.int32)
+    item = question[answer_row] + stage * np.int32(n_questions)
+    is_passed = answers.outcome[answer_row] == stage
+    columns = item, is_passed, is_used[answer_row]
+    item, is_passed, is_used = in_threads(lambda column: column.take(order), columns)
+    observations = Observations(
+        start=start,
+        item=item,
+        is_right=is_passed,
+        is_used=is_used,
+        n_items=n_stages * n_questions,
+        levels=levels,
+    )
+    if levels:
+        first_of_leaf = levels[-1].start[:-1]
+        leaf_row = answer_row[order[first_of_leaf]]
+    else:
+        leaf_row = np.zeros(0, np.int32)
     return _SortedAnswers(
-        observations=Observations(first, item, is_right, is_used, n_stages * n_questions, levels),
+        observations=observations,
         n_stages=n_stages,
         student_ids=student_ids,
         question_ids=question_ids,
@@ -193,23 +215,42 @@ def _sort(
     )
 
 
+def _reached_stages(outcome: IntArray, n_stages: int) -> tuple[IntArray, IntArray]:
+    """Return each pair of an answer and a stage that it reaches: row of the answer, and stage.
+
+    The outcome is the number of stages that are not passed. So an answer reaches the stages 0 to
+    `outcome`, as far as there are so many. Both results are int32.
+    """
+    answer_row = np.arange(len(outcome), dtype=np.int32)
+    stage = np.zeros(len(outcome), np.int32)
+    for later_stage in range(1, n_stages):
+        reached = np.flatnonzero(outcome >= later_stage).astype(np.int32)
+        answer_row = np.append(answer_row, reached)
+        stage = np.append(stage, np.full_like(reached, later_stage))
+    return answer_row, stage
+
+
 # ---- The state that the steps begin with -------------------------------------------------------
 
 
 def _begin(data: _SortedAnswers, settings: Settings, student_order: IntArray) -> Posterior:
-    """Return the state at the start of a fit that begins from nothing."""
+    """Return the state before the first step of a fit that does not continue from another.
+
+    `student_order` is a random order of the students: the start is found with the first of them.
+    """
     start = find_start(
         data.observations, data.n_stages, settings.n_dimensions, student_order, settings.seed
     )
     levels = data.observations.levels
+    # The posterior of the total effect at each leaf: mean, variance, and covariance with the
+    # ability. It is the sum of one effect for each level, each with mean 0 and `START_VARIANCE`.
     n_leaves = len(levels[-1].label) if levels else 0
-    # Mean, variance, and covariance with the ability (see `State.effects`) of the total, which has
-    # one effect for each level.
     leaf_effects = np.zeros((n_leaves, 2 + settings.n_dimensions), np.float32)
-    leaf_effects[:, 1] = len(levels) * START_VARIANCE
-    n_labels = len(data.context_ids[-1]) if levels else 0
-    # One more label stands for unknown contexts.
-    n_shared = data.n_stages * (1 + n_labels)
+    leaf_effects[:, EFFECT_VARIANCE] = len(levels) * START_VARIANCE
+    # In each stage, students share an effect in every context of the last level. One more effect
+    # stands for unknown contexts.
+    n_contexts = len(data.context_ids[-1]) if levels else 0
+    n_shared = data.n_stages * (1 + n_contexts)
     return Posterior(
         students=start.students,
         items=start.items,
@@ -232,25 +273,31 @@ def _begin(data: _SortedAnswers, settings: Settings, student_order: IntArray) ->
 def _continue(
     data: _SortedAnswers, settings: Settings, start: Posterior, context: IntArray
 ) -> Posterior:
-    """Return the state at the start of a fit that continues from the posterior `start`.
+    """Return the state before the first step of a fit that continues from the posterior `start`.
 
-    Only for right and wrong answers, which have one stage. Students, questions and contexts that
-    `start` does not know are taken to be average.
+    Only for right and wrong answers. Students, questions and contexts that `start` does not know
+    are taken to be average. `context` has the labels of each row of `Answers`, shape (answers,
+    levels).
     """
-    # For an unknown id, `find_ids` returns the number of ids. That is the position of the average
-    # student or question.
+    # For an unknown id, `find_ids` returns the number of ids. In `start`, this is the position of
+    # the average student, question or context.
     student_position = find_ids(start.student_ids, data.student_ids)
     question_position = find_ids(start.question_ids, data.question_ids)
     average_question = len(start.question_ids)
     levels = data.observations.levels
     shared = start.shared
     if levels:
+        # The total effect of each leaf's student in the leaf's contexts.
         leaf_effects, _ = find_effects(
             start, student_position[data.leaf_student], context[data.leaf_row]
         )
+        # The effects that students share in the contexts of these answers, and in unknown contexts.
+        context_position = find_ids(start.context_ids[-1], data.context_ids[-1])
         average_context = len(start.context_ids[-1])
-        label = np.append(find_ids(start.context_ids[-1], data.context_ids[-1]), average_context)
-        shared = shared._replace(mean=shared.mean[label], variance=shared.variance[label])
+        shared_position = np.append(context_position, average_context)
+        shared = shared._replace(
+            mean=shared.mean[shared_position], variance=shared.variance[shared_position]
+        )
     else:
         leaf_effects = np.zeros((0, 2 + settings.n_dimensions), np.float32)
     return Posterior(
@@ -269,7 +316,10 @@ def _continue(
 
 
 def _guessing_by_item(data: _SortedAnswers, guessing: float) -> FloatArray:
-    """Return the guessing of each item: `guessing` in the first stage, 0 in the others."""
+    """Return each item's probability that a student who does not know the answer passes the item.
+
+    It is `guessing` in the first stage and 0 in the others: wrong options are not guessed.
+    """
     by_item = np.zeros(data.observations.n_items, np.float32)
     by_item[: len(data.question_ids) + 1] = guessing
     return by_item
@@ -285,7 +335,8 @@ class _Plan:
     max_steps: int
     # Share of the answers that early stopping holds out; 0 without early stopping.
     held_out_share: float
-    # The fit ends unless `_PATIENCE` steps lower the held-out loss by this share of it.
+    # The fit ends if the last `_PATIENCE` steps together have lowered the held-out loss by less
+    # than this share of it.
     min_gain: float
     uses_momentum: bool
     # Whether one more step learns from the held-out answers too.
@@ -294,16 +345,17 @@ class _Plan:
 
 
 def _make_plan(answers: Answers, settings: Settings, start: Posterior | None) -> _Plan:
-    """Choose the settings of the steps for some answers."""
+    """Choose the settings of the steps, depending on the number of answers and on contexts."""
     n_answers = len(answers.student)
     share = min(_HELD_OUT_SHARE, _MAX_HELD_OUT / n_answers)
     stops_early = settings.n_steps is None and share * n_answers >= _MIN_HELD_OUT
     default_steps = _MAX_STEPS if stops_early else _STEPS_WITHOUT_HELD_OUT
-    uses_momentum = n_answers > _MANY_ANSWERS and answers.context.shape[1] == 0
+    has_contexts = answers.context.shape[1] > 0
+    uses_momentum = n_answers > _MANY_ANSWERS and not has_contexts
     return _Plan(
         max_steps=settings.n_steps or default_steps,
         held_out_share=share if stops_early else 0.0,
-        min_gain=_MIN_GAIN_OF_MANY if uses_momentum else _MIN_GAIN,
+        min_gain=_MIN_GAIN_WITH_MOMENTUM if uses_momentum else _MIN_GAIN,
         uses_momentum=uses_momentum,
         learns_from_held_out=stops_early and share >= _SHARE_WORTH_A_STEP,
         shows_progress=start is None,
@@ -328,7 +380,8 @@ def _run_steps(
         try:
             while n_done < plan.max_steps and not _gains_too_little(history, plan.min_gain):
                 items_now = state.items.mean
-                # An interrupt during the step leaves `state` as the last complete step gave it.
+                # `state` is replaced when the step is complete. So an interrupt during the step
+                # leaves the result of the step before.
                 begin = state
                 if plan.uses_momentum and n_done >= 2:
                     ahead = items_now + _MOMENTUM * (items_now - items_before)
@@ -371,7 +424,7 @@ def _gains_too_little(history: list[HeldOutScore], min_gain: float) -> bool:
 
 
 def _score(state: Posterior, held_out: Answers) -> HeldOutScore:
-    """Score the predictions of held-out answers."""
+    """Return loss and accuracy of the predictions of held-out answers."""
     passing = predict_stages(state, held_out.student, held_out.question, held_out.context)
     probability = outcome_probability(passing)
     p_outcome = probability[np.arange(len(probability)), held_out.outcome]

@@ -8,8 +8,9 @@ probabilities of the item response model:
     P(option k) ∝ P(option k | item response) exp(habit of k).
 
 The terms are found by the algorithm of `context`, with a tree of two levels for each student: a
-node for the student's term, and below it a node for each context. The algorithm also estimates
-abilities; here there are none, so the abilities are given 0 dimensions.
+node for the student's term, and below it a node for each context. A node's habit is the sum of its
+own term and the term of the node above it. The algorithm also estimates abilities; here there are
+none, so the abilities are given 0 dimensions.
 
 The posterior mode of the terms is found by Newton steps. The curvature of the log likelihood of a
 choice is diag(p) − ppᵀ, where p are the probabilities of the n options. It is replaced by the
@@ -24,7 +25,7 @@ from dataclasses import dataclass
 
 from common.answers import find_ids, number_ids
 from common.arrays import FloatArray, IntArray
-from common.item_response.context import Level, accelerate, eliminate, restore
+from common.item_response.context import EFFECT_MEAN, Level, accelerate, eliminate, restore
 from common.item_response.model import standard_normal
 from common.item_response.observations import Observations, find_nodes, number_rows, sort_answers
 from common.threads import in_threads
@@ -32,14 +33,15 @@ from common.threads import in_threads
 import numpy as np
 
 _N_STEPS = 12
-# Variance of the terms of each level at the start.
+# Prior variance of the terms of students, and of the terms of their contexts, at the start.
 _START_VARIANCE = 0.05
-# Bound on how fast a variance changes, see `context.accelerate`.
+# Upper bound on the number of steps of EM that `context.accelerate` takes at once for a variance.
 _MAX_ACCELERATION = 10.0
-# Lower bound on the probability of an option without habits.
+# Lower bound on the probability of an option without habits. Its logarithm is −14.
 _MIN_PROBABILITY = np.float32(1e-6)
-# Bound on a habit, so that no exponential overflows. It outweighs `_MIN_PROBABILITY`, whose
-# logarithm is −14. Only nearly impossible choices that are made again and again reach this bound.
+# Upper bound on the size of a habit, so that no exponential overflows. A habit of 20 can make an
+# option with the log probability −14 the most probable one. Only nearly impossible choices that
+# are made again and again reach this bound.
 _MAX_HABIT = np.float32(20)
 
 
@@ -51,12 +53,12 @@ class Habits:
     student_ids: IntArray
     # Contexts with answers, increasing.
     context_ids: IntArray
-    # Nodes of the students, and of the students' contexts.
+    # The first level has one node for each student, the second one for each context of a student.
     levels: tuple[Level, ...]
-    # For each level, the habit of every option: the sum of the terms of the node and of the nodes
-    # above it, shape (nodes, options).
+    # For each level, the habit of every option at each node, shape (nodes, options). The habit in a
+    # context is the sum of the student's term and the term of the student in this context.
     total: tuple[FloatArray, ...]
-    # Prior variance of the terms of each level, shape (levels,).
+    # Prior variance of the students' terms, then of the contexts' terms, shape (2,).
     variance: FloatArray
 
 
@@ -64,19 +66,19 @@ class Habits:
 class _Choices:
     """Choices, sorted by student and context."""
 
-    # Says which choices belong to which student and context. Its items and outcomes are not used.
+    # The choices of each student and context. Its arrays `item`, `is_right` and `is_used` mean
+    # nothing here: habits only need the order of the choices, and how students are cut into chunks.
     observations: Observations
     # Option chosen, from 0, shape (choices,).
     choice: IntArray
-    # Logarithm of the probability that every option would have if nobody had habits, shape
-    # (choices, options).
+    # Logarithm of the probability of every option without habits, shape (choices, options).
     log_probability: FloatArray
 
 
 def fit_habits(
     student: IntArray, context: IntArray, choice: IntArray, probability: FloatArray
 ) -> Habits:
-    """Estimate habits from choices, and from the probabilities if nobody had habits.
+    """Estimate the habits of students from their choices.
 
     Parameters
     ----------
@@ -85,16 +87,38 @@ def fit_habits(
     choice
         Option chosen, from 0, shape (choices,).
     probability
-        Probability that every option would have if nobody had habits, float32, shape (choices,
-        options).
+        Probability of every option without habits, by the item response model, float32, shape
+        (choices, options).
     """
-    n_choices, n_options = probability.shape
+    n_options = probability.shape[1]
     student_ids, student_number = number_ids(student)
-    context_ids, label = number_ids(context)
-    # Level 0 has one node for each student, level 1 one for each context of a student.
-    labels = [np.zeros(n_choices, np.int32), label]
-    order, start, levels = sort_answers(student_number, labels, len(student_ids))
-    # Only `start` and `levels` are used. The other arrays just need the right length.
+    context_ids, context_number = number_ids(context)
+    order, observations = _sort_choices(student_number, context_number, len(student_ids))
+    # Sorted once, since looking up rows in random order is slow in every step.
+    log_probability = np.log(np.maximum(probability[order], _MIN_PROBABILITY))
+    choices = _Choices(observations, choice[order], log_probability)
+    levels = observations.levels
+    total = tuple(np.zeros((len(level.label), n_options), np.float32) for level in levels)
+    variance = np.full((len(levels), 1), _START_VARIANCE)
+    for _ in range(_N_STEPS):
+        sums = _update_habits(choices, total, variance)
+        variance = _estimate_variance(sums, variance, n_options)
+    return Habits(student_ids, context_ids, levels, total, variance[:, 0])
+
+
+def _sort_choices(
+    student: IntArray, context: IntArray, n_students: int
+) -> tuple[IntArray, Observations]:
+    """Return the order of choices by student and context, and the choices in this order.
+
+    Students and contexts are numbered from 0. The first level of contexts has one node for each
+    student, the second one has a node for each context of a student.
+    """
+    n_choices = len(student)
+    # In the first level, all choices of a student have the same label.
+    same_label = np.zeros(n_choices, np.int32)
+    order, start, levels = sort_answers(student, [same_label, context], n_students)
+    # Habits use `start` and `levels` alone. The other arrays need the right length, but no values.
     unused = np.zeros(n_choices, bool)
     observations = Observations(
         start=start,
@@ -104,40 +128,37 @@ def fit_habits(
         n_items=n_choices,
         levels=levels,
     )
-    choices = _Choices(
-        observations,
-        choice[order],
-        # Sorted once, since looking up rows in random order is slow in every step.
-        np.log(np.maximum(probability[order], _MIN_PROBABILITY)),
-    )
-    total = tuple(np.zeros((len(level.label), n_options), np.float32) for level in levels)
-    variance = np.full((len(levels), 1), _START_VARIANCE)
-    for _ in range(_N_STEPS):
-        sums = _update_habits(choices, total, variance)
-        variance = _estimate_variance(sums, variance, n_options)
-    return Habits(student_ids, context_ids, levels, total, variance[:, 0])
+    return order, observations
 
 
 def _update_habits(
     choices: _Choices, total: Sequence[FloatArray], variance: FloatArray
 ) -> FloatArray:
-    """Make a Newton step: change `total` in place; return `restore`'s sums over all options."""
+    """Make a Newton step: change the habits `total` in place.
+
+    `variance` is the prior variance of the terms at each level, shape (2, 1). Returns the sums over
+    all terms from which `_estimate_variance` computes new ones, shape (2, 1, 4).
+    """
     observations = choices.observations
 
     def update_chunk(students: slice) -> FloatArray:
-        part, nodes = observations.of_students(students)
+        """Update the habits of a range of students; return the sums over their terms."""
+        part, node_ranges = observations.of_students(students)
         n_students = len(part.start) - 1
-        last_level_habit = total[-1][nodes[-1]]
-        gathered = _gather(choices, part, students, last_level_habit)
-        # Abilities of 0 dimensions.
+        leaf_habit = total[-1][node_ranges[-1]]
+        leaf_sums = _sum_by_leaf(choices, part, students, leaf_habit)
+        # The algorithm of `context` expects posteriors of abilities. Here an ability has no
+        # dimensions.
         no_abilities = standard_normal(n_students, 0)
+        # Two levels, one stage, and the four sums of `context.restore`.
         sums = np.zeros((len(part.levels), 1, 4))
-        for option, gathered_of_option in enumerate(gathered):
-            eliminations, _ = eliminate(part.levels, gathered_of_option, variance, n_students)
-            effects, option_sums, _ = restore(part.levels, eliminations, no_abilities, variance)
-            sums += option_sums
-            for level_total, rows, effect in zip(total, nodes, effects, strict=True):
-                level_total[rows, option] = np.clip(effect[:, 0], -_MAX_HABIT, _MAX_HABIT)
+        for option, sums_of_option in enumerate(leaf_sums):
+            eliminations, _ = eliminate(part.levels, sums_of_option, variance, n_students)
+            effects, effect_sums, _ = restore(part.levels, eliminations, no_abilities, variance)
+            sums += effect_sums
+            for level_total, nodes, effect in zip(total, node_ranges, effects, strict=True):
+                habit = np.clip(effect[:, EFFECT_MEAN], -_MAX_HABIT, _MAX_HABIT)
+                level_total[nodes, option] = habit
         return sums
 
     sums: FloatArray = np.zeros((len(observations.levels), 1, 4))
@@ -146,13 +167,31 @@ def _update_habits(
     return sums
 
 
-def _gather(
+def _sum_by_leaf(
     choices: _Choices, part: Observations, students: slice, leaf_habit: FloatArray
 ) -> FloatArray:
-    """Return what `eliminate` needs for each option, shape (options, leaves, 3).
+    """Return the sums over the choices of each leaf that `context.eliminate` needs.
 
-    A leaf is a student in a context. The columns are W, r and S of the leaf (see `context`).
-    `leaf_habit` is the habit of the last step at the leaves, shape (leaves, options).
+    A leaf is a student in a context. For each option, the log likelihood of a choice is replaced by
+    linear · habit − weight · habit² / 2, its Taylor expansion of second order at the habit before
+    the step, apart from a constant.
+
+    Parameters
+    ----------
+    choices
+        The choices of all students.
+    part
+        The students and contexts to sum over.
+    students
+        The range of these students.
+    leaf_habit
+        The habits of the leaves before the step, shape (leaves, options).
+
+    Returns
+    -------
+    array of float32, shape (options, leaves, 3)
+        The sums of weight and of linear. The third column is for abilities, which habits do not
+        have; it is 0.
     """
     start = choices.observations.start
     rows = slice(start[students.start], start[students.stop])
@@ -161,26 +200,30 @@ def _gather(
     p = np.exp(choices.log_probability[rows] + habit)
     p /= p.sum(axis=1, keepdims=True)
     n_options = p.shape[1]
-    curvature = p * (1 - p) * np.float32(n_options / (n_options - 1))
-    # The log likelihood is replaced by a parabola in the habit. Its linear term is
-    # κ = slope + curvature · habit, where the slope is 1 − p for the option chosen and −p for the
-    # others.
-    kappa = curvature * habit - p
-    kappa[np.arange(len(p)), choices.choice[rows]] += 1
+    # The factor n / (n − 1) makes up for the curvature between options, which is left out (see the
+    # module's docstring).
+    weight = p * (1 - p) * np.float32(n_options / (n_options - 1))
+    # linear = slope + weight · habit. The slope of the log likelihood is 1 − p for the option
+    # chosen and −p for the others.
+    linear = weight * habit - p
+    linear[np.arange(len(p)), choices.choice[rows]] += 1
     first = leaf_start[:-1]
-    gathered = np.zeros((n_options, len(first), 3), np.float32)
-    # For each option and leaf, the sums of curvature and κ over the leaf's choices. The third sum
-    # is for abilities. It stays 0, since habits are fitted without abilities.
-    gathered[:, :, :2] = np.add.reduceat([curvature, kappa], first, axis=1).T
-    return gathered
+    sums = np.zeros((n_options, len(first), 3), np.float32)
+    sums[:, :, :2] = np.add.reduceat([weight, linear], first, axis=1).T
+    return sums
 
 
 def _estimate_variance(sums: FloatArray, old: FloatArray, n_options: int) -> FloatArray:
-    """Return the terms' prior variance at each level, shape (levels, 1), from `restore`'s sums."""
+    """Return the prior variance of the terms of students and of contexts, shape (2, 1).
+
+    The last axis of `sums` has the number of terms, and sums over the terms: of their squared
+    posterior means, of their posterior variances, and of (1 − posterior variance / prior
+    variance)². `old` is the prior variance with which they were computed.
+    """
     n_terms, squares, variances, squares_of_removed = np.moveaxis(sums, -1, 0)
     # A constant that is added to the terms of all n options does not change the probabilities, so
-    # its estimate is 0. The terms of a node have n − 1 degrees of freedom left: scale their squares
-    # up to n.
+    # its estimate is 0. Only n − 1 of a node's n terms are free, and their squares are too small by
+    # the factor (n − 1) / n.
     squares = squares * n_options / (n_options - 1)
     new = (squares + variances) / n_terms
     return accelerate(old, new, squares_of_removed / n_terms, _MAX_ACCELERATION)
@@ -189,16 +232,18 @@ def _estimate_variance(sums: FloatArray, old: FloatArray, n_options: int) -> Flo
 def add_habits(
     habits: Habits, student: IntArray, context: IntArray, probability: FloatArray
 ) -> FloatArray:
-    """Return the probabilities of options with habits.
+    """Return the probabilities of options with habits, shape (pairs, options).
 
-    In a context in which a student has no answers, the student's overall habit is used. An unknown
-    student has no habit.
+    `probability` has those without habits; `student` and `context` are ids. In a context in which a
+    student has no answers, the student's overall habit is used. An unknown student has no habit.
     """
     student_position = find_ids(habits.student_ids, student)
-    label = find_ids(habits.context_ids, context)
+    context_position = find_ids(habits.context_ids, context)
+    # In the first level, every context of a student has the same label (see `_sort_choices`).
+    same_label = np.zeros_like(context_position)
+    nodes = find_nodes(habits.levels, student_position, [same_label, context_position])
     habit = np.zeros_like(probability)
-    nodes = find_nodes(habits.levels, student_position, [np.zeros_like(label), label])
-    # A habit includes the terms of the levels above, so the deepest level with answers counts.
+    # The habit in a context includes the student's overall habit, so it takes its place.
     for node, level_total in zip(nodes, habits.total, strict=True):
         has_answers = node >= 0
         habit[has_answers] = level_total[node[has_answers]]

@@ -3,7 +3,9 @@ r"""The mathematics: the model, the weighted least squares that fit it, and the 
 A student has a latent `ability` of k numbers. An item has k `slopes` (discriminations) and an
 intercept (easiness, the negative of difficulty). Then
 
-    P(right) = guessing + (1 − guessing) sigmoid(x),    x = slopes · ability + intercept.
+    logit = slopes · ability + intercept,
+    P(knows) = sigmoid(logit),
+    P(right) = guessing + (1 − guessing) P(knows).
 
 A student passes an item or not. If answers are right or wrong, each question is one item; if they
 are options, a question has several items, one for each stage (see `options`). Abilities are
@@ -14,18 +16,23 @@ answers do not support are shrunk to zero. With k = 1 and no guessing, this is t
 logistic model.
 
 Students and items get Gaussian posteriors. The product of a Gaussian and the likelihood of an
-answer is not Gaussian. It becomes Gaussian if the log likelihood is replaced by κx − wx²/2. The
-Gaussian closest to the posterior, in the Kullback-Leibler divergence, is found with
+answer is not Gaussian. It becomes Gaussian if the log likelihood is replaced by a parabola,
 
-    w = expected curvature of the log likelihood (its negative second derivative),
-    κ = expected slope of the log likelihood + w E[x],
+    linear · logit − weight · logit² / 2.
+
+The Gaussian closest to the posterior, in the Kullback-Leibler divergence, is found with
+
+    weight = expected curvature of the log likelihood (its negative second derivative),
+    linear = expected slope of the log likelihood + weight · E[logit],
 
 where the expectations are those under the Gaussian itself (Opper and Archambeau 2009, "The
 variational Gaussian approximation revisited"). So a step of the fit computes the expected slope and
 curvature for every answer, a weighted least squares for every student, a weighted least squares for
 every item, and a new prior.
 
-Below, z is (slopes, intercept) and t is (ability, 1), both of d = k + 1 dimensions: x = z · t.
+Both kinds of least squares have d = k + 1 dimensions, since the logit is the scalar product of
+
+    the student vector (ability, 1) and the item vector (slopes, intercept).
 """
 
 import math
@@ -37,14 +44,15 @@ from common.arrays import BoolArray, FloatArray, IntArray
 
 import numpy as np
 
-# Lower bound on an answer's curvature. Without it, some steps could overshoot.
+# Lower bound on an answer's curvature. With smaller curvatures, some steps could overshoot.
 _MIN_CURVATURE = np.float32(0.01)
-# Logits are clipped to ± this. Beyond, slope and curvature of the log likelihood hardly change.
+# Logits are clipped to −40 and 40. The slope and the curvature of the log likelihood hardly change
+# beyond these bounds.
 _MAX_LOGIT = np.float32(40)
-# The prior guess about the variance of slopes and intercepts.
-_PRIOR_VARIANCE = 0.1
-# Weight of this guess: it counts as this many items.
-_PRIOR_ITEMS = 3.0
+# A guess at the variance of slopes and of intercepts in a group of items.
+_GUESSED_VARIANCE = 0.1
+# The guess counts as much as this number of items.
+_ITEMS_OF_GUESS = 3.0
 
 
 @dataclass(frozen=True)
@@ -61,10 +69,11 @@ class Gaussians:
         return Gaussians(self.mean[positions], self.covariance[positions])
 
     def transform(self, matrix: FloatArray, shift: FloatArray | float = 0.0) -> "Gaussians":
-        """Return the distributions of matrix @ x + shift, in the same precision."""
+        """Return the distributions of matrix @ x + shift for each x, with the same dtype."""
         n, d = self.mean.shape
         m = matrix.astype(self.mean.dtype)
-        # One large product instead of many small ones: vec(MCMᵀ) = (M ⊗ M) vec(C).
+        # A covariance C becomes m @ C @ mᵀ. With each C written as a row of d · d numbers, this is
+        # one large product with the Kronecker product of m and m, instead of many small products.
         covariance = (self.covariance.reshape(n, d * d) @ np.kron(m, m).T).reshape(n, d, d)
         mean = self.mean @ m.T + np.asarray(shift, self.mean.dtype)
         return Gaussians(mean, covariance)
@@ -90,11 +99,11 @@ def standard_normal(n: int, k: int) -> Gaussians:
 def expected_slope_and_curvature(
     mean: FloatArray, variance: FloatArray, is_right: BoolArray, guessing: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return expected slope and curvature of the log likelihood for Gaussian logits.
+    """Return expected slope and curvature of each answer's log likelihood in its logit.
 
-    The expectations are computed by Gauss-Hermite quadrature with two points, one standard
-    deviation to either side of the mean. The curvature is the Fisher information. All arrays have
-    shape (answers,).
+    The logit is Gaussian with `mean` and `variance`. The expectations are computed by Gauss-Hermite
+    quadrature with two points, one standard deviation to either side of the mean. The curvature is
+    the Fisher information. All arrays have shape (answers,).
     """
     deviation = np.sqrt(variance)
     weight_of_point = np.float32(0.5)
@@ -105,12 +114,13 @@ def expected_slope_and_curvature(
         odds = np.exp(-np.clip(logit, -_MAX_LOGIT, _MAX_LOGIT))
         knows = 1 / (1 + odds)
         # d log P(right) / d logit = (1 − guessing) odds P(knows) / (1 + guessing · odds).
-        slope = weight_of_point * (1 - guessing) * odds * knows / (1 + guessing * odds)
-        slope_if_right += slope
+        weighted_slope = weight_of_point * (1 - guessing) * odds * knows / (1 + guessing * odds)
+        slope_if_right += weighted_slope
         # d log P(wrong) / d logit = −P(knows).
         slope_if_wrong -= weight_of_point * knows
-        # The Fisher information is −(slope if right) · (slope if wrong).
-        curvature += slope * knows
+        # The Fisher information is −(slope if right) · (slope if wrong), where the weight of the
+        # point counts once.
+        curvature += weighted_slope * knows
     slope = np.where(is_right, slope_if_right, slope_if_wrong)
     return slope, np.maximum(curvature, _MIN_CURVATURE)
 
@@ -127,79 +137,107 @@ def expected_probability(mean: FloatArray, variance: FloatArray) -> FloatArray:
 
 # ---- Moments -----------------------------------------------------------------------------------
 #
-# The least squares of students are computed from the moments of items, and vice versa.
+# The least squares of students are computed from the moments of item vectors, and the least squares
+# of items from the moments of student vectors. The moments are E[vector] and E[vector vectorᵀ].
 #
-# A row of d + d(d + 1)/2 numbers holds a vector of d numbers, then a symmetric matrix. The matrix
-# is stored as one triangle whose off-diagonal elements are multiplied by √2. So the scalar product
-# of two stored triangles equals the scalar product of the two matrices.
+# A row of d + d(d + 1)/2 numbers holds a vector of d numbers, then a symmetric matrix. Only the
+# lower triangle of the matrix is stored, and its elements off the diagonal are multiplied by √2. So
+# the scalar product of two stored triangles equals the sum of the products of all elements of the
+# two matrices, in which each element off the diagonal occurs twice.
 
 
-def moments(g: Gaussians) -> FloatArray:
-    """Return E[z] and E[zzᵀ] of Gaussian vectors, side by side."""
-    n, d = g.mean.shape
-    i, j, scale = _triangle(d)
-    # E[zzᵀ] = covariance + mean meanᵀ.
-    second = np.take(g.covariance.reshape(n, d * d), i * d + j, axis=1) * scale
-    return np.concatenate([g.mean, second + pack_products(g.mean, g.mean)], axis=1)
+def moments(vectors: Gaussians) -> FloatArray:
+    """Return E[vector] and E[vector vectorᵀ] of Gaussian vectors, shape (n, d + d(d + 1)/2).
 
-
-def moments_with_one(students: Gaussians) -> FloatArray:
-    """Return the moments of t = (ability, 1)."""
-    one = np.ones((len(students.mean), 1), np.float32)
-    covariance = np.pad(students.covariance, [(0, 0), (0, 1), (0, 1)])
-    return moments(Gaussians(np.concatenate([students.mean, one], axis=1), covariance))
-
-
-def weighted_sums(kappas: Any, weights: Any, rows: FloatArray) -> FloatArray:
-    """Return Σ κ E[z] and Σ w E[zzᵀ] over answers, side by side.
-
-    `kappas` and `weights` are sparse matrices, for instance with a row for each student and a
-    column for each item. Row j of `rows` holds the moments of column j.
+    A row holds the first d numbers as they are, then the matrix as a stored triangle.
     """
-    d = count_dimensions(rows)
-    return np.concatenate([kappas @ rows[:, :d], weights @ rows[:, d:]], axis=1)
+    n, d = vectors.mean.shape
+    row, column, factor = _stored_triangle(d)
+    # E[vector vectorᵀ] = covariance + mean meanᵀ. With each covariance written as a row of d · d
+    # numbers, its element (row, column) is at row · d + column.
+    flat_covariance = vectors.covariance.reshape(n, d * d)
+    covariance = np.take(flat_covariance, row * d + column, axis=1) * factor
+    second_moment = covariance + store_outer_products(vectors.mean, vectors.mean)
+    return np.concatenate([vectors.mean, second_moment], axis=1)
+
+
+def student_vector_moments(students: Gaussians) -> FloatArray:
+    """Return the moments (see `moments`) of the student vectors (ability, 1)."""
+    one = np.ones((len(students.mean), 1), np.float32)
+    mean = np.concatenate([students.mean, one], axis=1)
+    # The number 1 does not vary: it adds a row and a column of zeros to each covariance.
+    covariance = np.pad(students.covariance, [(0, 0), (0, 1), (0, 1)])
+    return moments(Gaussians(mean, covariance))
+
+
+def weighted_sums(linear: Any, weight: Any, column_moments: FloatArray) -> FloatArray:
+    """Return Σ linear · E[vector] and Σ weight · E[vector vectorᵀ], side by side, for each row.
+
+    Parameters
+    ----------
+    linear, weight
+        Sparse matrices with the coefficients of the answers' log likelihoods, linear · logit −
+        weight · logit² / 2. For instance, with a row for each student and a column for each item.
+    column_moments
+        Row j holds the `moments` of the vector that belongs to column j.
+    """
+    d = count_dimensions(column_moments)
+    linear_sums = linear @ column_moments[:, :d]
+    squares = weight @ column_moments[:, d:]
+    return np.concatenate([linear_sums, squares], axis=1)
 
 
 def count_dimensions(rows: FloatArray) -> int:
-    """Return d, given rows of d + d(d + 1)/2 numbers."""
+    """Return d, given rows of d + d(d + 1)/2 numbers: a vector and a stored triangle."""
     # The positive solution of d + d(d + 1)/2 = n for n = rows.shape[1].
     return int(math.sqrt(2 * rows.shape[1] + 2.25) - 1.5)
 
 
-def pack_products(left: FloatArray, right: FloatArray) -> FloatArray:
-    """Return for each row the stored triangle of the outer product left rightᵀ.
+def store_outer_products(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Return the outer product left rightᵀ of each pair of rows, as a row of a stored triangle.
 
-    The outer products must be symmetric. `left` and `right` have shape (n, d).
+    The outer products must be symmetric. `left` and `right` have shape (n, d), the result has
+    shape (n, d(d + 1)/2): the lower triangle, with elements off the diagonal multiplied by √2.
     """
-    i, j, scale = _triangle(left.shape[1])
-    return np.take(left, i, axis=1) * np.take(right, j, axis=1) * scale
+    row, column, factor = _stored_triangle(left.shape[1])
+    return np.take(left, row, axis=1) * np.take(right, column, axis=1) * factor
 
 
-def _triangle(d: int) -> tuple[IntArray, IntArray, FloatArray]:
-    """Return rows, columns and factors of a triangle; its last element is (d − 1, d − 1)."""
-    i, j = np.tril_indices(d)
-    return i, j, np.where(i == j, 1, math.sqrt(2)).astype(np.float32)
+def _stored_triangle(d: int) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return row, column and factor of each stored element of a symmetric d × d matrix.
+
+    The stored elements are the lower triangle, the last of them (d − 1, d − 1). An element off the
+    diagonal occurs twice in the matrix. The factor √2 makes it count twice in a scalar product of
+    two stored triangles.
+    """
+    row, column = np.tril_indices(d)
+    return row, column, np.where(row == column, 1, math.sqrt(2)).astype(np.float32)
 
 
-def _unpack(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the vectors, shape (n, d), and the matrices, shape (n, d, d)."""
-    d = count_dimensions(rows)
-    i, j, scale = _triangle(d)
-    matrices = np.empty((len(rows), d, d), rows.dtype)
-    matrices[:, i, j] = matrices[:, j, i] = rows[:, d:] / scale
-    return rows[:, :d], matrices
+def unpack_sums(sums: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Split rows of `weighted_sums` into vectors, shape (n, d), and matrices, shape (n, d, d)."""
+    d = count_dimensions(sums)
+    row, column, factor = _stored_triangle(d)
+    matrices = np.empty((len(sums), d, d), sums.dtype)
+    matrices[:, row, column] = matrices[:, column, row] = sums[:, d:] / factor
+    return sums[:, :d], matrices
 
 
 # ---- The two weighted least squares ------------------------------------------------------------
 
 
 def update_students(sums: FloatArray) -> Gaussians:
-    """Return the posteriors of abilities.
+    """Return the posteriors of abilities, given the items; the prior is N(0, I).
 
-    `sums` are the `weighted_sums` over each student's answers. Let z = (a, b): slopes a and
-    intercept b. Then the precision is I + Σ w E[aaᵀ], and precision · mean is Σ κ E[a] − Σ w E[ab].
+    `sums` has a row for each student: the `weighted_sums` over the student's answers, whose log
+    likelihoods are linear · logit − weight · logit² / 2. With logit = slopes · ability + intercept,
+    the posterior has
+
+        precision = I + Σ weight · E[slopes slopesᵀ],
+        precision · mean = Σ linear · E[slopes] − Σ weight · E[slopes · intercept].
     """
-    linear, squares = _unpack(sums)
+    linear, squares = unpack_sums(sums)
+    # The last dimension of an item vector is the intercept; those before it are the slopes.
     k = linear.shape[1] - 1
     covariance = np.linalg.inv(squares[:, :k, :k] + np.eye(k, dtype=np.float32))
     mean = np.einsum("nij,nj->ni", covariance, linear[:, :k] - squares[:, :k, k])
@@ -207,12 +245,17 @@ def update_students(sums: FloatArray) -> Gaussians:
 
 
 def update_items(sums: FloatArray, prior: Gaussians, group: IntArray) -> Gaussians:
-    """Return the posteriors of items, float64.
+    """Return the posteriors of items (slopes, intercept), given the students, float64.
 
-    `sums` are the `weighted_sums` over each item's answers. With the prior N(m, V) of the item's
-    group, the precision is V⁻¹ + Σ w E[ttᵀ], and precision · mean is V⁻¹m + Σ κ E[t].
+    `sums` has a row for each item: the `weighted_sums` over the item's answers, whose log
+    likelihoods are linear · logit − weight · logit² / 2. `prior` has one Gaussian for each group of
+    items, `group` says which one belongs to each item. With the vectors v = (ability, 1) of the
+    students who answered the item, the posterior has
+
+        precision = prior precision + Σ weight · E[v vᵀ],
+        precision · mean = prior precision · prior mean + Σ linear · E[v].
     """
-    linear, squares = _unpack(sums)
+    linear, squares = unpack_sums(sums)
     prior_precision = np.linalg.inv(prior.covariance)
     prior_linear = np.einsum("gij,gj->gi", prior_precision, prior.mean)
     covariance = np.linalg.inv(prior_precision[group] + squares)
@@ -223,18 +266,19 @@ def update_items(sums: FloatArray, prior: Gaussians, group: IntArray) -> Gaussia
 def estimate_prior(
     items: Gaussians, group: IntArray, is_answered: BoolArray, old: Gaussians
 ) -> Gaussians:
-    """Return the prior of each group of items: the expected moments of the group's items.
+    """Return the prior of each group of items: mean and covariance of the group's items.
 
-    A weak guess at the covariance, as if of `_PRIOR_ITEMS` more items, is added. Only items with
-    answers count. A group without such items keeps its old prior.
+    Only items with answers count. A group without such items keeps its old prior. A guess at the
+    covariance counts as much as `_ITEMS_OF_GUESS` items, so that few items have no extreme prior.
     """
     mean = old.mean.copy()
     covariance = old.covariance.copy()
-    guess = _PRIOR_ITEMS * _PRIOR_VARIANCE * np.eye(mean.shape[1])
+    guessed_sum = _ITEMS_OF_GUESS * _GUESSED_VARIANCE * np.eye(mean.shape[1])
     for g in np.unique(group[is_answered]):
         rows = is_answered & (group == g)
         mean[g] = items.mean[rows].mean(axis=0)
         deviation = items.mean[rows] - mean[g]
-        total = items.covariance[rows].sum(axis=0) + deviation.T @ deviation
-        covariance[g] = (total + guess) / (len(deviation) + _PRIOR_ITEMS)
+        # Each item adds its squared deviation, and how uncertain its slopes and intercept are.
+        sum_of_squares = items.covariance[rows].sum(axis=0) + deviation.T @ deviation
+        covariance[g] = (sum_of_squares + guessed_sum) / (len(deviation) + _ITEMS_OF_GUESS)
     return Gaussians(mean, covariance)

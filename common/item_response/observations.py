@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from common.answers import find_ids
 from common.arrays import BoolArray, FloatArray, IntArray
 from common.item_response.context import Level
 from common.threads import in_threads
@@ -14,13 +13,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-# Number of ranges of the key that are sorted in parallel.
+# A sort cuts the range of its keys into this many parts, which are sorted in parallel.
 _N_SORTED_PARTS = 4
-# Students are cut into this many chunks, unless the bounds below ask for more or fewer.
+# Students are cut into this many chunks, unless the chunks would be too large or too small.
 _N_CHUNKS = 8
-# Largest number of answers in a chunk, about.
+# Approximate upper bound on the number of answers in a chunk.
 _MAX_CHUNK = 1 << 20
-# Smallest number of answers in a chunk, about.
+# Approximate lower bound on the number of answers in a chunk.
 _MIN_CHUNK = 1 << 14
 
 
@@ -28,7 +27,7 @@ _MIN_CHUNK = 1 << 14
 class Observations:
     """Answers to items, sorted by student, and for each student by context.
 
-    An item is a question, or one stage of a question (see `fitting`).
+    An item is what an answer passes or not: a question, or one stage of a question (see `fitting`).
     """
 
     # Shape (students + 1,): the answers of student i are start[i] to start[i + 1].
@@ -45,19 +44,25 @@ class Observations:
     levels: tuple[Level, ...] = ()
 
     def of_students(self, students: slice) -> tuple["Observations", list[slice]]:
-        """Return the answers of a range of students, and the range of their nodes at each level."""
+        """Return the answers of a range of students, and where their contexts are.
+
+        Returns
+        -------
+        part : Observations
+            The students' answers. Students, answers and nodes are numbered from 0 again.
+        node_ranges : list of slice
+            For each level of contexts, the range of the students' nodes in `self.levels`.
+        """
         first_row = int(self.start[students.start])
         end_row = int(self.start[students.stop])
         rows = slice(first_row, end_row)
         levels = []
         node_ranges = []
+        # The parents of the first level's nodes are the students.
         parents = students
         for level in self.levels:
-            first, end = np.searchsorted(level.start, [first_row, end_row]).tolist()
-            nodes = slice(first, end)
-            start = level.start[first : end + 1] - first_row
-            parent = level.parent[nodes] - np.int32(parents.start)
-            levels.append(Level(start, parent, level.label[nodes]))
+            nodes, level_of_part = _cut_level(level, rows, parents)
+            levels.append(level_of_part)
             node_ranges.append(nodes)
             parents = nodes
         part = Observations(
@@ -73,7 +78,8 @@ class Observations:
     def matrix(self, values: FloatArray, start: IntArray) -> Any:
         """Return values of the answers as a sparse matrix, with a column for each item.
 
-        Row i holds the answers start[i] to start[i + 1]: those of a student or of a node.
+        Row i holds the answers start[i] to start[i + 1]. With `self.start`, a row is a student;
+        with the `start` of a level, it is a student's context.
         """
         shape = len(start) - 1, self.n_items
         return scipy.sparse.csr_matrix((values, self.item, start), shape=shape)
@@ -90,10 +96,24 @@ class Observations:
         return [slice(first, end) for first, end in itertools.pairwise(bounds) if first < end]
 
 
-def number_rows(start: IntArray) -> npt.NDArray[np.int32]:
-    """Return for each answer the number of its row; row i has the answers start[i] to start[i + 1].
+def _cut_level(level: Level, rows: slice, parents: slice) -> tuple[slice, Level]:
+    """Return the range of nodes whose answers are `rows`, and these nodes as a level of their own.
 
-    A row may be a student or a node of a tree.
+    In the new level, answers and parents are numbered from the first of `rows` and of `parents`.
+    """
+    first, end = np.searchsorted(level.start, [rows.start, rows.stop]).tolist()
+    nodes = slice(first, end)
+    return nodes, Level(
+        start=level.start[first : end + 1] - rows.start,
+        parent=level.parent[nodes] - np.int32(parents.start),
+        label=level.label[nodes],
+    )
+
+
+def number_rows(start: IntArray) -> npt.NDArray[np.int32]:
+    """Return the number of each answer's row, if row i has the answers start[i] to start[i + 1].
+
+    A row is a student or a student's context. For instance, the rows of [0, 2, 3] are [0, 0, 1].
     """
     return np.repeat(np.arange(len(start) - 1, dtype=np.int32), np.diff(start))
 
@@ -115,7 +135,8 @@ def sort_answers(
     Returns
     -------
     order : array of int32, shape (answers,)
-        The positions of the answers, sorted. The sort is stable.
+        The positions of the answers, sorted. Answers of one student in one context keep their
+        order.
     start : array of int, shape (students + 1,)
         In the new order, the answers of student i are start[i] to start[i + 1].
     levels : tuple of Level
@@ -123,59 +144,89 @@ def sort_answers(
     """
     n_answers = len(student)
     order = np.arange(n_answers, dtype=np.int32)
-    # A stable sort by the least important key first sorts by all keys.
+    # Sort by the least important key first and by the student last. Each sort is stable: answers
+    # with equal keys stay in the order of the sorts before.
     for key in (*reversed(labels), student):
         order = _sort_by(key[order], order)
     start = np.append(0, np.cumsum(np.bincount(student, minlength=n_students)))
     levels = []
+    # The parents of the first level's nodes are the students.
     parent_start = start
     for label in labels:
-        ordered_label = label[order]
-        # A node begins where the label changes, and where a node of the level above begins.
-        is_first = np.diff(ordered_label, prepend=-1) != 0
-        is_first[parent_start[parent_start < n_answers]] = True
-        first = np.flatnonzero(is_first)
-        # A student without answers has the same start as the next student. Of several equal starts,
-        # side="right" finds the last, whose student has answers.
-        parent = np.searchsorted(parent_start, first, side="right").astype(np.int32) - np.int32(1)
-        parent_start = np.append(first, n_answers)
-        levels.append(Level(parent_start, parent, ordered_label[first]))
+        level = _find_level(label[order], parent_start)
+        levels.append(level)
+        parent_start = level.start
     return order, start, tuple(levels)
 
 
+def _find_level(label: IntArray, parent_start: IntArray) -> Level:
+    """Return the nodes of one level: runs of answers with the same parent and the same label.
+
+    `label` is that of each answer, in sorted order. The answers of parent i are parent_start[i] to
+    parent_start[i + 1].
+    """
+    n_answers = len(label)
+    # A node begins where the label changes, and where a parent begins. Parents without answers at
+    # the end begin behind the last answer.
+    is_first = np.diff(label, prepend=-1) != 0
+    is_first[parent_start[parent_start < n_answers]] = True
+    first = np.flatnonzero(is_first)
+    # The parent of a node is the last one that begins at or before the node's first answer. If
+    # several parents begin at the same answer, all but the last have no answers: with the starts
+    # [0, 2, 2, 5], student 1 has none, and a node that begins at 2 belongs to student 2.
+    n_begun = np.searchsorted(parent_start, first, side="right").astype(np.int32)
+    parent = n_begun - np.int32(1)
+    return Level(start=np.append(first, n_answers), parent=parent, label=label[first])
+
+
 def _sort_by(key: IntArray, values: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """Sort values by their keys, which are int32 from 0. The sort is stable."""
+    """Sort values by their keys; values with equal keys keep their order.
+
+    The keys are int32 of at least 0. Ranges of keys are sorted in parallel.
+    """
 
     def sort_range(bounds: tuple[np.int32, np.int32]) -> npt.NDArray[np.int32]:
+        """Return the values whose keys are at least bounds[0] and below bounds[1], sorted."""
         low, high = bounds
         rows = np.flatnonzero((key >= low) & (key < high))
-        # A sparse matrix with the key as row number. Its conversion to CSR is a stable counting
-        # sort, which is several times faster than argsort.
+        # A counting sort is several times faster than argsort. SciPy has one: it converts a sparse
+        # matrix from a list of cells to one row after the other, and keeps the order in each row.
+        # So put each value into the row of its key, and into a column of its own.
         matrix_row = key[rows] - low
         matrix_column = np.arange(len(rows), dtype=np.int32)
         shape = max(high - low, 1), max(len(rows), 1)
-        matrix = scipy.sparse.coo_matrix((values[rows], (matrix_row, matrix_column)), shape)
-        data: npt.NDArray[np.int32] = matrix.tocsr().data
-        return data
+        cells = scipy.sparse.coo_matrix((values[rows], (matrix_row, matrix_column)), shape)
+        sorted_values: npt.NDArray[np.int32] = cells.tocsr().data
+        return sorted_values
 
-    cuts = np.linspace(0, int(key.max(initial=0)) + 1, _N_SORTED_PARTS + 1).astype(np.int32)
+    key_end = int(key.max(initial=0)) + 1
+    cuts = np.linspace(0, key_end, _N_SORTED_PARTS + 1).astype(np.int32)
     return np.concatenate(list(in_threads(sort_range, itertools.pairwise(cuts))))
 
 
 def find_nodes(
     levels: tuple[Level, ...], student: IntArray, labels: Sequence[IntArray]
 ) -> Iterator[IntArray]:
-    """Yield for each level the node of each pair, shape (pairs,); −1 if there is no such node.
+    """Yield for each level of contexts the node of each pair, shape (pairs,).
 
-    Nodes have answers: a student has no node for a context in which the student has no answers.
+    A node is a context in which the student has answers. A pair without such a node gets −1, also
+    at the levels below.
+
+    Parameters
+    ----------
+    levels
+        The coarsest first.
+    student
+        Position of each pair's student, shape (pairs,).
+    labels
+        For each level, the label of each pair's context (see `context.make_label`), shape (pairs,).
     """
+    # The parents of the first level's nodes are the students.
     node = student.astype(np.int64)
     has_answers = np.ones(len(node), bool)
     for level, label in zip(levels, labels, strict=True):
-        keys, width = level.keys
-        # Labels above those of all nodes are clipped to width − 1. No node has this label, and the
-        # key stays below the keys of the next parent's nodes.
-        position = find_ids(keys, node * width + np.minimum(label, width - 1))
-        has_answers &= position < len(keys)
+        position = level.find(parent=node, label=label)
+        n_nodes = len(level.label)
+        has_answers &= position < n_nodes
         node = np.where(has_answers, position, -1).astype(np.int64)
         yield node

@@ -24,7 +24,8 @@ import numpy.typing as npt
 
 _OPTION_RANGE = schema.OPTIONS[0], schema.OPTIONS[-1]
 N_OPTIONS = len(schema.OPTIONS)
-# Number of pairs whose outcomes are reordered to options at a time.
+# The probabilities of so many pairs at a time are brought from the order of outcomes (the right
+# option first, then by popularity) into the order of options.
 _BLOCK = 1 << 16
 
 
@@ -153,15 +154,20 @@ class ItemResponseOptions(BaseItemResponse):
     def _predict_without_habits(
         self, student: IntArray, question: IntArray, context: IntArray
     ) -> FloatArray:
-        """Return the probabilities of options 1 to 4 without the students' habits."""
+        """Return the probabilities of options 1 to 4 by the item response model alone.
+
+        Students' habits, such as clicking the first option, are not taken into account. The result
+        has shape (pairs, 4).
+        """
         passing = predict_stages(self.posterior_, student, question, context)
-        # The columns are outcomes at first. The loop reorders them to options, block by block.
+        # The columns are outcomes at first: the right option, then the others by popularity. The
+        # loop brings them into the order of options, block by block.
         probability = outcome_probability(passing)
         position = find_ids(self.posterior_.question_ids, question)
         for begin in range(0, len(position), _BLOCK):
             block = slice(begin, begin + _BLOCK)
-            # mode="clip": an unknown question has the position after the last question. It gets the
-            # last question's outcomes here, and the overall shares below.
+            # An unknown question has the position after the last question. mode="clip" gives it the
+            # order of the last question. Its probabilities are replaced below.
             outcome = self.outcome_of_option_.take(position[block], axis=0, mode="clip")
             probability[block] = np.take_along_axis(probability[block], outcome, axis=1)
         is_unknown = position == len(self.posterior_.question_ids)
@@ -174,26 +180,47 @@ def order_options(
 ) -> IntArray:
     """Rank each question's options, the right one first, then by popularity.
 
-    `question` is numbered from 0, options from 1. Returns int8, shape (questions, 4), from 0.
+    Parameters
+    ----------
+    question
+        The question of each answer, 0 to `n_questions` − 1.
+    option, correct_option
+        The option chosen and the right one, 1 to 4.
+    n_questions
+        Number of questions.
+
+    Returns
+    -------
+    array of int8, shape (questions, 4)
+        The rank of options 1 to 4: 0 for the right one, 1 for the most popular wrong one, and so
+        on.
     """
     popularity = count_options(question, option, n_questions)
     # In the data, a few questions have two right options: take the more frequent one.
     right = count_options(question, correct_option, n_questions).argmax(axis=1)
     # A count above all others puts the right option first.
     popularity[np.arange(n_questions), right] = len(option) + 1
+    # order[q, rank] is the option with this rank. Sorting it again gives the rank of each option.
     order = np.argsort(-popularity, axis=1, kind="stable")
     return np.argsort(order, axis=1).astype(np.int8)
 
 
 def count_options(question: IntArray, option: IntArray, n_questions: int) -> IntArray:
-    """Count the options, from 1, of each question, from 0; shape (questions, 4)."""
+    """Count how often each option occurs with each question, shape (questions, 4).
+
+    `question` is 0 to `n_questions` − 1, `option` is 1 to 4.
+    """
+    # Number the cells of the result row by row.
     cells = question * np.int32(N_OPTIONS) + (option - 1)
     return np.bincount(cells, minlength=n_questions * N_OPTIONS).reshape(-1, N_OPTIONS)
 
 
 def _context_of_habits(context: IntArray) -> IntArray:
-    """Return the labels of the middle level of contexts, shape (pairs,).
+    """Return the labels of the contexts in which students have habits, shape (pairs,).
 
-    Students have habits in the contexts of this level.
+    `context` has the labels of all levels, the coarsest first. Habits belong to the level in the
+    middle, or to the coarser one of two levels in the middle.
     """
-    return np.ascontiguousarray(context[:, (context.shape[1] - 1) // 2])
+    n_levels = context.shape[1]
+    middle = (n_levels - 1) // 2
+    return np.ascontiguousarray(context[:, middle])

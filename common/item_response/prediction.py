@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from common.answers import find_ids
 from common.arrays import FloatArray, IntArray
+from common.item_response.context import EFFECT_MEAN_AND_VARIANCE, EFFECT_VARIANCE, make_label
 from common.item_response.model import expected_probability
 from common.item_response.observations import find_nodes, sort_answers
 from common.item_response.steps import Posterior, logit_moments
@@ -20,20 +21,23 @@ def predict_stages(
 ) -> FloatArray:
     """Return the probability of passing each stage if it is reached, shape (pairs, stages).
 
+    Right and wrong answers have one stage, which a right answer passes (see `fitting`).
+
     `student` and `question` are ids, `context` holds labels, shape (pairs, levels). An unknown
     student or question counts as average, with the variance of all students or questions.
     """
-    # `find_ids` gives an unknown id the position after the last id. There is the average student or
-    # question.
+    # `find_ids` gives an unknown id the position after the last id. In the posterior, this is the
+    # position of the average student and of the average question.
     student_position = find_ids(posterior.student_ids, student)
     question_position = find_ids(posterior.question_ids, question)
     n_questions = len(posterior.question_ids) + 1
     passing = np.empty((len(student), posterior.n_stages), np.float32)
 
     def predict_pairs(pairs: IntArray) -> None:
+        """Write the predictions of some pairs into `passing`, given the rows of the pairs."""
         student_of_pair = student_position[pairs]
         question_of_pair = question_position[pairs]
-        # `order` below sorts the pairs by student, so these pairs need only a range of students.
+        # The pairs are sorted by student, so these need only a range of students.
         first = student_of_pair.min(initial=len(posterior.student_ids))
         last = student_of_pair.max(initial=0)
         students = posterior.students.take(slice(first, last + 1))
@@ -41,7 +45,8 @@ def predict_stages(
             effects = None
             if posterior.levels:
                 effects, shared = find_effects(posterior, student_of_pair, context[pairs], stage)
-                effects[:, :2] += shared
+                effects[:, EFFECT_MEAN_AND_VARIANCE] += shared
+            # The posterior has all items of the first stage, then all of the second, and so on.
             of_stage = slice(stage * n_questions, (stage + 1) * n_questions)
             items = posterior.items.take(of_stage)
             guessing = posterior.guessing[of_stage][question_of_pair]
@@ -53,7 +58,8 @@ def predict_stages(
 
     # In the order of students, the posteriors that are read lie close together in memory.
     order, *_ = sort_answers(student_position, [], len(posterior.student_ids) + 1)
-    # An even number of parts, of at most `_PAIRS_AT_ONCE` pairs each.
+    # At most `_PAIRS_AT_ONCE` pairs in each part. An even number of parts keeps two threads equally
+    # busy.
     n_parts = 2 * (len(order) // (2 * _PAIRS_AT_ONCE) + 1)
     for _ in in_threads(predict_pairs, np.array_split(order, n_parts)):
         pass
@@ -61,12 +67,14 @@ def predict_stages(
 
 
 def outcome_probability(passing: FloatArray) -> FloatArray:
-    """Return the probability of every outcome from those of passing each stage; rows sum to 1.
+    """Return the probability of every outcome, shape (pairs, stages + 1); rows sum to 1.
 
-    Outcome s means that the first s stages are not passed, and the next one is, if there is one
-    ("stick breaking").
+    `passing` has the probability of passing each stage if it is reached, shape (pairs, stages).
+    Outcome s means that the first s stages are not passed and the next stage is passed. The last
+    outcome means that no stage is passed ("stick breaking").
     """
     one = np.ones((len(passing), 1), np.float32)
+    # Column s: the probability that the first s stages are not passed.
     reached = np.hstack([one, 1 - passing]).cumprod(axis=1)
     outcome: FloatArray = reached * np.hstack([passing, one])
     return outcome
@@ -79,10 +87,11 @@ class LogitParts:
     # Posterior mean and variance of slopes · ability + intercept.
     mean: FloatArray
     variance: FloatArray
-    # Posterior mean and variance of the sum of the student's and the shared effect of the context.
+    # Posterior mean and variance of the effect of the context: the student's own effect plus the
+    # effect that all students share in the context.
     effect: FloatArray
     effect_variance: FloatArray
-    # Posterior mean of the student's part of `effect`, without the shared part.
+    # Posterior mean of the student's own effect alone.
     own_effect: FloatArray
     # Posterior mean of the question's intercept.
     easiness: FloatArray
@@ -95,42 +104,59 @@ class LogitParts:
 def explain(
     posterior: Posterior, student: IntArray, question: IntArray, context: IntArray
 ) -> LogitParts:
-    """Return the parts of the predictions of right and wrong answers."""
+    """Return the parts of the logits of pairs, if answers are right or wrong.
+
+    `student` and `question` are ids, `context` holds labels, shape (pairs, levels).
+    """
     student_position = find_ids(posterior.student_ids, student)
     question_position = find_ids(posterior.question_ids, question)
     mean, variance = logit_moments(
         posterior.students, posterior.items, student_position, question_position
     )
+    # Columns of `own`, `shared` and `effect`: mean and variance.
     own: FloatArray = np.zeros((len(student), 2), np.float32)
     shared = own
     if posterior.levels:
         effects, shared = find_effects(posterior, student_position, context)
-        # A copy, since a view would keep all covariances in memory.
-        own = effects[:, :2].copy()
+        # A copy, since a view would keep the covariances with the ability in memory.
+        own = effects[:, EFFECT_MEAN_AND_VARIANCE].copy()
     effect = own + shared
-    slope_norm = np.linalg.norm(posterior.items.mean[:, :-1], axis=1)
+    # The posterior of an item has the slopes, then the intercept.
+    slopes = posterior.items.mean[:, :-1]
+    intercept = posterior.items.mean[:, -1]
     return LogitParts(
         mean=mean,
         variance=variance,
         effect=effect[:, 0],
         effect_variance=effect[:, 1],
         own_effect=own[:, 0],
-        easiness=posterior.items.mean[question_position, -1],
+        easiness=intercept[question_position],
         ability=posterior.students.mean[student_position, 0],
-        slope=slope_norm[question_position],
+        slope=np.linalg.norm(slopes, axis=1)[question_position],
     )
 
 
 def find_effects(
     posterior: Posterior, student_position: IntArray, context: IntArray, stage: int = 0
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the effects of the context of pairs, in one stage.
+    """Return how the contexts of pairs change their logits in one stage.
+
+    Parameters
+    ----------
+    posterior
+        A posterior with at least one level of contexts.
+    student_position
+        The position of each pair's student in the posterior, shape (pairs,).
+    context
+        Labels of contexts, as users give them, shape (pairs, levels).
+    stage
+        The stage of the questions.
 
     Returns
     -------
     effects : array of float32, shape (pairs, 2 + k)
-        Mean, variance, and covariance with the ability, of the student's total effect. Levels at
-        which the student has no answers in the context add their prior variance.
+        The student's total effect, the sum over all levels: mean, variance, covariance with the
+        ability. A level at which the student has no answers in the context adds its prior variance.
     shared : array of float32, shape (pairs, 2)
         Mean and variance of the effect that students share in the last level's context.
     """
@@ -138,18 +164,18 @@ def find_effects(
     effects = np.zeros((len(student_position), 2 + k), np.float32)
     labels = []
     for level, ids in enumerate(posterior.context_ids):
-        position = find_ids(ids, context[:, level])
-        labels.append(position * np.int32(posterior.n_stages) + np.int32(stage))
+        context_number = find_ids(ids, context[:, level])
+        labels.append(make_label(context_number, np.int32(stage), posterior.n_stages))
     nodes = find_nodes(posterior.levels, student_position, labels)
-    # A node's total includes the levels above it. So the deepest node that is found counts, and
-    # each level below adds its prior variance.
+    # From the coarsest level to the finest. The total effect at a node includes the levels above,
+    # so it replaces what has been found before.
     for node, level_effects, prior in zip(
         nodes, posterior.effects, posterior.variance, strict=True
     ):
         has_answers = node >= 0
         effects[has_answers] = level_effects[node[has_answers]]
-        effects[~has_answers, 1] += np.float32(prior[stage])
-    shared = np.stack(
-        [posterior.shared.mean[labels[-1]], posterior.shared.variance[labels[-1]]], axis=1
-    )
+        effects[~has_answers, EFFECT_VARIANCE] += np.float32(prior[stage])
+    # The effects that students share are numbered by the labels of the last level.
+    label = labels[-1]
+    shared = np.stack([posterior.shared.mean[label], posterior.shared.variance[label]], axis=1)
     return effects, shared

@@ -3,6 +3,10 @@
 A teacher sets a class a quiz, and all students of the class answer the same questions. The clusters
 depend on who answered or is to answer a question, never on the answer itself. So the pairs to be
 predicted are clustered too.
+
+A clustering puts each question into one cluster. It splits a student's answers into contexts: a
+context is a student's answers to the questions of one cluster. Up to four clusterings, from coarse
+to fine, become levels of contexts.
 """
 
 from collections.abc import Iterator
@@ -14,31 +18,31 @@ from common.arrays import FloatArray, IntArray
 import numpy as np
 import scipy.sparse
 
-# A clustering of the questions splits a student's answers into contexts. One level of contexts is
-# sought for each of these numbers of answers in a context: the clustering whose mean is closest.
+# For each of these numbers, one clustering becomes a level of contexts: the clustering whose mean
+# number of answers in a context is closest.
 _ANSWERS_IN_CONTEXT = (32, 16, 8, 4)
-# A clustering becomes no level if the mean number of answers in a context is below this.
+# A clustering becomes a level only if its contexts have at least this many answers on average.
 _MIN_ANSWERS = 1.5
-# A clustering becomes no level if the mean number of a student's contexts is below this.
+# A clustering becomes a level only if students have at least this many contexts on average.
 _MIN_CONTEXTS = 1.2
 # Thresholds of similarity. For each, clusters that are at least this similar are merged, which
 # gives one clustering.
 _CUTS = (0.998, 0.995, 0.99, 0.98, 0.97, *(0.95 - 0.05 * np.arange(19)).tolist())
-# If all students take one test and leave few answers out, its questions are at least this similar.
-# If students have too few contexts in the clustering at this threshold, there are no levels:
-# smaller clusters would only show which answers happen to be left out.
+# If all students take one test and leave few questions out, all questions are at least this
+# similar. Clusters of a higher threshold then only show which questions happen to be left out. So
+# there are no levels if the clustering at this threshold has too few contexts for each student.
 _NEARLY_SAME = 0.97
 # Smaller similarities count as 0.
 _MIN_SIMILARITY = 0.03
-# A question keeps its similarities to this many nearest questions.
+# A question keeps its similarities to this many nearest questions; the others count as 0.
 _MAX_NEIGHBOURS = 100
-# The vectors that say who answered each question are projected to `_N_PROJECTED` dimensions if they
-# hold more numbers than this together.
+# Each question has a vector with an element for each student. If all vectors together have more
+# elements than this, they are projected to `_N_PROJECTED` dimensions.
 _MAX_NUMBERS = 1 << 26
 _N_PROJECTED = 256
-# `_choose_levels` counts contexts in a sample of about this many answers.
+# To choose the levels, contexts are counted for so many students as have about this many answers.
 _MAX_COUNTED = 1_000_000
-# Similarities are computed in blocks of about this many.
+# Similarities are computed for some questions at a time, in arrays of about this many numbers.
 _BLOCK = 1 << 22
 
 
@@ -55,7 +59,7 @@ def cluster_questions(
     Parameters
     ----------
     student, question
-        Ids of pairs that have been answered or are to be, shape (pairs,).
+        Ids of the pairs that have been answered and of the pairs to be predicted, shape (pairs,).
     seed
         Seed of the projection.
 
@@ -78,7 +82,24 @@ def cluster_questions(
 
 
 def _choose_levels(clusterings: list[IntArray], item: IntArray, student: IntArray) -> list[int]:
-    """Return the positions of the clusterings that are levels, the largest clusters first."""
+    """Choose the clusterings that become levels of contexts, the largest clusters first.
+
+    A context is a student's answers to the questions of one cluster. For each of the wanted numbers
+    of answers in a context, `_ANSWERS_IN_CONTEXT`, the clustering with the closest mean is chosen.
+
+    Parameters
+    ----------
+    clusterings
+        For each of `_CUTS`, the cluster of every question.
+    item, student
+        The numbers of question and student of each pair, shape (pairs,).
+
+    Returns
+    -------
+    list of int
+        Positions in `clusterings`. The list is empty if no clustering has enough contexts with
+        enough answers, or if the students answer nearly the same questions.
+    """
     # Student numbers are arbitrary, so the first students are as good a sample as any.
     n_counted = np.searchsorted(np.cumsum(np.bincount(student)), _MAX_COUNTED) + 1
     is_counted = student < n_counted
@@ -91,19 +112,34 @@ def _choose_levels(clusterings: list[IntArray], item: IntArray, student: IntArra
 
     has_many_contexts = n_contexts >= _MIN_CONTEXTS * n_students
     may_be_level = (answers_in_context >= _MIN_ANSWERS) & has_many_contexts
-    if not may_be_level.any() or not has_many_contexts[_CUTS.index(_NEARLY_SAME)]:
+    answer_nearly_the_same = not has_many_contexts[_CUTS.index(_NEARLY_SAME)]
+    if not may_be_level.any() or answer_nearly_the_same:
         return []
+    # A row for each wanted number, a column for each clustering.
     wanted = np.array(_ANSWERS_IN_CONTEXT)[:, None]
     distance = np.where(may_be_level, np.abs(np.log(answers_in_context / wanted)), np.inf)
     positions: list[int] = np.unique(distance.argmin(axis=1)).tolist()
-    # Later cuts merge more, so that their clusters are larger.
+    # `_CUTS` decrease, so the last clusterings have the largest clusters.
     return positions[::-1]
 
 
 def _find_vectors(
     item: IntArray, student: IntArray, shape: tuple[int, int], seed: int
 ) -> FloatArray:
-    """Return for each item who answered it, as vectors of length 1, float32."""
+    """Return a vector for each question that says who answered it, float32.
+
+    A vector has an element for each student, and the Euclidean norm 1. If the vectors are large,
+    random projections to `_N_PROJECTED` dimensions take their place.
+
+    Parameters
+    ----------
+    item, student
+        The numbers of question and student of each pair, shape (pairs,).
+    shape
+        Number of questions, number of students.
+    seed
+        Seed of the projection.
+    """
     answered = scipy.sparse.csr_matrix((np.ones(len(item), np.float32), (item, student)), shape)
     if shape[0] * shape[1] <= _MAX_NUMBERS:
         vectors: FloatArray = answered.toarray()
@@ -115,7 +151,11 @@ def _find_vectors(
 
 
 def _find_similarity(vectors: FloatArray) -> Any:
-    """Return the scalar products of different vectors as a symmetric sparse matrix."""
+    """Return the scalar product of each two vectors as a symmetric sparse matrix.
+
+    The diagonal is 0. Products below `_MIN_SIMILARITY` are left out. So are products that are among
+    the `_MAX_NEIGHBOURS` largest of neither vector.
+    """
     n = len(vectors)
     step = max(1, _BLOCK // n)
     parts = []
@@ -126,24 +166,28 @@ def _find_similarity(vectors: FloatArray) -> Any:
             least = np.partition(product, kth, axis=1)[:, kth]
             product[product < least[:, None]] = 0
         product[product < _MIN_SIMILARITY] = 0
-        # A question is not its own neighbour. The block's diagonal begins at column `begin`.
+        # A vector is not its own neighbour. Row 0 of `product` belongs to vector `begin`, so the
+        # products of vectors with themselves begin at column `begin`.
         np.fill_diagonal(product[:, begin:], 0)
         parts.append(scipy.sparse.csr_matrix(product.astype(np.float64)))
     matrix = scipy.sparse.vstack(parts).tocsr()
-    # Nearest-neighbour lists are not symmetric, and products round differently: symmetrise them.
+    # Symmetrise: one vector may be among the nearest of another, but not the other way round. Also,
+    # both products of two vectors may round differently.
     return matrix.maximum(matrix.T)
 
 
 def _merge(similarity: Any) -> Iterator[IntArray]:
-    """Yield each item's cluster at each cut, int32 from 0.
+    """Yield the cluster of each question, int32 from 0, for each of `_CUTS`.
 
-    For each cut, merges all pairs of clusters that are each other's nearest and at least this
-    similar, until no such pair is left (Murtagh 1983).
+    A cut is a threshold of similarity. For each cut, pairs of clusters are merged that are each
+    other's nearest and whose similarity is at least the cut, until no such pair is left (Murtagh
+    1983). `similarity` is a symmetric sparse matrix with a row for each question.
     """
     n_items = similarity.shape[0]
     cluster = np.arange(n_items, dtype=np.int32)
     size = np.ones(n_items)
-    # Sums of the similarities between the members of two clusters.
+    # For each two clusters, the sum of the similarities of their questions. At first, each question
+    # is a cluster.
     total = similarity
     for cut in _CUTS:
         while True:
@@ -152,6 +196,7 @@ def _merge(similarity: Any) -> Iterator[IntArray]:
                 break
             merged = np.arange(len(size))
             merged[second] = first
+            # Number the remaining clusters without gaps.
             new_number = np.unique(merged, return_inverse=True)[1].astype(np.int32)
             cluster = new_number[cluster]
             size = np.bincount(new_number, size)
@@ -160,7 +205,11 @@ def _merge(similarity: Any) -> Iterator[IntArray]:
 
 
 def _merge_rows_and_columns(total: Any, new_number: IntArray) -> Any:
-    """Return sums of similarities between merged clusters, 0 within a cluster."""
+    """Return the sums of similarities between clusters after merging them, 0 within a cluster.
+
+    `total` are the sums before, a sparse matrix. Cluster i becomes a part of cluster
+    `new_number[i]`.
+    """
     entries = total.tocoo()
     row = new_number[entries.row]
     column = new_number[entries.col]
@@ -173,7 +222,20 @@ def _merge_rows_and_columns(total: Any, new_number: IntArray) -> Any:
 def _nearest_pairs(total: Any, size: FloatArray, cut: float) -> tuple[IntArray, IntArray]:
     """Return the pairs of clusters that are each other's nearest and at least `cut` similar.
 
-    The similarity of two clusters is the mean of their members' similarities.
+    Parameters
+    ----------
+    total
+        For each two clusters, the sum of the similarities of their questions, a symmetric sparse
+        matrix (CSR). The similarity of two clusters is the mean over these pairs of questions.
+    size
+        Number of questions in each cluster.
+    cut
+        Smallest similarity of a pair.
+
+    Returns
+    -------
+    first, second : array of int, shape (pairs,)
+        The clusters of each pair, first < second.
     """
     cluster = np.arange(len(size))
     row = np.repeat(cluster, np.diff(total.indptr))
@@ -181,9 +243,10 @@ def _nearest_pairs(total: Any, size: FloatArray, cut: float) -> tuple[IntArray, 
     average = total.data / (size[row] * size[column])
     highest = np.zeros(len(size))
     np.maximum.at(highest, row, average)
-    # If several clusters are equally near, the first counts. Assign them in reverse order, so that
-    # the first overwrites the others. With this rule for ties, at least one pair is mutual if any
-    # clusters are similar enough.
+    # If several clusters are equally near, the first of them counts. Assign them in reverse order,
+    # so that the first overwrites the others. With this rule, a pair is found if any clusters are
+    # similar enough: the two with the highest similarity. If several pairs have the highest
+    # similarity, it is the first pair, by the number of its first and then of its second cluster.
     hits = np.flatnonzero((average == highest[row]) & (average >= cut))[::-1]
     nearest = cluster.copy()
     nearest[row[hits]] = column[hits]

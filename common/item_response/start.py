@@ -11,26 +11,26 @@ from common.threads import in_threads
 
 import numpy as np
 
-# Largest number of answers from which the start is found, about.
+# The start is found with about this many answers at most.
 _MAX_ANSWERS = 2_000_000
-# Steps of the fit in one dimension.
+# Number of steps in which a single ability is fitted.
 _N_STEPS = 4
-# Prior mean of the slope in this fit, in the first stage; it is 0 in the others.
+# Prior mean of the slopes in this fit of a single ability, in the first stage; 0 in the others.
 _FIRST_SLOPE_MEAN = 1.0
-# Prior variances of the slope and the intercept in this fit.
+# Prior variances of slopes and intercepts in this fit.
 _FIRST_SLOPE_VARIANCE = 0.3
 _FIRST_INTERCEPT_VARIANCE = 1.0
-# Root mean square of the slopes in each further dimension, and their prior variance.
+# Slopes on each further ability: their root mean square over the answers, and prior variance.
 _SLOPE = 0.4
 _SLOPE_VARIANCE = 0.1
 # Bound on the elements of a direction, which are multiplied by `_SLOPE` to give slopes. Items with
 # few answers have extreme elements.
 _MAX_DIRECTION = 3
-# Bounds on the number of rounds of the search for directions.
+# A round of the search for directions looks at every answer once. There are as many rounds as make
+# about `_ANSWERS_LOOKED_AT` looks, but at least `_MIN_ROUNDS` and at most `_MAX_ROUNDS`.
+_ANSWERS_LOOKED_AT = 20_000_000
 _MIN_ROUNDS = 5
 _MAX_ROUNDS = 30
-# Within these bounds, the number of rounds is this over the number of answers.
-_ANSWERS_LOOKED_AT = 20_000_000
 # Number of extra directions in the search. They make the others more exact, and are then dropped.
 _OVERSAMPLING = 10
 # The residuals of a student or an item are scaled as if there were this many more answers, since
@@ -54,27 +54,46 @@ def find_start(
     student_order: IntArray,
     seed: int,
 ) -> Start:
-    """Fit one general ability; start the other slopes with the main directions of its residuals.
+    """Return the posteriors and priors with which a fit of several abilities begins.
 
-    Only the first students of a random `student_order` are used. The fit of the general ability has
-    no guessing: with guessing, the prior would shrink the other dimensions to zero before they have
-    found their directions.
+    One general ability is fitted in a few steps. The slopes on the other abilities begin along the
+    main directions of the residuals, the singular vectors with the largest singular values.
+
+    The fit of the general ability has no guessing: with guessing, the prior would shrink the other
+    dimensions to zero before they have found their directions.
+
+    Parameters
+    ----------
+    observations
+        Answers, sorted by student.
+    n_stages
+        Number of stages of a question: 1 if answers are right or wrong. Each stage of a question is
+        an item of its own (see `fitting`).
+    n_dimensions
+        Number k of abilities.
+    student_order
+        The students in random order. Only the first of them are used if there are many answers.
+    seed
+        Seed of the search for directions.
     """
     is_first = _choose_students(observations, student_order)
     first = _answers_of(observations, is_first)
     state = _fit_one_dimension(first, n_stages)
     directions = _find_residual_directions(first, state, n_dimensions - 1, seed)
 
-    students = model.standard_normal(len(is_first), n_dimensions)
-    students.mean[is_first, 0] = state.students.mean[:, 0]
-    # Insert the further slopes between the general slope and the intercept.
     k = n_dimensions
+    students = model.standard_normal(len(is_first), k)
+    students.mean[is_first, 0] = state.students.mean[:, 0]
+    # An item has k slopes, then the intercept. The fit above found the first slope and the
+    # intercept; the slopes between them are those on the other abilities.
     general_and_intercept = [0, k]
     n_items = observations.n_items
     mean = np.zeros((n_items, k + 1), np.float32)
     mean[:, general_and_intercept] = state.items.mean
     mean[:, 1:k] = _SLOPE * directions
     items = Gaussians(mean, np.zeros((n_items, k + 1, k + 1), np.float32))
+
+    # One prior of the items for each stage.
     prior_mean = np.zeros((n_stages, k + 1))
     prior_mean[:, general_and_intercept] = state.prior.mean
     prior_covariance = np.tile(_SLOPE_VARIANCE * np.eye(k + 1), (n_stages, 1, 1))
@@ -84,9 +103,9 @@ def find_start(
 
 
 def _choose_students(observations: Observations, student_order: IntArray) -> np.ndarray:
-    """Return whether each student is among the first of `student_order`.
+    """Choose the first students of `student_order` who together have `_MAX_ANSWERS` answers.
 
-    The first students are as many as have `_MAX_ANSWERS` answers together.
+    Returns whether each student is chosen. If all students have fewer answers, all are chosen.
     """
     n_answers = np.diff(observations.start)
     n_first = np.searchsorted(np.cumsum(n_answers[student_order]), _MAX_ANSWERS) + 1
@@ -109,12 +128,17 @@ def _answers_of(observations: Observations, is_chosen: np.ndarray) -> Observatio
 
 
 def _fit_one_dimension(observations: Observations, n_stages: int) -> State:
-    """Fit a single ability without guessing, in a few steps."""
+    """Fit a single ability without guessing, in a few steps.
+
+    An item is a question in one stage: is the answer right; else, is it the most popular wrong
+    option (distractor), and so on? All items of the first stage come first, then those of the
+    second, and so on.
+    """
     n_items = observations.n_items
     prior_variance = np.diag([_FIRST_SLOPE_VARIANCE, _FIRST_INTERCEPT_VARIANCE])
     prior = Gaussians(np.zeros((n_stages, 2)), np.tile(prior_variance, (n_stages, 1, 1)))
-    # Only the first stage's slopes are expected to be positive: whether an answer is right depends
-    # on the ability, which distractor is chosen hardly does.
+    # Only the slopes of the first stage are expected to be positive. Whether an answer is right
+    # depends on the ability. Which distractor is chosen hardly depends on it.
     prior.mean[0, 0] = _FIRST_SLOPE_MEAN
     stage = np.repeat(np.arange(n_stages), n_items // n_stages)
     state = State(
@@ -133,18 +157,20 @@ def _fit_one_dimension(observations: Observations, n_stages: int) -> State:
 def _find_residual_directions(
     observations: Observations, state: State, n_directions: int, seed: int
 ) -> FloatArray:
-    """Return the leading right singular vectors of the residuals, shape (items, directions).
+    """Return the main directions of the residuals, shape (items, directions).
 
-    They are scaled to a mean square of 1 over the answers. The method is randomised subspace
-    iteration (Halko, Martinsson and Tropp 2011, algorithm 4.4).
+    The residuals are a matrix with a row for each student and a column for each item. Its leading
+    right singular vectors are the directions, scaled so that the mean square of a direction's
+    elements over all answers is 1. They are found by randomised subspace iteration (Halko,
+    Martinsson and Tropp 2011, algorithm 4.4).
     """
     n_items = observations.n_items
     if n_directions == 0:
         return np.zeros((n_items, 0))
     item = observations.item
     n_answers = np.bincount(item, minlength=n_items)
-    # Divide rows and columns by the root of their number of answers, so that the noise is about as
-    # large in each of them.
+    # Divide each row and each column by the root of its number of answers, so that the noise is
+    # about as large in all rows and in all columns.
     item_scale = 1 / np.sqrt(n_answers + np.float32(_SHRINKAGE))
     student_scale = 1 / np.sqrt(np.diff(observations.start) + np.float32(_SHRINKAGE))
     student = number_rows(observations.start)
@@ -153,17 +179,20 @@ def _find_residual_directions(
     matrix = observations.matrix(residual.astype(np.float32), observations.start)
     parts = [matrix[rows] for rows in observations.chunks()]
 
-    size = min(n_directions + _OVERSAMPLING, n_items)
-    basis = np.random.default_rng(seed).standard_normal((n_items, size))
+    n_searched = min(n_directions + _OVERSAMPLING, n_items)
+    basis = np.random.default_rng(seed).standard_normal((n_items, n_searched))
     n_rounds = int(np.clip(_ANSWERS_LOOKED_AT // len(item), _MIN_ROUNDS, _MAX_ROUNDS))
     for _ in range(n_rounds):
         orthonormal = np.linalg.qr(basis)[0].astype(np.float32)
-        # The new basis is matrixᵀ @ matrix @ orthonormal, summed over parts of the rows. (B023: the
-        # lambda is used within this round only.)
+        # The new basis is matrixᵀ @ matrix @ orthonormal, summed over parts of the rows. The lambda
+        # is called in this round only, so it may use the round's `orthonormal` (ruff: B023).
         images = in_threads(lambda part: part.T @ (part @ orthonormal), parts)  # noqa: B023
         basis = sum(images, np.zeros(basis.shape))
     # `basis` spans the leading directions: take its leading left singular vectors.
-    directions = np.linalg.svd(basis, full_matrices=False)[0][:, :n_directions]
+    left_vectors = np.linalg.svd(basis, full_matrices=False)[0]
+    directions = left_vectors[:, :n_directions]
+    # An item's element is a sum over its n answers, divided by √n. Divide by √n again: slopes do
+    # not grow with the number of answers.
     directions = directions * item_scale[:, None]
     mean_square = (n_answers[:, None] * directions**2).sum(axis=0) / n_answers.sum()
     directions /= np.sqrt(np.maximum(mean_square, 1e-30))
@@ -174,7 +203,10 @@ def _find_residual_directions(
 
 
 def _find_residuals(observations: Observations, state: State, student: IntArray) -> FloatArray:
-    """Return each answer minus its expectation, 0 for answers that are held out."""
+    """Return each answer (1 right, 0 wrong) minus its expectation; 0 for held-out answers.
+
+    `student` is the position of each answer's student in `state`.
+    """
     mean, variance = logit_moments(state.students, state.items, student, observations.item)
     residual: FloatArray = observations.is_right - model.expected_probability(mean, variance)
     residual *= observations.is_used

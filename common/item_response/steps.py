@@ -4,6 +4,8 @@ A step updates every student, and computes the sums from which the items are upd
 chunks of students, one thread for each chunk. Within a chunk, it works on blocks of answers that
 fit into the processor's cache. Neither the chunks nor the order in which their sums are added
 depend on the number of threads.
+
+README.md in this folder explains the words: items, stages, contexts, levels, nodes, leaves.
 """
 
 from collections.abc import Iterator
@@ -12,14 +14,20 @@ from typing import Any, TypeVar
 
 from common.arrays import FloatArray, IntArray
 from common.item_response import context, model
-from common.item_response.context import Level, SharedEffects
+from common.item_response.context import (
+    EFFECT_COVARIANCES,
+    EFFECT_MEAN,
+    EFFECT_VARIANCE,
+    Level,
+    SharedEffects,
+)
 from common.item_response.model import Gaussians
 from common.item_response.observations import Observations, number_rows
 from common.threads import in_threads
 
 import numpy as np
 
-# Answers in a block: its arrays stay in the processor's cache.
+# Number of answers in a block. The arrays of so many answers fit into the processor's cache.
 _BLOCK = 1 << 15
 # Number of parts in which the items are updated in parallel.
 _N_ITEM_PARTS = 8
@@ -29,26 +37,33 @@ _N_ITEM_PARTS = 8
 class State:
     """The quantities that a step of the fit updates.
 
-    Items are in the order of stages: all items of the first stage, then all of the second, and so
-    on. The last item of each stage belongs to a question without answers.
+    An item is a question in one stage. Right and wrong answers have one stage. A choice among four
+    options has three: is the answer right; else, is it the most popular wrong option; else, the
+    next one? Items are in the order of stages: all items of the first stage, then all of the
+    second, and so on. The last item of each stage belongs to a question without answers.
+
+    A student's answers in a context share an effect, which is added to their logits. Contexts are
+    nested in levels. Each context in which a student has answers is a node of the student's tree
+    (see `context`); its total effect is the sum of its own effect and those of the nodes above it.
     """
 
     # Posteriors of the abilities, k dimensions.
     students: Gaussians
     # Posteriors of (slopes, intercept), k + 1 dimensions.
     items: Gaussians
-    # The prior of the items of each stage.
+    # For each stage, the prior of its items' (slopes, intercept).
     prior: Gaussians
-    # Probability of passing an item without knowing how, shape (items,), float32.
+    # Probability that a student who does not know the answer passes the item, shape (items,),
+    # float32.
     guessing: FloatArray
-    # For each level of contexts, the coarsest first, the total effects at its nodes: mean,
-    # variance, covariance with the ability; shape (nodes, 2 + k), float32. At the start of a fit,
-    # only those of the last level, since a step reads no other.
+    # For each level of contexts, the coarsest first, the posteriors of the total effects at its
+    # nodes: mean, variance, covariance with the ability; shape (nodes, 2 + k), float32. At the
+    # start of a fit, a tuple with those of the last level alone, since a step reads no others.
     effects: tuple[FloatArray, ...] = ()
-    # Prior variance of the effects, shape (levels, stages).
+    # Prior variance of the nodes' own effects, shape (levels, stages).
     variance: FloatArray = field(default_factory=lambda: np.zeros((0, 1)))
-    # Effects that all students share in a context of the last level. Without contexts, a
-    # placeholder.
+    # Further effects on the logits, which all students share in a context of the last level. A
+    # placeholder if the answers have no contexts.
     shared: SharedEffects = field(
         default_factory=lambda: SharedEffects(np.zeros(1), np.zeros(1), np.zeros(1))
     )
@@ -61,37 +76,42 @@ AnyState = TypeVar("AnyState", bound=State)
 class Posterior(State):
     """A state with the ids that its students, questions and contexts belong to."""
 
-    # Increasing, shape (students,). A finished fit has one more student, who has no answers.
+    # Increasing, shape (students,). After the fit, `students` has one more row than there are ids:
+    # the average student, who stands for unknown students in predictions.
     student_ids: IntArray
-    # Increasing, shape (questions,).
+    # Increasing, shape (questions,). Each stage has one more item, which stands for unknown
+    # questions.
     question_ids: IntArray
-    # For each level, the labels that have answers, increasing.
+    # For each level of contexts, the labels in the answers, increasing.
     context_ids: tuple[IntArray, ...] = ()
-    # The nodes of all students' trees, to which `effects` belong.
+    # For each level, the contexts in which each student has answers. The rows of `effects` belong
+    # to these nodes.
     levels: tuple[Level, ...] = ()
 
     @property
     def n_stages(self) -> int:
-        """The number of stages of a question."""
+        """The number of stages of a question: 1 if answers are right or wrong (see `State`)."""
         return len(self.prior.mean)
 
 
 def run_step(observations: Observations, state: AnyState) -> AnyState:
     """Make one step of the fit.
 
-    Updates the students and contexts, then the items, then the prior of the items. At the end,
-    standardises the abilities.
+    Updates the students and their effects in contexts, then the items, then the prior of the items.
+    At the end, standardises the abilities.
     """
     state, item_sums = pass_over_answers(observations, state)
     n_stages = len(state.prior.mean)
+    # Items are in the order of stages, with equally many items in each stage.
     stage = np.repeat(np.arange(n_stages), len(item_sums) // n_stages)
     parts = np.array_split(np.arange(len(stage)), _N_ITEM_PARTS)
 
     def update(part: IntArray) -> Gaussians:
+        """Return the posteriors of some items, given their positions."""
         return model.update_items(item_sums[part], state.prior, stage[part])
 
     items = model.join(in_threads(update, parts))
-    # The last column is Σ w, which is positive for all items with answers.
+    # The last column of `item_sums` is the sum of the answers' weights, each positive.
     is_answered = item_sums[:, -1] > 0
     prior = model.estimate_prior(items, stage, is_answered, state.prior)
     items = Gaussians(items.mean.astype(np.float32), items.covariance.astype(np.float32))
@@ -104,11 +124,13 @@ def standardise(state: AnyState) -> AnyState:
     With this, the fit needs far fewer steps (parameter expansion: Liu, Rubin and Wu 1998). The
     arrays of `effects` are changed in place.
     """
-    n, k = state.students.mean.shape
+    n_students, k = state.students.mean.shape
     ability = state.students.mean.astype(np.float64)
     centre = ability.mean(axis=0)
-    total = state.students.covariance.sum(axis=0, dtype=np.float64)
-    spread = (ability.T @ ability + total) / n - np.outer(centre, centre)
+    sum_of_covariances = state.students.covariance.sum(axis=0, dtype=np.float64)
+    # The covariance of all students' abilities: E[ability abilityᵀ] − centre centreᵀ.
+    spread = (ability.T @ ability + sum_of_covariances) / n_students - np.outer(centre, centre)
+    # spread = root rootᵀ.
     root = np.linalg.cholesky(spread)
     inverse = np.linalg.inv(root)
     # The old ability is root @ (new ability) + centre. So the logits stay the same with the slopes
@@ -117,8 +139,10 @@ def standardise(state: AnyState) -> AnyState:
     matrix[:k, :k] = root.T
     matrix[k, :k] = centre
     for level_effects in state.effects:
-        # In place: these may be the largest arrays of all.
-        level_effects[:, 2:] = level_effects[:, 2:] @ inverse.T.astype(np.float32)
+        # The covariance with the old ability becomes the covariance with the new one. In place,
+        # since these may be the largest arrays of all.
+        with_ability = level_effects[:, EFFECT_COVARIANCES]
+        level_effects[:, EFFECT_COVARIANCES] = with_ability @ inverse.T.astype(np.float32)
     students = state.students.transform(inverse, -inverse @ centre)
     items = state.items.transform(matrix)
     prior = state.prior.transform(matrix)
@@ -132,11 +156,15 @@ def standardise(state: AnyState) -> AnyState:
 class _ChunkSums:
     """Sums over the answers of a chunk of students; the sums of all chunks are added up."""
 
-    # The items' sums of `model.weighted_sums`, shape (items, …).
+    # For each item, the sums from which its posterior is computed (see `model.weighted_sums`),
+    # shape (items, d + d(d + 1)/2) for d = k + 1.
     items: FloatArray
-    # The sums for `context.estimate_variance`, shape (levels, stages, 4). None without contexts.
+    # The sums from which `context.estimate_variance` computes the variances of the effects: the
+    # number of effects and three sums over effects, shape (levels, stages, 4). None without
+    # contexts.
     variance: FloatArray | None = None
-    # The sums for `context.update_shared`, shape (labels + stages, 2). None without contexts.
+    # For each effect that students share, its precision and precision · mean from the answers of
+    # the chunk, shape (shared effects, 2). None without contexts.
     shared: FloatArray | None = None
 
 
@@ -145,7 +173,8 @@ class _ChunkUpdate:
     """The new posteriors of a chunk of students and of their contexts, and its sums."""
 
     students: Gaussians
-    # For each level, shape (nodes of the chunk, 2 + k).
+    # For each level of contexts, the total effects at the chunk's nodes: mean, variance, covariance
+    # with the ability; shape (nodes of the chunk, 2 + k).
     effects: list[FloatArray]
     sums: _ChunkSums
 
@@ -155,8 +184,12 @@ def pass_over_answers(observations: Observations, state: AnyState) -> tuple[AnyS
 
     Students are updated in chunks, in several threads.
 
-    Returns the new state, and the sums over all answers by which the items are updated afterwards
-    (see `model.weighted_sums`).
+    Returns
+    -------
+    state : State
+        The new state.
+    item_sums : array of float64, shape (items, d + d(d + 1)/2)
+        Sums over the answers of each item, from which `model.update_items` computes its posterior.
     """
     item_moments = model.moments(state.items)
     k = state.students.mean.shape[1]
@@ -170,17 +203,21 @@ def pass_over_answers(observations: Observations, state: AnyState) -> tuple[AnyS
     )
 
     def update_chunk(chunk: slice) -> _ChunkSums:
-        part, nodes = observations.of_students(chunk)
-        old = state.students.take(chunk)
+        """Update a range of students, write their posteriors into the arrays, return the sums."""
+        part, node_ranges = observations.of_students(chunk)
+        old_students = state.students.take(chunk)
         if part.levels:
-            leaf_effects = state.effects[-1][nodes[-1]]
-            update = _update_with_contexts(part, old, state, item_moments, leaf_effects)
+            # The last level has the leaves, the contexts to which answers belong.
+            old_leaf_effects = state.effects[-1][node_ranges[-1]]
+            update = _update_with_contexts(
+                part, old_students, state, item_moments, old_leaf_effects
+            )
         else:
-            update = _update_without_contexts(part, old, state, item_moments)
+            update = _update_without_contexts(part, old_students, state, item_moments)
         students.mean[chunk] = update.students.mean
         students.covariance[chunk] = update.students.covariance
-        for level_effects, rows, values in zip(effects, nodes, update.effects, strict=True):
-            level_effects[rows] = values
+        for level_effects, nodes, values in zip(effects, node_ranges, update.effects, strict=True):
+            level_effects[nodes] = values
         return update.sums
 
     item_sums: FloatArray = np.zeros(1)
@@ -188,6 +225,7 @@ def pass_over_answers(observations: Observations, state: AnyState) -> tuple[AnyS
     shared_sums: FloatArray = np.zeros(1)
     for sums in in_threads(update_chunk, observations.chunks()):
         item_sums = item_sums + sums.items.astype(float)
+        # Both are None if the answers have no contexts.
         if sums.variance is not None and sums.shared is not None:
             variance_sums = variance_sums + sums.variance
             shared_sums = shared_sums + sums.shared
@@ -202,12 +240,18 @@ def pass_over_answers(observations: Observations, state: AnyState) -> tuple[AnyS
 def _update_without_contexts(
     part: Observations, old: Gaussians, state: State, item_moments: FloatArray
 ) -> _ChunkUpdate:
-    """Update some students from their answers `part`, which have no contexts."""
-    kappa, weight = _find_kappa_and_weight(part, old, item_moments, state.guessing)
-    kappas = part.matrix(kappa, part.start)
-    weights = part.matrix(weight, part.start)
-    new = model.update_students(model.weighted_sums(kappas, weights, item_moments))
-    item_sums = model.weighted_sums(kappas.T, weights.T, model.moments_with_one(new))
+    """Update some students from their answers `part`, which have no contexts.
+
+    `old` are the students' posteriors before the step, `item_moments` the moments of all items'
+    (slopes, intercept).
+    """
+    linear, weight = _approximate_log_likelihoods(part, old, item_moments, state.guessing)
+    linear_matrix = part.matrix(linear, part.start)
+    weight_matrix = part.matrix(weight, part.start)
+    new = model.update_students(model.weighted_sums(linear_matrix, weight_matrix, item_moments))
+    item_sums = model.weighted_sums(
+        linear_matrix.T, weight_matrix.T, model.student_vector_moments(new)
+    )
     return _ChunkUpdate(new, [], _ChunkSums(item_sums))
 
 
@@ -216,69 +260,100 @@ def _update_with_contexts(
     old: Gaussians,
     state: State,
     item_moments: FloatArray,
-    leaf_effects: FloatArray,
+    old_leaf_effects: FloatArray,
 ) -> _ChunkUpdate:
     """Update some students and the effects of their contexts from their answers `part`.
 
-    `leaf_effects` are the effects of the last step at the last level's nodes, the leaves.
+    `old` are the students' posteriors before the step, `item_moments` the moments of all items'
+    (slopes, intercept). A leaf is a context of the last level in which a student has answers;
+    `old_leaf_effects` are the total effects at the leaves before the step.
+
+    The logit of an answer is slopes · ability + intercept + total effect at the leaf + shared
+    effect. Its log likelihood is replaced by linear · logit − weight · logit² / 2. If a number m is
+    subtracted from the logit, this becomes (linear − weight · m) · logit − weight · logit² / 2,
+    apart from a constant. So below, `linear` is reduced by weight · m for those parts of the logit
+    that are taken as known.
     """
-    d = model.count_dimensions(item_moments)
     leaves = part.levels[-1]
     leaf = number_rows(leaves.start)
-    shared_means = state.shared.mean
-    shared_mean = shared_means[leaves.label]
-    with_shared = leaf_effects.copy()
-    with_shared[:, 0] += shared_mean
-    with_shared[:, 1] += state.shared.variance[leaves.label]
-
-    kappa, weight = _find_kappa_and_weight(
-        part, old, item_moments, state.guessing, with_shared, leaf
+    linear, weight = _approximate_log_likelihoods(
+        part, old, item_moments, state.guessing, _add_shared(old_leaf_effects, state, leaves), leaf
     )
-    # In place, since this array has an element for each answer: reduce κ by w · E[shared effect].
-    kappa -= weight * shared_mean[leaf]
-    weights = part.matrix(weight, part.start)
-    student_sums = model.weighted_sums(part.matrix(kappa, part.start), weights, item_moments)
-    # From the leaves up to the students: integrate out the effects.
+    # First take the old mean of the shared effect as known. In place, since these arrays have an
+    # element for each answer.
+    shared_mean = state.shared.mean[leaves.label]
+    linear -= weight * shared_mean[leaf]
+
+    # From the leaves up to the students: integrate out the students' own effects.
+    weight_matrix = part.matrix(weight, part.start)
+    student_sums = model.weighted_sums(part.matrix(linear, part.start), weight_matrix, item_moments)
     leaf_weights = part.matrix(weight, leaves.start)
-    leaf_kappas = part.matrix(kappa, leaves.start)
-    gathered = _gather_leaves(leaf_kappas, leaf_weights, item_moments[:, :d])
-    eliminations, taken = context.eliminate(part.levels, gathered, state.variance, len(old.mean))
-    student_sums -= taken
+    leaf_sums = _sum_by_leaf(part.matrix(linear, leaves.start), leaf_weights, item_moments)
+    eliminations, correction = context.eliminate(
+        part.levels, leaf_sums, state.variance, n_students=len(old.mean)
+    )
+    student_sums -= correction
     new = model.update_students(student_sums)
 
     # From the students down to the leaves: find the effects.
-    effects, variance_sums, shared_linear = context.restore(
+    effects, variance_sums, shared_slope = context.restore(
         part.levels, eliminations, new, state.variance
     )
-    leaf_weight = eliminations[-1].weight
-    # The whole shared effect is estimated anew, so add back its old mean, by which κ was reduced.
-    shared_linear += leaf_weight * shared_mean
-    shared_sums = context.sum_by_label(
-        leaves.label, [leaf_weight, shared_linear], len(shared_means)
+    shared_sums = _sum_for_shared_effects(
+        leaves, eliminations[-1].weight_above, shared_slope, state.shared.mean
     )
-    # Items: compute their sums as without contexts, with κ reduced by w · E[total] as well. Then
-    # subtract w · Cov[ability, total], since E[t · total] = E[t] E[total] + Cov[t, total].
+
+    # For the items, take the students' total effects as known too.
     new_leaf_effects = effects[-1]
-    kappa -= weight * new_leaf_effects[leaf, 0]
-    kappas = part.matrix(kappa, part.start)
-    item_sums = model.weighted_sums(kappas.T, weights.T, model.moments_with_one(new))
-    item_sums[:, : d - 1] -= leaf_weights.T @ new_leaf_effects[:, 2:]
+    linear -= weight * new_leaf_effects[leaf, EFFECT_MEAN]
+    item_sums = model.weighted_sums(
+        part.matrix(linear, part.start).T, weight_matrix.T, model.student_vector_moments(new)
+    )
+    # `linear` subtracts Σ weight · E[ability] · E[total effect] from the items' sums. Subtract the
+    # covariance as well, since the sums need the expectation of the product.
+    k = new.mean.shape[1]
+    item_sums[:, :k] -= leaf_weights.T @ new_leaf_effects[:, EFFECT_COVARIANCES]
     return _ChunkUpdate(new, effects, _ChunkSums(item_sums, variance_sums, shared_sums))
 
 
-def _gather_leaves(leaf_kappas: Any, leaf_weights: Any, item_means: FloatArray) -> FloatArray:
-    """Return W, r and S of the leaves (see `context`), side by side, shape (leaves, 2 + d).
+def _add_shared(leaf_effects: FloatArray, state: State, leaves: Level) -> FloatArray:
+    """Return the effects at leaves plus the effect that students share in each leaf's context."""
+    with_shared = leaf_effects.copy()
+    with_shared[:, EFFECT_MEAN] += state.shared.mean[leaves.label]
+    with_shared[:, EFFECT_VARIANCE] += state.shared.variance[leaves.label]
+    return with_shared
 
-    `leaf_kappas` and `leaf_weights` are sparse matrices with a row for each leaf and a column for
-    each item.
+
+def _sum_by_leaf(linear: Any, weight: Any, item_moments: FloatArray) -> FloatArray:
+    """Return the sums over the answers of each leaf that `context.eliminate` needs.
+
+    The columns are the sums of weight, of linear, and of weight · E[(slopes, intercept)]; shape
+    (leaves, 2 + k + 1). `linear` and `weight` are sparse matrices with a row for each leaf and a
+    column for each item.
     """
-    w = np.asarray(leaf_weights.sum(axis=1))
-    r = np.asarray(leaf_kappas.sum(axis=1))
-    s = leaf_weights @ item_means
-    return np.concatenate([w, r, s], axis=1)
+    d = model.count_dimensions(item_moments)
+    weight_sum = np.asarray(weight.sum(axis=1))
+    linear_sum = np.asarray(linear.sum(axis=1))
+    item_sum = weight @ item_moments[:, :d]
+    return np.concatenate([weight_sum, linear_sum, item_sum], axis=1)
 
 
-def _find_kappa_and_weight(
+def _sum_for_shared_effects(
+    leaves: Level, weight: FloatArray, slope: FloatArray, old_mean: FloatArray
+) -> FloatArray:
+    """Return what the leaves add to precision and precision · mean of each shared effect.
+
+    As a function of the shared effect, the log likelihood of a leaf's answers is a parabola. Its
+    slope at the effect's old mean is `slope`, its negative second derivative is `weight`. So the
+    parabola is (slope + weight · old mean) · effect − weight · effect² / 2, apart from a constant.
+    `old_mean` has one element for each shared effect, `leaves.label` is the position of each leaf's
+    effect. The result has shape (shared effects, 2).
+    """
+    linear = slope + weight * old_mean[leaves.label]
+    return context.sum_by_label(leaves.label, [weight, linear], n_labels=len(old_mean))
+
+
+def _approximate_log_likelihoods(
     part: Observations,
     students: Gaussians,
     item_moments: FloatArray,
@@ -286,26 +361,29 @@ def _find_kappa_and_weight(
     effects: FloatArray | None = None,
     node: IntArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return κ and w of every answer (see `model`), 0 for those that are held out."""
-    kappa = np.empty(len(part.item), np.float32)
+    """Return `linear` and `weight` of every answer; both are 0 for answers that are held out.
+
+    The log likelihood of an answer is replaced by linear · logit − weight · logit² / 2. Here weight
+    is its expected curvature, and linear is its expected slope + weight · E[logit] (see `model`).
+    The arguments after `part` describe the logits, as in `_logit_blocks`; `guessing` is that of
+    each item.
+    """
+    linear = np.empty(len(part.item), np.float32)
     weight = np.empty(len(part.item), np.float32)
+    # The number of each answer's student in `students`.
+    student = number_rows(part.start)
     blocks = _logit_blocks(
-        model.moments_with_one(students),
-        item_moments,
-        number_rows(part.start),
-        part.item,
-        effects,
-        node,
+        model.student_vector_moments(students), item_moments, student, part.item, effects, node
     )
     for block, mean, variance in blocks:
         slope, curvature = model.expected_slope_and_curvature(
             mean, variance, part.is_right[block], guessing[part.item[block]]
         )
-        kappa[block] = slope + curvature * mean
+        linear[block] = slope + curvature * mean
         weight[block] = curvature
-    kappa *= part.is_used
+    linear *= part.is_used
     weight *= part.is_used
-    return kappa, weight
+    return linear, weight
 
 
 # ---- Logits -----------------------------------------------------------------------------------
@@ -320,12 +398,14 @@ def logit_moments(
 ) -> tuple[FloatArray, FloatArray]:
     """Return mean and variance of the logits of pairs, shape (pairs,) each.
 
-    `student` and `item` are positions in `students` and `items`. `effects`, one row for each pair
-    as in `State.effects`, are added to slopes · ability + intercept.
+    A pair is a student and an item. Its logit is slopes · ability + intercept, plus an effect of
+    the pair's context if `effects` are given. `student` and `item` are positions in `students` and
+    `items`. `effects` has a row for each pair: mean, variance and the k covariances with the
+    ability of its total effect.
     """
     mean = np.empty(len(student), np.float32)
     variance = np.empty(len(student), np.float32)
-    student_moments = model.moments_with_one(students)
+    student_moments = model.student_vector_moments(students)
     item_moments = model.moments(items)
     for block, block_mean, block_variance in _logit_blocks(
         student_moments, item_moments, student, item, effects
@@ -343,12 +423,25 @@ def _logit_blocks(
     effects: FloatArray | None = None,
     node: IntArray | None = None,
 ) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
-    """Yield mean and variance of the logits of pairs, block by block, with the block's rows.
+    """Yield the rows of a block of pairs, and mean and variance of their logits, for each block.
 
-    Without effects the mean is E[z] · E[t], and the variance E[(z · t)²] − mean². Here E[(z · t)²]
-    is the scalar product of the stored matrices (see `model.moments`). An effect U adds E[U] to the
-    mean, and Var[U] + 2 Cov[z · t, U] to the variance. The effect of a pair is the row of `effects`
-    that `node` names, by default the row of the pair itself.
+    A pair is a student and an item. Its logit is the scalar product of the student vector
+    (ability, 1) and the item vector (slopes, intercept), plus an effect if `effects` are given.
+
+    Parameters
+    ----------
+    student_moments
+        Moments of the student vectors (see `model.moments`): in each row E[vector], then
+        E[vector vectorᵀ].
+    item_moments
+        The same for the item vectors.
+    student, item
+        The rows of each pair in these two arrays, shape (pairs,).
+    effects
+        Mean, variance and k covariances with the ability of total effects, shape (rows, 2 + k).
+    node
+        The row of each pair in `effects`, shape (pairs,). By default, the effects are those of the
+        pairs, in their order.
     """
     d = model.count_dimensions(item_moments)
     # The dtype must be that of the moments: otherwise `take` converts uninitialised memory and
@@ -362,17 +455,24 @@ def _logit_blocks(
         block = slice(begin, begin + _BLOCK)
         block_student = student[block]
         block_item = item[block]
-        n = len(block_student)
-        z = item_buffer[:n]
-        t = student_buffer[:n]
+        n_pairs = len(block_student)
+        of_student = student_buffer[:n_pairs]
+        of_item = item_buffer[:n_pairs]
         # mode="clip" is twice as fast as the default, which checks every index.
-        np.take(student_moments, block_student, axis=0, out=t, mode="clip")
-        np.take(item_moments, block_item, axis=0, out=z, mode="clip")
-        mean = np.einsum("ij,ij->i", t[:, :d], z[:, :d])
-        second_moment = np.einsum("ij,ij->i", t[:, d:], z[:, d:])
+        np.take(student_moments, block_student, axis=0, out=of_student, mode="clip")
+        np.take(item_moments, block_item, axis=0, out=of_item, mode="clip")
+        # The first d columns are the means of both vectors: E[logit] is their scalar product.
+        mean = np.einsum("ij,ij->i", of_student[:, :d], of_item[:, :d])
+        # The other columns are E[vector vectorᵀ]. E[logit²] is the scalar product of the two
+        # matrices, and the stored triangles have the same scalar product.
+        second_moment = np.einsum("ij,ij->i", of_student[:, d:], of_item[:, d:])
         variance = second_moment - mean * mean
         if effects is not None:
-            u = effects[block] if node is None else effects[node[block]]
-            mean += u[:, 0]
-            variance += u[:, 1] + 2 * np.einsum("ij,ij->i", u[:, 2:], z[:, : d - 1])
+            effect = effects[block] if node is None else effects[node[block]]
+            mean += effect[:, EFFECT_MEAN]
+            # Var[x + effect] = Var[x] + Var[effect] + 2 Cov[x, effect], where x is the logit
+            # without the effect. Cov[x, effect] = E[slopes] · Cov[ability, effect].
+            slopes = of_item[:, : d - 1]
+            covariance = np.einsum("ij,ij->i", effect[:, EFFECT_COVARIANCES], slopes)
+            variance += effect[:, EFFECT_VARIANCE] + 2 * covariance
         yield block, mean, np.maximum(variance, 0)

@@ -196,12 +196,12 @@ def test_sums_of_an_item_are_those_of_its_answers_without_the_part_of_effects(
     Taking the effects out of an answer's parameters subtracts A · from_effects from its b.
     """
     own = two_ways.own_dimensions
-    linear, squares = model._unpack(two_ways.answer_sums)
+    linear, squares = model.unpack_sums(two_ways.answer_sums)
     linear = linear - np.einsum("nij,nj->ni", squares, two_ways.from_effects)
     is_of_item = np.eye(two_ways.observations.n_items)[:, two_ways.observations.item]
     expected_linear = np.tensordot(is_of_item, linear[:, own], 1)
     expected_squares = np.tensordot(is_of_item, squares[:, own][:, :, own], 1)
-    item_linear, item_squares = model._unpack(two_ways.item_sums)
+    item_linear, item_squares = model.unpack_sums(two_ways.item_sums)
     assert_allclose(item_linear, expected_linear, atol=1e-3)
     assert_allclose(item_squares, expected_squares, atol=1e-3)
 
