@@ -162,16 +162,17 @@ class Elimination(NamedTuple):
     is `noise`.
     """
 
-    # Prior precision of the node's own effect / (prior precision + weight of the answers), from 0
-    # for many answers to 1 for none; shape (nodes,).
+    # precision / (precision + Σ weight), where precision is 1 / (prior variance of the node's own
+    # effect), and the sum is over the answers; 1 for a node without answers, shape (nodes,).
     gain: FloatArray
-    # gain · (weight of the answers): the weight that is added to the node's parent, shape (nodes,).
+    # gain · Σ weight over the answers, which is added to the weight of the node's parent; shape
+    # (nodes,).
     weight_above: FloatArray
-    # 1 / (prior precision + weight of the answers), shape (nodes,).
+    # 1 / (precision + Σ weight), shape (nodes,).
     noise: FloatArray
     # noise · Σ linear over the answers, shape (nodes,).
     offset: FloatArray
-    # noise · Σ weight · E[item vector] over the answers, shape (nodes, k + 1).
+    # noise · Σ weight · E[(slopes, intercept)] over the answers, shape (nodes, k + 1).
     pull: FloatArray
 
 
@@ -213,7 +214,8 @@ def eliminate(
         eliminated = _eliminate_nodes(node_sums, precision)
         eliminations.append(eliminated)
 
-        # noise · Σ linear · item_sum, and the stored triangle of noise · item_sum item_sumᵀ.
+        # What is to be subtracted: noise · Σ linear · item_sum, and noise · item_sum item_sumᵀ,
+        # where item_sum is Σ weight · E[item vector].
         item_sum = node_sums[:, 2:]
         correction[:, :d] += eliminated.offset[:, None] * item_sum
         correction[:, d:] += store_outer_products(item_sum, eliminated.pull)
@@ -383,11 +385,13 @@ def _slope_in_shared_effect(
     """Return the expected slope of each leaf's log likelihood in the effect that students share.
 
     The student's own effect of the leaf is integrated out. The slope is taken at the old mean of
-    the shared effect. With the symbols of the module's docstring, the slope is
+    the shared effect. With sums over the leaf's answers, the slope is
 
-        gain · (r − S · student vector) − gain · W · (total above).
+        gain · (Σ linear − Σ weight · E[slopes · ability + intercept] − Σ weight · E[total above]).
+
+    `student_vector` is E[(ability, 1)] of each leaf's student.
     """
-    # noise · (r − S · student vector).
+    # noise · (Σ linear − Σ weight · E[slopes · ability + intercept]).
     own_mean = leaves.offset - np.einsum("ni,ni->n", leaves.pull, student_vector)
     return leaves.gain * own_mean / leaves.noise - leaves.weight_above * above.mean
 

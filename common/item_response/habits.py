@@ -66,8 +66,8 @@ class Habits:
 class _Choices:
     """Choices, sorted by student and context."""
 
-    # The choices of each student and context. Its arrays `item`, `is_right` and `is_used` mean
-    # nothing here: habits only need the order of the choices, and how students are cut into chunks.
+    # Which choices belong to which student and context. The arrays `item`, `is_right` and `is_used`
+    # mean nothing here.
     observations: Observations
     # Option chosen, from 0, shape (choices,).
     choice: IntArray

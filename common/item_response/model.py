@@ -149,7 +149,8 @@ def expected_probability(mean: FloatArray, variance: FloatArray) -> FloatArray:
 def moments(vectors: Gaussians) -> FloatArray:
     """Return E[vector] and E[vector vectorᵀ] of Gaussian vectors, shape (n, d + d(d + 1)/2).
 
-    A row holds the first d numbers as they are, then the matrix as a stored triangle.
+    A row holds the vector of d numbers, then the lower triangle of the symmetric matrix, whose
+    elements off the diagonal are multiplied by √2 (see `_stored_triangle`).
     """
     n, d = vectors.mean.shape
     row, column, factor = _stored_triangle(d)
@@ -173,11 +174,14 @@ def student_vector_moments(students: Gaussians) -> FloatArray:
 def weighted_sums(linear: Any, weight: Any, column_moments: FloatArray) -> FloatArray:
     """Return Σ linear · E[vector] and Σ weight · E[vector vectorᵀ], side by side, for each row.
 
+    The matrix is stored as in `moments`.
+
     Parameters
     ----------
     linear, weight
         Sparse matrices with the coefficients of the answers' log likelihoods, linear · logit −
-        weight · logit² / 2. For instance, with a row for each student and a column for each item.
+        weight · logit² / 2. For example, they have a row for each student and a column for each
+        item.
     column_moments
         Row j holds the `moments` of the vector that belongs to column j.
     """
@@ -188,16 +192,16 @@ def weighted_sums(linear: Any, weight: Any, column_moments: FloatArray) -> Float
 
 
 def count_dimensions(rows: FloatArray) -> int:
-    """Return d, given rows of d + d(d + 1)/2 numbers: a vector and a stored triangle."""
+    """Return d, given rows of d + d(d + 1)/2 numbers: a vector and the triangle of a matrix."""
     # The positive solution of d + d(d + 1)/2 = n for n = rows.shape[1].
     return int(math.sqrt(2 * rows.shape[1] + 2.25) - 1.5)
 
 
 def store_outer_products(left: FloatArray, right: FloatArray) -> FloatArray:
-    """Return the outer product left rightᵀ of each pair of rows, as a row of a stored triangle.
+    """Return the outer product left rightᵀ of each pair of rows, as its lower triangle.
 
-    The outer products must be symmetric. `left` and `right` have shape (n, d), the result has
-    shape (n, d(d + 1)/2): the lower triangle, with elements off the diagonal multiplied by √2.
+    The outer products must be symmetric. `left` and `right` have shape (n, d), the result has shape
+    (n, d(d + 1)/2). Elements off the diagonal are multiplied by √2 (see `_stored_triangle`).
     """
     row, column, factor = _stored_triangle(left.shape[1])
     return np.take(left, row, axis=1) * np.take(right, column, axis=1) * factor

@@ -18,6 +18,7 @@ from common.item_response.context import (
     EFFECT_COVARIANCES,
     EFFECT_MEAN,
     EFFECT_VARIANCE,
+    Elimination,
     Level,
     SharedEffects,
 )
@@ -107,7 +108,7 @@ def run_step(observations: Observations, state: AnyState) -> AnyState:
     parts = np.array_split(np.arange(len(stage)), _N_ITEM_PARTS)
 
     def update(part: IntArray) -> Gaussians:
-        """Return the posteriors of some items, given their positions."""
+        """Return the posteriors of the items at these positions."""
         return model.update_items(item_sums[part], state.prior, stage[part])
 
     items = model.join(in_threads(update, parts))
@@ -128,7 +129,7 @@ def standardise(state: AnyState) -> AnyState:
     ability = state.students.mean.astype(np.float64)
     centre = ability.mean(axis=0)
     sum_of_covariances = state.students.covariance.sum(axis=0, dtype=np.float64)
-    # The covariance of all students' abilities: E[ability abilityᵀ] − centre centreᵀ.
+    # The covariance of abilities over all students: E[ability abilityᵀ] − centre centreᵀ.
     spread = (ability.T @ ability + sum_of_covariances) / n_students - np.outer(centre, centre)
     # spread = root rootᵀ.
     root = np.linalg.cholesky(spread)
@@ -275,45 +276,70 @@ def _update_with_contexts(
     that are taken as known.
     """
     leaves = part.levels[-1]
+    # For each answer, the position of its leaf.
     leaf = number_rows(leaves.start)
     linear, weight = _approximate_log_likelihoods(
         part, old, item_moments, state.guessing, _add_shared(old_leaf_effects, state, leaves), leaf
     )
-    # First take the old mean of the shared effect as known. In place, since these arrays have an
-    # element for each answer.
+    # Take the old mean of the shared effect as known. In place, since these arrays have an element
+    # for each answer.
     shared_mean = state.shared.mean[leaves.label]
     linear -= weight * shared_mean[leaf]
 
     # From the leaves up to the students: integrate out the students' own effects.
-    weight_matrix = part.matrix(weight, part.start)
-    student_sums = model.weighted_sums(part.matrix(linear, part.start), weight_matrix, item_moments)
-    leaf_weights = part.matrix(weight, leaves.start)
-    leaf_sums = _sum_by_leaf(part.matrix(linear, leaves.start), leaf_weights, item_moments)
-    eliminations, correction = context.eliminate(
-        part.levels, leaf_sums, state.variance, n_students=len(old.mean)
+    weight_by_student = part.matrix(weight, part.start)
+    weight_by_leaf = part.matrix(weight, leaves.start)
+    new, eliminations = _update_abilities(
+        part, linear, weight_by_student, weight_by_leaf, item_moments, state.variance
     )
-    student_sums -= correction
-    new = model.update_students(student_sums)
 
     # From the students down to the leaves: find the effects.
     effects, variance_sums, shared_slope = context.restore(
         part.levels, eliminations, new, state.variance
     )
+    new_leaf_effects = effects[-1]
     shared_sums = _sum_for_shared_effects(
         leaves, eliminations[-1].weight_above, shared_slope, state.shared.mean
     )
 
-    # For the items, take the students' total effects as known too.
-    new_leaf_effects = effects[-1]
+    # For the items, take the means of the students' effects as known too.
     linear -= weight * new_leaf_effects[leaf, EFFECT_MEAN]
     item_sums = model.weighted_sums(
-        part.matrix(linear, part.start).T, weight_matrix.T, model.student_vector_moments(new)
+        part.matrix(linear, part.start).T, weight_by_student.T, model.student_vector_moments(new)
     )
-    # `linear` subtracts Σ weight · E[ability] · E[total effect] from the items' sums. Subtract the
-    # covariance as well, since the sums need the expectation of the product.
+    # The sums now subtract Σ weight · E[ability] · E[total effect]. They need the expectation of
+    # the product, so subtract Σ weight · Cov[ability, total effect] as well.
     k = new.mean.shape[1]
-    item_sums[:, :k] -= leaf_weights.T @ new_leaf_effects[:, EFFECT_COVARIANCES]
+    item_sums[:, :k] -= weight_by_leaf.T @ new_leaf_effects[:, EFFECT_COVARIANCES]
     return _ChunkUpdate(new, effects, _ChunkSums(item_sums, variance_sums, shared_sums))
+
+
+def _update_abilities(
+    part: Observations,
+    linear: FloatArray,
+    weight_by_student: Any,
+    weight_by_leaf: Any,
+    item_moments: FloatArray,
+    variance: FloatArray,
+) -> tuple[Gaussians, list[Elimination]]:
+    """Return the posteriors of the abilities, with the students' own effects integrated out.
+
+    The log likelihood of each answer in `part` is linear · logit − weight · logit² / 2. The weights
+    are sparse matrices with a column for each item, and a row for each student or each leaf.
+    `item_moments` are the moments of all items' (slopes, intercept), `variance` the prior variances
+    of the effects. The eliminations are those of `context.eliminate`.
+    """
+    linear_by_student = part.matrix(linear, part.start)
+    student_sums = model.weighted_sums(linear_by_student, weight_by_student, item_moments)
+    linear_by_leaf = part.matrix(linear, part.levels[-1].start)
+    eliminations, correction = context.eliminate(
+        part.levels,
+        _sum_by_leaf(linear_by_leaf, weight_by_leaf, item_moments),
+        variance,
+        n_students=len(student_sums),
+    )
+    student_sums -= correction
+    return model.update_students(student_sums), eliminations
 
 
 def _add_shared(leaf_effects: FloatArray, state: State, leaves: Level) -> FloatArray:
@@ -365,12 +391,25 @@ def _approximate_log_likelihoods(
 
     The log likelihood of an answer is replaced by linear · logit − weight · logit² / 2. Here weight
     is its expected curvature, and linear is its expected slope + weight · E[logit] (see `model`).
-    The arguments after `part` describe the logits, as in `_logit_blocks`; `guessing` is that of
-    each item.
+
+    Parameters
+    ----------
+    part
+        The answers.
+    students
+        Posteriors of the students' abilities before the step.
+    item_moments
+        Moments of the items' (slopes, intercept) before the step (see `model.moments`).
+    guessing
+        Probability that a student who does not know the answer passes the item, for each item.
+    effects
+        Effects of contexts before the step: mean, variance and k covariances with the ability.
+    node
+        The row of each answer in `effects`.
     """
     linear = np.empty(len(part.item), np.float32)
     weight = np.empty(len(part.item), np.float32)
-    # The number of each answer's student in `students`.
+    # The position of each answer's student in `students`.
     student = number_rows(part.start)
     blocks = _logit_blocks(
         model.student_vector_moments(students), item_moments, student, part.item, effects, node
