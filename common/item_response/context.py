@@ -91,7 +91,7 @@ EFFECT_COVARIANCES = slice(2, None)
 
 
 def make_label(context_number: IntArray, stage: IntArray | np.int32, n_stages: int) -> IntArray:
-    """Return one integer for each pair of a context and a stage.
+    """Return one integer for each pair of a context and a stage: context · `n_stages` + stage.
 
     Effects belong to a context in one stage of the questions (see `fitting`). If answers are right
     or wrong, there is one stage, and the label is the number of the context.
@@ -100,7 +100,7 @@ def make_label(context_number: IntArray, stage: IntArray | np.int32, n_stages: i
 
 
 def stage_of_label(label: IntArray, n_stages: int) -> IntArray:
-    """Return the stage in labels of `make_label`."""
+    """Return the stage in labels, which are context · `n_stages` + stage (see `make_label`)."""
     return label % np.int32(n_stages)
 
 
@@ -345,6 +345,8 @@ def _add_own_effects(
     `eliminated` says how the total at a node depends on the total above (see `Elimination`).
     `student_vector` is E[(ability, 1)] of each node's student.
     """
+    # The total is gain · (total above) + a Gaussian with the variance `noise` and the mean
+    # offset − pull · (ability, 1) of `eliminated`.
     gain = eliminated.gain
     pull = gain[:, None] * above.pull + eliminated.pull
     offset = gain * above.offset + eliminated.offset
@@ -371,6 +373,8 @@ def _variance_of_own_effects(
     totals: _Totals, above: _Totals, eliminated: Elimination, ability_covariance: FloatArray
 ) -> FloatArray:
     """Return the posterior variance of each node's own effect, its total minus the total above."""
+    # The own effect depends on the ability by −pull · ability, where pull is the difference of the
+    # two totals' pulls.
     k = ability_covariance.shape[1]
     pull = (totals.pull - above.pull)[:, :k]
     variance: FloatArray = np.einsum("ni,nij,nj->n", pull, ability_covariance, pull, optimize=True)
