@@ -397,7 +397,8 @@ def _slope_in_shared_effect(
     """
     # noise · (Σ linear − Σ weight · E[slopes · ability + intercept]).
     own_mean = leaves.offset - np.einsum("ni,ni->n", leaves.pull, student_vector)
-    return leaves.gain * own_mean / leaves.noise - leaves.weight_above * above.mean
+    slope: FloatArray = leaves.gain * own_mean / leaves.noise - leaves.weight_above * above.mean
+    return slope
 
 
 # ---- Variances and shared effects --------------------------------------------------------------

@@ -469,11 +469,9 @@ def _logit_blocks(
 
     Parameters
     ----------
-    student_moments
-        Moments of the student vectors (see `model.moments`): in each row E[vector], then
-        E[vector vectorᵀ].
-    item_moments
-        The same for the item vectors.
+    student_moments, item_moments
+        Moments of the student vectors and of the item vectors (see `model.moments`): in each row
+        E[vector], then E[vector vectorᵀ].
     student, item
         The rows of each pair in these two arrays, shape (pairs,).
     effects
