@@ -76,7 +76,5 @@ def test_a_file_is_simulated_if_its_fingerprint_is_that_in_the_marker(
         "one byte less": content[1:],
         "all bytes": b"x" * size,
     }
-
     path.write_bytes(changed[change])
-
     assert provenance.is_simulated(path) == is_simulated
