@@ -12,7 +12,7 @@ STUDENT = [1, 1, 2]
 QUESTION = [5, 6, 5]
 RIGHT = [1, 0, 1]
 OPTION = [1, 2, 3]
-KEY = [1, 4, 3]
+RIGHT_OPTION = [1, 4, 3]
 
 # Error messages, and the settings that cause them.
 SETTINGS = {
@@ -28,7 +28,7 @@ SETTINGS = {
 @pytest.mark.parametrize("message", SETTINGS)
 @pytest.mark.parametrize("estimator", [ItemResponse, ItemResponseOptions])
 def test_settings_out_of_range_are_refused(estimator: Any, message: str) -> None:
-    outcomes = [RIGHT] if estimator is ItemResponse else [OPTION, KEY]
+    outcomes = [RIGHT] if estimator is ItemResponse else [OPTION, RIGHT_OPTION]
     with pytest.raises(InputError) as error:
         estimator(**SETTINGS[message]).fit(STUDENT, QUESTION, *outcomes)
     assert str(error.value) == message
@@ -61,7 +61,7 @@ def test_wrong_answers_are_refused(message: str) -> None:
 
 @pytest.mark.parametrize("name", ["option", "correct_option"])
 def test_options_are_1_to_4(name: str) -> None:
-    answers: dict[str, Any] = {"option": OPTION, "correct_option": KEY, name: [1, 0, 4]}
+    answers: dict[str, Any] = {"option": OPTION, "correct_option": RIGHT_OPTION, name: [1, 0, 4]}
     with pytest.raises(InputError) as error:
         ItemResponseOptions().fit(STUDENT, QUESTION, **answers)
     assert str(error.value) == f"{name} holds 0 at position 1, expected 1 to 4"
