@@ -10,36 +10,50 @@ import pandas as pd
 import pytest
 from planted_answers import has_level
 
-N_TRAIN, N_ASKED = 1_520, 400
-N = N_TRAIN + N_ASKED
-ALL = np.ones(N, bool)
+# Numbers of training answers and of pairs to predict.
+N_TRAIN = 1_520
+N_TO_PREDICT = 400
+N_PAIRS = N_TRAIN + N_TO_PREDICT
+# For each pair, that something is known.
+ALL_KNOWN = np.ones(N_PAIRS, bool)
 
 
-def plant() -> pd.DataFrame:
-    """Return pairs of students who take whole blocks of five questions, and their quizzes."""
+def simulate_pairs() -> pd.DataFrame:
+    """Simulate which students answer which questions, in which quizzes and classes.
+
+    A block is five questions that the same students answer. Each of 64 students answers 6 of 20
+    blocks. A quiz has questions of different blocks, so that quizzes differ from the clusters of
+    questions, which are the blocks. Each of seven classes takes every quiz.
+    """
     rng = np.random.default_rng(0)
-    # Each of 64 students takes 6 of 20 blocks.
-    taken = rng.permuted(np.tile(np.arange(20) < 6, (64, 1)), axis=1)
-    student, question = rng.permutation(np.argwhere(np.repeat(taken, 5, axis=1))).T
-    # A quiz holds questions of different blocks, so that quizzes and clusters of questions differ.
-    # There are seven classes of some ten students, and all of them take all quizzes. Ids have gaps
-    # and do not increase with the numbers of blocks.
+    takes_block = rng.permuted(np.tile(np.arange(20) < 6, (64, 1)), axis=1)
+    takes_question = np.repeat(takes_block, 5, axis=1)
+    student, question = rng.permutation(np.argwhere(takes_question)).T
+    block = question // 5
+    # Numbers from 0 to 9, which do not increase with the block.
+    quiz = question * 3 % 10
+    school_class = (student + 50) % 7
     columns = {
+        # Ids are spread out, so that they have gaps.
         "UserId": student * 30_000_000 + 50,
         "QuestionId": question * 3,
-        "AnswerId": rng.permutation(9_000)[:N],
-        "QuizId": question * 3 % 10 * 10_003,
-        "GroupId": (student + 50) % 7 * 1_000,
-        "block": question // 5,
+        "AnswerId": rng.permutation(9_000)[:N_PAIRS],
+        "QuizId": quiz * 10_003,
+        "GroupId": school_class * 1_000,
+        "block": block,
     }
     return pd.DataFrame(columns).astype(np.int32)
 
 
-PAIRS = plant()
+PAIRS = simulate_pairs()
 
 
 def find(folder: Path | None, pairs: pd.DataFrame = PAIRS, n_train: int = N_TRAIN) -> np.ndarray:
-    """Return the contexts of the training answers, followed by those of the pairs to predict."""
+    """Find the context of each pair, such as the quiz of a class or a cluster of questions.
+
+    The first `n_train` pairs are the training answers, and the others are to be predicted. The
+    result has a row for each pair, and a column for each level of contexts.
+    """
     table = pairs.filter(["UserId", "QuestionId", "AnswerId"])
     found = find_contexts(table[:n_train].assign(IsCorrect=1), table[n_train:], folder)
     assert [len(part) for part in found] == [n_train, len(pairs) - n_train]
@@ -48,43 +62,53 @@ def find(folder: Path | None, pairs: pd.DataFrame = PAIRS, n_train: int = N_TRAI
 
 
 def write_metadata(
-    folder: Path, knows_quiz: np.ndarray = ALL, knows_group: np.ndarray = ALL
+    folder: Path, knows_quiz: np.ndarray = ALL_KNOWN, knows_group: np.ndarray = ALL_KNOWN
 ) -> None:
-    """Write metadata in which some quizzes and groups are unknown.
+    """Write answer metadata in which the quizzes and groups of some pairs are unknown.
 
-    For every second answer with an unknown quiz, the whole row is missing.
+    An unknown quiz is an empty cell at pairs with an even number. At pairs with an odd number, the
+    whole row is missing.
     """
     metadata = PAIRS[["AnswerId", "GroupId", "QuizId"]].assign(
         GroupId=PAIRS.GroupId.where(knows_group), QuizId=PAIRS.QuizId.where(knows_quiz)
     )
-    is_listed = knows_quiz | (np.arange(N) % 2 == 0)
+    has_even_number = np.arange(N_PAIRS) % 2 == 0
+    is_listed = knows_quiz | has_even_number
     metadata = metadata[is_listed].sample(frac=1, random_state=0)
     metadata.to_csv(folder / layout.ANSWER_METADATA_TASK_1_2, index=False)
 
 
-def draw(share: float) -> np.ndarray:
-    """Draw a share of the pairs."""
-    return np.random.default_rng(2).random(N) < share
+def random_pairs(share: float) -> np.ndarray:
+    """Return, for each pair, whether it belongs to a random share of the pairs."""
+    return np.random.default_rng(2).random(N_PAIRS) < share
 
 
 @pytest.mark.parametrize(
     ("knows_quiz", "knows_group"),
     [
-        pytest.param(ALL, ALL, id="all known"),
-        pytest.param(ALL, ~ALL, id="no group known"),
-        pytest.param(ALL, draw(0.6), id="some groups known"),
-        pytest.param(draw(0.7), ALL, id="most quizzes known"),
+        pytest.param(ALL_KNOWN, ALL_KNOWN, id="all known"),
+        pytest.param(ALL_KNOWN, ~ALL_KNOWN, id="no group known"),
+        pytest.param(ALL_KNOWN, random_pairs(0.6), id="some groups known"),
+        pytest.param(random_pairs(0.7), ALL_KNOWN, id="most quizzes known"),
     ],
 )
 def test_quizzes_of_classes_are_used_if_they_are_known(
     tmp_path: Path, knows_quiz: np.ndarray, knows_group: np.ndarray
 ) -> None:
-    """All students of unknown groups make one class, which differs from all known classes."""
+    """A context is the answers of a class in a quiz.
+
+    Students whose group is unknown count as one more class. Each answer whose quiz is unknown is a
+    context of its own.
+    """
     write_metadata(tmp_path, knows_quiz, knows_group)
-    expected = PAIRS.groupby(["QuizId", PAIRS.GroupId.where(knows_group, -1)]).ngroup()
+    quiz_of_class = PAIRS.groupby(["QuizId", PAIRS.GroupId.where(knows_group, -1)]).ngroup()
+    # A negative label, different for each answer, that no quiz of a class has.
+    own_context = -1 - PAIRS.index
+    expected = quiz_of_class.where(knows_quiz, own_context)
+
     found = find(tmp_path)
-    # Each answer with an unknown quiz has a context of its own.
-    assert has_level(found, expected.where(knows_quiz, -1 - PAIRS.index))
+
+    assert has_level(found, expected)
     assert found.shape[1] == 1
 
 
@@ -92,17 +116,24 @@ def test_quizzes_of_classes_are_used_if_they_are_known(
 def test_quizzes_are_used_if_they_are_known_for_most_pairs_to_predict(
     tmp_path: Path, share_known: float, uses_quizzes: bool
 ) -> None:
-    # Only the pairs to predict decide. Their quizzes are used although those of all training
-    # answers are unknown, and are not used although those of all training answers are known.
-    knows_quiz = np.full(N, not uses_quizzes)
-    knows_quiz[N_TRAIN:] = np.arange(N_ASKED) < share_known * N_ASKED
+    """The training answers do not matter.
+
+    Their quizzes are all unknown where quizzes must be used, and all known where they must not.
+    """
+    knows_quiz = np.full(N_PAIRS, not uses_quizzes)
+    knows_quiz[N_TRAIN:] = np.arange(N_TO_PREDICT) < share_known * N_TO_PREDICT
     write_metadata(tmp_path, knows_quiz)
-    assert has_level(find(tmp_path), PAIRS.block) != uses_quizzes
+    # Clusters of questions, which are the blocks, are used instead of quizzes.
+    uses_clusters = has_level(find(tmp_path), PAIRS.block)
+    assert uses_clusters == (not uses_quizzes)
 
 
 @pytest.mark.parametrize("lacking", ["answers", "template", "metadata"])
 def test_clusters_are_used_if_quizzes_cannot_be_looked_up(tmp_path: Path, lacking: str) -> None:
-    """The answers or the template lack AnswerId, or the metadata lack QuizId."""
+    """If answers or template lack AnswerId, or metadata lack QuizId, quizzes cannot be looked up.
+
+    The contexts are then clusters of questions that the same students answer: the blocks.
+    """
     write_metadata(tmp_path)
     answers = PAIRS[:N_TRAIN].assign(IsCorrect=1)
     template = PAIRS[N_TRAIN:]
@@ -118,8 +149,12 @@ def test_clusters_are_used_if_quizzes_cannot_be_looked_up(tmp_path: Path, lackin
 
 
 def test_questions_without_answers_are_clustered_by_the_pairs_to_predict() -> None:
-    is_asked = PAIRS.QuestionId // 3 % 5 < 2
-    pairs = PAIRS.loc[is_asked.sort_values(kind="stable").index]
-    n_train = int((~is_asked).sum())
-    asked = find(None, pairs, n_train)[n_train:]
-    assert has_level(asked, pairs.block[n_train:])
+    # Two of the five questions of each block have no training answers.
+    position_in_block = PAIRS.QuestionId // 3 % 5
+    is_to_predict = position_in_block < 2
+    pairs = PAIRS.loc[is_to_predict.sort_values(kind="stable").index]
+    n_train = int((~is_to_predict).sum())
+
+    contexts_to_predict = find(None, pairs, n_train)[n_train:]
+
+    assert has_level(contexts_to_predict, pairs.block[n_train:])

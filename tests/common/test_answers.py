@@ -11,7 +11,7 @@ HEADER = "QuestionId,UserId,AnswerId,IsCorrect,CorrectAnswer,AnswerValue\n"
 
 
 def test_answers_stay_in_the_order_of_the_file(write: Write) -> None:
-    # So long a file is read in several parts.
+    # A file with this many rows is longer than two blocks of 4 MiB, and is read in several blocks.
     rng = np.random.default_rng(0)
     pairs = rng.permutation(400_000)
     student = pairs // 500 + 100_000

@@ -23,17 +23,18 @@ DOTS = [
     Dot('says "so"', 0.0),
     Dot(WIDE_NAME, nan, mark=0.125),
 ]
+# The second group has so few answers that its interval, from low to high, is wide. The third one
+# has too few answers to show their accuracy.
 SHARES = pd.DataFrame(
-    [
-        (0.7, 0.69, 0.72, 0.6, 0.5, 5000),
-        # A wide interval of few answers.
-        (0.8, 0.1, 1.0, 0.75, 0.004, 40),
-        # Too few answers to show their accuracy.
-        (nan, nan, nan, nan, 0.25, 19),
-        (0.65, 0.65, 0.65, 0.65, 0.0, 0),
-    ],
-    [LONG_NAME, "$a_b$ < c", WIDE_NAME, "none"],
-    ["accuracy", "low", "high", "majority", "share", "n_answers"],
+    {
+        "accuracy": [0.7, 0.8, nan, 0.65],
+        "low": [0.69, 0.1, nan, 0.65],
+        "high": [0.72, 1.0, nan, 0.65],
+        "majority": [0.6, 0.75, nan, 0.65],
+        "share": [0.5, 0.004, 0.25, 0.0],
+        "n_answers": [5000, 40, 19, 0],
+    },
+    index=[LONG_NAME, "$a_b$ < c", WIDE_NAME, "none"],
 )
 
 
@@ -57,7 +58,8 @@ def dots(request: pytest.FixtureRequest) -> DotChart:
         DOTS, label='"dots"', limits=request.param, digits=3, axis="share right", chance=0.5
     )
     chart = draw(svg)
-    # A row without a value has a mark only. The first row has a mark beside its value.
+    # Each row of `DOTS` has a dot at its value, except the last one, whose value is NaN and which
+    # has only a mark. The first row has a mark beside its dot.
     shown = [(row.label, row.mark if isnan(row.value) else row.value) for row in DOTS]
     shown.append((DOTS[0].label, DOTS[0].mark))
     places, heights = chart.places([f"{label}: {value:.3f}" for label, value in shown])
@@ -70,8 +72,8 @@ def test_a_dot_chart_shows_its_names(dots: DotChart) -> None:
     dots.chart.check_texts("share right", *(row.label for row in DOTS))
 
 
-def test_dots_lie_on_one_scale_with_that_of_the_axis(dots: DotChart) -> None:
-    # `on_scale` has asserted that all dots lie on one scale.
+def test_the_axis_has_the_scale_of_the_dots(dots: DotChart) -> None:
+    """The fixture `dots` has asserted, by `on_scale`, that all dots lie on one scale."""
     assert dots.x(1) - dots.x(0) > 100
     ticks = [text for text in dots.chart.texts if re.fullmatch(r"\d\.\d\d?", text.text)]
     assert 2 < len(ticks) < 6
@@ -162,7 +164,7 @@ class BarChart:
 
     @property
     def shares(self) -> dict[str, float]:
-        """The shares by the titles of their bars."""
+        """The share of each bar, by the title that the chart gives the bar, such as "A, x: 25%"."""
         return {
             f"{panel.title}, {name}: {share:.0%}": share
             for panel in self.panels
@@ -202,12 +204,14 @@ def test_the_right_option_and_bars_of_few_answers_have_other_colours(bars: BarCh
 
 
 def test_the_axis_of_bars_is_to_scale(bars: BarChart) -> None:
-    """A label of the axis is as high as a bar of that share."""
-    percents = [text for text in bars.chart.texts if text.text.endswith("%")]
-    ticks = {float(text.text.removesuffix("%")) / 100: text.bottom for text in percents}
-    scale = (ticks[0.0] - ticks[max(ticks)]) / max(ticks)
-    assert max(bars.heights) == pytest.approx(scale * bars.highest, abs=0.5)
-    assert bars.highest <= max(ticks) <= max(bars.highest + 0.2, 0.2)
+    """The labels of the axis are percentages, which stand at the height of a bar of that share."""
+    labels = [text for text in bars.chart.texts if text.text.endswith("%")]
+    # The vertical position of each label, by its share. Positions are counted from the top.
+    y_of_share = {float(text.text.removesuffix("%")) / 100: text.bottom for text in labels}
+    highest_label = max(y_of_share)
+    height_per_share = (y_of_share[0.0] - y_of_share[highest_label]) / highest_label
+    assert max(bars.heights) == pytest.approx(height_per_share * bars.highest, abs=0.5)
+    assert bars.highest <= highest_label <= max(bars.highest + 0.2, 0.2)
 
 
 # ---- Curves ------------------------------------------------------------------------------------
@@ -217,12 +221,19 @@ NAMES = [*(f"strategy {n}" for n in range(9)), "held out"]
 
 @pytest.fixture(scope="module")
 def curves() -> tuple[str, Drawing]:
-    """Return a chart of ten curves, as SVG and drawn.
+    """Return a chart of ten curves: its SVG, and the shapes and texts that a browser would draw.
 
-    The tenth is dashed, and has the colour and the marker of the first. Later curves end higher.
+    The tenth curve is dashed, and has the colour and the marker of the first. Later curves end
+    higher.
     """
     lines = [
-        Curve(name, [0, 1], [0.5, 0.6 + position / 100], position % 9, position == 9)
+        Curve(
+            name,
+            steps=[0, 1],
+            values=[0.5, 0.6 + position / 100],
+            number=position % 9,
+            is_dashed=position == 9,
+        )
         for position, name in enumerate(NAMES)
     ]
     svg = charts.curve_chart(lines, label="", axis="questions", value_axis="accuracy")
@@ -237,9 +248,9 @@ def test_a_chart_of_curves_shows_its_names(curves: tuple[str, Drawing]) -> None:
 
 
 def read_legend(svg: str) -> list[tuple[str, str]]:
-    """Return the colour and the path of the marker of each of the ten curves.
+    """Return the colour and the path of the marker of each of the ten curves in the legend.
 
-    The legend is drawn last. A curve has two lines in it, of which these are parts:
+    The legend is the last part of the SVG. Each curve has two lines in the legend, which contain:
 
         stroke: COLOUR; …
         <path d="M 3 4 m MARKER"
@@ -265,6 +276,8 @@ def test_curves_of_one_number_share_colour_and_marker_and_differ_in_dashes(
 
 def test_curves_are_to_scale(curves: tuple[str, Drawing]) -> None:
     _, chart = curves
-    # At the last step, all curves lie on one scale, and later ones higher up.
-    y = on_scale(range(10), [chart.shapes[name][-1, 1] for name in NAMES])
+    # The curves end at evenly spaced accuracies, which `on_scale` asserts of the drawn curves too.
+    ends = [chart.shapes[name][-1, 1] for name in NAMES]
+    y = on_scale(range(10), ends)
+    # Later curves end higher. Vertical positions are counted from the top.
     assert y(9) < y(0)

@@ -27,7 +27,11 @@ cli.run(main)
 
 @pytest.fixture
 def kit(tmp_path: Path) -> Path:
-    """Make a kit of empty files and the model, with a link, a circular link and a hard link."""
+    """Make a kit of empty data files and `model.py`, which prints its paths.
+
+    It holds three links: one to the folder of training data, one to itself, and a hard link to a
+    training file.
+    """
     kit = tmp_path / "kit"
     for file in (
         f"data/train_data/{layout.TRAIN_TASK_1_2}",
@@ -47,9 +51,9 @@ def kit(tmp_path: Path) -> Path:
 
 
 LOCAL = "data/test_output/test_submission_task_1.csv"
-# Flags, the folder of metadata, and the file to write.
+# Flags, and the paths that follow from them: the folder of metadata and the file to write.
 PATHS = [
-    # The kit's folder of metadata is taken even if it does not exist.
+    # By default, metadata are sought in the kit's folder, which need not exist.
     ("", "data/metadata", "submissions/submission_task_1.csv"),
     ("--local", "data/metadata", LOCAL),
     (
@@ -96,7 +100,8 @@ FAULTS = [
         "/proc/self: cannot be written to (",
         marks=on_linux("/proc"),
     ),
-    # Versions of Python notice a link to itself at different steps, with different messages.
+    # "circle" is a link to itself. The message depends on the version of Python, so the test looks
+    # for the name only.
     pytest.param("--input_dir circle --train_data a.csv", "circle", marks=with_links),
     ("--log data/train_data/train_task_1_2.csv", "is an input data file and would be"),
     ("--log elsewhere/train_task_1_2.csv --input_dir elsewhere", "is an input or another"),
@@ -156,7 +161,8 @@ def test_no_command_writes_over_what_it_reads_or_scores_on(
     assert list_times(scored_kit / "data") == before
 
 
-# A name with a byte that is not UTF-8, and with characters that make a terminal write in red.
+# A file name with a byte that is not UTF-8 (ff), a sequence that makes a terminal write in red
+# (1b 5b 33 31 6d), and a character that separates lines (e2 80 a8).
 ODD = os.fsdecode(b"a\xff\x1b[31mb\xe2\x80\xa8")
 # The second command reads what the first one writes.
 ODD_COMMANDS = [

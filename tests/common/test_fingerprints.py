@@ -14,25 +14,28 @@ GENERATOR = "related_challenges/cloze/generate_sample.py"
 
 @pytest.mark.parametrize("marker", ["files", "replaced", "cut off", "nested too deeply"])
 def test_a_marker_cannot_name_a_file_outside_its_folder(write: Write, marker: str) -> None:
-    """A marker is SIMULATED.json, the list of the files that a generator has written.
+    """The marker SIMULATED.json lists the files of its folder that a generator has written.
 
-    The generator may replace or remove these files, so that a forged marker could cost others.
+    The generator replaces or removes the files that are listed. If a forged marker could name any
+    file, the user could lose it.
     """
     outside = write("outside.csv", "mine\n")
     known = fingerprints.fingerprint(outside)
-    text = {
+    markers = {
         "files": json.dumps({"files": {"../outside.csv": known}}),
         "replaced": json.dumps({"files": {}, "replaced": {str(outside): known}}),
         "cut off": "{half",
         "nested too deeply": "[" * 100_000,
-    }[marker]
-    data = write(f"data/{layout.SIMULATED_MARKER_NAME}", text).parent
+    }
+    data = write(f"data/{layout.SIMULATED_MARKER_NAME}", markers[marker]).parent
+
     assert fingerprints.simulated_files(data) == []
     succeeds([GENERATOR, "--output_dir", data])
     assert outside.read_text() == "mine\n"
 
 
-# Small files are read whole. Of large ones, the beginning, the end and samples between are read.
+# A fingerprint reads small files whole. It reads only the beginning, the end and some parts between
+# of large ones.
 SIZES = pytest.mark.parametrize("size", [10, 5 << 20], ids=["small", "large"])
 
 
@@ -51,7 +54,11 @@ SIZES = pytest.mark.parametrize("size", [10, 5 << 20], ids=["small", "large"])
 def test_a_file_is_simulated_if_its_fingerprint_is_that_in_the_marker(
     tmp_path: Path, size: int, version: str, change: str, is_simulated: bool
 ) -> None:
-    """Former versions wrote the digest of the whole file."""
+    """A file that differs from its entry in the marker does not count as simulated.
+
+    Markers of former versions of the kit hold the SHA-256 of the whole file instead of a
+    fingerprint, and are accepted too.
+    """
     path = tmp_path / "train_data/a.csv"
     path.parent.mkdir()
     content = bytes(size)

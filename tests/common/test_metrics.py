@@ -15,9 +15,13 @@ from scipy.stats import binomtest
 
 @pytest.fixture
 def judgements() -> pd.DataFrame:
-    """Random judgements of five experts on 25 pairs."""
+    """Random judgements of five experts on which question of a pair is better, for 25 pairs.
+
+    There is a row for each pair of questions, and a column for each expert.
+    """
     rng = np.random.default_rng(3)
     pairs = pd.MultiIndex.from_arrays(rng.permutation(200)[:50].reshape(2, 25))
+    # 1 stands for the first question of the pair, 2 for the second one.
     return pd.DataFrame(rng.integers(1, 3, (25, 5)), pairs).astype(float)
 
 
@@ -26,7 +30,8 @@ def test_random_rankings_agree_with_half_of_the_judgements_of_an_expert(
 ) -> None:
     """A second expert without any judgement does not count."""
     one_expert = metrics.random_best_agreement(judgements[[0]].assign(none=np.nan))
-    # 10,000 rankings of 25 pairs have a standard error of 0.5 / √(25 · 10,000) = 0.001.
+    # A random ranking orders each of 25 pairs of questions as by tossing a coin. The mean of 10,000
+    # rankings has a standard error of 0.5 / √(25 · 10,000) = 0.001. Five of these are allowed.
     assert one_expert.mean() == pytest.approx(0.5, abs=0.005)
 
 
@@ -55,11 +60,14 @@ def test_a_bootstrap_counts_only_pairs_that_an_expert_has_judged() -> None:
 
 
 def test_the_standard_error_treats_a_student_s_answers_as_one_cluster() -> None:
-    """The error is √(G / (G − 1) · Σ d²) / n; d is the sum of a student's deviations from the mean.
+    """For n answers of G students, the error is √(G / (G − 1) · Σ d²) / n.
 
-    Here, G = 2 students have one answer each, n = 2, with d = ±0.5.
+    The sum is over the students; d is the sum of a student's deviations from the mean.
     """
-    assert metrics.clustered_standard_error(np.array([1, 0]), np.array([0, 2])) == 0.5
+    outcome = np.array([1, 0])
+    student = np.array([0, 2])
+    # With n = 2, G = 2 and d = ±0.5, the error is √(2 / 1 · (0.25 + 0.25)) / 2.
+    assert metrics.clustered_standard_error(outcome, student) == 0.5
 
 
 @pytest.mark.parametrize(("successes", "n"), [(0, 7), (7, 7), (3, 25), (30, 40)])
@@ -86,10 +94,15 @@ def test_without_students_accuracy_has_no_standard_error() -> None:
 
 
 def test_the_standard_error_of_accuracy_treats_a_student_s_answers_as_one_cluster() -> None:
-    score = metrics.accuracy(TRUTH, PREDICTION, np.array([0, 1, 1]))
+    student = np.array([0, 1, 1])
+    score = metrics.accuracy(TRUTH, PREDICTION, student)
     assert (score.value, score.n) == (2 / 3, 3)
-    # Deviations from the mean, 2/3, add up to 1/3 for student 0, and to 1/3 − 2/3 for student 1.
-    assert score.error == pytest.approx(np.sqrt(2 * (1 / 9 + 1 / 9)) / 3)
+    # The mean is 2/3. Student 0 is predicted right once; student 1 is predicted right and wrong.
+    deviation_of_0 = 1 - 2 / 3
+    deviation_of_1 = (1 - 2 / 3) + (0 - 2 / 3)
+    # With n = 3 answers of G = 2 students, the factor G / (G − 1) is 2.
+    squares = deviation_of_0**2 + deviation_of_1**2
+    assert score.error == pytest.approx(np.sqrt(2 * squares) / 3)
 
 
 def test_accuracy_of_a_single_student_has_no_standard_error() -> None:

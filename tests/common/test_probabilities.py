@@ -84,17 +84,19 @@ def test_a_missing_file_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize("damage", ["empty", "CSV", "cut off", "a changed value"])
 def test_a_file_of_another_format_or_a_damaged_one_is_refused(tmp_path: Path, damage: str) -> None:
     path = tmp_path / "p.parquet"
-    write_probabilities(frame(), 1, P_RIGHT, path)
+    write_probabilities(frame(), task=1, probability=P_RIGHT, path=path)
     whole = path.read_bytes()
-    start = whole.index(P_RIGHT.astype(np.float32).tobytes())
-    content = {
+    first_value = whole.index(P_RIGHT.astype(np.float32).tobytes())
+    contents = {
         "empty": b"",
         "CSV": b"UserId,QuestionId\n",
         "cut off": whole[:-100],
-        # Only the checksum reveals this.
-        "a changed value": whole[:start] + b"\1" + whole[start + 1 :],
-    }[damage]
-    path.write_bytes(content)
+        # Only a checksum reveals that one byte of a probability differs.
+        "a changed value": whole[:first_value] + b"\1" + whole[first_value + 1 :],
+    }
+
+    path.write_bytes(contents[damage])
+
     with pytest.raises(InputError, match="is not a Parquet file, or a damaged one, expected"):
         read_probabilities(path, 1)
 

@@ -12,13 +12,18 @@ from page_reading import read_page
 
 
 def drop_last_row(path: Path) -> None:
-    """Change a file, so that it no longer counts as the one it was."""
+    """Drop the last row of a file, so that the file no longer matches its fingerprint."""
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
 
 
 def test_whether_a_score_counts_as_simulated_depends_on_the_files_of_its_task(
     tiny_kit: Path,
 ) -> None:
+    """Changing the training answers of tasks 3 and 4 leaves the scores of task 1 simulated.
+
+    The local split of task 4, which was made from the former answers, is refused until it is made
+    again.
+    """
     train = ["task_4/numpy/train_model.py", "--local"]
     for command in ("task_1/local_data_split.py", "task_4/local_data_split.py"):
         succeeds([command], kit=tiny_kit)
@@ -53,21 +58,34 @@ def test_a_stale_template_is_refused_and_the_command_mends_it(tiny_kit: Path) ->
         assert "`python -m tools.templates` makes it again" in line
     succeeds(["-m", "tools.templates"], kit=tiny_kit, cwd=tiny_kit)
     succeeds(model, kit=tiny_kit)
-    # A template of the user's own needs no record.
+
+
+def test_a_template_of_the_user_s_own_is_used_once_the_record_is_removed(tiny_kit: Path) -> None:
+    """The record beside the template, a .json, says how the kit has built the template.
+
+    A template that the user has written in its place does not match this record.
+    """
+    model = ["task_1/sample_model_majority.py"]
     template = tiny_kit / "submission_templates/submission_task_1_2.csv"
     template.write_text("QuestionId,UserId\n0,0\n1,0\n")
     assert "remove the .json if the file is your own" in fails(model, kit=tiny_kit)
+
     (tiny_kit / "submission_templates/template_task_1_2.json").unlink()
+
     succeeds(model, kit=tiny_kit)
 
 
 def test_files_of_two_splits_are_never_used_together(tiny_kit: Path) -> None:
-    """A kill between two renames leaves the training answers of one split with files of another."""
+    """A split that is killed while it replaces its files leaves files of two splits.
+
+    Here, the record is that of the split with seed 0, and the other files are those of seed 1.
+    """
     record = tiny_kit / "data/test_input/split_task_1_2.json"
     succeeds(["task_1/local_data_split.py"], kit=tiny_kit)
-    former = record.read_bytes()
+    record_of_first_split = record.read_bytes()
     succeeds(["task_1/local_data_split.py", "--seed", 1], kit=tiny_kit)
-    record.write_bytes(former)
+    record.write_bytes(record_of_first_split)
+
     line = fails(["task_1/sample_model_majority.py", "--local"], kit=tiny_kit)
     assert "is not the file that" in line and "of another split" in line
     assert "`python task_1/local_data_split.py` makes it again" in line

@@ -56,7 +56,8 @@ def test_a_file_may_be_written_in_many_forms(write: Write, content: str) -> None
         (HEADER + "-7,1\n", "column 'QuestionId': row 2 is '-7', expected"),
         (HEADER + "7,0.7\n", "row 2 is '0.7'"),
         (HEADER + "7,\n8,1\n", "column 'IsCorrect': row 2 is empty"),
-        # A row is too short and another one too long: there are as many commas as there should be.
+        # One row lacks a column and another one has a column too many. Counting all commas of the
+        # file would not reveal these faults.
         (HEADER[:-1] + ",A\n7,1\n8,0,a,b\n", "row 2 has 2 columns, expected 3: '7,1' (2"),
         (HEADER[:-1] + ",A\n7,1\r8,1\n9,1,a\n", "row 2 has 2 columns, expected 3: '7,1' (2"),
         (HEADER + "7,5\n" * 9, "row 4 is '5' and 6 more rows, expected"),
@@ -127,7 +128,7 @@ MADE_BY_SPLIT = "file not found; `python task_1/local_data_split.py` makes it"
         ("slip.csv", "file not found; the folder holds circle.csv, link.csv, pipe.csv"),
         ("valid_task_1_2.csv", MADE_BY_SPLIT),
         ("no/valid_task_1_2.csv", "file not found; the folder {tmp}/no does not exist"),
-        # A new clone has no folder of data.
+        # Inside the kit, a missing folder of data is no fault of the user: a new clone has none.
         (f"{ROOT}/no/valid_task_1_2.csv", MADE_BY_SPLIT),
     ],
 )

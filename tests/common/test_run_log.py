@@ -30,7 +30,7 @@ def test_a_log_holds_the_starts_of_all_runs_and_every_event(tmp_path: Path) -> N
     assert 0 <= first["seconds"] <= second["seconds"]
 
 
-# Appends 300 lines.
+# A program that appends 300 lines to a file.
 WRITER = """
 import sys
 from pathlib import Path
@@ -41,12 +41,14 @@ for number in range(300):
 
 
 def test_writers_at_once_leave_whole_lines(tmp_path: Path) -> None:
+    """A line that an earlier process has left unfinished does not run into the next line either."""
     path = tmp_path / "results.jsonl"
-    # The file ends with a line that was cut off. It does not swallow the next one.
     path.write_text('{"sco', encoding="utf-8")
-    start = [sys.executable, "-c", WRITER, path]
-    writers = [subprocess.Popen([*start, name], cwd=ROOT) for name in "ab"]
+
+    command = [sys.executable, "-c", WRITER, path]
+    writers = [subprocess.Popen([*command, name], cwd=ROOT) for name in "ab"]
     assert [writer.wait(PATIENCE) for writer in writers] == [0, 0]
+
     cut_off, *written = filter(None, path.read_text(encoding="utf-8").split("\n"))
     assert cut_off == '{"sco'
     lines = [json.loads(line) for line in written]

@@ -14,7 +14,7 @@ from platforms import on_unix
 
 
 def place(folder: Path, text: str) -> None:
-    """Place two simulated files that hold a text."""
+    """Simulate the files a and b in train_data, with the contents "a TEXT" and "b TEXT"."""
 
     def write(folder: Path) -> dict[str, Any]:
         (folder / "train_data").mkdir()
@@ -28,7 +28,8 @@ def place(folder: Path, text: str) -> None:
 @pytest.mark.parametrize(
     ("n_renames", "expected"),
     [
-        # The first rename is that of the marker, the next ones are those of the files.
+        # First, a marker that lists the simulated files gets its name, then the files a and b, and
+        # at last the final marker.
         (0, ["a old", "b old"]),
         (1, ["a old", "b old"]),
         (2, ["a new", "b old"]),
@@ -38,6 +39,10 @@ def place(folder: Path, text: str) -> None:
 def test_after_control_c_all_files_are_whole_and_marked_as_simulated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_renames: int, expected: list[str]
 ) -> None:
+    """Files are written beside the old ones, and then replace these by renames.
+
+    Control-C comes when `n_renames` of the four renames have been made.
+    """
     folder = tmp_path / "train_data"
     place(tmp_path, "old")
     renamed: list[Path] = []
@@ -52,6 +57,7 @@ def test_after_control_c_all_files_are_whole_and_marked_as_simulated(
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(Path, "replace", rename_or_interrupt)
         place(tmp_path, "new")
+
     assert [path.read_text() for path in sorted(folder.iterdir())] == expected
     assert fingerprints.simulated_files(tmp_path) == [folder / "a", folder / "b"]
     assert not list(tmp_path.glob("*.partial"))
@@ -65,17 +71,18 @@ def test_after_control_c_all_files_are_whole_and_marked_as_simulated(
 def test_a_process_that_is_writing_a_simulation_excludes_others_until_it_ends(
     tmp_path: Path,
 ) -> None:
+    """A process writes a simulation to a temporary folder that has the process id in its name."""
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
 
-    def partial_of(process: int) -> Path:
-        """Return the temporary folder of a process."""
-        return tmp_path / f".simulation.{process}.partial"
+    def partial_of(pid: int) -> Path:
+        """Return the temporary folder of the process with this id."""
+        return tmp_path / f".simulation.{pid}.partial"
 
     # The parent process stands for another process that is running.
     of_running = partial_of(os.getppid())
     of_ended = partial_of(ended.pid)
-    # An earlier process with the same number as this one has left this folder.
+    # An earlier process that had the same id as this one has left this folder.
     of_this = partial_of(os.getpid())
     for folder in (of_running, of_ended, of_this):
         (folder / "train_data").mkdir(parents=True)
@@ -87,7 +94,7 @@ def test_a_process_that_is_writing_a_simulation_excludes_others_until_it_ends(
     assert not of_ended.exists()
     assert not of_this.exists()
 
-    # As if the other process had ended: its folder gets the number of a process that has.
+    # Renaming the folder of the running process makes it the folder of a process that has ended.
     of_running.rename(of_ended)
     place(tmp_path, "new")
     assert not of_ended.exists()

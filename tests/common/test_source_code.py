@@ -18,13 +18,14 @@ USED = {
     "task_1/entry.py": "import numpy, helper\nfrom common import (  # Why.\n    a as z,\n)\n",
     "task_1/helper.py": "def f():\n    from common.deep import c\n",
 }
-# Files beside them that it does not import: task_1/numpy is no library.
+# Files of the kit that the entry does not import. Its `import numpy` imports the library, not the
+# folder task_1/numpy, which is no package.
 UNUSED = {"common/unused.py": "y = 1\n", "task_1/other.py": "", "task_1/numpy/model.py": ""}
 
 
 @pytest.fixture
 def entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Write) -> Path:
-    """Write the files to a kit; return the entry."""
+    """Make a kit of the files in USED and UNUSED; return the path of its entry, task_1/entry.py."""
     monkeypatch.setattr(layout, "ROOT", tmp_path)
     for name, text in {**USED, **UNUSED}.items():
         write(name, text)

@@ -20,9 +20,10 @@ def split(task: int, train: Path, folder: Path, seed: int = 0) -> list[Path]:
 
 @pytest.fixture
 def train(write: Write) -> Path:
-    """Write five answers of each of 50 students.
+    """Write a file of 250 answers: five of each of 50 students.
 
-    Holding out a fifth of the answers, or all answers of a fifth of the students, makes 50 answers.
+    A split of task 1 or 2 holds out a fifth of the answers, and one of task 4 all answers of a
+    fifth of the students. Both hold out 50 answers.
     """
     rng = np.random.default_rng(0)
     question = np.concatenate([rng.permutation(40)[:5] for _ in range(50)])

@@ -58,7 +58,8 @@ def test_neither_a_folder_nor_below_a_file_can_be_written(
     assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
 
 
-# Writes half of a file, and then does something that ends the process.
+# A program that writes half of a file, and then runs a line in the place of {then}, during which
+# the program ends.
 WRITES = """
 import sys, time
 from pathlib import Path
@@ -70,29 +71,33 @@ def main():
         {then}
 cli.run(main)
 """
-FILLS_THE_DISK = "import resource as r; r.setrlimit(r.RLIMIT_FSIZE, (9, 9)); file.write(bytes(99))"
+WAITS = "time.sleep(60)"
+# The system refuses to write more than 9 bytes to a file, as it does if the disk is full.
+EXCEEDS_A_LIMIT = "import resource as r; r.setrlimit(r.RLIMIT_FSIZE, (9, 9)); file.write(bytes(99))"
 
 
 @on_unix("such signals and limits")
-@pytest.mark.parametrize("end", ["SIGKILL", "SIGTERM", "full disk"])
+@pytest.mark.parametrize("end", ["SIGKILL", "SIGTERM", "size limit"])
 def test_a_write_that_is_ended_keeps_the_previous_file(tmp_path: Path, end: str) -> None:
     path = tmp_path / "a.csv"
     path.write_text("previous")
-    is_full = end == "full disk"
-    script = WRITES.format(then=FILLS_THE_DISK if is_full else "time.sleep(60)")
+    exceeds_limit = end == "size limit"
+    script = WRITES.format(then=EXCEEDS_A_LIMIT if exceeds_limit else WAITS)
+
     process = subprocess.Popen(
         [sys.executable, "-c", script, path],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stderr=subprocess.PIPE,
         text=True,
     )
-    if not is_full:
-        # Half of the file is written.
+    if not exceeds_limit:
+        # Send the signal when half of the file is written.
         assert wait_for(lambda: any(file.stat().st_size for file in tmp_path.glob(".*.partial")))
         process.send_signal(getattr(signal, end))
     _, error = process.communicate(timeout=PATIENCE)
+
     assert path.read_text() == "previous"
-    if is_full:
+    if exceeds_limit:
         assert (process.returncode, error) == (2, f"error: {path}: File too large\n")
     if end == "SIGKILL":
         # The next write removes the half-written file.

@@ -12,17 +12,27 @@ from sklearn.linear_model import Ridge
 
 
 def test_completing_masks_equals_ridge_regression_with_answers_hidden_many_times() -> None:
+    """The closed form is the limit of a regression in which each mask hides answers many times.
+
+    The reference stacks 4,000 copies of 60 masks, each with its own hidden answers. The sum of its
+    squared errors is 4,000 times that of one copy, and therefore its penalty as well.
+    """
+    penalty = 100  # The penalty of `fit_completion` for one copy of the masks.
     rng = np.random.default_rng(8)
     patterns = (rng.random((60, 1)) < rng.random((1, 8))) | (rng.random((60, 8)) < 0.3)
     n_times = 4000
+
     whole = np.tile(patterns, (n_times, 1)).astype(np.float32)
     kept = whole * (rng.random(whole.shape) > answered_mask.HIDDEN_SHARE)
-    expected = Ridge(100 * n_times, fit_intercept=False).fit(kept, whole).coef_.T
+    ridge = Ridge(alpha=penalty * n_times, fit_intercept=False)
+    expected = ridge.fit(kept, whole).coef_.T
     patterns = patterns.astype(np.float32)
+    weights = answered_mask.fit_completion(patterns.T @ patterns)
     # A residual has a standard deviation of 0.39, and a column of `kept` one of 0.48. With 240,000
     # rows, a weight has a standard error of 0.39 / 0.48 / √240,000 = 0.0016. The ridge penalty
-    # shrinks it to a fifth, 0.0003. The tolerance is six times that: enough for all 64 weights.
-    assert answered_mask.fit_completion(patterns.T @ patterns) == pytest.approx(expected, abs=2e-3)
+    # shrinks the weight and its error to a fifth, so that the error is 0.0003. The tolerance is
+    # six of these standard errors: enough for all 64 weights.
+    assert weights == pytest.approx(expected, abs=2e-3)
 
 
 def test_regression_on_masks_equals_ridge_regression() -> None:
@@ -30,12 +40,17 @@ def test_regression_on_masks_equals_ridge_regression() -> None:
     mask = (rng.random((40, 6)) < 0.5).astype(np.float32)
     mask[:, 0] = 1
     latent = rng.normal(1, 1, (40, 2)).astype(np.float32)
+
     mean, weights = answered_mask.fit_latent(mask, latent)
+
+    # `fit_latent` scales every mask to the length 1. Its penalty is 12.
     relative = mask / np.sqrt(mask.sum(axis=1, keepdims=True))
     assert_allclose(mean, relative.mean(axis=0), rtol=1e-6)
-    assert_allclose(weights, Ridge(12).fit(relative, latent).coef_.T, atol=1e-5)
+    assert_allclose(weights, Ridge(alpha=12).fit(relative, latent).coef_.T, atol=1e-5)
 
 
 def test_questions_are_similar_by_the_cosine_of_who_answered_them() -> None:
-    _, similarity = answered_mask.count_together(np.array([[1, 1, 0], [1, 0, 0]], np.float32))
+    # Both students answered question 0, one of them question 1, and nobody question 2.
+    masks = np.array([[1, 1, 0], [1, 0, 0]], np.float32)
+    _, similarity = answered_mask.count_together(masks)
     assert_allclose(similarity, [[1, 0.5**0.5, 0], [0.5**0.5, 1, 0], [0, 0, 0]], rtol=1e-6)

@@ -36,15 +36,17 @@ def test_a_file_that_no_zip_can_hold_is_refused(
     package = tmp_path / "package"
     (package / name).unlink(missing_ok=True)
     (package / name).symlink_to(target)
-    # Only the start of the name, because the message escapes odd characters.
-    with pytest.raises(InputError, match=rf"{name[:4]}\S*: {fault}"):
+
+    # The message escapes odd characters of a name, so the test looks for its first letters only.
+    first_letters = name[:4]
+    with pytest.raises(InputError, match=rf"{first_letters}\S*: {fault}"):
         entry_files.unpack(package, tmp_path / "copy")
 
 
 @on_unix("holes in files")
 def test_a_folder_that_is_too_large_is_refused(write: Write, tmp_path: Path) -> None:
     with write(f"package/{entry_files.ENTRY_FILE}", "").open("wb") as file:
-        # The file has a hole, which takes no space on the disk.
+        # This makes a sparse file of 9 GiB, which takes no space on the disk.
         file.truncate(9 << 30)
     with pytest.raises(InputError, match=r"package: holds 9,663,676,416 bytes, expected at most 8"):
         entry_files.collect(tmp_path / "package")

@@ -23,21 +23,26 @@ Array = np.ndarray[Any, Any]
 
 
 def make_students(n_students: int) -> Reference:
-    """Draw answers of students 100, 103, … to 40 questions.
+    """Draw answers of students 100, 103, … to 40 questions, and choose the targets.
 
-    All students have answered questions 0 to 19. Some answers are targets, which the entry predicts
-    and by default may not ask: none of those to questions 0 to 9, all to question 15, and a fifth
-    of the others. Some chosen options are not known.
+    A target is an answer that the entry has to predict and by default may not ask. No answer to
+    questions 0 to 9 is a target, every answer to question 15 is one, and so is a fifth of all other
+    answers.
     """
     rng = np.random.default_rng(0)
+    # All students have answered questions 0 to 19, and about half have answered each later one.
     answered = rng.random((n_students, 40)) < 0.5
     answered[:, :20] = True
     row, question = np.nonzero(answered)
+
     is_target = rng.random(len(row)) < 0.2
+    # With as many questions that are never targets as rounds, no student runs out of questions.
     is_target[question < N_ROUNDS] = False
     is_target[question == 15] = True
+
     option, correct = rng.integers(1, 5, (2, len(row))).astype(np.int8)
     is_correct = (option == correct).astype(np.int8)
+    # The option chosen at questions 3, 10, 17, … is not known.
     option[question % 7 == 3] = -1
     answers = answers_frame(100 + 3 * row, question, is_correct, option, correct)
     return game.make_reference("students.csv", answers, {MASK: is_target})
@@ -46,15 +51,16 @@ def make_students(n_students: int) -> Reference:
 STUDENTS = make_students(7)
 
 
-class First:
-    """An entry that asks the first question it may ask and predicts 1, unless it is told otherwise.
+class StubEntry:
+    """An entry that asks every student the first question allowed, and predicts 1 everywhere.
 
     Parameters
     ----------
-    select : callable
-        Changes the questions that it would ask, of shape (students,).
-    predict : callable
-        Predicts, given the options seen, of shape (students, questions).
+    select : callable, optional
+        Returns the questions to ask, given the first question that each student may be asked, of
+        shape (students,).
+    predict : callable, optional
+        Returns the predictions, given the options revealed so far, of shape (students, questions).
     probabilities : array_like, optional
         Probabilities to return, broadcast to shape (students, questions). Without them, the entry
         has no method ``predict_probabilities``.
@@ -66,6 +72,7 @@ class First:
         predict: Callable[[Array], Any] = lambda data: np.ones(data.shape, int),
         probabilities: Any = None,
     ) -> None:
+        # In each row of `can_query`, argmax finds the first question that may be asked.
         self.select_questions = lambda data, binary, can_query: select(can_query.argmax(axis=1))
         self.update_model = lambda *arrays: None
         self.predict = lambda data, binary: predict(data)
@@ -86,7 +93,7 @@ def play_with(entry: Any, *rules: Rules) -> Game:
 class Spy:
     """An entry that keeps what it sees, and then overwrites it.
 
-    It gets copies, so that overwriting changes nothing that it sees or may do later.
+    An entry gets copies, so that overwriting them changes nothing that it sees or may do later.
     """
 
     def __init__(self) -> None:
@@ -113,25 +120,30 @@ class Spy:
 @pytest.mark.parametrize("targets_queryable", [False, True])
 @pytest.mark.parametrize("unobserved", [-1, 0])
 def test_an_entry_sees_only_what_is_revealed(targets_queryable: bool, unobserved: int) -> None:
+    """The number `unobserved` stands in the place of every answer that is not revealed."""
     entry = Spy()
+
     played = play_with(entry, Rules(targets_queryable, unobserved))
+
+    # In each round, `select_questions` and then `update_model` get three arrays: options, outcomes,
+    # and the questions that may still be asked. In the end, `predict` gets the first two.
     assert [len(arrays) for arrays in entry.seen] == [3, 3] * N_ROUNDS + [2]
     targets = STUDENTS.targets[MASK]
-    allowed = (STUDENTS.is_correct >= 0) & (targets_queryable | ~targets)
+    is_answered = STUDENTS.is_correct >= 0
+    allowed = is_answered & (targets_queryable | ~targets)
     asked = np.zeros_like(targets)
-    # In each round comes a call of `select_questions`, then one of `update_model`. The last call is
-    # that of `predict`.
+    students = np.arange(len(asked))
     for call, arrays in enumerate(entry.seen):
+        round_number = call // 2
         is_update = call % 2 == 1
         if is_update:
-            asked[np.arange(len(asked)), played.chosen[:, call // 2]] = True
+            asked[students, played.chosen[:, round_number]] = True
         expected = (
             np.where(asked & (STUDENTS.option > 0), STUDENTS.option, unobserved),
             np.where(asked, STUDENTS.is_correct, unobserved),
             allowed & ~asked,
         )
-        # To predict, it gets no third array.
-        for given, array in zip(arrays, expected, strict=False):
+        for given, array in zip(arrays, expected[: len(arrays)], strict=True):
             assert given.dtype == np.int64
             assert np.array_equal(given, array)
     # The entry asks a target if, and only if, the rules allow it.
@@ -145,31 +157,33 @@ def test_an_entry_sees_only_what_is_revealed(targets_queryable: bool, unobserved
     "entry",
     [
         pytest.param(
-            First(lambda chosen: chosen.tolist(), lambda data: np.ones(data.shape, bool)),
+            StubEntry(lambda chosen: chosen.tolist(), lambda data: np.ones(data.shape, bool)),
             id="list and booleans",
         ),
         pytest.param(
-            First(lambda chosen: chosen[:, None], lambda data: np.ones(data.shape, "f2").tolist()),
+            StubEntry(
+                lambda chosen: chosen[:, None], lambda data: np.ones(data.shape, "f2").tolist()
+            ),
             id="column and floats",
         ),
         pytest.param(
-            First(predict=lambda data: np.where(STUDENTS.targets[MASK], 1, np.nan)),
+            StubEntry(predict=lambda data: np.where(STUDENTS.targets[MASK], 1, np.nan)),
             id="NaN where there is no target",
         ),
     ],
 )
-def test_numbers_of_many_types_are_accepted(entry: First) -> None:
-    expected = play_with(First())
+def test_numbers_of_many_types_are_accepted(entry: StubEntry) -> None:
+    expected = play_with(StubEntry())
     played = play_with(entry)
     assert np.array_equal(played.prediction, expected.prediction)
     assert np.array_equal(played.chosen, expected.chosen)
 
 
-def predicting_once(value: float) -> First:
-    """Return an entry that predicts this for a single target, and 1 elsewhere."""
+def predicting_once(value: float) -> StubEntry:
+    """Return an entry that predicts `value` for a single target, and 1 elsewhere."""
     prediction = np.ones((7, 40))
     prediction[3, 15] = value
-    return First(predict=lambda data: prediction)
+    return StubEntry(predict=lambda data: prediction)
 
 
 @pytest.mark.parametrize(
@@ -182,52 +196,52 @@ def predicting_once(value: float) -> First:
             id="no method",
         ),
         pytest.param(
-            First(lambda chosen: None),
+            StubEntry(lambda chosen: None),
             "returned nothing, expected one column index for each of the",
             id="no choice",
         ),
         pytest.param(
-            First(lambda chosen: chosen[:-1]),
+            StubEntry(lambda chosen: chosen[:-1]),
             r"returned shape \(6,\), expected one column index",
             id="no question for one student",
         ),
         pytest.param(
-            First(lambda chosen: chosen.astype(float)),
+            StubEntry(lambda chosen: chosen.astype(float)),
             "returned float64 values, expected whole numbers",
             id="fractions as choice",
         ),
         pytest.param(
-            First(lambda chosen: [*chosen[:-1], [1, 2]]),
+            StubEntry(lambda chosen: [*chosen[:-1], [1, 2]]),
             "returned a list that is not an array",
             id="two questions for one student",
         ),
         pytest.param(
-            First(lambda chosen: chosen * 0 - 1),
+            StubEntry(lambda chosen: chosen * 0 - 1),
             r"student 0 \(UserId 100\): chose column -1, expected",
             id="negative column",
         ),
         pytest.param(
-            First(lambda chosen: chosen * 0 + 40),
+            StubEntry(lambda chosen: chosen * 0 + 40),
             "chose column 40, expected 0 to 39",
             id="column beyond the last one",
         ),
         pytest.param(
-            First(lambda chosen: chosen * 0 + 15),
+            StubEntry(lambda chosen: chosen * 0 + 15),
             r"chose QuestionId 15, which is a target \(7 such students\)",
             id="target",
         ),
         pytest.param(
-            First(lambda chosen: chosen * 0),
+            StubEntry(lambda chosen: chosen * 0),
             "2, select_questions: .* was asked in round 1 already",
             id="the same question again",
         ),
         pytest.param(
-            First(lambda _: (STUDENTS.is_correct < 0).argmax(1)),
+            StubEntry(lambda _: (STUDENTS.is_correct < 0).argmax(1)),
             "which the student has not",
             id="question that the student has not answered",
         ),
         pytest.param(
-            First(predict=lambda data: None),
+            StubEntry(predict=lambda data: None),
             "predict: returned nothing, expected an array of",
             id="no prediction",
         ),
@@ -245,28 +259,28 @@ def predicting_once(value: float) -> First:
             id="NaN as prediction",
         ),
         pytest.param(
-            First(predict=lambda data: [1] * 40),
+            StubEntry(predict=lambda data: [1] * 40),
             r"returned shape \(40,\), expected an .* \(7, 40",
             id="predictions of one student",
         ),
         pytest.param(
-            First(),
+            StubEntry(),
             "--probabilities asks for: class Submission has no method predict_prob",
             id="no method for probabilities",
         ),
         pytest.param(
-            First(probabilities=1.01),
+            StubEntry(probabilities=1.01),
             r"predicted 1\.01 for QuestionId 1\d .* a number from 0 to 1",
             id="probability above 1",
         ),
         pytest.param(
-            First(probabilities=np.nan), "predicted nan for QuestionId", id="NaN as probability"
+            StubEntry(probabilities=np.nan), "predicted nan for QuestionId", id="NaN as probability"
         ),
         pytest.param(
-            First(probabilities=-1), "predicted -1 for QuestionId", id="negative probability"
+            StubEntry(probabilities=-1), "predicted -1 for QuestionId", id="negative probability"
         ),
         pytest.param(
-            First(probabilities=np.full((7, 40), "half")),
+            StubEntry(probabilities=np.full((7, 40), "half")),
             "values, expected numbers",
             id="text as probability",
         ),
@@ -284,7 +298,8 @@ def test_a_random_choice_keeps_the_rules_and_chooses_equally_often() -> None:
     for round_number in range(N_ROUNDS):
         # Raises an error if a rule is broken.
         state.reveal(state.check_selection(chosen[:, round_number]))
-    # All students may be asked the first ten questions.
+    # All students may be asked the first ten questions. Other questions are left out of the count,
+    # because some students have not answered them.
     counts = np.bincount(chosen.ravel())[:N_ROUNDS]
     assert counts.min() > 0.6 * counts.mean()
 
@@ -298,12 +313,13 @@ def test_a_seed_makes_the_same_random_choice() -> None:
 
 
 def test_a_student_with_too_few_answers_to_ask_is_named() -> None:
+    # Two students have answered ten questions each, the first of which is a target.
     students = as_reference(np.ones((2, 10)), np.arange(20) % 10 == 0)
     fault = "UserId 0 has 9 answers that may be asked with mask 'mask', expected at least 10$"
     with pytest.raises(InputError, match=f"^students.csv: {fault}"):
-        game.play(LocalEntry(First()), students, "mask")
-    # If targets may be asked, the answers suffice.
-    game.play(LocalEntry(First()), students, "mask", Rules(targets_queryable=True))
+        game.play(LocalEntry(StubEntry()), students, "mask")
+    # If targets may be asked, ten answers are enough for the ten rounds.
+    game.play(LocalEntry(StubEntry()), students, "mask", Rules(targets_queryable=True))
 
 
 CSV = "QuestionId,UserId,IsCorrect,IsTarget\n"
@@ -353,9 +369,12 @@ def test_the_most_popular_answer_scores_on_real_students_as_the_organisers_say(
     statistics = pd.read_csv(folder / "train_task_3_4_question_stats.csv")
     path = folder / "test_data" / "test_public_task_4_more_splits.csv"
     students = game.read_reference(path, count_questions(None, folder / "metadata"))
-    assert (students.is_correct.shape, len(students.targets)) == ((615, 948), 10)
-    mostly_correct = statistics.set_index("QuestionId").MajorityCorrect.reindex(range(948))
-    entry = LocalEntry(First(predict=lambda data: np.tile(mostly_correct, (len(data), 1))))
+    n_students, n_questions = students.is_correct.shape
+    assert (n_students, n_questions, len(students.targets)) == (615, 948, 10)
+
+    majority = statistics.set_index("QuestionId").MajorityCorrect.reindex(range(n_questions))
+    entry = LocalEntry(StubEntry(predict=lambda data: np.tile(majority, (len(data), 1))))
     played = [game.play(entry, students, mask) for mask in students.targets]
+
     scores = [np.mean(of_mask.truth == of_mask.prediction) for of_mask in played]
     assert np.mean(scores) == pytest.approx(0.6365, abs=0.0001)

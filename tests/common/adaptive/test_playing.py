@@ -19,42 +19,55 @@ from entry_folders import STUDENTS, TWO_MASKS, make_setting, with_entry
 
 @pytest.fixture
 def setting(tmp_path: Path) -> Setting:
-    """Write an entry's folder and a file of hidden answers; return the setting to play it."""
+    """Write an entry and a file of hidden answers; return the arguments of `play_all` for them."""
     return make_setting(tmp_path)
 
 
 def test_an_entry_finds_its_own_files_and_those_of_the_challenge_fresh_for_every_mask(
     setting: Setting, write: Write
 ) -> None:
+    """The entry runs in a fresh copy of its folder, to which the files of the challenge are added.
+
+    If both have a file of the same name, as of the training answers here, the challenge's is used.
+    """
     package = setting.submission
-    # The challenge's file of this name, which is `train` below, replaces the entry's.
-    write("package/train_task_3_4.csv", "the full training file")
+    write("package/train_task_3_4.csv", "the entry's training file")
     write("package/weights/model_task_4_a.txt", "weights")
     (package / "model_task_4_b.txt").symlink_to("weights/model_task_4_a.txt")
     write("subject_metadata.csv", "subjects")
-    train = write("train_task_4.csv", "the local training file")
-    # With the second mask, nothing that the entry has written with the first one may be there. The
-    # five names are those of the entry, weights, the link to them, and the challenge's two files.
-    # The last two lines check that a temporary file can be opened by its name.
-    look = """
+    train = write("train_task_4.csv", "the challenge's training file")
+    # In the end, the entry writes two files, which may not be there with the second mask.
+    look = f"""
 from pathlib import Path
 assert Path('weights/model_task_4_a.txt').read_text() == 'weights'
 assert Path('model_task_4_b.txt').read_text() == 'weights'
-assert Path('train_task_3_4.csv').read_text() == 'the local training file'
+assert Path('train_task_3_4.csv').read_text() == "the challenge's training file"
 assert Path('subject_metadata.csv').read_text() == 'subjects'
-names = [path.name for path in Path().iterdir() if path.name != '__pycache__']
-assert len(names) == 5, names
-Path('left_behind').write_text('')
-Path('train_task_3_4.csv').write_text('')
+names = {{path.name for path in Path().iterdir() if path.name != '__pycache__'}}
+assert names == {{
+    '{ENTRY_FILE}',
+    'weights',
+    'model_task_4_b.txt',
+    'train_task_3_4.csv',
+    'subject_metadata.csv',
+}}, names
+
+# A temporary file can be opened by its name.
 import tempfile
 with tempfile.NamedTemporaryFile() as file: open(file.name).close()
+
+Path('left_behind').write_text('')
+Path('train_task_3_4.csv').write_text('')
 """
     # The module's global variables do not outlive a mask. `update_model` is called ten times with
     # each mask; with both masks together, the counter would exceed 10.
     count = "global calls\ncalls = globals().get('calls', 0) + 1\nassert calls <= 10"
     entry = with_entry(setting, __init__=look, update_model=count)
-    assert len(play_all(replace(entry, train=train), TWO_MASKS).games) == 2
-    assert train.read_text() == "the local training file"
+
+    games = play_all(replace(entry, train=train), TWO_MASKS).games
+
+    assert len(games) == 2
+    assert train.read_text() == "the challenge's training file"
     assert not (package / "left_behind").exists()
 
 
@@ -71,17 +84,23 @@ def test_the_end_of_what_a_failing_entry_prints_is_written(setting: Setting) -> 
 def test_the_curve_replays_the_choices_and_compares_them_with_random_ones(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The entry first chooses question 0. Before that, it predicts 0 for all three targets, which is
-    # right for one of them. From then on, it predicts 1, which is right for the other two.
-    predict = "return np.repeat(masked_binary_data[:, :1] >= 0, masked_data.shape[1], axis=1)"
+    # Each student has three targets, whose outcomes are 1, 0 and 1. The entry predicts the same for
+    # all of them: 0, until question 0 has been asked, which is its first choice, and 1 from then
+    # on. Of its predictions, one in three is right before that choice, and two in three after it.
+    predict = """
+knows_question_0 = masked_binary_data[:, :1] >= 0
+return np.repeat(knows_question_0, masked_data.shape[1], axis=1)
+"""
     entry = with_entry(setting, predict=predict)
     games = play_all(entry, TWO_MASKS).games
-    # With each of two masks, the choices of the entry and random ones are replayed. Each of these
-    # four replays may take 60 seconds. This clock advances 1.5 seconds each time it is read, so
-    # that a replay takes some 35 seconds, and all four together take more than 60.
+    # Four replays are made: for each of two masks, the choices of the entry and random choices.
+    # Each replay has a limit of 60 seconds of its own. A false clock, which advances by 1.5 seconds
+    # whenever it is read, lets a replay take some 35 seconds, and all four more than 60.
     clock = itertools.count(step=1.5)
     monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+
     curves = measure_curves(entry, TWO_MASKS, games)
+
     assert not isinstance(curves, str)
     # The curves have the shape (masks, entry or random choice, rounds).
     of_entry = curves[:, 0]

@@ -55,14 +55,14 @@ def test_without_training_files_and_metadata_no_question_is_known(tmp_path: Path
 # ---- Saving weights ----------------------------------------------------------------------------
 
 
-def train(folder: Path, students: list[int], weights: str) -> None:
-    """Save weights that have learned from some students."""
+def save_weights(folder: Path, students: list[int], weights: str) -> None:
+    """Save a text as weights that have learned from these students."""
     with training.replace_weights(folder, np.array(students, np.int32)) as partial:
         (partial / "weights").write_text(weights)
 
 
 def test_weights_that_cannot_be_saved_whole_replace_nothing(tmp_path: Path) -> None:
-    train(tmp_path, [1, 2], "a")
+    save_weights(tmp_path, [1, 2], "old")
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     with (
         pytest.raises(OSError, match="full"),
@@ -73,8 +73,8 @@ def test_weights_that_cannot_be_saved_whole_replace_nothing(tmp_path: Path) -> N
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def train_and_be_killed(folder: Path, n_renames: int) -> None:
-    """Save weights "b" of student 3 in a forked process that dies after `n_renames` renames."""
+def save_and_be_killed(folder: Path, students: list[int], weights: str, n_renames: int) -> None:
+    """Save weights in a forked process that is killed after `n_renames` renames of files."""
     process = os.fork()
     if process == 0:
         replace = Path.replace
@@ -87,7 +87,7 @@ def train_and_be_killed(folder: Path, n_renames: int) -> None:
 
         patch = mock.patch.object(Path, "replace", replace_or_end)
         with patch, contextlib.suppress(BaseException):
-            train(folder, [3], "b")
+            save_weights(folder, students, weights)
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == KILLED
 
@@ -97,16 +97,20 @@ def train_and_be_killed(folder: Path, n_renames: int) -> None:
 def test_after_a_kill_the_record_names_every_student_that_the_weights_may_know(
     tmp_path: Path, n_renames: int
 ) -> None:
-    """The process dies before its rename number `n_renames`, counted from 0.
+    """The process replaces files by renames, and is killed after `n_renames` of these.
 
-    Renames 0 and 1 are those of the record, which then names the old and the new students. Rename 2
-    is that of the weights. Rename 3 is that of the list of students, which then names the new ones.
+    The first two renames replace the list of students, by one of the old and the new students, and
+    the record of the command. The third one replaces the weights. The fourth one replaces the list
+    by one of the new students, and a fifth one replaces the record.
     """
-    train(tmp_path, [1, 2], "a")
-    train_and_be_killed(tmp_path, n_renames)
-    known = {"a": {1, 2}, "b": {3}}[(tmp_path / "weights").read_text()]
+    students_by_weights = {"old": {1, 2}, "new": {3}}
+    save_weights(tmp_path, [1, 2], "old")
+
+    save_and_be_killed(tmp_path, [3], "new", n_renames)
+
+    known = students_by_weights[(tmp_path / "weights").read_text()]
     assert known <= set(np.load(tmp_path / weights.TRAINED_STUDENTS).tolist())
     # The next run removes what the killed one has left.
-    train(tmp_path, [4], "c")
+    save_weights(tmp_path, [4], "newest")
     assert np.load(tmp_path / weights.TRAINED_STUDENTS).tolist() == [4]
     assert not list(tmp_path.glob(".weights*"))

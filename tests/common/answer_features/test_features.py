@@ -5,7 +5,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 from unittest.mock import patch
 
 from common import layout
@@ -28,6 +27,9 @@ from sklearn.metrics import roc_auc_score
 Read = Callable[..., tuple[Pairs, Known]]
 # Number of pairs to predict in the tests with metadata.
 N_TEMPLATE = 40
+# Number of students in the tests of similar questions and nearest answers.
+N_STUDENTS = 20
+# Modules whose limits on memory and work these tests change.
 NEAREST = "common.answer_features.nearest_answers"
 SIMILAR = "common.answer_features.similar_questions"
 
@@ -36,7 +38,8 @@ SIMILAR = "common.answer_features.similar_questions"
 class World:
     """Answers, and tables of metadata.
 
-    Each key of `metadata` is the name of the constant in `layout` that holds the file's name.
+    A key of `metadata` is the name of a constant in `layout`, such as SUBJECT_METADATA, whose value
+    is the name of the table's file.
     """
 
     answers: pd.DataFrame
@@ -46,21 +49,25 @@ class World:
 def read_world(
     folder: Path, answers: pd.DataFrame, n_template: int, **metadata: pd.DataFrame
 ) -> tuple[Pairs, Known]:
-    """Write metadata to a folder, and read answers with them.
+    """Write tables of metadata to a folder, and read answers together with the metadata.
 
-    The last `n_template` answers are the pairs to predict.
+    The last `n_template` answers become the pairs to predict (the template), and all others the
+    training answers. Each table is given by the name of the constant in `layout` that holds the
+    name of the table's file, such as SUBJECT_METADATA.
     """
-    for name, content in metadata.items():
-        content.to_csv(folder / getattr(layout, name), index=False)
+    for constant, content in metadata.items():
+        file_name = getattr(layout, constant)
+        content.to_csv(folder / file_name, index=False)
     rows = answers.astype("i4").reset_index(drop=True)
     train = rows[:-n_template]
-    pairs = read_pairs(train, rows[-n_template:], folder)
+    template = rows[-n_template:]
+    pairs = read_pairs(train, template, folder)
     return pairs, Known(pairs, train)
 
 
 @pytest.fixture
 def read(tmp_path: Path) -> Read:
-    """Return `read_world` with a folder of its own."""
+    """Return the function `read_world`, which writes the metadata to the folder of the test."""
     return partial(read_world, tmp_path)
 
 
@@ -69,19 +76,22 @@ def load_world(kit: Path) -> World:
 
     Dates are rounded down to ten minutes, so that some answers have the same date.
     """
-    metadata = {
-        name: pd.read_csv(kit / "data/metadata" / getattr(layout, name))
-        for name in (
-            "ANSWER_METADATA_TASK_1_2",
-            "STUDENT_METADATA_TASK_1_2",
-            "QUESTION_METADATA_TASK_1_2",
-            "SUBJECT_METADATA",
-        )
-    }
-    of_answers = metadata["ANSWER_METADATA_TASK_1_2"]
-    of_answers["DateAnswered"] = pd.to_datetime(of_answers.DateAnswered).dt.floor("10min")
+    # Names of constants in `layout`, whose values are names of files.
+    constants = (
+        "ANSWER_METADATA_TASK_1_2",
+        "STUDENT_METADATA_TASK_1_2",
+        "QUESTION_METADATA_TASK_1_2",
+        "SUBJECT_METADATA",
+    )
+    folder = kit / "data/metadata"
+    metadata = {name: pd.read_csv(folder / getattr(layout, name)) for name in constants}
+    answer_metadata = metadata["ANSWER_METADATA_TASK_1_2"]
+    dates = pd.to_datetime(answer_metadata.DateAnswered)
+    answer_metadata["DateAnswered"] = dates.dt.floor("10min")
+
     answers = pd.read_csv(kit / "data/train_data" / layout.TRAIN_TASK_1_2)
-    is_of_two_classes = answers.AnswerId.isin(of_answers.AnswerId[of_answers.GroupId < 2])
+    ids_of_two_classes = answer_metadata.AnswerId[answer_metadata.GroupId < 2]
+    is_of_two_classes = answers.AnswerId.isin(ids_of_two_classes)
     return World(answers[is_of_two_classes].reset_index(drop=True), metadata)
 
 
@@ -115,8 +125,13 @@ def few_answers(read: Read) -> tuple[Pairs, Known]:
 
 
 def test_rates_of_questions_by_hand(few_answers: tuple[Pairs, Known]) -> None:
-    """The rate is (n_right + 5 · overall share) / (n + 5), with an overall share of 0.5."""
+    """A question with n answers has the rate (n_right + 5 · 0.5) / (n + 5).
+
+    Rates are shrunk towards the overall share of right answers, which is 0.5 here.
+    """
     rates = template_features(*few_answers, "rates")
+
+    # Question 11 has one answer, a wrong one; question 13 has none.
     assert rates["question_rate"].tolist() == pytest.approx([2.5 / 6, 0.5])
     assert rates["question_count"].tolist() == [1, 0]
 
@@ -124,8 +139,13 @@ def test_rates_of_questions_by_hand(few_answers: tuple[Pairs, Known]) -> None:
 def test_rates_of_students_by_hand(few_answers: tuple[Pairs, Known]) -> None:
     """The rate is Σ (outcome − rate of the question) / (n + 5) over the student's n answers."""
     rates = template_features(*few_answers, "rates")
-    # Student 6 has answered question 10, whose rate is (2 + 2.5) / 7.
-    assert rates["student_rate"].tolist() == pytest.approx([(1 - 4.5 / 7) / 6, 0])
+
+    # Student 6 has one answer, a right one to question 10. This question has two answers, both
+    # right, and a rate that is shrunk towards 0.5 with the weight of five answers.
+    rate_of_question_10 = (2 + 5 * 0.5) / (2 + 5)
+    rate_of_student_6 = (1 - rate_of_question_10) / (1 + 5)
+    # Student 7 has no answers.
+    assert rates["student_rate"].tolist() == pytest.approx([rate_of_student_6, 0])
     assert rates["student_count"].tolist() == [1, 0]
 
 
@@ -147,8 +167,9 @@ class Distractors:
     """
 
     known: Known
-    # Features of the pairs to predict, and the numbers of their questions.
+    # Features of the pairs to predict.
     found: pd.DataFrame
+    # Number of the question of each pair to predict.
     question: np.ndarray
     # The wrong option that the student of each pair prefers, 2 or 3.
     preferred: np.ndarray
@@ -156,7 +177,7 @@ class Distractors:
 
 @pytest.fixture
 def distractors(read: Read) -> Distractors:
-    """Plant two distractors, options 2 and 3, that are equally popular.
+    """Simulate questions with two distractors, options 2 and 3, that are equally popular.
 
     To questions of even numbers, students of even numbers prefer option 2 and all others option 3;
     to questions of odd numbers it is the other way round.
@@ -183,31 +204,37 @@ def distractors(read: Read) -> Distractors:
 def test_distractors_tell_how_often_an_option_is_chosen(
     distractors: Distractors, option: int
 ) -> None:
+    """The feature share_k is the share of answers to the question that chose the option of rank k.
+
+    Rank 0 is the right option, rank 1 the most popular wrong one, and so on.
+    """
     known = distractors.known
     is_chosen = pd.Series(known.option == option)
     by_question = is_chosen.groupby(known.question).agg(["sum", "count"])
-    # Shrunk towards the option's share of all answers, with the weight of five answers.
-    share = (by_question["sum"] + 5 * is_chosen.mean()) / (by_question["count"] + 5)
-    # There is a column of shares for each rank of an option; rank 0 is the right option.
+    # Shares are shrunk towards the option's share of all answers, with the weight of five answers.
+    expected_share = (by_question["sum"] + 5 * is_chosen.mean()) / (by_question["count"] + 5)
+
     rank = known.outcome_of_option[distractors.question, option - 1]
-    shares = distractors.found.filter(like="share").to_numpy()[np.arange(100), rank]
-    assert_allclose(shares, share[distractors.question], atol=1e-5)
+    for pair, (rank_of_pair, question) in enumerate(zip(rank, distractors.question, strict=True)):
+        share = distractors.found[f"share_{rank_of_pair}"].iloc[pair]
+        assert share == pytest.approx(expected_share[question], abs=1e-5)
 
 
 def test_distractors_tell_which_of_two_a_student_prefers(distractors: Distractors) -> None:
+    """The feature `distractor` is the logit of choosing the most popular wrong option."""
     rank = distractors.known.outcome_of_option[distractors.question, distractors.preferred - 1]
-    prefers_first = rank == 1
-    value = distractors.found["distractor"]
-    assert value[prefers_first].min() > value[~prefers_first].max()
+    prefers_most_popular = rank == 1
+    logit = distractors.found["distractor"]
+    assert logit[prefers_most_popular].min() > logit[~prefers_most_popular].max()
 
 
-def test_subjects_are_those_of_the_tree_or_else_those_from_the_root_down(
+def test_without_a_tree_the_position_in_a_question_s_list_tells_the_level_of_a_subject(
     read: Read, world: World
 ) -> None:
-    """With a tree, subjects are found by their level; without one, by their position in the list.
+    """With the tree of subjects, the kit looks up the level of each subject.
 
-    The features are the same if each question has a single branch of four subjects, from the root
-    down, as here.
+    Both give the same features if the list of each question is a single branch of the tree, from
+    the root down, as here.
     """
     tree = world.metadata["SUBJECT_METADATA"]
     level = tree.set_index("SubjectId").Level
@@ -228,15 +255,17 @@ def test_subjects_are_those_of_the_tree_or_else_those_from_the_root_down(
 
 @dataclass(frozen=True)
 class TwoQuizzes:
-    """Answers in two quizzes, questions 0 to 5 and 6 to 11, and features of two pairs.
+    """Answers in two quizzes, questions 0 to 5 and 6 to 11, and features of two pairs to predict.
 
     Both pairs are of student 0, who has answered both quizzes, and has always chosen option 3 in
-    the first one. The pairs are questions 0 and 6; the right option of question 0 is option 1.
+    the first quiz. The pairs are questions 0 and 6; the right option of question 0 is option 1.
     """
 
     pairs: Pairs
     known: Known
+    # Features of student 0 at question 0, in the first quiz.
     first: pd.Series
+    # Features of student 0 at question 6, in the second quiz.
     second: pd.Series
 
     @property
@@ -256,21 +285,28 @@ def two_quizzes(read: Read) -> TwoQuizzes:
     right_option = 1 + question % 4
     option = np.random.default_rng(0).integers(1, 5, len(student))
     option[(student == 0) & (question < 6)] = 3
-    is_asked = (student == 0) & np.isin(question, [0, 6])
     frame = answers_frame(student, question, option == right_option, option, right_option)
-    # The two asked pairs come last, where the template is.
-    frame = pd.concat([frame[~is_asked], frame[is_asked]])
-    pairs, known = read(frame, 2)
+
+    # `read` takes the last rows as the pairs to predict.
+    is_to_predict = (student == 0) & np.isin(question, [0, 6])
+    frame = pd.concat([frame[~is_to_predict], frame[is_to_predict]])
+    pairs, known = read(frame, n_template=2)
     found = template_features(pairs, known, "context", "habits")
-    return TwoQuizzes(pairs, known, found.iloc[0], found.iloc[1])
+    return TwoQuizzes(pairs, known, first=found.iloc[0], second=found.iloc[1])
 
 
 def test_habits_are_those_of_the_same_quiz(two_quizzes: TwoQuizzes) -> None:
+    """Student 0 has the habit of choosing option 3 in the first quiz only.
+
+    The feature habit_15_k is how much more often than usual the student has chosen the place of the
+    option of rank k, at questions weighted by the 15th power of their similarity.
+    """
     first = two_quizzes.first
+    second = two_quizzes.second
     assert first[f"habit_15_{two_quizzes.third_option}"] > 0.5
-    assert sum(first[f"habit_15_{option}"] for option in range(4)) == pytest.approx(0, abs=1e-5)
+    assert sum(first[f"habit_15_{rank}"] for rank in range(4)) == pytest.approx(0, abs=1e-5)
     third_option_of_second = int(two_quizzes.known.outcome_of_option[6, 2])
-    assert abs(two_quizzes.second[f"habit_15_{third_option_of_second}"]) < 0.5
+    assert abs(second[f"habit_15_{third_option_of_second}"]) < 0.5
 
 
 def test_the_nearest_answers_tell_their_options(two_quizzes: TwoQuizzes) -> None:
@@ -287,34 +323,44 @@ def test_places_of_options_are_told(two_quizzes: TwoQuizzes) -> None:
 def test_means_of_a_student_s_answers_are_weighted_by_powers_of_similarity(
     two_quizzes: TwoQuizzes, power: int, shrinkage: float
 ) -> None:
-    """Sums are over the student's answers, with their similarity s and residual r.
+    """The feature nearness_p is the sum of weights, and near_p is the shrunk mean.
 
-    nearness_p = Σ sᵖ and near_p = Σ sᵖ r / (Σ sᵖ + shrinkage).
+    The weight of an answer is wᵢ = sᵢᵖ, the power p of the similarity between its question and the
+    question asked. With its residual rᵢ, nearness_p = Σ wᵢ and near_p = Σ wᵢ rᵢ / (Σ wᵢ +
+    shrinkage).
     """
     pairs = two_quizzes.pairs
     known = two_quizzes.known
-    is_own = known.student == 0
-    nearness = np.zeros(pairs.n_questions)
-    nearness[pairs.neighbours[0]] = pairs.similarity[0]
-    weight = nearness[known.question[is_own]] ** power
+    # The first pair to predict is question 0 of student 0.
+    is_of_student = known.student == 0
+    similarity = np.zeros(pairs.n_questions)
+    similarity[pairs.neighbours[0]] = pairs.similarity[0]
+    weight = similarity[known.question[is_of_student]] ** power
+
     assert two_quizzes.first[f"nearness_{power}"] == pytest.approx(weight.sum(), rel=1e-4)
-    mean = (weight * known.residual[is_own]).sum() / (weight.sum() + shrinkage)
+    mean = (weight * known.residual[is_of_student]).sum() / (weight.sum() + shrinkage)
     assert two_quizzes.first[f"near_{power}"] == pytest.approx(mean, rel=1e-4)
 
 
 def test_models_know_where_students_know_the_right_option(read: Read, world: World) -> None:
+    """All students but one choose the right option every time, and that one never does."""
     frame = world.answers
-    # All students but one choose every right option. The answers of that student, all wrong, are
-    # sorted to the front, so that the pairs to predict, which come last, are of the other students.
-    frame["IsCorrect"] = (frame.UserId != frame.UserId[0]).astype(int)
-    frame["AnswerValue"] = (frame.CorrectAnswer - frame.IsCorrect) % 4 + 1
-    found = template_features(*read(frame.sort_values("IsCorrect"), 10), "model", "options")
-    # The logit of a right answer.
-    assert (found["model"] > 1).all()
-    # The logarithms of the probabilities of options; the right one has number 0.
-    p = np.exp([found[f"model_{option}"] for option in range(4)])
-    assert p.sum(axis=0) == pytest.approx(1, abs=1e-4)
-    assert (p[0] > 0.6).all()
+    is_right = frame.UserId != frame.UserId[0]
+    next_option = frame.CorrectAnswer % 4 + 1
+    frame["IsCorrect"] = is_right.astype(int)
+    frame["AnswerValue"] = frame.CorrectAnswer.where(is_right, next_option)
+    # The pairs to predict come last. If wrong answers come first, these pairs are of students who
+    # know the right option.
+    pairs, known = read(frame.sort_values("IsCorrect"), n_template=10)
+
+    found = template_features(pairs, known, "model", "options")
+
+    logit_of_right_answer = found["model"]
+    assert (logit_of_right_answer > 1).all()
+    # The feature model_k is the log probability of the option of rank k; rank 0 is the right one.
+    probability = np.exp([found[f"model_{rank}"] for rank in range(4)])
+    assert probability.sum(axis=0) == pytest.approx(1, abs=1e-4)
+    assert (probability[0] > 0.6).all()
 
 
 # ---- From the answer metadata -------------------------------------------------------------------
@@ -353,7 +399,7 @@ def joined(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Joi
     rows = world.answers.merge(world.metadata["ANSWER_METADATA_TASK_1_2"], on="AnswerId")
     rows = rows.merge(world.metadata["STUDENT_METADATA_TASK_1_2"], on="UserId")
     rows["date"] = pd.to_datetime(rows.DateAnswered)
-    # Columns named as in the names of features.
+    # These columns have the names that stand in the names of features.
     rows["day"] = rows.date.dt.date
     rows["student"] = rows.UserId
     rows["question"] = rows.QuestionId
@@ -365,36 +411,40 @@ def joined(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Joi
     level = subject.map(world.metadata["SUBJECT_METADATA"].set_index("SubjectId").Level)
     for n in (1, 2, 3):
         # If a question has several subjects of a level, the kit takes the last one.
-        last_of_level = subject[level == n].groupby(level=0).last()
+        last_of_level = subject[level == n].groupby("QuestionId").last()
         rows[f"subject_{n}"] = rows.QuestionId.map(last_of_level)
     rows["residual"] = np.append(known.residual, np.full(N_TEMPLATE, np.nan))
     return Joined(pairs, known, rows)
 
 
-# Rates by group of features. The rate with columns a and b, which is called a_b, is that of all
-# training answers with the same values in both columns.
-RATES = {
-    "quiz": [("student", "quiz"), ("question", "quiz"), ("quiz",)],
+# For each group of features, the columns of its rates. The rate a_b of a pair is the mean residual
+# of the training answers that agree with the pair in the columns a and b.
+COLUMNS_OF_RATES = {
+    "quiz": [["student", "quiz"], ["question", "quiz"], ["quiz"]],
     "classes": [
-        ("group",),
-        ("question", "group"),
-        ("group", "quiz"),
-        ("scheme",),
-        ("question", "scheme"),
+        ["group"],
+        ["question", "group"],
+        ["group", "quiz"],
+        ["scheme"],
+        ["question", "scheme"],
     ],
-    "time": [("student", "day")],
-    "subjects": [("student", "subject_1"), ("student", "subject_2"), ("student", "subject_3")],
+    "time": [["student", "day"]],
+    "subjects": [["student", "subject_1"], ["student", "subject_2"], ["student", "subject_3"]],
 }
 
 
-@pytest.mark.parametrize("group", RATES)
+@pytest.mark.parametrize("group", COLUMNS_OF_RATES)
 def test_rates_of_groups_are_those_that_pandas_counts(joined: Joined, group: str) -> None:
-    """A rate is (sum of residuals) / (count + 5). It is NaN if one of its columns is missing."""
+    """A rate is (sum of residuals) / (count + 5) over the training answers that agree with a pair.
+
+    They agree in some columns, such as the student and the quiz. The rate is NaN if the pair has no
+    value in one of these columns.
+    """
     found = joined.features(group)
-    for columns in map(list, RATES[group]):
+    for columns in COLUMNS_OF_RATES[group]:
         name = "_".join(columns)
-        of_groups = joined.train.groupby(columns).residual.agg(["sum", "count"])
-        expected = joined.asked[columns].merge(of_groups.reset_index(), how="left", on=columns)
+        sums = joined.train.groupby(columns).residual.agg(["sum", "count"]).reset_index()
+        expected = joined.asked[columns].merge(sums, how="left", on=columns)
         is_known = joined.asked[columns].notna().all(axis=1).to_numpy()
         count = expected["count"].fillna(0).where(is_known)
         rate = (expected["sum"].fillna(0) / (count + 5)).where(is_known)
@@ -441,19 +491,25 @@ def test_the_size_of_a_quiz_counts_the_pairs_to_predict_too(joined: Joined) -> N
 def test_habits_in_a_quiz_are_the_mean_excess_over_the_shares_of_options(
     joined: Joined, option: int
 ) -> None:
-    """A habit is Σ (is the option − share of the option at the question) / (n + 5).
+    """A habit is Σ (c − share) / (n + 5) over the student's n answers in the quiz.
 
-    The sum is over the student's n answers in the quiz. Only the first pair to predict is checked.
+    Here c is 1 if the student chose the option and 0 if not, and `share` is the share of all
+    answers to the same question that chose the option. The feature quiz_habit_k is the habit of
+    choosing the option that has the rank k at the question to predict.
     """
     found = joined.features("quiz")
     known = joined.known
+    train = joined.train
+    # Check the first pair to predict. The last `N_TEMPLATE` pairs are those to predict.
     first = joined.asked.iloc[0]
-    is_own = (joined.train.UserId == first.UserId) & (joined.train.QuizId == first.QuizId)
-    own = is_own.to_numpy()
-    share = known.option_share[known.question[own], option - 1]
-    excess = (known.option[own] == option) - share
-    rank = known.outcome_of_option[joined.pairs.numbers["question"][-N_TEMPLATE], option - 1]
-    expected = excess.sum() / (own.sum() + 5)
+    question_to_predict = joined.pairs.numbers["question"][-N_TEMPLATE]
+    rank = known.outcome_of_option[question_to_predict, option - 1]
+
+    is_of_quiz = ((train.UserId == first.UserId) & (train.QuizId == first.QuizId)).to_numpy()
+    is_chosen = known.option[is_of_quiz] == option
+    share = known.option_share[known.question[is_of_quiz], option - 1]
+    expected = (is_chosen - share).sum() / (is_of_quiz.sum() + 5)
+
     assert found[f"quiz_habit_{rank}"][0] == pytest.approx(expected, abs=1e-5)
 
 
@@ -461,6 +517,10 @@ def test_habits_in_a_quiz_are_the_mean_excess_over_the_shares_of_options(
 def test_order_tells_the_nth_answer_before_and_after_in_the_same_quiz(
     joined: Joined, nth: int
 ) -> None:
+    """The features tell the residual of that answer, and which option the student chose there.
+
+    The option is told by its rank at the question to predict, where the right option has rank 0.
+    """
     found = joined.features("order")
     train = joined.train
     for i, row in enumerate(joined.asked.itertuples()):
@@ -470,18 +530,17 @@ def test_order_tells_the_nth_answer_before_and_after_in_the_same_quiz(
         after = own[own.date >= row.date]
         for name, others in (("before", before), ("after", after)):
             residual = found[f"{name}_{nth}"][i]
-            option = found[f"{name}_{nth}_option"][i]
+            rank = found[f"{name}_{nth}_option"][i]
             if len(others) < nth:
                 assert np.isnan(residual)
-                assert np.isnan(option)
+                assert np.isnan(rank)
                 continue
             other = others.iloc[nth - 1]
-            # Answers of the same date have no order.
+            # Answers of the same date have no order, so that any of them may be the nth.
             if (others.date == other.date).sum() == 1:
                 assert residual == pytest.approx(other.residual)
-                # A rank among the options of the asked question: 0 is its right option.
-                assert (option == 0) == (other.AnswerValue == row.CorrectAnswer)
-                assert option in range(4)
+                assert (rank == 0) == (other.AnswerValue == row.CorrectAnswer)
+                assert rank in range(4)
 
 
 def test_confidence_is_compared_with_the_student_s_usual_one(joined: Joined) -> None:
@@ -490,7 +549,7 @@ def test_confidence_is_compared_with_the_student_s_usual_one(joined: Joined) -> 
     assert_array_equal(found["confidence"], asked.Confidence)
     stated = joined.rows.dropna(subset="Confidence")
     of_students = stated.groupby("UserId").Confidence.agg(["sum", "count"]).reindex(asked.UserId)
-    # Shrunk towards the mean of all answers, with the weight of five answers.
+    # A student's mean is shrunk towards the mean of all answers, with the weight of five answers.
     usual = (of_students["sum"] + 5 * stated.Confidence.mean()) / (of_students["count"] + 5)
     assert_allclose(found["usual_confidence"], usual, rtol=1e-5)
     above = asked.Confidence.to_numpy() - usual.to_numpy()
@@ -509,7 +568,7 @@ def test_features_of_missing_circumstances_are_nan(read: Read, world: World) -> 
 def test_a_template_without_answer_ids_has_no_circumstances(
     read: Read, world: World, tmp_path: Path
 ) -> None:
-    # Writes the metadata.
+    # Calling `read` writes the metadata to `tmp_path`.
     read(world.answers, N_TEMPLATE, **world.metadata)
     template = world.answers[["UserId", "QuestionId"]]
     assert read_pairs(world.answers, template, tmp_path).circumstances is None
@@ -524,53 +583,68 @@ class Nearest:
 
     # Whether a student has a known answer or a pair to predict, shape (students, questions).
     has_pair: np.ndarray
-    # Students and questions of the known answers and of the pairs to predict, shape (2, pairs).
+    # Student (row 0) and question (row 1) of each known answer, shape (2, known answers).
     known: np.ndarray
+    # Student (row 0) and question (row 1) of each pair to predict, shape (2, pairs to predict).
     asked: np.ndarray
+    # Number of nearest answers to find for each pair to predict.
     n_nearest: int
-    # Number of similar questions of each question.
+    # Number of similar questions to find for each question.
     n_neighbours: int
-    # Limit on Σ n² over the students by whom questions are compared, who have n pairs each. Beyond
-    # the limit, only some students count.
+    # Questions are compared by the students who have pairs with them. A student with n pairs takes
+    # n² products. If all students together take more products than this, only some are used.
     max_products: int
-    # Similar questions of each question, and their similarity, shape (questions, neighbours).
+    # Similar questions of each question, shape (questions, neighbours), the most similar first.
     neighbours: np.ndarray
+    # The similarity of each of `neighbours`, of the same shape.
     similarity: np.ndarray
-    # Positions in `asked`, in the order in which `visit_nearest` has passed on these pairs.
+    # Columns of `asked`, in the order in which `visit_nearest` called its callback with them.
     rows: np.ndarray
-    # The nearest known answers of each of these pairs, and the similarity of their questions, shape
-    # (rows, nearest).
+    # For each of `rows`, the columns in `known` of the nearest answers, shape (rows, nearest).
     answers: np.ndarray
+    # The similarity of the questions of `answers`, of the same shape.
     answer_similarity: np.ndarray
 
 
 @pytest.fixture(scope="module", params=range(50))
 def nearest(request: pytest.FixtureRequest) -> Nearest:
-    """Find nearest answers in parts, whose size is a random limit on memory."""
+    """Draw pairs of students and questions, and find similar questions and nearest answers.
+
+    The numbers of questions and of neighbours are random, and so are the limits on memory and work.
+    With a small limit, the functions cut their work into many blocks.
+    """
     rng = np.random.default_rng(request.param)
     n_questions, n_nearest, n_neighbours = rng.integers(1, (11, 7, 10)).tolist()
     max_cells = int(rng.choice([1, 30, 200, 10**6]))
     max_products = int(rng.choice([200, 10**9]))
-    has_pair = rng.random((20, n_questions)) < 0.5
+
+    # Half of the pairs, in random order, are known answers; the others are to be predicted.
+    has_pair = rng.random((N_STUDENTS, n_questions)) < 0.5
     pairs = rng.permutation(np.argwhere(has_pair).astype(np.int32)).T
     known, asked = np.array_split(pairs, 2, axis=1)
-    parts: list[Any] = []
-    # Small limits, so that the work is cut into many parts.
+
     limits = {"_N_NEIGHBOURS": n_neighbours, "_MAX_PRODUCTS": max_products, "_BLOCK": 4}
-    with patch.multiple(NEAREST, _MAX_CELLS=max_cells), patch.multiple(SIMILAR, **limits):
-        similar = similar_questions(*pairs, 20, n_questions)
+    with patch.multiple(SIMILAR, **limits):
+        student, question = pairs
+        neighbours, similarity = similar_questions(student, question, N_STUDENTS, n_questions)
+
+    # The arrays of each block, with which `visit_nearest` calls `visit`.
+    blocks: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+
+    def visit(rows: np.ndarray, answers: np.ndarray, answer_similarity: np.ndarray) -> None:
+        blocks.append((rows, answers, answer_similarity))
+
+    with patch.multiple(NEAREST, _MAX_CELLS=max_cells):
         visit_nearest(
-            tuple(known),
-            tuple(asked),
-            20,
-            *similar,
-            n_nearest,
-            lambda *part: parts.append(part),
+            known_pairs=(known[0], known[1]),
+            asked_pairs=(asked[0], asked[1]),
+            n_students=N_STUDENTS,
+            neighbours=neighbours,
+            similarity=similarity,
+            n_nearest=n_nearest,
+            visit=visit,
         )
-    rows, answers, answer_similarity = (
-        np.concatenate(column) for column in zip(*parts, strict=True)
-    )
-    neighbours, similarity = similar
+    rows, answers, answer_similarity = map(np.concatenate, zip(*blocks, strict=True))
     return Nearest(
         has_pair=has_pair,
         known=known,
@@ -587,20 +661,25 @@ def nearest(request: pytest.FixtureRequest) -> Nearest:
 
 
 def test_similar_questions_are_those_that_the_same_students_answered(nearest: Nearest) -> None:
-    """Questions are compared by the cosine of who has a pair with them.
+    """The similarity of two questions is the cosine of their columns of `has_pair`.
 
-    Students count in a random order, which is that of the kit, until Σ n² reaches its limit.
+    To limit the work, only the first students of a random order are used. A student with n pairs
+    takes n² products, and all students used take at most `max_products` together.
     """
     has_pair = nearest.has_pair
-    drawn = np.random.default_rng(0).permutation(20)
-    n_products = np.cumsum(has_pair.sum(axis=1)[drawn] ** 2)
-    drawn = drawn[n_products <= nearest.max_products]
-    cosine = count_together(has_pair[drawn].astype("f"))[1]
+    # The kit draws the same order, with the seed 0.
+    order = np.random.default_rng(0).permutation(N_STUDENTS)
+    n_pairs = has_pair.sum(axis=1)[order]
+    n_products = np.cumsum(n_pairs**2)
+    used = order[n_products <= nearest.max_products]
+
+    _, cosine = count_together(has_pair[used].astype(np.float32))
+    # A question is not similar to itself.
     np.fill_diagonal(cosine, -1)
     largest = -np.sort(-cosine, axis=1)[:, : nearest.n_neighbours]
     assert_allclose(nearest.similarity, largest, rtol=1e-6)
-    of_neighbours = np.take_along_axis(cosine, nearest.neighbours, 1)
-    assert_allclose(nearest.similarity, of_neighbours, rtol=1e-6)
+    cosine_of_neighbours = np.take_along_axis(cosine, nearest.neighbours, axis=1)
+    assert_allclose(nearest.similarity, cosine_of_neighbours, rtol=1e-6)
 
 
 def test_the_neighbours_of_a_question_are_different_and_not_itself(nearest: Nearest) -> None:
@@ -615,21 +694,24 @@ def test_each_pair_that_is_asked_for_is_visited_once(nearest: Nearest) -> None:
 def test_the_nearest_answers_are_the_student_s_to_the_most_similar_questions(
     nearest: Nearest,
 ) -> None:
-    position = {pair: i for i, pair in enumerate(zip(*nearest.known.tolist(), strict=True))}
+    """If a student has fewer known answers to similar questions, -1 and 0 fill the row."""
+    # The column in `known` of each pair of a student and a question.
+    known_students, known_questions = nearest.known.tolist()
+    known_pairs = zip(known_students, known_questions, strict=True)
+    position = {pair: column for column, pair in enumerate(known_pairs)}
     n_found = min(nearest.n_nearest, nearest.n_neighbours)
-    students, questions = nearest.asked[:, nearest.rows].tolist()
-    for student, question, answers, similarities in zip(
-        students, questions, nearest.answers, nearest.answer_similarity, strict=True
-    ):
+
+    for i, row in enumerate(nearest.rows):
+        student, question = nearest.asked[:, row].tolist()
         expected = []
-        for other, similarity in zip(
+        for neighbour, similarity in zip(
             nearest.neighbours[question].tolist(), nearest.similarity[question], strict=True
         ):
-            if (student, other) in position:
-                expected.append((position[student, other], similarity))
-        # Places without an answer hold -1.
+            if (student, neighbour) in position:
+                expected.append((position[student, neighbour], similarity))
         expected += [(-1, 0.0)] * nearest.n_nearest
-        assert list(zip(answers, similarities, strict=True)) == expected[:n_found]
+        found = list(zip(nearest.answers[i], nearest.answer_similarity[i], strict=True))
+        assert found == expected[:n_found]
 
 
 # ---- No feature depends on the outcome of its own answer ----------------------------------------
@@ -658,36 +740,47 @@ def test_held_out_outcomes_change_no_feature_of_their_rows(joined: Joined, group
     pd.testing.assert_frame_equal(before, after, check_exact=True)
 
 
-# The largest number of answers to hold out, and the number of parts that are therefore held out.
 @pytest.mark.parametrize(
-    ("max_held_out", "n_held_out"), [(125_000, 10), (1_000, 2), (300, 1), (30, 1)]
+    ("max_held_out", "n_held_out", "changed_part", "unchanged_tables"),
+    [
+        # All ten parts are held out, so there are ten tables of parts, and that of the template.
+        (125_000, 10, 0, [0]),
+        (125_000, 10, 3, [3]),
+        (1_000, 2, 0, [0]),
+        (300, 1, 0, [0]),
+        # If so few answers are held out, one fit without them serves the template (table 1) too.
+        (30, 1, 0, [0, 1]),
+    ],
 )
 def test_outcomes_of_a_part_change_features_of_all_other_parts_but_not_its_own(
-    joined: Joined, monkeypatch: pytest.MonkeyPatch, max_held_out: int, n_held_out: int
+    joined: Joined,
+    monkeypatch: pytest.MonkeyPatch,
+    max_held_out: int,
+    n_held_out: int,
+    changed_part: int,
+    unchanged_tables: list[int],
 ) -> None:
-    """Models learn from all parts but the one whose features they give.
+    """Features of a held-out part come from models fitted to all answers except those of the part.
 
     The test fails, for instance, if such a model starts from one that was fitted to all answers.
     """
     answers = joined.train
     monkeypatch.setattr("common.answer_features.parts._MAX_HELD_OUT", max_held_out)
     groups = ["model", "rates", "distractors", "context", "quiz", "order"]
+    # There is a table for each held-out part, and then one for the pairs to predict (the template).
     before = list(tables(joined.pairs, answers, groups, seed=0))
-    # A table for each held-out part, then that of the template.
     assert len(before) == n_held_out + 1
     rows = np.concatenate([part.rows for part in before])
     assert len({*rows}) == len(rows)
     if n_held_out == 10:
         assert len(rows) == len(joined.pairs)
-    # Change the outcomes of the first part, and those of another one if there are many.
-    for number in {0, n_held_out // 3}:
-        is_of_part = np.isin(np.arange(len(answers)), before[number].rows)
-        after = tables(joined.pairs, change_options(answers, is_of_part), groups, seed=0)
-        is_same = [a.table.equals(b.table) for a, b in zip(before, after, strict=True)]
-        # If only some 30 answers are held out, the features of the template, too, are computed
-        # without their outcomes. Then neither table changes.
-        unchanged = [0, 1] if max_held_out == 30 else [number]
-        assert np.flatnonzero(is_same).tolist() == unchanged
+
+    is_of_part = np.isin(np.arange(len(answers)), before[changed_part].rows)
+    changed_answers = change_options(answers, is_of_part)
+    after = tables(joined.pairs, changed_answers, groups, seed=0)
+
+    is_same = [a.table.equals(b.table) for a, b in zip(before, after, strict=True)]
+    assert np.flatnonzero(is_same).tolist() == unchanged_tables
 
 
 @dataclass(frozen=True)
@@ -731,7 +824,7 @@ def test_features_predict_random_outcomes_at_chance_and_a_leak_predicts_them(
     random_outcomes: RandomOutcomes,
 ) -> None:
     n = len(random_outcomes.rows)
-    # Four standard errors of a share of one half: 0.043 with some 2,200 answers.
+    # Four standard errors of a share of one half, 0.5 / √n each: 0.043 with some 2,200 answers.
     tolerance = 4 * 0.5 / np.sqrt(n)
     assert tolerance < 0.05
     assert abs(random_outcomes.score(random_outcomes.honest) - 0.5) < tolerance

@@ -18,28 +18,35 @@ def test_the_interval_of_independent_answers_is_wilson_s() -> None:
 @pytest.mark.parametrize(
     ("pattern", "expected"),
     [
-        # Students are right in all their n answers or in none. The effective number of answers is
-        # (Σ n)² / Σ n² · 49 / 50 = 38.9; the last factor is n_students - 1 over n_students.
+        # Students are right in all their n answers or in none. The answers of a student then count
+        # for less: the effective number of answers is (Σ n)² / Σ n² · (G − 1) / G = 38.9, where G =
+        # 50 is the number of students.
         pytest.param("all or none", (0.3466, 0.6534), id="all or none"),
-        # Every student is right in half of the answers. The effective number is limited to the
-        # number of answers, 980.
+        # Every student is right in half of the answers. Without a difference between students, the
+        # effective number would be infinite; it is limited to the number of answers, 980.
         pytest.param("half", (0.4680, 0.5320), id="half"),
     ],
 )
 def test_intervals_are_wider_if_answers_of_a_student_are_alike(
     pattern: str, expected: tuple[float, float]
 ) -> None:
-    """The intervals are Wilson's, with Student's quantile for 49 degrees of freedom, 2.0096."""
-    n = np.repeat([10, 30], [26, 24])
-    n_right = {"all or none": n * (np.arange(50) % 2), "half": n // 2}[pattern]
-    low, high = clustered_intervals(n_right[None], n[None])
+    """The intervals are Wilson's for the effective number of answers.
+
+    The quantile is 2.0096, that of a t distribution with one degree of freedom less than there are
+    students, 49.
+    """
+    n_answers = np.repeat([10, 30], [26, 24])
+    n_right = {"all or none": n_answers * (np.arange(50) % 2), "half": n_answers // 2}[pattern]
+    low, high = clustered_intervals(n_right[None], n_answers[None])
     assert (low[0], high[0]) == pytest.approx(expected, abs=1e-4)
 
 
 def test_answers_that_are_all_right_are_not_certain() -> None:
-    # Five students have answers: Student's quantile is 2.7764.
+    # The last of six students has no answers. The other five give a t distribution with four
+    # degrees of freedom, whose quantile, 2.7764, makes the interval.
     all_right = np.array([[3, 3, 3, 3, 3, 0]])
-    low, high = clustered_intervals(all_right, all_right)
+    n_answers = all_right
+    low, high = clustered_intervals(all_right, n_answers)
     assert (low[0], high[0]) == pytest.approx((0.3934, 1), abs=1e-4)
 
 

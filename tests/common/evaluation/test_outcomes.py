@@ -69,15 +69,19 @@ def make_judgements() -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 # ---- The key of the answers --------------------------------------------------------------------
+#
+# The field `answers` of outcomes is a key: two entries have been scored on the same answers if, and
+# only if, their keys are equal.
 
 
-def test_other_predictions_are_of_the_same_answers() -> None:
+def test_other_predictions_have_the_same_key() -> None:
     answers = draw_answers(0)
     other = answers.assign(predicted=1 - answers.predicted)
     assert outcomes.of_predictions(other).answers == outcomes.of_predictions(answers).answers
 
 
-def test_other_students_questions_truths_or_folds_are_other_answers() -> None:
+def test_other_students_questions_truths_or_folds_have_other_keys() -> None:
+    """Folds are parts of the answers that are scored by themselves."""
     answers = draw_answers(0)
     part = (np.arange(200) % 2).astype(np.int8)
     versions = {
@@ -98,7 +102,7 @@ def test_other_students_questions_truths_or_folds_are_other_answers() -> None:
         names_by_key[key] = name
 
 
-def test_other_pairs_or_judgements_are_other_answers() -> None:
+def test_other_pairs_or_judgements_have_other_keys() -> None:
     judgements, agrees = make_judgements()
     key = outcomes.of_judgements(judgements, agrees).answers
     swapped = judgements.set_axis(judgements.index.swaplevel())

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from common.evaluation.breakdown import accuracy_by, break_down, most_lost
 from common.evaluation.groupings import OF_STUDENTS
-from common.evaluation.pair_facts import PairFacts, read_facts
+from common.evaluation.pair_facts import LeftOut, PairFacts, read_facts
 from common.reading import file_source
 from common.submission import read_pair_values
 from common.tasks import TASKS
@@ -148,13 +148,16 @@ def test_without_quizzes_of_training_answers_no_other_answer_is_known(
 
 
 def test_the_lower_bound_of_a_group_belongs_to_the_group(folder: Path) -> None:
-    # For each question: number of training answers, number of right ones, and its expected groups.
+    """Five answers belong to the group "5 to 9", and a share of exactly 10 % to "10 to 20 %"."""
+    # For each question: number of training answers, number of right ones, and the expected groups
+    # by the number of answers and by the share of right ones.
     questions = [
         (1, 0, "1 to 4", "0 to 10 %"),
         (4, 3, "1 to 4", "70 to 80 %"),
         (5, 5, "5 to 9", "90 to 100 %"),
         (9, 8, "5 to 9", "80 to 90 %"),
         (10, 1, "10 to 19", "10 to 20 %"),
+        # 9.99 % are right.
         (10_000, 999, "from 10,000", "0 to 10 %"),
     ]
     train = ["QuestionId,UserId,IsCorrect\n"]
@@ -165,20 +168,24 @@ def test_the_lower_bound_of_a_group_belongs_to_the_group(folder: Path) -> None:
         asked.append(f"{question},{question},1\n")
     (folder / "data/train.csv").write_text("".join(train))
     (folder / "data/valid.csv").write_text("".join(asked))
-    pairs = read(folder, 1).pairs
+
+    pairs = read(folder, task=1).pairs
+
     groups = zip(pairs["answers_to_question"], pairs["difficulty"], strict=True)
     assert [*groups] == [(n_answers, difficulty) for _, _, n_answers, difficulty in questions]
 
 
+# How often the pairs below are repeated, so that each group has enough answers to show its
+# accuracy.
+N_REPEATS = 20
+
+
 @pytest.fixture(scope="module")
 def predicted(tmp_path_factory: pytest.TempPathFactory) -> tuple[PairFacts, pd.DataFrame]:
-    """Return facts, and pairs of which half are predicted right.
-
-    The pairs are repeated 20 times, so that each group has enough answers to show its accuracy.
-    """
-    facts = read(write_files(tmp_path_factory.mktemp("facts")), 1)
+    """Return facts, and `N_REPEATS` copies of four pairs, two of which are predicted right."""
+    facts = read(write_files(tmp_path_factory.mktemp("facts")), task=1)
     pairs = facts.pairs.assign(QuestionId=[20, 30, 20, 40], right=[True, False, False, True])
-    return facts, pd.concat([pairs] * 20, ignore_index=True)
+    return facts, pd.concat([pairs] * N_REPEATS, ignore_index=True)
 
 
 # Number of students, number of pairs, and accuracy of each group, by the title of the grouping.
@@ -188,7 +195,7 @@ ACCURACY = {
         "60 to 70 %": (2, 2, 0.5),
         "not known": (1, 1, 1),
     },
-    # Question 30 is about both subjects; about question 40 no subject is known.
+    # Question 30 has both subjects. The subjects of question 40 are not known.
     "By subject": {"Number": (2, 3, 1 / 3), "Algebra": (1, 1, 0)},
     "By subject, one level further down": {"Adding": (2, 3, 1 / 3), "Solving": (1, 1, 0)},
     "Gender": {"female": (1, 2, 0.5), "male": (1, 1, 0), "not listed": (1, 1, 1)},
@@ -211,7 +218,7 @@ def test_accuracy_is_counted_by_subject_and_student(
     parts |= {grouping.title: accuracy_by(pairs, grouping.key) for grouping in OF_STUDENTS}
     groups = parts[title]
     found = {
-        name: (group["n_students"], group["n_answers"] / 20, group["accuracy"])
+        name: (group["n_students"], group["n_answers"] / N_REPEATS, group["accuracy"])
         for name, group in groups.iterrows()
     }
     assert found == ACCURACY[title]
@@ -226,17 +233,19 @@ def test_groups_are_shown_in_this_order(predicted: tuple[PairFacts, pd.DataFrame
     assert shown == [*ACCURACY]
 
 
-def test_most_is_lost_where_more_answers_are_wrong_than_on_average(
+def test_most_is_lost_where_more_predictions_are_wrong_than_on_average(
     predicted: tuple[PairFacts, pd.DataFrame],
 ) -> None:
-    """`lost` is the number of wrong answers beyond the share of all answers that are wrong, a half.
+    """`lost` is the number of wrong predictions minus the number expected at the overall rate.
 
-    Of the 40 answers to question 20, 20 are wrong, so that nothing is lost. All 20 answers to
-    question 30 are wrong, so that 10 are lost. Both questions are about Adding: 40 of 60 answers
-    are wrong, and 10 are lost. Only the most specific subjects of a question count.
+    Half of all predictions are wrong here. For question 20, 20 of 40 are wrong, as expected. For
+    question 30, 20 of 20 are wrong, 10 more than expected. Both questions have the subject Adding:
+    40 of 60 are wrong, 10 more than expected. Only the most specific subjects of a question count.
     """
     facts, pairs = predicted
+
     lost = most_lost(pairs, facts.subjects)
+
     assert lost.subjects is not None
     columns = ["name", "about", "n_answers", "n_wrong", "lost"]
     assert lost.questions[columns].to_numpy().tolist() == [[30, "Adding, Solving", 20, 20, 10]]
@@ -246,7 +255,14 @@ def test_most_is_lost_where_more_answers_are_wrong_than_on_average(
     ]
 
 
-NO_IDS = "by quiz: training and true answers do not both have a column AnswerId"
+def find_left_out(folder: Path, name: str, old: str, new: str) -> LeftOut:
+    """Replace a text in a file; return the part of the facts that is left out for this reason."""
+    path = folder / name
+    path.write_text(path.read_text().replace(old, new))
+    left_out = read(folder, task=1).left_out
+    # Without training answers, the facts that need them are left out as well.
+    (part,) = (part for part in left_out if part.why != "the training answers are not known")
+    return part
 
 
 @pytest.mark.parametrize(
@@ -256,20 +272,20 @@ NO_IDS = "by quiz: training and true answers do not both have a column AnswerId"
         (QUIZ_FILE, "5,13", "5,x", "by quiz: .* column 'QuizId': row 5 is 'x'"),
         ("metadata/subject_metadata.csv", "ng,3,2", "ng,9,2", "by subject: .* is 9, which is no"),
         ("metadata/student_metadata_task_1_2.csv", "5,1,", "5,9,", "by gender.* column 'Gender'"),
-        # Answers without ids have no quizzes, which is no fault.
-        ("data/train.csv", "AnswerId", "Other", NO_IDS),
-        ("data/valid.csv", "AnswerId", "Other", NO_IDS),
     ],
 )
 def test_a_fact_that_cannot_be_read_is_left_out_and_the_fault_is_told(
     folder: Path, name: str, old: str, new: str, expected: str
 ) -> None:
-    path = folder / name
-    path.write_text(path.read_text().replace(old, new))
-    left_out = read(folder, 1).left_out
-    # Faulty training answers also leave out the facts that need them. Only the cause is checked.
-    (part,) = (part for part in left_out if part.why != "the training answers are not known")
+    part = find_left_out(folder, name, old, new)
     assert re.search(expected, f"{part.what}: {part.why}")
-    is_fault = expected != NO_IDS
-    assert part.is_fault == is_fault
-    assert part.why.startswith(f"{path}: ") == is_fault
+    assert part.is_fault
+    assert part.why.startswith(f"{folder / name}: ")
+
+
+@pytest.mark.parametrize("name", ["data/train.csv", "data/valid.csv"])
+def test_answers_without_ids_have_no_quizzes_which_is_no_fault(folder: Path, name: str) -> None:
+    part = find_left_out(folder, name, "AnswerId", "Other")
+    expected = "Accuracy by quiz: training and true answers do not both have a column AnswerId"
+    assert f"{part.what}: {part.why}" == expected
+    assert not part.is_fault

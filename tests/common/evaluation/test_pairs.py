@@ -26,18 +26,19 @@ NAMES = {
 def predicted(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a kit with the predictions and probabilities of the majority model.
 
-    Three probabilities of task 1 contradict their predictions. Tests share the kit and must not
-    change it.
+    Three probabilities of task 1 contradict their predictions, and the rows of the probabilities
+    are in another order than those of the predictions. Tests share the kit and must not change it.
     """
     kit = Path(shutil.copytree(split_kit, tmp_path_factory.mktemp("predicted") / "kit"))
     for task in (1, 2):
         flags = ["--local", "--probabilities", kit / f"p{task}.parquet"]
         succeeds([f"task_{task}/sample_model_majority.py", *flags], kit=kit)
-    # Three predictions contradict their probabilities.
     table = pd.read_parquet(kit / "p1.parquet")
-    table["ProbabilityCorrect"] = table.ProbabilityCorrect.where(table.index >= 3, lambda p: 1 - p)
-    assert (table.ProbabilityCorrect[:3] != 0.5).all()
-    table.sample(frac=1, random_state=0).to_parquet(kit / "p1.parquet")
+    p = table["ProbabilityCorrect"].to_numpy(copy=True)
+    p[:3] = 1 - p[:3]
+    assert (p[:3] != 0.5).all()
+    shuffled = table.assign(ProbabilityCorrect=p).sample(frac=1, random_state=0)
+    shuffled.to_parquet(kit / "p1.parquet")
     return kit
 
 
@@ -68,7 +69,7 @@ class Evaluated:
 
     @property
     def facts(self) -> dict[str, str]:
-        """The facts on the page by their names."""
+        """The facts about the submission on the page: the text of each fact, by its name."""
         return {row[0]: row[1] for row in self.page.tables[0].rows}
 
     def read_truth(self) -> pd.DataFrame:
@@ -150,20 +151,29 @@ def test_the_score_is_shown_beside_the_majority_s_and_the_best_possible(
 def test_probabilities_are_scored_as_by_scikit_learn(evaluated: Evaluated) -> None:
     task = evaluated.task
     joined = evaluated.read_truth().merge(pd.read_parquet(evaluated.probabilities), on=KEYS)
-    truth = joined[COLUMN[task]]
+    truth = joined[COLUMN[task]].to_numpy()
     p = joined[NAMES[task]].to_numpy()
-    loss = log_loss(truth, np.c_[1 - p, p] if task == 1 else p)
-    auc = f"AUC {roc_auc_score(joined.IsCorrect, p[:, 0]):.4f}, " if task == 1 else ""
-    # Task 1 has one column of probabilities, of the value 1; task 2 has one for each option 1 to 4.
-    values = {1: [1], 2: [1, 2, 3, 4]}[task]
-    happened = truth.to_numpy()[:, None] == values
-    brier = ((p - happened) ** 2).sum(axis=1).mean()
+    if task == 1:
+        # The only column holds the probabilities that an answer is right, which is the value 1.
+        p_right = p[:, 0]
+        loss = log_loss(truth, np.column_stack([1 - p_right, p_right]))
+        auc = f"AUC {roc_auc_score(truth, p_right):.4f}, "
+        brier = np.mean((p_right - truth) ** 2)
+    else:
+        # There is a column of probabilities for each option, 1 to 4.
+        loss = log_loss(truth, p)
+        auc = ""
+        is_chosen = truth[:, None] == [1, 2, 3, 4]
+        brier = np.mean(((p - is_chosen) ** 2).sum(axis=1))
+
     line = evaluated.lines[3]
     assert line.startswith(f"log loss {loss:.4f}, {auc}Brier score {brier:.4f}, ")
+    # The page shows the same scores in a table. Their names begin with a capital letter there.
+    table = evaluated.page.table("Probabilities")
     for part in line.split(", "):
         name, figure = part.rsplit(" ", 1)
-        row = evaluated.page.table("Probabilities").row(name[0].upper() + name[1:])
-        assert row[1] == figure
+        title = name[0].upper() + name[1:]
+        assert table.row(title)[1] == figure
 
 
 def test_predictions_that_are_not_the_most_probable_value_are_counted(
@@ -241,29 +251,32 @@ def test_a_score_needs_nothing_but_the_answers(write: Write, tmp_path: Path, tas
     page = page_in(tmp_path, f"task_{task}")
     assert "Entry not known" in page.text
     assert "Standard error not known: all answers are of one student" in page.text
-    # The training answers, and three files of metadata.
+    # The page says so of the training answers and of three files of metadata.
     assert page.text.count("is not there.") == 4
     assert "By difficulty" not in page.text
 
 
-def test_the_score_stays_the_same_if_what_explains_it_is_faulty(
+def test_the_score_is_the_same_without_valid_metadata_and_training_answers(
     predicted: Path, tmp_path: Path
 ) -> None:
+    """The page explains a score by these files. What needs a faulty file is left out, and said."""
     kit = Path(shutil.copytree(predicted, tmp_path / "kit"))
-    # A submission with a record is refused if its training answers have changed since.
+    # The submission would be refused if its record named other training answers than there are.
     (kit / "data/test_output/test_submission_task_1.json").unlink()
     evaluation = ["task_1/local_evaluation.py", "--output_dir", tmp_path]
-    first = succeeds(evaluation, kit=kit).splitlines()[:2]
-    path = kit / "data/metadata/student_metadata_task_1_2.csv"
-    path.write_text("UserId,Gender\n1,x\n")
-    # Now the training answers are not those of this split.
+    scored_before, score_before, *_ = succeeds(evaluation, kit=kit).splitlines()
+
+    metadata = kit / "data/metadata/student_metadata_task_1_2.csv"
+    metadata.write_text("UserId,Gender\n1,x\n")
+    # Without its last byte, this is no longer the file that the split has written.
     train = kit / "data/test_input/train_task_1_2.csv"
     train.write_bytes(train.read_bytes()[:-1])
     scored, score, *others = succeeds(evaluation, kit=kit).splitlines()
-    assert [scored, score] == first
+
+    assert (scored, score) == (scored_before, score_before)
     majority, students = (line for line in others if line.startswith("left out: "))
     assert f"{train}: is not the file that" in majority
-    assert f"{path}: column 'Gender': row 2 is 'x'" in students
+    assert f"{metadata}: column 'Gender': row 2 is 'x'" in students
     page = page_in(tmp_path, "task_1")
     assert "Left out The majority" in page.text
     assert "By subject" in page.headings

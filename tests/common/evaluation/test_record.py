@@ -104,25 +104,29 @@ def test_a_line_names_the_code_and_the_revision_that_made_the_submission(
     imported = kit / "common/submission.py"
     untracked = Path(shutil.copyfile(script, kit / "task_1/own.py"))
 
-    def predict_and_evaluate(predicting: Path) -> None:
-        succeeds([predicting, "--local"], kit=kit)
+    def predict_and_evaluate(model: Path) -> Result:
+        """Run a model and its evaluation; return the line that this adds to the results."""
+        succeeds([model, "--local"], kit=kit)
         succeeds(["task_1/local_evaluation.py"], kit=kit)
+        return read(kit / "data/test_output")[-1]
 
-    predict_and_evaluate(script)
+    committed = predict_and_evaluate(script)
     imported.write_text(imported.read_text() + "# Edited.\n")
-    predict_and_evaluate(script)
-    predict_and_evaluate(untracked)
-    lines = read(kit / "data/test_output")
-    assert re.fullmatch("[0-9a-f]{12}", lines[0].code)
-    assert lines[0].code != lines[1].code
-    committed, edited, of_untracked = (line.revision for line in lines)
-    assert re.fullmatch("[0-9a-f]{7,}", committed or "")
-    assert edited == f"{committed}-dirty"
-    assert of_untracked is None
+    edited = predict_and_evaluate(script)
+    not_tracked = predict_and_evaluate(untracked)
+
+    assert re.fullmatch("[0-9a-f]{12}", committed.code)
+    assert committed.code != edited.code
+    assert re.fullmatch("[0-9a-f]{7,}", committed.revision or "")
+    assert edited.revision == f"{committed.revision}-dirty"
+    assert not_tracked.revision is None
 
 
 def test_a_line_of_task_4_says_how_the_entry_was_trained(split_kit: Path, tmp_path: Path) -> None:
-    """The fingerprint `code` is the same for a folder and its zip. An edited file changes it."""
+    """A line is written for each evaluation of an entry: as a folder, as a zip, and after an edit.
+
+    The fingerprint `code` is the same for a folder and its zip. An edited file changes it.
+    """
     kit = Path(shutil.copytree(split_kit, tmp_path / "kit"))
     trainer = kit / "task_4/numpy/train_model.py"
     model = kit / "task_4/numpy/model.py"
@@ -135,13 +139,17 @@ def test_a_line_of_task_4_says_how_the_entry_was_trained(split_kit: Path, tmp_pa
 """
     assert returned in trainer.read_text()
     trainer.write_text(trainer.read_text().replace(returned, with_seed))
+
+    # Train the entry, make a zip of it, and evaluate both.
     succeeds([trainer, "--local", "--seed", 5], kit=kit)
     assert run(["task_4/package.py", kit / "task_4/numpy"], kit=kit).returncode == 0
     evaluate = ["task_4/numpy/local_evaluation.py", "--skip_curve"]
     succeeds(evaluate, kit=kit)
     succeeds([*evaluate, "--submission", kit / "submissions/submission_task_4.zip"], kit=kit)
+    # Edit the entry, and evaluate it once more.
     model.write_text(model.read_text() + "# Edited.\n")
     succeeds(evaluate, kit=kit)
+
     as_folder, as_zip, edited = read(kit / "data/test_output")
     assert (as_folder.model, as_folder.seed) == ("numpy", 5)
     assert made_by(as_folder) == "python task_4/numpy/train_model.py --local --seed 5"
@@ -149,20 +157,44 @@ def test_a_line_of_task_4_says_how_the_entry_was_trained(split_kit: Path, tmp_pa
     assert as_folder.code != edited.code
 
 
-def test_a_line_of_a_related_challenge_names_its_folds_and_data(submission: Path) -> None:
-    """`data` is a fingerprint of all files in the folder of true answers."""
-    submission.with_suffix(".json").write_bytes(describe_origin(submission, "5 folds"))
-    reference = submission.parent / "true"
-    reference.mkdir()
-    data = []
-    for content in ("1", "2"):
-        (reference / "one.xml").write_text(content)
-        line = append(
-            submission, "x", score=Score(2.5), reference=reference, phase="", rules="3 labels"
-        )
-        assert (line.task, line.score, line.rules) == ("x", 2.5, "3 labels, 5 folds")
-        data.append(line.data)
-    assert data[0] != data[1]
+def append_related(submission: Path, true_answers: Path) -> Result:
+    """Append a score on a related challenge, "x", to the results; return the line."""
+    return append(
+        submission,
+        task="x",
+        score=Score(2.5),
+        reference=true_answers,
+        phase="",
+        rules="3 labels",
+    )
+
+
+@pytest.fixture
+def true_answers(submission: Path) -> Path:
+    """Make a folder of true answers, with one file."""
+    folder = submission.parent / "true"
+    folder.mkdir()
+    (folder / "one.xml").write_text("1")
+    return folder
+
+
+def test_the_result_of_a_related_challenge_says_how_the_data_were_split(
+    submission: Path, true_answers: Path
+) -> None:
+    """The split, such as "5 folds", comes from the record of the submission's origin, a .json."""
+    origin = describe_origin(submission, split="5 folds")
+    submission.with_suffix(".json").write_bytes(origin)
+    line = append_related(submission, true_answers)
+    assert (line.task, line.score, line.rules) == ("x", 2.5, "3 labels, 5 folds")
+
+
+def test_the_fingerprint_of_the_data_changes_with_a_file_of_true_answers(
+    submission: Path, true_answers: Path
+) -> None:
+    first = append_related(submission, true_answers)
+    (true_answers / "one.xml").write_text("2")
+    second = append_related(submission, true_answers)
+    assert first.data != second.data
 
 
 @pytest.mark.parametrize(
@@ -186,7 +218,7 @@ def test_a_line_names_the_model_and_its_seed(
     ("old", "new"),
     [
         pytest.param("(?s).+", "{", id="not JSON"),
-        # Puts a 1 before the size.
+        # The match ends before the size, so that adding a 1 makes a larger size.
         pytest.param(
             r'"files": \{\s*"[^"]*": \{\s*"bytes": ', r"\g<0>1", id="another size of the file"
         ),
@@ -240,7 +272,7 @@ def test_another_folder_has_a_record_of_its_own(folder: Path) -> None:
 
 # ---- Which lines are read ----------------------------------------------------------------------
 
-# These fields came later, and older lines lack them.
+# Fields that lines of former versions of the kit lack.
 LATER_FIELDS = {"code", "memory", "outcomes", "metric_name", "doubts", "learned_from"}
 OLD = {name: value for name, value in asdict(RESULT).items() if name not in LATER_FIELDS}
 OF_TASK = {**OLD, "parts": {"right": 0.5, "wrong": None}, "seed": 3}

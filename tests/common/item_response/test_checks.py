@@ -12,7 +12,7 @@ STUDENT = [1, 1, 2]
 QUESTION = [5, 6, 5]
 RIGHT = [1, 0, 1]
 OPTION = [1, 2, 3]
-KEY = [1, 4, 3]
+RIGHT_OPTION = [1, 4, 3]
 
 # Error messages, and the settings that cause them.
 SETTINGS = {
@@ -28,7 +28,7 @@ SETTINGS = {
 @pytest.mark.parametrize("message", SETTINGS)
 @pytest.mark.parametrize("estimator", [ItemResponse, ItemResponseOptions])
 def test_settings_out_of_range_are_refused(estimator: Any, message: str) -> None:
-    outcomes = [RIGHT] if estimator is ItemResponse else [OPTION, KEY]
+    outcomes = [RIGHT] if estimator is ItemResponse else [OPTION, RIGHT_OPTION]
     with pytest.raises(InputError) as error:
         estimator(**SETTINGS[message]).fit(STUDENT, QUESTION, *outcomes)
     assert str(error.value) == message
@@ -61,7 +61,7 @@ def test_wrong_answers_are_refused(message: str) -> None:
 
 @pytest.mark.parametrize("name", ["option", "correct_option"])
 def test_options_are_1_to_4(name: str) -> None:
-    answers: dict[str, Any] = {"option": OPTION, "correct_option": KEY, name: [1, 0, 4]}
+    answers: dict[str, Any] = {"option": OPTION, "correct_option": RIGHT_OPTION, name: [1, 0, 4]}
     with pytest.raises(InputError) as error:
         ItemResponseOptions().fit(STUDENT, QUESTION, **answers)
     assert str(error.value) == f"{name} holds 0 at position 1, expected 1 to 4"
@@ -106,23 +106,24 @@ def test_a_start_with_other_levels_of_contexts_is_refused() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint32, np.int64, np.uint64])
-def test_ids_of_any_integer_type_are_the_same_ids(dtype: Any) -> None:
-    """Looking up the largest id of a type must not overflow."""
+def test_the_integer_type_of_ids_changes_no_prediction(dtype: Any) -> None:
+    """The largest id of the type is among the ids: looking it up must not overflow."""
     high = min(int(np.iinfo(dtype).max), 2**62)
     student = np.array([0, high, high, 7], dtype)
     question = np.array([3, 3, high, high], dtype)
     is_correct = [1, 0, 1, 0]
     context = np.array([high, 0, high, 0], dtype)
+    small_id_of = {0: 0, 3: 1, 7: 2, high: 3}
+
+    def with_small_ids(ids: np.ndarray) -> list[int]:
+        """Return Python integers from 0 to 3, in the same order as the ids."""
+        return [small_id_of[int(one_id)] for one_id in ids]
+
+    small_student = with_small_ids(student)
+    small_question = with_small_ids(question)
+    small_context = with_small_ids(context)
+
     model = ItemResponse(n_steps=2).fit(student, question, is_correct, context=context)
-    number = {0: 0, 3: 1, 7: 2, high: 3}
-
-    def renumber(ids: np.ndarray) -> list[int]:
-        """Return small ids in the same order."""
-        return [number[int(one_id)] for one_id in ids]
-
-    small_student = renumber(student)
-    small_question = renumber(question)
-    small_context = renumber(context)
     expected = ItemResponse(n_steps=2).fit(
         small_student, small_question, is_correct, context=small_context
     )

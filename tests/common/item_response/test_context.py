@@ -13,15 +13,18 @@ import pytest
 from numpy.testing import assert_allclose
 
 N_STUDENTS = 5
-# Number of dimensions.
+# Number of dimensions of the abilities.
 K = 2
-# Prior variances of the effects of a group of quizzes, and of a quiz in it, shape (levels, stages):
-# there is a single stage.
+# Prior variance of the effects of a group of quizzes, and of those of a quiz in the group. An
+# answer that is right or wrong has a single stage, hence the shape (2 levels, 1 stage).
 VARIANCE = np.array([[0.8], [0.3]])
 
 
 def make_levels(rng: np.random.Generator) -> tuple[Level, ...]:
-    """Return the levels of students who answer in three groups of two quizzes each."""
+    """Return the contexts of 60 random answers, in three groups of two quizzes each.
+
+    The first level holds the groups in which each student has answers, the second one the quizzes.
+    """
     student = rng.integers(0, N_STUDENTS, 60).astype(np.int32)
     group = rng.integers(0, 3, 60).astype(np.int32)
     quiz = rng.integers(0, 2, 60).astype(np.int32)
@@ -31,31 +34,37 @@ def make_levels(rng: np.random.Generator) -> tuple[Level, ...]:
 
 def make_students(rng: np.random.Generator) -> Gaussians:
     """Return random posteriors of abilities."""
-    root = rng.normal(0, 0.5, (N_STUDENTS, K, K)).astype(np.float32)
-    return Gaussians(rng.normal(0, 1, (N_STUDENTS, K)).astype(np.float32), root @ root.mT)
+    factor = rng.normal(0, 0.5, (N_STUDENTS, K, K)).astype(np.float32)
+    mean = rng.normal(0, 1, (N_STUDENTS, K)).astype(np.float32)
+    # The product with its transpose makes any matrix a valid covariance.
+    return Gaussians(mean, covariance=factor @ factor.mT)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_slope_in_a_shared_effect_is_the_leaf_s_own_effect_over_its_variance(seed: int) -> None:
-    """At the maximum of the log posterior, the log likelihood has the slope u / variance in u.
+def test_the_slope_in_a_shared_effect_is_the_own_effect_over_its_variance(seed: int) -> None:
+    """`restore` returns the derivative of the log likelihood by the effect that students share.
 
-    Here, u is the effect of a leaf alone, without the effect of its group. An effect that students
-    share is added to the same logits as u. Therefore the log likelihood has the same slope in the
-    shared effect, and `restore` returns this slope.
+    Let u be the student's own effect in a quiz, with the prior N(0, v). The log posterior is
+    log L − u²/(2v). At its maximum, the derivative is 0, so that d log L / du = u / v. The shared
+    effect is added to the same logits as u, so that the derivative by the shared effect is u / v
+    as well.
     """
     rng = np.random.default_rng(seed)
     levels = make_levels(rng)
-    leaves = levels[-1]
-    # Columns W, r and S of `eliminate`: 1, 1 and K + 1 numbers for each leaf.
-    gathered = rng.normal(0, 1, (len(leaves.label), 2 + K + 1)).astype(np.float32)
-    # W is a sum of weights, which are positive.
-    gathered[:, 0] = rng.uniform(0.5, 4, len(leaves.label))
-    steps, _ = eliminate(levels, gathered, VARIANCE, N_STUDENTS)
+    _, quizzes = levels
+    n_quizzes = len(quizzes.label)
+    # What `eliminate` needs to know about the answers in each quiz: the sum of their weights (the
+    # first column, positive), the sum of their residuals (the second one), and the weighted sum of
+    # the K slopes and the intercept of their questions (the others). Any numbers will do.
+    sums = rng.normal(0, 1, (n_quizzes, 1 + 1 + K + 1)).astype(np.float32)
+    sums[:, 0] = rng.uniform(0.5, 4, n_quizzes)
+    eliminations, _ = eliminate(levels, sums, VARIANCE, N_STUDENTS)
 
-    effects, _, slope = restore(levels, steps, make_students(rng), VARIANCE)
+    effects, _, slope = restore(levels, eliminations, make_students(rng), VARIANCE)
 
-    # Column 0 of the effects is a mean. That of a leaf includes the effect of its group.
-    group_effect = effects[0][leaves.parent, 0]
-    own_effect = effects[1][:, 0] - group_effect
+    # Column 0 of the effects is a mean. The mean of a quiz includes the effect of its group.
+    effects_of_groups, effects_of_quizzes = effects
+    group_effect = effects_of_groups[quizzes.parent, 0]
+    own_effect = effects_of_quizzes[:, 0] - group_effect
     assert np.abs(group_effect).max() > 0.1
     assert_allclose(slope, own_effect / VARIANCE[1], atol=1e-5)

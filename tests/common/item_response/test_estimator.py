@@ -1,4 +1,8 @@
-"""Right and wrong answers: planted abilities, questions and effects of contexts are recovered."""
+"""Right and wrong answers: planted abilities, questions and effects of contexts are recovered.
+
+Planted parameters are those from which the answers are simulated. A context is a quiz, a group of
+quizzes, or the quiz of a class.
+"""
 
 import math
 import pickle
@@ -28,7 +32,7 @@ from planted_contexts import (
     split,
 )
 
-# Planted variance of the effects that each student has alone, beside those shared by the class.
+# Variance of the student's own effects in quizzes, where students of a class share effects too.
 OWN_VARIANCE = 0.3
 
 
@@ -41,8 +45,9 @@ class Planted:
     is_correct: np.ndarray
     # True probability of a right answer.
     p_right: np.ndarray
-    # Slopes of the questions, shape (questions, k), and intercepts.
+    # Slopes of the questions on the abilities, shape (questions, k).
     slopes: np.ndarray
+    # Intercepts of the questions, shape (questions,).
     intercept: np.ndarray
 
     def fit(self, **settings: Any) -> ItemResponse:
@@ -53,10 +58,12 @@ def plant_slopes(k: int, n_students: int, n_questions: int, guessing: float = 0)
     """Simulate answers with k known abilities; the slopes on the first ability are positive."""
     rng = RNG(3)
     ability = rng.standard_normal((n_students, k))
+    # The columns are k slopes and the intercept.
     parameters = rng.normal(0, 0.7, (n_questions, k + 1))
-    parameters[:, 0] = np.exp(rng.normal(0, 0.3, n_questions))
     slopes = parameters[:, :k]
     intercept = parameters[:, k]
+    slopes[:, 0] = np.exp(rng.normal(0, 0.3, n_questions))
+    # A student answers each question with probability 1/2.
     student, question = np.nonzero(rng.random((n_students, n_questions)) < 0.5)
     logit = (ability[student] * slopes[question]).sum(axis=1) + intercept[question]
     p = guessing + (1 - guessing) / (1 + np.exp(-logit))
@@ -66,6 +73,7 @@ def plant_slopes(k: int, n_students: int, n_questions: int, guessing: float = 0)
 
 def mean_probability(logit: np.ndarray, variance: float) -> np.ndarray:
     """Return E[sigmoid(logit + x)] for x of the distribution N(0, variance)."""
+    # Gauss-Hermite quadrature with 30 points.
     x, weight = np.polynomial.hermite_e.hermegauss(30)
     p = 1 / (1 + np.exp(-logit[:, None] - np.sqrt(variance) * x))
     result: np.ndarray = p @ weight / weight.sum()
@@ -93,9 +101,13 @@ def test_difficulties_are_recovered_if_the_probability_of_guessing_is_given() ->
 
 @pytest.mark.parametrize("k", [1, 3])
 def test_three_dimensions_are_found_if_they_are_planted_and_shrink_otherwise(k: int) -> None:
+    """Answers with k dimensions are fitted with three dimensions."""
     n_questions = 150
     planted = plant_slopes(k, 2_000, n_questions)
+
     slopes = planted.fit(n_dimensions=3, guessing=0.0, n_steps=15).discrimination_
+
+    # The root mean square of the slopes on each dimension.
     size = np.linalg.norm(slopes, axis=0) / math.sqrt(n_questions)
     if k == 3:
         # Planted slopes have a size of 0.7.
@@ -103,13 +115,16 @@ def test_three_dimensions_are_found_if_they_are_planted_and_shrink_otherwise(k: 
     else:
         # A slope rests on 1,000 answers. The mean of p (1 − p) is 0.2, so that the standard error
         # is 1 / √(1,000 · 0.2) = 0.07. The slopes on a dimension that was not planted are such
-        # errors. The fit picks the direction in which they are largest: at most 2 · 0.07.
+        # errors. The fit turns the dimensions towards the largest errors. Twice the standard error
+        # leaves room for this choice.
         assert (size[1:] < 0.15).all()
-    # Slopes are identified up to a rotation. The test therefore compares the length of the planted
-    # slopes with that of their projection on the fitted ones. The standard errors shorten the
-    # projection by a share of (0.07 / 0.7)² / 2 = 0.005.
-    q, _ = np.linalg.qr(slopes[:, :k])
-    assert np.linalg.norm(q.T @ planted.slopes) / np.linalg.norm(planted.slopes) > 0.97
+    # The dimensions of the fit may be rotated. The test therefore projects the planted slopes on
+    # the space of the fitted ones, and compares the lengths before and after. Fitted slopes with an
+    # error of 0.07 in 0.7 lie at an angle of about 0.1 to the planted ones. The projection is
+    # then shorter by a share of 1 − cos(0.1) = 0.005.
+    basis, _ = np.linalg.qr(slopes[:, :k])
+    length = np.linalg.norm(planted.slopes)
+    assert np.linalg.norm(basis.T @ planted.slopes) / length > 0.97
 
 
 def test_fitted_attributes_belong_to_their_ids() -> None:
@@ -173,8 +188,9 @@ def test_explain_returns_the_parts_of_a_prediction(with_quiz: ItemResponse) -> N
     parts = with_quiz.explain(TEST.student, TEST.question, context=TEST.quiz)
     mean = parts.mean + parts.effect
     variance = parts.variance + parts.effect_variance
-    # If the logit is normal with this mean and variance, its expected probability is the
-    # prediction. The sum of the variances neglects the covariance of effect and ability.
+    # The prediction is the expected probability of a logit that is normal with this mean and
+    # variance. The variance is not exact: it neglects the covariance of effect and ability. Hence
+    # the tolerance of 0.03.
     p = predict(with_quiz, TEST, TEST.quiz)
     assert_allclose(expected_probability(mean, variance), p, atol=0.03)
     assert np.corrcoef(parts.own_effect, parts.effect)[0, 1] > 0.9
@@ -184,50 +200,68 @@ def test_explain_returns_the_parts_of_a_prediction(with_quiz: ItemResponse) -> N
 
 @pytest.mark.parametrize("contexts", ["groups of quizzes", "quizzes of classes"])
 def test_contexts_without_effect_make_predictions_hardly_worse(contexts: str) -> None:
-    # All planted effects of contexts are 0.
+    """The simulated students answer alike in all quizzes: no context has an effect."""
     answers = plant(quiz_variance=0.0)
     labels = groups(answers) if contexts == "groups of quizzes" else answers.class_quiz.to_numpy()
     train, test = split(answers)
+    of_new_students = answers[answers.is_new]
+
     without = fit(train)
-    with_contexts = fit(train, labels[answers.is_train])
+    with_contexts = fit(train, labels[train.index])
+
     assert with_contexts.context_variance_.max() < 0.06
     assert with_contexts.shared_variance_ < 0.06
-    for rows in (test, answers[answers.is_new]):
+    for rows in (test, of_new_students):
         p = predict(with_contexts, rows, labels[rows.index])
         assert loss(p, rows.p_right) < loss(predict(without, rows), rows.p_right) + 2e-3
 
 
 @pytest.mark.parametrize("level", [0, 1])
 def test_the_level_that_has_the_effect_gets_the_variance(level: int) -> None:
-    """Level 0 are groups of quizzes, and level 1 are quizzes.
+    """Students have effects either in groups of quizzes (level 0) or in single quizzes (level 1).
 
-    A pair of a known group and an unknown quiz is predicted with the effect of the group alone.
+    If the quiz of a pair is unknown, the pair is predicted with the effect of its group alone. If
+    the group is unknown, the pair is predicted without any effect.
     """
-    planted = plant(quiz_variance=float(level == 1), group_variance=float(level == 0))
-    train, test = split(planted)
+    if level == 0:
+        answers = plant(quiz_variance=0.0, group_variance=1.0)
+    else:
+        answers = plant(quiz_variance=1.0, group_variance=0.0)
+    train, test = split(answers)
+
     model = fit(train, groups(train))
+
     # The standard error is computed as in `test_planted_effects_are_recovered`. Here, half of the
     # effects of quizzes rest on only a tenth of the answers. With 6,600 effects of quizzes and
     # 4,100 of groups, a variance has a standard error of about 0.05. Four of these are allowed.
     assert model.context_variance_[level] == pytest.approx(1, abs=0.2)
     assert model.context_variance_[1 - level] < 0.2
+    # `test.known` is the easiness of the question. Without the effect, which has the variance 1,
+    # the best prediction is the mean probability over all effects.
     p_without_effects = mean_probability((test.ability + test.known).to_numpy(), 1)
     p_with_known_group = test.p_right if level == 0 else p_without_effects
-    # How many levels are known, and the probability of a right answer then.
-    for n_known, p_right in ((2, test.p_right), (1, p_with_known_group), (0, p_without_effects)):
-        contexts = np.where(np.arange(2) < n_known, groups(test), UNKNOWN)
-        assert_calibrated(predict(model, test, contexts), p_right, by=0.03, n_bins=8)
-    # The label of a quiz counts only within its group: in an unknown group, it is ignored.
-    in_unknown_group = np.column_stack([np.full(len(test), UNKNOWN), test.quiz])
-    p = predict(model, test, in_unknown_group)
-    assert_calibrated(p, p_without_effects, by=0.03, n_bins=8)
+    group_labels, quiz_labels = groups(test).T
+    unknown = np.full(len(test), UNKNOWN)
+    for labels, p_right in (
+        ((group_labels, quiz_labels), test.p_right),
+        ((group_labels, unknown), p_with_known_group),
+        ((unknown, unknown), p_without_effects),
+        # A label of a quiz means something only within its group.
+        ((unknown, quiz_labels), p_without_effects),
+    ):
+        p = predict(model, test, np.column_stack(labels))
+        assert_calibrated(p, p_right, by=0.03, n_bins=8)
 
 
 @dataclass(frozen=True)
 class SharedEffects:
-    """Answers with effects that the students of a class share, and a model of them."""
+    """Answers in which the students of a class share an effect in each quiz, and a model of them.
+
+    Each student has an own effect in each quiz as well.
+    """
 
     answers: pd.DataFrame
+    # The contexts of this model are quizzes of classes, so that it finds the shared effects.
     by_class: ItemResponse
 
     @property
@@ -252,17 +286,21 @@ def test_planted_effects_of_classes_and_their_variances_are_recovered(
 ) -> None:
     by_class = shared_effects.by_class
     planted = shared_effects.train.groupby("class_quiz").shared.first()
-    # The variance of 321 effects has a standard error of √(2 / 321) = 0.08. Three are allowed.
+    # The variance of 321 shared effects, which is 1, has a standard error of √(2 / 321) = 0.08. The
+    # tolerance is three standard errors.
     assert by_class.shared_variance_ == pytest.approx(planted.var(), abs=0.25)
-    # The 6,600 estimated effects of single students have an error variance of 1.1. The estimate of
-    # their variance has a standard error of √(2 / 6,600) · (0.3 + 1.1) = 0.024. Four are allowed.
+    # There are 6,600 own effects of students with 5.4 answers each. Fisher's information of an
+    # answer is 0.164, so that an estimated effect has an error variance of 1 / (5.4 · 0.164) = 1.1.
+    # The estimate of the variance, 0.3, has a standard error of √(2 / 6,600) · (0.3 + 1.1) = 0.024.
+    # The tolerance is four standard errors.
     assert by_class.context_variance_[0] == pytest.approx(OWN_VARIANCE, abs=0.1)
     # The last effect is that of contexts without answers.
     shared = by_class.posterior_.shared
     assert shared.variance[:-1].max() < by_class.shared_variance_
     # If effects are shrunk neither too much nor too little, a regression of the planted effects on
-    # their posterior means has the slope 1. The residuals have a standard deviation of 0.38, so
-    # that the slope over 321 effects has a standard error of 0.38 / √321 = 0.02. Five are allowed.
+    # their posterior means has the slope 1. A run measured residuals with a standard deviation of
+    # 0.38, so that the slope over 321 effects has a standard error of 0.38 / √321 = 0.02. The
+    # tolerance is five standard errors.
     mean = shared.mean[:-1]
     assert np.cov(mean, planted)[0, 1] / mean.var() == pytest.approx(1, abs=0.1)
 
@@ -272,26 +310,31 @@ def test_effects_of_classes_improve_predictions_most_for_students_with_few_answe
 ) -> None:
     by_class = shared_effects.by_class
     train, rest = split(shared_effects.answers)
-    # Without classes in the labels of contexts, students share no effect.
-    alone = fit(train, train.quiz)
-    # Pairs to predict, and the least gain expected: much if there are few training answers of the
-    # student in the quiz (`knows_few`) or none, and little otherwise.
+    # If contexts are quizzes, not quizzes of classes, a student has only own effects.
+    by_student = fit(train, train.quiz)
+    # The least difference of the losses that is expected for some pairs to predict. The column
+    # `knows_few` tells whether few answers of the student in the quiz are for training.
     for test, gain in (
         (rest[rest.knows_few], 0.03),
         (rest[~rest.knows_few], 0.005),
         (shared_effects.new, 0.03),
     ):
         p = predict(by_class, test, test.class_quiz)
-        p_alone = predict(alone, test, test.quiz)
-        assert loss(p, test.p_right) < loss(p_alone, test.p_right) - gain
+        p_by_student = predict(by_student, test, test.quiz)
+        assert loss(p, test.p_right) < loss(p_by_student, test.p_right) - gain
         assert_calibrated(p, test.p_right, by=0.04, n_bins=8)
 
 
 def test_predictions_for_new_students_are_nearly_as_good_as_possible(
     shared_effects: SharedEffects,
 ) -> None:
-    """Only the question and the effect of the class are known for a new student."""
+    """A new student has no answers, so that ability and own effects are unknown.
+
+    The best possible prediction is the mean probability over all abilities, which have the
+    variance 1, and all own effects.
+    """
     new = shared_effects.new
+    # `new.known` is the easiness of the question plus the shared effect of the class.
     best = mean_probability(new.known.to_numpy(), 1 + OWN_VARIANCE)
     p = predict(shared_effects.by_class, new, new.class_quiz)
     assert loss(p, new.p_right) < loss(best, new.p_right) + 0.012

@@ -1,5 +1,6 @@
 """How a fit begins and ends: early stopping, a warm start, degenerate answers."""
 
+import itertools
 from typing import Any
 from unittest.mock import patch
 
@@ -48,20 +49,26 @@ def test_each_step_is_logged_with_its_score() -> None:
 def test_many_answers_are_fitted_in_fewer_steps_and_equally_well(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    few = fit(TRAIN, n_dimensions=6)
+    as_few = fit(TRAIN, n_dimensions=6)
+    # From now on, the same answers count as many.
     monkeypatch.setattr(fitting, "_MANY_ANSWERS", 0)
-    many = fit(TRAIN, n_dimensions=6)
-    assert len(many.history_) < len(few.history_)
-    # Both losses are expectations over the same true probabilities, without random errors.
-    assert loss(predict(many, TEST), TEST.p_right) < loss(predict(few, TEST), TEST.p_right) + 5e-4
+    as_many = fit(TRAIN, n_dimensions=6)
+    assert len(as_many.history_) < len(as_few.history_)
+    # The losses compare predictions with the true probabilities, `p_right`, instead of random
+    # outcomes. They therefore have no sampling error.
+    loss_as_few = loss(predict(as_few, TEST), TEST.p_right)
+    assert loss(predict(as_many, TEST), TEST.p_right) < loss_as_few + 5e-4
 
 
 def test_in_the_end_the_fit_learns_from_held_out_answers_too() -> None:
+    """A question whose only answer is held out is learned as well.
+
+    Without this answer, the intercept of the question would keep the variance of the prior. The
+    last item of a fit stands for unknown questions, and has this variance.
+    """
     n = 2_000
-    # Further questions with a single answer each, some of which are held out. If the fit never
-    # learned from a held-out answer, its question would keep the covariance of the prior.
+    # Further questions with a single answer each, some of which are held out.
     rows = pd.concat([TRAIN, TRAIN[:n].assign(question=np.arange(n) + UNKNOWN)])
-    # The last covariance, that of unknown questions, is the prior's.
     *known, unknown = fit(rows, n_dimensions=1).posterior_.items.covariance[:, 1, 1]
     assert len(known) == N_QUESTIONS + n
     assert max(known) < unknown
@@ -72,7 +79,10 @@ def test_in_the_end_the_fit_learns_from_held_out_answers_too() -> None:
 
 @pytest.mark.parametrize("has_contexts", [False, True])
 def test_a_warm_start_spares_steps(has_contexts: bool) -> None:
-    """The first model lacks some of the students, questions and contexts."""
+    """A fit that continues from a model takes two steps, where it would take more from scratch.
+
+    The model from which it continues lacks some of the students, questions and contexts.
+    """
 
     def context(rows: pd.DataFrame) -> np.ndarray | None:
         return groups(rows) if has_contexts else None
@@ -101,17 +111,20 @@ def test_control_c_in_the_first_step_leaves_no_model() -> None:
 def test_control_c_in_a_later_step_leaves_the_last_complete_step(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """With many answers, a step begins with items that are moved ahead; they are dropped."""
+    """With many answers, a step begins by extrapolating the items (momentum).
+
+    If the step is interrupted, the extrapolated items are discarded.
+    """
     monkeypatch.setattr(fitting, "_MANY_ANSWERS", 0)
     run_step = fitting.run_step
-    steps = iter([run_step, run_step, run_step])
+    steps_begun = itertools.count(1)
 
-    def run_three_steps(*arguments: Any) -> Any:
-        for step in steps:
-            return step(*arguments)
-        raise KeyboardInterrupt
+    def interrupt_the_fourth_step(*arguments: Any) -> Any:
+        if next(steps_begun) == 4:
+            raise KeyboardInterrupt
+        return run_step(*arguments)
 
-    with patch.object(fitting, "run_step", run_three_steps):
+    with patch.object(fitting, "run_step", interrupt_the_fourth_step):
         interrupted = fit(TRAIN, n_steps=4)
     complete = fit(TRAIN, n_steps=3)
     assert np.array_equal(interrupted.difficulty_, complete.difficulty_)
@@ -120,7 +133,7 @@ def test_control_c_in_a_later_step_leaves_the_last_complete_step(
 
 # ---- Degenerate answers --------------------------------------------------------------------------
 
-# The columns that are constant in each case. The case "one answer" has a single row instead.
+# For each case, the value that a column has in all rows. The case "one answer" has a single row.
 DEGENERATE = {
     "one answer": {},
     "one student": {"student": 2_000_000_000},
@@ -134,22 +147,30 @@ DEGENERATE = {
 @pytest.mark.parametrize("n_levels", [0, 3])
 @pytest.mark.parametrize("what", DEGENERATE)
 def test_degenerate_answers_have_sane_predictions(predicts: str, n_levels: int, what: str) -> None:
+    """Predictions are finite probabilities, and on average right for the answers themselves."""
     n = 1 if what == "one answer" else 400
-    rows = TRAIN.iloc[np.linspace(0, len(TRAIN) - 1, n).astype(int)].assign(**DEGENERATE[what])
-    labels = np.stack([rows.quiz // 4, rows.quiz // 2, rows.quiz], axis=1)[:, :n_levels]
-    # Three further pairs: an unknown student, an unknown question, and both; in unknown contexts.
+    evenly_spaced = np.linspace(0, len(TRAIN) - 1, n).astype(int)
+    rows = TRAIN.iloc[evenly_spaced].assign(**DEGENERATE[what])
+    # Nested contexts: groups of four quizzes, pairs of quizzes, quizzes.
+    contexts = np.stack([rows.quiz // 4, rows.quiz // 2, rows.quiz], axis=1)[:, :n_levels]
+    model = fit(rows, contexts) if predicts == "is_correct" else fit_options(rows, contexts)
+
+    # Predict the answers, and three further pairs in unknown contexts: with an unknown student, an
+    # unknown question, and both.
+    unknown_student = 123_456
+    unknown_question = 9_999_998
     first = rows.iloc[0]
-    student = np.append(rows.student, [123_456, first.student, 123_456])
-    question = np.append(rows.question, [first.question, 9_999_998, 9_999_998])
-    asked = np.concatenate([labels, np.full((3, n_levels), UNKNOWN)])
-    model = fit(rows, labels) if predicts == "is_correct" else fit_options(rows, labels)
-    p = model.predict_proba(student, question, context=asked)
+    student = np.append(rows.student, [unknown_student, first.student, unknown_student])
+    question = np.append(rows.question, [first.question, unknown_question, unknown_question])
+    asked_contexts = np.concatenate([contexts, np.full((3, n_levels), UNKNOWN)])
+    p = model.predict_proba(student, question, context=asked_contexts)
+
     assert np.isfinite(p).all()
     assert_allclose(p.sum(axis=1), 1, atol=1e-5)
     if predicts == "is_correct":
         p_right = p[:n, 1]
     else:
-        _, key = options(rows)
-        p_right = p[np.arange(n), key - 1]
+        _, right_option = options(rows)
+        p_right = p[np.arange(n), right_option - 1]
     # The standard error of a share is at most 0.5 / √n. Predictions may also be shrunk a little.
     assert p_right.mean() == pytest.approx(rows.is_right.mean(), abs=0.5 / np.sqrt(n) + 0.05)

@@ -21,31 +21,44 @@ class Choices:
     student: np.ndarray
     context: np.ndarray
     choice: np.ndarray
-    # Probabilities without habits and with them, shape (choices, options).
-    before: np.ndarray
-    after: np.ndarray
+    # Probabilities if students had no habits, shape (choices, options).
+    p_without_habits: np.ndarray
+    # Probabilities with the habits of the students, of the same shape.
+    p_with_habits: np.ndarray
 
     def take(self, rows: slice) -> "Choices":
         return Choices(*(column[rows] for column in vars(self).values()))
 
 
-def plant(of_student: float, of_context: float) -> Choices:
+def simulate(student_variance: float, context_variance: float) -> Choices:
     """Simulate choices of students with habits.
 
-    A student has a habit, with the variance `of_student`, and a further one in each context, with
-    the variance `of_context`. The ids of students and contexts have gaps.
+    A habit adds a number to the log probability of each option, for instance to that of the first.
+    Each student has a habit, drawn with the variance `student_variance`, and in each context a
+    further one, drawn with the variance `context_variance`.
     """
     rng = RNG(0)
     n = 40_000
     student = rng.integers(0, N_STUDENTS, n)
     context = rng.integers(0, N_CONTEXTS, n)
-    before = rng.dirichlet(np.full(N_OPTIONS, 1.5), n)
-    habit = np.sqrt(of_student) * rng.standard_normal((N_STUDENTS, 1, N_OPTIONS))
-    own = np.sqrt(of_context) * rng.standard_normal((N_STUDENTS, N_CONTEXTS, N_OPTIONS))
-    after = before * np.exp((habit + own)[student, context])
-    after /= after.sum(axis=1, keepdims=True)
-    choice = (rng.random((n, 1)) > after.cumsum(axis=1)[:, :-1]).sum(axis=1)
-    return Choices(student * 7, context * 3 + 5, choice, before.astype(np.float32), after)
+    p_without = rng.dirichlet(np.full(N_OPTIONS, 1.5), n)
+
+    everywhere = rng.standard_normal((N_STUDENTS, 1, N_OPTIONS))
+    in_context = rng.standard_normal((N_STUDENTS, N_CONTEXTS, N_OPTIONS))
+    habit = np.sqrt(student_variance) * everywhere + np.sqrt(context_variance) * in_context
+    p_with = p_without * np.exp(habit[student, context])
+    p_with /= p_with.sum(axis=1, keepdims=True)
+
+    # Draw an option: count the cumulative probabilities that a random number exceeds.
+    choice = (rng.random((n, 1)) > p_with.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    return Choices(
+        # The ids have gaps.
+        student=student * 7,
+        context=context * 3 + 5,
+        choice=choice,
+        p_without_habits=p_without.astype(np.float32),
+        p_with_habits=p_with,
+    )
 
 
 def split(choices: Choices) -> tuple[Choices, Choices]:
@@ -54,73 +67,79 @@ def split(choices: Choices) -> tuple[Choices, Choices]:
 
 
 def fit(choices: Choices) -> Habits:
-    return fit_habits(choices.student, choices.context, choices.choice, choices.before)
+    return fit_habits(choices.student, choices.context, choices.choice, choices.p_without_habits)
 
 
 def predict(habits: Habits, choices: Choices) -> np.ndarray:
-    return add_habits(habits, choices.student, choices.context, choices.before)
+    return add_habits(habits, choices.student, choices.context, choices.p_without_habits)
 
 
 VARIANCES = pytest.mark.parametrize(
-    ("of_student", "of_context"), [(0.3, 0.0), (0.0, 0.5), (0.3, 0.3), (0.0, 0.0)]
+    ("student_variance", "context_variance"), [(0.3, 0.0), (0.0, 0.5), (0.3, 0.3), (0.0, 0.0)]
 )
 
 
 @VARIANCES
-def test_planted_variances_are_recovered(of_student: float, of_context: float) -> None:
-    train, _ = split(plant(of_student, of_context))
+def test_planted_variances_are_recovered(student_variance: float, context_variance: float) -> None:
+    train, _ = split(simulate(student_variance, context_variance))
+    planted = (student_variance, context_variance)
     # Estimated habits are modes of the posterior. With few answers, the mode lies nearer to 0 than
     # the mean, so that the variances are slightly underestimated.
-    for planted, variance in zip((of_student, of_context), fit(train).variance, strict=True):
-        assert 0.75 * planted - 0.01 < variance < 1.1 * planted + 0.04
+    for true_variance, variance in zip(planted, fit(train).variance, strict=True):
+        assert 0.75 * true_variance - 0.01 < variance < 1.1 * true_variance + 0.04
 
 
 @VARIANCES
 def test_habits_make_probabilities_better_and_calibrated(
-    of_student: float, of_context: float
+    student_variance: float, context_variance: float
 ) -> None:
-    train, test = split(plant(of_student, of_context))
+    train, test = split(simulate(student_variance, context_variance))
+
     p = predict(fit(train), test)
 
     def expected_loss(p: np.ndarray) -> float:
-        return float(-(test.after * np.log(p)).sum(axis=1).mean())
+        return float(-(test.p_with_habits * np.log(p)).sum(axis=1).mean())
 
-    # At least 40 % of the loss that could be avoided is gone.
-    least = expected_loss(test.after)
-    assert expected_loss(p) - least < 0.6 * (expected_loss(test.before) - least) + 1e-3
-    # A bin holds at least 400 of the 40,000 probabilities. They deviate from the true ones by up to
-    # 0.1, so that a mean has a standard error of 0.1 / √400 = 0.005. Four are allowed.
+    # The true probabilities have the least loss. Habits remove at least 40 % of the difference
+    # between this loss and the loss without habits.
+    least_loss = expected_loss(test.p_with_habits)
+    avoidable_loss = expected_loss(test.p_without_habits) - least_loss
+    assert expected_loss(p) - least_loss < 0.6 * avoidable_loss + 1e-3
+    # In each bin of predicted probabilities, the mean of the true ones is about the same. A bin
+    # holds at least 400 of the 40,000 probabilities. Single predictions deviate from the truth by
+    # up to 0.1, so that a mean has a standard error of 0.1 / √400 = 0.005. The tolerance is four
+    # standard errors. The tenth bin is left out, because it holds too few probabilities.
     bins = np.minimum((p * 10).astype(int), 9)
-    # The tenth bin has too few probabilities.
     for number in range(9):
         is_in_bin = bins == number
-        assert p[is_in_bin].mean() == pytest.approx(test.after[is_in_bin].mean(), abs=0.02)
+        true_mean = test.p_with_habits[is_in_bin].mean()
+        assert p[is_in_bin].mean() == pytest.approx(true_mean, abs=0.02)
 
 
 def test_without_habits_none_are_found() -> None:
-    train, test = split(plant(0.0, 0.0))
-    assert np.abs(predict(fit(train), test) - test.before).mean() < 0.01
+    train, test = split(simulate(0.0, 0.0))
+    assert np.abs(predict(fit(train), test) - test.p_without_habits).mean() < 0.01
 
 
 def test_unknown_students_have_no_habits() -> None:
-    train, test = split(plant(0.3, 0.3))
+    train, test = split(simulate(0.3, 0.3))
     test.student = test.student + 1
-    assert_allclose(predict(fit(train), test), test.before, atol=1e-6)
+    assert_allclose(predict(fit(train), test), test.p_without_habits, atol=1e-6)
 
 
 def test_in_unknown_contexts_students_have_the_habits_of_all_their_contexts() -> None:
-    train, test = split(plant(0.3, 0.3))
+    train, test = split(simulate(0.3, 0.3))
     habits = fit(train)
     test.context = np.full_like(test.context, 1_000_000)
     student = np.searchsorted(habits.student_ids, test.student)
-    expected = test.before * np.exp(habits.total[0][student])
+    expected = test.p_without_habits * np.exp(habits.total[0][student])
     expected /= expected.sum(axis=1, keepdims=True)
     assert_allclose(predict(habits, test), expected, atol=1e-5)
 
 
 def test_improbable_and_certain_choices_have_finite_habits() -> None:
-    choices = plant(0.3, 0.3).take(slice(60))
-    choices.before = RNG(0).dirichlet(np.full(N_OPTIONS, 0.05), 60).astype(np.float32)
+    choices = simulate(0.3, 0.3).take(slice(60))
+    choices.p_without_habits = RNG(0).dirichlet(np.full(N_OPTIONS, 0.05), 60).astype(np.float32)
     habits = fit(choices)
     assert_allclose(predict(habits, choices).sum(axis=1), 1, atol=1e-5)
     assert (habits.variance > 0).all()

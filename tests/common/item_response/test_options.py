@@ -15,8 +15,8 @@ def fit_two_questions() -> ItemResponseOptions:
     """
     option = np.array([1, 1, 1, 4, 4, 2, 2, 2])
     question = np.array([5, 5, 5, 5, 5, 5, 9, 9])
-    key = np.where(question == 5, 3, 2)
-    return ItemResponseOptions(n_dimensions=1).fit(np.arange(8), question, option, key)
+    right_option = np.where(question == 5, 3, 2)
+    return ItemResponseOptions(n_dimensions=1).fit(np.arange(8), question, option, right_option)
 
 
 def test_options_are_ranked_right_first_then_by_popularity() -> None:
@@ -38,7 +38,11 @@ def test_an_unknown_question_has_the_shares_of_all_answers() -> None:
 
 
 def test_attributes_have_a_row_for_each_stage() -> None:
-    """There are three stages: right; else the most popular wrong option; else the next one."""
+    """An answer with four options is modelled in three stages, each with its own parameters.
+
+    The first stage decides whether the answer is right. The second one decides whether a wrong
+    answer is the most popular wrong option, and the third one chooses among the other two.
+    """
     model = ItemResponseOptions(n_dimensions=2, n_steps=1).fit(
         TRAIN.student, TRAIN.question, *options(TRAIN), context=TRAIN.quiz
     )
@@ -51,21 +55,24 @@ def test_attributes_have_a_row_for_each_stage() -> None:
 
 
 def test_the_quiz_tells_which_wrong_option_a_student_chooses() -> None:
+    """The simulated students prefer one of two wrong options, which depends on the quiz."""
     model = fit_options(TRAIN, TRAIN.quiz)
-    option, key = options(TEST)
+    option, right_option = options(TEST)
     rows = np.arange(len(option))
-    is_wrong = option != key
+    is_wrong = option != right_option
 
     def p_of_wrong_option(p: np.ndarray) -> float:
-        """Return the mean probability of the option chosen, given that it is wrong."""
-        given_wrong = p[rows, option - 1] / (1 - p[rows, key - 1])
-        return float(given_wrong[is_wrong].mean())
+        """Return the mean probability of the wrong options chosen, given that these are wrong."""
+        p_right = p[rows, right_option - 1]
+        p_given_wrong = p[rows, option - 1] / (1 - p_right)
+        return float(p_given_wrong[is_wrong].mean())
 
     p = model.predict_proba(TEST.student, TEST.question, context=TEST.quiz)
     assert p.shape == (len(rows), 4)
     assert_allclose(p.sum(axis=1), 1, atol=1e-5)
-    assert_calibrated(p[rows, key - 1], TEST.p_right)
+    assert_calibrated(p[rows, right_option - 1], TEST.p_right)
     assert p_of_wrong_option(p) > 0.68
-    nowhere = np.full(len(TEST), UNKNOWN)
-    without = model.predict_proba(TEST.student, TEST.question, context=nowhere)
-    assert p_of_wrong_option(without) < 0.6
+
+    unknown_quiz = np.full(len(TEST), UNKNOWN)
+    p_without_quiz = model.predict_proba(TEST.student, TEST.question, context=unknown_quiz)
+    assert p_of_wrong_option(p_without_quiz) < 0.6

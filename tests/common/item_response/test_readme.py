@@ -9,12 +9,18 @@ from conftest import ROOT, blocks
 README = ROOT / "common" / "item_response" / "README.md"
 
 
-def test_the_example_runs_and_prints_what_it_says(
+def test_the_example_in_the_readme_prints_what_its_comments_say(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    """It prints the correlation of fitted and true difficulties, then the predictions of two pairs.
+
+    A prediction has the probabilities of a wrong and of a right answer.
+    """
     (example,) = blocks(README, "python")
     names: dict[str, object] = {}
+
     exec(example, names)
+
     correlation, *probabilities = capsys.readouterr().out.splitlines()
     assert float(correlation) > 0.95
     assert len(probabilities) == 2

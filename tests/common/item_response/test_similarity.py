@@ -1,4 +1,7 @@
-"""Clusters of questions: planted blocks and groups of blocks are found, and no others."""
+"""Clusters of questions: simulated blocks and groups of blocks are found, and no others.
+
+A block holds five questions that the same students answer, as a quiz does.
+"""
 
 from common.item_response.similarity import cluster_questions
 
@@ -11,38 +14,51 @@ RNG = np.random.default_rng
 BLOCK_SIZE = 5
 
 
-def plant(
+def simulate_blocks(
     n_students: int = 400,
     n_blocks: int = 24,
     share_of_blocks: float = 0.3,
     share_in_block: float = 0.95,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return students and questions of answers, and the block of every question.
+    """Simulate who answers which question, if the questions form blocks.
 
     Each student answers a share of the blocks, and in each of these a share of the questions.
+
+    Returns
+    -------
+    student, question : array, shape (answers,)
+        The student and the question of each answer.
+    block_of_question : array, shape (questions,)
+        The block of each question.
     """
     rng = RNG(0)
     student, block = np.nonzero(rng.random((n_students, n_blocks)) < share_of_blocks)
-    # Number of a question before shuffling: block b holds the questions 5 b to 5 b + 4.
-    position = block[:, None] * BLOCK_SIZE + np.arange(BLOCK_SIZE)
-    is_answered = rng.random(position.shape) < share_in_block
-    # Ids are shuffled, so that they do not tell the block.
-    question_at = rng.permutation(n_blocks * BLOCK_SIZE)
-    block_of = np.empty_like(question_at)
-    block_of[question_at] = np.arange(len(question_at)) // BLOCK_SIZE
-    student = np.broadcast_to(student[:, None], position.shape)[is_answered]
-    return student, question_at[position[is_answered]], block_of
+    # Number the questions in order at first: block b holds the questions 5 b to 5 b + 4.
+    ordered = block[:, None] * BLOCK_SIZE + np.arange(BLOCK_SIZE)
+    is_answered = rng.random(ordered.shape) < share_in_block
+    # Then give them shuffled ids, so that the id of a question does not reveal its block.
+    id_of_ordered = rng.permutation(n_blocks * BLOCK_SIZE)
+    block_of_question = np.empty_like(id_of_ordered)
+    block_of_question[id_of_ordered] = np.arange(len(id_of_ordered)) // BLOCK_SIZE
+    question = id_of_ordered[ordered[is_answered]]
+    student = np.broadcast_to(student[:, None], ordered.shape)[is_answered]
+    return student, question, block_of_question
 
 
 def test_blocks_of_many_questions_are_found_among_many_students() -> None:
-    """Vectors of so many students are projected at random to fewer dimensions.
+    """These answers are so many that the function takes two ways that few answers do not need.
 
-    Similarities of so many questions are computed in parts.
+    It projects the vectors of the questions, which have an element for each of 32,000 students, at
+    random to fewer dimensions, and it computes the similarities of 2,500 questions in blocks.
     """
-    student, question, block = plant(32_000, 500, 0.004, 1.0)
+    student, question, block = simulate_blocks(
+        n_students=32_000, n_blocks=500, share_of_blocks=0.004, share_in_block=1.0
+    )
+
     _, cluster = cluster_questions(student, question, seed=4)
+
     assert has_level(cluster, block)
-    # Blocks that the same students happen to answer make coarser levels as well.
+    # The clustering has coarser levels too: some blocks happen to be answered by the same students.
     assert cluster.shape[1] > 1
     # The seed decides everything.
     _, again = cluster_questions(student, question, seed=4)
@@ -50,39 +66,53 @@ def test_blocks_of_many_questions_are_found_among_many_students() -> None:
 
 
 def test_groups_of_blocks_make_a_level_of_their_own() -> None:
-    student, question, block = plant()
-    # 300 further students answer whole groups of four blocks.
-    group_of = block // 4
-    extra, group = np.nonzero(RNG(1).random((300, 6)) < 0.3)
-    members = np.stack([np.flatnonzero(group_of == g) for g in range(6)])[group]
-    student = np.append(student, np.repeat(extra + 400, members.shape[1]))
-    question = np.append(question, members.ravel())
+    """400 students answer single blocks, and 300 others whole groups of four blocks."""
+    n_groups = 6
+    student, question, block = simulate_blocks(n_students=400, n_blocks=4 * n_groups)
+    group_of_question = block // 4
+    other_student, group = np.nonzero(RNG(1).random((300, n_groups)) < 0.3)
+    questions_of_groups = np.stack(
+        [np.flatnonzero(group_of_question == number) for number in range(n_groups)]
+    )
+    answered = questions_of_groups[group]
+    student = np.append(student, np.repeat(400 + other_student, answered.shape[1]))
+    question = np.append(question, answered.ravel())
+
     _, cluster = cluster_questions(student, question)
+
     assert has_level(cluster, block)
-    assert has_level(cluster, group_of)
-    # Mean number of answers in a context of each level, the coarsest first. The kit aims at 32 in
-    # the coarsest level and at 4 in the finest, and takes the nearest that there is: here 17 and 5.
-    # A context is a student and a cluster, as one number.
-    contexts = [np.unique(student * 1_000 + level[question]) for level in cluster.T]
-    sizes = [len(question) / len(of_level) for of_level in contexts]
-    assert sizes == sorted({*sizes}, reverse=True)
-    assert sizes[0] > 10
-    assert 2 < sizes[-1] < 6
+    assert has_level(cluster, group_of_question)
+    # A context holds a student's answers to the questions of a cluster. Levels are chosen so that
+    # the mean number of answers in a context is near 32 in the first (coarsest) level, and near 4
+    # in the last one. Of the clusterings that there are here, the nearest have 17 and 5.
+    mean_sizes = []
+    for cluster_of_question in cluster.T:
+        contexts = np.unique(np.stack([student, cluster_of_question[question]]), axis=1)
+        mean_sizes.append(len(question) / contexts.shape[1])
+    assert mean_sizes == sorted({*mean_sizes}, reverse=True)
+    assert mean_sizes[0] > 10
+    assert 2 < mean_sizes[-1] < 6
 
 
 def all_answer(n_questions: int) -> np.ndarray:
-    """Return the pairs of 200 students who all answer the same questions."""
+    """Return students and questions of the answers of 200 students to the same questions."""
     return np.indices((200, n_questions)).reshape(2, -1)
 
 
 def almost_all_answer() -> np.ndarray:
-    """Return pairs of 600 students who leave out few answers, most of them to the last question."""
+    """Return students and questions if 600 students answer almost all of the same 32 questions.
+
+    The last question is left out more often than the others.
+    """
     p_left_out = np.append(np.full(31, 0.002), 0.03)
     return np.argwhere(RNG(0).random((600, 32)) > p_left_out).T
 
 
 def nobody_answers_the_same() -> np.ndarray:
-    """Return pairs of 300 students who answer two of 2,000 questions each, all different."""
+    """Return students and questions if each of 600 questions is answered by one of 300 students.
+
+    Each student answers two questions.
+    """
     return np.stack([np.repeat(np.arange(300), 2), RNG(0).permutation(2_000)[:600]])
 
 

@@ -1,6 +1,7 @@
 """A step of a fit gives the same result with any number of threads.
 
-Effects of contexts have the same result as further abilities, and scaling changes no prediction.
+A fit with effects of contexts equals a fit in which these effects are further abilities. Scaling
+the abilities changes no prediction.
 """
 
 from dataclasses import dataclass, replace
@@ -26,10 +27,11 @@ RNG = np.random.default_rng
 def test_the_number_of_threads_changes_no_result(
     monkeypatch: pytest.MonkeyPatch, predicts: str
 ) -> None:
-    # So many answers and contexts make several chunks.
+    # With so many answers, the students are updated in several chunks, in as many threads as there
+    # are.
     student, question = (a.ravel() for a in np.indices((800, 60)))
     option = RNG(0).integers(1, 5, len(student))
-    key = question % 4 + 1
+    right_option = question % 4 + 1
     quiz = question // 10
 
     def fit_and_predict(n_threads: int) -> np.ndarray:
@@ -37,224 +39,268 @@ def test_the_number_of_threads_changes_no_result(
         settings: dict[str, Any] = {"n_dimensions": 2, "n_steps": 3, "guessing": 0.0}
         if predicts == "is_correct":
             right_or_wrong = ItemResponse(**settings)
-            right_or_wrong.fit(student, question, option == key, context=quiz)
+            right_or_wrong.fit(student, question, option == right_option, context=quiz)
             return right_or_wrong.predict_proba(student, question, context=quiz)
         options = ItemResponseOptions(**settings)
-        options.fit(student, question, option, key, context=quiz)
+        options.fit(student, question, option, right_option, context=quiz)
         return options.predict_proba(student, question, context=quiz)
 
-    assert_array_equal(fit_and_predict(1), fit_and_predict(3))
+    assert_array_equal(fit_and_predict(n_threads=1), fit_and_predict(n_threads=3))
 
 
 # ---- A pass over the answers, with 0 to 3 levels of contexts ------------------------------------
 
 
 def make_case(seed: int, n_levels: int) -> tuple[Observations, State]:
-    """Return a few answers in random contexts, and a state to begin with.
+    """Return a few answers in random contexts, and a state from which a fit may begin.
 
-    The numbers of students, items, dimensions k, stages and answers are random: at most 6, 5, 3, 3
-    and 40.
+    An item is a question, or one stage of a question. An item has slopes on k abilities and an
+    intercept, so k + 1 parameters. A context is a quiz, for instance, or a group of quizzes; there
+    are `n_levels` levels of nested contexts. The numbers of students, items, abilities, stages and
+    answers are random: at most 6, 5, 3, 3 and 40.
     """
     rng = RNG(seed)
     n_students, n_items, k, n_stages, n_answers = rng.integers(1, [7, 6, 4, 4, 41]).tolist()
     stage = rng.integers(0, n_stages, n_answers)
-    # A label encodes context and stage: the stage is label % n_stages. See `context.Level`.
+    # Each level has three contexts. A label encodes the context of an answer and its stage.
+    n_labels = 3 * n_stages
     labels = [rng.integers(0, 3, n_answers) * n_stages + stage for _ in range(n_levels)]
     student = rng.integers(0, n_students, n_answers)
     item = rng.integers(0, n_items, n_answers)
     _, start, levels = sort_answers(student, labels, n_students)
     is_right = rng.random(n_answers) < 0.6
     is_used = rng.random(n_answers) < 0.8
-    root = rng.normal(0, 0.4, (n_items, k + 1, k + 1)).astype("f")
-    # There are three contexts, each in every stage.
-    n_shared = 3 * n_stages
+    observations = Observations(start, item, is_right, is_used, n_items, levels)
+
+    # The product of a random matrix with its transpose is a valid covariance.
+    factor = rng.normal(0, 0.4, (n_items, k + 1, k + 1)).astype("f")
+    item_mean = rng.normal(0.3, 0.7, (n_items, k + 1)).astype("f")
+    effect_variance = np.exp(rng.uniform(-4, 1, (n_levels, n_stages)))
+    # A row of effects holds the mean, the variance and the k covariances with the abilities.
+    effects = tuple(np.zeros((len(level.label), 2 + k)) for level in levels)
+    if levels:
+        # The effects in contexts of the last level include those in the contexts around them. They
+        # begin with the prior variance of all levels together.
+        stage_of_context = levels[-1].label % n_stages
+        effects[-1][:, 1] = effect_variance.sum(axis=0)[stage_of_context]
+    shared = SharedEffects(
+        mean=rng.normal(0, 0.7, n_labels),
+        variance=rng.uniform(0.1, 1, n_labels),
+        prior=np.ones(n_stages),
+    )
     state = State(
         students=model.standard_normal(n_students, k),
-        items=Gaussians(rng.normal(0.3, 0.7, (n_items, k + 1)).astype("f"), root @ root.mT),
+        items=Gaussians(item_mean, factor @ factor.mT),
         prior=Gaussians(np.zeros((1, k + 1)), np.eye(k + 1)[None]),
         guessing=np.full(n_items, 0.2, np.float32),
-        # Mean, variance and the k covariances with the abilities.
-        effects=tuple(np.zeros((len(level.label), 2 + k)) for level in levels),
-        variance=np.exp(rng.uniform(-4, 1, (n_levels, n_stages))),
-        shared=SharedEffects(
-            mean=rng.normal(0, 0.7, n_shared),
-            variance=rng.uniform(0.1, 1, n_shared),
-            prior=np.ones(n_stages),
-        ),
+        effects=effects,
+        variance=effect_variance,
+        shared=shared,
     )
-    if levels:
-        # Effects of leaves begin with the prior variance of all levels together.
-        state.effects[-1][:, 1] = state.variance.sum(axis=0)[levels[-1].label % n_stages]
-    return Observations(start, item, is_right, is_used, n_items, levels), state
+    return observations, state
+
+
+def own_dimensions_of(k: int) -> list[int]:
+    """Return the dimensions of an expanded item (see `expand`) that an item itself has.
+
+    These are the first k, which are slopes on abilities, and the last one, the intercept.
+    """
+    return [*range(k), -1]
 
 
 def expand(observations: Observations, state: State) -> Gaussians:
-    """Return one item for each answer, as if effects of contexts were abilities of the student.
+    """Return an expanded item for each answer, in which effects of contexts are further abilities.
 
-    Its slopes on the first k abilities are those of the answer's own item. For each effect, it has
-    one more slope: the standard deviation of the effect if the answer is in its context, else 0.
+    An expanded item has three kinds of parameters: the slopes of the answer's item on k abilities,
+    a slope for the effect in each context, and an intercept. The slope for an effect is its
+    standard deviation if the answer is in this context, and 0 otherwise.
     """
     items = state.items.take(observations.item)
     k = state.students.mean.shape[1]
-    slopes = [items.mean[:, :k]]
-    shared = np.zeros((2, len(items.mean)))
+
+    slopes_on_effects = []
     for level, variance in zip(observations.levels, state.variance, strict=True):
-        # Each answer lies in one context of this level, its node. Only this node's effect has a
-        # slope for the answer; the slopes of all other effects are 0.
-        node = number_rows(level.start)
-        slopes.append(np.diag(np.sqrt(variance[level.label % len(variance)]))[node])
-        # Mean and variance of the shared effect of each answer. Those of the last level remain, as
-        # only this level has shared effects.
-        shared = np.array(state.shared[:2])[:, level.label[node]]
-    # A shared effect adds to the intercept.
-    mean = np.column_stack([*slopes, items.mean[:, k] + shared[0]])
-    # Slopes and intercept of the own item have its covariance. Slopes on effects are known exactly.
+        stage = level.label % len(variance)
+        deviation = np.sqrt(variance[stage])
+        context_of_answer = number_rows(level.start)
+        # Row i of the diagonal matrix has a slope for the effect in context i alone.
+        slopes_on_effects.append(np.diag(deviation)[context_of_answer])
+
+    # Students share effects in contexts of the last level. Such an effect adds to the intercept.
+    shared_mean = np.zeros(len(items.mean))
+    shared_variance = np.zeros(len(items.mean))
+    if observations.levels:
+        last_level = observations.levels[-1]
+        label_of_answer = last_level.label[number_rows(last_level.start)]
+        shared_mean = state.shared.mean[label_of_answer]
+        shared_variance = state.shared.variance[label_of_answer]
+
+    intercept = items.mean[:, k] + shared_mean
+    mean = np.column_stack([items.mean[:, :k], *slopes_on_effects, intercept])
+    # The slopes for effects are known exactly, so that their covariances are 0.
     covariance = np.zeros((*mean.shape, mean.shape[1]))
-    of_item = [*range(k), -1]
-    covariance[np.ix_(range(len(mean)), of_item, of_item)] = items.covariance
-    covariance[:, -1, -1] += shared[1]
+    own = own_dimensions_of(k)
+    covariance[np.ix_(range(len(mean)), own, own)] = items.covariance
+    covariance[:, -1, -1] += shared_variance
     return Gaussians(mean.astype("f"), covariance.astype("f"))
 
 
 @dataclass(frozen=True)
-class TwoWays:
-    """The same answers, fitted in two ways that have the same result.
+class TwoFits:
+    """The same answers, fitted with effects of contexts and with expanded items.
 
-    The first way uses effects of contexts. The second way takes each effect as an ability on which
-    only the answers in its context have a slope.
+    In the expanded fit, each effect is a further ability of the student, and each answer has an
+    item of its own, from `expand`. Both fits are two passes over the answers.
     """
 
     observations: Observations
-    # Result of the first way, and the sums of each item.
+    # State after the fit with effects of contexts.
     state: State
+    # For each item, `model.weighted_sums` over its answers in this fit.
     item_sums: np.ndarray
-    # Result of the second way, in which each answer has an item of its own, and the sums of these
-    # items.
+    # State after the expanded fit.
     expanded: State
+    # For each answer, `model.weighted_sums` over this answer alone in the expanded fit.
     answer_sums: np.ndarray
-    # Means of the expanded items minus those of the original items, which leaves the effects.
-    from_effects: np.ndarray
+    # What effects add to the parameters of an answer's item: expanded item minus item, shape
+    # (answers, parameters of an expanded item).
+    added_by_effects: np.ndarray
 
     @property
     def k(self) -> int:
-        """Number of abilities without effects."""
+        """Number of abilities that are not effects of contexts."""
         return int(self.state.students.mean.shape[1])
-
-    @property
-    def own_dimensions(self) -> list[int]:
-        """The dimensions of an expanded item that the item itself has: slopes and intercept."""
-        return [*range(self.k), -1]
 
 
 @pytest.fixture(scope="module", params=product(range(12), range(4)), ids=str)
-def two_ways(request: pytest.FixtureRequest) -> TwoWays:
-    """Make two passes over random answers in both ways, for each seed and number of levels."""
+def two_fits(request: pytest.FixtureRequest) -> TwoFits:
+    """Fit random answers with effects of contexts, and with these effects as further abilities.
+
+    The parameters are a seed and the number of levels of contexts.
+    """
     seed, n_levels = request.param
     observations, state = make_case(seed, n_levels)
     item = observations.item
     n_answers = len(item)
-    without_contexts = replace(
+    k = state.students.mean.shape[1]
+
+    # In the expanded fit, there are no contexts, and answer i is the only one to item i.
+    expanded_observations = replace(
         observations, item=np.arange(n_answers, dtype=np.int32), n_items=n_answers, levels=()
     )
-    k = state.students.mean.shape[1]
-    own_dimensions = [*range(k), -1]
     n_effects = sum(len(level.label) for level in observations.levels)
     students = model.standard_normal(len(state.students.mean), k + n_effects)
     expanded = replace(state, students=students, guessing=state.guessing[item], effects=())
+
     # The variances of effects stay fixed: estimates from so few answers would differ too much.
     with patch.object(context, "estimate_variance", lambda _, old: old):
-        # The effects that the first pass finds matter only in the second pass.
+        # Two passes are needed: the effects found by the first pass first matter in the second one.
         for _ in range(2):
-            expanded = replace(expanded, items=expand(observations, state))
-            from_effects = expanded.items.mean.copy()
-            from_effects[:, own_dimensions] -= state.items.mean[item]
-            expanded, answer_sums = steps.pass_over_answers(without_contexts, expanded)
+            expanded_items = expand(observations, state)
+            added_by_effects = expanded_items.mean.copy()
+            added_by_effects[:, own_dimensions_of(k)] -= state.items.mean[item]
+            expanded, answer_sums = steps.pass_over_answers(
+                expanded_observations, replace(expanded, items=expanded_items)
+            )
             state, item_sums = steps.pass_over_answers(observations, state)
-    return TwoWays(
+    return TwoFits(
         observations=observations,
         state=state,
         item_sums=item_sums,
         expanded=expanded,
         answer_sums=answer_sums,
-        from_effects=from_effects,
+        added_by_effects=added_by_effects,
     )
 
 
-def test_abilities_are_the_same_with_effects_as_abilities(two_ways: TwoWays) -> None:
-    k = two_ways.k
-    students = two_ways.state.students
-    expanded = two_ways.expanded.students
+def test_abilities_are_the_same_if_effects_are_further_abilities(two_fits: TwoFits) -> None:
+    k = two_fits.k
+    students = two_fits.state.students
+    expanded = two_fits.expanded.students
     assert_allclose(students.mean, expanded.mean[:, :k], atol=2e-4)
     assert_allclose(students.covariance, expanded.covariance[:, :k, :k], atol=2e-4)
 
 
-def test_sums_of_an_item_are_those_of_its_answers_without_the_part_of_effects(
-    two_ways: TwoWays,
+def test_sums_of_an_item_are_those_of_its_answers_without_what_effects_add(
+    two_fits: TwoFits,
 ) -> None:
-    """The sums are the linear terms b and the matrices A of quadratic log likelihoods.
+    """A fit with effects of contexts has the same sums as one in which effects are abilities.
 
-    Taking the effects out of an answer's parameters subtracts A · from_effects from its b.
+    As a function of the parameters z of an item, the log likelihood of an answer is b · z − zᵀAz/2.
+    The sums are those of b and A over the answers to an item. In the expanded fit, z is the item's
+    own parameters plus what effects add, c. Seen as a function of the own parameters, b is replaced
+    by b − Ac.
     """
-    own = two_ways.own_dimensions
-    linear, squares = model.unpack_sums(two_ways.answer_sums)
-    linear = linear - np.einsum("nij,nj->ni", squares, two_ways.from_effects)
-    is_of_item = np.eye(two_ways.observations.n_items)[:, two_ways.observations.item]
-    expected_linear = np.tensordot(is_of_item, linear[:, own], 1)
-    expected_squares = np.tensordot(is_of_item, squares[:, own][:, :, own], 1)
-    item_linear, item_squares = model.unpack_sums(two_ways.item_sums)
-    assert_allclose(item_linear, expected_linear, atol=1e-3)
-    assert_allclose(item_squares, expected_squares, atol=1e-3)
+    own = own_dimensions_of(two_fits.k)
+    item = two_fits.observations.item
+    b, a = model.unpack_sums(two_fits.answer_sums)
+    b = b - np.einsum("nij,nj->ni", a, two_fits.added_by_effects)
+    # A matrix of 0 and 1, shape (items, answers), whose product with a column sums it by item.
+    is_of_item = np.eye(two_fits.observations.n_items)[:, item]
+    expected_b = np.tensordot(is_of_item, b[:, own], axes=1)
+    expected_a = np.tensordot(is_of_item, a[:, own][:, :, own], axes=1)
+
+    item_b, item_a = model.unpack_sums(two_fits.item_sums)
+
+    assert_allclose(item_b, expected_b, atol=1e-3)
+    assert_allclose(item_a, expected_a, atol=1e-3)
 
 
-def test_logits_with_effects_of_the_first_levels_are_the_same(two_ways: TwoWays) -> None:
-    """Logits with the effects of the first 1, 2, … levels agree in both ways.
+def test_logits_with_effects_of_the_first_levels_are_the_same(two_fits: TwoFits) -> None:
+    """Logits agree whether effects belong to contexts or are further abilities.
 
-    No effects are shared here. In the second way, slopes on the effects of deeper levels are 0.
+    They are compared with the effects of the first level alone, of the first two levels, and so on.
+    Effects that students share are 0 here.
     """
-    observations = two_ways.observations
+    observations = two_fits.observations
     levels = observations.levels
-    state = two_ways.state
+    state = two_fits.state
     student = number_rows(observations.start)
     rows = np.arange(len(observations.item), dtype=np.int32)
-    # Zeros for 99 labels, which is more than there are.
-    without_shared = replace(state, shared=SharedEffects(*np.zeros((3, 99))))
-    items = expand(observations, without_shared)
-    # For each level, the position in the dimensions after its last effect.
-    ends = two_ways.k + np.cumsum([len(level.label) for level in levels])
+    # There are fewer than 99 labels.
+    zeros = np.zeros(99)
+    no_shared_effects = SharedEffects(mean=zeros, variance=zeros, prior=zeros)
+    expanded_items = expand(observations, replace(state, shared=no_shared_effects))
+    # The parameters of an expanded item are k slopes on abilities, the slopes on the effects of one
+    # level after the other, and the intercept. This is where the slopes of each level end.
+    ends = two_fits.k + np.cumsum([len(level.label) for level in levels])
+
     for level, effects, end in zip(levels, state.effects, ends, strict=True):
-        first_levels = Gaussians(items.mean.copy(), items.covariance)
-        first_levels.mean[:, end:-1] = 0
-        assert_allclose(
-            steps.logit_moments(
-                state.students,
-                state.items,
-                student,
-                observations.item,
-                effects[number_rows(level.start)],
-            ),
-            steps.logit_moments(two_ways.expanded.students, first_levels, student, rows),
-            atol=1e-3,
+        moments = steps.logit_moments(
+            state.students,
+            state.items,
+            student,
+            observations.item,
+            effects[number_rows(level.start)],
         )
+        without_deeper_levels = Gaussians(expanded_items.mean.copy(), expanded_items.covariance)
+        without_deeper_levels.mean[:, end:-1] = 0
+        expanded_moments = steps.logit_moments(
+            two_fits.expanded.students, without_deeper_levels, student, rows
+        )
+        assert_allclose(moments, expanded_moments, atol=1e-3)
 
 
 def test_scaling_the_latent_space_changes_no_prediction() -> None:
-    observations, state = make_case(7, 1)
+    observations, state = make_case(seed=7, n_levels=1)
+    # With the items as their own prior, the test can compare how both are scaled.
     state, _ = steps.pass_over_answers(observations, replace(state, prior=state.items))
     student = number_rows(observations.start)
-    leaf = number_rows(observations.levels[0].start)
+    context_of_answer = number_rows(observations.levels[0].start)
 
     def logit_moments(state: State) -> tuple[np.ndarray, np.ndarray]:
-        effects = state.effects[0][leaf]
+        effects = state.effects[0][context_of_answer]
         return steps.logit_moments(state.students, state.items, student, observations.item, effects)
 
-    # Scaling changes effects in place.
+    # Find the moments first, because `standardise` changes the effects of `state` in place.
     before = logit_moments(state)
     scaled = steps.standardise(state)
+
     assert_allclose(logit_moments(scaled), before, atol=1e-3)
     mean = scaled.students.mean
     covariance = scaled.students.covariance
     assert_allclose(mean.mean(axis=0), 0, atol=1e-5)
     spread = mean.T @ mean / len(mean) + covariance.mean(axis=0)
     assert_allclose(spread, np.eye(mean.shape[1]), atol=1e-4)
-    # The prior, which was set to the items above, is scaled in the same way.
+    # The prior is scaled in the same way as the items.
     assert_allclose(scaled.prior.mean, scaled.items.mean)

@@ -46,18 +46,21 @@ def test_circumstances_of_answers_are_joined_by_id(write: Write) -> None:
         + ",2020-01-01 00:00:00.000,1.0,1,1,\n"
         + "7.0,2018-09-01 00:59:59.999,25.0,,9,\n",
     )
-    # Answer 8 is not listed, the id of an answer is unknown (-1), and answer 7 is asked for twice.
-    found = metadata.read_circumstances(path, ids(7, 19834812, 8, 19834811, -1, 7, 2**31 - 1))
-    dates = ["2018-09-01T00:59", "NaT", "NaT", "2020-02-29T14:05", "NaT", "2018-09-01T00:59", "NaT"]
+    unlisted = (8, 2**31 - 1)
+    no_id = -1
+    found = metadata.read_circumstances(path, ids(7, 19834812, 19834811, 7, no_id, *unlisted))
+
+    nan = np.nan
+    dates = ["2018-09-01T00:59", "NaT", "2020-02-29T14:05", "2018-09-01T00:59", "NaT", "NaT", "NaT"]
     assert is_dates(found["DateAnswered"], dates)
-    expected = [25, np.nan, np.nan, 75, np.nan, 25, np.nan]
-    assert np.array_equal(found["Confidence"], expected, equal_nan=True)
-    assert found["GroupId"].tolist() == [-1, 4, -1, 3, -1, -1, -1]
-    assert found["QuizId"].tolist() == [9, -1, -1, 8, -1, 9, -1]
+    confidence = [25, nan, 75, 25, nan, nan, nan]
+    assert np.array_equal(found["Confidence"], confidence, equal_nan=True)
+    assert found["GroupId"].tolist() == [-1, 4, 3, -1, -1, -1, -1]
+    assert found["QuizId"].tolist() == [9, -1, 8, 9, -1, -1, -1]
     assert found["SchemeOfWorkId"].tolist() == [-1, 5, -1, -1, -1, -1, -1]
 
 
-# As a spreadsheet writes it: with a mark at the beginning, and line ends of Windows.
+# As a spreadsheet writes a file: with a byte order mark at the beginning, and line ends of Windows.
 QUIZZES = b"\xef\xbb\xbfQuizId,AnswerId\r\n8,5\r\n,6\r\n"
 
 
@@ -91,19 +94,23 @@ def test_a_link_that_leads_nowhere_is_found_so_that_its_reader_reports_it(tmp_pa
     assert not metadata.find(tmp_path, "no.csv")
 
 
-# Ids that lie close together, and ids that lie far apart, are found in different ways.
+# Small and large ids. `answers.find_rows` looks ids up in a table if all of them are small, and by
+# binary search otherwise.
 NUMBERS = st.integers(0, 40) | st.integers(2**31 - 40, 2**31 - 1)
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(listed=st.lists(NUMBERS, unique=True, min_size=1), wanted=st.lists(NUMBERS | st.just(-1)))
 def test_every_answer_gets_its_own_row(write: Write, listed: list[int], wanted: list[int]) -> None:
-    # The quiz of an answer is its position in the list.
-    rows = "".join(f"{number},{position}\n" for position, number in enumerate(listed))
+    # The QuizId of an answer is the number of its row in the file, from 0.
+    rows = "".join(f"{answer_id},{row}\n" for row, answer_id in enumerate(listed))
     path = write("metadata.csv", f"AnswerId,QuizId\n{rows}")
+    # At least one of the ids must be listed, otherwise the file is refused.
     wanted = [listed[0], *wanted]
+
     found = metadata.read_circumstances(path, ids(*wanted))["QuizId"]
-    expected = [listed.index(number) if number in listed else -1 for number in wanted]
+
+    expected = [listed.index(answer_id) if answer_id in listed else -1 for answer_id in wanted]
     assert found.tolist() == expected
 
 
@@ -112,9 +119,9 @@ DATES = [
     ("1998-01-01", "1998-01-01"),
     ("2014-12-31 23:59", "2014-12-31"),
     ("2010-03-01T23:59:59", "2010-03-01"),
-    # pyarrow does not read this by itself: its type holds fewer digits.
+    # pyarrow by itself refuses a date with seven decimal places of a second.
     ("2000-02-29 23:59:00.0000000", "2000-02-29"),
-    # pyarrow does not read spaces either.
+    # pyarrow by itself refuses spaces around a date.
     (" 2010-03-01 23:59:01 ", "2010-03-01"),
     ("", "NaT"),
     # Nobody born in these years is at school in 2020.
@@ -130,7 +137,7 @@ DATES = [
 def test_dates_of_birth_are_read_and_impossible_ones_are_unknown(
     write: Write, date: str, expected: str
 ) -> None:
-    # A second row holds an ordinary date, because a real column is not all odd or empty.
+    # The second row holds an ordinary date, as every real column does.
     path = write("students.csv", f"{STUDENTS}0,1,{date},1.0\n1,1,2005-05-05,1.0\n")
     found = metadata.read_student_metadata(path, np.arange(2))
     assert is_dates(found["DateOfBirth"], [expected, "2005-05-05"])
@@ -139,8 +146,9 @@ def test_dates_of_birth_are_read_and_impossible_ones_are_unknown(
 @READERS
 def test_dates_of_birth_in_different_forms_are_read_from_one_column(write: Write) -> None:
     rows = "".join(f"{n},{n % 4},{date},1.0\n" for n, (date, _) in enumerate(DATES))
-    # Student 10 is not listed.
-    found = metadata.read_student_metadata(write("students.csv", STUDENTS + rows), np.arange(11))
+    path = write("students.csv", STUDENTS + rows)
+    unlisted_student = len(DATES)
+    found = metadata.read_student_metadata(path, np.arange(unlisted_student + 1))
     assert is_dates(found["DateOfBirth"], [*(expected for _, expected in DATES), "NaT"])
     assert found["Gender"].tolist() == [0, 1, 2, 3, 0, 1, 2, 3, 0, 1, -1]
 
@@ -192,8 +200,7 @@ def test_without_a_tree_questions_have_no_names(question_file: Path) -> None:
 # ---- Faults ------------------------------------------------------------------------------------
 
 DATE = "expected a date such as 2020-02-11 14:05:00.000 or nothing"
-# For each header of a file: rows with a fault, and the error message. Rows under the header ""
-# begin with a header of their own, which is faulty.
+# For each kind of file, by its header: the rows that follow the header, and the error message.
 FAULTS = {
     ANSWERS: [
         ("5.0,,101,1,1,\n", "column 'Confidence': row 2 is '101', expected a number from 0 to 100"),
@@ -219,6 +226,7 @@ FAULTS = {
         (f'4,"[{"9" * 5000}]"\n', rf"row 2 is '\[{'9' * 78}…', expected a list"),
         ('4,"[3]"\n\n6,"[3, 9, 71]"\n7,"[72]"\n', "row 4 holds 71, which is not in the tree"),
     ],
+    # The header itself is faulty, so each text is a whole file.
     "": [
         ("Answer,QuizId\n5,5\n", "column 'AnswerId' is missing, found: Answer, QuizId; is it"),
         ("AnswerId,Quiz\n5,5\n", "column 'DateAnswered' is missing, found: AnswerId, Quiz"),
@@ -235,16 +243,18 @@ def test_a_fault_is_told_with_its_row_and_value(
     write: Write, header: str, rows: str, message: str
 ) -> None:
     path = write("faulty.csv", header + rows)
+    tree = metadata.read_subject_tree(write("subject_metadata.csv", SUBJECTS))
+    asked = ids(4, 5)
+    read = {
+        ANSWERS: lambda: metadata.read_circumstances(path, asked),
+        STUDENTS: lambda: metadata.read_student_metadata(path, asked),
+        # A fault is told in the rows of questions that are not asked for, too.
+        QUESTIONS: lambda: metadata.read_question_subjects(path, ids(4), tree),
+        TREE: lambda: metadata.read_subject_tree(path),
+        "": lambda: metadata.read_circumstances(path, asked),
+    }
     with pytest.raises(InputError, match=f"faulty.csv: .*{message}"):
-        if header == TREE:
-            metadata.read_subject_tree(path)
-        elif header == QUESTIONS:
-            tree = metadata.read_subject_tree(write("subject_metadata.csv", SUBJECTS))
-            metadata.read_question_subjects(path, ids(4), tree)
-        elif header == STUDENTS:
-            metadata.read_student_metadata(path, ids(4, 5))
-        else:
-            metadata.read_circumstances(path, ids(4, 5))
+        read[header]()
 
 
 @pytest.mark.parametrize("tasks", ["1_2_sample", "3_4"])
@@ -261,21 +271,24 @@ def test_official_student_metadata_are_read_as_by_pandas(real_data: Path, tasks:
 
 
 @pytest.mark.parametrize("tasks", ["1_2_sample", "3_4"])
-def test_official_lists_hold_every_subject_on_the_way_to_the_root(
+def test_official_questions_that_have_a_subject_have_its_parents_in_the_tree_too(
     real_data: Path, tasks: str
 ) -> None:
     folder = real_data / f"eedi_tasks_{tasks}" / "metadata"
     tree = metadata.read_subject_tree(folder / "subject_metadata.csv")
     assert len(tree) == 388
-    path = folder / f"question_metadata_task_{tasks[:3]}.csv"
+    # "1_2" of "1_2_sample", or "3_4".
+    pair_of_tasks = tasks[:3]
+    path = folder / f"question_metadata_task_{pair_of_tasks}.csv"
     frame = pd.read_csv(path)
+
     found = metadata.read_question_subjects(path, frame.QuestionId.to_numpy(), tree)
+
     # Every listed subject is found.
-    assert found["row"].value_counts(sort=False).tolist() == [
-        len(text.split(",")) for text in frame.SubjectId
-    ]
-    # If a question has a subject, it also has the subject above.
+    n_found = found["row"].value_counts(sort=False).tolist()
+    assert n_found == [len(text.split(",")) for text in frame.SubjectId]
+    # If a question has a subject, it also has the subject's parent, unless that is the root.
     pairs = {*found[["row", "subject"]].itertuples(index=False, name=None)}
     found["parent"] = found["subject"].map(tree["parent"])
-    above = found[["row", "parent"]].itertuples(index=False, name=None)
-    assert {(row, parent) for row, parent in above if parent >= 0} <= pairs
+    pairs_of_parents = found[["row", "parent"]].itertuples(index=False, name=None)
+    assert {(row, parent) for row, parent in pairs_of_parents if parent >= 0} <= pairs

@@ -35,8 +35,9 @@ time.sleep(1000)
 """
 READY = b'{"walls": {}, "memory_limited": false, "refusal": null, "arrays": []}\n'
 DONE = b'{"arrays": []}\n'
-# Limit in seconds: enough for a busy machine, and much less than the sleep of the stand-in.
-SOONER = 40
+# Limit in seconds on a game that ends at once: enough for a busy machine, and much less than the
+# 1,000 seconds that the stand-in sleeps.
+ENDS_WITHIN = 40
 
 GARBLED = "closed or garbled the channel"
 # Replies with the message of the error that ends the game.
@@ -75,9 +76,11 @@ FORGED = {
 
 @pytest.fixture
 def forge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Forge:
-    """Return a function that makes the setting of a game in which the stand-in gives some replies.
+    """Return a function that lets the stand-in play with given replies.
 
-    Before these, the stand-in replies READY and DONE, as a program does that starts properly.
+    The function takes the replies and returns the arguments of `play_all`, which plays a game with
+    the stand-in instead of the kit's program. At first, the stand-in replies READY and DONE, as the
+    program does when it starts.
     """
 
     def replace_program(*replies: bytes) -> Setting:
@@ -98,7 +101,7 @@ def test_a_message_that_is_no_reply_ends_the_game_at_once(forge: Forge, name: st
     started = time.monotonic()
     with pytest.raises(EntryError, match=message) as caught, isolate(setting) as entry:
         entry.call("predict", ())
-    assert time.monotonic() - started < SOONER
+    assert time.monotonic() - started < ENDS_WITHIN
     assert len(f"{caught.value}") < 1500
     assert f"{caught.value}".isprintable()
 

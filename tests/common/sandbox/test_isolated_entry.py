@@ -25,7 +25,7 @@ linux = on_linux("/proc, and memory limits that hold")
 
 @pytest.fixture
 def setting(tmp_path: Path) -> Setting:
-    """Write an entry's folder and a file of hidden answers; return the setting to play it."""
+    """Write an entry and a file of hidden answers; return the arguments of `play_all` for them."""
     return make_setting(tmp_path)
 
 
@@ -108,44 +108,56 @@ def test_a_misdeed_is_told_in_one_line(
 def test_nothing_that_an_entry_sees_tells_where_the_answers_are(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # The user has changed to the folder of the answers, which a shell records in PWD and OLDPWD.
+    folder = setting.reference.parent
     monkeypatch.setenv("REFERENCE", str(setting.reference))
-    for name in ("PWD", "OLDPWD"):
-        monkeypatch.setenv(name, str(setting.reference.parent))
-    monkeypatch.chdir(setting.reference.parent)
+    monkeypatch.setenv("PWD", str(folder))
+    monkeypatch.setenv("OLDPWD", str(folder))
+    monkeypatch.chdir(folder)
     print_all = "import os, sys\nprint([sys.argv, sys.path, dict(os.environ), os.getcwd()])"
+
     played = play_all(with_entry(setting, __init__=print_all), STUDENTS)
-    # The environment was printed: it has the variable PATH.
+
+    # The output holds the environment: its variable PATH, which Windows may write as Path.
     assert "'path'" in played.output.lower()
     assert setting.reference.name not in played.output
-    assert str(setting.reference.parent) not in played.output
+    assert str(folder) not in played.output
 
 
 # ---- An entry ends with what it has started ----------------------------------------------------
 
-# Limit in seconds: enough for a busy machine, and less than the processes below sleep.
-SOONER = 40
+# Limit in seconds on the end of a game: enough for a busy machine, and less than the 60 seconds
+# that the processes below sleep.
+ENDS_WITHIN = 40
 
 
 def find_processes(text: str) -> list[int]:
-    """Return the numbers of the processes whose command line holds a text.
+    """Return the ids of the processes whose command line contains a text.
 
-    A process in a namespace of its own does not know the number that it has outside. Therefore the
-    test finds processes by their command lines.
+    A process in a namespace of its own cannot tell the test its id: it has another id there than
+    outside.
     """
-    numbers = []
+    pids = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
             if text.encode() in path.read_bytes():
-                numbers.append(int(path.parent.name))
-    return numbers
+                pids.append(int(path.parent.name))
+    return pids
 
 
-# Starts a process in a session of its own, an orphan, and a session that starts many sessions.
-STARTING = """import os, subprocess, sys
-others = "for i in $(seq 100); do setsid sleep SECONDS & sleep 0.05; done"
+# Code of an entry that starts processes which are hard to end.
+START_PROCESSES = """import os, subprocess, sys
+
+# A process in a session of its own.
 subprocess.Popen(["sleep", "SECONDS"], start_new_session=True)
+
+# An orphan, whose parent has ended.
 os.system("setsid sleep SECONDS > /dev/null 2>&1 &")
-subprocess.Popen(["sh", "-c", others], start_new_session=True)
+
+# A process that goes on to start a hundred sessions.
+sessions = "for i in $(seq 100); do setsid sleep SECONDS & sleep 0.05; done"
+subprocess.Popen(["sh", "-c", sessions], start_new_session=True)
+
 print("started")
 sys.stdout.flush()
 """
@@ -153,7 +165,7 @@ sys.stdout.flush()
 
 @linux
 @pytest.mark.parametrize(
-    ("allowed", "ending", "n_seconds", "fault"),
+    ("allowed_walls", "last_line", "time_limit", "fault"),
     [
         pytest.param(walls.ALL, "1 / 0", 60, "predict: raised ZeroDivisionError", id="error"),
         # The limit leaves a busy machine time to get as far as `predict`.
@@ -169,43 +181,52 @@ sys.stdout.flush()
         ),
     ],
 )
-def test_what_an_entry_started_ends_with_it(
+def test_processes_that_an_entry_has_started_end_with_the_entry(
     setting: Setting,
     monkeypatch: pytest.MonkeyPatch,
-    allowed: Walls,
-    ending: str,
-    n_seconds: int,
+    allowed_walls: Walls,
+    last_line: str,
+    time_limit: int,
     fault: str,
 ) -> None:
-    """The evaluator does not wait for these processes, although they hold the pipes it reads."""
-    monkeypatch.setattr(walls, "ALL", allowed)
-    # No other process sleeps for this time, which is part of the command line.
+    """The entry starts processes that sleep, and then ends in one of three ways.
+
+    The processes keep the pipes of the entry open. The evaluator reads these pipes, but must not
+    wait until the processes close them.
+    """
+    monkeypatch.setattr(walls, "ALL", allowed_walls)
+    # This time is a part of the command lines. No other process sleeps for exactly this time.
     seconds = f"60.{time.time_ns()}"
+    code = START_PROCESSES.replace("SECONDS", seconds) + last_line
+    entry = with_entry(setting, predict=code)
     output = setting.submission.parent / "output.txt"
-    entry = with_entry(setting, predict=STARTING.replace("SECONDS", seconds) + ending)
     started = time.monotonic()
+
     with pytest.raises(InputError, match=fault):
-        play_all(replace(entry, limits=Limits(n_seconds)), STUDENTS, output)
-    assert time.monotonic() - started < SOONER
+        play_all(replace(entry, limits=Limits(time_limit)), STUDENTS, output)
+
+    assert time.monotonic() - started < ENDS_WITHIN
     assert "started" in output.read_text()
     assert all(ends(pid, 0.1) for pid in find_processes(seconds))
 
 
 @linux
 def test_closing_does_not_wait_for_another_process_that_holds_a_pipe(setting: Setting) -> None:
-    """The test itself opens the pipe of the entry's stderr, as a leftover process would hold it."""
+    """The test opens the pipe of the entry's stderr, as a process that the entry has left might."""
     entry = with_entry(setting, __init__="import os\nprint(os.getcwd())")
     with isolate(entry) as process:
-        # The command lines of the entry's processes hold this folder.
+        # The entry prints its working folder. The command lines of its processes contain the folder
+        # above, by which the test finds them. File descriptor 2 is stderr.
         folder = Path(wait_for(lambda: process.output).strip()).parent
-        # Their stderr.
-        pipes = [Path(f"/proc/{pid}/fd/2") for pid in find_processes(str(folder))]
-        (pipe,) = [pipe for pipe in pipes if str(pipe.readlink()).startswith("pipe:")]
+        all_stderr = [Path(f"/proc/{pid}/fd/2") for pid in find_processes(str(folder))]
+        (pipe,) = [stderr for stderr in all_stderr if str(stderr.readlink()).startswith("pipe:")]
+
         started = time.monotonic()
         with pipe.open("wb"):
             # Close the entry while the pipe is open.
             process.__exit__()
-        assert time.monotonic() - started < SOONER
+
+        assert time.monotonic() - started < ENDS_WITHIN
 
 
 EVALUATOR = """import pathlib, sys

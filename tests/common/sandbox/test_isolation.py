@@ -1,7 +1,9 @@
-"""No way out of an entry's process leads to the answers, to harm elsewhere, or to another game.
+"""The isolation of an entry refuses every attempt to break out of the entry's process.
 
-`ways_out.py` beside this file holds the ways. Each is also tried without isolation, where it must
-lead somewhere.
+`escape_attempts.py` beside this file holds the attempts: Python expressions that try to read the
+answers, to do damage outside the entry's folder, or to pass a message to another game. Each attempt
+is also made without isolation, where it must succeed. The isolation consists of several protections
+(`common.sandbox.inside.walls`), each of which is also tested without the others.
 """
 
 import json
@@ -28,49 +30,54 @@ import pytest
 from platforms import on_linux, on_unix
 from run_scripts import run_process
 
-WAYS_FILE = Path(__file__).with_name("ways_out.py")
-WAYS = SimpleNamespace(**runpy.run_path(str(WAYS_FILE)))
-# Tables of the ways to the hidden answers.
-TO_ANSWERS = ("GUARDED", "BEYOND")
+ATTEMPTS_FILE = Path(__file__).with_name("escape_attempts.py")
+ATTEMPTS = SimpleNamespace(**runpy.run_path(str(ATTEMPTS_FILE)))
+# Tables of attempts to read the hidden answers: by Python's file functions, and by other means.
+READ_ANSWERS = ("READ_BY_PYTHON", "READ_BY_SYSTEM")
 ENTRY = """
-import ways_out
+import escape_attempts
 
 class Submission:
     select_questions = update_model = predict = None
 
     def __init__(self):
-        ways_out.try_all(*ARGUMENTS)
+        escape_attempts.try_all(*ARGUMENTS)
 """
-# For the expression of each way: "done", or "met" and the error that has stopped it.
-Outcome = dict[str, str]
+# For the expression of each attempt: "succeeded", or "blocked: " and the error that has stopped it.
+Outcomes = dict[str, str]
 
 LANDLOCK = landlock.landlock_version()
+# All protections of the operating system except Landlock, which has versions.
 ALL_WALLS = ("namespaces", "root", "seccomp")
 TRY_NAMESPACES = ["unshare", "-Urmnip", "true"]
-linux = on_linux("namespaces, Landlock, and the ways out of them")
+linux = on_linux("namespaces, Landlock, and attempts to escape them")
 
 
 @dataclass(frozen=True)
 class Outside:
-    """Targets of the ways, outside the entry's process."""
+    """Targets of the attempts, outside the entry's process."""
 
-    # Holds a folder for each run, with the victims: the files that ways try to harm.
+    # A folder with a folder for each run of the attempts, which holds the files to damage.
     base: Path
     answers: Path
-    # A process that has the answers open, and in its environment.
+    # A process that has opened the file of the answers, and has an answer in its environment.
     process: subprocess.Popen[bytes]
-    # The port of a server.
+    # The port at which a server listens.
     port: int
 
 
 @pytest.fixture(scope="module")
 def outside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outside]:
-    """Make answers, a process that holds them, a server, and sockets at which somebody listens."""
+    """Make the targets of the attempts: answers, a process that has opened them, three sockets.
+
+    The test listens at the sockets, so that connecting to them succeeds unless it is refused. One
+    of them has a port, one a path, and one a name in Linux's abstract namespace.
+    """
     base = tmp_path_factory.mktemp("outside")
     answers = base / "answers/answers.csv"
     answers.parent.mkdir()
-    answers.write_text(WAYS.TABLE)
-    environment = {**os.environ, "ANSWER": WAYS.SECRET}
+    answers.write_text(ATTEMPTS.TABLE)
+    environment = {**os.environ, "ANSWER": ATTEMPTS.SECRET}
     with (
         answers.open() as file,
         socket.create_server(("127.0.0.1", 0)) as server,
@@ -80,6 +87,7 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outside]:
             ["sleep", "1000"], stdin=file, cwd=answers.parent, env=environment
         ) as process,
     ):
+        # A name that begins with a zero byte is abstract.
         abstract.bind(f"\0{base}")
         abstract.listen(20)
         by_path.bind(str(base / "listening"))
@@ -88,114 +96,147 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outside]:
         process.kill()
 
 
+def find_environment(pid: int) -> tuple[int, int]:
+    """Return where the environment of a process lies in its memory: address and number of bytes."""
+    # In /proc/PID/stat, the fields `env_start` and `env_end` have the numbers 50 and 51. Only the
+    # fields from number 3 on are split here, since field 2, a name in parentheses, may hold spaces.
+    text = Path(f"/proc/{pid}/stat").read_text()
+    fields_from_3 = text.rpartition(")")[2].split()
+    start = int(fields_from_3[50 - 3])
+    end = int(fields_from_3[51 - 3])
+    return start, end - start
+
+
 def make_arguments(outside: Outside, run: str, *tables: str) -> tuple[object, ...]:
-    """Make a file and an empty folder for each way to harm; return the arguments of `try_all`."""
-    victims = outside.base / run
-    for number in range(len(WAYS.HARM)):
-        victim = victims / str(number)
-        (victim / "folder").mkdir(parents=True, exist_ok=True)
-        (victim / "file").write_text("whole")
-        os.utime(victim / "file", (1, 1))
-    pid = outside.process.pid
-    # Start and end of the environment: fields 50 and 51 of proc_pid_stat(5), which counts from 1.
-    # Fields 1 and 2 end at the parenthesis and are cut off here, so that the indices are 47 and 48.
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    start = int(fields[47])
-    end = int(fields[48])
-    # The values of `ways_out.OUTSIDE`.
+    """Return the arguments of `escape_attempts.try_all`, and make what it may damage.
+
+    For each attempt to do damage, that is a folder with a file and an empty folder.
+    """
+    targets = outside.base / run
+    for number in range(len(ATTEMPTS.DAMAGE)):
+        target = targets / str(number)
+        (target / "folder").mkdir(parents=True, exist_ok=True)
+        (target / "file").write_text("whole")
+        os.utime(target / "file", (1, 1))
+    # The values of `escape_attempts.OUTSIDE`, which explains them.
     names = {
-        "process": pid,
-        "environment": (start, end - start),
+        "process": outside.process.pid,
+        "environment": find_environment(outside.process.pid),
         "port": outside.port,
         "abstract": f"\0{outside.base}",
         "path": f"{outside.base}/listening",
         "note": f"note-{os.getpid()}",
         "number": os.getpid(),
     }
-    return tables, str(outside.answers.parent), str(victims), names
+    return tables, str(outside.answers.parent), str(targets), names
 
 
-def read_outcome(output: str) -> Outcome:
-    """Return what the marked line says. A helper process may have printed warnings after it."""
-    (line,) = [line for line in output.splitlines() if line.startswith(WAYS.MARK)]
-    return Outcome(json.loads(line.removeprefix(WAYS.MARK)))
+def read_outcomes(output: str) -> Outcomes:
+    """Return the outcomes that `escape_attempts.try_all` has printed on a line of the output.
+
+    Other lines are ignored: a helper process may have printed warnings.
+    """
+    (line,) = [line for line in output.splitlines() if line.startswith(ATTEMPTS.MARK)]
+    return Outcomes(json.loads(line.removeprefix(ATTEMPTS.MARK)))
 
 
-def find_done(outcome: Outcome) -> set[str]:
-    """Return the expressions of the ways that led somewhere."""
-    return {way for way, result in outcome.items() if not result.startswith("met ")}
+def find_succeeded(outcomes: Outcomes) -> set[str]:
+    """Return the expressions of the attempts that succeeded."""
+    return {expression for expression, outcome in outcomes.items() if outcome == "succeeded"}
 
 
 @pytest.fixture(scope="module")
-def unisolated(outside: Outside, tmp_path_factory: pytest.TempPathFactory) -> Outcome:
-    """Make the answers in all formats, and try every way without isolation."""
-    outcome = Outcome()
-    # The second run finds the notes that the first one leaves.
-    for run, tables in (("unisolated", (*TO_ANSWERS, "HARM", "LEAVE")), ("next", ("FIND",))):
+def unisolated(outside: Outside, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+    """Return the outcomes of all attempts without isolation.
+
+    This also writes the answers in all formats that the attempts read.
+    """
+    outcomes = Outcomes()
+    # The second run finds the messages that the first one leaves.
+    tables_by_run = {
+        "unisolated": (*READ_ANSWERS, "DAMAGE", "LEAVE_MESSAGE"),
+        "next": ("FIND_MESSAGE",),
+    }
+    for run, tables in tables_by_run.items():
         arguments = json.dumps(make_arguments(outside, run, *tables))
         folder = tmp_path_factory.mktemp("own")
-        done = run_process([WAYS_FILE, arguments], cwd=folder, timeout=300)
+        done = run_process([ATTEMPTS_FILE, arguments], cwd=folder, timeout=300)
         assert done.returncode == 0, done.stderr
-        outcome |= read_outcome(done.stdout)
-    return outcome
+        outcomes |= read_outcomes(done.stdout)
+    return outcomes
 
 
 @linux
-def test_without_isolation_every_way_leads_somewhere(unisolated: Outcome) -> None:
-    """If a way never leads anywhere, its refusal proves nothing.
+def test_without_isolation_every_attempt_succeeds(unisolated: Outcomes) -> None:
+    """The refusal of an attempt that never succeeds would prove nothing.
 
-    A way that has `needs` may fail, because a machine may lack them.
+    An attempt may fail if the machine lacks what it needs (`Attempt.needs`).
     """
-    tables = (*TO_ANSWERS, "HARM", "LEAVE", "FIND")
-    required = {way.expression for table in tables for way in WAYS.TABLES[table] if not way.needs}
-    assert required - find_done(unisolated) == set()
+    tables = (*READ_ANSWERS, "DAMAGE", "LEAVE_MESSAGE", "FIND_MESSAGE")
+    attempts = [attempt for table in tables for attempt in ATTEMPTS.TABLES[table]]
+    required = {attempt.expression for attempt in attempts if not attempt.needs}
+    assert required - find_succeeded(unisolated) == set()
 
 
 @linux
-def test_there_are_as_many_ways_as_the_readme_says() -> None:
-    assert len(WAYS.GUARDED) + len(WAYS.BEYOND) > 55
-    assert len(WAYS.HARM) > 40
+def test_there_are_as_many_attempts_as_the_readme_says() -> None:
+    assert len(ATTEMPTS.READ_BY_PYTHON) + len(ATTEMPTS.READ_BY_SYSTEM) > 55
+    assert len(ATTEMPTS.DAMAGE) > 40
 
 
 # ---- Isolated entries --------------------------------------------------------------------------
 
 
-def allow(monkeypatch: pytest.MonkeyPatch, means: tuple[str, ...], version: int) -> Walls:
-    """Put up only some walls, and return them; skip a test of what this system lacks."""
-    if version > LANDLOCK:
+def limit_walls(
+    monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...], landlock_version: int
+) -> Walls:
+    """Let the isolation use only some of its protections, as on a system that lacks the others.
+
+    Returns these protections. The test is skipped if this system lacks one of them.
+    """
+    if landlock_version > LANDLOCK:
         pytest.skip(f"this kernel has version {LANDLOCK}")
     # Many containers allow no namespaces.
-    if "namespaces" in means and subprocess.run(TRY_NAMESPACES, capture_output=True).returncode:
+    if "namespaces" in names and subprocess.run(TRY_NAMESPACES, capture_output=True).returncode:
         pytest.skip("this system allows no namespaces")
-    allowed = Walls(**{name: name in means for name in ALL_WALLS}, landlock=version)
+    allowed = Walls(**{name: name in names for name in ALL_WALLS}, landlock=landlock_version)
     monkeypatch.setattr(walls, "ALL", allowed)
     return allowed
 
 
-def find_open(means: tuple[str, ...], version: int) -> set[str]:
-    """Return the expressions that these walls do not refuse."""
-    is_open = set()
-    for table in (*TO_ANSWERS, "HARM"):
-        for way in WAYS.TABLES[table]:
-            by_landlock = way.landlock is not None and way.landlock <= version
-            by_wall = any(wall in means for wall in way.walls)
+def find_not_refused(names: tuple[str, ...], landlock_version: int) -> set[str]:
+    """Return the expressions that some protections do not refuse.
+
+    Parameters
+    ----------
+    names
+        Names of the protections, among `ALL_WALLS`.
+    landlock_version
+        The version of Landlock that is used besides; 0 means none.
+    """
+    not_refused = set()
+    for table in (*READ_ANSWERS, "DAMAGE"):
+        for attempt in ATTEMPTS.TABLES[table]:
+            first_version = attempt.landlock
+            by_landlock = first_version is not None and first_version <= landlock_version
+            by_wall = any(name in names for name in attempt.walls)
             if not by_landlock and not by_wall:
-                is_open.add(way.expression)
-    for need in WAYS.ALLOWED:
-        if not need.only_with or need.only_with in means:
-            is_open.add(need.expression)
-    return is_open
+                not_refused.add(attempt.expression)
+    for action in ATTEMPTS.ALLOWED:
+        if not action.only_with or action.only_with in names:
+            not_refused.add(action.expression)
+    return not_refused
 
 
 def isolate(package: Path, answers: Path, limits: Limits) -> IsolatedEntry:
-    """Return an entry of the files in a folder."""
+    """Return an isolated entry that runs a copy of the files in a folder."""
     copy_files = partial(shutil.copytree, package, dirs_exist_ok=True)
     return IsolatedEntry(copy_files, answers, limits)
 
 
 def try_in_entry(outside: Outside, folder: Path, run: str, *tables: str) -> IsolatedEntry:
-    """Try ways in an entry, and return the entry when its process has ended."""
-    shutil.copy(WAYS_FILE, folder)
+    """Make the attempts of some tables in an isolated entry; return the entry when it has ended."""
+    shutil.copy(ATTEMPTS_FILE, folder)
     arguments = make_arguments(outside, run, *tables)
     code = ENTRY.replace("ARGUMENTS", repr(arguments))
     (folder / "submission_model_task_4.py").write_text(code)
@@ -204,74 +245,87 @@ def try_in_entry(outside: Outside, folder: Path, run: str, *tables: str) -> Isol
     return entry
 
 
-WALLS = [
-    pytest.param(ALL_WALLS, LANDLOCK, (*TO_ANSWERS, "HARM", "ALLOWED"), id="all"),
-    pytest.param(ALL_WALLS, 0, (*TO_ANSWERS, "HARM", "ALLOWED"), id="no Landlock"),
-    pytest.param(("seccomp",), LANDLOCK, (*TO_ANSWERS, "HARM", "ALLOWED"), id="no namespaces"),
-    # Each version of Landlock alone. Versions above the kernel's are skipped.
+ALL_TABLES = (*READ_ANSWERS, "DAMAGE", "ALLOWED")
+PROTECTIONS = [
+    pytest.param(ALL_WALLS, LANDLOCK, ALL_TABLES, id="all"),
+    pytest.param(ALL_WALLS, 0, ALL_TABLES, id="no Landlock"),
+    pytest.param(("seccomp",), LANDLOCK, ALL_TABLES, id="no namespaces"),
+    # Landlock alone (a security module of the Linux kernel) in each of its versions. Versions above
+    # that of this kernel are skipped.
     *(
-        pytest.param((), version, ("HARM", "ALLOWED"), id=f"Landlock {version}")
+        pytest.param((), version, ("DAMAGE", "ALLOWED"), id=f"Landlock {version}")
         for version in range(1, 8)
     ),
-    # Only Python's guard.
-    pytest.param((), 0, ("GUARDED",), id="nothing"),
+    # Only the guard in Python's file functions.
+    pytest.param((), 0, ("READ_BY_PYTHON",), id="nothing"),
 ]
 
 
 @linux
-@pytest.mark.parametrize(("means", "version", "tables"), WALLS)
-def test_walls_refuse_the_ways_that_they_close_and_nothing_else(
+@pytest.mark.parametrize(("names", "landlock_version", "tables"), PROTECTIONS)
+def test_each_protection_refuses_the_attempts_that_it_should_and_nothing_else(
     outside: Outside,
-    unisolated: Outcome,
+    unisolated: Outcomes,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    means: tuple[str, ...],
-    version: int,
+    names: tuple[str, ...],
+    landlock_version: int,
     tables: tuple[str, ...],
 ) -> None:
-    allowed = allow(monkeypatch, means, version)
-    run = f"{len(means)} {version}"
+    """An entry makes attempts while only some protections of the operating system are in force.
+
+    These are the protections `names` (fields of `Walls`) and a version of Landlock (0 means none).
+    Each attempt has a list of the protections that refuse it. The table "ALLOWED" holds expressions
+    that must succeed.
+    """
+    allowed = limit_walls(monkeypatch, names, landlock_version)
+    run = f"{len(names)} {landlock_version}"
 
     entry = try_in_entry(outside, tmp_path, run, *tables)
 
-    outcome = read_outcome(entry.output)
-    # Some ways do not work on this machine even without isolation, so they cannot work here.
-    possible = {need.expression for need in WAYS.ALLOWED}
-    if means or version:
-        possible |= find_done(unisolated)
-    expected = find_open(means, version) & possible & outcome.keys()
-    assert find_done(outcome) == expected, outcome
-    # Ways that were refused have harmed nothing.
-    for number, way in enumerate(WAYS.HARM):
-        result = outcome.get(way.expression, "done")
-        if result != "done":
-            # "No such file" would mean that the test lacks the victim, unless the entry has a file
-            # system root of its own, in which the victim is not to be seen.
-            assert "root" in means or "No such file" not in result, way
-            assert_whole(outside.base / run / str(number), way.expression)
+    outcomes = read_outcomes(entry.output)
+    # Some attempts fail on this machine even without isolation, so they cannot succeed here. If the
+    # operating system offers no protection, Python's guard refuses all attempts in its table.
+    possible = {action.expression for action in ATTEMPTS.ALLOWED}
+    if names or landlock_version:
+        possible |= find_succeeded(unisolated)
+    expected = find_not_refused(names, landlock_version) & possible & outcomes.keys()
+    assert find_succeeded(outcomes) == expected, outcomes
+    # Attempts that were refused have done no damage.
+    for number, attempt in enumerate(ATTEMPTS.DAMAGE):
+        outcome = outcomes.get(attempt.expression, "succeeded")
+        if outcome != "succeeded":
+            # An entry with a file system root of its own does not see the target. Without one, "No
+            # such file" would mean that the test has not made the target.
+            assert "root" in names or "No such file" not in outcome, attempt
+            assert_undamaged(outside.base / run / str(number), attempt.expression)
     assert outside.process.poll() is None
-    assert outside.answers.read_text() == WAYS.TABLE
+    assert outside.answers.read_text() == ATTEMPTS.TABLE
     assert entry.isolation == walls.describe(allowed)
 
 
-def assert_whole(victim: Path, way: str) -> None:
-    """Assert that a way has changed nothing of a victim."""
-    assert (victim / "file").read_text() == "whole", way
-    assert (victim / "file").stat().st_mtime == 1, way
-    assert sorted(path.name for path in victim.iterdir()) == ["file", "folder"], way
+def assert_undamaged(target: Path, expression: str) -> None:
+    """Assert that the evaluation of an expression has changed nothing in its target folder."""
+    assert (target / "file").read_text() == "whole", expression
+    assert (target / "file").stat().st_mtime == 1, expression
+    assert sorted(path.name for path in target.iterdir()) == ["file", "folder"], expression
 
 
 @linux
 @pytest.mark.usefixtures("unisolated")
-@pytest.mark.parametrize("means", [ALL_WALLS, ("namespaces", "root"), ("seccomp",)], ids=" ".join)
-def test_games_of_two_masks_tell_each_other_nothing(
-    outside: Outside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, means: tuple[str, ...]
+@pytest.mark.parametrize("names", [ALL_WALLS, ("namespaces", "root"), ("seccomp",)], ids=" ".join)
+def test_no_game_finds_a_message_that_the_game_before_has_left(
+    outside: Outside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...]
 ) -> None:
-    """Files, shared memory, queues, semaphores and keys may outlive a process."""
-    allow(monkeypatch, means, LANDLOCK)
-    try_in_entry(outside, tmp_path, "mask 0", "LEAVE")
-    outcome = read_outcome(try_in_entry(outside, tmp_path, "mask 1", "FIND").output)
-    assert find_done(outcome) == set(), outcome
+    """A message might outlive a game in a file, shared memory, a queue, a semaphore or a key.
+
+    Each mask has a game of its own.
+    """
+    limit_walls(monkeypatch, names, LANDLOCK)
+    try_in_entry(outside, tmp_path, "mask 0", "LEAVE_MESSAGE")
+    entry = try_in_entry(outside, tmp_path, "mask 1", "FIND_MESSAGE")
+    outcomes = read_outcomes(entry.output)
+    assert find_succeeded(outcomes) == set(), outcomes
 
 
 # ---- Landlock and the other walls --------------------------------------------------------------
@@ -295,9 +349,10 @@ def test_games_of_two_masks_tell_each_other_nothing(
 def test_the_ruleset_holds_what_a_version_knows(
     version: int, n_file_rights: int, n_network_rights: int, n_scopes: int
 ) -> None:
-    """Each right is a bit, and a version adds the next higher bits (landlock(7)).
+    """A ruleset names all rights that Landlock, a security module of the kernel, shall restrict.
 
-    The n rights that a version knows are therefore the lowest n bits.
+    Each right is a bit. A version adds the next higher bits (landlock(7)), so that the n rights of
+    a version are the lowest n bits.
     """
     masks = [(1 << n) - 1 for n in (n_file_rights, n_network_rights, n_scopes)]
     assert landlock.ruleset(version) == struct.pack("=QQQ", *masks)
@@ -349,10 +404,14 @@ def test_the_description_says_that_nothing_stays_open_with_all_walls() -> None:
 def test_an_entry_may_read_what_an_interpreter_needs_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The interpreter also searches the parent folder of the answers, which must not be readable.
+    # Python imports modules from two folders here. The first one contains the answers, so that it
+    # must not be readable.
     monkeypatch.setattr(sys, "path", [str(tmp_path), str(tmp_path / "search")])
+    # Folders of libraries may be relative, and may have dots or a slash at the end.
     monkeypatch.setenv("LD_LIBRARY_PATH", f"lib:{tmp_path}/a/../libraries/:")
+
     readable = {*readable_paths.readable_paths([str(tmp_path / "answers")])}
+
     assert f"{tmp_path}/search" in readable
     assert f"{tmp_path}/libraries" in readable
     assert str(Path("lib").absolute()) in readable
@@ -366,7 +425,10 @@ def test_an_entry_may_read_what_an_interpreter_needs_and_nothing_else(
 def test_no_game_begins_if_the_answers_or_the_working_folder_lie_among_the_libraries(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
-    """An entry has to read the libraries, and the working folder may hold the answers."""
+    """An entry could read such answers, because it has to read the folder of Python's libraries.
+
+    The same holds for the working folder, in which the user may have put the answers.
+    """
     libraries = Path(os.__file__).parent
     (tmp_path / "submission_model_task_4.py").write_text("")
     if place == "answers":
@@ -382,8 +444,8 @@ def test_no_game_begins_if_the_answers_or_the_working_folder_lie_among_the_libra
     assert not isinstance(caught.value, EntryError)
 
 
-# This entry prints in which folders it can make a folder, which it removes again.
-WRITES = """
+# This entry prints in which of some folders it can make a folder; it removes the folder again.
+PRINT_WRITABLE_FOLDERS = """
 import json, os, tempfile
 
 class Submission:
@@ -404,16 +466,20 @@ class Submission:
 
 
 @linux
-@pytest.mark.parametrize("version", [0, LANDLOCK])
+@pytest.mark.parametrize("landlock_version", [0, LANDLOCK])
 def test_an_entry_can_write_only_to_its_own_folders(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, landlock_version: int
 ) -> None:
-    """Without Landlock, the entry's own file system root alone keeps other folders closed."""
-    allow(monkeypatch, ("namespaces", "root"), version)
-    closed = ["/", "/dev", "/usr", "/usr/lib", "/tmp", "..", "../inside", sys.prefix]
-    closed += [str(Path(os.__file__).parent), "/proc", "/proc/self"]
+    """An entry with a file system root of its own cannot write elsewhere, even without Landlock.
+
+    In this root, /dev/shm is the entry's own. The entry's working folder lies beside its temporary
+    folder, "../tmp", and the program of the sandbox, "../inside".
+    """
+    limit_walls(monkeypatch, ("namespaces", "root"), landlock_version)
+    not_writable = ["/", "/dev", "/usr", "/usr/lib", "/tmp", "..", "../inside", sys.prefix]
+    not_writable += [str(Path(os.__file__).parent), "/proc", "/proc/self"]
     own = [".", "../tmp", "/dev/shm"]
-    code = WRITES.replace("FOLDERS", repr([*closed, *own]))
+    code = PRINT_WRITABLE_FOLDERS.replace("FOLDERS", repr([*not_writable, *own]))
     (tmp_path / "submission_model_task_4.py").write_text(code)
     with isolate(tmp_path, tmp_path / "answers/answers.csv", Limits(60)) as entry:
         pass

@@ -31,6 +31,7 @@ RETURN = 0x06
 class Call:
     """A system call as the filter sees it."""
 
+    # The number of the call on its architecture, which the ids of the tests below name.
     number: int
     arguments: tuple[int, ...] = ()
     architecture: int = X86_64
@@ -102,7 +103,19 @@ def test_local_sockets_need_a_root_of_its_own(number: int, argument: int) -> Non
     assert run_filter(call, has_root=False) == REFUSED
 
 
-@pytest.mark.parametrize("number", [90, 91, 92, 235, 260, 268, 280, 452])
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(90, id="chmod"),
+        pytest.param(91, id="fchmod"),
+        pytest.param(92, id="chown"),
+        pytest.param(235, id="utimes"),
+        pytest.param(260, id="fchownat"),
+        pytest.param(268, id="fchmodat"),
+        pytest.param(280, id="utimensat"),
+        pytest.param(452, id="fchmodat2"),
+    ],
+)
 def test_without_a_root_modes_owners_and_times_only_seem_to_change(number: int) -> None:
     assert run_filter(Call(number), has_root=True) == ALLOWED
     assert run_filter(Call(number), has_root=False) == PRETENDED
@@ -118,5 +131,5 @@ def test_without_a_root_modes_owners_and_times_only_seem_to_change(number: int) 
         pytest.param(Call(63, architecture=X86_64), REFUSED, id="call of another architecture"),
     ],
 )
-def test_other_architectures_have_other_numbers(call: Call, result: int) -> None:
+def test_other_architectures_number_their_system_calls_differently(call: Call, result: int) -> None:
     assert run_filter(call, has_root=False, machine="aarch64") == result

@@ -1,0 +1,573 @@
+"""Attempts of an entry to break out of its process, as a dishonest entry might make them.
+
+They try to read the hidden answers, to do damage outside the entry's folder, or to pass a message
+to the game with the next mask. `test_isolation.py` copies this file into an entry's folder, where
+the entry makes the attempts. Each attempt is a Python expression. `names_for` says which names an
+expression may use beside those of this module.
+"""
+
+import concurrent.futures
+import contextlib
+import ctypes
+import json
+import multiprocessing
+import os
+import platform
+import socket
+import sqlite3
+import subprocess
+import sys
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+SECRET = "hidden-answer"
+TABLE = f"UserId,Answer\n1,{SECRET}\n2,{SECRET}\n"
+# A file in the entry's own folder, into which an expression may copy the answers.
+OWN = "carried_out"
+# `try_all` prints the outcomes on a line that begins with this text.
+MARK = "outcomes of the attempts: "
+# Targets outside the entry's process, which the test fills in:
+#   process      id of a process whose standard input is the file of the answers, whose environment
+#                holds an answer, and whose working folder is the folder of the answers
+#   environment  address and number of bytes of the environment in the memory of this process
+#   port         port of TCP and UDP at which a server of the test listens
+#   abstract     address of a socket of the test in Linux's abstract namespace, without a path
+#   path         path of another socket of the test
+#   note         name of a file, queue or key by which a game passes a message to the next game
+#   number       number of shared memory, a queue or a semaphore for the same purpose
+OUTSIDE = {}
+# Modules that expressions use beside those imported above.
+MODULES = ["fcntl", "io", "mmap", "pkgutil", "resource", "shutil", "signal"]
+# These take long to import. They are imported only if the attempts to read the answers are made.
+LIBRARIES = ["numpy", "pandas", "pyarrow", "torch"]
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """Something that an entry may try and that the isolation must refuse."""
+
+    # The Python expression that tries it.
+    expression: str
+    # What the expression needs to work even without isolation, and what a machine may lack.
+    needs: str = ""
+    # The first version of Landlock that refuses the expression; None if no version does.
+    landlock: int | None = 1
+    # The fields of `walls.Walls` whose protection refuses the expression, each by itself.
+    walls: tuple[str, ...] = ("root",)
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """Something that an entry must be able to do."""
+
+    # The Python expression that does it.
+    expression: str
+    # The field of `walls.Walls` without which the expression does not work, or "" if it always
+    # works. For example, an entry may list /dev/shm only if it has a file system root of its own,
+    # in which this folder is an empty one.
+    only_with: str = ""
+
+
+def names_to_read_answers(folder):
+    """Return the names that an expression that tries to read the answers may use."""
+    return {**globals(), "file": f"{folder}/answers.csv", "folder": folder, **OUTSIDE}
+
+
+def names_to_do_damage(target):
+    """Return the names that any other expression may use.
+
+    `target` is the folder to damage, which holds a file and a folder; `new` is a path in it at
+    which nothing exists.
+    """
+    inside = {"file": f"{target}/file", "folder": f"{target}/folder", "new": f"{target}/new"}
+    return {**globals(), "target": target, **inside, **OUTSIDE}
+
+
+def prepare(folder):
+    """Write the answers as a module, a zipped module and a database, for attempts to read these."""
+    code = f"FIRST = {SECRET!r}\n"
+    Path(f"{folder}/answers.py").write_text(code)
+    with zipfile.ZipFile(f"{folder}/answers.zip", "w") as archive:
+        archive.writestr("zipped_answers.py", code)
+    with sqlite3.connect(f"{folder}/answers.sqlite") as base:
+        base.execute("create table answers as select ? as answer", (SECRET,))
+
+
+# --- Functions that expressions use ---
+
+
+def libc():
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def c_call(number):
+    """Raise an error if a function of libc has returned one, as Python's functions do."""
+    if number is None or number < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return number
+
+
+def read_descriptor(descriptor):
+    with os.fdopen(c_call(descriptor), "rb") as file:
+        return file.read()
+
+
+def run(*command, **options):
+    done = subprocess.run(command, capture_output=True, timeout=15, **options)
+    if done.returncode:
+        raise OSError(done.stderr.decode(errors="replace")[-200:])
+    return done.stdout
+
+
+def copied(_copying):
+    """Return the content of the file `OWN`, to which the answers should have been copied.
+
+    The argument is an expression that copies the answers to this file. Python evaluates it before
+    the call; its value is not used.
+    """
+    return Path(OWN).read_bytes()
+
+
+def read_text(path):
+    return Path(path).read_text()
+
+
+def send_text(path, connection):
+    connection.send(read_text(path))
+
+
+def open_own():
+    return os.open(OWN, os.O_CREAT | os.O_RDWR)
+
+
+def over_a_socket(path):
+    """Return the contents of a file that a child process opens and sends through a socket."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX)
+    if not os.fork():
+        with contextlib.suppress(BaseException):
+            socket.send_fds(theirs, [b"."], [os.open(path, os.O_RDONLY)])
+        os._exit(0)
+    theirs.close()
+    return read_descriptor(socket.recv_fds(ours, 1, 1)[1][0])
+
+
+def by_multiprocessing(method, path):
+    """Return the contents of a file that a process of `multiprocessing` reads."""
+    context = multiprocessing.get_context(method)
+    receiving, sending = context.Pipe(duplex=False)
+    process = context.Process(target=send_text, args=(path, sending))
+    process.start()
+    sending.close()
+    try:
+        return receiving.recv() if receiving.poll(15) else None
+    finally:
+        process.join()
+
+
+# --- Attempts to read the answers that the guard in Python's file functions refuses as well ---
+
+READ_BY_PYTHON = [
+    Attempt("open(file).read()"),
+    Attempt('open(file.encode(), "rb").read()'),
+    Attempt("open(file, opener=os.open).read()"),
+    Attempt("io.FileIO(file).read()"),
+    Attempt("io.open_code(file).read()"),
+    Attempt("read_descriptor(os.open(file, os.O_RDONLY))"),
+    Attempt("read_descriptor(os.open(file, os.O_RDWR))"),
+    Attempt("read_text(os.path.relpath(file))"),
+    Attempt('read_text(f"/proc/self/root{file}")'),
+    Attempt("copied(os.symlink(file, OWN))"),
+    Attempt("copied(shutil.copy(file, OWN))"),
+    Attempt("copied(os.sendfile(open_own(), os.open(file, os.O_RDONLY), 0, 99))"),
+    Attempt("copied(os.copy_file_range(os.open(file, os.O_RDONLY), open_own(), 99))"),
+    Attempt("mmap.mmap(os.open(file, os.O_RDONLY), 0, access=mmap.ACCESS_READ)[:]"),
+    Attempt('(sys.path.append(f"{folder}/answers.zip"), __import__("zipped_answers").FIRST)'),
+    Attempt('pkgutil.get_importer(folder).find_spec("answers").loader.get_data(file)'),
+    Attempt('by_multiprocessing("fork", file)'),
+    Attempt("over_a_socket(file)"),
+    Attempt('read_text(f"/proc/{process}/root{file}")'),
+    Attempt('read_text(f"/proc/{process}/cwd/answers.csv")'),
+    Attempt('read_text(f"/proc/1/root{file}")', needs="a privilege"),
+    Attempt('read_text(f"/proc/{process}/fd/0")'),
+    Attempt('read_text(f"/proc/{process}/environ")'),
+    Attempt(
+        'os.pread(os.open(f"/proc/{process}/mem", 0), *environment[::-1])', needs="a privilege"
+    ),
+    Attempt('numpy.fromfile(file, "u1").tobytes()'),
+    Attempt('numpy.memmap(file, mode="r").tobytes()'),
+    Attempt('pandas.read_csv(file, engine="c")'),
+    Attempt('pandas.read_csv(file, engine="python")'),
+]
+
+# --- Attempts to read the answers by the kernel, by libraries and by other processes ---
+#
+# The guard in Python's file functions does not notice these attempts.
+
+
+def openat(path):
+    """Open a file for reading by the system call openat, without a function of libc for it."""
+    number = {"x86_64": 257, "aarch64": 56, "riscv64": 56}.get(platform.machine())
+    return libc().syscall(number, ctypes.c_long(-100), path.encode(), 0, 0)
+
+
+def openat2(path):
+    """Open a file for reading by the system call openat2, for which libc has no function."""
+    return libc().syscall(437, -100, path.encode(), bytes(24), ctypes.c_size_t(24))
+
+
+def open_by_handle(path):
+    """Return the contents of a file that is opened by its handle, as root may do."""
+    handle = ctypes.create_string_buffer(8 + 128)
+    ctypes.memmove(handle, (128).to_bytes(4, sys.byteorder), 4)
+    mount = ctypes.c_int()
+    c_call(libc().name_to_handle_at(-100, path.encode(), handle, ctypes.byref(mount), 0))
+    # Any folder of the same file system identifies it.
+    own = os.open(".", os.O_RDONLY)
+    return read_descriptor(libc().open_by_handle_at(own, handle, os.O_RDONLY))
+
+
+def read_memory_by_call(process, start, size):
+    """Return some bytes of the memory of another process."""
+    buffer = ctypes.create_string_buffer(size)
+    own = (ctypes.c_size_t * 2)(ctypes.addressof(buffer), size)
+    other = (ctypes.c_size_t * 2)(start, size)
+    c_call(libc().process_vm_readv(process, own, 1, other, 1, 0))
+    return buffer.raw
+
+
+def spawn_shell(command):
+    """Run a shell command by `posix_spawn`; return how it ended."""
+    return os.waitpid(os.posix_spawn("/bin/sh", ["sh", "-c", command], os.environ), 0)
+
+
+READ_BY_SYSTEM = [
+    Attempt(
+        'read_descriptor(os.open("answers.csv", os.O_RDONLY, dir_fd=os.open(folder, os.O_PATH)))'
+    ),
+    Attempt('read_text(f"/proc/self/fd/{os.open(file, os.O_PATH)}")'),
+    Attempt("copied(os.link(file, OWN))"),
+    Attempt('list(sqlite3.connect(f"{folder}/answers.sqlite").execute("select * from answers"))'),
+    Attempt('(sys.path.append(folder), __import__("answers").FIRST)'),
+    Attempt("read_descriptor(libc().open(file.encode(), os.O_RDONLY))"),
+    Attempt("read_descriptor(openat(file))"),
+    Attempt("read_descriptor(openat2(file))"),
+    Attempt("open_by_handle(file)", needs="a privilege"),
+    Attempt("read_memory_by_call(process, *environment)", needs="a privilege"),
+    Attempt("""copied(os.system(f"cat '{file}' > {OWN} 2> /dev/null"))"""),
+    Attempt("copied(spawn_shell(f\"cat '{file}' > {OWN}\"))"),
+    Attempt("""copied(run("sh", "-c", f"setsid sh -c 'cat {file} > {OWN}' & wait"))"""),
+    Attempt('run("cat", file)'),
+    Attempt('run("cat", stdin=open(file))'),
+    Attempt('run("cat", "answers.csv", cwd=folder)'),
+    Attempt('copied(run("ln", file, OWN))'),
+    Attempt('run("grep", "-r", SECRET[:6], folder)'),
+    Attempt('run(sys.executable, "-c", f"print(open({file!r}).read())")'),
+    Attempt('by_multiprocessing("spawn", file)'),
+    Attempt('by_multiprocessing("forkserver", file)'),
+    Attempt('run("unshare", "-Ur", "chroot", "/", "cat", file)', needs="a privilege"),
+    Attempt('run("unshare", "-Urm", "cat", f"/proc/1/root{file}")', needs="a privilege"),
+    Attempt('run("nsenter", "-t", "1", "-m", "cat", file)', needs="a privilege"),
+    Attempt(
+        """run("unshare", "-Urm", "sh", "-c", f"touch me; mount -B '{file}' me; cat me")""",
+        needs="a privilege",
+    ),
+    Attempt("pyarrow.OSFile(file).read()"),
+    Attempt('pandas.read_csv(file, engine="pyarrow")'),
+    Attempt("pandas.read_csv(file, memory_map=True)"),
+    Attempt("pyarrow.memory_map(file).read()"),
+    Attempt("bytes(torch.from_file(file, size=len(TABLE), dtype=torch.uint8).tolist())"),
+]
+
+# --- Attempts to do damage outside the entry's folder ---
+
+# A command of fcntl, a family and a protocol of sockets, and the number of a system call.
+F_SET_RW_HINT = 1036
+AF_VSOCK = 40
+MPTCP = 262
+IO_URING_SETUP = 425
+
+
+def connect(family, kind, protocol, address):
+    with socket.socket(family, kind, protocol) as connection:
+        connection.connect(address)
+
+
+def changed(_changing, path, name, value):
+    """Raise an error unless the attribute `name` of a file, such as `st_mode`, equals `value`.
+
+    The first argument is an expression that changes the attribute. Python evaluates it before the
+    call; its value is not used, because a filter of system calls may only pretend to have changed
+    the file.
+    """
+    now = getattr(os.stat(path), name)
+    if now != value:
+        raise OSError(f"{name} is {now}")
+
+
+def trace(process):
+    """Attach to a process, as a debugger does, and detach from it."""
+    for request in (16, 17):
+        c_call(libc().ptrace(request, process, None, None))
+
+
+DAMAGE = [
+    Attempt("os.remove(file)"),
+    Attempt("c_call(libc().unlink(file.encode()))"),
+    Attempt('run("rm", file)'),
+    Attempt("os.rmdir(folder)"),
+    Attempt('open(file, "w").close()'),
+    Attempt('open(file, "a").write("more")'),
+    Attempt("os.close(os.open(file, os.O_WRONLY))"),
+    Attempt('mmap.mmap(os.open(file, os.O_RDWR), 0).write(b"0")'),
+    Attempt("os.truncate(file, 1)", landlock=3, walls=("root",)),
+    Attempt("os.ftruncate(os.open(file, os.O_RDWR), 1)"),
+    Attempt('Path(new).write_text("mine")'),
+    Attempt("os.mkdir(new)"),
+    Attempt("os.mkfifo(new)"),
+    Attempt('os.symlink("/", new)'),
+    Attempt("os.link(__file__, new)"),
+    Attempt("socket.socket(socket.AF_UNIX).bind(new)"),
+    Attempt("os.rename(file, new)"),
+    Attempt("os.rename(file, OWN)"),
+    Attempt("os.replace(shutil.copy(__file__, OWN), file)"),
+    Attempt("os.listdir(target)"),
+    Attempt('os.listdir("/opt")', needs="such a folder"),
+    Attempt('read_text("/etc/hostname")'),
+    Attempt("os.stat(target)", landlock=None, walls=("root",)),
+    Attempt(
+        'changed(os.chmod(file, 0o604), file, "st_mode", 0o100604)',
+        landlock=None,
+        walls=("root", "seccomp"),
+    ),
+    Attempt(
+        'changed(os.utime(file, (7, 7)), file, "st_mtime", 7)',
+        landlock=None,
+        walls=("root", "seccomp"),
+    ),
+    Attempt(
+        'os.setxattr(file, "user.note", b"mine")',
+        landlock=None,
+        walls=("root", "seccomp"),
+        needs="a file system that has them",
+    ),
+    Attempt('changed(os.chown(file, -1, 7), file, "st_gid", 7)', needs="a privilege"),
+    Attempt(
+        'fcntl.fcntl(os.open(os.__file__, os.O_RDONLY), F_SET_RW_HINT, (2).to_bytes(8, "little"))',
+        landlock=None,
+        walls=("seccomp",),
+    ),
+    Attempt("trace(process)", needs="a privilege"),
+    Attempt('socket.socket().bind(("127.0.0.1", 0))', landlock=4, walls=("seccomp", "namespaces")),
+    Attempt(
+        'connect(socket.AF_INET, socket.SOCK_STREAM, 0, ("127.0.0.1", port))',
+        landlock=4,
+        walls=("seccomp", "namespaces"),
+    ),
+    Attempt(
+        'connect(socket.AF_INET, socket.SOCK_STREAM, MPTCP, ("127.0.0.1", port))',
+        landlock=None,
+        walls=("seccomp", "namespaces"),
+    ),
+    Attempt(
+        'connect(socket.AF_INET, socket.SOCK_DGRAM, 0, ("127.0.0.1", port))',
+        landlock=10,
+        walls=("seccomp", "namespaces"),
+    ),
+    Attempt(
+        "connect(AF_VSOCK, socket.SOCK_STREAM, 0, (2, 1))",
+        landlock=None,
+        walls=("seccomp",),
+        needs="a machine around it",
+    ),
+    Attempt(
+        "connect(socket.AF_UNIX, socket.SOCK_STREAM, 0, abstract)",
+        landlock=6,
+        walls=("seccomp", "namespaces"),
+    ),
+    Attempt(
+        "connect(socket.AF_UNIX, socket.SOCK_STREAM, 0, path)",
+        landlock=9,
+        walls=("seccomp", "root"),
+    ),
+    Attempt("os.kill(process, 0)", landlock=6, walls=("namespaces",)),
+    Attempt("os.killpg(os.getpgid(process), 0)", landlock=6, walls=("namespaces",)),
+    Attempt('run("sh", "-c", f"kill -0 {process}")', landlock=6, walls=("namespaces",)),
+    Attempt("c_call(libc().tgkill(process, process, 0))", landlock=6, walls=("namespaces",)),
+    Attempt(
+        "signal.pidfd_send_signal(os.pidfd_open(process), 0)", landlock=6, walls=("namespaces",)
+    ),
+    Attempt(
+        "resource.prlimit(process, resource.RLIMIT_CORE, (0, 0))",
+        landlock=None,
+        walls=("seccomp", "namespaces"),
+    ),
+    Attempt(
+        "c_call(libc().syscall(IO_URING_SETUP, 8, ctypes.create_string_buffer(120)))",
+        landlock=None,
+        walls=("seccomp",),
+        needs="io_uring",
+    ),
+]
+
+# --- Attempts to pass a message to the game with the next mask ---
+#
+# An expression of `LEAVE_MESSAGE` leaves a file or an object of the kernel, which the expression at
+# the same place in `FIND_MESSAGE` finds.
+
+
+def named_queue(is_new):
+    """Make a message queue with a name, or find it and remove it."""
+    library = ctypes.CDLL("librt.so.1", use_errno=True)
+    name = f"/{OUTSIDE['note']}".encode()
+    c_call(library.mq_open(name, os.O_RDWR | (os.O_CREAT if is_new else 0), 0o600, None))
+    if not is_new:
+        library.mq_unlink(name)
+    return SECRET
+
+
+# Numbers of keyctl(2).
+KEY_SPEC_USER_KEYRING = -4
+KEYCTL_UNLINK = 9
+KEYCTL_SEARCH = 10
+
+
+def kept_key(is_new):
+    """Add a key to the user's keyring in the kernel, or find it and remove it."""
+    # libc has no functions for the system calls add_key and keyctl, so they are called by number.
+    # The first two numbers are those of x86_64, the others those of aarch64 and riscv64.
+    add_key, keyctl = {"x86_64": (248, 250)}.get(platform.machine(), (217, 219))
+    keyring = ctypes.c_long(KEY_SPEC_USER_KEYRING)
+    name = OUTSIDE["note"].encode()
+    if is_new:
+        content = b"."
+        n_bytes = ctypes.c_size_t(1)
+        return c_call(libc().syscall(add_key, b"user", name, content, n_bytes, keyring))
+    found = c_call(libc().syscall(keyctl, KEYCTL_SEARCH, keyring, b"user", name, 0))
+    libc().syscall(keyctl, KEYCTL_UNLINK, ctypes.c_long(found), keyring)
+    return SECRET
+
+
+LEAVE_MESSAGE = [
+    Attempt('Path(f"/tmp/{note}").write_text(SECRET)'),
+    Attempt('Path(f"/dev/shm/{note}").write_text(SECRET)'),
+    Attempt("c_call(libc().shmget(number, 64, 0o1600))"),
+    Attempt("c_call(libc().msgget(number, 0o1600))"),
+    Attempt("c_call(libc().semget(number, 1, 0o1600))"),
+    Attempt("named_queue(True)"),
+    Attempt("kept_key(True)"),
+]
+FIND_MESSAGE = [
+    Attempt('(read_text(f"/tmp/{note}"), os.remove(f"/tmp/{note}"))'),
+    Attempt('(read_text(f"/dev/shm/{note}"), os.remove(f"/dev/shm/{note}"))'),
+    Attempt(
+        "(found := c_call(libc().shmget(number, 64, 0)), libc().shmctl(found, 0, None), SECRET)"
+    ),
+    Attempt("(found := c_call(libc().msgget(number, 0)), libc().msgctl(found, 0, None), SECRET)"),
+    Attempt("(found := c_call(libc().semget(number, 1, 0)), libc().semctl(found, 0, 0), SECRET)"),
+    Attempt("named_queue(False)"),
+    Attempt("kept_key(False)"),
+]
+
+# --- What an entry must be able to do ---
+
+ALLOWED = [
+    Allowed('open("own_new", "w").close()'),
+    Allowed('os.rename("own_new", "own_renamed")'),
+    Allowed('os.listdir("/dev/shm")', only_with="root"),
+    Allowed("multiprocessing.Lock()", only_with="root"),
+    Allowed('multiprocessing.Pool(1).map(len, ["ab"])', only_with="root"),
+    Allowed('open(os.devnull, "w").close()'),
+    Allowed('open("/dev/fd/0").close()'),
+    Allowed('open("/proc/self/status").close()'),
+    Allowed('open("/proc/cpuinfo").close()'),
+    Allowed('open(os.path.expanduser("~/settings"), "w").close()'),
+    Allowed('os.chmod("own_renamed", 0o600)'),
+    Allowed('shutil.copy2("own_renamed", "own_copy")'),
+    Allowed('(pair := socket.socketpair())[0].send(b".")'),
+    Allowed('by_multiprocessing("spawn", os.devnull)'),
+    Allowed('run(sys.executable, "-c", "import numpy")'),
+    Allowed('run("sh", "-c", "ls / | wc -l")'),
+    Allowed("os.sched_setaffinity(0, os.sched_getaffinity(0))"),
+    Allowed("resource.setrlimit(resource.RLIMIT_CORE, (0, 0))"),
+]
+
+
+# --- Making the attempts ---
+
+# The expressions by the name of their table.
+TABLES = {
+    "READ_BY_PYTHON": READ_BY_PYTHON,
+    "READ_BY_SYSTEM": READ_BY_SYSTEM,
+    "DAMAGE": DAMAGE,
+    "LEAVE_MESSAGE": LEAVE_MESSAGE,
+    "FIND_MESSAGE": FIND_MESSAGE,
+    "ALLOWED": ALLOWED,
+}
+
+
+def evaluate(expression, names):
+    """Return the value of an expression, or the error that it raises.
+
+    An expression that hangs counts as a timeout error after 30 seconds, so that the others follow.
+    """
+    try:
+        return concurrent.futures.ThreadPoolExecutor().submit(eval, expression, names).result(30)
+    except BaseException as error:
+        return error
+
+
+def show(value):
+    """Return a value as text of at most 3,000 characters."""
+    if isinstance(value, (bytes, bytearray)):
+        value = value.decode(errors="replace")
+    return (value if isinstance(value, str) else f"{value!r} {value}")[:3000]
+
+
+def try_all(tables, folder, targets, outside):
+    """Evaluate the expressions of some tables; print their outcomes on one line, after `MARK`.
+
+    The line is a JSON object with the outcome of each expression: "succeeded", or "blocked" with
+    the error or with the value. An attempt to read the answers or to find a message has succeeded
+    only if the value of its expression contains `SECRET`.
+
+    Parameters
+    ----------
+    tables : list of str
+        Keys of `TABLES`.
+    folder : str
+        The folder of the answers.
+    targets : str
+        A folder that contains a folder to damage for each expression of a table, named by the
+        number of the expression.
+    outside : dict
+        Values for `OUTSIDE`.
+    """
+    OUTSIDE.update(outside)
+    modules = MODULES + LIBRARIES if "READ_BY_PYTHON" in tables else MODULES
+    globals().update({name: __import__(name) for name in modules})
+    outcomes = {}
+    for table in tables:
+        reads_answers = table in ("READ_BY_PYTHON", "READ_BY_SYSTEM")
+        must_yield_secret = reads_answers or table == "FIND_MESSAGE"
+        for number, attempt in enumerate(TABLES[table]):
+            if reads_answers:
+                names = names_to_read_answers(folder)
+            else:
+                names = names_to_do_damage(f"{targets}/{number}")
+            result = evaluate(attempt.expression, names)
+            shown = show(result)
+            has_failed = isinstance(result, BaseException)
+            if has_failed or (must_yield_secret and SECRET not in shown):
+                outcomes[attempt.expression] = f"blocked: {shown[:200]}"
+            else:
+                outcomes[attempt.expression] = "succeeded"
+            Path(OWN).unlink(missing_ok=True)
+    print("\n" + MARK + json.dumps(outcomes), flush=True)
+
+
+if __name__ == "__main__":
+    arguments = json.loads(sys.argv[1])
+    if "READ_BY_PYTHON" in arguments[0]:
+        prepare(arguments[1])
+    try_all(*arguments)
