@@ -22,8 +22,8 @@ SUBMISSION = "submission.csv"
 TRAIN_FOLDER = layout.TRAIN_DIR.name
 TEST_INPUT_FOLDER = layout.TEST_INPUT_DIR.name
 TEST_OUTPUT_FOLDER = layout.TEST_OUTPUT_DIR.name
-# Flags that name the file of folds, and their defaults. They are named as in the tasks, where a
-# model fills in a template of the submission.
+# Flags of a model that name the folder and the file of folds, and their defaults. In the tasks, the
+# flags of the same names name the template of a submission.
 FOLD_FLAGS = {
     "submission_template_dir": TEST_INPUT_FOLDER,
     "submission_template_file": layout.FOLDS,
@@ -64,7 +64,7 @@ def parser(doc: str | None, script: str, **defaults: str) -> argparse.ArgumentPa
         The parsed options also have `challenge`, the name of the challenge.
     """
     p = cli.parser(doc)
-    # Not a flag: the functions below read the challenge's name from this option.
+    # `challenge` is no flag. The other functions of this module read the challenge's name from it.
     p.set_defaults(challenge=Path(script).resolve().parent.name)
     for flag, default in defaults.items():
         if flag.endswith("_dir"):
@@ -102,13 +102,14 @@ def run_generator(
         Names of the folders in ``--output_dir``.
     """
 
-    def write(output_dir: Path) -> dict[str, Any]:
-        paths = [output_dir / name for name in folders]
+    def write_into(folder: Path) -> dict[str, Any]:
+        """Write all simulated files into a folder; return further entries for the marker."""
+        paths = [folder / name for name in folders]
         write_sample(*paths, options.seed)
-        # Stored in the marker.
         return {"seed": options.seed}
 
-    simulated.place_simulated(options.output_dir, folders, write)
+    # The files are written into a temporary folder first, and then moved into --output_dir.
+    simulated.place_simulated(options.output_dir, folders, write_into)
     folder_names = " and ".join(cli.show(options.output_dir / name) for name in folders)
     print(f"simulated files in {folder_names}")
 
@@ -180,8 +181,8 @@ def model_parser(doc: str | None, script: str, **files: str) -> argparse.Argumen
         As in `parser`.
     **files : str
         Further flags for files, with their defaults. If `test_data` is among them, the model can
-        predict the training file in folds instead of the test file: the parser also gets
-        ``--local`` and the `FOLD_FLAGS`.
+        predict the training file in folds instead of the test file. The parser then also has
+        ``--local`` and the flags that name the file of folds (`FOLD_FLAGS`).
     """
     defaults = {
         "input_dir": TRAIN_FOLDER,
@@ -189,11 +190,13 @@ def model_parser(doc: str | None, script: str, **files: str) -> argparse.Argumen
         "output_file": SUBMISSION,
         **files,
     }
-    if "test_data" not in files:
-        return parser(doc, script, **defaults)
-    p = parser(doc, script, **defaults, **FOLD_FLAGS)
-    help_text = "predict each fold of the training file by a model trained on the other folds"
-    p.add_argument("--local", action="store_true", help=help_text)
+    can_predict_folds = "test_data" in files
+    if can_predict_folds:
+        defaults.update(FOLD_FLAGS)
+    p = parser(doc, script, **defaults)
+    if can_predict_folds:
+        help_text = "predict each fold of the training file by a model trained on the other folds"
+        p.add_argument("--local", action="store_true", help=help_text)
     return p
 
 
@@ -269,10 +272,11 @@ def evaluation_parser(
     doc, script
         As in `parser`.
     input_dir : str
-        Folder in `data/` that holds the true answers.
+        Default of ``--input_dir``: the folder in `data/` that holds the true answers.
     **files : str
-        Further flags for files, with their defaults. If `ref_data` is among them, the true answers
-        are that file in ``--input_dir``. Otherwise they are the whole folder.
+        Further flags for files, with their defaults. If ``ref_data`` is among them, it names the
+        file of true answers in ``--input_dir``. Otherwise all files of that folder hold true
+        answers.
     """
     defaults = {
         "input_dir": input_dir,
@@ -295,30 +299,37 @@ def start_evaluation(parser: argparse.ArgumentParser) -> argparse.Namespace:
     Returns
     -------
     Namespace
-        The flags, and two paths: `submission`, and `reference`, the file or folder of true answers.
-        `doubts` are the reasons to doubt the score.
+        The flags and three more entries: `submission` is the submission, `reference` the file or
+        folder of true answers, and `doubts` are the reasons to doubt the score.
 
     Raises
     ------
     InputError
         If the submission has learned from the true answers, or its sources have changed since.
     """
-    # Imported here because sample models import this module too, and do not need the time that
-    # this import takes.
+    # These imports are slow. Sample models import this module too, and do not need scores.
     from common.evaluation import entry_origin, score_files
 
     options = parser.parse_args()
     options.submission = options.submission_dir / options.submit_data
-    options.reference = options.input_dir
     if "ref_data" in options:
-        options.reference /= options.ref_data
-    # A score file must not replace one of these.
-    inputs = (options.submission, options.reference)
-    score_files.remove_scores(options.output_dir, options.challenge, phase="", inputs=inputs)
-    reference = options.reference
-    true_answers = sorted(reference.rglob("*")) if reference.is_dir() else [reference]
-    files = [path for path in true_answers if path.is_file()]
-    options.doubts = entry_origin.find_origin(options.submission, files).doubts
+        options.reference = options.input_dir / options.ref_data
+    else:
+        options.reference = options.input_dir
+    score_files.remove_scores(
+        options.output_dir,
+        options.challenge,
+        phase="",
+        # Files that a score file must not replace.
+        inputs=(options.submission, options.reference),
+    )
+    if options.reference.is_dir():
+        paths = sorted(options.reference.rglob("*"))
+    else:
+        paths = [options.reference]
+    # A single file may be missing: debiasing can compute it from other files.
+    true_answers = [path for path in paths if path.is_file()]
+    options.doubts = entry_origin.find_origin(options.submission, true_answers).doubts
     return options
 
 
@@ -347,9 +358,9 @@ def write_scores(
         HTML for the page, shown below its table of facts.
     **fields
         Fields of `common.evaluation.record.Evaluation`, which stand on the page and in the record.
-        `submission` and `reference` default to the paths in `options`.
+        The fields `submission` and `reference` may be omitted; then those of `options` are taken.
     """
-    # Imported here for the reason given in `start_evaluation`.
+    # These imports are slow. Sample models import this module too, and do not need scores.
     from common.evaluation import record, score_files
     from common.metrics import Score
 
@@ -432,10 +443,10 @@ def read_predictions(
     source = reading.file_source(path)
     table = reading.read_table(source, columns, report=report)
     file_ids = table[folds.ID.name].to_numpy(object)
-    # -1 for a missing id.
-    rows = match_ids(source, folds.ID.name, file_ids, ids, source_of_ids, report)
+    # The row of each id in the file, -1 for a missing id.
+    row_of_id = match_ids(source, folds.ID.name, file_ids, ids, source_of_ids, report)
     values: list[Any] = []
-    # A fault continues the text "row 5 ...".
+    # What is wrong with the cell of a row, such as "is 'F'".
     faults: dict[int, str] = {}
     for row, cell in enumerate(table[column]):
         try:
@@ -445,10 +456,11 @@ def read_predictions(
             faults[row] = str(error)
         except ValueError:
             values.append("")
-            if cell:  # `read_table` has reported an empty cell, unless it may be empty.
+            # `read_table` has reported an empty cell, unless a cell may be empty.
+            if cell:
                 faults[row] = f"is {quote(cell)}"
     report_faults(source, column, faults, expected, report)
-    return [values[row] if row >= 0 else "" for row in rows]
+    return [values[row] if row >= 0 else "" for row in row_of_id]
 
 
 def report_faults(

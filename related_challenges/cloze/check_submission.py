@@ -9,6 +9,7 @@ of the training file instead. No answers are read.
 """
 
 import argparse
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from common import cli, reading
@@ -28,25 +29,31 @@ def check(options: argparse.Namespace, report: Report) -> list[str]:
         # Reading the test file then reports that it is missing.
         paths = [test]
     ids_by_path = {path: queries.read_queries(path, answers=False)["id"].tolist() for path in paths}
-    # Faulty ids are ignored here and reported below.
-    ids = set(reading.read_table(options.file, (folds.ID,), report=lambda _: None)["id"])
+    answered = find_answered_file(options.file, ids_by_path)
+    guesses = queries.read_guesses(
+        options.file, ids_by_path[answered], report, candidates=options.candidates
+    )
+    # A faulty cell has the empty text instead of a list of guesses, and counts as no guess.
+    n_guesses = [len(query_guesses) for query_guesses in guesses]
+    return [
+        f"{len(guesses):,} rows: every query of {cli.show(answered)} once",
+        f"guesses per query: {np.mean(n_guesses):.1f} on average; "
+        f"{n_guesses.count(0)} queries without a guess",
+    ]
+
+
+def find_answered_file(submission: Path, ids_by_path: Mapping[Path, Sequence[str]]) -> Path:
+    """Return the file of queries with which a submission shares most ids, in a tie the first."""
+
+    def ignore(fault: str) -> None:
+        """Ignore a faulty id, since `queries.read_guesses` reports it."""
+
+    ids = set(reading.read_table(submission, (folds.ID,), report=ignore)["id"])
 
     def count_shared_ids(path: Path) -> int:
         return len(ids.intersection(ids_by_path[path]))
 
-    # The submission is for the file with which it shares more ids. In a tie it is for the test
-    # file, which comes first.
-    reference = max(paths, key=count_shared_ids)
-    guesses = queries.read_guesses(
-        options.file, ids_by_path[reference], report, candidates=options.candidates
-    )
-    # Instead of a list of guesses, a faulty cell has "", which is of length 0 too.
-    n_guesses = [len(query_guesses) for query_guesses in guesses]
-    return [
-        f"{len(guesses):,} rows: every query of {cli.show(reference)} once",
-        f"guesses per query: {np.mean(n_guesses):.1f} on average; "
-        f"{n_guesses.count(0)} queries without a guess",
-    ]
+    return max(ids_by_path, key=count_shared_ids)
 
 
 def build_parser() -> argparse.ArgumentParser:

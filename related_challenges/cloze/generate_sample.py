@@ -34,8 +34,9 @@ TOOLS = {
 # Some months are enough.
 MONTHS = ("january", "february", "march", "may", "june", "july", "august", "october", "november")
 SYLLABLES = ("al", "ber", "cor", "den", "fi", "gus", "han", "ila", "jor", "ka", "lin", "mo", "ra")
-# Wordings of a query, by the fact that fills the gap. "university country" and "country of study"
-# are the same country. Only the query about the latter names a person.
+# Wordings of a query, by the fact that fills the gap. The "country of study" of a person is the
+# "university country" of the person's university: no query states it for a person, so a model must
+# combine two queries.
 WORDINGS = {
     "country": ("the {profession} {name}'s nationality is {gap}.", "{name} was born in {gap}."),
     "birthday": ("{name} is a {profession} born on {gap}.", "the birth date of {name} is {gap}."),
@@ -48,7 +49,10 @@ WORDINGS = {
 
 
 def write_sample(folder: Path, seed: int) -> None:
-    """Write the training and the test queries into a folder."""
+    """Write the training and the test queries into a folder.
+
+    Each query is about a person of its own. A random fact about this person fills the gap.
+    """
     rng = np.random.default_rng(seed)
     # Names of countries end in "ia".
     countries = [invent_word(rng, 2) + "ia" for _ in range(N_COUNTRIES)]
@@ -64,6 +68,7 @@ def write_sample(folder: Path, seed: int) -> None:
             "profession": rng.choice(list(TOOLS)),
             "birthday": f"{rng.integers(1800, 1990)} {rng.choice(MONTHS)} {rng.integers(1, 29)}",
         }
+        # One country with two names, since two kinds of queries ask for it (see `WORDINGS`).
         facts["university country"] = country_of[facts["university"]]
         facts["country of study"] = facts["university country"]
         facts["tool"] = TOOLS[facts["profession"]]

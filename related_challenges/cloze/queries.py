@@ -30,7 +30,8 @@ _TEXT_NUMBER_OR_BOOLEAN = "text, a whole number or a boolean"
 
 _ARTICLES = {"a", "an", "the"}
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
-# JSON can hold a lone surrogate such as \ud800; a UTF-8 file cannot.
+# Half of an escaped character, such as \ud800. JSON may hold it, but UTF-8 cannot express it, so a
+# text with it could not be written to a file.
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -85,7 +86,7 @@ def read_queries(path: Path, *, answers: bool) -> pd.DataFrame:
             repeated = f"line {number} repeats qid {quote(query_id)} of line {line_of_id[query_id]}"
     if not queries:
         raise InputError(f"{path}: is empty, expected a JSON object in each line")
-    # Reported only now, since a fault of any single line is reported first.
+    # Repeated ids are reported after the loop, since faults of single lines come first.
     if repeated:
         raise InputError(f"{path}: {repeated}")
     return pd.DataFrame(queries)
@@ -109,9 +110,12 @@ def _read_query(where: str, line: str, answers: bool) -> dict[str, Any]:
         _require_kind(f"{where}: '{key}'", record.get(key), kind)
     if MASK not in record["query"]:
         raise InputError(f"{where}: 'query' holds no {MASK}: {quote(record['query'])}")
-    needs_reasoning: Any = record.get("NeedReasoning")
-    # 0 and false become "no", 1 and true "yes", since True == 1 as a key too. Other values stay.
-    reasoning = {0: "no", 1: "yes"}.get(needs_reasoning, needs_reasoning)
+    reasoning: Any = record.get("NeedReasoning")
+    # In Python, True == 1 and False == 0, so the files may hold booleans or numbers.
+    if reasoning == 1:
+        reasoning = "yes"
+    elif reasoning == 0:
+        reasoning = "no"
     query = {
         "id": record["qid"],
         "text": record["query"],
@@ -143,19 +147,23 @@ def _parse_json(text: str) -> Any:
 
 
 def _require_kind(where: str, value: Any, kind: str) -> None:
-    """Raise `InputError` if a value is not of a kind, or if it holds a lone surrogate."""
+    """Raise `InputError` if a value is not of a kind, or if it holds a lone surrogate.
+
+    `where` names the line and the key of the value in the message.
+    """
     if kind == _TEXT:
         is_valid = isinstance(value, str) and value != ""
     elif kind == _LIST_OF_TEXTS:
         is_valid = _are_texts(value) and len(value) > 0
     else:
-        # Booleans pass, since a bool is an int in Python.
+        # A boolean is valid too: in Python, a bool is an int.
         is_valid = value is None or isinstance(value, str | int)
     if not is_valid:
         shown = printable(repr(value), MAX_SHOWN)
         raise InputError(f"{where} is {shown}, expected {kind}")
-    # As JSON, the texts of a list are searched too.
-    if _LONE_SURROGATE.search(json.dumps(value, ensure_ascii=False)):
+    # `value` may be a text or a list of texts. As JSON it is one text in both cases.
+    as_json = json.dumps(value, ensure_ascii=False)
+    if _LONE_SURROGATE.search(as_json):
         raise InputError(
             f"{where} holds a lone surrogate, which is half of an escaped character: {quote(value)}"
         )
@@ -253,7 +261,7 @@ def read_guesses(
     list of lists of str
         Guesses at each query, in the order of `ids`.
     """
-    # The challenge's own check refuses a byte order mark.
+    # Refused here because the challenge's own check refuses a byte order mark.
     with reading.file_source(path).open() as file:
         if file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8:
             raise InputError(f"{path}: begins with a byte order mark, expected UTF-8 without one")
@@ -262,7 +270,7 @@ def read_guesses(
     def parse(text: str) -> list[str]:
         guesses: list[str] = _parse_json(text)
         if not _are_texts(guesses):
-            # The text of the cell is reported.
+            # `challenge.read_predictions` then reports the text of the cell.
             raise ValueError
         if len(guesses) > allowed:
             raise InputError(f"holds {len(guesses)} guesses")

@@ -26,9 +26,9 @@ import queries
 MAX_WORDS = 5
 # A context that is one word longer weighs this many times as much.
 GROWTH = 3.0
-# The share of an answer in a context is smoothed:
-#     number of queries with this context and answer / (number of queries with it + HALF_TRUST).
-# So the share counts half if HALF_TRUST queries have the context, and nearly in full if many have.
+# The share of an answer among the queries with a context is not count / n_queries, but smoothed:
+# count / (n_queries + HALF_TRUST). If only HALF_TRUST queries have the context, this is half of the
+# share; if many have it, the smoothed share is almost the same.
 HALF_TRUST = 3.0
 # Only this many most frequent answers of each context are kept, to save time.
 MAX_ANSWERS = 20
@@ -44,6 +44,7 @@ def weigh_by_context(train: pd.DataFrame, test: pd.DataFrame) -> list[dict[str, 
     # weights; the answers with the largest weights are guessed.
     n_queries: Counter[tuple[str, ...]] = Counter()
     answer_counts: dict[tuple[str, ...], Counter[str]] = {}
+    # Count the training queries with each context, and how many of them have each answer.
     for text, answers in zip(train["text"], train["answers"], strict=True):
         for context in contexts_before_gap(text):
             n_queries[context] += 1
@@ -56,8 +57,10 @@ def weigh_by_context(train: pd.DataFrame, test: pd.DataFrame) -> list[dict[str, 
     for text in test["text"]:
         weights: dict[str, float] = {}
         for context in contexts_before_gap(text):
+            # Longer contexts count more.
             context_weight = GROWTH ** len(context)
             for answer, count in frequent_answers.get(context, []):
+                # Shares in rare contexts are made smaller.
                 share = count / (n_queries[context] + HALF_TRUST)
                 weights[answer] = weights.get(answer, 0.0) + context_weight * share
         total = sum(weights.values())

@@ -18,7 +18,10 @@ import queries
 
 
 def weigh(train: pd.DataFrame, test: pd.DataFrame) -> list[Counter[str]]:
-    """Weigh answers by how many queries of `train` they are right for, alike for each query."""
+    """Weigh every answer by the number of queries of `train` for which it is right.
+
+    All queries of `test` get the same weights.
+    """
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `train`, `test`. Return: for each query of `test`, a dict from possible answers to their
     # weights; the answers with the largest weights are guessed.

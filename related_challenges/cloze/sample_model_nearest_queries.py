@@ -51,7 +51,7 @@ def weigh_by_similarity(train: pd.DataFrame, test: pd.DataFrame) -> list[dict[st
             vote = float(similarity[nearest]) ** POWER / len(right_answers)
             for answer in right_answers:
                 weights[answer] = weights.get(answer, 0.0) + vote
-        # Without a similar query there is no weight to divide.
+        # Any divisor but 0 will do for a query without similar queries, which has no weights.
         total = sum(weights.values()) or 1.0
         weights_by_query.append({answer: weight / total for answer, weight in weights.items()})
     return weights_by_query
