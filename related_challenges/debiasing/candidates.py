@@ -18,16 +18,18 @@ from sample_model_item_cf_time import CLICKED_POWER, SCORED_POWER, pairs_of_clic
 from scipy.sparse import csr_array, diags_array
 from sklearn.utils.extmath import randomized_svd
 
-# The organisers dropped items with fewer clicks in a phase than this. They counted the clicks to
-# predict too, so an item with fewer known clicks gives itself away: in the real phase 1, 23 % of
-# such items are answers, of all items 4 %. To hide this from models, lower counts are raised to it.
+# The organisers dropped items with fewer clicks in a phase than this, and counted the clicks to
+# predict as well. An item with fewer known clicks is therefore likely to be an answer: in the real
+# phase 1, 23 % of such items are answers, but only 4 % of all items. To hide this from models,
+# numbers of clicks below the limit are raised to the limit.
 MIN_PHASE_CLICKS = 4
-# Number of candidates of a user from the first source.
+# Number of candidates of a user from the first source, item-based collaborative filtering.
 N_SIMILAR = 300
-# Number of candidates of a user from the second source. Some are candidates from the first too.
+# Number of candidates of a user from the second source, the items with the closest vectors. Some of
+# them come from the first source too.
 N_CLOSE = 350
-# For the sum "at_once" of `find_neighbours`, the weight of a pair of clicks has the factor
-# exp(-time apart / AT_ONCE_SCALE). The time is in lengths of the phase.
+# In the sum "at_once" of `find_neighbours`, a pair of clicks has a weight proportional to
+# exp(-t / AT_ONCE_SCALE), where t is the time between the two clicks. The phase lasts from 0 to 1.
 AT_ONCE_SCALE = 0.002
 # Number of dimensions of the items' vectors.
 N_DIMENSIONS = 128
@@ -63,7 +65,8 @@ def mask_latest(phase: recommend.Phase, users: IntArray) -> tuple[recommend.Phas
         user=np.delete(phase.user, rows),
         item=np.delete(phase.item, rows),
         time=np.delete(phase.time, rows),
-        # No submission is written for these users, so their numbers can stand in for their ids.
+        # Ids are only needed for a submission, and none is written for these users. Their numbers
+        # take the place of the ids.
         test_user_ids=users,
         test_user=users,
         query_time=phase.time[rows],
@@ -108,8 +111,8 @@ def find_neighbours(phase: recommend.Phase) -> pd.DataFrame:
     earlier, later, weight = pairs_of_clicks(phase)
     first = phase.item[earlier]
     second = phase.item[later]
-    # A pair of items is coded as one number. Each pair of clicks is entered twice: as (first,
-    # second) and as (second, first).
+    # A pair of items is coded as one number. Each pair of clicks is entered twice, with its items
+    # in the order (first, second) and in the order (second, first).
     both_ways = np.concatenate([first * n_items + second, second * n_items + first])
     # `row` holds, for each entry of `both_ways`, the row of its pair of items in `neighbours`.
     keys, row = np.unique(both_ways, return_inverse=True)
@@ -126,9 +129,10 @@ def find_neighbours(phase: recommend.Phase) -> pd.DataFrame:
     weight_by_quiet = weight / np.log1p(n_user_clicks)[phase.user[earlier]]
 
     def total(forward: FloatArray, backward: FloatArray) -> FloatArray:
-        """Add up the weights of pairs of clicks by pair of items, and scale the sums.
+        """Add up weights of pairs of clicks for each pair (item, neighbour), and scale the sums.
 
-        `forward` counts where the item was clicked first, `backward` where the neighbour was.
+        A pair of clicks adds its weight in `forward` to the pair (first item, second item), and its
+        weight in `backward` to the pair (second item, first item).
         """
         sums = np.bincount(row, np.concatenate([forward, backward]), minlength=len(keys))
         return np.asarray(scale * sums)
@@ -142,7 +146,7 @@ def find_neighbours(phase: recommend.Phase) -> pd.DataFrame:
 
 
 def item_vectors(similarity: csr_array, n_clicks: IntArray) -> FloatArray:
-    """Return a unit vector for every item, similar items having similar vectors.
+    """Return a vector of length 1 for every item, such that similar items have similar vectors.
 
     The vectors come from a truncated SVD of the similarities (Halko, Martinsson, Tropp 2011).
 
@@ -151,14 +155,15 @@ def item_vectors(similarity: csr_array, n_clicks: IntArray) -> FloatArray:
     similarity : csr_array, shape (items, items)
         Column similarity of `find_neighbours`.
     n_clicks : ndarray of int64, shape (items,)
-        Numbers of clicks by whose powers the similarities were divided.
+        Number of clicks of each item, from `count_clicks`.
 
     Returns
     -------
     ndarray of float32, shape (items, dimensions)
-        Zeros for an item without neighbours.
+        An item without neighbours has a vector of zeros.
     """
-    # Undo the division by powers of the numbers of clicks. The result is a symmetric matrix.
+    # `find_neighbours` has divided each similarity by powers of both items' numbers of clicks. The
+    # same powers as factors give back the undivided sums, a symmetric matrix.
     clicked_powers = diags_array(n_clicks**CLICKED_POWER)
     scored_powers = diags_array(n_clicks**SCORED_POWER)
     matrix = clicked_powers @ similarity @ scored_powers
@@ -198,6 +203,9 @@ def cosines(vectors: FloatArray, others: FloatArray) -> FloatArray:
 def find_candidates(phase: recommend.Phase) -> tuple[pd.DataFrame, pd.DataFrame, FloatArray]:
     """Find the candidates of each test user, among the items that this user has not clicked.
 
+    A candidate is one of the `N_SIMILAR` items with the highest scores, or one of the `N_CLOSE`
+    items whose vectors are closest to the user's vector.
+
     Returns
     -------
     candidates : DataFrame
@@ -206,8 +214,8 @@ def find_candidates(phase: recommend.Phase) -> tuple[pd.DataFrame, pd.DataFrame,
         - test_row: position of the user among the test users;
         - item: number of the item;
         - score: sum of the similarities to the user's clicks, later clicks counting more;
-        - rank: rank by score, 0 for the best; `N_SIMILAR` for candidates that only the second
-          source found;
+        - rank: rank by score, 0 for the best; `N_SIMILAR` for candidates that were found by their
+          vectors only;
         - share: score divided by the user's best score;
         - closeness: cosine of the vectors of item and user.
     neighbours : DataFrame
@@ -221,7 +229,7 @@ def find_candidates(phase: recommend.Phase) -> tuple[pd.DataFrame, pd.DataFrame,
     similarity = csr_array((neighbours["similarity"], pairs), shape=(n_items, n_items))
     vectors = item_vectors(similarity, count_clicks(phase))
     clicked = weighted_clicks(phase)
-    # Multiplied in float64: float32 products differ between processors even in the decimals kept.
+    # Products in float32 would differ between processors even after rounding to `COSINE_DECIMALS`.
     vectors64 = vectors.astype(np.float64)
     user_vectors64 = unit_length(clicked @ vectors64).astype(np.float64)
     parts = []
@@ -239,20 +247,27 @@ def find_candidates(phase: recommend.Phase) -> tuple[pd.DataFrame, pd.DataFrame,
 
 
 def choose_candidates(score: FloatArray, closeness: FloatArray) -> pd.DataFrame:
-    """Choose the candidates of a block of users; `score` and `closeness` are (users, items).
+    """Choose the candidates of a block of users from the scores and cosines of all items.
 
-    The columns are those of `find_candidates`, except that `test_row` is the row in these matrices.
+    `score` and `closeness` have the shape (users, items). The columns are those of
+    `find_candidates`, except that `test_row` is the row in these matrices.
     """
     n_users, n_items = score.shape
     n_similar = min(N_SIMILAR, n_items)
     n_close = min(N_CLOSE, n_items)
+    # The items with the largest values of each user, largest first, shape (users, n_similar) and
+    # (users, n_close).
     similar = recommend.largest_columns(score, n_similar)
     close = recommend.largest_columns(closeness, n_close)
+    # The users' rows as a column, shape (users, 1).
     row = np.arange(n_users)[:, None]
+    # The first item of each row of `similar` has rank 0, the second rank 1, and so on.
     all_ranks = np.full(score.shape, N_SIMILAR, np.int32)
     all_ranks[row, similar] = np.arange(n_similar)
     # A pair of user and item is coded as one number, to merge both sources without repeats.
-    keys = np.unique(np.concatenate([row * n_items + similar, row * n_items + close], axis=1))
+    similar_keys = row * n_items + similar
+    close_keys = row * n_items + close
+    keys = np.unique(np.concatenate([similar_keys, close_keys], axis=1))
     user = keys // n_items
     item = keys % n_items
     # Not 0, since scores are divided by it.
@@ -261,7 +276,9 @@ def choose_candidates(score: FloatArray, closeness: FloatArray) -> pd.DataFrame:
     table["rank"] = all_ranks[user, item]
     table["share"] = table["score"] / best_score[user]
     table["closeness"] = closeness[user, item]
-    return table[(table["score"] > 0) | (table["closeness"] > 0)]
+    # A user with few similar items also has items with the score 0 among the largest.
+    is_candidate = (table["score"] > 0) | (table["closeness"] > 0)
+    return table[is_candidate]
 
 
 def match_clicks(
@@ -284,26 +301,29 @@ def match_clicks(
         A row for each match, with the columns of `neighbours`, `row` (position of the candidate in
         `candidates`) and `click` (index of the click in `phase`).
     """
-    user_clicks = pd.DataFrame({"user": phase.user, "click": np.arange(len(phase.user))})
-    # In `neighbours`, `item` is the item that was clicked, and `neighbour` is the candidate.
-    pairs = pd.DataFrame(
+    # In all tables below, `item` is the item that was clicked, and `neighbour` is the candidate.
+    candidate_rows = pd.DataFrame(
         {
             "user": phase.test_user[candidates["test_row"]],
             "neighbour": candidates["item"],
             "row": np.arange(len(candidates)),
         }
     )
-    matches = pairs.merge(user_clicks, on="user")
-    matches["item"] = phase.item[matches["click"]]
-    return matches.merge(neighbours, on=["item", "neighbour"])
+    user_clicks = pd.DataFrame({"user": phase.user, "click": np.arange(len(phase.user))})
+    # Each candidate with each click of its user.
+    pairs = candidate_rows.merge(user_clicks, on="user")
+    pairs["item"] = phase.item[pairs["click"]]
+    # Keep the pairs where the candidate is a neighbour of the clicked item.
+    return pairs.merge(neighbours, on=["item", "neighbour"])
 
 
 def clicks_around(
     phase: recommend.Phase, item: IntArray, time: FloatArray, distances: Sequence[float]
 ) -> tuple[FloatArray, FloatArray, list[IntArray]]:
-    """For each pair of an item and a time, tell when and how often the item was clicked near then.
+    """For pairs of an item and a time, find the item's clicks just before and after that time.
 
-    The clicks of all users count.
+    The item's clicks within some distances of the time are counted, too. The clicks of all users
+    count.
 
     Parameters
     ----------
@@ -312,9 +332,9 @@ def clicks_around(
     item : ndarray of int64, shape (n,)
         Numbers of items.
     time : ndarray of float64, shape (n,)
-        A time for each of these items, from 0 to 1.
+        A time for each of these items. The phase lasts from 0 to 1.
     distances : sequence of float
-        Distances in time, in lengths of the phase.
+        Lengths of time.
 
     Returns
     -------
@@ -325,9 +345,9 @@ def clicks_around(
     n_near : list of int64 ndarrays, shape (n,) each
         For each distance, the number of clicks on the item at most that far from `time`.
     """
-    # The times of an item are shifted by a multiple of its number, so that one sorted array holds
-    # the clicks of all items, one item after the other. Times run from -HISTORY to 1. With a shift
-    # of HISTORY + 2 there is a gap of 1 between two items; start and stop are in its middle.
+    # One sorted array holds the clicks of all items, one item after the other. To this end, `shift`
+    # times the number of the item is added to the time of each click. Times run from -HISTORY to 1,
+    # so the clicks of an item lie between its `start` and its `stop`, and no others do.
     shift = recommend.HISTORY + 2
     timeline = np.sort(shift * phase.item + phase.time)
     now = shift * item + time
@@ -336,9 +356,10 @@ def clicks_around(
     # Indices of the item's first click, of its first click at or after `time`, and of its end.
     first, next_click, end = np.searchsorted(timeline, [start, now, stop])
     before = np.where(next_click > first, now - timeline[next_click - 1], recommend.HISTORY + 1)
-    # An index past the end is avoided; its value is not used.
-    index = np.minimum(next_click, len(timeline) - 1)
-    after = np.where(next_click < end, timeline[index] - now, 1)
+    # `next_click` is past the last index if the timeline has no later click. `np.where` then takes
+    # 1, so any valid index will do.
+    valid_index = np.minimum(next_click, len(timeline) - 1)
+    after = np.where(next_click < end, timeline[valid_index] - now, 1)
     n_near = []
     for distance in distances:
         low = np.searchsorted(timeline, np.maximum(now - distance, start))

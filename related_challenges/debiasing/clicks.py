@@ -142,9 +142,9 @@ def split_latest(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
 def read_answers(path: Path) -> pd.DataFrame:
     """Read the clicks to predict of all phases.
 
-    If the path has the default name `ANSWERS` and does not exist, but there are files `TRUE_CLICKS`
-    in its folder, the table is computed from these files and from the known clicks, which give the
-    degrees. Training clicks are looked for in the same folder, otherwise in `train_data` beside it.
+    A file of the default name `ANSWERS` may be missing if its folder holds files `TRUE_CLICKS` and
+    the test clicks. The table is then computed from these files and the training clicks. The
+    training clicks are in the same folder, or in the folder `train_data` beside this folder.
 
     Returns
     -------
@@ -161,7 +161,7 @@ def read_answers(path: Path) -> pd.DataFrame:
     can_be_computed = path.name == ANSWERS and has_true_clicks
     if reading.is_there(path) or not can_be_computed:
         return _read_answer_file(path, _ANSWER_COLUMNS)
-    # After a local split, the training clicks are in the folder beside.
+    # A local split has a folder of its own, without the training clicks.
     has_train_clicks = any(folder.glob(TRAIN_CLICKS.format("*")))
     train_dir = folder if has_train_clicks else folder.parent / challenge.TRAIN_FOLDER
     parts = []
@@ -172,7 +172,7 @@ def read_answers(path: Path) -> pd.DataFrame:
         if reading.is_there(answer_path):
             answers = _read_answer_file(answer_path, (_USER, _ITEM, _TIME), phase_id=phase)
         else:
-            # No answers, in the same columns.
+            # A phase without answers gets an empty table with the same columns.
             answers = known_clicks.head(0)
         parts.append((phase, known_clicks, answers))
     return add_degrees(parts)
@@ -269,7 +269,7 @@ def select_users(
             f"{path}: {len(missing)} of {len(wanted)} test users are missing, the first with "
             f"user_id {shown}, expected a row for each"
         )
-    # A user may have several rows if this fault was reported without an error.
+    # `read_recommendations` has reported users with several rows. Their first row counts.
     first_rows = recommended[~recommended.index.duplicated()]
     return first_rows.reindex(wanted, fill_value=-1).to_numpy()
 
@@ -339,7 +339,10 @@ def _read(
 
 
 def _read_answer_file(path: Path, columns: Sequence[Column], **constants: int) -> pd.DataFrame:
-    """Read clicks to predict, and add columns of constants, such as the phase of the whole file.
+    """Read clicks to predict, and require every user to be a test user of the phase in the row.
+
+    The keyword arguments are columns to add, each with one value for the whole file. A file without
+    a column `phase_id` needs `phase_id` among them.
 
     Raises
     ------
@@ -348,11 +351,11 @@ def _read_answer_file(path: Path, columns: Sequence[Column], **constants: int) -
     """
     answers = _read(path, columns, once_per_user=True).assign(**constants)
     wrong = answers[answers["user_id"] % USER_MODULUS != answers["phase_id"]]
-    # A fault continues the text "row 5 ...".
+    # What is wrong with the user in a row.
     faults = {}
     for row, user, phase in zip(wrong.index, wrong["user_id"], wrong["phase_id"], strict=True):
         faults[row] = f"is {user}, who is no test user of phase {phase}"
     expected = f"the phase to be user_id mod {USER_MODULUS}"
-    # Does nothing without faults.
+    # Raises an error if there are faults.
     challenge.report_faults(_source(path, columns), _USER.name, faults, expected, stop)
     return answers

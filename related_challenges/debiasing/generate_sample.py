@@ -29,6 +29,10 @@ N_SUCCESSORS = 4
 FOLLOW_PROBABILITY = 0.75
 # Number of popular items drawn for each user, more than a user needs.
 N_POPULAR = 200
+# The number of items that a user goes through is at least the first number. How many more items
+# there are has a Poisson distribution with the second number as its mean.
+MIN_STEPS = 9
+MEAN_FURTHER_STEPS = 14
 # Length of a phase. All ten phases together span the times 0 to 1.
 WINDOW = 3 / 12
 # Time from the start of a phase to the start of the next phase.
@@ -38,12 +42,13 @@ SPAN = 0.3
 
 
 def write_sample(folder: Path, seed: int) -> None:
-    """Write the files of all phases into a folder."""
+    """Write the training clicks, test clicks and query times of all phases into a folder."""
     all_clicks = simulate_clicks(np.random.default_rng(seed))
     for phase in clicks.PHASES:
         begin = phase * STEP
         is_inside = all_clicks["time"].between(begin, begin + WINDOW, inclusive="left")
         inside = all_clicks[is_inside]
+        # As in the real files, the id of a user tells in which phase this is a test user.
         is_test_user = inside["user_id"] % clicks.USER_MODULUS == phase
         hidden, known = clicks.split_latest(inside[is_test_user])
         # A test user has at least two known clicks, as in the real files.
@@ -64,18 +69,19 @@ def simulate_clicks(rng: np.random.Generator) -> pd.DataFrame:
     """Return the clicks of all users in random order: user_id, item_id and time from 0 to 1."""
     theme = rng.integers(N_THEMES, size=N_ITEMS)
     popularity = (1 / np.arange(1, N_ITEMS + 1)) ** 0.7
-    # Drawn from the item's theme; repeats do not matter.
+    # Each item's successors are drawn from the items of its theme. An item may be drawn twice.
     successors = np.array(
         [rng.choice(np.flatnonzero(theme == theme[i]), N_SUCCESSORS) for i in range(N_ITEMS)]
     )
     popular = rng.choice(N_ITEMS, (N_USERS, N_POPULAR), p=popularity / popularity.sum())
     parts = []
-    for user in range(N_USERS):
+    for user, popular_items in enumerate(popular):
         # An ordered set: its keys are the items clicked, each once.
         clicked: dict[int, None] = {}
-        current = int(popular[user, 0])
-        n_steps = 9 + rng.poisson(14)
-        for popular_item in popular[user, 1 : 1 + n_steps]:
+        # The user starts at the first popular item. At each step, the next one is a possible goal.
+        current = int(popular_items[0])
+        n_steps = MIN_STEPS + rng.poisson(MEAN_FURTHER_STEPS)
+        for popular_item in popular_items[1 : 1 + n_steps]:
             clicked[current] = None
             follows = rng.random() < FOLLOW_PROBABILITY
             current = int(rng.choice(successors[current]) if follows else popular_item)

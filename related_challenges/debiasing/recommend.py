@@ -18,7 +18,7 @@ from tqdm import tqdm
 
 # Sparse scores are made dense for this many users at a time: 21 MB for 41,000 items.
 N_USERS_PER_BLOCK = 64
-# Clicks are read from this long before a phase; 1 is the length of the phase.
+# Length of the time before a phase from which clicks are read too. The phase itself has length 1.
 HISTORY = 1.0
 # With --local, the test users' clicks are read from this folder.
 LOCAL_DIR = challenge.data_dir(__file__, challenge.TEST_INPUT_FOLDER)
@@ -100,9 +100,9 @@ def run_model(options: argparse.Namespace, score_items: Callable[[Phase], csr_ar
 def read_phase(train_dir: Path, test_dir: Path, number: int) -> Phase:
     """Read the clicks of a phase, and older clicks on the same items from earlier phases' files.
 
-    Phases overlap, so the file of an earlier phase may show a click that is hidden in this phase.
-    Therefore the clicks taken from earlier phases are older than every click of this phase, be it
-    known or to predict.
+    Phases overlap, so the file of an earlier phase may show a click that is to be predicted in this
+    phase. Therefore only those clicks are taken from earlier phases that are older than all clicks
+    of this phase, known ones and ones to predict.
 
     Parameters
     ----------
@@ -128,9 +128,10 @@ def read_phase(train_dir: Path, test_dir: Path, number: int) -> Phase:
     history_start = phase_start - HISTORY * length
     queries = clicks.read_queries(test_dir / clicks.QUERY_TIMES.format(number))
     parts = [inside]
-    # From each earlier phase, the latest first, take the clicks that are older than all clicks read
-    # so far, so that none is taken twice. The first click of this phase may be one to predict.
+    # Time of the oldest click of this phase, which may be one to predict.
     read_from = min(phase_start, queries["time"].min())
+    # Go back from phase to phase. Take the clicks that are older than all clicks read so far, so
+    # that no click is taken twice.
     earlier_phases = [phase for phase in clicks.find_phases(train_dir) if phase < number]
     for earlier_phase in reversed(earlier_phases):
         if read_from <= history_start:
@@ -190,7 +191,8 @@ def best_items(phase: Phase, scores: csr_array) -> IntArray:
         If fewer than fifty items are left that a test user has not clicked.
     """
     n_clicks = np.bincount(phase.item, minlength=len(phase.item_ids))
-    # Popularity is scaled to lie below every positive score. There may be no positive score.
+    # Popularity is scaled to lie below every positive score. If no score is positive, any scale
+    # will do.
     smallest_score = scores.data[scores.data > 0].min(initial=1.0)
     # Rank of each item by its clicks, 0 for the fewest.
     popularity_rank = np.argsort(np.argsort(n_clicks, kind="stable"))

@@ -38,10 +38,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-# Number of parts of the training users. The latest clicks of one part are masked at a time, while
-# those of the other parts stay.
+# The training users are divided into this many parts. Only one part at a time has its latest clicks
+# masked; the users of the other parts keep all their clicks.
 N_PARTS = 2
-# Expected number of wrong candidates of a training user, drawn at random to learn from.
+# The boosting learns from this many wrong candidates of a training user on average. They are drawn
+# at random from all wrong candidates of the user.
 N_WRONG = 60
 BOOSTING = {
     "max_iter": 200,
@@ -55,13 +56,15 @@ BOOSTING = {
 # The odds of an item are divided by this power of its number of clicks. A higher power improves the
 # metric over rare items ("half") and worsens the metric over all items ("full").
 RARITY_POWER = 0.6
-# A click weighs exp(-t / scale), where t is the time from this click to the click to predict, in
-# lengths of the phase.
+# A click weighs exp(-t / scale), where t is the time from this click to the click to predict. The
+# phase lasts from 0 to 1.
 FAST_SCALE = 0.002
 SLOW_SCALE = 0.05
-# Clicks on an item are counted that are at most this far from the time of the click to predict.
+# For each of these lengths of time, a feature counts the clicks on the item that are at most so far
+# from the click to predict.
 DISTANCES = (0.003, 0.02, 0.1)
-# Stands for the smallest value of a candidate without matching clicks.
+# Value of a feature that is a smallest value over clicks, for a candidate for which there is no
+# click to consider.
 NO_MATCH = 1e6
 
 
@@ -85,6 +88,7 @@ def score_items(phase: recommend.Phase) -> csr_array:
     model = HistGradientBoostingClassifier(random_state=0, **BOOSTING)
     model.fit(features, is_clicked)
     log_odds = model.decision_function(describe(phase, neighbours, vectors, candidates))
+    # The odds that the candidate is clicked, divided by a power of its item's number of clicks.
     score = np.exp(log_odds) * n_clicks[candidates["item"]] ** -RARITY_POWER
     shape = (len(phase.test_user), len(phase.item_ids))
     return csr_array((score, (candidates["test_row"], candidates["item"])), shape=shape)
@@ -92,19 +96,21 @@ def score_items(phase: recommend.Phase) -> csr_array:
 
 
 def training_part(phase: recommend.Phase, number: int) -> tuple[NDArray[np.float32], BoolArray]:
-    """Mask the latest clicks of a part of the training users; return examples to learn from.
+    """Mask the latest clicks of one part of the training users, and return examples to learn from.
+
+    An example is a candidate of a masked user.
 
     Parameters
     ----------
     phase : Phase
         Clicks of the phase.
     number : int
-        Number of the part, from 0.
+        Number of the part, from 0 to `N_PARTS` - 1.
 
     Returns
     -------
     features : ndarray of float32, shape (examples, features)
-        Features of candidates of the masked users.
+        Result of `describe`.
     is_clicked : ndarray of bool, shape (examples,)
         Whether the candidate is the item of the masked click.
     """
@@ -117,9 +123,10 @@ def training_part(phase: recommend.Phase, number: int) -> tuple[NDArray[np.float
     # should come first.
     has_answer = np.bincount(masked_row, is_clicked, len(answer)) > 0
     n_candidates = np.bincount(masked_row, minlength=len(answer))
-    # Each candidate is drawn with probability N_WRONG / (number of candidates of the user).
-    draw = np.random.default_rng(number).random(len(is_clicked))
-    is_drawn = draw * n_candidates[masked_row] < N_WRONG
+    # Each candidate is drawn with probability N_WRONG / (number of candidates of the user): if a
+    # random number from 0 to 1 is below this probability.
+    random_number = np.random.default_rng(number).random(len(is_clicked))
+    is_drawn = random_number * n_candidates[masked_row] < N_WRONG
     rows = has_answer[masked_row] & (is_clicked | is_drawn)
     return describe(masked, neighbours, vectors, candidates[rows]), is_clicked[rows]
 
@@ -145,16 +152,20 @@ def describe(
     """
     item = candidates["item"].to_numpy()
     user = phase.test_user[candidates["test_row"]]
-    # The click to predict may lie outside the known clicks of the phase.
+    # The known clicks of the phase lie between 0 and 1. The click to predict may lie outside.
     query_time = np.clip(phase.query_time, 0, 1)[candidates["test_row"]]
     n_clicks = np.bincount(phase.user, minlength=phase.n_users)
     n_item_clicks = count_clicks(phase)
     # Index of the latest click of each candidate's user: clicks are sorted by user, then by time.
     # Every user with candidates has a click.
     latest = (np.cumsum(n_clicks) - 1)[user]
+    latest_item = phase.item[latest]
     features: dict[str, Any] = {
-        **{name: candidates[name] for name in ("score", "rank", "share", "closeness")},
-        "closeness to the latest click": cosines(vectors[phase.item[latest]], vectors[item]),
+        "score": candidates["score"],
+        "rank": candidates["rank"],
+        "share": candidates["share"],
+        "closeness": candidates["closeness"],
+        "closeness to the latest click": cosines(vectors[latest_item], vectors[item]),
         **similarity_features(phase, neighbours, candidates, query_time),
         **item_features(phase, n_item_clicks, item, query_time),
         **user_features(phase, n_clicks, n_item_clicks, user, latest, query_time),
@@ -170,11 +181,13 @@ def similarity_features(
 ) -> dict[str, Array]:
     """Describe how similar each candidate is to the items that its user clicked.
 
-    The features are sums of similarities with different weights, extreme values and counts, of
-    shape (candidates,) each. `query_time` is the time of the click to predict, same shape.
+    The features are sums of similarities with different weights, smallest and greatest values, and
+    counts. `query_time` is the time of the click to predict. It and all features have the shape
+    (candidates,).
     """
     n_candidates = len(candidates)
-    # A row for each candidate and each click of its user on an item with this neighbour.
+    # A match is a candidate with a click of its user on an item that has the candidate as a
+    # neighbour. A candidate may have several matches or none.
     matches = match_clicks(phase, neighbours, candidates)
     row = matches["row"].to_numpy()
     click = matches["click"].to_numpy()
@@ -187,22 +200,22 @@ def similarity_features(
     is_latest = position == 1
 
     def total(values: Any) -> Array:
-        """Return for each candidate the sum of `values` over its matches."""
+        """Return for each candidate the sum of its matches' `values`."""
         return np.bincount(row, values, n_candidates)
 
     def smallest(values: Any) -> Array:
-        """Return for each candidate the smallest of its matches, `NO_MATCH` without matches."""
+        """Return for each candidate the smallest of its matches' `values`, else `NO_MATCH`."""
         result = np.full(n_candidates, NO_MATCH)
         np.minimum.at(result, row, values)
         return result
 
     def greatest(values: Any) -> Array:
-        """Return for each candidate the greatest of its matches, -`NO_MATCH` without matches."""
+        """Return for each candidate the greatest of its matches' `values`, else -`NO_MATCH`."""
         result = np.full(n_candidates, -NO_MATCH)
         np.maximum.at(result, row, values)
         return result
 
-    # Where a value is divided by the position, later clicks count more.
+    # Some values are divided by the position of the click, so that later clicks count more.
     return {
         "similarity": total(similarity),
         "greatest similarity": greatest(similarity),
@@ -227,9 +240,10 @@ def similarity_features(
 def item_features(
     phase: recommend.Phase, n_item_clicks: IntArray, item: IntArray, query_time: FloatArray
 ) -> dict[str, Array]:
-    """Describe how often and when each candidate's item was clicked, shape (candidates,) each.
+    """Describe how often each candidate's item was clicked, and when, relative to `query_time`.
 
-    `n_item_clicks` has the shape (items,).
+    `query_time` is the time of the click to predict. `n_item_clicks` has the shape (items,), all
+    other arrays and the features have the shape (candidates,).
     """
     before, after, n_near = clicks_around(phase, item, query_time, DISTANCES)
     features = {
@@ -253,7 +267,7 @@ def user_features(
     """Describe how active each candidate's user is, and how popular the user's items are.
 
     `n_clicks` has the shape (users,) and `n_item_clicks` (items,). `latest` is the index of the
-    user's latest click. All other arrays have the shape (candidates,).
+    user's latest click. It, all other arrays and the features have the shape (candidates,).
     """
     popularity = np.log(n_item_clicks)
     popularity_sum = np.bincount(phase.user, popularity[phase.item], phase.n_users)

@@ -22,14 +22,16 @@ import numpy as np
 import recommend
 from scipy.sparse import csr_array
 
-# Two clicks of a user that are d positions and a time t apart (in lengths of the phase) have the
-# weight d ** -DISTANCE_POWER * exp(-TIME_DECAY * t).
+# A pair of clicks of a user has the weight d ** -DISTANCE_POWER * exp(-TIME_DECAY * t). Here, d is
+# the number of positions from one click to the other, and t is the time between them. The phase
+# lasts from 0 to 1.
 DISTANCE_POWER = 0.5
 TIME_DECAY = 2.0
-# Clicks that are more positions apart are no pair.
+# Two clicks that are more positions apart than this do not count as a pair.
 MAX_DISTANCE = 40
-# The similarity is divided by n_clicked ** CLICKED_POWER * n_scored ** SCORED_POWER. These are the
-# numbers of clicks of the item that the user clicked and of the item that is scored.
+# Each user's click on one item (clicked) raises the score of another item (scored). The similarity
+# of the two items is divided by n_clicked ** CLICKED_POWER * n_scored ** SCORED_POWER, where
+# n_clicked and n_scored are their numbers of clicks.
 CLICKED_POWER = 0.2
 SCORED_POWER = 0.55
 # The latest click of a test user counts 1, the n-th latest n ** -RECENCY_POWER.
@@ -46,7 +48,10 @@ def score_items(phase: recommend.Phase) -> csr_array:
 
 
 def item_similarity(phase: recommend.Phase) -> csr_array:
-    """Return the similarity of clicked items (rows) to scored items (columns), (items, items)."""
+    """Return by how much a click on an item raises the scores of other items.
+
+    The shape is (items, items), with clicked items in rows and scored items in columns.
+    """
     n_items = len(phase.item_ids)
     earlier, later, weight = pairs_of_clicks(phase)
     # Either item of a pair may be the one that a user clicked, and the other the one to score.
@@ -67,7 +72,7 @@ def pairs_of_clicks(phase: recommend.Phase) -> tuple[IntArray, IntArray, FloatAr
         Indices in `phase` of the earlier and the later click. Pairs that are fewer positions apart
         come first.
     weight : ndarray of float64, shape (pairs,)
-        Weight by distance and time.
+        Weight of each pair, larger for fewer positions and less time between the clicks.
     """
     # Clicks are sorted by user: the clicks i and i + distance are a pair if their users are equal.
     earlier_by_distance = [
@@ -79,11 +84,15 @@ def pairs_of_clicks(phase: recommend.Phase) -> tuple[IntArray, IntArray, FloatAr
     distance = np.repeat(np.arange(1, MAX_DISTANCE + 1), n_pairs)
     later = earlier + distance
     time_apart = phase.time[later] - phase.time[earlier]
-    return earlier, later, distance**-DISTANCE_POWER * np.exp(-TIME_DECAY * time_apart)
+    weight = distance**-DISTANCE_POWER * np.exp(-TIME_DECAY * time_apart)
+    return earlier, later, weight
 
 
 def weighted_clicks(phase: recommend.Phase) -> csr_array:
-    """Return the test users' clicks, weighed by how recent they are, (test users, items)."""
+    """Return the test users' clicks as a matrix of weights, shape (test users, items).
+
+    The later a click, the larger its weight. An item that a user has not clicked has the weight 0.
+    """
     weight = recommend.positions_from_latest(phase).astype(float) ** -RECENCY_POWER
     return phase.sum_by_user_and_item(weight)[phase.test_user]
 
