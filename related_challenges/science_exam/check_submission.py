@@ -21,12 +21,12 @@ def check(options: argparse.Namespace, report: Report) -> list[str]:
     questions = exam.read_questions(test, answers=False)
     predicted = exam.read_predictions(options.file, questions, report)
     first_guesses = Counter(guesses[0] for guesses in predicted if guesses)
-    # The keys continue the text "N rows ...".
-    unusual = exam.count_unusual(predicted)
+    # For example {"hold no label and score 0": 3}.
+    n_rows_by_description = exam.count_unusual(predicted)
     return [
         f"{len(predicted):,} rows: every question of {cli.show(test)} once",
         "first guesses: " + ", ".join(f"{label} {first_guesses[label]}" for label in exam.LABELS),
-        *(f"{n} rows {description}" for description, n in unusual.items()),
+        *(f"{n} rows {description}" for description, n in n_rows_by_description.items()),
     ]
 
 

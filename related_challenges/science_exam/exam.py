@@ -229,7 +229,7 @@ def read_predictions(path: Path, questions: pd.DataFrame, report: Report = stop)
     def parse(text: str) -> list[str]:
         labels = text.split()
         if not set(labels) <= set(LABELS):
-            # The text of the cell is reported.
+            # `challenge.read_predictions` then reports the text of the cell.
             raise ValueError
         return labels
 
@@ -248,7 +248,8 @@ def read_predictions(path: Path, questions: pd.DataFrame, report: Report = stop)
 def count_unusual(predicted: Sequence[Sequence[str]]) -> dict[str, int]:
     """Count predictions that are valid but unusual.
 
-    Each key continues the text "N predictions ...".
+    A key is a description of unusual predictions, such as ``hold no label and score 0``, and its
+    value is their number.
     """
     counts = {}
     n_too_long = sum(len(guesses) > N_GUESSES for guesses in predicted)

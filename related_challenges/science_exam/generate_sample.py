@@ -34,7 +34,11 @@ SYLLABLES = ("ka", "lo", "mi", "ter", "on", "ra", "ves", "pu", "dis", "tal", "ne
 
 
 def write_sample(folder: Path, seed: int) -> None:
-    """Write train.csv, test.csv and sample_submission.csv into a folder."""
+    """Write train.csv, test.csv and sample_submission.csv into a folder.
+
+    A question and its options are made of words of the same topic, so that they resemble each other
+    more than other questions.
+    """
     rng = np.random.default_rng(seed)
     topics = [invent_topic(rng) for _ in range(N_TOPICS)]
     rows = []
@@ -58,7 +62,7 @@ def write_sample(folder: Path, seed: int) -> None:
 
 
 def invent_topic(rng: np.random.Generator) -> list[str]:
-    """Return the words of a topic."""
+    """Return the words of a topic, made of random syllables."""
     return ["".join(rng.choice(SYLLABLES, rng.integers(2, 5))) for _ in range(WORDS_PER_TOPIC)]
 
 

@@ -71,7 +71,7 @@ def main() -> None:
     answer = train["answer"].map(exam.LABELS.index).to_numpy()
     scores = np.empty((len(questions), len(exam.LABELS)))
     for train_rows, test_rows in tqdm(fits, "folds", disable=None):
-        # Smaller for very few training questions, whose options would else have no features.
+        # A fit on very few questions needs a lower limit, since no word might reach `MIN_OPTIONS`.
         min_options = min(MIN_OPTIONS, train_rows.sum())
         vectorizer = TfidfVectorizer(min_df=min_options, sublinear_tf=True)
         vectorizer.fit(exam.option_texts(train[train_rows]))
@@ -88,9 +88,10 @@ def main() -> None:
 
 
 def describe(questions: pd.DataFrame, members: list[str], vectorizer: TfidfVectorizer) -> csr_array:
-    """Describe options by the features of some members, shape (5 * questions, features).
+    """Describe options by features, shape (5 * questions, features).
 
-    Scores are standardised within each question; words are weighed by TF-IDF.
+    `members` are the members of the ensemble that give features. Scores are standardised within
+    each question; words are weighed by TF-IDF.
     """
     blocks = []
     for member in members:
@@ -99,7 +100,7 @@ def describe(questions: pd.DataFrame, members: list[str], vectorizer: TfidfVecto
             continue
         score = SCORE_MEMBERS[member](questions)
         deviation = score.std(axis=1, keepdims=True)
-        # All options of a question may have the same score.
+        # If all options of a question have the same score, their deviation is 0. Divide by 1 then.
         divisor = np.where(deviation, deviation, 1)
         score = (score - score.mean(axis=1, keepdims=True)) / divisor
         blocks.append(csr_array(score.reshape(-1, 1)))

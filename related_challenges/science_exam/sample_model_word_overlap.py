@@ -31,7 +31,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    """Predict the answers and write them."""
+    """Predict the answers, which takes no training, and write them."""
     exam.run_fixed_model(build_parser().parse_args(), score)
 
 

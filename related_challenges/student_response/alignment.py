@@ -30,7 +30,8 @@ MIN_RARITY = 0.3
 FUNCTION_WEIGHT = 0.3
 # Two words match if the similarity of their spelling (`compare_spelling`, 0 to 1) is at least this.
 MIN_SPELLING = 0.55
-# A word is new unless a word of the question has at least this similarity of spelling to it.
+# A word of an answer or of a reference is called new if the question has no word with at least this
+# similarity of spelling.
 SAME_SPELLING = 0.8
 
 # For these features of a pair (answer, reference), the smallest value over the references of an
@@ -114,8 +115,8 @@ def word_ngrams(words: list[str], n: int) -> list[str]:
     return [" ".join(words[start : start + n]) for start in range(len(words) - n + 1)]
 
 
-def find_nearest(is_in_text: csr_array, spelling: csr_array) -> csr_array:
-    """For each text and each word of the vocabulary, find the most similar word of the text.
+def similarity_to_nearest(is_in_text: csr_array, spelling: csr_array) -> csr_array:
+    """Compare each word of the vocabulary with the nearest word (by spelling) of each text.
 
     Parameters
     ----------
@@ -127,23 +128,24 @@ def find_nearest(is_in_text: csr_array, spelling: csr_array) -> csr_array:
     Returns
     -------
     csr_array, shape (texts, words)
-        The largest similarity of spelling between the word and any word of the text.
+        The largest similarity of spelling between the word and any word of the text; 0 if no word
+        of the text is similar.
     """
     text, word = is_in_text.nonzero()
     # For each word of a text, a row with its similarity to each word of the vocabulary.
     similar = spelling[word].tocoo()
-    nearest = pd.Series(similar.data).groupby([text[similar.row], similar.col]).max()
-    rows_and_columns = nearest.index.to_frame().to_numpy().T
-    return csr_array((nearest.to_numpy(), rows_and_columns), shape=is_in_text.shape)
+    largest = pd.Series(similar.data).groupby([text[similar.row], similar.col]).max()
+    rows_and_columns = largest.index.to_frame().to_numpy().T
+    return csr_array((largest.to_numpy(), rows_and_columns), shape=is_in_text.shape)
 
 
 @dataclass(frozen=True)
 class MatchedWords:
     """Words of texts, each with its similarity to the nearest word of another text."""
 
-    # Words of one text a row, without stored zeros, shape (rows, words).
+    # The words that each text has, as stored values that are not 0, shape (texts, words).
     words: csr_array
-    # From 0 to 1, in the order of ``words.data``, shape (stored values of `words`,).
+    # Similarity of each stored word, from 0 to 1, in the order of ``words.data``.
     similarity: FloatArray
 
 
@@ -158,14 +160,14 @@ class BothWays:
 
 
 def match_words(words: csr_array, nearest: csr_array) -> MatchedWords:
-    """For each word of each row, look up its similarity to the nearest word of another text.
+    """For each word of each text, look up its similarity to the nearest word of another text.
 
     Parameters
     ----------
-    words : csr_array, shape (rows, words)
-        Words of one text a row, without stored zeros.
-    nearest : csr_array, shape (rows, words)
-        Result of `find_nearest` for the other text of each row.
+    words : csr_array, shape (texts, words)
+        The words that each text has, as stored values that are not 0.
+    nearest : csr_array, shape (texts, words)
+        For each text, the row of `similarity_to_nearest` for the other text.
     """
     return MatchedWords(words, nearest[words.nonzero()])
 
@@ -173,20 +175,24 @@ def match_words(words: csr_array, nearest: csr_array) -> MatchedWords:
 def reduce_rows(words: csr_array, compute: Callable[[IntArray], FloatArray]) -> FloatArray:
     """For each row, compute a value from its words, shape (rows,); 0 for a row without words.
 
+    Rows with the same number of words are computed together.
+
     Parameters
     ----------
     words : csr_array, shape (rows, words)
-        Words of one text a row.
+        The words that each row has, as stored values.
     compute : callable
-        Called once for each number k of words that rows have. It takes positions in ``words.data``,
-        shape (rows with k words, k), and returns a value for each of these rows.
+        Computes the values of some rows that all have the same number of words. It takes the
+        positions of their words in ``words.data``, shape (rows, words of a row), and returns a
+        value for each row.
     """
     result = np.zeros(words.shape[0])
     n_words = np.diff(words.indptr)
-    # Rows with equally many words are computed together, as a dense matrix.
     for k in np.unique(n_words[n_words > 0]):
         rows = np.flatnonzero(n_words == k)
-        result[rows] = compute(words.indptr[rows, None] + np.arange(k))
+        # The words of a row are stored one after the other, from ``indptr[row]`` on.
+        positions = words.indptr[rows, None] + np.arange(k)
+        result[rows] = compute(positions)
     return result
 
 
@@ -215,7 +221,7 @@ class TextWords:
     """The words of different texts, as sparse matrices of shape (texts, words)."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        # Words of every text in order, without endings.
+        # Words of every text in order, with their endings cut off.
         self.words = [stems(text) for text in texts]
         # How often a text has a word.
         self.counts, vocabulary = count_terms(self.words)
@@ -223,20 +229,22 @@ class TextWords:
         self.n_words: FloatArray = self.counts.sum(axis=1)
         # 1 where a text has a word.
         self.is_in_text = (self.counts > 0).astype(float)
-        # 1 for the words of a kind, 0 for others, shape (words,).
+        # Kinds of words: 1 for the words of the kind, 0 for others, shape (words,).
         self.is_function = np.array([word in FUNCTION_WORDS for word in vocabulary], float)
         self.is_negation = np.array([word in NEGATIONS for word in vocabulary], float)
-        # A number, or a single letter such as the name of a bulb, but no function word such as "a".
+        # A symbol is a number, or a single letter that names something, such as "B" in "bulb B".
+        # The function word "a" is no symbol.
         is_symbol = np.array([len(word) == 1 or word.isdigit() for word in vocabulary], float)
         self.is_symbol = is_symbol * (1 - self.is_function)
         # 1 where a text has a content word, which is any word but a function word.
         self.content = self.is_in_text @ diags_array(1 - self.is_function)
-        # A product of sparse matrices leaves the words of a row unsorted.
+        # The product leaves the columns of each row unsorted. Other matrices have them sorted.
         self.content.sort_indices()
-        # See `find_nearest`: among all words of a text, and among its content words.
+        # For each text, the similarity of its nearest word to every word of the vocabulary: the
+        # nearest among all words of the text, and the nearest among its content words.
         spelling = compare_spelling(vocabulary)
-        self.nearest = find_nearest(self.is_in_text, spelling)
-        self.nearest_content = find_nearest(self.content, spelling)
+        self.nearest = similarity_to_nearest(self.is_in_text, spelling)
+        self.nearest_content = similarity_to_nearest(self.content, spelling)
 
 
 class Matches:
@@ -247,7 +255,7 @@ class Matches:
     """
 
     def __init__(self, answers: pd.DataFrame) -> None:
-        """Match the words of answers.
+        """Match the words of answers with the words of their references and questions.
 
         Parameters
         ----------
@@ -258,14 +266,14 @@ class Matches:
         references = answers["references"].reset_index(drop=True).explode()
         # The row of each pair's answer, shape (pairs,).
         self.answer_of_pair = references.index.to_numpy()
-        # Every different text has a number.
+        # Equal texts are treated once. Each different text is a row in the matrices of `TextWords`.
         texts = pd.concat([answers["text"], answers["question_text"], references])
-        number, different_texts = texts.factorize()
+        text_row, different_texts = texts.factorize()
         n_answers = len(answers)
-        # The number of each answer's text and of its question's text, both of shape (answers,), and
-        # of each reference's text, shape (pairs,).
-        answer, question, pair_reference = np.split(number, [n_answers, 2 * n_answers])
-        # Number of the text of each pair's answer.
+        # The row of each answer's text and the row of its question's text, shape (answers,) each,
+        # and the row of the reference's text in each pair, shape (pairs,).
+        answer, question, pair_reference = np.split(text_row, [n_answers, 2 * n_answers])
+        # The row of the answer's text in each pair.
         pair_answer = answer[self.answer_of_pair]
         self._words = TextWords(different_texts)
         self._match_words(answer, question, pair_answer, pair_reference)
@@ -285,37 +293,42 @@ class Matches:
     ) -> None:
         """Find the words of answers, references and questions that match, in both directions.
 
-        The parameters are numbers of texts; see the constructor.
+        The parameters are rows of texts in the matrices of `TextWords`: the texts of each answer
+        and its question, and the texts of each pair (answer, reference).
         """
+        # All matrices below have a column for each word of the vocabulary.
+        # 1 where a text has a word.
         is_in_text = self._words.is_in_text
+        # Similarity of the nearest word of a text to a word of the vocabulary, from 0 to 1.
         nearest = self._words.nearest
-        # Words of each answer, shape (answers, words).
+        # 1 where an answer has a word, shape (answers, words).
         self.answer_words = is_in_text[answer]
-        # Words that are in the answer's question, shape (answers, words).
+        # Whether the question of an answer has a word, shape (answers, words).
         is_in_question = nearest[question] >= SAME_SPELLING
-        # Words of each answer that are not in its question, shape (answers, words).
+        # 1 where an answer has a new word, that is a word that its question does not have.
         self.new_words = self.answer_words - self.answer_words.multiply(is_in_question)
-        # Words of each reference that are not in the question, shape (pairs, words).
+        # 1 where the reference of a pair has a word, shape (pairs, words).
         reference_words = is_in_text[pair_reference]
+        # 1 where the reference of a pair has a new word. If a reference has no new word, all of its
+        # words count as new.
         asked_in_reference = reference_words.multiply(is_in_question[self.answer_of_pair])
         new_in_reference = reference_words - asked_in_reference
-        # For a reference without new words, all of its words.
-        has_no_new = new_in_reference.sum(axis=1)[:, None] == 0
-        new_in_reference += reference_words.multiply(has_no_new)
-        # Words of each reference that no word of the answer resembles, shape (pairs, words).
+        has_no_new_word = new_in_reference.sum(axis=1)[:, None] == 0
+        new_in_reference += reference_words.multiply(has_no_new_word)
+        # 1 where the reference of a pair has a word that resembles no word of the answer.
         is_matched = nearest[pair_answer] > 0
         self.missing_words = reference_words - reference_words.multiply(is_matched)
-        # All words of the texts of each pair.
+        # Compare the answer and the reference of each pair.
         self.matched_pairs = BothWays(
             recall=match_words(reference_words, nearest[pair_answer]),
             precision=match_words(is_in_text[pair_answer], nearest[pair_reference]),
         )
-        # New words of the texts of each pair.
+        # Compare only the new words of one text with all words of the other text.
         self.matched_new = BothWays(
             recall=match_words(new_in_reference, nearest[pair_answer]),
             precision=match_words(self.new_words[self.answer_of_pair], nearest[pair_reference]),
         )
-        # All words of each answer and its question, which takes the place of the reference.
+        # Compare each answer with its question, as if the question were a reference.
         self.matched_questions = BothWays(
             recall=match_words(is_in_text[question], nearest[answer]),
             precision=match_words(self.answer_words, nearest[question]),
@@ -324,8 +337,14 @@ class Matches:
     def _content_word_features(
         self, pair_answer: IntArray, pair_reference: IntArray
     ) -> dict[str, FloatArray]:
-        """Return recall and precision of the content words of each pair."""
+        """Return features of pairs: how well the content words of both texts match.
+
+        Recall is the mean similarity of the reference's content words to their nearest content
+        words in the answer. Precision is the same with answer and reference exchanged.
+        """
+        # 1 where a text has a content word.
         content = self._words.content
+        # Similarity of the nearest content word of a text to a word of the vocabulary.
         nearest = self._words.nearest_content
         # All content words count the same.
         weight = np.ones(content.shape[1])
@@ -339,11 +358,15 @@ class Matches:
     def _ngram_features(
         self, pair_answer: IntArray, pair_reference: IntArray
     ) -> dict[str, FloatArray]:
-        """Return recall and precision of pairs and triples of consecutive words."""
+        """Return features of pairs: how many consecutive words both texts share, two or three.
+
+        Recall is the share of the reference's n-grams of words that the answer has. Precision is
+        the share of the answer's n-grams that the reference has.
+        """
         features = {}
         for n, name in ((2, "word pairs"), (3, "word triples")):
             counts, _ = count_terms(word_ngrams(words, n) for words in self._words.words)
-            # An n-gram counts as often as it occurs in both texts.
+            # An n-gram that one text has twice and the other once is shared once.
             n_shared = counts[pair_answer].minimum(counts[pair_reference]).sum(axis=1)
             n_ngrams = np.maximum(counts.sum(axis=1), 1)
             features[f"recall of {name}"] = n_shared / n_ngrams[pair_reference]
@@ -353,12 +376,17 @@ class Matches:
     def _spelling_and_symbol_features(
         self, pair_answer: IntArray, pair_reference: IntArray
     ) -> dict[str, FloatArray]:
-        """Return features of pairs: words spelt the same, symbols, negations and lengths."""
+        """Return features of pairs: words spelt the same, symbols, negations and lengths.
+
+        Symbols are numbers and single letters.
+        """
         texts = self._words
         is_in_text = texts.is_in_text
+        # 1 where both texts of a pair have a word, shape (pairs, words).
         same_words = is_in_text[pair_answer].multiply(is_in_text[pair_reference])
         n_reference_words = np.maximum(is_in_text[pair_reference].sum(axis=1), 1)
         features = {"recall of words as spelt": same_words.sum(axis=1) / n_reference_words}
+        # Numbers of symbols that both texts of a pair have, and that each single text has.
         n_same_symbols = same_words @ texts.is_symbol
         n_symbols = is_in_text @ texts.is_symbol
         for name, text in (("recall", pair_reference), ("precision", pair_answer)):
@@ -377,19 +405,24 @@ class Matches:
     def _length_and_kind_features(
         self, answer: IntArray, question: IntArray, pair_reference: IntArray
     ) -> dict[str, FloatArray]:
-        """Return features of answers: lengths, and how many words are new or of a certain kind."""
+        """Return features of answers: lengths, and numbers and shares of certain words.
+
+        The words are new words (those that the question does not have), negations, function words
+        and symbols. The parameters are rows of texts in the matrices of `TextWords`.
+        """
         texts = self._words
         n_words = texts.n_words
         n_answer_words = n_words[answer]
-        n_different = np.maximum(self.answer_words.sum(axis=1), 1)
-        n_new = self.new_words.sum(axis=1)
+        # Number of different words, at least 1, since numbers are divided by it.
+        n_different_words = np.maximum(self.answer_words.sum(axis=1), 1)
+        n_new_words = self.new_words.sum(axis=1)
         n_function_words = (texts.counts @ texts.is_function)[answer]
         n_references = np.bincount(self.answer_of_pair)
         n_reference_words = np.bincount(self.answer_of_pair, n_words[pair_reference])
         return {
             "words": n_answer_words,
-            "new words": n_new,
-            "share of new words": n_new / n_different,
+            "new words": n_new_words,
+            "share of new words": n_new_words / n_different_words,
             "negations": (texts.counts @ texts.is_negation)[answer],
             "share of function words": n_function_words / np.maximum(n_answer_words, 1),
             "symbols": (texts.counts @ texts.is_symbol)[answer],
@@ -401,9 +434,12 @@ class Matches:
     def describe(self, train: BoolArray) -> pd.DataFrame:
         """Describe every answer by features for a model.
 
-        The features compare the answer with its best reference (by F1) and with all references
-        (largest and mean value of each feature of a pair, and smallest value of some). Others say
-        how question and answer cover each other, and give lengths and kinds of words.
+        Each answer is compared with each of its references. The features are
+
+        - the results for the best reference, the one with the largest F1;
+        - the largest and the mean result of all references, and the smallest of some results;
+        - how well the answer matches the question;
+        - the answer's lengths, and numbers and weights of its words of certain kinds.
 
         Parameters
         ----------
@@ -415,9 +451,11 @@ class Matches:
         DataFrame of float, shape (answers, features)
             Without NaN. The features of the best reference come first.
         """
+        # The weight of a word is its rarity (inverse document frequency), less for function words.
         n_answers_with_word = self.answer_words[train].sum(axis=0)
         rarity = np.log((train.sum() + 1) / (n_answers_with_word + 1)) + MIN_RARITY
         weight = rarity * np.where(self._words.is_function, FUNCTION_WEIGHT, 1)
+        # Features of pairs (answer, reference). "What is new" are words that the question lacks.
         pairs = pd.DataFrame(
             matched_shares(self.matched_pairs, weight, "")
             | matched_shares(self.matched_new, weight, " of what is new")
@@ -427,7 +465,7 @@ class Matches:
         by_answer = pairs.groupby(self.answer_of_pair)
         best = pairs.loc[by_answer["f1"].idxmax()].reset_index(drop=True)
         smallest = by_answer[FEATURES_WITH_SMALLEST].min()
-        # Random trees draw columns by their position, so this order is part of the result.
+        # Models draw features at random by position, so this order is part of the result.
         parts = [
             best,
             by_answer.max().add_prefix("largest "),
@@ -449,7 +487,11 @@ class Matches:
         return pd.DataFrame(means, columns=pairs.columns)
 
     def _weighted_answer_features(self, weight: FloatArray) -> dict[str, FloatArray]:
-        """Return features of answers: how they cover the question, kinds and weights of words."""
+        """Return features of answers for words that are weighted by rarity, and all other features.
+
+        The weighted ones say how well the answer and its question match, and how large the weights
+        of the answer's words are.
+        """
         features = {
             "recall of the question": matched_share(self.matched_questions.recall, weight),
             "precision of the question": matched_share(self.matched_questions.precision, weight),
@@ -458,7 +500,8 @@ class Matches:
             features[name] = self.answer_features[name]
         features["largest weight of a new word"] = largest_weights(self.new_words, weight)
         features["mean weight of a word"] = mean_weights(self.answer_words, weight)
-        # Adds those that are not there yet.
+        # The order is part of the result (see `describe`): features that are there already keep
+        # their places, and the others are appended.
         return features | self.answer_features
 
 

@@ -77,7 +77,7 @@ def write_question(
     ideas_by_question: list[list[str]],
     folders: list[tuple[Path, int]],
 ) -> None:
-    """Write a question, with other answers into each folder.
+    """Write a question into each folder, with different answers in each.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ from related_challenges import challenge
 import pandas as pd
 import responses
 
-# Widths in characters of the first column, and of the other columns at least.
+# Width of the first column, and least width of every other column, in characters.
 FIRST_WIDTH = 28
 MIN_WIDTH = 19
 

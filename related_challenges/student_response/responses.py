@@ -151,8 +151,8 @@ def _check_questions(elements: pd.DataFrame, roots: pd.DataFrame) -> None:
 def _refuse_first(wrong: pd.DataFrame, message: str) -> None:
     """Raise `InputError` about the first of the wrong rows; without any, do nothing.
 
-    The message is a format string: the name of a column in braces becomes the row's value, quoted
-    if it is an id or a label.
+    `message` is a format string. For example, ``{tag}`` in it is replaced by the value of the
+    column `tag` in the first wrong row. Ids and labels are quoted.
     """
     if not len(wrong):
         return
@@ -169,7 +169,8 @@ def labels_of(answers: pd.DataFrame) -> list[str]:
 
 def _find_files(folder: Path) -> list[tuple[str, Path]]:
     """Return the XML files of a folder, or of the test sets in it, as pairs (scenario, file)."""
-    # The folder may be that of a test set, or the folder `CORE` in it.
+    # If the folder is that of a test set, or the folder `CORE` in a test set, all its files belong
+    # to this test set.
     own_scenario = ""
     for scenario in SCENARIOS:
         if scenario in folder.parts[-2:]:
@@ -205,8 +206,8 @@ def _read_elements(path: Path) -> list[dict[str, Any]]:
     elements: list[dict[str, Any]] = []
     # Read by expat, since ElementTree does not give the line numbers of elements.
     parser = expat.ParserCreate()
-    # Without a buffer, `add_text` is called for every entity of a text, and each call copies the
-    # whole text so far.
+    # With a buffer, expat passes the text between two tags to `add_text` in one piece. Otherwise it
+    # would pass a piece for every entity, such as &amp;, and each would copy the text so far.
     parser.buffer_text = True
     parser.buffer_size = 2**20
 
@@ -215,13 +216,14 @@ def _read_elements(path: Path) -> list[dict[str, Any]]:
         known["label"] = attributes.get("accuracy", "")
         place = f"{path}: line {parser.CurrentLineNumber}"
         elements.append({**known, "tag": tag, "place": place, "text": ""})
-        # Text is added up to the next start or end of a tag; after an end it is ignored.
+        # The text that follows belongs to this element, up to the next tag.
         parser.CharacterDataHandler = add_text
 
     def add_text(text: str) -> None:
         elements[-1]["text"] += text
 
     def end(_: str) -> None:
+        # The text that follows is ignored, up to the next tag.
         parser.CharacterDataHandler = None
 
     parser.StartElementHandler = start
@@ -238,10 +240,13 @@ def _read_elements(path: Path) -> list[dict[str, Any]]:
 
 
 def _find_label_set(answers: pd.DataFrame) -> tuple[str, ...]:
-    """Return the label set that the answers use.
+    """Return the label set that the answers use, of which some labels may not occur.
 
-    If the label `incorrect` occurs, and no label that only the set of 5 has, the set is that of 2
-    or 3 labels. Otherwise it is the set of 5. Some labels of a set may not occur.
+    The set has
+
+    - 5 labels if `incorrect` does not occur, or if a label occurs that only this set has;
+    - 2 labels if only `incorrect`, or only `correct` and `incorrect`, occur;
+    - 3 labels otherwise.
 
     Raises
     ------
@@ -250,9 +255,12 @@ def _find_label_set(answers: pd.DataFrame) -> tuple[str, ...]:
     """
     used = set(answers["label"])
     only_in_largest = set(LABEL_SETS[5]) - set(LABEL_SETS[3])
-    labels = LABEL_SETS[5]
-    if "incorrect" in used and not used & only_in_largest:
-        labels = LABEL_SETS[2] if used <= set(LABEL_SETS[2]) else LABEL_SETS[3]
+    if "incorrect" not in used or used & only_in_largest:
+        labels = LABEL_SETS[5]
+    elif used <= set(LABEL_SETS[2]):
+        labels = LABEL_SETS[2]
+    else:
+        labels = LABEL_SETS[3]
     _refuse_first(
         answers[answers["label"] == ""],
         "<studentAnswer> has no attribute 'accuracy'; files without labels can be predicted, but "
@@ -291,10 +299,11 @@ def read_fits(options: argparse.Namespace) -> tuple[pd.DataFrame, list[Fit]]:
     -------
     answers : DataFrame
         Answers to learn from, then the answers of ``--test_dir``. Labels of answers to predict are
-        NaN. If folds are predicted, every answer is predicted once, so all labels are NaN. A model
-        learns from the label numbers in the fits.
+        NaN. These are all labels if folds are predicted, since every answer is then in the fold of
+        some fit.
     fits : list of Fit
-        One fit for each fold, or a single fit with ``--test_dir``.
+        One fit for each fold, or a single fit with ``--test_dir``. A fit has the labels to learn
+        from.
 
     Raises
     ------
@@ -327,7 +336,11 @@ def read_fits(options: argparse.Namespace) -> tuple[pd.DataFrame, list[Fit]]:
 
 
 def _require_labels(folder: Path, label_numbers: IntArray, labels: Sequence[str]) -> None:
-    """Refuse answers to learn from if they have a single label, or if every label is too rare."""
+    """Raise `InputError` if there are too few labels, or too few answers with the same label.
+
+    `folder` is the folder of the answers to learn from, and `label_numbers` are their labels, as
+    positions in `labels`.
+    """
     counts = np.bincount(label_numbers)
     n_answers = len(label_numbers)
     n_most = counts.max()
@@ -360,9 +373,9 @@ def append_test_answers(train: pd.DataFrame, test: pd.DataFrame) -> pd.DataFrame
     Raises
     ------
     InputError
-        If `train` is a test set, or if an answer is in both. Also if a test set of new questions or
-        domains has some that are in the training files, or if a test set of new answers has a
-        question that is not.
+        If an answer is in both tables, or if `train` is a test set. Also if `test` is not what the
+        name of its test set says: a question or domain in it is not new although it should be, or a
+        question is new although only the answers should be.
     """
     test_set_paths = train["path"][train["scenario"] != ""]
     if len(test_set_paths):
@@ -397,7 +410,8 @@ def _require_expected_questions(
     Parameters
     ----------
     both : DataFrame
-        Training and test answers, with the file in which each question occurs first as `path`.
+        Training and test answers. The column `path` has the training file of each known question,
+        and the test file of each new question.
     own_path : Series of Path
         File of each answer.
     is_known_module : Series of bool
@@ -430,8 +444,9 @@ def _refuse_questions(
 ) -> None:
     """Raise `InputError` about the question of the first wrong answer; without any, do nothing.
 
-    `own_path` holds the file of each answer. `fault` continues the text "question ... of module
-    ..."; ``{training_file}`` in it becomes the training file of the question.
+    `own_path` holds the file of each answer. `fault` says what is wrong with the question, such as
+    ``is in {training_file}``, where ``{training_file}`` is replaced by the question's training
+    file.
     """
     if not is_wrong.any():
         return
@@ -485,7 +500,7 @@ def read_predictions(path: Path, answers: pd.DataFrame, report: Report = stop) -
 
     def parse(text: str) -> str:
         if text not in allowed:
-            # The text of the cell is reported.
+            # `challenge.read_predictions` then reports the text of the cell.
             raise ValueError
         return text
 
@@ -561,12 +576,14 @@ def evaluate(counts: pd.DataFrame) -> pd.DataFrame:
         - `CORRECTIVE`, the decision that an answer needs correction, which is any label but
           ``correct``.
     """
-    # Uninterpretable answers count in the gold totals, but not as predictions of any label.
+    # The last row, of uninterpretable answers, counts in the gold totals, but it is no label.
     labelled = counts.iloc[:-1].to_numpy()
     n_predicted = labelled.sum(axis=1)
     n_gold = counts.sum().to_numpy()
+    # Number of answers of each label that are predicted correctly.
     n_agreed = np.diag(labelled)
-    # The corrective decision is appended: all labels but `correct`, the first, count as one label.
+    # The corrective decision is appended as one more label, which unites all labels but the first,
+    # `correct`.
     agreed = np.append(n_agreed, labelled[1:, 1:].sum()).astype(float)
     predicted = np.append(n_predicted, n_predicted[1:].sum())
     gold = np.append(n_gold, n_gold[1:].sum())
@@ -610,8 +627,8 @@ def score_test_sets(answers: pd.DataFrame, predicted: Sequence[str], corpus: str
     Returns
     -------
     DataFrame
-        Columns `HEADER`. A row for each test set and each number of labels, from 5, 3 and 2 those
-        that the answers' labels can be merged to.
+        Columns `HEADER`. A row for each test set and each number of labels that the answers' labels
+        can be merged to: 5, 3 and 2 for answers with 5 labels, and only 2 for answers with 2.
     """
     rows = []
     sizes = [ways for ways in LABEL_SETS if ways <= len(labels_of(answers))]
@@ -624,11 +641,14 @@ def score_test_sets(answers: pd.DataFrame, predicted: Sequence[str], corpus: str
             measures = evaluate(counts)
             # The task's scorer sets the F1 of a label to 1 if the label neither occurs nor is
             # predicted; `evaluate` sets it to 0.
+            # The last row is `UNINTERPRETABLE`, which is not a label.
             n_predicted = counts.iloc[:-1].sum(axis=1)
-            is_absent = counts.sum() + n_predicted == 0
+            n_gold = counts.sum()
+            is_absent = n_gold + n_predicted == 0
             f1 = measures["F1"].head(ways).mask(is_absent, 1.0)
-            # The scorer leaves `non_domain` out of the macro average of these test sets (its
-            # `macroav.exclude`): one has three answers with this label, the other none.
+            # In two test sets of sciEntsBank, `non_domain` hardly occurs: three answers in the one
+            # have this label, and none in the other. The scorer leaves it out of their macro
+            # average (`macroav.exclude` in evaluation.R).
             if corpus == SCIENTSBANK and ways == 5 and scenario != UNSEEN_DOMAINS:
                 f1 = f1.drop("non_domain")
             accuracy = float(measures["recall"][MICRO])
@@ -652,10 +672,13 @@ def test_set_rows(scores: pd.DataFrame, corpus: str) -> list[list[str]]:
     """
     published = pd.read_csv(PUBLISHED, dtype=str, keep_default_na=False)
     published = published[published["corpus"] == corpus]
+    # Accuracy, macro F1 and weighted F1.
+    score_columns = HEADER[3:]
     rows = []
     for scenario, ways, n_answers, *figures in scores.itertuples(index=False):
         rows.append([scenario, str(ways), f"{n_answers:,}", *map("{:.4f}".format, figures)])
         is_comparable = (published["test set"] == scenario) & (published["labels"] == str(ways))
-        for system, *cells in published.loc[is_comparable, ["system", *HEADER[3:]]].to_numpy():
-            rows.append([f"  {system}", str(ways), "", *cells])
+        comparable = published.loc[is_comparable, ["system", *score_columns]]
+        for system, *published_figures in comparable.to_numpy():
+            rows.append([f"  {system}", str(ways), "", *published_figures])
     return rows

@@ -22,8 +22,8 @@ import similarity
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier
 
-# Values of `ccp_alpha` to choose from. Pruning removes a subtree if it lowers the Gini impurity,
-# weighted by shares of the answers, by less than this for each leaf that it adds.
+# Values of `ccp_alpha` to choose from. Pruning keeps a subtree only if it pays for its leaves: for
+# each leaf that the subtree adds, it must lower the tree's Gini impurity by at least this.
 PRUNING_ALPHAS = (0.0003, 0.0005, 0.0008, 0.0012, 0.002)
 
 

@@ -34,7 +34,7 @@ def main() -> None:
     options = build_parser().parse_args()
     answers, fits = responses.read_fits(options)
     labels = responses.labels_of(answers)
-    if options.label not in (None, *labels):
+    if options.label is not None and options.label not in labels:
         raise InputError(f"--label is {quote(options.label)}, expected one of {', '.join(labels)}")
 
     # ---- The model: replace this block by your own. -------------------------------------------

@@ -71,12 +71,13 @@ def main() -> None:
     question = answers["question"].to_numpy()
     similarities = similarity.describe(answers)
     matches = alignment.Matches(answers)
+    # Texts in which each word of an answer is marked by whether a reference or the question has it.
     marked_words = alignment.mark_words(answers)
     words_with_question = similarity.words_with_question(answers, alignment.stems)
     prediction = np.empty(len(answers), int)
     for train, test, label in tqdm(fits, "fits", disable=None):
         features = np.hstack([matches.describe(train), similarities])
-        # Known questions have a training answer.
+        # Questions that have a training answer are known.
         is_known_question = np.isin(question, question[train])
         marked_matrix = similarity.tfidf_matrix(marked_words, train, token_pattern=r"\S+", min_df=2)
 

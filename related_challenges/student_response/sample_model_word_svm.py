@@ -51,8 +51,8 @@ def main() -> None:
             similarity.tfidf_matrix(texts, train, analyzer="char_wb", ngram_range=(2, 5)),
             similarity.tfidf_matrix(words_with_question, train, token_pattern=r"\S+"),
         ]
-        # Divided by 4, each measure has a standard deviation of 1/4. All eight together then have a
-        # length of about 0.7, much like a TF-IDF vector, whose length is 1.
+        # Eight measures with a standard deviation of 1/4 each are a vector of length √8 / 4 ≈ 0.7,
+        # much like a TF-IDF vector, whose length is 1.
         scaled = StandardScaler().fit(similarities[train]).transform(similarities) / 4
         features = csr_array(hstack([*terms, csr_array(scaled)]))
         model = LinearSVC(C=0.3, random_state=0).fit(features[train], label[train])

@@ -26,8 +26,9 @@ def words(text: str) -> list[str]:
 def shared_phrases(left: Sequence[str], right: Sequence[str]) -> list[int]:
     """Return the lengths in words of the phrases that two texts share, longest first.
 
-    A phrase is the longest run of words that both texts share. It is removed from both texts before
-    the next phrase is searched, which cannot span the place of a removed phrase.
+    The first phrase is the longest run of words that both texts share. It is removed from both
+    texts, and the longest run that they still share is the next phrase, and so on. Words from
+    before and after a removed phrase are never in the same run.
 
     Parameters
     ----------
@@ -88,13 +89,14 @@ def describe(answers: pd.DataFrame) -> FloatArray:
     Returns
     -------
     ndarray of float64, shape (answers, 8)
-        The four values of `phrase_measures` for the question, then the largest value of each over
-        the references.
+        The values of `phrase_measures` (overlap, F1, Lesk and cosine) for the question, then the
+        largest value of each over the references.
     """
 
     # Cached, since many students give the same answer.
     @cache
     def largest_measures(text: str, *others: str) -> FloatArray:
+        """Return the largest value of each of the four measures over some other texts."""
         measures = [phrase_measures(words(text), words(other)) for other in others]
         return np.asarray(np.max(measures, axis=0))
 
