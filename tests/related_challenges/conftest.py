@@ -15,9 +15,9 @@ sys.path += [str(path) for path in sorted((ROOT / "related_challenges").iterdir(
 
 @pytest.fixture(scope="session")
 def challenge_kit(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Return a function that splits a challenge's sample in a kit and returns the kit.
+    """Return a function that simulates and splits a challenge's files in a copy of the kit.
 
-    Tests share the kit and only read it.
+    The function returns the folder of the copy. Tests share the copy and only read it.
     """
     kit = copy_kit(tmp_path_factory.mktemp("related") / "kit")
 

@@ -53,22 +53,32 @@ def test_guesses_survive_writing_and_reading(write: Write) -> None:
     answers = ['a "b", c', "ü\u2028\x85"]
     write(TRAIN, to_lines({"answer": answers}))
     folder = write(TEST, to_lines({"qid": "007"}, {"qid": "7"})).parent
+    # This model guesses the most frequent training answers, here all of them, at every query.
     model = f"{FOLDER}/sample_model_frequent.py"
     succeeds([model, "--input_dir", folder, "--output_dir", folder])
     path = folder / "submission.csv"
     assert path.read_bytes().startswith(b"id,ret\n007,")
-    assert queries.read_guesses(path, ["7", "007"]) == [answers] * 2
-    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    guesses_at_7, guesses_at_007 = queries.read_guesses(path, ["7", "007"])
+    assert guesses_at_7 == answers
+    assert guesses_at_007 == answers
+
+
+def test_a_submission_with_a_byte_order_mark_is_refused(write: Write) -> None:
+    path = write("submission.csv", b"\xef\xbb\xbf" + b'id,ret\n7,"[""x""]"\n')
     with pytest.raises(InputError, match="byte order mark"):
-        queries.read_guesses(path, ["7", "007"])
+        queries.read_guesses(path, ["7"])
 
 
+# Queries that differ in their domain and in whether they need reasoning. The right answer is "x"
+# where none is given.
 QUERIES_OF_KINDS: list[dict[str, object]] = [
     {"domain": "b", "NeedReasoning": True},
     {"domain": "b", "NeedReasoning": "two facts"},
     {"domain": None, "answer": ["z", "x"]},
     {"domain": 3, "NeedReasoning": 0},
 ]
+# These guesses score 1, 0, 2/3 and 0. The best guess at query 2 is "x y": of its two words, one is
+# the answer "x".
 GUESSES = """id,ret
 0,"[""x""]"
 1,[]
@@ -78,7 +88,7 @@ GUESSES = """id,ret
 
 
 def test_scores_by_kind_are_means_over_the_queries_of_the_kind(write: Write) -> None:
-    """They are printed, on the page and in the record."""
+    """The scores by kind are printed. They also stand on the page and in the record."""
     folder = write(TRAIN, to_lines(*QUERIES_OF_KINDS)).parent
     write("submission.csv", GUESSES)
     out = succeeds(evaluation("cloze", folder))
@@ -91,18 +101,25 @@ def test_scores_by_kind_are_means_over_the_queries_of_the_kind(write: Write) -> 
         ["reasoning: yes", "1", "1.0000", "100.0%"],
         ["reasoning: unknown", "1", "0.6667", "0.0%"],
     ]
-    assert [re.split("  +", line) for line in out.splitlines()[2:9]] == rows
+    # The first line says what is scored, and the second is the header.
+    lines = [re.split("  +", line) for line in out.splitlines()]
+    assert lines[2 : 2 + len(rows)] == rows
+
     page = page_in(folder)
     assert page.table("Score by domain").rows == rows
     for name in ("Answered in full", "Answered in part", "Without a guess"):
         assert page.tables[0].row(name)[1] == "25.0%"
-    assert last_record(folder)["score"] == scores_in(folder)["score"] == pytest.approx(5 / 12)
+
+    mean = (1 + 0 + 2 / 3 + 0) / 4
+    assert scores_in(folder)["score"] == pytest.approx(mean)
+    assert last_record(folder)["score"] == scores_in(folder)["score"]
     assert last_record(folder)["parts"]["domain: b"] == 0.5
 
 
 def test_with_one_candidate_only_the_first_guess_counts(write: Write) -> None:
     folder = write(TRAIN, to_lines(*QUERIES_OF_KINDS)).parent
     write("submission.csv", GUESSES)
+    # Only the first guess at query 0 is right. The first guess at query 2 is "y".
     assert "score 0.2500" in succeeds(evaluation("cloze", folder, "--candidates", "1"))
     assert last_record(folder)["rules"] == "first guess"
 
@@ -113,24 +130,32 @@ def test_with_one_candidate_only_the_first_guess_counts(write: Write) -> None:
 def test_the_evaluation_also_has_the_challenges_name_and_may_normalise(
     write: Write, flags: list[str], score: float, rules: str
 ) -> None:
+    """The challenge calls its evaluation evaluate.py. Normalised, the guess "X." is the answer."""
     folder = write(TRAIN, to_lines(*QUERIES_OF_KINDS)).parent
     write("submission.csv", 'id,ret\n0,"[""X.""]"\n1,[]\n2,[]\n3,[]\n')
-    # The flags, without the script.
-    _, *own_flags = evaluation("cloze", folder)
-    output = succeeds([f"{FOLDER}/evaluate.py", *own_flags, *flags])
+    # The flags that name the folders, without the script.
+    _, *folder_flags = evaluation("cloze", folder)
+    output = succeeds([f"{FOLDER}/evaluate.py", *folder_flags, *flags])
     assert f"score {score:.4f}" in output
     assert last_record(folder)["rules"] == rules
 
 
 def test_the_number_of_guesses_can_be_raised(write: Write) -> None:
-    """The challenge's description sets no limit. Queries without kinds have no table of kinds."""
+    """The challenge's description sets no limit, so more than five guesses may be allowed."""
     folder = write(TRAIN, to_lines({})).parent
+    # The seventh guess is the right answer.
     write("submission.csv", 'id,ret\n0,"[""a"",""b"",""c"",""d"",""e"",""f"",""x""]"\n')
     evaluate = evaluation("cloze", folder)
     assert "holds 7 guesses, expected a JSON list of at most 5" in fails(evaluate)
-    output = succeeds([*evaluate, "--candidates", "7"])
-    assert "score 1.0000" in output
-    assert "domain" not in output + page_in(folder).text
+    assert "score 1.0000" in succeeds([*evaluate, "--candidates", "7"])
+
+
+def test_without_kinds_of_queries_there_are_no_scores_by_kind(write: Write) -> None:
+    folder = write(TRAIN, to_lines({})).parent
+    write("submission.csv", "id,ret\n0,[]\n")
+    output = succeeds(evaluation("cloze", folder))
+    assert "domain" not in output
+    assert "domain" not in page_in(folder).text
 
 
 @needs_blocks(f"{FOLDER}/sample_model_mix.py")
@@ -146,6 +171,7 @@ def test_as_many_candidates_are_written_as_asked(challenge_kit: Kits, tmp_path: 
         guesses_by_limit[limit] = queries.read_guesses(path, ids, candidates=limit)
     assert max(map(len, guesses_by_limit[9])) == 9
     assert guesses_by_limit[2] == [guesses[:2] for guesses in guesses_by_limit[9]]
+    # The check accepts nine guesses if it is told so.
     check = [f"{FOLDER}/check_submission.py", path, "--candidates", "9"]
     assert "200 rows: every query of " in succeeds(check, kit=kit)
 
@@ -166,11 +192,11 @@ def test_models_do_not_see_the_answers_they_predict(write: Write) -> None:
 
 @needs_blocks(f"{FOLDER}/sample_model_frequent.py")
 def test_the_score_on_real_queries_is_the_measured_one(real_data: Path, tmp_path: Path) -> None:
-    given = ["--input_dir", real_data / "related/cloze"]
+    input_dir = ["--input_dir", real_data / "related/cloze"]
     name = "KCT_train_public.reconstructed.txt"
-    train = [*given, "--train_data", name, "--output_dir", tmp_path]
-    succeeds([f"{FOLDER}/local_data_split.py", *train])
+    flags = [*input_dir, "--train_data", name, "--output_dir", tmp_path]
+    succeeds([f"{FOLDER}/local_data_split.py", *flags])
     local = ["--local", "--submission_template_dir", tmp_path]
-    succeeds([f"{FOLDER}/sample_model_frequent.py", *train, *local])
-    succeeds(evaluation("cloze", tmp_path, *given, "--ref_data", name))
+    succeeds([f"{FOLDER}/sample_model_frequent.py", *flags, *local])
+    succeeds(evaluation("cloze", tmp_path, *input_dir, "--ref_data", name))
     assert scores_in(tmp_path)["score"] == pytest.approx(0.2108, abs=1e-4)

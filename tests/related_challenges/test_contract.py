@@ -1,6 +1,5 @@
 """Rules that the scripts of all four related challenges keep, from the sample to the score."""
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from sample_blocks import needs_blocks
 
 @dataclass(frozen=True)
 class Expected:
-    """What scripts must say about the submission of the challenge's first model in SCORES."""
+    """Texts that the scripts of a challenge must show for the submission of its quickest model."""
 
     # The name of the metric in the record.
     metric: str
@@ -37,7 +36,8 @@ CHALLENGES = {
     "science_exam": Expected("MAP@3", ["Questions", "200"], "first guesses: A 200, B 0"),
     "student_response": Expected("macro F1", ["Answers", "800 to 20 questions"], "correct 100.0%"),
 }
-# The score of every model on the sample of its challenge. The first model is the quickest.
+# The score of every model on the sample of its challenge. The first model of each challenge is the
+# quickest: tests that need only one model take this one.
 SCORES = {
     "cloze": {"frequent": 0.3044, "back_off": 0.6433, "nearest_queries": 0.7411, "mix": 0.7311},
     "debiasing": {"popularity": 0.7291, "item_cf": 2.0816, "item_cf_time": 4.0178},
@@ -47,12 +47,12 @@ SCORES = {
     },
     "student_response": {"majority": 0.1166, "lexical_similarity": 0.7424, "word_svm": 0.8071},
 }  # fmt: skip
-# How far a score may differ from the expected one. Models that count give the same score on every
-# machine. The result of a solver depends on rounding. If rounding changes 3 % of n predictions, the
-# score has a standard deviation of √(0.03 / n). The tolerance is four standard deviations, with
-# n = 200 questions in the science exam, and n = 800 answers in student response.
-INTERVAL_OF_COUNTS = 0.001
-INTERVAL_OF_SOLVERS = {
+# How far a score may differ from the expected one. Models that only count give the same score on
+# every machine. Models that are fitted by a solver depend on rounding. If rounding changes 3 % of n
+# predictions, the score has a standard deviation of √(0.03 / n). Their tolerance is four standard
+# deviations, with n = 200 questions in the science exam, and n = 800 answers in student response.
+TOLERANCE_OF_COUNTING_MODELS = 0.001
+TOLERANCE_OF_FITTED_MODELS = {
     "ranker": 0.05,
     "ensemble": 0.05,
     "lexical_similarity": 0.025,
@@ -119,10 +119,11 @@ FAULTS = {
         ],
     ),
 }
-# Malformed files of true answers, by path, and a part of the message about each.
+# Valid contents of files of true answers.
 QUERY = '{"qid": "0", "query": "[MASK]", "answer": ["x"]}'
 HEADER = "id,prompt,A,B,C,D,E,answer\n"
 GOOD = question_file("a", {"a.1": "correct", "a.2": "irrelevant"})
+# Malformed files of true answers, by path, and a part of the message about each.
 WRONG: dict[str, list[tuple[str, str]]] = {
     "cloze/KCT_train_public.txt": [
         (QUERY[:-3], "line 1 is not JSON"),
@@ -161,49 +162,82 @@ WRONG: dict[str, list[tuple[str, str]]] = {
 }  # fmt: skip
 
 
+def quickest_model(challenge: str) -> str:
+    """Return the name of the first model in `SCORES`, which is the quickest of the challenge."""
+    return next(iter(SCORES[challenge]))
+
+
+# The samples and folds of `challenge_kit` are made with seed 0.
+SEEDS = pytest.mark.parametrize(("seed", "is_as_in_the_kit"), [(0, True), (1, False)])
+
+
+@SEEDS
 @pytest.mark.parametrize("challenge", CHALLENGES)
-def test_a_seed_sets_the_sample_and_the_folds(
-    challenge: str, challenge_kit: Kits, tmp_path: Path
+def test_a_seed_sets_the_sample(
+    challenge: str, seed: int, is_as_in_the_kit: bool, challenge_kit: Kits, tmp_path: Path
 ) -> None:
-    """The sample is marked as simulated. The record of the folds names all files they come from."""
+    """All files of the sample are marked as simulated."""
     data = challenge_kit(challenge) / "related_challenges" / challenge / "data"
-    folder, flags = f"related_challenges/{challenge}", SPLITS[challenge]
-    for seed, is_same in ((0, True), (1, False)):
-        out, seeded = tmp_path / str(seed), ["--seed", seed]
-        succeeds([f"{folder}/generate_sample.py", "--output_dir", out, *seeded])
-        paths = sorted(path for path in out.glob("*_data/**/*") if path.is_file())
-        assert sorted(fingerprints.simulated_files(out)) == paths != []
-        same = [path.read_bytes() == (data / path.relative_to(out)).read_bytes() for path in paths]
-        assert all(same) == is_same
-        if flags:
-            own = ["--input_dir", data / "train_data", "--output_dir", out, *flags, *seeded]
-            succeeds([f"{folder}/local_data_split.py", *own])
-            # The record names all files that the folds come from, so that a use of the folds with
-            # other files is noticed.
-            made_from = vars(provenance.read(out / "folds.csv"))["made_from"]
-            paths = [*data.glob("train_data/*.xml"), *data.glob("train_data/*train*")]
-            assert {Path(name).name for name in made_from} == {path.name for path in paths}
-            original_folds = (data / "test_input/folds.csv").read_bytes()
-            assert ((out / "folds.csv").read_bytes() == original_folds) == is_same
+    script = f"related_challenges/{challenge}/generate_sample.py"
+
+    succeeds([script, "--output_dir", tmp_path, "--seed", seed])
+
+    paths = sorted(path for path in tmp_path.glob("*_data/**/*") if path.is_file())
+    assert paths
+    assert sorted(fingerprints.simulated_files(tmp_path)) == paths
+    are_equal = [
+        path.read_bytes() == (data / path.relative_to(tmp_path)).read_bytes() for path in paths
+    ]
+    assert all(are_equal) == is_as_in_the_kit
+
+
+@SEEDS
+@pytest.mark.parametrize("challenge", [name for name in CHALLENGES if name != "debiasing"])
+def test_a_seed_sets_the_folds(
+    challenge: str, seed: int, is_as_in_the_kit: bool, challenge_kit: Kits, tmp_path: Path
+) -> None:
+    """Debiasing has no folds."""
+    data = challenge_kit(challenge) / "related_challenges" / challenge / "data"
+    script = f"related_challenges/{challenge}/local_data_split.py"
+    folders = ["--input_dir", data / "train_data", "--output_dir", tmp_path]
+
+    succeeds([script, *folders, *SPLITS[challenge], "--seed", seed])
+
+    folds_in_the_kit = (data / "test_input/folds.csv").read_bytes()
+    folds_made = (tmp_path / "folds.csv").read_bytes()
+    assert (folds_made == folds_in_the_kit) == is_as_in_the_kit
+    # The record names all files that the folds come from, so that a use of the folds with other
+    # files is noticed.
+    made_from = vars(provenance.read(tmp_path / "folds.csv"))["made_from"]
+    paths = [*data.glob("train_data/*.xml"), *data.glob("train_data/*train*")]
+    assert {Path(name).name for name in made_from} == {path.name for path in paths}
 
 
 @pytest.mark.parametrize("challenge", CHALLENGES)
 def test_a_missing_file_is_named(challenge: str, write: Write) -> None:
+    """The message also names the files of the same type that are in the folder."""
+    # The files of cloze are .txt, those of debiasing and the science exam are .csv.
     write("in/mine.txt", "")
-    folder = write("in/mine.csv", "id,label\n1,x\n").parent
-    model = f"sample_model_{next(iter(SCORES[challenge]))}"
+    submission = write("in/mine.csv", "id,label\n1,x\n")
+    folder = submission.parent
+    model = f"sample_model_{quickest_model(challenge)}"
     for script in ("local_data_split", model, "local_evaluation", "check_submission"):
-        own: list[object]
+        command = [f"related_challenges/{challenge}/{script}.py", "--input_dir", folder]
         if script == "check_submission":
-            own = [folder / "mine.csv"]
+            command.append(submission)
         else:
-            own = ["--output_dir", folder.parent]
-        command = [f"related_challenges/{challenge}/{script}.py", *own, "--input_dir", folder]
-        found = re.fullmatch(r"(.*)/in/?([^/]*): file not found(.*)", fails(command))
-        assert found and found[1] == str(folder.parent)
-        # In student_response, a folder without questions is named instead.
-        if challenge != "student_response":
-            assert found[2] and found[3].startswith("; the folder holds mine.")
+            command += ["--output_dir", folder.parent]
+
+        line = fails(command)
+
+        missing, separator, hint = line.partition(": file not found")
+        assert separator
+        if challenge == "student_response":
+            # Files of questions may have any names, so the folder itself or *.xml is named.
+            assert missing.rstrip("/") == str(folder) or Path(missing).parent == folder
+        else:
+            assert Path(missing).parent == folder
+            assert hint.startswith("; the folder holds mine.")
 
 
 @pytest.mark.parametrize(
@@ -221,42 +255,55 @@ def test_a_missing_file_is_named(challenge: str, write: Write) -> None:
 def test_every_model_repeats_itself_and_has_the_expected_score(
     challenge: str, model: str, challenge_kit: Kits, tmp_path: Path
 ) -> None:
-    """The score is printed, shown and recorded, and the check accepts the submission."""
-    kit, folder = challenge_kit(challenge), f"related_challenges/{challenge}"
+    """The score is printed. See also the functions below, which are called for one model."""
+    kit = challenge_kit(challenge)
+    folder = f"related_challenges/{challenge}"
+    submission = tmp_path / "submission.csv"
     local = [] if challenge == "student_response" else ["--local"]
     predict = [f"{folder}/sample_model_{model}.py", *local, "--output_dir", tmp_path]
+
     succeeds(predict, kit=kit)
-    own = ["--submission_dir", tmp_path, "--output_dir", tmp_path]
-    printed = succeeds([f"{folder}/local_evaluation.py", *own], kit=kit)
-    text, page_path = (tmp_path / f"scores_{challenge}.{suffix}" for suffix in ("txt", "html"))
-    value = float(text.read_text().splitlines()[0].removeprefix("score:"))
-    interval = INTERVAL_OF_SOLVERS.get(model, INTERVAL_OF_COUNTS)
-    assert value == pytest.approx(SCORES[challenge][model], abs=interval)
-    assert f"score {value:.4f}" in printed
+    score_flags = ["--submission_dir", tmp_path, "--output_dir", tmp_path]
+    printed = succeeds([f"{folder}/local_evaluation.py", *score_flags], kit=kit)
+
+    score_path = tmp_path / f"scores_{challenge}.txt"
+    score = float(score_path.read_text().splitlines()[0].removeprefix("score:"))
+    tolerance = TOLERANCE_OF_FITTED_MODELS.get(model, TOLERANCE_OF_COUNTING_MODELS)
+    assert score == pytest.approx(SCORES[challenge][model], abs=tolerance)
+    assert f"score {score:.4f}" in printed
     # The ensemble is too slow for a second run.
     if model != "ensemble":
-        content = (tmp_path / "submission.csv").read_bytes()
+        first_content = submission.read_bytes()
         succeeds(predict, kit=kit)
-        assert (tmp_path / "submission.csv").read_bytes() == content
-    # The page, the record and the check are tested with the challenge's first model only.
-    if model != next(iter(SCORES[challenge])):
-        return
-    expected = CHALLENGES[challenge]
-    assert printed.endswith(f"written: {text}, {page_path}\n")
-    page = page_in(tmp_path)
-    assert f" {value:.4f} " in page.text and "simulated" in page.text
-    assert page.tables[0].row("Submission")[1] == str(tmp_path / "submission.csv")
-    assert page.tables[0].row(expected.row[0]) == expected.row
-    line = last_record(tmp_path)
-    assert (line["task"], line["model"], line["score"]) == (challenge, model, value)
-    assert (line["metric_name"], line["simulated"]) == (expected.metric, True)
-    assert f"sample_model_{model}.py" in line["script"]
-    assert ("3 folds" in line["rules"]) == (challenge != "debiasing")
+        assert submission.read_bytes() == first_content
+    if model == quickest_model(challenge):
+        assert printed.endswith(f"written: {score_path}, {score_path.with_suffix('.html')}\n")
+        require_page_and_record(challenge, submission, score)
+        checked = succeeds([f"{folder}/check_submission.py", submission], kit=kit)
+        assert f"submission.csv: valid for {challenge}\n" in checked
+        assert CHALLENGES[challenge].checked in checked
+        assert len(checked.splitlines()) == 3
 
-    out = succeeds([f"{folder}/check_submission.py", tmp_path / "submission.csv"], kit=kit)
-    assert f"submission.csv: valid for {challenge}\n" in out
-    assert expected.checked in out
-    assert len(out.splitlines()) == 3
+
+def require_page_and_record(challenge: str, submission: Path, score: float) -> None:
+    """Check the page and the record of the score that the challenge's quickest model has."""
+    expected = CHALLENGES[challenge]
+    model = quickest_model(challenge)
+
+    page = page_in(submission.parent)
+    assert f" {score:.4f} " in page.text
+    assert "simulated" in page.text
+    facts = page.tables[0]
+    assert facts.row("Submission")[1] == str(submission)
+    assert facts.row(expected.row[0]) == expected.row
+
+    line = last_record(submission.parent)
+    assert (line["task"], line["model"], line["score"]) == (challenge, model, score)
+    assert line["metric_name"] == expected.metric
+    assert line["simulated"] is True
+    assert f"sample_model_{model}.py" in line["script"]
+    # Debiasing is not split into folds.
+    assert ("3 folds" in line["rules"]) == (challenge != "debiasing")
 
 
 @pytest.mark.parametrize("challenge", FAULTS)
@@ -267,18 +314,23 @@ def test_every_fault_of_a_submission_gets_a_message(
     faulty = FAULTS[challenge]
     for name, content in faulty.files.items():
         write(f"in/{name}", content)
-    path = write("submission.csv", faulty.submission)
-    folder, given = f"related_challenges/{challenge}", ["--input_dir", tmp_path / "in"]
-    done = run([f"{folder}/check_submission.py", path, *given])
+    submission = write("submission.csv", faulty.submission)
+    folder = f"related_challenges/{challenge}"
+    input_flags = ["--input_dir", tmp_path / "in"]
+
+    done = run([f"{folder}/check_submission.py", submission, *input_flags])
+    assert done.returncode == 2
+    assert done.stdout == ""
     lines = done.stderr.splitlines()
-    assert (done.returncode, done.stdout, len(lines)) == (2, "", len(faulty.messages))
+    assert len(lines) == len(faulty.messages)
     for line, message in zip(lines, faulty.messages, strict=True):
-        assert line.startswith(f"error: {path}: {message}")
-    older = [write(f"scores_{challenge}.{suffix}", "older") for suffix in ("txt", "html")]
-    own = ["--submission_dir", tmp_path, "--output_dir", tmp_path]
-    line = fails([f"{folder}/local_evaluation.py", *given, *own])
+        assert line.startswith(f"error: {submission}: {message}")
+
+    older_scores = [write(f"scores_{challenge}.{suffix}", "older") for suffix in ("txt", "html")]
+    output_flags = ["--submission_dir", tmp_path, "--output_dir", tmp_path]
+    line = fails([f"{folder}/local_evaluation.py", *input_flags, *output_flags])
     assert line == lines[0].removeprefix("error: ")
-    assert not any(path.exists() for path in older)
+    assert not any(path.exists() for path in older_scores)
     assert not (tmp_path / "results.jsonl").exists()
 
 
@@ -299,24 +351,39 @@ def test_a_faulty_cell_and_a_missing_id_have_no_prediction(write: Write) -> None
     assert len(faults) == 2
 
 
-def test_the_common_check_finds_the_challenge(challenge_kit: Kits, write: Write) -> None:
-    """The challenge is told by the path of the file or by --challenge.
-
-    Flags of tasks are then refused.
-    """
+def test_the_common_check_finds_the_challenge_by_the_path_of_the_file(challenge_kit: Kits) -> None:
     kit = challenge_kit("science_exam")
-    inside = kit / "related_challenges/science_exam/data/train_data/sample_submission.csv"
-    check = ["-m", "tools.check_submission"]
-    assert "valid for science_exam" in succeeds([*check, inside], kit=kit)
-    path, named = write("mine_task_1.csv", "id,prediction\n0,F\n"), ["--challenge", "science_exam"]
-    for flags, message in (
-        ([*named, "--test_data", "test.csv"], "column 'prediction': row 2 is 'F'"),
-        ([*named, "--unobserved", "0"], "unrecognized arguments: --unobserved 0"),
+    path = kit / "related_challenges/science_exam/data/train_data/sample_submission.csv"
+    checked = succeeds(["-m", "tools.check_submission", path], kit=kit)
+    assert "valid for science_exam" in checked
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        # Checked as a submission to the science exam, with a flag of its check.
+        (
+            ["--challenge", "science_exam", "--test_data", "test.csv"],
+            "column 'prediction': row 2 is 'F'",
+        ),
+        # --unobserved is a flag of the tasks.
+        (
+            ["--challenge", "science_exam", "--unobserved", "0"],
+            "unrecognized arguments: --unobserved 0",
+        ),
+        # Checked as a submission to task 1, since the file is called so. The task has no such flag.
         (["--test_data", "test.csv"], "unrecognized arguments: --test_data"),
-    ):
-        done = run([*check, path, *flags], kit=kit)
-        assert done.returncode == 2
-        assert message in done.stderr
+    ],
+)
+def test_the_common_check_takes_the_flags_of_the_challenge_that_is_named(
+    challenge_kit: Kits, write: Write, flags: list[str], message: str
+) -> None:
+    """--challenge decides which check runs, although the name of the file speaks of task 1."""
+    kit = challenge_kit("science_exam")
+    path = write("mine_task_1.csv", "id,prediction\n0,F\n")
+    done = run(["-m", "tools.check_submission", path, *flags], kit=kit)
+    assert done.returncode == 2
+    assert message in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -327,23 +394,31 @@ def test_wrong_answers_are_refused(file: str, content: str, message: str, write:
     path = write(file, content)
     flags = ["--input_dir", path.parent, "--output_dir", path.parent]
     line = fails([f"related_challenges/{path.parent.name}/local_evaluation.py", *flags])
-    assert line.startswith(f"{path}: ") and message in line
+    assert line.startswith(f"{path}: ")
+    assert message in line
 
 
 def test_folds_are_described_as_they_were_made(
     monkeypatch: pytest.MonkeyPatch, write: Write
 ) -> None:
+    """The description leaves out flags that name files and folders; folds of others are refused."""
+    # The record of the folds holds the flags of the running script.
     flags = "--output_dir x --folds 3 --input_dir=x --by_question --seed 1 --train_data a"
     monkeypatch.setattr("sys.argv", ["split.py", *flags.split()])
     source = write("train.txt", "x")
-    path, record = source.with_name("folds.csv"), source.with_name("folds.json")
+    path = source.with_name("folds.csv")
+    record = source.with_name("folds.json")
     table = {"id": ["01", "1", "b,c"], "fold": [2, 0, 1]}
     writing.write_files({path: table}, record=record, made_from=[source])
+
     assert folds.describe_folds(path) == "3 folds --by_question --seed 1"
     assert folds.read_folds(path, ["b,c", "01", "1"]).tolist() == [1, 2, 0]
+
+    # The training file has changed since.
     source.write_text("y")
     with pytest.raises(InputError, match="was made from other data"):
         folds.read_folds(path, ["01", "1", "b,c"])
-    record.unlink()
+
     # Without a record, folds are the user's own and are described by a fingerprint.
+    record.unlink()
     assert folds.describe_folds(path).startswith("3 folds ")

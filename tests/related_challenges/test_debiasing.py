@@ -22,27 +22,37 @@ FOLDER = "related_challenges/debiasing"
 FIFTY = list(range(1, 51))
 
 
-def row(user: int, items: list[int]) -> str:
-    """Return a line of a submission."""
+def submission_row(user: int, items: list[int] = FIFTY) -> str:
+    """Return a line of a submission, which recommends some items to a user."""
     return ",".join(map(str, [user, *items])) + "\n"
 
 
+# Numbers of users and items in `make_phase`, and the test users. The last test user has no click.
+N_ACTIVE_USERS = 12
+N_ITEMS = 60
+USER_WITHOUT_CLICK = N_ACTIVE_USERS
+TEST_USERS = [3, 5, USER_WITHOUT_CLICK]
+
+
 def make_phase(seed: int, n_clicks: int) -> Any:
-    """Return a phase of random clicks with three test users, the last of whom has no click."""
-    rng, n_users, n_items = np.random.default_rng(seed), 12, 60
-    pairs = rng.permutation(n_users * n_items)[:n_clicks]
-    user, item = np.sort(pairs) // n_items, np.sort(pairs) % n_items
+    """Return a phase of random clicks, none of which repeats the user and item of another."""
+    rng = np.random.default_rng(seed)
+    # A pair of user and item is coded as one number.
+    pairs = np.sort(rng.permutation(N_ACTIVE_USERS * N_ITEMS)[:n_clicks])
+    user = pairs // N_ITEMS
+    item = pairs % N_ITEMS
     time = rng.random(n_clicks)
     order = np.lexsort((time, user))
     return recommend.Phase(
         user=user[order],
         item=item[order],
         time=time[order],
-        item_ids=np.arange(n_items) + 100,
+        item_ids=np.arange(N_ITEMS) + 100,
+        # Ids need not be the numbers of the users.
         test_user_ids=np.array([3, 5, 77]),
-        test_user=np.array([3, 5, n_users]),
+        test_user=np.array(TEST_USERS),
         query_time=np.array([0.9, 0.4, 1.2]),
-        n_users=n_users + 1,
+        n_users=N_ACTIVE_USERS + 1,
     )
 
 
@@ -66,18 +76,36 @@ def evaluated(write: Write) -> Path:
 
     The submission also has a user 5, who belongs to no phase.
     """
-    write("submission.csv", "".join(row(user, FIFTY) for user in (5, 0, 9, 22, 8, 20, 11, 7)))
+    write("submission.csv", "".join(map(submission_row, (5, 0, 9, 22, 8, 20, 11, 7))))
     return write("debias_track_answer.csv", ANSWERS).parent
 
 
 def test_an_evaluation_by_hand(evaluated: Path) -> None:
-    """Metrics by phase and their sums are printed, written as text, shown, and recorded."""
+    """Metrics by phase and their sums are printed, written as text, shown, and recorded.
+
+    Item 1 has the first place in all recommendations and gains 1. Item 3 has the third place and
+    gains 1 / log2(3 + 1) = 1/2. Item 99 is not recommended and gains 0. The means by phase are
+
+    - phase 0: users 0, 11 and 22 gain 1, 0 and 1/2, so NDCG is 1/2 and the hit rate 2/3. Over the
+      users of rare items, 0 and 11, both are 1/2;
+    - phase 7: user 7 gains 1;
+    - phase 8: user 8 gains 1/2;
+    - phase 9: users 9 and 20 gain 0.
+    """
     printed = succeeds(evaluation("debiasing", evaluated))
     assert "score 2.0000 (NDCG@50 full of 7 users, a sum over 4 phases)" in printed
+
     scores = scores_in(evaluated)
-    names = ["score", "ndcg_50_full", "ndcg_50_half", "hitrate_50_full", "hitrate_50_half"]
-    assert [*scores] == names
-    assert [*scores.values()] == pytest.approx([2, 2, 2, 2 / 3 + 1 + 1, 1 / 2 + 1 + 1])
+    assert list(scores) == [
+        "score", "ndcg_50_full", "ndcg_50_half", "hitrate_50_full", "hitrate_50_half"
+    ]  # fmt: skip
+    ndcg = 1 / 2 + 1 + 1 / 2 + 0
+    hit_rate = 2 / 3 + 1 + 1 + 0
+    hit_rate_of_rare_items = 1 / 2 + 1 + 1 + 0
+    assert list(scores.values()) == pytest.approx(
+        [ndcg, ndcg, ndcg, hit_rate, hit_rate_of_rare_items]
+    )
+
     page = page_in(evaluated)
     table = page.table("Metrics by phase")
     assert table.rows == [
@@ -96,7 +124,7 @@ def test_an_evaluation_by_hand(evaluated: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "phases", "rules", "sums"),
     [
-        # The official sum adds 7: a score of 1 for each of the phases 0 to 6, for everybody.
+        # Two flags add 7 to each sum, as the organisers did: 1 for each of the phases 0 to 6.
         ("--final_stage", "3 phases, plus 7", "final stage", [8.5, 8.5, 8.5, 9, 9]),
         ("--phase 9", "3 phases", "phase 9", [1.5, 1.5, 1.5, 2, 2]),
         ("--phase 7 --official_sum", "1 phase, plus 7", "phase 7, plus 7", [8, 8, 8, 8, 8]),
@@ -124,12 +152,17 @@ def test_the_official_sum_is_refused_for_a_phase_before_the_final_stage(evaluate
 
 
 def test_users_of_later_phases_are_not_needed_for_an_early_phase(write: Write) -> None:
+    """The submission is for the users of the phases 0 to 6; --phase 6 makes it complete."""
     for phase in range(10):
+        # User, item and time of a click.
         write(f"underexpose_train_click-{phase}.csv", "11,1,0.5\n")
-        write(f"underexpose_test_qtime-{phase}.csv", f"{phase},0.5\n")
+        # Each phase has one test user, whose id is the number of the phase.
+        user = phase
+        write(f"underexpose_test_qtime-{phase}.csv", f"{user},0.5\n")
+    # In each phase the item to predict is 1, which the submission has in the first place.
     answers = "".join(f"{phase},{phase},1,4\n" for phase in range(10))
     folder = write("debias_track_answer.csv", answers).parent
-    path = write("submission.csv", "".join(row(user, FIFTY) for user in range(7)))
+    path = write("submission.csv", "".join(map(submission_row, range(7))))
     check = [f"{FOLDER}/check_submission.py", path, "--input_dir", folder]
     for command, expected in (
         (evaluation("debiasing", folder), "score 7.0000"),
@@ -146,7 +179,11 @@ LATE = "0.9839525152735816"
 
 @pytest.fixture
 def split_folders(write: Write, tmp_path: Path) -> tuple[Path, Path]:
-    """Split the clicks of two phases; return the folder of the clicks and that of the split."""
+    """Split the clicks of two phases; return the folder of the clicks and that of the split.
+
+    The test users are 0 and 11 in phase 0, and 12 in phase 1.
+    """
+    # A line holds a user, an item and a time.
     for name, text in {
         "train_click-0": "1,7,0.1\n2,7,0.2\n2,8,0.3\n",
         "test_click-0": f"11,9,{LATE}\n0,7,0.3\n11,7,{EARLY}\n0,8,0.4\n0,9,0.1\n",
@@ -160,147 +197,201 @@ def split_folders(write: Write, tmp_path: Path) -> tuple[Path, Path]:
 
 
 def test_split_masks_the_latest_click_and_counts_degrees(split_folders: tuple[Path, Path]) -> None:
-    """Times keep all their digits."""
+    """The latest click of user 11 is found by the last digit of its time."""
     _, split = split_folders
     for name, text in {
+        # The known clicks, the times of the masked clicks, and the masked clicks themselves.
         "click": f"0,7,0.3\n11,7,{EARLY}\n0,9,0.1\n",
         "qtime": f"0,0.4\n11,{LATE}\n",
         "qtime_with_answer": f"0,8,0.4\n11,9,{LATE}\n",
     }.items():
         assert (split / f"underexpose_test_{name}-0.csv").read_text() == text
-    # The degree counts the clicks that are not masked, in all phases up to the answer's. Items 8
-    # and 9 have one such click each in phase 0. Item 7 has four in phase 0 and none in phase 1.
+    # A row holds the phase, the user, the item and its degree: the number of clicks on the item
+    # that are not masked, in this phase and all earlier ones. Items 8 and 9 have one such click
+    # each in phase 0. Item 7 has four in phase 0 and none in phase 1.
     assert (split / "debias_track_answer.csv").read_text() == "0,0,8,1\n0,11,9,1\n1,12,7,4\n"
 
 
+@pytest.fixture
+def files_of_phases(split_folders: tuple[Path, Path], tmp_path: Path) -> Path:
+    """Return a folder with all files of the phases, laid out like the organisers' folder.
+
+    It has the files of a split and the training clicks, but no debias_track_answer.csv.
+    """
+    source, split = split_folders
+    folder = tmp_path / "all"
+    shutil.copytree(split, folder)
+    (folder / "debias_track_answer.csv").unlink()
+    for path in source.glob("underexpose_train_click-*"):
+        shutil.copy(path, folder)
+    return folder
+
+
 def test_answers_are_also_read_from_the_files_of_the_phases(
-    split_folders: tuple[Path, Path], write: Write, tmp_path: Path
+    split_folders: tuple[Path, Path], files_of_phases: Path, write: Write, tmp_path: Path
 ) -> None:
     """If debias_track_answer.csv is missing, the files `qtime_with_answer` replace it.
 
-    They are read from a split as well as from a folder laid out like the organisers'.
+    This is so in the folder of a split, and in a folder laid out like the organisers'.
     """
-    source, split = split_folders
-    answers = split / "debias_track_answer.csv"
-    known = clicks.read_answers(answers)
-    answers.unlink()
-    shutil.copytree(split, tmp_path / "all")
-    shutil.copytree(source, tmp_path / "all", dirs_exist_ok=True)
-    for path in split.glob("underexpose_test_click-*"):
-        shutil.copy(path, tmp_path / "all")
-    write("submission.csv", "".join(row(user, FIFTY) for user in (0, 11, 12)))
-    for folder in (split, tmp_path / "all"):
-        pd.testing.assert_frame_equal(clicks.read_answers(folder / answers.name), known, False)
-        score = evaluation("debiasing", tmp_path, "--input_dir", folder)
-        assert "full of 3 users, a sum over 2 phases)" in succeeds(score)
-    write("all/underexpose_test_qtime_with_answer-1.csv", "12,7,0.6\n13,7,0.6\n")
-    assert "column 'user_id': row 2 is 13, who is no test user of phase 1, expected" in fails(score)
+    _, split = split_folders
+    answer_path = split / "debias_track_answer.csv"
+    expected = clicks.read_answers(answer_path)
+    answer_path.unlink()
+    write("submission.csv", "".join(map(submission_row, (0, 11, 12))))
+    for folder in (split, files_of_phases):
+        answers = clicks.read_answers(folder / answer_path.name)
+        pd.testing.assert_frame_equal(answers, expected, check_dtype=False)
+        printed = succeeds(evaluation("debiasing", tmp_path, "--input_dir", folder))
+        assert "full of 3 users, a sum over 2 phases)" in printed
+
+
+def test_a_user_in_the_file_of_another_phase_is_refused(
+    files_of_phases: Path, write: Write, tmp_path: Path
+) -> None:
+    write("submission.csv", "".join(map(submission_row, (0, 11, 12))))
+    # User 13 belongs to phase 2.
+    wrong = files_of_phases / "underexpose_test_qtime_with_answer-1.csv"
+    wrong.write_text("12,7,0.6\n13,7,0.6\n")
+    line = fails(evaluation("debiasing", tmp_path, "--input_dir", files_of_phases))
+    assert "column 'user_id': row 2 is 13, who is no test user of phase 1, expected" in line
+
+
+# Why a click is not read as one of phase 2, or that it is read.
+READ = "read"
+TOO_OLD = "more than one length of phase 2 older than its first known click: before 0.21"
+IN_PHASE_1 = "a click of phase 0 that is not older than all clicks of phase 1: not before 0.37"
+IN_PHASE_2 = "a click of phase 1 that is not older than all clicks of phase 2: not before 0.40"
+OTHER_ITEM = "the item has no known click in phase 2"
+LATER_PHASE = "a click of a later phase"
+# File, user, item and time of a click.
+CLICKS_AROUND_PHASE_2 = [
+    ("train_click-0", 5, 8, 0.35, READ),
+    ("train_click-0", 1, 8, 0.34, READ),
+    ("train_click-0", 5, 7, 0.15, TOO_OLD),
+    ("train_click-0", 6, 7, 0.19, TOO_OLD),
+    ("test_click-0", 0, 9, 0.22, READ),
+    ("test_click-0", 0, 7, 0.38, IN_PHASE_1),
+    ("train_click-1", 2, 8, 0.39, READ),
+    ("train_click-1", 5, 7, 0.395, READ),
+    ("train_click-1", 2, 9, 0.40, IN_PHASE_2),
+    ("train_click-1", 2, 7, 0.45, IN_PHASE_2),
+    ("train_click-1", 5, 9, 0.405, IN_PHASE_2),
+    ("train_click-1", 7, 8, 0.5, IN_PHASE_2),
+    ("train_click-1", 6, 6, 0.39, OTHER_ITEM),
+    ("test_click-1", 1, 9, 0.37, READ),
+    ("train_click-2", 5, 7, 0.61, READ),
+    ("train_click-2", 5, 8, 0.5, READ),
+    ("train_click-2", 6, 9, 0.42, READ),
+    ("test_click-2", 2, 9, 0.41, READ),
+    ("train_click-3", 2, 7, 0.45, LATER_PHASE),
+]
+# Two test users of phase 2, with the times of the clicks to predict.
+QUERY_TIMES_OF_PHASE_2 = "1,0.40\n2,0.45\n"
 
 
 def test_clicks_of_earlier_phases_are_read_if_they_come_before_the_phase(write: Write) -> None:
-    """Clicks before a phase are read from its earlier phases, back to one length of the phase.
+    """The clicks of phase 2 come from three phases.
 
-    The known clicks of phase 2 last from 0.41 to 0.61, so that clicks from 0.21 on are read. The
-    first click of the phase, at 0.40, is to be predicted. Each earlier phase fills the time before
-    the clicks that have been read: phase 1, which begins at 0.37, the time from 0.37 to 0.40, and
-    phase 0 the time from 0.21 to 0.37. Only items with a known click in phase 2 count.
+    - Phase 2: all known clicks, from 0.41 to 0.61. One click to predict is older, at 0.40.
+    - Phase 1: clicks before 0.40. The oldest is at 0.37.
+    - Phase 0: clicks before 0.37, but none before 0.21. This is 0.41 less the length of phase 2.
     """
-    # A line holds a user, an item and a time. Lines after a `+` are not read, for the reason above.
-    files = {
-        # Before 0.21.
-        "train_click-0": "5,8,0.35\n1,8,0.34\n" + "5,7,0.15\n6,7,0.19\n",
-        # Not before 0.37.
-        "test_click-0": "0,9,0.22\n" + "0,7,0.38\n",
-        # Not before 0.40; or on item 6, which has no known click in phase 2.
-        "train_click-1": "2,8,0.39\n5,7,0.395\n"
-        + "2,9,0.40\n2,7,0.45\n5,9,0.405\n7,8,0.5\n"
-        + "6,6,0.39\n",
-        "test_click-1": "1,9,0.37\n",
-        "train_click-2": "5,7,0.61\n5,8,0.5\n6,9,0.42\n",
-        "test_click-2": "2,9,0.41\n",
-        "test_qtime-2": "1,0.40\n2,0.45\n",
-        # A later phase, which is not read.
-        "train_click-3": "2,7,0.45\n",
-    }
-    for name, text in files.items():
-        folder = write(f"underexpose_{name}.csv", text).parent
+    lines_by_file: dict[str, str] = {"test_qtime-2": QUERY_TIMES_OF_PHASE_2}
+    for name, user, item, time, _ in CLICKS_AROUND_PHASE_2:
+        lines_by_file[name] = lines_by_file.get(name, "") + f"{user},{item},{time}\n"
+    for name, lines in lines_by_file.items():
+        folder = write(f"underexpose_{name}.csv", lines).parent
+
     phase = recommend.read_phase(folder, folder, 2)
-    # Users, items and times of the clicks that are read.
-    clicked = [
-        (0, 9, 0.22), (1, 8, 0.34), (1, 9, 0.37), (2, 8, 0.39), (2, 9, 0.41), (5, 8, 0.35),
-        (5, 7, 0.395), (5, 8, 0.5), (5, 7, 0.61), (6, 9, 0.42),
-    ]  # fmt: skip
+
     user_ids = [0, 1, 2, 5, 6]
     assert phase.item_ids.tolist() == [7, 8, 9]
     assert phase.n_users == len(user_ids)
     assert phase.test_user.tolist() == [user_ids.index(1), user_ids.index(2)]
-    # A time of 0 is the first known click of the phase, 1 is the last one.
-    expected = [(user_ids.index(user), item, (time - 0.41) / 0.2) for user, item, time in clicked]
-    read = np.transpose([phase.user, phase.item_ids[phase.item], phase.time])
+    # The known clicks of the phase last from time 0 to time 1. Clicks are sorted by user and time.
+    expected = sorted(
+        (user_ids.index(user), (time - 0.41) / 0.2, item)
+        for _, user, item, time, reason in CLICKS_AROUND_PHASE_2
+        if reason == READ
+    )
+    read = np.transpose([phase.user, phase.time, phase.item_ids[phase.item]])
     np.testing.assert_allclose(read, expected, atol=1e-12)
     np.testing.assert_allclose(phase.query_time, [-0.01 / 0.2, 0.04 / 0.2], atol=1e-12)
 
 
 @pytest.mark.parametrize("part", [0, 1])
 def test_the_features_of_a_candidate_do_not_depend_on_the_masked_click(part: int) -> None:
+    """The item of the latest click of a masked user may be any item: the features stay the same."""
     phase = make_phase(3, n_clicks=200)
-    users = np.setdiff1d(np.arange(12), [3, 5])[part :: boosting.N_PARTS]
+    training_users = np.setdiff1d(np.arange(N_ACTIVE_USERS), TEST_USERS)
+    users = training_users[part :: boosting.N_PARTS]
+    # Index of each user's latest click.
     latest = np.array([np.flatnonzero(phase.user == user)[-1] for user in users])
-    # All clicks of user 3 come before the phase, and user 12 has none.
+    # `mask_latest` leaves out users without a click in the phase: all clicks of user 3 are moved to
+    # the time before the phase, and another user has no click at all.
     phase.time[phase.user == 3] -= 1
-    # `mask_latest` leaves out these two, who have no click in the phase that could be masked.
-    asked = np.append(users, [3, 12])
+    users_to_mask = np.append(users, [3, USER_WITHOUT_CLICK])
 
     def describe(shift: int) -> Any:
-        """Return the features after the item of each masked click has become another item."""
+        """Add a number to the item of each latest click, mask these clicks, return the features."""
         item = phase.item.copy()
-        item[latest] = (item[latest] + shift) % 60
-        masked, answer = candidates.mask_latest(dataclasses.replace(phase, item=item), asked)
+        item[latest] = (item[latest] + shift) % N_ITEMS
+        shifted_phase = dataclasses.replace(phase, item=item)
+        masked, answer = candidates.mask_latest(shifted_phase, users_to_mask)
         np.testing.assert_array_equal(answer, item[latest])
         np.testing.assert_array_equal(masked.item, np.delete(item, latest))
         np.testing.assert_array_equal(masked.query_time, phase.time[latest])
         pairs, neighbours, vectors = candidates.find_candidates(masked)
         return boosting.describe(masked, neighbours, vectors, pairs)
 
-    features = describe(0)
-    np.testing.assert_array_equal(features, describe(17))
+    features = describe(shift=0)
     assert len(features)
+    np.testing.assert_array_equal(features, describe(shift=17))
 
 
-def test_an_item_with_fewer_than_four_clicks_in_the_phase_counts_as_one_with_four() -> None:
-    """The clicks of an item before the phase are added."""
+def test_an_item_counts_as_having_at_least_four_clicks_in_the_phase() -> None:
+    """The count is max(4, clicks in the phase) + clicks before the phase."""
     phase = make_phase(1, n_clicks=240)
+    # Times from -1 to 1: about half of the clicks come before the phase, which begins at 0.
     phase = dataclasses.replace(phase, time=2 * phase.time - 1)
-    inside = np.bincount(phase.item[phase.time >= 0], minlength=60)
-    before = np.bincount(phase.item[phase.time < 0], minlength=60)
-    np.testing.assert_array_equal(candidates.count_clicks(phase), np.maximum(inside, 4) + before)
+    n_in_phase = np.bincount(phase.item[phase.time >= 0], minlength=N_ITEMS)
+    n_before = np.bincount(phase.item[phase.time < 0], minlength=N_ITEMS)
+    expected = np.maximum(n_in_phase, 4) + n_before
+    np.testing.assert_array_equal(candidates.count_clicks(phase), expected)
 
 
 @needs_blocks(f"{FOLDER}/sample_model_popularity.py", f"{FOLDER}/sample_model_gradient_boosting.py")
-def test_models_need_items_and_clicks(write: Write) -> None:
-    for model, n_users, message in (
+@pytest.mark.parametrize(
+    ("model", "n_users", "message"),
+    [
         ("popularity", 1, "active test user has not clicked, expected at least 50"),
         ("gradient_boosting", 40, "phase 0: no training user's latest click is on a candidate"),
-    ):
-        # Each user has clicked two items that no other user has clicked. The number of a training
-        # user is no multiple of 11: those are the test users.
-        lines = []
-        for number in range(n_users):
-            user = 11 * number + 1
-            lines += [f"{user},{2 * number},0.1\n", f"{user},{2 * number + 1},0.2\n"]
-        write("underexpose_train_click-0.csv", "".join(lines))
-        write("underexpose_test_click-0.csv", "0,100,0.1\n0,101,0.2\n")
-        folder = write("underexpose_test_qtime-0.csv", "0,0.3\n").parent
-        script = f"{FOLDER}/sample_model_{model}.py"
-        assert message in fails([script, "--input_dir", folder, "--output_dir", folder])
+    ],
+)
+def test_models_need_items_and_clicks(model: str, n_users: int, message: str, write: Write) -> None:
+    """One user has clicked fewer than 50 items. Without common items, there are no candidates."""
+    # Each user has clicked two items that no other user has clicked.
+    lines = []
+    for number in range(n_users):
+        # Multiples of 11 are test users of phase 0, so a training user has another id.
+        user = 11 * number + 1
+        lines += [f"{user},{2 * number},0.1\n", f"{user},{2 * number + 1},0.2\n"]
+    write("underexpose_train_click-0.csv", "".join(lines))
+    write("underexpose_test_click-0.csv", "0,100,0.1\n0,101,0.2\n")
+    folder = write("underexpose_test_qtime-0.csv", "0,0.3\n").parent
+    script = f"{FOLDER}/sample_model_{model}.py"
+    assert message in fails([script, "--input_dir", folder, "--output_dir", folder])
 
 
-def gains_by_user(submission: Path, answers: pd.DataFrame) -> np.ndarray:
+def ndcg_by_user(submission: Path, answers: pd.DataFrame) -> np.ndarray:
     """Return each user's NDCG@50: 1 / log2(rank + 1) of the item to be predicted, or 0."""
     recommended = pd.read_csv(submission, header=None, index_col=0)
     is_answer = recommended.loc[answers.user_id].to_numpy() == answers[["item_id"]].to_numpy()
-    gains: np.ndarray = is_answer @ (1 / np.log2(np.arange(50) + 2))
-    return gains
+    # Places are counted from 0, ranks from 1.
+    gain_by_place = 1 / np.log2(np.arange(50) + 2)
+    ndcg: np.ndarray = is_answer @ gain_by_place
+    return ndcg
 
 
 @needs_blocks(
@@ -310,41 +401,47 @@ def gains_by_user(submission: Path, answers: pd.DataFrame) -> np.ndarray:
 def test_boosting_beats_the_model_that_gives_it_candidates(
     challenge_kit: Kits, tmp_path: Path
 ) -> None:
-    """It does so for all users of the ten phases, and for those whose item is rare."""
+    """Gradient boosting ranks the candidates of the model item_cf_time, and does so better.
+
+    Its NDCG@50 is larger for all users of the ten phases, and for those whose item is rare.
+    """
     kit = challenge_kit("debiasing")
     answers = clicks.read_answers(kit / FOLDER / "data/test_input/debias_track_answer.csv")
-    gains = {}
+    ndcg = {}
     for model in ("item_cf_time", "gradient_boosting"):
         output = ["--output_dir", tmp_path]
         succeeds([f"{FOLDER}/sample_model_{model}.py", "--local", *output], kit=kit)
         scored = [f"{FOLDER}/local_evaluation.py", "--submission_dir", tmp_path, *output]
         succeeds(scored, kit=kit)
-        gains[model] = gains_by_user(tmp_path / "submission.csv", answers)
-        by_phase = pd.Series(gains[model]).groupby(answers.phase_id.to_numpy()).mean()
-        assert scores_in(tmp_path)["score"] == pytest.approx(by_phase.sum())
+        ndcg[model] = ndcg_by_user(tmp_path / "submission.csv", answers)
+        mean_by_phase = pd.Series(ndcg[model]).groupby(answers.phase_id.to_numpy()).mean()
+        assert scores_in(tmp_path)["score"] == pytest.approx(mean_by_phase.sum())
     # The same users are scored with both models, so the standard error is that of the mean of their
-    # differences: about 0.012 over all 398 users, 0.017 over the 204 users of rare items. Boosting
-    # gains 0.077 and 0.122, six and seven standard errors. Rounding on another machine changes the
-    # gain by up to 0.004.
-    difference = gains["gradient_boosting"] - gains["item_cf_time"]
-    for own in (difference, difference[clicks.is_rare(answers)]):
-        assert own.mean() > 4 * own.std(ddof=1) / np.sqrt(len(own))
+    # differences: about 0.012 over all 398 users, 0.017 over the 204 users of rare items. The mean
+    # differences are 0.077 and 0.122, six and seven standard errors. Rounding on another machine
+    # changes the means by up to 0.004.
+    difference = ndcg["gradient_boosting"] - ndcg["item_cf_time"]
+    for differences in (difference, difference[clicks.is_rare(answers)]):
+        standard_error = differences.std(ddof=1) / np.sqrt(len(differences))
+        assert differences.mean() > 4 * standard_error
 
 
 @needs_blocks(f"{FOLDER}/sample_model_item_cf_time.py")
 def test_the_scores_on_real_clicks_are_the_measured_ones(real_data: Path, tmp_path: Path) -> None:
-    """The model adds up pairs of clicks and fits nothing: all machines give the same scores."""
+    """The model fits nothing, so its scores hardly depend on the machine."""
     source = real_data / "related/debiasing"
     for path in source.glob("underexpose_t*_click-1.csv"):
         shutil.copyfile(path, tmp_path / path.name)
-    given, masked = ["--input_dir", tmp_path], tmp_path / "masked"
-    succeeds([f"{FOLDER}/local_data_split.py", *given, "--output_dir", masked])
-    output = ["--test_dir", masked, "--output_dir", masked]
-    succeeds([f"{FOLDER}/sample_model_item_cf_time.py", *given, *output])
-    assert "a sum over 1 phase)" in succeeds(evaluation("debiasing", masked))
-    scores = scores_in(masked)
-    # If two nearly equal items change places, one of some 1,700 users gains or loses at most 0.37,
-    # which is 0.0002 of the mean over all users. The tolerance is five times that.
+    split = tmp_path / "masked"
+    input_dir = ["--input_dir", tmp_path]
+    succeeds([f"{FOLDER}/local_data_split.py", *input_dir, "--output_dir", split])
+    split_flags = ["--test_dir", split, "--output_dir", split]
+    succeeds([f"{FOLDER}/sample_model_item_cf_time.py", *input_dir, *split_flags])
+    assert "a sum over 1 phase)" in succeeds(evaluation("debiasing", split))
+    scores = scores_in(split)
+    # If rounding makes two nearly equal items change places, the score of one user changes by at
+    # most 0.37. The mean over some 1,700 users then changes by 0.0002. The tolerance is five times
+    # this change.
     assert [scores["ndcg_50_full"], scores["ndcg_50_half"]] == pytest.approx(
         [0.0580, 0.0423], abs=1e-3
     )
@@ -353,25 +450,36 @@ def test_the_scores_on_real_clicks_are_the_measured_ones(real_data: Path, tmp_pa
 def test_a_model_that_reads_the_answers_gets_no_score(challenge_kit: Kits, tmp_path: Path) -> None:
     """Without --local, a model reads the original clicks, which hold the clicks to predict."""
     kit = challenge_kit("debiasing")
-    own = ["--output_dir", tmp_path]
-    succeeds([f"{FOLDER}/sample_model_popularity.py", "--output_file", "test.csv", *own], kit=kit)
-    more = tmp_path / "more.csv"
-    more.write_text((tmp_path / "test.csv").read_text() + row(9999, FIFTY))
-    checked = succeeds([f"{FOLDER}/check_submission.py", more], kit=kit)
-    assert "399 rows: every test user of the phases 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 in " in checked
-    assert checked.endswith("\n1 rows of other users are ignored\n")
-    scored = ["--submit_data", "test.csv", "--submission_dir", tmp_path, *own]
+    model = [f"{FOLDER}/sample_model_popularity.py", "--output_file", "test.csv"]
+    succeeds([*model, "--output_dir", tmp_path], kit=kit)
+
+    scored = ["--submit_data", "test.csv", "--submission_dir", tmp_path, "--output_dir", tmp_path]
     line = fails([f"{FOLDER}/local_evaluation.py", *scored], kit=kit)
+
     assert "sample_model_popularity.py --output_file test.csv" in line
     assert "which reads the clicks to predict; make it again with --local or" in line
     assert not (tmp_path / "scores_debiasing.txt").exists()
 
 
-def test_equal_and_nearly_equal_items_come_in_the_order_of_their_columns() -> None:
+def test_the_check_ignores_other_users(challenge_kit: Kits, write: Write) -> None:
+    kit = challenge_kit("debiasing")
+    queries = sorted((kit / FOLDER / "data/train_data").glob("underexpose_test_qtime-*.csv"))
+    test_users = np.concatenate([clicks.read_queries(path)["user_id"] for path in queries])
+    path = write("more.csv", "".join(map(submission_row, [*test_users, 9999])))
+
+    checked = succeeds([f"{FOLDER}/check_submission.py", path], kit=kit)
+
+    # The sample has 398 test users.
+    assert "399 rows: every test user of the phases 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 in " in checked
+    assert checked.endswith("\n1 rows of other users are ignored\n")
+
+
+def test_equal_and_nearly_equal_values_come_in_the_order_of_their_columns() -> None:
     """Differences below single precision do not count, since processors round sums differently."""
     values = np.array(
         [
             [0.0, 0.5, 0.0, 0.5, 0.7],
+            # The first two values are equal in single precision.
             [0.5, 0.5 + 1e-12, 0.1, 0.1, 0.1],
             [-np.inf, 0.2, 0.3, 0.0, 0.0],
         ]

@@ -22,6 +22,7 @@ HEADER = "id,prompt,A,B,C,D,E,answer\n"
 def test_the_three_options_with_the_highest_scores_are_written(tmp_path: Path) -> None:
     """Options with equal scores come in alphabetical order; NaN is refused."""
     questions = pd.DataFrame({"id": ["7", "x"]})
+    # Flags of a model.
     options = argparse.Namespace(output_dir=tmp_path, output_file="mine.csv", local=False)
     exam.write_predictions(options, questions, np.array([[0, 2, 1, 2, 3], [1, 1, 1, 1, 1.0]]))
     assert (tmp_path / "mine.csv").read_text() == "id,prediction\n7,E B D\nx,A B C\n"
@@ -30,29 +31,55 @@ def test_the_three_options_with_the_highest_scores_are_written(tmp_path: Path) -
         exam.write_predictions(options, questions, wrong)
 
 
-def test_an_evaluation_by_hand(write: Write) -> None:
-    """The score, its interval and the places of the right answers are shown and recorded.
+# Questions with their number, the right label, the guesses and the points. The numbers are not in
+# order, since the rows of a submission may be in another order than the questions.
+EXAM = [
+    # The right label is in place 4. Only the first three places count.
+    (1, "B", "A C D B", 0),
+    (0, "A", "C A B D E", 1 / 2),
+    (3, "E", "A B E", 1 / 3),
+    (2, "E", "B E A", 1 / 2),
+    (4, "C", "", 0),
+    # A repeated wrong label takes up two places.
+    (5, "E", "A A E", 1 / 3),
+    # A repeated right label scores once.
+    (6, "A", "A A B", 1),
+    (7, "A", "A", 1),
+]
 
-    Predictions with too many labels, or without any, are reported.
-    """
-    rows = (f"{n},Which?,a,b,c,d,e,{answer}\n" for n, answer in enumerate("ABEECEAA"))
-    folder = write("train.csv", HEADER + "".join(rows)).parent
-    guesses = "1,A C D B\n0,C A B D E\n3,A B E\n2,B E A\n4,\n5,A A E\n6,A A B\n7,A\n"
-    write("submission.csv", f"id,prediction\n{guesses}")
-    done = run(evaluation("science_exam", folder))
+
+def write_exam(write: Write) -> Path:
+    """Write the questions and the guesses of `EXAM`, and return their folder."""
+    questions = [f"{number},Which?,a,b,c,d,e,{label}\n" for number, label, _, _ in sorted(EXAM)]
+    guesses = [f"{number},{text}\n" for number, _, text, _ in EXAM]
+    write("submission.csv", "id,prediction\n" + "".join(guesses))
+    return write("train.csv", HEADER + "".join(questions)).parent
+
+
+def test_predictions_with_too_many_labels_or_none_are_reported(write: Write) -> None:
+    folder = write_exam(write)
     notes = (
         "2 {} hold more than 3 labels; only the first 3 count",
         "1 {} hold no label and score 0",
     )
+
+    done = run(evaluation("science_exam", folder))
     assert done.stderr == "".join(f"warning: {note.format('predictions')}\n" for note in notes)
-    given = [folder / "submission.csv", "--input_dir", folder, "--test_data", "train.csv"]
-    checked = run([f"{FOLDER}/check_submission.py", *given]).stdout
+
+    files = [folder / "submission.csv", "--input_dir", folder, "--test_data", "train.csv"]
+    checked = run([f"{FOLDER}/check_submission.py", *files]).stdout
     assert checked.splitlines()[-2:] == [note.format("rows") for note in notes]
-    # The points of questions 0 to 7. Question 5 repeats a wrong label, which takes up two places;
-    # question 6 repeats the right label, which scores once.
-    points = np.array([1 / 2, 0, 1 / 2, 1 / 3, 0, 1 / 3, 1, 1])
+
+
+def test_an_evaluation_by_hand(write: Write) -> None:
+    """The score, its interval and the places of the right answers are shown and recorded."""
+    folder = write_exam(write)
+    done = run(evaluation("science_exam", folder))
+
+    points = np.array([points for _, _, _, points in EXAM])
     margin = 1.96 * points.std(ddof=1) / 8**0.5
-    low, high = points.mean() - margin, points.mean() + margin
+    low = points.mean() - margin
+    high = points.mean() + margin
     shown = f"{low:.4f} to {high:.4f}"
     assert f"score 0.4583, 95 % interval {shown} (MAP@3 on 8 questions" in done.stdout
     expected = {"score": 11 / 24, "interval_low": low, "interval_high": high}
@@ -73,8 +100,8 @@ def predict(folder: Path, model: str, train: list[str], test: list[str], *flags:
     """Let a model learn from lines of questions; return its submission for other lines."""
     for name, lines in (("train", train), ("test", test)):
         (folder / f"{name}.csv").write_text("\n".join([HEADER.strip(), *lines]))
-    own = ["--input_dir", folder, "--output_dir", folder, *flags]
-    succeeds([f"{FOLDER}/sample_model_{model}.py", *own])
+    folders = ["--input_dir", folder, "--output_dir", folder]
+    succeeds([f"{FOLDER}/sample_model_{model}.py", *folders, *flags])
     return (folder / "submission.csv").read_text()
 
 
@@ -90,25 +117,35 @@ def lines(challenge_kit: Kits) -> list[str]:
 def test_models_do_not_see_the_answers_they_predict(
     model: str, lines: list[str], tmp_path: Path
 ) -> None:
-    """A question that is in the file fifty times is predicted from the answers to others only."""
-    # A line without its id and without its last letter, the answer.
-    question = lines[0].partition(",")[2][:-1]
+    """A question is predicted from the answers to other questions only.
 
-    def predict_first(answer: str, answer_of_others: str) -> str:
-        copies = [f"x{number},{question}{answer}" for number in range(50)]
-        others = [f"{line[:-1]}{answer_of_others}" for line in lines[1:21]]
-        return predict(tmp_path, model, copies + others, copies[:1])
+    The training file has the question fifty times, so that a fault would have an effect.
+    """
 
-    prediction = predict_first("A", "A")
-    assert predict_first("E", "A") == prediction
-    assert predict_first("A", "E") != prediction
+    def predict_first(answer: str, other_answer: str) -> str:
+        """Return the prediction of the first question.
+
+        The training file has `answer` as the right answer of this question, and `other_answer` as
+        the right answer of all other questions.
+        """
+        # A line is the id, the texts and the right answer, which is its last letter.
+        _, _, texts_and_answer = lines[0].partition(",")
+        copies = [f"x{number},{texts_and_answer[:-1]}{answer}" for number in range(50)]
+        others = [f"{line[:-1]}{other_answer}" for line in lines[1:21]]
+        return predict(tmp_path, model, train=copies + others, test=copies[:1])
+
+    prediction = predict_first(answer="A", other_answer="A")
+    assert predict_first(answer="E", other_answer="A") == prediction
+    assert predict_first(answer="A", other_answer="E") != prediction
 
 
 @needs_blocks(f"{FOLDER}/sample_model_ranker.py", f"{FOLDER}/sample_model_ensemble.py")
 def test_a_seed_of_folds_and_each_member_have_an_effect(lines: list[str], tmp_path: Path) -> None:
-    first, others = lines[:24], lines[24:48]
-    of_seeds = [predict(tmp_path, "ranker", first, first, "--seed", seed) for seed in (0, 1)]
-    assert of_seeds[0] != of_seeds[1]
+    first = lines[:24]
+    others = lines[24:48]
+    # Training questions are predicted in folds, which depend on the seed.
+    by_seed = [predict(tmp_path, "ranker", first, first, "--seed", seed) for seed in (0, 1)]
+    assert by_seed[0] != by_seed[1]
     # The ensemble learns from the first questions and predicts the others.
     choices = [["--members", "length", *more] for more in ([], ["overlap"], ["cosine"], ["words"])]
     predictions = {predict(tmp_path, "ensemble", first, others, *members) for members in choices}
@@ -121,7 +158,7 @@ def test_a_seed_of_folds_and_each_member_have_an_effect(lines: list[str], tmp_pa
 def test_scores_on_real_questions_are_the_measured_ones(
     real_data: Path, tmp_path: Path, model: str, score: float
 ) -> None:
-    given = ["--input_dir", real_data / "related/llm_science_exam"]
-    succeeds([f"{FOLDER}/sample_model_{model}.py", *given, "--output_dir", tmp_path])
-    succeeds(evaluation("science_exam", tmp_path, *given))
+    input_dir = ["--input_dir", real_data / "related/llm_science_exam"]
+    succeeds([f"{FOLDER}/sample_model_{model}.py", *input_dir, "--output_dir", tmp_path])
+    succeeds(evaluation("science_exam", tmp_path, *input_dir))
     assert scores_in(tmp_path)["score"] == pytest.approx(score, abs=1e-4)

@@ -25,27 +25,35 @@ similarity_boosting = import_module("sample_model_similarity_boosting")
 FOLDER = "related_challenges/student_response"
 
 
-def test_either_all_answers_are_labelled_or_none(write: Write) -> None:
+def test_labels_of_all_sets_are_valid_for_answers_without_labels(write: Write) -> None:
+    """Files without labels do not tell which set of labels is used."""
     folder = write("in/a.xml", question_file("a", {"a.1": ""})).parent
     path = write("submission.csv", "id,label\na.1,right\n")
     check = [f"{FOLDER}/check_submission.py", path, "--input_dir", folder]
     assert "row 2 is 'right', expected one of correct" in fails(check)
-    # Without labels the files do not tell which set of labels is used, so that labels of all sets
-    # are valid: `incorrect` is in the sets of 2 and 3 labels, `irrelevant` in that of 5.
-    for name in ("incorrect", "irrelevant"):
-        write("submission.csv", f"id,label\na.1,{name}\n")
+    # `incorrect` is in the sets of 2 and 3 labels, `irrelevant` in that of 5.
+    for label in ("incorrect", "irrelevant"):
+        write("submission.csv", f"id,label\na.1,{label}\n")
         assert "valid for student_response" in succeeds(check)
-    write("in/0.xml", question_file("b", {"b.1": "correct"}))
+
+
+def test_either_all_answers_are_labelled_or_none(write: Write) -> None:
+    write("in/unlabelled.xml", question_file("a", {"a.1": ""}))
+    folder = write("in/labelled.xml", question_file("b", {"b.1": "correct"})).parent
+    path = write("submission.csv", "id,label\na.1,correct\n")
+    check = [f"{FOLDER}/check_submission.py", path, "--input_dir", folder]
     for command in (check, evaluation("student_response", path.parent, "--input_dir", folder)):
-        assert "a.xml: line 3: <studentAnswer> has no attribut" in fails(command)
+        assert "unlabelled.xml: line 3: <studentAnswer> has no attribut" in fails(command)
 
 
 def test_finds_the_test_sets_of_a_folder(write: Write, tmp_path: Path) -> None:
     write("beetle/train/Core/t.xml", question_file("t", {"t.1": ""}))
     write("beetle/test-unseen-questions/Core/b.xml", question_file("b", {"b.1": ""}))
     write("beetle/test-unseen-answers/a.xml", question_file("a", {"a.1": ""}))
-    one = "test-unseen-questions"
-    for folder, expected in (("", ["test-unseen-answers", one]), (f"{one}/Core", [one])):
+    for folder, expected in (
+        ("", ["test-unseen-answers", "test-unseen-questions"]),
+        ("test-unseen-questions/Core", ["test-unseen-questions"]),
+    ):
         answers = responses.read_responses(tmp_path / "beetle" / folder, labels="ignored")
         assert answers["scenario"].tolist() == expected
 
@@ -73,7 +81,7 @@ def test_test_answers_are_appended_to_training_answers(
     assert answers["question"].tolist() == numbers
     # The test answer has no label.
     assert answers["label"].cat.codes.tolist() == [0, -1]
-    # The only label, `correct`, is in all sets; the set of 5 is taken unless `incorrect` occurs.
+    # The only label that occurs, `correct`, is in all sets. The set of 5 is then taken.
     assert responses.labels_of(answers) == [*responses.LABEL_SETS[5]]
     if scenario.startswith("test"):
         with pytest.raises(InputError, match=r"a.xml: belongs to a test set, expected training"):
@@ -108,23 +116,38 @@ def test_test_answers_that_contradict_their_test_set_are_refused(
 
 def test_models_never_see_a_label_to_predict(write: Write, tmp_path: Path) -> None:
     """In the arrays of labels, -1 means that a label is unknown."""
+    # 24 questions with one answer each.
     for number, name in enumerate(["correct", "contradictory", "irrelevant"] * 8):
         write(f"xml/{number}.xml", question_file(number, {f"a.{number}": name}))
-    write("folds.csv", "id,fold\n" + "".join(f"a.{n},{n // 8}\n" for n in range(24)))
-    flags: dict[str, Any] = {"input_dir": tmp_path / "xml", "submission_template_dir": tmp_path}
-    flags |= {"submission_template_file": "folds.csv", "train_dir": None, "test_dir": None}
     known = responses.read_responses(tmp_path / "xml")["label"].cat.codes.to_numpy()
-    answers, splits = responses.read_fits(argparse.Namespace(**flags))
-    assert answers["label"].isna().all() and len(splits) == 3
-    for train, test, label in splits:
-        assert (train == ~test).all() and test.sum() == 8
-        assert (label[train] == known[train]).all() and (label[test] == -1).all()
-    # The labels of a separate folder of test answers are not given either.
-    other = write("test/b.xml", question_file("Q", {"b.1": "correct"})).parent
-    flags |= {"train_dir": tmp_path / "xml", "test_dir": other}
+    # Three folds of eight answers each.
+    write("folds.csv", "id,fold\n" + "".join(f"a.{n},{n // 8}\n" for n in range(24)))
+    flags: dict[str, Any] = {
+        "input_dir": tmp_path / "xml",
+        "submission_template_dir": tmp_path,
+        "submission_template_file": "folds.csv",
+        "train_dir": None,
+        "test_dir": None,
+    }
+
+    answers, fits = responses.read_fits(argparse.Namespace(**flags))
+    assert answers["label"].isna().all()
+    assert len(fits) == 3
+    for train, test, label in fits:
+        assert (train == ~test).all()
+        assert test.sum() == 8
+        assert (label[train] == known[train]).all()
+        assert (label[test] == -1).all()
+
+    # Now predict a test answer in a folder of its own, whose label must not be given.
+    test_dir = write("test/b.xml", question_file("Q", {"b.1": "correct"})).parent
+    flags |= {"train_dir": tmp_path / "xml", "test_dir": test_dir}
     answers, ((train, test, label),) = responses.read_fits(argparse.Namespace(**flags))
-    assert label.tolist() == [*known.tolist(), -1] == answers["label"].cat.codes.tolist()
-    assert test.tolist() == [False] * 24 + [True] == (~train).tolist()
+    expected_labels = [*known.tolist(), -1]
+    assert label.tolist() == expected_labels
+    assert answers["label"].cat.codes.tolist() == expected_labels
+    assert train.tolist() == [True] * 24 + [False]
+    assert test.tolist() == [False] * 24 + [True]
 
 
 def test_a_matrix_gives_the_papers_table() -> None:
@@ -147,17 +170,25 @@ def test_a_matrix_gives_the_papers_table() -> None:
 
 
 def test_test_sets_are_measured_as_by_the_tasks_scorer() -> None:
-    """A label that is neither gold nor predicted has an F1 of 1 in the macro average.
+    """In the macro average, a label that no answer has and that is never predicted has an F1 of 1.
 
     In sciEntsBank, `non_domain` counts only in the test set of unseen domains.
     """
-    # `irrelevant` does not occur and has an F1 of 1. `correct` and `contradictory` have 2/3, the
-    # two other labels have 0.
-    correct, partial, contradictory, _, outside = responses.LABEL_SETS[5]
-    gold = [correct, correct, correct, partial, contradictory, outside]
-    predicted = [correct, correct, contradictory, correct, contradictory, responses.UNINTERPRETABLE]
+    # True and predicted labels of six answers. The three test sets have the same answers.
+    gold_and_predicted = [
+        ("correct", "correct"),
+        ("correct", "correct"),
+        ("correct", "contradictory"),
+        ("partially_correct_incomplete", "correct"),
+        ("contradictory", "contradictory"),
+        ("non_domain", responses.UNINTERPRETABLE),
+    ]
+    gold = [label for label, _ in gold_and_predicted]
+    predicted = [label for _, label in gold_and_predicted]
     answers = pd.DataFrame({"label": pd.Categorical(gold * 3, responses.LABEL_SETS[5])})
     answers["scenario"] = np.repeat(responses.SCENARIOS, 6)
+    # F1 is 2/3 for `correct` and `contradictory`, 0 for `partially_correct_incomplete` and
+    # `non_domain`, and 1 for `irrelevant`, which does not occur.
     with_non_domain = (2 / 3 + 0 + 2 / 3 + 1 + 0) / 5
     without_non_domain = (2 / 3 + 0 + 2 / 3 + 1) / 4
     # Number of labels, number of answers, accuracy, macro F1 and weighted F1. The label `incorrect`
@@ -178,41 +209,56 @@ def test_test_sets_are_measured_as_by_the_tasks_scorer() -> None:
         pd.testing.assert_frame_equal(scores, pd.DataFrame(rows, columns=responses.HEADER))
 
 
+def test_words_drop_apostrophes() -> None:
+    words = similarity.words("The bulb isn't in a closed path, so it is out.")
+    assert words == ["the", "bulb", "isnt", "in", "a", "closed", "path", "so", "it", "is", "out"]
+
+
 def test_shared_phrases_by_hand() -> None:
-    left = similarity.words("The bulb isn't in a closed path, so it is out.")
-    assert " ".join(left) == "the bulb isnt in a closed path so it is out"
-    right = similarity.words("it is not in a closed path")
+    left = ["the", "bulb", "isnt", "in", "a", "closed", "path", "so", "it", "is", "out"]
+    right = ["it", "is", "not", "in", "a", "closed", "path"]
     # "in a closed path" and "it is".
     assert similarity.shared_phrases(left, right) == [4, 2]
-    overlap, f1, lesk, cosine = similarity.phrase_measures(left, right)
+    overlap, f1, sum_of_squares, cosine = similarity.phrase_measures(left, right)
     assert overlap == 4 + 2
     # The texts have 11 and 7 words.
     assert f1 == pytest.approx(2 * 6 / (11 + 7))
-    assert lesk == 4**2 + 2**2
+    assert sum_of_squares == 4**2 + 2**2
     assert cosine == pytest.approx(6 / (11 * 7) ** 0.5)
 
 
 def test_features_by_hand(write: Write) -> None:
-    """The function word "the" is in all answers, each other word in one."""
+    """Three answers to "Which bulb?" are compared with the reference "the zebra bulb".
+
+    Only the word "the" is in all answers. Each other word is in one answer.
+    """
     texts = ["the", "the zebra", "not the bulbs"]
     text = question_file("a", dict.fromkeys("123", "correct"), texts)
     text = text.replace("Why?", "Which bulb?").replace("Because.", "the zebra bulb")
     answers = responses.read_responses(write("a.xml", text).parent)
-    features = alignment.Matches(answers).describe(np.ones(3, bool))
-    # A word's weight is its inverse document frequency plus 0.3. That of a function word, such as
-    # "the" and "not", is multiplied by 0.3. With 3 training answers, the inverse document frequency
-    # is log((3 + 1) / (answers with the word + 1)).
-    rare_word = np.log(4 / 2) + 0.3
+    all_answers = np.ones(3, bool)
+
+    features = alignment.Matches(answers).describe(train=all_answers)
+
+    # The weight of a word is its inverse document frequency plus 0.3. With three training answers,
+    # this is log((3 + 1) / (answers with the word + 1)) + 0.3. The weight of a function word, such
+    # as "the" and "not", is multiplied by 0.3.
+    zebra = bulb = np.log(4 / 2) + 0.3
     the = (np.log(4 / 4) + 0.3) * 0.3
-    negation = rare_word * 0.3
-    recall = np.array([the, the + rare_word, the + rare_word]) / (the + 2 * rare_word)
-    precision = np.array([1, 1, (the + rare_word) / (the + rare_word + negation)])
+    negation = (np.log(4 / 2) + 0.3) * 0.3
+    reference = the + zebra + bulb
+    # Weights of the words that answer and reference share, divided by those of the reference.
+    recall = np.array([the, the + zebra, the + bulb]) / reference
+    # The same, divided by the weights of the answer.
+    precision = np.array([1, 1, (the + bulb) / (the + bulb + negation)])
+    # In the reference, "the" and "zebra" are new: the question does not have them.
+    recall_of_new = np.array([the, the + zebra, the]) / (the + zebra)
     for name, values in {
         "recall": recall,
         "precision": precision,
         "f1": 2 * recall * precision / (recall + precision),
-        "recall of what is new": np.array([the, the + rare_word, the]) / (the + rare_word),
-        "largest weight of a missing word": [rare_word, rare_word, rare_word],
+        "recall of what is new": recall_of_new,
+        "largest weight of a missing word": [bulb, bulb, zebra],
         "recall of content words": [0, 0.5, 0.5],
         "recall of word pairs": [0, 0.5, 0],
         "negated unlike the reference": [0, 0, 1],
@@ -225,17 +271,17 @@ def test_features_by_hand(write: Write) -> None:
 REFERENCE = "the bulbs B and C are on path 2"
 ANSWERS = [
     REFERENCE,
-    # Pairs in the reference: "path 2", "bulb B".
+    # Shares two pairs of words with the reference: "path 2" and, without endings, "bulb B".
     "path 2 and bulb B",
-    # Pairs in the reference: "on path", "path 2"; triple: "on path 2". Of the answer's symbols, D
-    # and 2, the reference has only 2.
+    # Shares the pairs "on path" and "path 2" and the triple "on path 2". Of its symbols D and 2, it
+    # shares 2.
     "bulb D is on path 2",
     # No symbol, no content word: "a" is a function word, not a bulb.
     "not a",
 ]
 FEATURES_OF_PAIRS = {
     "recall of symbols": [1, 2 / 3, 1 / 3, 0],
-    # An answer without symbols has no wrong one.
+    # An answer without symbols has no wrong symbol, so its precision is 1.
     "precision of symbols": [1, 1, 1 / 2, 1],
     "recall of word pairs": [1, 2 / 8, 2 / 8, 0],
     "precision of word pairs": [1, 2 / 4, 2 / 5, 0],
@@ -245,10 +291,10 @@ FEATURES_OF_PAIRS = {
     "precision of content words": [1, 1, 3 / 4, 0],
     "recall of words as spelt": [1, 5 / 9, 4 / 9, 0],
     "negated unlike the reference": [0, 0, 0, 1],
-    # One is added to each number of words.
+    # One is added to each number of words. The reference has 9 words, the answers 9, 5, 6 and 2.
     "log of the ratio of lengths": [0, np.log(6 / 10), np.log(7 / 10), np.log(3 / 10)],
 }
-# The question is "Why is B out?": what is new in an answer is all but "B", "is" and "out".
+# The question is "Why is B out?", so all words but "why", "is", "B" and "out" are new.
 FEATURES_OF_ANSWERS = {
     "words": [9, 5, 6, 2],
     "new words": [8, 4, 5, 2],
@@ -286,23 +332,25 @@ def test_every_feature_is_worked_by_hand(matches: Any) -> None:
 
 
 def test_features_know_neither_labels_nor_other_answers_to_predict(write: Write) -> None:
-    def read(*texts: str) -> Any:
-        path = write("a.xml", question_file("a", {"a.1": "", "a.2": ""}, texts))
-        return responses.read_responses(path.parent, labels="ignored")
+    """The features of a training answer do not depend on the text of an answer to predict."""
 
     def describe(second_text: str, training_answer: int = 0) -> Any:
-        """Return the features of two answers, one of which is a training answer."""
-        answers = read("the bulb is lit", second_text)
+        """Return the features of two answers without labels, one of which is a training answer."""
+        texts = ["the bulb is lit", second_text]
+        path = write("a.xml", question_file("a", {"a.1": "", "a.2": ""}, texts))
+        answers = responses.read_responses(path.parent, labels="ignored")
         is_train = np.arange(2) == training_answer
         return alignment.Matches(answers).describe(is_train).to_numpy()
 
-    features = [describe(text) for text in ("because", "no", "")]
-    assert np.isfinite(features).all()
-    for other in features[1:]:
-        np.testing.assert_array_equal(features[0][0], other[0])
-        assert (features[0][1] != other[1]).any()
-    # Counts of words come from training answers only.
-    assert (describe("because", training_answer=1) != features[0]).any()
+    first, second = describe("because")
+    assert np.isfinite([first, second]).all()
+    for text in ("no", ""):
+        same, different = describe(text)
+        assert np.isfinite([same, different]).all()
+        np.testing.assert_array_equal(same, first)
+        assert (different != second).any()
+    # How rare a word is depends on which answer is the training answer.
+    assert (describe("because", training_answer=1) != [first, second]).any()
 
 
 def test_words_are_marked_by_whether_the_reference_has_them(write: Write) -> None:
@@ -315,58 +363,90 @@ def test_words_are_marked_by_whether_the_reference_has_them(write: Write) -> Non
 
 
 def table_in(printed: str) -> dict[str, list[str]]:
-    """Return the rows of a printed table by their first cells; two blanks separate cells."""
-    rows = (re.split("  +", line.strip()) for line in printed.splitlines() if "  " in line)
-    return {name: " ".join(cells).split() for name, *cells in rows}
+    """Return the cells of each row of a printed table, by the row's name in the first column."""
+    rows = {}
+    for line in printed.splitlines():
+        # At least two blanks separate the first column from the others.
+        name, *cells = re.split("  +", line.strip())
+        if cells:
+            rows[name] = " ".join(cells).split()
+    return rows
 
 
-def test_an_evaluation_by_hand(write: Write, tmp_path: Path) -> None:
-    """The matrix has predictions in its rows. Labels finer than those of the files are refused."""
+@pytest.fixture
+def evaluate_three_labels(write: Write, tmp_path: Path) -> list[object]:
+    """Return the command that scores a submission for four answers, which have three labels.
+
+    Answer a.1 is predicted correctly. The others are not.
+    """
     for name, second in (("a", "contradictory"), ("b", "incorrect")):
         labels = {f"{name}.1": "correct", f"{name}.2": second}
         write(f"xml/{name}.xml", question_file(name, labels))
     rows = "a.1,correct\na.2,correct\nb.1,contradictory\nb.2,contradictory\n"
     write("submission.csv", f"id,label\n{rows}")
-    script = evaluation("student_response", tmp_path, "--input_dir", tmp_path / "xml")
-    printed = succeeds(script)
+    return evaluation("student_response", tmp_path, "--input_dir", tmp_path / "xml")
+
+
+def test_an_evaluation_by_hand(evaluate_three_labels: list[object], tmp_path: Path) -> None:
+    printed = succeeds(evaluate_three_labels)
     assert "score 0.1667 (macro F1 of 4 answers)\naccuracy 0.2500\n" in printed
-    # Precision, recall and F1 are equal.
-    same = {
+    # In each row of this example, precision, recall and F1 are equal.
+    f1_by_row = {
         "correct": 0.5, "contradictory": 0, "incorrect": 0,
         "macro average": 1 / 6, "micro average": 0.25, "corrective feedback": 0.5,
     }  # fmt: skip
     page = page_in(tmp_path)
-    assert page.table("Micro").rows == [[name, *[f"{f1:.4f}"] * 3] for name, f1 in same.items()]
-    assert page.table("Micro").rows == [[name, *table_in(printed)[name]] for name in same]
-    assert page.table("Numbers of answers").columns[1:3] == ["truly correct", "truly contradictory"]
-    assert page.table("Numbers of answers").rows == [
+    measures = page.table("Micro").rows
+    assert measures == [[name, *[f"{f1:.4f}"] * 3] for name, f1 in f1_by_row.items()]
+    assert measures == [[name, *table_in(printed)[name]] for name in f1_by_row]
+    confusion_matrix = page.table("Numbers of answers")
+    assert confusion_matrix.columns[1:3] == ["truly correct", "truly contradictory"]
+    assert confusion_matrix.rows == [
         ["predicted correct", "1", "1", "0"],
         ["predicted contradictory", "1", "0", "1"],
         ["predicted incorrect", "0", "0", "0"],
     ]
     assert last_record(tmp_path)["rules"] == "3 labels"
-    coarse = succeeds([*script, "--ways", "2"])
-    assert "contradictory" not in coarse and "score 0.5000" in coarse
+
+
+def test_labels_can_be_merged_to_fewer_labels(
+    evaluate_three_labels: list[object], tmp_path: Path
+) -> None:
+    """With two labels, `contradictory` becomes `incorrect`. Five labels cannot be made of three."""
+    printed = succeeds([*evaluate_three_labels, "--ways", "2"])
+    assert "contradictory" not in printed
+    assert "score 0.5000" in printed
     assert last_record(tmp_path)["rules"] == "2 labels"
-    assert "has only 3 labels" in fails([*script, "--ways", "5"])
+    assert "has only 3 labels" in fails([*evaluate_three_labels, "--ways", "5"])
 
 
-def test_folds_by_question_and_by_module(challenge_kit: Kits, write: Write, tmp_path: Path) -> None:
+def test_folds_by_question(challenge_kit: Kits) -> None:
+    """All answers to a question are in the same fold; the kit's folds are split in this way."""
     data = challenge_kit("student_response") / FOLDER / "data"
-    # The kit's folds are split by question: all answers to a question are in the same fold.
     folds = pd.read_csv(data / "test_input/folds.csv", dtype=str)
     # An id begins with the question, which ends at the first point.
-    questions_and_folds = set(zip(folds["id"].str.split(".").str[0], folds["fold"], strict=True))
-    assert len(questions_and_folds) == len(list((data / "train_data").glob("*.xml")))
-    for name, module in zip("abcd", "MNMO", strict=True):
+    question = folds["id"].str.split(".").str[0]
+    different_pairs = set(zip(question, folds["fold"], strict=True))
+    n_questions = len(list((data / "train_data").glob("*.xml")))
+    assert len(different_pairs) == n_questions
+
+
+def test_folds_by_module(write: Write, tmp_path: Path) -> None:
+    """Questions of the same module are in the same fold."""
+    for name, module in {"a": "M", "b": "N", "c": "M", "d": "O"}.items():
         text = question_file(name, {f"{name}.1": "correct"}, module=module)
         write(f"test-unseen-domains/{name}.xml", text)
     flags = ["--input_dir", tmp_path, "--output_dir", tmp_path / "out", "--by_domain"]
     split = [f"{FOLDER}/local_data_split.py", *flags]
+
     succeeds([*split, "--folds", "3"])
+
     fold = pd.read_csv(tmp_path / "out/folds.csv", index_col="id")["fold"]
-    assert fold["a.1"] == fold["c.1"] and fold.nunique() == 3
+    assert fold["a.1"] == fold["c.1"]
+    assert fold.nunique() == 3
+    # The default number of folds is too large for three modules.
     assert "--folds is 10, expected a whole number from 2 to the number of ex" in fails(split)
+    # A question without a module cannot be split by module.
     write("test-unseen-domains/d.xml", question_file("d", {"d.1": "correct"}, module=""))
     line = fails(split)
     assert "d.xml: <question> has no attribute 'module', which --by_domain needs" in line
@@ -387,6 +467,7 @@ def test_label_distribution(write: Write, tmp_path: Path) -> None:
 
 @needs_blocks(f"{FOLDER}/sample_model_similarity_boosting.py")
 def test_test_sets_are_predicted_and_scored(challenge_kit: Kits, tmp_path: Path) -> None:
+    """The table shows the scores of each test set, and below them the published scores."""
     kit = challenge_kit("student_response")
     data = kit / FOLDER / "data"
     # Copy the files of two of the seven domains, with and without labels. The model gets the
@@ -401,25 +482,31 @@ def test_test_sets_are_predicted_and_scored(challenge_kit: Kits, tmp_path: Path)
     flags = ["--train_dir", tmp_path / "train_data", "--output_dir", tmp_path]
     test = ["--test_dir", tmp_path / "unlabelled/test_data"]
     succeeds([f"{FOLDER}/sample_model_similarity_boosting.py", *flags, *test], kit=kit)
-    sets = tmp_path / "sciEntsBank"
-    (tmp_path / "test_data").rename(sets)
-    printed = succeeds(evaluation("student_response", tmp_path, "--input_dir", sets), kit=kit)
+    # Published scores are shown for files in a folder with the name of their corpus.
+    corpus = tmp_path / "sciEntsBank"
+    (tmp_path / "test_data").rename(corpus)
+    printed = succeeds(evaluation("student_response", tmp_path, "--input_dir", corpus), kit=kit)
+
     rows = [line.split() for line in printed.splitlines() if line.startswith("test-unseen")]
     assert [row[:2] for row in rows] == [
-        [scenario, ways] for scenario in responses.SCENARIOS for ways in ("5", "3", "2")
+        [scenario, n_labels] for scenario in responses.SCENARIOS for n_labels in ("5", "3", "2")
     ]
-    macro = [float(row[4]) for row in rows if row[1] == "5"]
+    rows_of_5_labels = [row for row in rows if row[1] == "5"]
+    macro_f1 = [float(row[4]) for row in rows_of_5_labels]
     # A model that gives all answers the same label has a macro F1 of at most a fifth.
-    assert min(macro) > 0.5
+    assert min(macro_f1) > 0.5
+
     table = page_in(tmp_path).table("SemEval").rows
     assert [row for row in table if row[0] in responses.SCENARIOS] == rows
-    # Scores that are published for this corpus stand beside them.
-    best = [["best [3]", "5", "", "", published, ""] for published in ("0.581", "0.384", "0.375")]
-    assert [table[table.index(row) + 1] for row in rows if row[1] == "5"] == best
-    assert len(table) == len(rows) + len(best)
+    # The published scores for this corpus stand below the scores with 5 labels.
+    published = [["best [3]", "5", "", "", f1, ""] for f1 in ("0.581", "0.384", "0.375")]
+    rows_below = [table[table.index(row) + 1] for row in rows_of_5_labels]
+    assert rows_below == published
+    assert len(table) == len(rows) + len(published)
+
     line = last_record(tmp_path)
     assert line["rules"] == "5 labels, mean of test sets"
-    assert line["score"] == pytest.approx(sum(macro) / 3, abs=1e-4)
+    assert line["score"] == pytest.approx(sum(macro_f1) / 3, abs=1e-4)
 
 
 def write_questions(folder: Path, first_labels: list[str]) -> None:
@@ -442,25 +529,42 @@ def test_word_features_of_a_training_question_are_learned_from_other_questions(
     test = write("test-unseen-questions/new.xml", question_file("new", {"a.1": ""}, ["a bulb"]))
     train = tmp_path / "train"
     train.mkdir()
-    seen: list[Any] = []
+    folders = ["--train_dir", train, "--test_dir", test.parent, "--output_dir", tmp_path / "out"]
+    monkeypatch.setattr(sys, "argv", ["model", *map(str, folders)])
+    # Replace the function that is called with the features of all answers.
+    features_of_runs: list[Any] = []
 
     def keep_features(features: Any, label: Any, train: Any, rows: Any) -> Any:
-        seen.append(features)
+        """Keep the features and predict label 0 for all answers."""
+        features_of_runs.append(features)
         return np.zeros(rows.sum(), int)
 
     monkeypatch.setattr(similarity_boosting, "predict_labels", keep_features)
-    places = ["--train_dir", train, "--test_dir", test.parent, "--output_dir", tmp_path / "out"]
-    monkeypatch.setattr(sys, "argv", ["model", *map(str, places)])
+
     for first_labels in (
         ["correct", "contradictory", "irrelevant"],
         ["irrelevant", "correct", "contradictory"],
     ):
         write_questions(train, first_labels)
         similarity_boosting.main()
-    before, after = seen
+
+    # The first three rows are the answers to the question whose labels change.
+    before, after = features_of_runs
     np.testing.assert_array_equal(before[:3], after[:3])
     # The labels do matter to the answers to other questions.
     assert (before[3:] != after[3:]).any()
+
+
+def write_training_answers(write: Write, n_correct: int, other: str) -> Path:
+    """Write a question with some correct answers and one other answer, and return its folder."""
+    labels = {"t.2": other, **dict.fromkeys(range(n_correct), "correct")}
+    texts = ["it is", *["it is lit"] * n_correct]
+    return write("train/t.xml", question_file("Q", labels, texts)).parent
+
+
+def write_test_answer(write: Write) -> Path:
+    """Write a question with one answer, t.1, which has no label; return its folder."""
+    return write("test/t.xml", question_file("R", {"t.1": ""})).parent
 
 
 @pytest.mark.parametrize(
@@ -472,41 +576,61 @@ def test_word_features_of_a_training_question_are_learned_from_other_questions(
 )
 def test_few_answers_to_learn_from(name: str, write: Write, tmp_path: Path) -> None:
     """Five answers with the most frequent label and one with another are enough."""
-    test = write("test/t.xml", question_file("R", {"t.1": ""})).parent
-
-    def script(n_correct: int, other: str, *flags: str) -> list[object]:
-        labels = {"t.2": other, **dict.fromkeys(range(n_correct), "correct")}
-        text = question_file("Q", labels, ["it is", *["it is lit"] * n_correct])
-        train = ["--train_dir", write("train/t.xml", text).parent, "--test_dir", test]
-        return [f"{FOLDER}/sample_model_{name}.py", "--output_dir", tmp_path, *train, *flags]
-
-    done = run(script(5, "incorrect"))
+    train = write_training_answers(write, n_correct=5, other="incorrect")
+    folders = ["--train_dir", train, "--test_dir", write_test_answer(write)]
+    done = run([f"{FOLDER}/sample_model_{name}.py", "--output_dir", tmp_path, *folders])
+    # scikit-learn may warn of the rare label, so stderr need not be empty.
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "submission.csv").read_text().startswith("id,label\nt.1,")
-    if name != "majority":
-        return
-    for n_correct, other, message in (
+
+
+@needs_blocks(f"{FOLDER}/sample_model_majority.py")
+@pytest.mark.parametrize(
+    ("n_correct", "other", "message"),
+    [
         (4, "incorrect", "the most frequent label, 'correct', has only 4 of 5 answers to"),
         (5, "correct", "all 6 answers to learn from are 'correct', expected at least two"),
-    ):
-        assert f"train: {message}" in fails(script(n_correct, other))
-    assert "--train_dir needs --test_dir" in fails(script(5, "incorrect")[:5])
-    line = fails(script(5, "incorrect", "--label", "wrong"))
+    ],
+)
+def test_too_few_answers_to_learn_from_are_refused(
+    n_correct: int, other: str, message: str, write: Write, tmp_path: Path
+) -> None:
+    train = write_training_answers(write, n_correct, other)
+    folders = ["--train_dir", train, "--test_dir", write_test_answer(write)]
+    line = fails([f"{FOLDER}/sample_model_majority.py", "--output_dir", tmp_path, *folders])
+    assert f"train: {message}" in line
+
+
+@needs_blocks(f"{FOLDER}/sample_model_majority.py")
+def test_flags_of_the_majority_model(write: Write, tmp_path: Path) -> None:
+    train = ["--train_dir", write_training_answers(write, n_correct=5, other="incorrect")]
+    test = ["--test_dir", write_test_answer(write)]
+    model = [f"{FOLDER}/sample_model_majority.py", "--output_dir", tmp_path]
+
+    assert "--train_dir needs --test_dir" in fails([*model, *train])
+
+    line = fails([*model, *train, *test, "--label", "wrong"])
     assert "--label is 'wrong', expected one of correct, incorrect" in line
-    run(script(5, "incorrect", "--label", "incorrect"))
+
+    succeeds([*model, *train, *test, "--label", "incorrect"])
     assert (tmp_path / "submission.csv").read_text() == "id,label\nt.1,incorrect\n"
 
 
 @needs_blocks(f"{FOLDER}/sample_model_majority.py")
-def test_real_answers(real_data: Path, tmp_path: Path) -> None:
+def test_the_scores_on_real_answers_are_the_measured_ones(real_data: Path, tmp_path: Path) -> None:
+    """The figures are those of BEETLE, whose most frequent label is `correct`."""
     related = real_data / "related/student_response"
-    beetle, sciences = related / "beetle_5way/train/Core", related / "sciEntsBank_3way/train"
+    beetle = related / "beetle_5way/train/Core"
+    sciences = related / "sciEntsBank_3way/train"
+    model = f"{FOLDER}/sample_model_majority.py"
+
     flags = ["--input_dir", beetle, "--output_dir", tmp_path]
     succeeds([f"{FOLDER}/local_data_split.py", *flags])
-    model = f"{FOLDER}/sample_model_majority.py"
     succeeds([model, *flags, "--submission_template_dir", tmp_path])
     printed = succeeds(evaluation("student_response", tmp_path, "--input_dir", beetle))
     assert "accuracy 0.4225" in printed
     assert "score 0.1188 (macro F1 of 3,941 answers)" in printed
-    other = ["--train_dir", beetle, "--test_dir", sciences, "--output_dir", tmp_path]
-    assert "4,969 rows" in succeeds([model, *other])
+
+    # A model of one corpus predicts all answers of the other.
+    flags = ["--train_dir", beetle, "--test_dir", sciences, "--output_dir", tmp_path]
+    assert "4,969 rows" in succeeds([model, *flags])
