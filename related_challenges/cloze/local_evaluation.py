@@ -112,9 +112,10 @@ def group_row(name: str, scores: FloatArray) -> tuple[str, ...]:
 
 
 def describe_rules(options: argparse.Namespace) -> str:
-    """Say how the flags depart from the challenge's rules, for the record of scores.
+    """Say in which ways the score departs from the challenge's rules, for the record of scores.
 
-    The text is empty if they do not.
+    By these rules, the best of five guesses counts, and texts are compared with their punctuation
+    and articles. If the flags change neither, the text is empty.
     """
     rules = []
     if options.candidates == 1:

@@ -111,7 +111,7 @@ def _read_query(where: str, line: str, answers: bool) -> dict[str, Any]:
     if MASK not in record["query"]:
         raise InputError(f"{where}: 'query' holds no {MASK}: {quote(record['query'])}")
     reasoning: Any = record.get("NeedReasoning")
-    # In Python, True == 1 and False == 0, so the files may hold booleans or numbers.
+    # The value may be a boolean or a number. In Python, True == 1 and False == 0.
     if reasoning == 1:
         reasoning = "yes"
     elif reasoning == 0:
@@ -261,7 +261,7 @@ def read_guesses(
     list of lists of str
         Guesses at each query, in the order of `ids`.
     """
-    # Refused here because the challenge's own check refuses a byte order mark.
+    # A byte order mark is a fault, since the challenge's own check refuses it.
     with reading.file_source(path).open() as file:
         if file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8:
             raise InputError(f"{path}: begins with a byte order mark, expected UTF-8 without one")

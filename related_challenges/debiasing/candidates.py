@@ -29,7 +29,7 @@ N_SIMILAR = 300
 # them come from the first source too.
 N_CLOSE = 350
 # In the sum "at_once" of `find_neighbours`, a pair of clicks has a weight proportional to
-# exp(-t / AT_ONCE_SCALE), where t is the time between the two clicks. The phase lasts from 0 to 1.
+# exp(-t / AT_ONCE_SCALE), where t is the time between the two clicks. The length of the phase is 1.
 AT_ONCE_SCALE = 0.002
 # Number of dimensions of the items' vectors.
 N_DIMENSIONS = 128
@@ -276,7 +276,8 @@ def choose_candidates(score: FloatArray, closeness: FloatArray) -> pd.DataFrame:
     table["rank"] = all_ranks[user, item]
     table["share"] = table["score"] / best_score[user]
     table["closeness"] = closeness[user, item]
-    # A user with few similar items also has items with the score 0 among the largest.
+    # If a user has few similar items, items with zeros are among those with the largest values.
+    # They are no candidates.
     is_candidate = (table["score"] > 0) | (table["closeness"] > 0)
     return table[is_candidate]
 
@@ -320,10 +321,9 @@ def match_clicks(
 def clicks_around(
     phase: recommend.Phase, item: IntArray, time: FloatArray, distances: Sequence[float]
 ) -> tuple[FloatArray, FloatArray, list[IntArray]]:
-    """For pairs of an item and a time, find the item's clicks just before and after that time.
+    """For pairs of an item and a time, find the clicks just before and after, and count near ones.
 
-    The item's clicks within some distances of the time are counted, too. The clicks of all users
-    count.
+    These are clicks of all users on the item.
 
     Parameters
     ----------
@@ -332,9 +332,9 @@ def clicks_around(
     item : ndarray of int64, shape (n,)
         Numbers of items.
     time : ndarray of float64, shape (n,)
-        A time for each of these items. The phase lasts from 0 to 1.
+        A time for each of these items, between 0 and 1, the start and the end of the phase.
     distances : sequence of float
-        Lengths of time.
+        Distances from `time` within which clicks are counted.
 
     Returns
     -------
@@ -345,9 +345,9 @@ def clicks_around(
     n_near : list of int64 ndarrays, shape (n,) each
         For each distance, the number of clicks on the item at most that far from `time`.
     """
-    # One sorted array holds the clicks of all items, one item after the other. To this end, `shift`
-    # times the number of the item is added to the time of each click. Times run from -HISTORY to 1,
-    # so the clicks of an item lie between its `start` and its `stop`, and no others do.
+    # One sorted array holds the times of the clicks of all items, one item after the other: to the
+    # times of item i, i * shift is added. Since times run from -HISTORY to 1, there is a gap of 1
+    # between two items. `start` and `stop` are in the middle of the gaps before and after an item.
     shift = recommend.HISTORY + 2
     timeline = np.sort(shift * phase.item + phase.time)
     now = shift * item + time

@@ -142,9 +142,9 @@ def split_latest(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
 def read_answers(path: Path) -> pd.DataFrame:
     """Read the clicks to predict of all phases.
 
-    A file of the default name `ANSWERS` may be missing if its folder holds files `TRUE_CLICKS` and
-    the test clicks. The table is then computed from these files and the training clicks. The
-    training clicks are in the same folder, or in the folder `train_data` beside this folder.
+    A file with the default name `ANSWERS` may be missing if its folder holds the clicks to predict
+    as files `TRUE_CLICKS`. The table is then computed: the degrees are counted from the test clicks
+    in the folder and from the training clicks, in the folder or in `train_data` beside it.
 
     Returns
     -------

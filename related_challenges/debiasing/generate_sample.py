@@ -29,8 +29,8 @@ N_SUCCESSORS = 4
 FOLLOW_PROBABILITY = 0.75
 # Number of popular items drawn for each user, more than a user needs.
 N_POPULAR = 200
-# The number of items that a user goes through is at least the first number. How many more items
-# there are has a Poisson distribution with the second number as its mean.
+# Each user takes at least `MIN_STEPS` steps from item to item. The number of further steps has a
+# Poisson distribution with the mean `MEAN_FURTHER_STEPS`.
 MIN_STEPS = 9
 MEAN_FURTHER_STEPS = 14
 # Length of a phase. All ten phases together span the times 0 to 1.
@@ -48,7 +48,7 @@ def write_sample(folder: Path, seed: int) -> None:
         begin = phase * STEP
         is_inside = all_clicks["time"].between(begin, begin + WINDOW, inclusive="left")
         inside = all_clicks[is_inside]
-        # As in the real files, the id of a user tells in which phase this is a test user.
+        # As in the real files, a user's id tells in which phase the user is a test user.
         is_test_user = inside["user_id"] % clicks.USER_MODULUS == phase
         hidden, known = clicks.split_latest(inside[is_test_user])
         # A test user has at least two known clicks, as in the real files.

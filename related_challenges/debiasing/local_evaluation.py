@@ -24,7 +24,8 @@ import clicks
 import numpy as np
 import pandas as pd
 
-# Number of phases before the final ones. The organisers add 1 for each.
+# Number of phases before the final ones. The organisers' sums over the final phases include a score
+# of 1 for each earlier phase.
 N_EARLIER_PHASES = clicks.FINAL_PHASES[0] - clicks.PHASES[0]
 NAMES_ON_LEADERBOARD = ("ndcg_50_full", "ndcg_50_half", "hitrate_50_full", "hitrate_50_half")
 
@@ -55,12 +56,13 @@ def main() -> None:
     answers = read_counted_answers(options)
     recommended = clicks.read_recommendations(options.submission)
     items = clicks.select_users(options.submission, recommended, answers["user_id"].to_numpy())
-    added = N_EARLIER_PHASES if options.official_sum else 0
-    write_scores(options, answers, clicks.score(items, answers), added)
+    scores = clicks.score(items, answers)
+    added_to_sums = N_EARLIER_PHASES if options.official_sum else 0
+    write_scores(options, answers, scores, added_to_sums)
 
 
 def read_counted_answers(options: argparse.Namespace) -> pd.DataFrame:
-    """Read the clicks to predict of the phases that count.
+    """Read the clicks to predict, from those phases that count.
 
     Raises
     ------
@@ -84,14 +86,14 @@ def write_scores(
     options : Namespace
         Flags of this script.
     answers : DataFrame
-        The clicks to predict that count.
+        Clicks to predict, from the phases that count.
     scores : DataFrame
         Result of `clicks.score`.
     added : int
-        What the organisers add to each sum.
+        A number that is added to each sum over the phases.
     """
-    # In row-major memory NumPy adds up row by row, that is phase by phase, so rounding is the same
-    # on every machine.
+    # With rows one after the other in memory, NumPy adds up phase by phase on every machine, so
+    # that rounding is the same.
     values = np.ascontiguousarray(scores)
     sums = values.sum(axis=0) + added
     table = scores.rename(index="phase {}".format)
@@ -115,13 +117,14 @@ def write_scores(
         metric_name="NDCG@50 full, sum over the phases",
         metric=f"NDCG@50 over all test users, {sum_text}",
         score=float(sums[0]),
-        # Without this file, the answers were computed from the files in its folder.
+        # If this file is missing, the answers have been computed from other files in its folder.
         reference=reference if reading.is_there(reference) else reference.parent,
         facts=[
             ("Users scored", f"{len(answers):,}"),
             ("Users of rare items (half)", f"{clicks.is_rare(answers).sum():,}"),
         ],
-        # The files that the answers were split from: if they are simulated, so is the score.
+        # The files from which the answers were split. If these files are simulated, the score is
+        # shown as simulated.
         made_from=sorted((reference.parent.parent / challenge.TRAIN_FOLDER).glob("*")),
         rules=describe_rules(options, added_text),
         parts={
@@ -146,8 +149,8 @@ def describe_rules(options: argparse.Namespace, added_text: str) -> str:
 def require_answers_unseen(submission: Path, answer_dir: Path, phase: int) -> None:
     """Raise `InputError` if the model of a submission has read the answers of the local split.
 
-    Without either --local or --test_dir, a sample model reads the published clicks of the test
-    users. These include the clicks that the local split masks.
+    The answers are published clicks that the split has masked. Without --local or --test_dir, a
+    sample model reads all published clicks, and so the answers, too.
 
     Parameters
     ----------
@@ -168,10 +171,11 @@ def require_answers_unseen(submission: Path, answer_dir: Path, phase: int) -> No
     # Without a record, the kit did not make the submission.
     if origin is None:
         return
-    # With --local, the model read the split. With --test_dir, the user has chosen the test clicks.
+    # With --local, the model has read the masked clicks of the split. With --test_dir, the user has
+    # chosen the clicks that the model reads.
     if {"local", "test_dir"} & set(origin.options):
         return
-    # Only scripts of this folder are refused: others may read the local split in their own way.
+    # Only for the scripts in this folder do these two flags tell which clicks were read.
     if (layout.ROOT / origin.script).resolve().parent == Path(__file__).resolve().parent:
         raise InputError(
             f"{submission}: was made by `{origin.command}`, which reads the clicks to predict; "

@@ -57,7 +57,7 @@ BOOSTING = {
 # metric over rare items ("half") and worsens the metric over all items ("full").
 RARITY_POWER = 0.6
 # A click weighs exp(-t / scale), where t is the time from this click to the click to predict. The
-# phase lasts from 0 to 1.
+# length of the phase is 1.
 FAST_SCALE = 0.002
 SLOW_SCALE = 0.05
 # For each of these lengths of time, a feature counts the clicks on the item that are at most so far

@@ -23,8 +23,8 @@ import recommend
 from scipy.sparse import csr_array
 
 # A pair of clicks of a user has the weight d ** -DISTANCE_POWER * exp(-TIME_DECAY * t). Here, d is
-# the number of positions from one click to the other, and t is the time between them. The phase
-# lasts from 0 to 1.
+# the number of positions from one click to the other, and t is the time between them. The length of
+# the phase is 1.
 DISTANCE_POWER = 0.5
 TIME_DECAY = 2.0
 # Two clicks that are more positions apart than this do not count as a pair.

@@ -296,11 +296,12 @@ class Matches:
         The parameters are rows of texts in the matrices of `TextWords`: the texts of each answer
         and its question, and the texts of each pair (answer, reference).
         """
-        # All matrices below have a column for each word of the vocabulary.
-        # 1 where a text has a word.
+        # All matrices have a column for each word of the vocabulary. 1 where a text has the word:
         is_in_text = self._words.is_in_text
-        # Similarity of the nearest word of a text to a word of the vocabulary, from 0 to 1.
+        # How similar the most similar word of a text is to the word, from 0 to 1.
         nearest = self._words.nearest
+        nearest_in_answer = nearest[pair_answer]
+        nearest_in_reference = nearest[pair_reference]
         # 1 where an answer has a word, shape (answers, words).
         self.answer_words = is_in_text[answer]
         # Whether the question of an answer has a word, shape (answers, words).
@@ -316,17 +317,17 @@ class Matches:
         has_no_new_word = new_in_reference.sum(axis=1)[:, None] == 0
         new_in_reference += reference_words.multiply(has_no_new_word)
         # 1 where the reference of a pair has a word that resembles no word of the answer.
-        is_matched = nearest[pair_answer] > 0
+        is_matched = nearest_in_answer > 0
         self.missing_words = reference_words - reference_words.multiply(is_matched)
         # Compare the answer and the reference of each pair.
         self.matched_pairs = BothWays(
-            recall=match_words(reference_words, nearest[pair_answer]),
-            precision=match_words(is_in_text[pair_answer], nearest[pair_reference]),
+            recall=match_words(reference_words, nearest_in_answer),
+            precision=match_words(is_in_text[pair_answer], nearest_in_reference),
         )
         # Compare only the new words of one text with all words of the other text.
         self.matched_new = BothWays(
-            recall=match_words(new_in_reference, nearest[pair_answer]),
-            precision=match_words(self.new_words[self.answer_of_pair], nearest[pair_reference]),
+            recall=match_words(new_in_reference, nearest_in_answer),
+            precision=match_words(self.new_words[self.answer_of_pair], nearest_in_reference),
         )
         # Compare each answer with its question, as if the question were a reference.
         self.matched_questions = BothWays(
@@ -342,14 +343,15 @@ class Matches:
         Recall is the mean similarity of the reference's content words to their nearest content
         words in the answer. Precision is the same with answer and reference exchanged.
         """
-        # 1 where a text has a content word.
+        # 1 where a text has a content word, shape (texts, words).
         content = self._words.content
-        # Similarity of the nearest content word of a text to a word of the vocabulary.
-        nearest = self._words.nearest_content
+        # How similar the most similar content word of a text is to each word of the vocabulary.
+        nearest_in_answer = self._words.nearest_content[pair_answer]
+        nearest_in_reference = self._words.nearest_content[pair_reference]
         # All content words count the same.
         weight = np.ones(content.shape[1])
-        recall = match_words(content[pair_reference], nearest[pair_answer])
-        precision = match_words(content[pair_answer], nearest[pair_reference])
+        recall = match_words(content[pair_reference], nearest_in_answer)
+        precision = match_words(content[pair_answer], nearest_in_reference)
         return {
             "recall of content words": matched_share(recall, weight),
             "precision of content words": matched_share(precision, weight),
@@ -358,10 +360,10 @@ class Matches:
     def _ngram_features(
         self, pair_answer: IntArray, pair_reference: IntArray
     ) -> dict[str, FloatArray]:
-        """Return features of pairs: how many consecutive words both texts share, two or three.
+        """Return features of pairs: shared runs of two and of three consecutive words (n-grams).
 
-        Recall is the share of the reference's n-grams of words that the answer has. Precision is
-        the share of the answer's n-grams that the reference has.
+        Recall is the share of the reference's n-grams that the answer has. Precision is the share
+        of the answer's n-grams that the reference has.
         """
         features = {}
         for n, name in ((2, "word pairs"), (3, "word triples")):
@@ -436,8 +438,8 @@ class Matches:
 
         Each answer is compared with each of its references. The features are
 
-        - the results for the best reference, the one with the largest F1;
-        - the largest and the mean result of all references, and the smallest of some results;
+        - the results of the comparison with the best reference, the one with the largest F1;
+        - the largest and the mean result over all references, and the smallest for some results;
         - how well the answer matches the question;
         - the answer's lengths, and numbers and weights of its words of certain kinds.
 
@@ -455,7 +457,7 @@ class Matches:
         n_answers_with_word = self.answer_words[train].sum(axis=0)
         rarity = np.log((train.sum() + 1) / (n_answers_with_word + 1)) + MIN_RARITY
         weight = rarity * np.where(self._words.is_function, FUNCTION_WEIGHT, 1)
-        # Features of pairs (answer, reference). "What is new" are words that the question lacks.
+        # Features of pairs (answer, reference). Words that are not in the question are new.
         pairs = pd.DataFrame(
             matched_shares(self.matched_pairs, weight, "")
             | matched_shares(self.matched_new, weight, " of what is new")
@@ -487,10 +489,10 @@ class Matches:
         return pd.DataFrame(means, columns=pairs.columns)
 
     def _weighted_answer_features(self, weight: FloatArray) -> dict[str, FloatArray]:
-        """Return features of answers for words that are weighted by rarity, and all other features.
+        """Return all features of answers that do not compare an answer with a reference.
 
-        The weighted ones say how well the answer and its question match, and how large the weights
-        of the answer's words are.
+        Some use the weights of words: how well the answer matches its question, and how large the
+        weights of the answer's words are. `weight` has the shape (words,).
         """
         features = {
             "recall of the question": matched_share(self.matched_questions.recall, weight),

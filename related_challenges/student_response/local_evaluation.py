@@ -54,13 +54,14 @@ def main() -> None:
     folder = options.reference
     answers = responses.read_responses(folder)
     n_labels = len(responses.labels_of(answers))
-    # Number of labels to merge to.
+    # Labels are merged to this number of labels; by default they stay as they are.
     n_ways = options.ways or n_labels
     if n_ways > n_labels:
         raise InputError(f"--ways is {n_ways}, but {folder} has only {n_labels} labels")
     predicted = responses.read_predictions(options.submission, answers)
     counts = responses.confusion_matrix(answers["label"].tolist(), predicted, n_ways)
     measures = responses.evaluate(counts)
+    # The mean recall of the labels, weighted by their numbers of answers, is the accuracy.
     accuracy = float(measures["recall"][responses.MICRO])
     result = score_all_answers(len(answers), counts, measures)
     corpus = responses.corpus_of(folder)
@@ -130,7 +131,7 @@ def score_mean_of_test_sets(
 def confusion_table(counts: pd.DataFrame) -> str:
     """Return the confusion matrix as an HTML table.
 
-    The row `uninterpretable` is left out if nothing was predicted so.
+    The row `uninterpretable` is left out if it holds zeros only.
     """
     header = ["", *(f"truly {name}" for name in counts)]
     rows = []

@@ -257,27 +257,27 @@ def test_a_user_in_the_file_of_another_phase_is_refused(
     assert "column 'user_id': row 2 is 13, who is no test user of phase 1, expected" in line
 
 
-# Why a click is not read as one of phase 2, or that it is read.
+# Whether a click is read with phase 2, or why it is not.
 READ = "read"
-TOO_OLD = "more than one length of phase 2 older than its first known click: before 0.21"
-IN_PHASE_1 = "a click of phase 0 that is not older than all clicks of phase 1: not before 0.37"
-IN_PHASE_2 = "a click of phase 1 that is not older than all clicks of phase 2: not before 0.40"
-OTHER_ITEM = "the item has no known click in phase 2"
-LATER_PHASE = "a click of a later phase"
-# File, user, item and time of a click.
+TOO_OLD = "before 0.21"
+NOT_BEFORE_PHASE_1 = "in a file of phase 0, but not before 0.37, the oldest click of phase 1"
+NOT_BEFORE_PHASE_2 = "in a file of phase 1, but not before 0.40, the oldest click of phase 2"
+OTHER_ITEM = "on an item without a known click in phase 2"
+LATER_PHASE = "in a file of a later phase"
+# File, user, item and time of each click.
 CLICKS_AROUND_PHASE_2 = [
     ("train_click-0", 5, 8, 0.35, READ),
     ("train_click-0", 1, 8, 0.34, READ),
     ("train_click-0", 5, 7, 0.15, TOO_OLD),
     ("train_click-0", 6, 7, 0.19, TOO_OLD),
     ("test_click-0", 0, 9, 0.22, READ),
-    ("test_click-0", 0, 7, 0.38, IN_PHASE_1),
+    ("test_click-0", 0, 7, 0.38, NOT_BEFORE_PHASE_1),
     ("train_click-1", 2, 8, 0.39, READ),
     ("train_click-1", 5, 7, 0.395, READ),
-    ("train_click-1", 2, 9, 0.40, IN_PHASE_2),
-    ("train_click-1", 2, 7, 0.45, IN_PHASE_2),
-    ("train_click-1", 5, 9, 0.405, IN_PHASE_2),
-    ("train_click-1", 7, 8, 0.5, IN_PHASE_2),
+    ("train_click-1", 2, 9, 0.40, NOT_BEFORE_PHASE_2),
+    ("train_click-1", 2, 7, 0.45, NOT_BEFORE_PHASE_2),
+    ("train_click-1", 5, 9, 0.405, NOT_BEFORE_PHASE_2),
+    ("train_click-1", 7, 8, 0.5, NOT_BEFORE_PHASE_2),
     ("train_click-1", 6, 6, 0.39, OTHER_ITEM),
     ("test_click-1", 1, 9, 0.37, READ),
     ("train_click-2", 5, 7, 0.61, READ),
@@ -291,11 +291,12 @@ QUERY_TIMES_OF_PHASE_2 = "1,0.40\n2,0.45\n"
 
 
 def test_clicks_of_earlier_phases_are_read_if_they_come_before_the_phase(write: Write) -> None:
-    """The clicks of phase 2 come from three phases.
+    """Phase 2 is read from the files of three phases.
 
     - Phase 2: all known clicks, from 0.41 to 0.61. One click to predict is older, at 0.40.
-    - Phase 1: clicks before 0.40. The oldest is at 0.37.
-    - Phase 0: clicks before 0.37, but none before 0.21. This is 0.41 less the length of phase 2.
+    - Phase 1: clicks before 0.40, the oldest click of phase 2. They begin at 0.37.
+    - Phase 0: clicks before 0.37, the oldest click of phase 1. Clicks before 0.21 are not read:
+      phase 2 lasts 0.20, and no click may be older than its beginning by more than this.
     """
     lines_by_file: dict[str, str] = {"test_qtime-2": QUERY_TIMES_OF_PHASE_2}
     for name, user, item, time, _ in CLICKS_AROUND_PHASE_2:
