@@ -255,7 +255,7 @@ def test_a_missing_file_is_named(challenge: str, write: Write) -> None:
 def test_every_model_repeats_itself_and_has_the_expected_score(
     challenge: str, model: str, challenge_kit: Kits, tmp_path: Path
 ) -> None:
-    """The score is printed. See also the functions below, which are called for one model."""
+    """With the quickest model, the page, the record and the check are tested too."""
     kit = challenge_kit(challenge)
     folder = f"related_challenges/{challenge}"
     submission = tmp_path / "submission.csv"
