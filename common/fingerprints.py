@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from hashlib import file_digest, sha256
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from common import layout
 
@@ -28,14 +28,18 @@ def fingerprint(path: Path) -> Fingerprint:
 
     For a large file it is the SHA-256 of samples of the content.
     """
-    size = path.stat().st_size
-    if size <= _N_SAMPLES * _SAMPLE_SIZE:
-        return {"bytes": size, "sha256": digest(path)}
-    samples = sha256()
     with path.open("rb") as file:
-        for k in range(_N_SAMPLES):
-            file.seek(k * (size - _SAMPLE_SIZE) // (_N_SAMPLES - 1))
-            samples.update(file.read(_SAMPLE_SIZE))
+        return fingerprint_open(file, path.stat().st_size)
+
+
+def fingerprint_open(file: IO[bytes], size: int) -> Fingerprint:
+    """Return the fingerprint of an open binary file of `size` bytes; see `fingerprint`."""
+    if size <= _N_SAMPLES * _SAMPLE_SIZE:
+        return {"bytes": size, "sha256": sha256(file.read()).hexdigest()}
+    samples = sha256()
+    for k in range(_N_SAMPLES):
+        file.seek(k * (size - _SAMPLE_SIZE) // (_N_SAMPLES - 1))
+        samples.update(file.read(_SAMPLE_SIZE))
     return {"bytes": size, "sha256_of_samples": samples.hexdigest()}
 
 

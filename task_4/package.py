@@ -8,7 +8,8 @@ The zip holds submission_model_task_4.py and all files beside it, except hidden 
 common.py. The dry run unpacks the zip into an empty folder and plays the ten rounds there, with
 some training students. It gives no score, because the model may have learned from these students.
 There is a warning if the model was trained with --local, and so with fewer students than possible,
-and a warning if the name of a saved model does not begin with model_task_4_.
+if its code has changed since the training, and if the name of a saved model does not begin with
+model_task_4_.
 """
 
 import argparse
@@ -18,10 +19,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from common import cli, layout, writing, zips
-from common.adaptive import entry_files, training, weights
+from common.adaptive import entry_files, training
 from common.adaptive.playing import dry_run
 from common.adaptive.setting import Setting, add_game_flags, read_game_flags
+from common.adaptive.weights_origin import find_training_doubts, find_weights_origin
 from common.errors import printable
+from common.provenance import Provenance
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -55,13 +58,16 @@ def main() -> None:
     print(f"dry run: the ten rounds ran in a folder with nothing but {', '.join(sorted(files))}")
     print(f"written: {cli.show(output)} ({output.stat().st_size:,} bytes)")
     entry_files.warn_of_names(options.package)
-    warn_of_local(options.package)
+    origin = find_weights_origin(options.package).record
+    if origin is not None:
+        warn_of_local(options.package, origin)
+        for doubt in find_training_doubts(options.package, origin):
+            print(f"warning: {cli.show(options.package)}: {doubt.sentence}", file=sys.stderr)
 
 
-def warn_of_local(package: Path) -> None:
-    """Print a warning if the weights of a package were trained with --local."""
-    origin = weights.read_origin(package)
-    if origin is None or "local" not in origin.options:
+def warn_of_local(package: Path, origin: Provenance) -> None:
+    """Print a warning if the weights of a package were trained with --local, as `origin` says."""
+    if "local" not in origin.options:
         return
     # Recommend the command that trained the weights, but without --local. Name the script in this
     # package, which may be a copy of the one that was run.

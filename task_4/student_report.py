@@ -23,6 +23,7 @@ from common import charts, cli, layout, metadata, pages, provenance, writing
 from common.adaptive import entry_files, weights
 from common.adaptive.game import N_ROUNDS, GameState, Reference, Rules
 from common.adaptive.setting import add_data_flags, read_data_flags, read_students
+from common.adaptive.weights_origin import find_weights_origin, judge_weights
 from common.arrays import FloatArray, IntArray
 from common.errors import InputError
 
@@ -83,7 +84,9 @@ def main() -> None:
     # Fail before anything else if the model has no weights.
     entry_files.collect(options.package)
     setting = read_data_flags(options, options.package)
-    reference = read_students(setting)
+    origin = find_weights_origin(options.package)
+    reference = read_students(setting, origin)
+    doubts = judge_weights(options.package, origin)
     mask = options.mask or next(iter(reference.targets))
     rows = find_students(options, reference, mask)
     bank = load_bank(options.package)
@@ -100,7 +103,8 @@ def main() -> None:
         facts=[
             ("Students", f"{cli.show(setting.reference)}, {mask}"),
             ("Test", length),
-            ("Weights trained by", weights.describe_origin(weights.read_origin(options.package))),
+            ("Weights trained by", weights.describe_origin(origin.record)),
+            *(("Doubt", doubt.sentence) for doubt in doubts),
         ],
         simulated=provenance.is_simulated(setting.reference),
     )
@@ -112,6 +116,7 @@ def main() -> None:
         contents[options.output_dir / f"student_{student}.html"] = page
         lines.append(describe(student, session))
     writing.write_files(contents)
+    lines += [f"note: {doubt.sentence}" for doubt in doubts]
     print(*lines, f"written: {', '.join(map(cli.show, contents))}", sep="\n")
 
 

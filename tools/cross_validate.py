@@ -47,12 +47,13 @@ from common.adaptive.setting import (
     read_rules,
     read_students,
 )
-from common.adaptive.weights import WEIGHTS, copy_package, read_origin
+from common.adaptive.weights import WEIGHTS, copy_package
+from common.adaptive.weights_origin import find_weights_origin, judge_weights
 from common.answers import read_answers
 from common.arrays import BoolArray
 from common.errors import InputError, quote
 from common.evaluation import outcomes, pairs, record
-from common.evaluation.entry_origin import require_unseen
+from common.evaluation.entry_origin import Doubt, require_unseen
 from common.metrics import Score
 from common.provenance import Provenance
 from common.sandbox import Limits
@@ -83,6 +84,8 @@ class FoldRun:
     predicted: pd.DataFrame
     # How the predictions were made.
     origin: Provenance
+    # Reasons why the score may not mean what it seems to mean.
+    doubts: Sequence[Doubt] = ()
 
     @property
     def accuracy(self) -> float:
@@ -119,6 +122,8 @@ def main() -> None:
         f"score {scored.score.value:.4f} ± {deviation:.4f} (mean, and standard deviation over the "
         f"folds; {folds_text})"
     )
+    for doubt in scored.doubts:
+        print(f"note: {doubt.sentence}")
     print(f"recorded in {cli.show(path)}")
 
 
@@ -199,6 +204,8 @@ def evaluate(
             code=runs[0].origin.code,
         ),
         outcomes=outcomes.of_predictions(targets),
+        # Folds share most doubts.
+        doubts=list(dict.fromkeys(doubt for run in runs for doubt in run.doubts)),
     )
 
 
@@ -360,12 +367,14 @@ def play_fold(
         rules=rules,
         limits=limits,
     )
-    reference = read_students(setting)
+    weights_origin = find_weights_origin(copy)
+    reference = read_students(setting, weights_origin)
+    doubts = judge_weights(package, weights_origin)
     predicted = list_targets(reference, play_all(setting, reference).games)
     seconds = time.perf_counter() - started
-    origin = read_origin(copy) or Provenance(str(trainer), {}, seconds)
+    origin = weights_origin.record or Provenance(str(trainer), {}, seconds)
     code = fingerprint_code(copy, source_code.fingerprint(trainer))
-    return FoldRun(fold.title, predicted, replace(origin, seconds=seconds, code=code))
+    return FoldRun(fold.title, predicted, replace(origin, seconds=seconds, code=code), doubts)
 
 
 def name_fold(fault: str, entry: Path, fold: Fold) -> str:

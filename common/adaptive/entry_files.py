@@ -3,13 +3,15 @@
 import os
 import shutil
 import sys
+from collections.abc import Collection
 from io import BytesIO
 from pathlib import Path
 
 from common import cli, source_code, zips
-from common.adaptive.weights import TRAINED_STUDENTS, WEIGHTS
+from common.adaptive.weights import TRAINED_STUDENTS, TRAINING, WEIGHTS
 from common.arrays import IntArray
 from common.errors import InputError, printable
+from common.fingerprints import Fingerprint, fingerprint, fingerprint_open
 from common.reading import is_there, require_file
 from common.sandbox import ENTRY_MODULE
 
@@ -21,13 +23,17 @@ _MAX_SIZE = 8 << 30
 # Largest size in bytes of a file of an entry that the kit reads itself.
 _MAX_FILE = 256 << 20
 # The script of a package that trains its weights, if it has any.
-_TRAINER = "train_model.py"
+TRAINER = "train_model.py"
+# The scripts of a package, which do not take part in the game.
+_SCRIPTS = (TRAINER, "local_evaluation.py")
 # The scripts of a package import this file, which puts the kit on Python's path. It is left out of
 # the entry, since an entry cannot use the kit.
 _KIT_FINDER = "common.py"
 # Files and folders whose names begin like this are left out of an entry: hidden files, caches, and
 # files that macOS adds to a zip.
 _IGNORED_PREFIXES = (".", "__pycache__", "__MACOSX")
+# Endings of the names of files that hold no weights: code and texts about it.
+_NO_DATA = (".py", ".md", ".rst", "LICENSE", "requirements.txt")
 # Endings of the names of saved models.
 _SAVED_MODELS = (
     ".bin", ".ckpt", ".h5", ".hdf5", ".joblib", ".keras", ".npy", ".npz", ".onnx", ".pickle",
@@ -64,10 +70,10 @@ def collect(package: Path) -> dict[str, Path]:
             if name_in_zip != _KIT_FINDER:
                 files[name_in_zip] = path
     # A package that trains weights needs them.
-    if (package / _TRAINER).is_file() and not any(map(_is_weights_or_ignored, files)):
+    if (package / TRAINER).is_file() and not any(map(_is_weights_or_ignored, files)):
         raise InputError(
             f"{package}: holds no weights ({WEIGHTS}…), expected those that "
-            f"`python {cli.show(package.resolve() / _TRAINER)}` writes "
+            f"`python {cli.show(package.resolve() / TRAINER)}` writes "
             "(with --local for the local split)"
         )
     size = sum(path.stat().st_size for path in files.values())
@@ -149,12 +155,52 @@ def read_trained_students(submission: Path) -> IntArray | None:
     return students
 
 
+def fingerprint_data(submission: Path, sizes: Collection[object]) -> dict[str, Fingerprint | None]:
+    """Fingerprint the files of an entry that may hold weights: all but code and texts about it.
+
+    Parameters
+    ----------
+    submission
+        A folder or a zip.
+    sizes
+        Only files of these sizes in bytes are read. The fingerprint of the others is None.
+    """
+    known: dict[str, Fingerprint | None] = {}
+    if submission.is_dir():
+        for name, path in collect(submission).items():
+            if _may_hold_weights(name):
+                known[name] = fingerprint(path) if path.stat().st_size in sizes else None
+        return known
+    with zips.open_zip(submission) as archive:
+        for member in archive.infolist():
+            name = member.filename
+            if member.is_dir() or not _may_hold_weights(name):
+                continue
+            known[name] = None
+            if member.file_size in sizes:
+                with archive.open(member) as file:
+                    known[name] = fingerprint_open(file, member.file_size)
+    return known
+
+
+def _may_hold_weights(name: str) -> bool:
+    """Return whether a file of an entry may hold weights, by its name."""
+    is_ignored = any(part.startswith(_IGNORED_PREFIXES) for part in name.split("/"))
+    is_record = name in (TRAINED_STUDENTS, TRAINING)
+    return not (is_ignored or is_record or name.endswith(_NO_DATA))
+
+
 def fingerprint_code(submission: Path, training_code: str = "") -> str:
-    """Return a fingerprint of an entry's Python files and of the code that trained its weights."""
+    """Return a fingerprint of the code of an entry and of the code that trained its weights.
+
+    If `training_code` is known, the scripts of the package are left out, since the trainer may have
+    changed after the training.
+    """
+    left_out = (_KIT_FINDER, *_SCRIPTS) if training_code else (_KIT_FINDER,)
     contents = [
         (name, read_entry_file(submission, name) or b"")
         for name in sorted(_names_inside(submission))
-        if name.endswith(".py") and name != _KIT_FINDER
+        if name.endswith(".py") and name not in left_out
     ]
     return source_code.fingerprint_contents([*contents, ("training", training_code.encode())])
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from common import cli, layout, metrics, probabilities, provenance, writing
+from common import cli, layout, metrics, probabilities, writing
 from common.adaptive import entry_files, games_page
 from common.adaptive.game import Reference
 from common.adaptive.games_page import OUTCOMES
@@ -29,9 +29,10 @@ from common.adaptive.setting import (
     read_students,
 )
 from common.adaptive.training import package_without_local_students
-from common.adaptive.weights import TRAINING
+from common.adaptive.weights_origin import find_weights_origin, judge_weights
 from common.arrays import FloatArray
 from common.evaluation import outcomes, score_files
+from common.evaluation.entry_origin import Doubt
 from common.metrics import ProbabilityScores
 from common.provenance import Provenance
 from common.tasks import LOCAL, TASK_4
@@ -55,6 +56,8 @@ class _Examination:
     curves: FloatArray | str
     # How the entry's weights were trained; None if it is not recorded.
     training: Provenance | None
+    # Reasons why the score may not mean what it seems to mean.
+    doubts: list[Doubt]
     # Fingerprint of the entry's code.
     code: str
 
@@ -158,7 +161,9 @@ def _with_local_weights(setting: Setting, may_train: bool) -> Iterator[Setting]:
 def _examine(setting: Setting, options: argparse.Namespace, paths: _Paths) -> _Examination:
     """Play the scored games, then measure the curves; write the entry's output."""
     started = time.perf_counter()
-    reference = read_students(setting)
+    origin = find_weights_origin(setting.submission)
+    reference = read_students(setting, origin)
+    doubts = judge_weights(options.submission, origin)
     entry_files.warn_of_names(options.submission)
     with_probability = paths.probabilities is not None
     played = play_all(setting, reference, paths.output, with_probability)
@@ -166,12 +171,11 @@ def _examine(setting: Setting, options: argparse.Namespace, paths: _Paths) -> _E
     curves: FloatArray | str = "not asked for"
     if not options.skip_curve:
         curves = measure_curves(setting, reference, played.games)
-    training = provenance.parse(entry_files.read_entry_file(setting.submission, TRAINING) or b"")
-    training_code = "" if training is None else training.code
+    training_code = "" if origin.record is None else origin.record.code
     code = entry_files.fingerprint_code(setting.submission, training_code)
     if played.output:
         writing.write_files({paths.output: played.output})
-    return _Examination(reference, played, seconds, curves, training, code)
+    return _Examination(reference, played, seconds, curves, origin.record, doubts, code)
 
 
 def _publish(
@@ -197,6 +201,7 @@ def _publish(
         options.phase,
         asked,
         training=examination.training,
+        doubts=examination.doubts,
         code=examination.code,
         outcomes=outcomes.of_predictions(targets),
     )

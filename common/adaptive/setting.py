@@ -5,9 +5,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from common import cli, layout, provenance, reading, schema
-from common.adaptive import entry_files, game
+from common.adaptive import game
 from common.adaptive.game import Reference, Rules
 from common.adaptive.training import count_questions
+from common.adaptive.weights_origin import WeightsOrigin, find_weights_origin
 from common.sandbox import Limits
 from common.tasks import LOCAL, TASK_4
 
@@ -115,8 +116,10 @@ def read_limits(options: argparse.Namespace) -> Limits:
     return Limits(options.time_limit, int(options.memory_limit * 2**30))
 
 
-def read_students(setting: Setting) -> Reference:
+def read_students(setting: Setting, origin: WeightsOrigin | None = None) -> Reference:
     """Read the students to be examined.
+
+    `origin` says how the entry's weights were made; by default it is found out.
 
     Raises `InputError` if one of them is in the training file that the entry gets, or among the
     students that the entry's model is trained on.
@@ -130,9 +133,10 @@ def read_students(setting: Setting) -> Reference:
         given = reading.read_table(setting.train, [schema.USER_ID])["UserId"].to_numpy()
         beginning = f"{setting.train}: holds"
         reference.require_others(given, beginning, "do both files belong to one split?")
-    trained = entry_files.read_trained_students(setting.submission)
-    if trained is not None:
+    if origin is None:
+        origin = find_weights_origin(setting.submission)
+    if origin.students is not None:
         beginning = f"{setting.submission}: its model is trained on"
         hint = "`train_model.py --local` trains for the local split"
-        reference.require_others(trained, beginning, hint)
+        reference.require_others(origin.students, beginning, hint)
     return reference

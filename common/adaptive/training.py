@@ -8,17 +8,24 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from common import cli, layout, provenance, reading, schema, source_code, writing
-from common.adaptive.entry_files import read_trained_students
-from common.adaptive.weights import TRAINED_STUDENTS, TRAINING, copy_package, read_origin
+from common import cli, fingerprints, layout, provenance, reading, schema, writing
+from common.adaptive.entry_files import TRAINER
+from common.adaptive.weights import (
+    TRAINED_STUDENTS,
+    TRAINING,
+    copy_package,
+    move_record,
+    read_origin,
+)
+from common.adaptive.weights_origin import find_weights_origin, read_students_if_valid
 from common.answers import read_students
 from common.arrays import IntArray
-from common.errors import InputError
+from common.fingerprints import Fingerprint
 
 import numpy as np
 import pandas as pd
@@ -96,8 +103,8 @@ def replace_weights(folder: Path, student: IntArray) -> Iterator[Path]:
     """Yield an empty folder to save weights in; at the end, move the weights to the package.
 
     Two more files are written beside the weights: the students, whom the evaluation refuses to
-    examine, and a record of the command and its code. If saving fails, the package keeps its old
-    weights.
+    examine, and a record of the command, its code, its input files and the weights. If saving
+    fails, the package keeps its old weights.
 
     Parameters
     ----------
@@ -107,7 +114,7 @@ def replace_weights(folder: Path, student: IntArray) -> Iterator[Path]:
         The UserIds of the training answers; repeats do not matter.
     """
     students = np.unique(student)
-    old_students = _read_students_if_valid(folder)
+    old_students = read_students_if_valid(folder)
     partial = writing.partial_beside(folder / "weights")
     partial.mkdir()
     try:
@@ -115,45 +122,47 @@ def replace_weights(folder: Path, student: IntArray) -> Iterator[Path]:
         # Until all files are replaced, the package holds old and new weights. So first record the
         # students of both, in case the process is killed, and only the new ones at the end.
         mixed_students = students if old_students is None else np.union1d(old_students, students)
-        _record_training(folder, mixed_students)
+        files = {
+            file.relative_to(partial).as_posix(): fingerprints.fingerprint(file)
+            for file in filter(Path.is_file, sorted(partial.rglob("*")))
+        }
+        # The record names no files yet: the package may still hold the old ones.
+        _record_training(folder, mixed_students, {})
         for file in sorted(partial.iterdir()):
             file.replace(folder / file.name)
-        _record_training(folder, students)
+        _record_training(folder, students, files)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     if old_students is not None and not np.array_equal(old_students, students):
         print(f"replaced weights that were trained on other students ({len(old_students):,})")
 
 
-def _read_students_if_valid(package: Path) -> IntArray | None:
-    """Return the UserIds that weights are trained on; None if they are not recorded or damaged.
+def _record_training(folder: Path, students: IntArray, files: Mapping[str, Fingerprint]) -> None:
+    """Write the students that weights are trained on, and how this process has made the weights.
 
-    The evaluation reports a damaged record.
+    `files` are the fingerprints of the files of weights, by name.
     """
-    try:
-        return read_trained_students(package)
-    except InputError:
-        return None
-
-
-def _record_training(folder: Path, students: IntArray) -> None:
-    """Write the students that weights are trained on, and how this process has made the weights."""
     with writing.atomic_write(folder / TRAINED_STUDENTS, folder / TRAINING) as (file, origin_file):
         np.save(file, students)
-        origin_file.write(provenance.this_process(folder).as_json())
+        origin = replace(provenance.this_process(folder), files=dict(files))
+        origin_file.write(origin.as_json())
 
 
 @contextmanager
 def package_without_local_students(package: Path, reference: Path) -> Iterator[Path]:
     """Yield a package to be played with the students of the local split.
 
-    If the records beside the weights say that these are trained on students in the file
-    `reference`, and how they were trained, it is a temporary copy whose weights are trained with
-    --local. Otherwise it is the package as it is.
+    If it is known how the weights were trained, and that it was on students in the file
+    `reference`, it is a temporary copy whose weights are trained with --local. Otherwise it is the
+    package as it is.
     """
-    trainer = package / "train_model.py"
-    origin = read_origin(package)
-    trained = _read_students_if_valid(package) if trainer.is_file() else None
+    trainer = package / TRAINER
+    if not trainer.is_file():
+        yield package
+        return
+    weights_origin = find_weights_origin(package)
+    origin = weights_origin.record
+    trained = weights_origin.students
     examined = reading.read_table(reference, [schema.USER_ID])["UserId"]
     if origin is None or trained is None or not np.isin(examined, trained).any():
         yield package
@@ -174,7 +183,5 @@ def package_without_local_students(package: Path, reference: Path) -> Iterator[P
         copy_origin = read_origin(copy)
         if copy_origin is not None:
             # The record names the script in the package, not that in the temporary copy.
-            code = source_code.fingerprint(trainer)
-            copy_origin = replace(copy_origin, script=shown_trainer, code=code)
-            (copy / TRAINING).write_bytes(copy_origin.as_json())
+            (copy / TRAINING).write_bytes(move_record(copy_origin, copy, package).as_json())
         yield copy

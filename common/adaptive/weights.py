@@ -3,7 +3,9 @@
 Uses the standard library only, since the quickstart imports this module before NumPy is installed.
 """
 
+import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 from common import provenance
@@ -26,6 +28,19 @@ def read_origin(package: Path) -> provenance.Provenance | None:
 def describe_origin(origin: provenance.Provenance | None) -> str:
     """Return the command that trained the weights, or that it is not recorded, as text."""
     return printable(origin.command) if origin else "not recorded"
+
+
+def move_record(origin: provenance.Provenance, copy: Path, package: Path) -> provenance.Provenance:
+    """Return the record of weights that were trained in a copy, as one of the package's training.
+
+    It names the script in the package, and the paths of the sources are relative to the package.
+    """
+    trainer = package / Path(origin.script).name
+    made_from = {
+        os.path.relpath(copy / name, package).replace(os.sep, "/"): known
+        for name, known in origin.made_from.items()
+    }
+    return replace(origin, script=provenance.show_path(trainer), made_from=made_from)
 
 
 def copy_package(package: Path, destination: Path) -> None:

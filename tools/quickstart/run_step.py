@@ -6,7 +6,14 @@ import shutil
 import time
 from pathlib import Path
 
-from common.adaptive.weights import TRAINED_STUDENTS, WEIGHTS, copy_package, read_origin
+from common.adaptive.weights import (
+    TRAINED_STUDENTS,
+    TRAINING,
+    WEIGHTS,
+    copy_package,
+    move_record,
+    read_origin,
+)
 from tools.quickstart import finished, run_commands
 from tools.quickstart.processes import Children, failure
 from tools.quickstart.steps import PACKAGES_DIR, Step
@@ -69,6 +76,10 @@ def leave_weights(copy: Path, package: Path) -> None:
             shutil.copytree(path, package / path.name)
         else:
             shutil.copyfile(path, package / path.name)
+    copied_origin = read_origin(copy)
+    if copied_origin is not None:
+        # The record names the script in the package, not that in the copy.
+        (package / TRAINING).write_bytes(move_record(copied_origin, copy, package).as_json())
 
 
 def remove(path: Path) -> None:

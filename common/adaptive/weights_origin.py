@@ -1,0 +1,160 @@
+"""Find out how the weights of an entry (task 4) were made, and what that means for its score.
+
+`replace_weights` leaves a record beside the weights. A zip that was made by hand may lack the
+record. Then the contents of its files tell which package of the kit they come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from common import layout, provenance, source_code
+from common.adaptive import entry_files
+from common.adaptive.entry_files import TRAINER
+from common.adaptive.weights import TRAINING, read_origin
+from common.arrays import IntArray
+from common.errors import InputError, printable
+from common.evaluation import entry_origin
+from common.evaluation.entry_origin import UNKNOWN_SOURCES, Doubt
+from common.provenance import Provenance
+from common.tasks import TASK_4
+
+import numpy as np
+
+# Largest number of files that a doubt names.
+_N_NAMED = 3
+
+
+@dataclass(frozen=True)
+class WeightsOrigin:
+    """How the weights of an entry were made, as far as it is known."""
+
+    # The record of the training. None if no record is known, or the entry has no weights.
+    record: Provenance | None
+    # UserIds that the weights are trained on; None if they are not known.
+    students: IntArray | None
+    # Names of the entry's files that may be weights and that no record names.
+    unknown_files: tuple[str, ...]
+
+
+def find_weights_origin(submission: Path) -> WeightsOrigin:
+    """Return how the weights of an entry were made.
+
+    The records beside the weights tell it. Files that these do not name are looked up by their
+    content in the records of the kit's packages.
+
+    Raises
+    ------
+    InputError
+        If the list of students beside the weights is damaged.
+    """
+    record = provenance.parse(entry_files.read_entry_file(submission, TRAINING) or b"")
+    students = entry_files.read_trained_students(submission)
+    is_recorded = record is not None and students is not None
+    if record is not None and is_recorded and not record.files:
+        # Earlier versions of the kit did not record the files of weights.
+        return WeightsOrigin(record, students, ())
+    packages = {path.parent: read_origin(path.parent) for path in _training_records()}
+    records = [known for known in (record, *packages.values()) if known is not None]
+    fingerprints = entry_files.fingerprint_data(submission, _sizes_of_files(records))
+    unknown = set(fingerprints)
+    if record is not None and is_recorded:
+        unknown = {name for name in unknown if fingerprints[name] not in record.files.values()}
+    for package, known in packages.items():
+        if known is None:
+            continue
+        traced = {name for name in unknown if fingerprints[name] in known.files.values()}
+        known_students = read_students_if_valid(package) if traced else None
+        if known_students is None:
+            continue
+        unknown -= traced
+        students = known_students if students is None else np.union1d(students, known_students)
+        if not is_recorded:
+            record = known
+            is_recorded = True
+    return WeightsOrigin(record, students, tuple(sorted(unknown)))
+
+
+def _training_records() -> list[Path]:
+    """Return the records of training in the kit's packages."""
+    return sorted(TASK_4.folder.glob(f"*/{TRAINING}"))
+
+
+def _sizes_of_files(records: Iterable[Provenance]) -> set[object]:
+    """Return the sizes of all files that records name."""
+    known_files = [known for record in records for known in record.files.values()]
+    # A damaged record may hold anything.
+    return {known.get("bytes") for known in known_files if isinstance(known, Mapping)}
+
+
+def read_students_if_valid(package: Path) -> IntArray | None:
+    """Return the UserIds that weights are trained on; None if they are not recorded or damaged.
+
+    The evaluation reports a damaged record.
+    """
+    try:
+        return entry_files.read_trained_students(package)
+    except InputError:
+        return None
+
+
+def judge_weights(entry: Path, origin: WeightsOrigin) -> list[Doubt]:
+    """Return the doubts that the origin of an entry's weights raises about its score.
+
+    Parameters
+    ----------
+    entry
+        The folder or zip that the user has named. A copy of it may have been played.
+    origin
+        How the weights that were played were made.
+
+    Raises
+    ------
+    InputError
+        If training data have changed since.
+    """
+    doubts = []
+    if origin.unknown_files:
+        names = _join_names(origin.unknown_files)
+        sentence = f"{UNKNOWN_SOURCES.mark}: no record says what {names} learned from"
+        doubts.append(Doubt(UNKNOWN_SOURCES.mark, sentence))
+    if origin.record is not None:
+        # The paths of the sources are relative to the folder where the script ran.
+        folder = (layout.ROOT / origin.record.script).parent
+        shown_record = replace(
+            origin.record, script=provenance.show_path(_find_trainer(entry, origin.record))
+        )
+        entry_origin.require_same_sources(entry, shown_record, folder)
+        doubts += find_training_doubts(entry, origin.record)
+    return doubts
+
+
+def find_training_doubts(entry: Path, record: Provenance) -> list[Doubt]:
+    """Return the doubts that the record of the training of an entry's weights raises by itself."""
+    trainer = _find_trainer(entry, record)
+    shown_trainer = provenance.show_path(trainer)
+    # Without `code`, `find_doubts` does not compare the code: its sentence is about submissions.
+    doubts = entry_origin.find_doubts(replace(record, script=shown_trainer, code=""))
+    if not record.code_changed and record.code and trainer.is_file():
+        if source_code.fingerprint(trainer) != record.code:
+            sentence = (
+                f"{printable(shown_trainer)} or a file that it imports has changed since it "
+                "trained the weights: train them again to score the code as it is"
+            )
+            doubts.append(Doubt("made by earlier code", sentence))
+    return doubts
+
+
+def _find_trainer(entry: Path, record: Provenance) -> Path:
+    """Return the script that trains an entry's weights: that of its folder, else the recorded."""
+    beside = entry / TRAINER
+    return beside if beside.is_file() else layout.ROOT / record.script
+
+
+def _join_names(names: Sequence[str]) -> str:
+    """Return names of files as text, at most `_N_NAMED` of them."""
+    shown = ", ".join(map(printable, names[:_N_NAMED]))
+    n_more = len(names) - _N_NAMED
+    return f"{shown} and {n_more} more" if n_more > 0 else shown
