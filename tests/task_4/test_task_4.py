@@ -170,8 +170,10 @@ def evaluated(kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Evaluated:
 def test_the_score_is_that_of_plain_pandas(evaluated: Evaluated) -> None:
     expected = most_popular_score(evaluated.train, evaluated.valid)
     assert read_score(evaluated.folder) == pytest.approx(expected)
-    start = f"score {expected:.4f} (one mask, targets may not be asked, "
-    assert evaluated.output.startswith(start)
+    first_line, second_line, *_ = evaluated.output.splitlines()
+    scored = f"scored: task_4/numpy, made by `python {TRAIN} --local` on 20"
+    assert first_line.startswith(scored)
+    assert second_line.startswith(f"score {expected:.4f} (one mask, targets may not be asked, ")
 
 
 def test_an_entry_that_prints_nothing_has_no_file_of_output(evaluated: Evaluated) -> None:
@@ -235,7 +237,7 @@ def test_flags_set_how_many_students_are_shown_and_skip_the_curve(
     evaluate: Evaluate, evaluated: Evaluated, n_shown: int
 ) -> None:
     output, _, page = evaluate("--skip_curve", "--show_sequences", n_shown)
-    assert output.splitlines()[1:-1] == evaluated.expected_lines()[:n_shown]
+    assert output.splitlines()[2:-1] == evaluated.expected_lines()[:n_shown]
     assert "No curve: not asked for." in page.text
 
 
@@ -459,7 +461,9 @@ def test_the_packages_own_script_trains_a_copy_and_scores_that(
 
     trained_by = f"python {package}/train_model.py --local"
     reason = f"its weights know the local split: `{trained_by}` trains a copy\n"
-    assert printed.startswith(f"{reason}score {score:.4f} (")
+    made_by = f"scored: {package}, made by `{trained_by}` on 20"
+    assert printed.startswith(f"{reason}{made_by}")
+    assert f" UTC\nscore {score:.4f} (" in printed
     assert score == pytest.approx(most_popular_score(*read_split(kit / "data/test_input")))
     assert dict(page.tables[0].rows)["Weights trained by"] == trained_by
     assert {path: path.read_bytes() for path in package.glob("model_task_4*")} == weights
@@ -508,6 +512,7 @@ def scores(kit: Path) -> dict[str, float]:
         score_by_name[name] = read_score(kit / name)
         score = f"score {score_by_name[name]:.4f} (one mask, targets may not be asked, "
         assert score in printed
+        assert "note: " not in printed
     return score_by_name
 
 

@@ -1,0 +1,441 @@
+"""Task 4: no score without its origin. Weights are traced to their training, or a doubt is named.
+
+The package is the baseline, whose weights are trained on the local split or on all students.
+"""
+
+import json
+import shutil
+import zipfile
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from common import provenance
+from common.adaptive import weights
+from common.adaptive.entry_files import ENTRY_FILE
+from tools.quickstart import run_step
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import fails, run, succeeds
+from page_reading import read_page
+from sample_blocks import needs_blocks
+from toy_bundle import entry as toy_entry
+
+# The type of the fixture `evaluate`.
+Evaluate = Callable[..., "Scored"]
+EVALUATE = "task_4/local_evaluation.py"
+MAY_HAVE_SEEN = "may have seen these answers"
+EARLIER_CODE = "made by earlier code"
+# The files that the guide of 2020 asks for, besides the weights.
+GUIDE_FILES = ["model.py", ENTRY_FILE]
+NUMPY_WEIGHTS = ["model_task_4_most_popular.npy", "model_task_4_num_answers.npy"]
+UNKNOWN_NUMPY = f"{MAY_HAVE_SEEN}: no record says what {', '.join(NUMPY_WEIGHTS)} learned from"
+
+# A trainer that saves its weights without `replace_weights`: two zeros, whatever the answers.
+UNRECORDED_TRAINER = """
+import sys
+from pathlib import Path
+import numpy as np
+
+def build_parser():
+    raise NotImplementedError
+
+for name in ("most_popular", "num_answers"):
+    np.save(Path(__file__).with_name(f"model_task_4_{name}.npy"), np.zeros(2, int))
+"""
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What an evaluation leaves: its output, the facts on its page, its line of the record."""
+
+    output: str
+    facts: list[list[str]]
+    result: dict[str, Any]
+
+    @property
+    def notes(self) -> list[str]:
+        """The doubts that are printed."""
+        lines = self.output.splitlines()
+        return [line.removeprefix("note: ") for line in lines if line.startswith("note: ")]
+
+    @property
+    def doubts_on_page(self) -> list[str]:
+        """The doubts on the page."""
+        return [value for name, value in self.facts if name == "Doubt"]
+
+
+@pytest.fixture
+def kit(scored_kit: Path, tmp_path: Path) -> Path:
+    """Return a kit with the baseline trained on its local split, which the test may change.
+
+    The folders that the tests do not need are left out, since copying them takes time.
+    """
+    left_out = shutil.ignore_patterns("hosting", "related_challenges", "tests", "task_[123]")
+    return Path(shutil.copytree(scored_kit, tmp_path / "kit", ignore=left_out))
+
+
+@pytest.fixture
+def evaluate(kit: Path, tmp_path: Path) -> Evaluate:
+    """Return a function that scores an entry on the local split, or by other flags."""
+
+    def score(*flags: object, script: object = EVALUATE) -> Scored:
+        output_dir = tmp_path / "output"
+        output = succeeds([script, *flags, "--skip_curve", "--output_dir", output_dir], kit=kit)
+        (page_path,) = output_dir.glob("scores_task_4*.html")
+        page = read_page(page_path.read_text())
+        results = (output_dir / "results.jsonl").read_text().splitlines()
+        page_path.unlink()
+        return Scored(output, page.tables[0].rows, json.loads(results[-1]))
+
+    return score
+
+
+def zip_by_hand(package: Path, names: Iterable[str] = (*GUIDE_FILES, *NUMPY_WEIGHTS)) -> Path:
+    """Zip files of a package beside it, with the weights but without their records."""
+    path = package.with_suffix(".zip")
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in names:
+            archive.write(package / name, name)
+    return path
+
+
+def has_doubt(scored: Scored, mark: str, sentence: str) -> bool:
+    """Return whether this doubt alone is printed, on the page, and in the record."""
+    return (
+        scored.notes == [sentence]
+        and scored.doubts_on_page == [sentence]
+        and scored.result["doubts"] == [mark]
+    )
+
+
+def has_no_doubt(scored: Scored) -> bool:
+    """Return whether no doubt is named anywhere."""
+    return not (scored.notes or scored.doubts_on_page or scored.result["doubts"])
+
+
+# ---- Zips made by hand ---------------------------------------------------------------------------
+
+
+def test_a_zip_by_hand_is_scored_with_the_record_of_the_package_that_its_weights_come_from(
+    kit: Path, evaluate: Evaluate
+) -> None:
+    package = kit / "task_4/numpy"
+    scored = evaluate(zip_by_hand(package))
+    of_package = evaluate(package)
+    for each in (scored, of_package):
+        assert has_no_doubt(each)
+        assert ", made by `python task_4/numpy/train_model.py --local` on 20" in each.output
+        assert ["Weights trained by", "python task_4/numpy/train_model.py --local"] in each.facts
+    for name in ("script", "options", "code", "score"):
+        assert scored.result[name] == of_package.result[name]
+
+
+def test_a_zip_by_hand_whose_weights_know_the_students_is_refused(
+    kit: Path, tmp_path: Path
+) -> None:
+    package = Path(shutil.copytree(kit / "task_4/numpy", kit / "task_4/mine"))
+    succeeds([package / "train_model.py"], kit=kit)
+    archive = Path(shutil.move(zip_by_hand(package), tmp_path / "upload.zip"))
+    for entry in (archive, package):
+        message = fails([EVALUATE, entry, "--output_dir", tmp_path / "output"], kit=kit)
+        assert message.startswith(f"{entry}: its model is trained on UserId ")
+        assert "`train_model.py --local` trains for the local split" in message
+    assert not list((tmp_path / "output").glob("scores*"))
+
+
+def test_a_zip_by_hand_of_all_students_is_scored_by_a_phase(kit: Path, evaluate: Evaluate) -> None:
+    package = kit / "task_4/numpy"
+    succeeds([package / "train_model.py"], kit=kit)
+    scored = evaluate(zip_by_hand(package), "--phase", "public")
+    assert has_no_doubt(scored)
+    assert ", made by `python task_4/numpy/train_model.py` on 20" in scored.output
+
+
+def test_weights_of_two_packages_bring_the_students_of_both(kit: Path, tmp_path: Path) -> None:
+    """One of the packages has learned from students to be examined."""
+    package = Path(shutil.copytree(kit / "task_4/numpy", kit / "task_4/mine"))
+    succeeds([package / "train_model.py"], kit=kit)
+    # The file of the local split comes from task_4/numpy, the other one from task_4/mine.
+    shutil.copy(kit / "task_4/numpy" / NUMPY_WEIGHTS[0], package)
+    message = fails([EVALUATE, zip_by_hand(package), "--output_dir", tmp_path], kit=kit)
+    assert "its model is trained on UserId " in message
+
+
+def test_weights_that_no_package_has_written_may_have_seen_the_answers(
+    kit: Path, evaluate: Evaluate
+) -> None:
+    """The package was trained anew since, so that its record is that of other weights."""
+    package = kit / "task_4/numpy"
+    archive = zip_by_hand(package)
+    succeeds([package / "train_model.py"], kit=kit)
+    scored = evaluate(archive)
+    assert has_doubt(scored, MAY_HAVE_SEEN, UNKNOWN_NUMPY)
+    assert ["Weights trained by", "not recorded"] in scored.facts
+    assert scored.output.startswith("scored: task_4/numpy.zip\n")
+
+
+def test_a_large_file_of_weights_is_traced(kit: Path, evaluate: Evaluate) -> None:
+    """A file over 4 MB is fingerprinted by samples."""
+    package = kit / "task_4/numpy"
+    model = package / "model.py"
+    wide = "self.num_answers = np.bincount(question, minlength=700_000)\n"
+    wide += "        n_questions = len(self.num_answers)"
+    narrow = "self.num_answers = np.bincount(question, minlength=n_questions)"
+    model.write_text(model.read_text().replace(narrow, wide))
+    assert wide in model.read_text()
+    succeeds([package / "train_model.py", "--local"], kit=kit)
+    assert (package / NUMPY_WEIGHTS[1]).stat().st_size > 5e6
+    assert has_no_doubt(evaluate(zip_by_hand(package)))
+
+
+# ---- Folders without a record --------------------------------------------------------------------
+
+
+def test_a_package_that_saves_weights_without_a_record_may_have_seen_the_answers(
+    kit: Path, evaluate: Evaluate
+) -> None:
+    package = kit / "task_4/mine"
+    weights.copy_package(kit / "task_4/numpy", package)
+    (package / "train_model.py").write_text(UNRECORDED_TRAINER)
+    succeeds([package / "train_model.py"], kit=kit)
+    for script, flags in ((EVALUATE, [package]), (package / "local_evaluation.py", [])):
+        assert has_doubt(evaluate(*flags, script=script), MAY_HAVE_SEEN, UNKNOWN_NUMPY)
+
+
+def test_a_cross_validation_of_such_a_package_has_the_doubt(kit: Path) -> None:
+    package = kit / "task_4/mine"
+    weights.copy_package(kit / "task_4/numpy", package)
+    (package / "train_model.py").write_text(UNRECORDED_TRAINER)
+    for entry, notes, marks in (
+        (package, [f"note: {UNKNOWN_NUMPY}"], [MAY_HAVE_SEEN]),
+        (kit / "task_4/numpy", [], []),
+    ):
+        output = succeeds(["-m", "tools.cross_validate", entry, "--folds", 2], kit=kit)
+        assert [line for line in output.splitlines() if line.startswith("note")] == notes
+        lines = (kit / "data/test_output/results.jsonl").read_text().splitlines()
+        assert json.loads(lines[-1])["doubts"] == marks
+
+
+@pytest.mark.parametrize("name", ["model_task_4_old.npy", "tables/answers.csv"])
+def test_a_file_beside_recorded_weights_may_have_seen_the_answers(
+    kit: Path, evaluate: Evaluate, name: str
+) -> None:
+    package = kit / "task_4/numpy"
+    (package / name).parent.mkdir(exist_ok=True)
+    (package / name).write_text("1,1,0")
+    scored = evaluate(package)
+    sentence = f"{MAY_HAVE_SEEN}: no record says what {name} learned from"
+    assert has_doubt(scored, MAY_HAVE_SEEN, sentence)
+    assert ["Weights trained by", "python task_4/numpy/train_model.py --local"] in scored.facts
+
+
+def test_many_files_without_a_record_are_counted(kit: Path, evaluate: Evaluate) -> None:
+    package = kit / "task_4/numpy"
+    for number in range(5):
+        (package / f"{number}.csv").touch()
+    sentence = f"{MAY_HAVE_SEEN}: no record says what 0.csv, 1.csv, 2.csv and 2 more learned from"
+    assert evaluate(package).notes == [sentence]
+
+
+def test_an_entry_of_code_and_texts_alone_has_no_doubt(evaluate: Evaluate, tmp_path: Path) -> None:
+    folder = tmp_path / "entry"
+    folder.mkdir()
+    for name, text in {**toy_entry(), "README.md": "# Mine", "LICENSE": "", ".notes": ""}.items():
+        (folder / name).write_text(text)
+    archive = Path(shutil.make_archive(f"{folder}", "zip", folder))
+    for entry in (folder, archive):
+        assert has_no_doubt(evaluate(entry))
+
+
+def test_copied_weights_are_traced_and_trained_anew_without_the_local_students(
+    kit: Path, evaluate: Evaluate
+) -> None:
+    """The record lies in the package that the weights were copied from."""
+    package = kit / "task_4/mine"
+    weights.copy_package(kit / "task_4/numpy", package)
+    succeeds(["task_4/numpy/train_model.py"], kit=kit)
+    for name in NUMPY_WEIGHTS:
+        shutil.copy(kit / "task_4/numpy" / name, package)
+    scored = evaluate(script=package / "local_evaluation.py")
+    command = "python task_4/mine/train_model.py --local"
+    assert f"its weights know the local split: `{command}` trains a copy\n" in scored.output
+    assert has_no_doubt(scored)
+    assert ["Weights trained by", command] in scored.facts
+
+
+def test_a_record_of_an_earlier_version_names_no_files_and_raises_no_doubt(
+    kit: Path, evaluate: Evaluate
+) -> None:
+    package = kit / "task_4/numpy"
+    record = json.loads((package / weights.TRAINING).read_text())
+    for name in ("files", "time", "interrupted", "code_changed"):
+        del record[name]
+    (package / weights.TRAINING).write_text(json.dumps(record))
+    scored = evaluate(package)
+    assert has_no_doubt(scored)
+    assert ", made by `python task_4/numpy/train_model.py --local`\n" in scored.output
+
+
+# ---- Edited, not trained again -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("zipped", [False, True])
+@pytest.mark.parametrize("name", ["train_model.py", "model.py"])
+def test_weights_of_earlier_code_are_marked(
+    kit: Path, evaluate: Evaluate, name: str, zipped: bool
+) -> None:
+    package = kit / "task_4/numpy"
+    before = evaluate(package)
+    with (package / name).open("a") as file:
+        file.write("\n# A better idea.\n")
+    scored = evaluate(zip_by_hand(package) if zipped else package)
+    sentence = (
+        "task_4/numpy/train_model.py or a file that it imports has changed since it trained the "
+        "weights: train them again to score the code as it is"
+    )
+    assert has_doubt(scored, EARLIER_CODE, sentence)
+    # The trainer has not run in its new form. The model is played in its new form.
+    is_same_code = scored.result["code"] == before.result["code"]
+    assert is_same_code == (name == "train_model.py")
+    succeeds([package / "train_model.py", "--local"], kit=kit)
+    trained_again = evaluate(package)
+    assert has_no_doubt(trained_again)
+    assert trained_again.result["code"] not in (before.result["code"], scored.result["code"])
+
+
+@pytest.mark.parametrize("place", ["kit/task_4/a_copy", "kit/zoo/copy", "another/copy"])
+def test_a_copied_package_has_a_doubt_only_if_it_was_edited(
+    kit: Path, evaluate: Evaluate, tmp_path: Path, place: str
+) -> None:
+    """Where the copy lies does not matter."""
+    package = Path(shutil.copytree(kit / "task_4/numpy", tmp_path / place))
+    assert has_no_doubt(evaluate(package))
+    with (package / "train_model.py").open("a") as file:
+        file.write("\n# A better idea.\n")
+    assert evaluate(package).result["doubts"] == [EARLIER_CODE]
+
+
+def test_packing_weights_of_earlier_code_warns(kit: Path, tmp_path: Path) -> None:
+    succeeds(["task_4/numpy/train_model.py"], kit=kit)
+    pack = ["task_4/package.py", "task_4/numpy", "--output_dir", tmp_path]
+    succeeds(pack, kit=kit, cwd=kit)
+    with (kit / "task_4/numpy/train_model.py").open("a") as file:
+        file.write("\n# A better idea.\n")
+    warning = run(pack, kit=kit, cwd=kit).stderr
+    assert warning.startswith("warning: task_4/numpy: task_4/numpy/train_model.py or a file that")
+    assert warning.endswith("train them again to score the code as it is\n")
+
+
+def test_an_interrupted_training_is_marked(kit: Path, evaluate: Evaluate) -> None:
+    package = kit / "task_4/numpy"
+    record = weights.read_origin(package)
+    assert record is not None
+    (package / weights.TRAINING).write_bytes(replace(record, interrupted=True).as_json())
+    assert evaluate(package).result["doubts"] == ["fit interrupted"]
+
+
+# ---- Training data that have changed -------------------------------------------------------------
+
+
+def drop_last_line(path: Path) -> None:
+    """Remove the last line of a file."""
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
+
+
+@pytest.mark.parametrize("entry", ["package", "zip by hand", "package's own script"])
+def test_weights_of_other_data_are_refused_on_the_local_split(
+    kit: Path, evaluate: Evaluate, tmp_path: Path, entry: str
+) -> None:
+    """The refusal names the command that trains anew. A file that is gone is no reason to refuse.
+
+    The metadata change, since changed answers of the split are refused by its own record.
+    """
+    package = kit / "task_4/numpy"
+    metadata = kit / "data/metadata/question_metadata_task_3_4.csv"
+    command: list[Any] = {
+        "package": [EVALUATE, package],
+        "zip by hand": [EVALUATE, zip_by_hand(package)],
+        "package's own script": [package / "local_evaluation.py"],
+    }[entry]
+    drop_last_line(metadata)
+    message = fails([*command, "--output_dir", tmp_path / "output"], kit=kit)
+    shown_metadata = metadata.relative_to(kit)
+    assert f"was made from other data than now lie in {shown_metadata}; " in message
+    assert message.endswith("; `python task_4/numpy/train_model.py --local` makes it again")
+    metadata.unlink()
+    script, *flags = command
+    assert has_no_doubt(evaluate(*flags, script=script))
+
+
+def test_weights_of_other_answers_are_refused_by_a_phase(kit: Path, tmp_path: Path) -> None:
+    package = kit / "task_4/numpy"
+    succeeds([package / "train_model.py"], kit=kit)
+    train = kit / "data/train_data/train_task_3_4.csv"
+    drop_last_line(train)
+    command = [EVALUATE, package, "--phase", "public", "--output_dir", tmp_path / "output"]
+    message = fails(command, kit=kit)
+    assert f"was made from other data than now lie in {train.relative_to(kit)}; " in message
+    assert message.endswith("; `python task_4/numpy/train_model.py` makes it again")
+
+
+def test_a_copied_package_of_other_data_names_its_own_script(kit: Path, tmp_path: Path) -> None:
+    package = Path(shutil.copytree(kit / "task_4/numpy", kit / "task_4/mine"))
+    drop_last_line(kit / "data/metadata/question_metadata_task_3_4.csv")
+    message = fails([EVALUATE, package, "--output_dir", tmp_path / "output"], kit=kit)
+    assert message.endswith("; `python task_4/mine/train_model.py --local` makes it again")
+
+
+# ---- Further scripts -----------------------------------------------------------------------------
+
+
+def test_the_quickstart_leaves_a_record_of_the_packages_own_script(
+    kit: Path, evaluate: Evaluate
+) -> None:
+    """It trains a copy, and that copy may be gone later."""
+    package = kit / "task_4/numpy"
+    copy = kit / "data/test_output/packages/numpy"
+    weights.copy_package(package, copy)
+    succeeds([copy / "train_model.py", "--local"], kit=kit)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("common.layout.ROOT", kit)
+        run_step.leave_weights(copy, package)
+    shutil.rmtree(copy)
+    record = weights.read_origin(package)
+    assert record is not None
+    assert record.script == "task_4/numpy/train_model.py"
+    answers = "../../data/test_input/train_task_4.csv"
+    assert record.made_from[answers] == provenance.fingerprint(package / answers)
+    assert has_no_doubt(evaluate(package))
+
+
+@needs_blocks("task_4/item_response/train_model.py")
+def test_the_report_on_a_student_says_that_the_model_may_have_seen_the_answers(
+    kit: Path, tmp_path: Path
+) -> None:
+    package = kit / "task_4/item_response"
+    succeeds([package / "train_model.py", "--local"], kit=kit)
+    student = pd.read_csv(kit / "data/test_input/valid_task_4.csv").UserId.min()
+    report = ["task_4/student_report.py", "--student", student, "--output_dir", tmp_path]
+    page = tmp_path / f"student_{student}.html"
+    doubt = f"{MAY_HAVE_SEEN}: no record says what model_task_4_item_response.npz learned from"
+    assert MAY_HAVE_SEEN not in succeeds(report, kit=kit) + page.read_text()
+    for name in (weights.TRAINING, weights.TRAINED_STUDENTS):
+        (package / name).unlink()
+    assert f"note: {doubt}\n" in succeeds(report, kit=kit)
+    assert ["Doubt", doubt] in read_page(page.read_text()).tables[0].rows
+
+
+def test_students_beside_weights_count_without_a_record_of_training(
+    kit: Path, tmp_path: Path
+) -> None:
+    """A trainer of one's own may write them."""
+    package = kit / "task_4/numpy"
+    examined = pd.read_csv(kit / "data/test_input/valid_task_4.csv").UserId.unique()
+    np.save(package / weights.TRAINED_STUDENTS, examined[:1])
+    (package / weights.TRAINING).unlink()
+    message = fails([EVALUATE, package, "--output_dir", tmp_path / "output"], kit=kit)
+    assert f"its model is trained on UserId {examined[0]} of " in message
