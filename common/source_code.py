@@ -70,13 +70,22 @@ def _statements(block: Sequence[ast.AST]) -> Iterator[ast.AST]:
 @cache
 def _modules(folder: Path, name: str) -> list[Path]:
     """Return the existing files of a module and of the packages around it."""
+    package_name, _, last = name.rpartition(".")
     files: list[Path] = []
-    package = folder
-    for part in name.split("."):
-        files.append(package / f"{part}.py")
-        package = package / part
-        files.append(package / "__init__.py")
-    return [file.resolve() for file in files if file.is_file()]
+    if package_name:
+        files += _modules(folder, package_name)
+        folder = folder.joinpath(*package_name.split("."))
+        # Most names are those of libraries. Looking for each of their modules would take long.
+        if not _is_folder(folder):
+            return files
+    candidates = (folder / f"{last}.py", folder / last / "__init__.py")
+    return files + [file.resolve() for file in candidates if file.is_file()]
+
+
+@cache
+def _is_folder(path: Path) -> bool:
+    """Return whether a path is a folder."""
+    return path.is_dir()
 
 
 def fingerprint(*scripts: Path) -> str:
