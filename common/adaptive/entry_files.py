@@ -155,7 +155,7 @@ def read_trained_students(submission: Path) -> IntArray | None:
     return students
 
 
-def fingerprint_data(submission: Path, sizes: Collection[object]) -> dict[str, Fingerprint | None]:
+def fingerprint_data(submission: Path, sizes: Collection[int]) -> dict[str, Fingerprint | None]:
     """Fingerprint the files of an entry that may hold weights: all but code and texts about it.
 
     Parameters

@@ -53,8 +53,8 @@ def find_weights_origin(submission: Path) -> WeightsOrigin:
     record = provenance.parse(entry_files.read_entry_file(submission, TRAINING) or b"")
     students = entry_files.read_trained_students(submission)
     is_recorded = record is not None and students is not None
-    if record is not None and is_recorded and not record.files:
-        # Earlier versions of the kit did not record the files of weights.
+    if record is not None and is_recorded and not (record.files or record.time):
+        # Earlier versions of the kit recorded neither the time nor the files of weights.
         return WeightsOrigin(record, students, ())
     packages = {path.parent: read_origin(path.parent) for path in _training_records()}
     records = [known for known in (record, *packages.values()) if known is not None]
@@ -82,11 +82,16 @@ def _training_records() -> list[Path]:
     return sorted(TASK_4.folder.glob(f"*/{TRAINING}"))
 
 
-def _sizes_of_files(records: Iterable[Provenance]) -> set[object]:
-    """Return the sizes of all files that records name."""
-    known_files = [known for record in records for known in record.files.values()]
-    # A damaged record may hold anything.
-    return {known.get("bytes") for known in known_files if isinstance(known, Mapping)}
+def _sizes_of_files(records: Iterable[Provenance]) -> set[int]:
+    """Return the sizes of all files that records name, in bytes."""
+    sizes = set()
+    for record in records:
+        for known in record.files.values():
+            # A damaged record may hold anything.
+            size = known.get("bytes") if isinstance(known, Mapping) else None
+            if isinstance(size, int):
+                sizes.add(size)
+    return sizes
 
 
 def read_students_if_valid(package: Path) -> IntArray | None:
@@ -118,7 +123,7 @@ def judge_weights(entry: Path, origin: WeightsOrigin) -> list[Doubt]:
     doubts = []
     if origin.unknown_files:
         names = _join_names(origin.unknown_files)
-        sentence = f"{UNKNOWN_SOURCES.mark}: no record says what {names} learned from"
+        sentence = f"{UNKNOWN_SOURCES.mark}: no record of training names {names}"
         doubts.append(Doubt(UNKNOWN_SOURCES.mark, sentence))
     if origin.record is not None:
         # The paths of the sources are relative to the folder where the script ran.

@@ -32,7 +32,7 @@ EARLIER_CODE = "made by earlier code"
 # The files that the guide of 2020 asks for, besides the weights.
 GUIDE_FILES = ["model.py", ENTRY_FILE]
 NUMPY_WEIGHTS = ["model_task_4_most_popular.npy", "model_task_4_num_answers.npy"]
-UNKNOWN_NUMPY = f"{MAY_HAVE_SEEN}: no record says what {', '.join(NUMPY_WEIGHTS)} learned from"
+UNKNOWN_NUMPY = f"{MAY_HAVE_SEEN}: no record of training names {', '.join(NUMPY_WEIGHTS)}"
 
 # A trainer that saves its weights without `replace_weights`: two zeros, whatever the answers.
 UNRECORDED_TRAINER = """
@@ -228,7 +228,7 @@ def test_a_file_beside_recorded_weights_may_have_seen_the_answers(
     (package / name).parent.mkdir(exist_ok=True)
     (package / name).write_text("1,1,0")
     scored = evaluate(package)
-    sentence = f"{MAY_HAVE_SEEN}: no record says what {name} learned from"
+    sentence = f"{MAY_HAVE_SEEN}: no record of training names {name}"
     assert has_doubt(scored, MAY_HAVE_SEEN, sentence)
     assert ["Weights trained by", "python task_4/numpy/train_model.py --local"] in scored.facts
 
@@ -237,7 +237,7 @@ def test_many_files_without_a_record_are_counted(kit: Path, evaluate: Evaluate) 
     package = kit / "task_4/numpy"
     for number in range(5):
         (package / f"{number}.csv").touch()
-    sentence = f"{MAY_HAVE_SEEN}: no record says what 0.csv, 1.csv, 2.csv and 2 more learned from"
+    sentence = f"{MAY_HAVE_SEEN}: no record of training names 0.csv, 1.csv, 2.csv and 2 more"
     assert evaluate(package).notes == [sentence]
 
 
@@ -278,6 +278,17 @@ def test_a_record_of_an_earlier_version_names_no_files_and_raises_no_doubt(
     scored = evaluate(package)
     assert has_no_doubt(scored)
     assert ", made by `python task_4/numpy/train_model.py --local`\n" in scored.output
+
+
+def test_a_record_that_names_no_files_or_is_damaged_explains_no_weights(
+    kit: Path, evaluate: Evaluate
+) -> None:
+    """The first is the record of weights that were not saved in the folder that is meant for it."""
+    package = kit / "task_4/numpy"
+    record = json.loads((package / weights.TRAINING).read_text())
+    for files in ({}, {"a.npy": 1, "b.npy": {"bytes": [1]}}):
+        (package / weights.TRAINING).write_text(json.dumps({**record, "files": files}))
+        assert has_doubt(evaluate(package), MAY_HAVE_SEEN, UNKNOWN_NUMPY)
 
 
 # ---- Edited, not trained again -------------------------------------------------------------------
@@ -421,7 +432,7 @@ def test_the_report_on_a_student_says_that_the_model_may_have_seen_the_answers(
     student = pd.read_csv(kit / "data/test_input/valid_task_4.csv").UserId.min()
     report = ["task_4/student_report.py", "--student", student, "--output_dir", tmp_path]
     page = tmp_path / f"student_{student}.html"
-    doubt = f"{MAY_HAVE_SEEN}: no record says what model_task_4_item_response.npz learned from"
+    doubt = f"{MAY_HAVE_SEEN}: no record of training names model_task_4_item_response.npz"
     assert MAY_HAVE_SEEN not in succeeds(report, kit=kit) + page.read_text()
     for name in (weights.TRAINING, weights.TRAINED_STUDENTS):
         (package / name).unlink()
