@@ -142,13 +142,13 @@ def find_training_doubts(entry: Path, record: Provenance) -> list[Doubt]:
     shown_trainer = provenance.show_path(trainer)
     # Without `code`, `find_doubts` does not compare the code: its sentence is about submissions.
     doubts = entry_origin.find_doubts(replace(record, script=shown_trainer, code=""))
-    if not record.code_changed and record.code and trainer.is_file():
-        if source_code.fingerprint(trainer) != record.code:
-            sentence = (
-                f"{printable(shown_trainer)} or a file that it imports has changed since it "
-                "trained the weights: train them again to score the code as it is"
-            )
-            doubts.append(Doubt("made by earlier code", sentence))
+    is_comparable = record.code and trainer.is_file() and not record.code_changed
+    if is_comparable and source_code.fingerprint(trainer) != record.code:
+        sentence = (
+            f"{printable(shown_trainer)} or a file that it imports has changed since it trained "
+            "the weights: train them again to score the code as it is"
+        )
+        doubts.append(Doubt("made by earlier code", sentence))
     return doubts
 
 

@@ -54,18 +54,6 @@ def test_line_ends_do_not_change_the_fingerprint(entry: Path) -> None:
     assert source_code.fingerprint(entry) == before
 
 
-@pytest.mark.parametrize("folder", ["a_copy", "zoo"])
-def test_a_copy_of_a_package_has_the_fingerprint_of_the_package_at_its_place(
-    entry: Path, tmp_path: Path, folder: str
-) -> None:
-    """The files of one copy come before those of `common`, those of the other copy after them."""
-    copy = Path(shutil.copytree(tmp_path / "task_1", tmp_path / folder)) / "entry.py"
-    expected = source_code.fingerprint(entry)
-    assert source_code.fingerprint(copy, place=entry) == expected
-    copy.with_name("helper.py").write_text("")
-    assert source_code.fingerprint(copy, place=entry) != expected
-
-
 def test_modules_of_a_folder_without_init_are_found(entry: Path, tmp_path: Path) -> None:
     entry.write_text("from task_1 import other\nimport task_1.helper\n")
     files = source_code.files_of(entry)
