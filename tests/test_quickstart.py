@@ -176,7 +176,12 @@ def test_packages_are_ready_to_be_played_and_weights_of_all_students_stay(tiny_k
     ((model, score),) = scores(tiny_kit).items()
     assert model == ("4", "numpy")
     evaluate = [folder / "local_evaluation.py", "--skip_curve"]
-    assert succeeds(evaluate, kit=tiny_kit).startswith(f"score {score:.4f} (")
+    scored, line, *further = succeeds(evaluate, kit=tiny_kit).splitlines()
+    # The package's own script, not that of the copy in which the weights were trained.
+    made_by = "made by `python task_4/numpy/train_model.py --local`"
+    assert scored.startswith(f"scored: task_4/numpy, {made_by} on 20")
+    assert line.startswith(f"score {score:.4f} (")
+    assert "note: " not in "".join(further)
 
     succeeds([folder / "train_model.py"], kit=tiny_kit)
     weights = {path: path.read_bytes() for path in folder.glob("model_task_4*")}
