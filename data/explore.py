@@ -34,7 +34,7 @@ from tqdm import tqdm
 
 TASKS = ("1/2", "3/4")
 PAGE = "explore.html"
-# The page about simulated data, if there are real data, which take the first name.
+# The page about simulated data, if there are other data, which take the first name.
 SIMULATED_PAGE = "explore_simulated.html"
 
 # A function that draws a chart. The template explore.html calls it with the argument `label`.
@@ -112,10 +112,10 @@ def main() -> None:
 
 
 def render_pages(parts: Sequence[dict[str, Any]]) -> dict[str, str]:
-    """Return the pages by file name: one about real data, one about simulated data.
+    """Return the pages by file name: one about simulated data, one about all other data.
 
     `parts` are the variables of the template explore.html for each group of tasks. If all data are
-    real, or all are simulated, there is only the page explore.html.
+    simulated, or none, there is only the page explore.html.
     """
     found_tasks = [part["tasks"] for part in parts]
     texts = {}

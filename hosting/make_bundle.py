@@ -338,7 +338,6 @@ def _find_official(data_dir: Path, tasks: Sequence[int]) -> Source:
         for path in _released_answers(data_dir, task):
             reading.require_file(path)
     notes = []
-    # With --official, the pages of the competition say that the answers are the official ones.
     if fingerprints.simulated_files(data_dir):
         notes.append(
             f"{cli.show(data_dir)} holds simulated answers, not the official ones that the "

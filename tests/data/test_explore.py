@@ -273,27 +273,21 @@ def test_a_training_file_that_is_missing_is_named(planted_page: Page) -> None:
 
 
 def test_real_and_simulated_answers_never_share_a_page(tiny_kit: Path, tmp_path: Path) -> None:
-    """The answers of tasks 1/2 and the subjects are real, all other files are simulated."""
     for name in ("train_data/train_task_1_2.csv", "metadata/subject_metadata.csv"):
         path = tiny_kit / "data" / name
-        # A file with other line ends has another fingerprint than the simulated file, and therefore
-        # counts as real.
+        # Other line ends are enough: the file is no longer the one that was simulated.
         path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
-
     pages = explore(tiny_kit / "data", tmp_path / "out")
-
     assert [*pages] == ["explore.html", "explore_simulated.html"]
-    real = pages["explore.html"]
-    simulated = pages["explore_simulated.html"]
+    real, simulated = pages.values()
     assert "not simulated by the kit" in real.text
     assert sections(real) == ["Tasks 1/2", "Answers", "Difficulty", "Options"]
     assert sections(simulated)[0] == "Tasks 3/4" and "Subjects" not in sections(simulated)
     assert "Tasks 3/4 are not on this page, being simulated: see explore_simulated." in real.text
     assert "Tasks 1/2 are not on this page, being not simulated: see explore." in simulated.text
-    # The page about real answers uses no simulated metadata.
+    # A page about real answers reads no simulated metadata, nor the other way round.
     left_out = "student_metadata_task_1_2.csv, answer_metadata_task_1_2.csv."
     assert f"not: question_metadata_task_1_2.csv, {left_out}" in real.text
-    # The page about simulated answers does not use the real subjects.
     assert "as the answers are: subject_metadata.csv." in simulated.text
 
 
