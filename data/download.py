@@ -36,7 +36,8 @@ URL = "https://dqanonymousdata.blob.core.windows.net/neurips-public/data.zip"
 # Bytes and checksum of the official archive.
 SIZE = 656_787_242
 SHA256 = "c7f01672360f1adeb3cf9507d72455d7be035bf897e4a167293e8938049800e1"
-# The parts that --parts can name, and the name of the folder of each, in the archive and in data/.
+# The parts that --parts can name. Each part is a folder, with the same name in the archive and in
+# data/.
 PARTS = {
     "answers": layout.TRAIN_DIR.name,
     "metadata": layout.METADATA_DIR.name,
@@ -79,7 +80,8 @@ def main() -> None:
     """Fetch, check and unpack the archive, then build the templates."""
     options = build_parser().parse_args()
     data_dir: Path = options.output_dir
-    # The templates of data/ have a folder beside it, those of another folder are inside.
+    # The templates for data/ are in the kit's folder of templates. For another folder, they are in
+    # this folder.
     is_default = data_dir.resolve() == layout.DATA_DIR
     template_dir = layout.TEMPLATE_DIR if is_default else data_dir / layout.TEMPLATE_DIR.name
     log_event = run_log.open_log(options.log)
@@ -132,7 +134,6 @@ def fetch(url: str, path: Path) -> None:
     n_failures = 0
     require_space(path.parent, SIZE - n_kept)
     with tqdm(total=SIZE, desc=f"fetching {ARCHIVE_NAME}", **BYTES_BAR) as bar:
-        # The checksum is computed only if the size is right.
         while not is_official(partial):
             n_before = partial.stat().st_size
             has_wrong_bytes = n_before >= SIZE
@@ -147,7 +148,7 @@ def fetch(url: str, path: Path) -> None:
                 partial.touch()
                 n_before = 0
                 is_continued = False
-            # If no error follows, the transfer has ended early.
+            # Used if the transfer ends early without an error.
             reason = "the server closed the connection"
             try:
                 append_blocks(url, partial, n_before, bar)
@@ -168,12 +169,12 @@ def fetch(url: str, path: Path) -> None:
 def append_blocks(url: str, partial: Path, n_bytes: int, bar: tqdm[Any]) -> None:
     """Request the archive from byte `n_bytes` on and append what arrives to the partial file.
 
-    Raises `InputError` if the server sends other bytes than the file already holds.
+    Some servers send the archive from its beginning instead. Raises `InputError` if these bytes
+    differ from those in the file.
     """
     with partial.open("r+b", buffering=0) as file:
         for block, start in request_blocks(url, n_bytes):
-            # A server that cannot resume sends all bytes from 0 on. Compare those that are already
-            # there, write the others.
+            # Compare the bytes that the file already holds at this position, and write the others.
             file.seek(start)
             present = file.read(len(block))
             if present != block[: len(present)]:
@@ -200,8 +201,8 @@ def is_web_address(url: str) -> bool:
 def request_blocks(url: str, start: int) -> Iterator[tuple[bytes, int]]:
     """Request the archive from byte `start` on; yield its blocks, each with its position.
 
-    Positions begin at 0 if the server cannot resume. Raises `ConnectionError` if another attempt
-    may succeed, otherwise `InputError`.
+    A server that does not support ranges sends everything: the first position is then 0. Raises
+    `ConnectionError` if another attempt may succeed, otherwise `InputError`.
     """
     # Without compression, which would change the positions of bytes.
     headers = {"Accept-Encoding": "identity"}
@@ -210,19 +211,7 @@ def request_blocks(url: str, start: int) -> Iterator[tuple[bytes, int]]:
     try:
         request = urllib.request.Request(url, headers=headers)
         with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:
-            if response.status == 206:
-                sent_range, _, total = response.headers.get("Content-Range", "").partition("/")
-                if not sent_range.startswith(f"bytes {start}-"):
-                    raise ConnectionError(
-                        f"the server sent '{sent_range}', expected bytes from {start}"
-                    )
-                position = start
-            else:
-                total = response.headers.get("Content-Length", "")
-                position = 0
-            # The header may hold anything: `int` must not be given a very long number.
-            if re.fullmatch("[0-9]{1,18}", total) and int(total) != SIZE:
-                raise InputError(f"{url}: has {int(total):,} bytes, expected {SIZE:,}")
+            position = read_position(response, url, start)
             while position < SIZE and (block := response.read1(BLOCK_BYTES)):
                 # The server may send more bytes than the archive has.
                 yield block[: SIZE - position], position
@@ -242,8 +231,30 @@ def request_blocks(url: str, start: int) -> Iterator[tuple[bytes, int]]:
         raise ConnectionError(reason) from None
 
 
+def read_position(response: http.client.HTTPResponse, url: str, start: int) -> int:
+    """Return the position in the archive of the first byte that a server sends: `start` or 0.
+
+    Raises `ConnectionError` if the server sends another range than the one from byte `start` on,
+    and `InputError` if its file has not the size of the archive.
+    """
+    # The status 206 means that the server sends the range that was requested.
+    if response.status == 206:
+        sent_range, _, total = response.headers.get("Content-Range", "").partition("/")
+        if not sent_range.startswith(f"bytes {start}-"):
+            raise ConnectionError(f"the server sent '{sent_range}', expected bytes from {start}")
+        position = start
+    else:
+        total = response.headers.get("Content-Length", "")
+        position = 0
+    # The header may hold anything: `int` must not be given a very long number.
+    if re.fullmatch("[0-9]{1,18}", total) and int(total) != SIZE:
+        raise InputError(f"{url}: has {int(total):,} bytes, expected {SIZE:,}")
+    return position
+
+
 def is_official(path: Path) -> bool:
     """Return whether a file is the official archive, by size and checksum."""
+    # A file of another size takes no time: the checksum is not computed.
     return path.stat().st_size == SIZE and fingerprints.digest(path) == SHA256
 
 
@@ -309,7 +320,7 @@ def remove_simulated(data_dir: Path, template_dir: Path) -> None:
         return
     print(f"removing the simulated data in {cli.show(data_dir)}")
     templates = (layout.TEMPLATE_TASK_1_2, layout.TEMPLATE_TASK_3)
-    # A record is the file that says how the file of that name was made.
+    # Each file that was made from the data has a record beside it, which says how it was made.
     for name, record in layout.RECORD_OF_FILE.items():
         folder = template_dir if name in templates else data_dir / layout.TEST_INPUT_DIR.name
         (folder / name).unlink(missing_ok=True)

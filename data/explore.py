@@ -33,7 +33,9 @@ from explore_charts import HeatMap, column_chart, compact
 from tqdm import tqdm
 
 TASKS = ("1/2", "3/4")
-PAGE_NAMES = ("explore.html", "explore_simulated.html")
+PAGE = "explore.html"
+# The page about simulated data, if there are other data, which take the first name.
+SIMULATED_PAGE = "explore_simulated.html"
 
 # A function that draws a chart. The template explore.html calls it with the argument `label`.
 Chart = Callable[..., str]
@@ -95,41 +97,56 @@ def main() -> None:
             f" {layout.TRAIN_TASK_3_4}; `python data/download.py` fetches the official files, "
             "`python data/generate_sample.py` simulates such files"
         )
-    found_tasks = [part["tasks"] for part in parts]
-    texts = {}
-    # One more step draws the charts.
-    with tqdm(total=len(parts) * N_STEPS + 1, unit="step", disable=None, leave=False) as bar:
+    # The steps of reading each part, and one step for drawing the charts.
+    n_steps = len(parts) * N_STEPS + 1
+    with tqdm(total=n_steps, unit="step", disable=None, leave=False) as bar:
         for part in parts:
             part.update(read_part(part["tasks"], part["paths"], bar))
         bar.set_description("charts")
-        for simulated in sorted({part["simulated"] for part in parts}):
-            shown = [part for part in parts if part["simulated"] == simulated]
-            others = [part for part in parts if part["simulated"] != simulated]
-            # Simulated data get the first name too, unless there are real data.
-            name = PAGE_NAMES[1] if simulated and others else PAGE_NAMES[0]
-            texts[options.output_dir / name] = pages.render(
-                "explore.html",
-                title="A look at the simulated data" if simulated else "A look at the data",
-                tab="",
-                simulated=simulated,
-                others=others,
-                other_name=PAGE_NAMES[0] if simulated else PAGE_NAMES[1],
-                without=[tasks for tasks in TASKS if tasks not in found_tasks],
-                parts=shown,
-                few=FEW_ANSWERS,
-                compact=compact,
-            )
+        texts = render_pages(parts)
         bar.update()
-    writing.write_files(texts)
-    for path in texts:
+    written = {options.output_dir / name: text for name, text in texts.items()}
+    writing.write_files(written)
+    for path in written:
         print(f"written: {cli.show(path)}")
 
 
-def find_part(folder: Path, tasks: str) -> dict[str, Any] | None:
-    """Find the files of tasks ``1/2`` or ``3/4``; return None if there are no training answers.
+def render_pages(parts: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """Return the pages by file name: one about simulated data, one about all other data.
 
-    In the result, `absent` names the metadata files that are not there. `foreign` names those that
-    are simulated although the answers are real, or real although the answers are simulated.
+    `parts` are the variables of the template explore.html for each group of tasks. If all data are
+    simulated, or none, there is only the page explore.html.
+    """
+    found_tasks = [part["tasks"] for part in parts]
+    texts = {}
+    for simulated in (False, True):
+        shown = [part for part in parts if part["simulated"] == simulated]
+        others = [part for part in parts if part["simulated"] != simulated]
+        if not shown:
+            continue
+        name = SIMULATED_PAGE if simulated and others else PAGE
+        texts[name] = pages.render(
+            "explore.html",
+            title="A look at the simulated data" if simulated else "A look at the data",
+            tab="",
+            simulated=simulated,
+            others=others,
+            # The name of the other page, if there are two.
+            other_name=PAGE if simulated else SIMULATED_PAGE,
+            without=[tasks for tasks in TASKS if tasks not in found_tasks],
+            parts=shown,
+            few=FEW_ANSWERS,
+            compact=compact,
+        )
+    return texts
+
+
+def find_part(folder: Path, tasks: str) -> dict[str, Any] | None:
+    """Find the files for the part of a page about tasks ``1/2`` or ``3/4``.
+
+    Returns None if there are no training answers. In the result, `absent` names the metadata files
+    that are not there. `foreign` names those that are simulated although the answers are real, or
+    real although the answers are simulated.
     """
     ending = f"task_{tasks.replace('/', '_')}.csv"
     train = folder / layout.TRAIN_DIR.name / f"train_{ending}"
@@ -160,18 +177,19 @@ def find_part(folder: Path, tasks: str) -> dict[str, Any] | None:
 
 # ---- Reading and counting -----------------------------------------------------------------------
 # Everything is counted from three tables. `answers` has a row for each training answer. `students`
-# and `questions` have a row for each id; the columns n, n_right and share are those of
-# `count_right`.
+# and `questions` have a row for each id, with the number of answers (n), of right answers
+# (n_right), and the share of right answers (share).
 
 
 def read_part(tasks: str, paths: dict[str, Path], bar: tqdm[Any]) -> dict[str, Any]:
-    """Read the files of a group of tasks, count their answers, return variables of the template.
+    """Read the files of tasks ``1/2`` or ``3/4``, and count what the page shows.
 
-    `paths` gives the path of each kind of file that is there.
+    `paths` gives the path of each kind of file that is there. Returns variables of the template
+    explore.html, by name.
     """
 
     def begin(step: str) -> None:
-        # The step before is done.
+        """Name a step that begins on the progress bar, which counts it at once."""
         bar.update()
         bar.set_description(f"tasks {tasks}: {step}")
 
@@ -234,10 +252,11 @@ def read_part(tasks: str, paths: dict[str, Path], bar: tqdm[Any]) -> dict[str, A
 def read_subjects(
     path: Path, tree: pd.DataFrame, questions: pd.DataFrame, part: dict[str, Any]
 ) -> pd.Series:
-    """Add facts about the subjects of questions to `part`; return each question's main subject.
+    """Add what the page shows about subjects to `part`; return each question's main subject.
 
-    The main subject is the first subject in the question's list that is on level 1, just below a
-    root. It is given as a row number of `tree`, -1 for none.
+    `part` holds variables of the template explore.html, by name. The main subject of a question is
+    the first subject in the question's list that is on level 1, just below a root of the tree. It
+    is given as a row number of `tree`, -1 for none.
     """
     question_id = questions.index.to_numpy()
     # A row for each question and subject.
@@ -256,7 +275,7 @@ def read_subjects(
 def count_right(is_correct: pd.Series, by: Any) -> pd.DataFrame:
     """Count the answers (n) and the right answers (n_right) for each value of the key or keys `by`.
 
-    The column share is n_right / n.
+    The column share is n_right / n. The result is indexed by the keys.
     """
     # pandas may keep the dtype int8 for sums, which is too small for sums of sums: convert them.
     groups = is_correct.groupby(by)
@@ -264,13 +283,14 @@ def count_right(is_correct: pd.Series, by: Any) -> pd.DataFrame:
     return counts.assign(share=counts["n_right"] / counts["n"])
 
 
-def add_up(rated: pd.DataFrame, by: Any, index: pd.Index | None = None) -> pd.DataFrame:
-    """Add up the counts of `count_right` over groups of rows; `by` is the key of the groups.
+def add_up(rows: pd.DataFrame, by: Any, index: pd.Index | None = None) -> pd.DataFrame:
+    """Add up the numbers of answers (n) and of right answers (n_right) over groups of rows.
 
-    The column n_rows is the number of rows in the group. The share is NaN if there are no answers.
-    With `index`, the result has these groups, in this order.
+    `by` is the key of the groups, as in `DataFrame.groupby`. With `index`, the result has these
+    groups, in this order. The column n_rows is the number of rows in the group, and share is
+    n_right / n, or NaN if there are no answers.
     """
-    groups = rated.groupby(by)
+    groups = rows.groupby(by)
     counts = groups[["n", "n_right"]].sum().assign(n_rows=groups.size())
     if index is not None:
         counts = counts.reindex(index, fill_value=0)
@@ -283,14 +303,16 @@ def nest_subjects(tree: pd.DataFrame, subjects: pd.DataFrame) -> list[dict[str, 
     `subjects` has a row for each question and subject, with the counts of the question. Subjects
     with most answers come first.
     """
-    rated = add_up(subjects, "subject").sort_values("n", ascending=False, kind="stable")
-    nodes = rated.join(tree).to_dict("index")
+    counts = add_up(subjects, "subject").sort_values("n", ascending=False, kind="stable")
+    # The counts of each subject with its name and parent, by row number of the tree.
+    nodes = counts.join(tree).to_dict("index")
     for node in nodes.values():
         node["below"] = []
     roots: list[Any] = []
     for node in nodes.values():
         parent = nodes.get(node["parent"])
-        # If no question's list holds the parent, show the subject as a root.
+        # Only subjects with questions are nodes. Without a node for its parent, show the subject as
+        # a root.
         if parent is None:
             roots.append(node)
         else:
@@ -299,9 +321,10 @@ def nest_subjects(tree: pd.DataFrame, subjects: pd.DataFrame) -> list[dict[str, 
 
 
 def count_missing(things: str, is_missing: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return for each column how many values are missing; `things` says what a row is, in plural.
+    """Return for each column how many values are missing, for the page's list of missing values.
 
-    The columns of `is_missing` are shown in their order.
+    `things` is the plural of what a row stands for, such as "students". The page lists the columns
+    of `is_missing` in their order.
     """
     counts = []
     for name, n in is_missing.sum().items():
@@ -310,7 +333,11 @@ def count_missing(things: str, is_missing: pd.DataFrame) -> list[dict[str, Any]]
 
 
 def read_students(path: Path, students: pd.DataFrame) -> tuple[pd.DataFrame, list[dict[str, Any]]]:
-    """Return the counts of students with their metadata, and the counts of missing values."""
+    """Add the metadata of students to their numbers of answers, and count missing values.
+
+    `students` is indexed by UserId; the result has further columns. The second result is that of
+    `count_missing`.
+    """
     student_id = students.index.to_numpy()
     known = metadata.read_student_metadata(path, student_id)
     has_no_value = known.isna() | (known == -1)
@@ -338,16 +365,17 @@ def add_answer_metadata(
 ) -> tuple[pd.DataFrame, list[dict[str, Any]]]:
     """Return the answers with their metadata as columns, and the counts of missing values.
 
-    Dates that are nonsense become NaT.
+    Dates that are nonsense become NaT. The second result is that of `count_missing`.
     """
     known = metadata.read_circumstances(path, answers["AnswerId"].to_numpy())
     is_missing = known.isna() | (known == -1)
     date = known["DateAnswered"]
-    possible = date.between(FIRST_ANSWER, AFTER_LAST_ANSWER, inclusive="left")
-    # Show the nonsense just below the missing dates.
+    is_possible = date.between(FIRST_ANSWER, AFTER_LAST_ANSWER, inclusive="left")
+    # The page lists the columns in their order: count the dates that are nonsense in a column next
+    # to that of the missing dates.
     date_index = is_missing.columns.tolist().index("DateAnswered")
-    is_missing.insert(date_index + 1, "DateAnswered is nonsense", date.notna() & ~possible)
-    known["DateAnswered"] = date.where(possible)
+    is_missing.insert(date_index + 1, "DateAnswered is nonsense", date.notna() & ~is_possible)
+    known["DateAnswered"] = date.where(is_possible)
     return answers.assign(**known), count_missing("answers", is_missing)
 
 
@@ -358,11 +386,12 @@ def counts_figures(
     answers: pd.DataFrame, students: pd.DataFrame, questions: pd.DataFrame
 ) -> Iterator[Figure]:
     """Show how many answers students and questions have."""
-    n = students["n"]
-    # The share of all answers that the tenth of the students with most answers gave.
-    top_share = n.nlargest(max(len(n) // 10, 1)).sum() / n.sum()
+    n_answers = students["n"]
+    # The share of all answers that come from the most active tenth of the students.
+    n_most_active = max(len(students) // 10, 1)
+    top_share = n_answers.nlargest(n_most_active).sum() / n_answers.sum()
     yield numbers_figure(
-        "per_student", n, "students", "answers of a student", share_of_top_tenth=top_share
+        "per_student", n_answers, "students", "answers of a student", share_of_top_tenth=top_share
     )
     yield numbers_figure("per_question", questions["n"], "questions", "answers to a question")
     yield sparsity_figure(answers, students, questions)
@@ -404,10 +433,11 @@ def sparsity_figure(
     return Figure("sparse", heat_map.draw)
 
 
-def rank_in_tenths(rated: pd.DataFrame) -> pd.Series:
+def rank_in_tenths(counts: pd.DataFrame) -> pd.Series:
     """Return the group of each row, 0 to 9: 0 is the tenth of the rows with most answers."""
-    rank = rated["n"].rank(method="first", ascending=False) - 1
-    return (rank * 10 // len(rated)).astype("int8")
+    # The rank of each row by its number of answers n, from 0.
+    rank = counts["n"].rank(method="first", ascending=False) - 1
+    return (rank * 10 // len(counts)).astype("int8")
 
 
 def difficulty_figures(students: pd.DataFrame, questions: pd.DataFrame) -> Iterator[Figure]:
@@ -416,19 +446,19 @@ def difficulty_figures(students: pd.DataFrame, questions: pd.DataFrame) -> Itera
         ("difficulty", questions, "questions"),
         ("ability", students, "students"),
     )
-    for name, rated, things in figures:
-        share = rated["share"][rated["n"] >= FEW_ANSWERS]
+    for name, counts, things in figures:
+        share = counts["share"][counts["n"] >= FEW_ANSWERS]
         if len(share):
             chart = shares_chart(share, things, "share of right answers")
-            yield Figure(name, chart, {"left_out": len(rated) - len(share)})
+            yield Figure(name, chart, {"left_out": len(counts) - len(share)})
 
 
 def options_figures(answers: pd.DataFrame) -> Iterator[Figure]:
     """Show which options are chosen and right, and how the wrong ones of a question compare."""
     if "AnswerValue" not in answers:
         return
-    # A row for each question and right option, a column for each option chosen. If the key of a
-    # question was changed, the question has several rows.
+    # A row for each question and right option, a column for each option chosen. A question whose
+    # right option was changed has several rows.
     cells = answers.groupby(["QuestionId", "CorrectAnswer", "AnswerValue"]).size()
     counts = cells.unstack(fill_value=0).reindex(columns=OPTIONS, fill_value=0)
     # A row for each right option, a column for each option chosen.
@@ -445,21 +475,24 @@ def options_figures(answers: pd.DataFrame) -> Iterator[Figure]:
 
 
 def distractor_figures(counts: pd.DataFrame) -> Iterator[Figure]:
-    """Show how often the wrong options of a question are chosen.
+    """Show how often the wrong options (distractors) of a question are chosen.
 
     `counts` has a row for each question and right option, and a column for each option chosen.
     """
-    # The key of a few questions was changed. Use the key under which a question has most answers.
+    # The right option of a few questions was changed. For each question, use the right option that
+    # most of the question's answers had.
     usual_counts = counts.loc[counts.sum(axis=1).groupby("QuestionId").idxmax()]
     usual_counts = usual_counts[usual_counts.sum(axis=1) >= FEW_ANSWERS]
-    usual_key = usual_counts.index.get_level_values("CorrectAnswer").to_numpy()
-    is_wrong = np.array(OPTIONS) != usual_key[:, None]
+    right_option = usual_counts.index.get_level_values("CorrectAnswer").to_numpy()
+    # Each row of `is_wrong` is true for three options. Indexing gives a flat array of their counts,
+    # three for each question.
+    is_wrong = np.array(OPTIONS) != right_option[:, None]
     wrong_counts = usual_counts.to_numpy()[is_wrong].reshape(-1, len(OPTIONS) - 1)
     # The distractors of each question in order, the most attractive first.
     wrong_counts = -np.sort(-wrong_counts, axis=1)
     if not wrong_counts.any():
         return
-    # Without wrong answers, a question has no shares of them.
+    # The shares of the distractors in the wrong answers, for questions with wrong answers.
     positive_counts = wrong_counts[wrong_counts.any(axis=1)]
     shares_of_wrong = positive_counts / positive_counts.sum(axis=1, keepdims=True)
     attraction = shares_of_wrong.mean(axis=0).tolist()
@@ -487,15 +520,15 @@ def times_figures(
     hour = answers["DateAnswered"].dt.floor("h")
     if hour.isna().all():
         return
-    # The number of answers in each hour since the first answer, on each subject. All figures are
-    # sums over this small table.
+    # A small table, over which all figures sum: a row for each hour, such as 10:00 to 10:59 on a
+    # certain day, and subject. The columns n and n_right count answers and right answers.
     subject = answers["QuestionId"].map(main_subject).rename("subject")
-    rated = count_right(answers["IsCorrect"], [hour.rename("hour"), subject]).reset_index()
+    hourly = count_right(answers["IsCorrect"], [hour.rename("hour"), subject]).reset_index()
     months = pd.period_range(hour.min(), hour.max(), freq="M")
     # If there are many months, only January, May and September get a name on the axis.
     named = range(1, 13) if len(months) <= 6 else (1, 5, 9)
     month_names = [f"{month:%b %y}" if month.month in named else "" for month in months]
-    month_counts = add_up(rated, rated["hour"].dt.to_period("M"), months)
+    month_counts = add_up(hourly, hourly["hour"].dt.to_period("M"), months)
     chart: Chart = partial(
         column_chart,
         month_counts["n"].tolist(),
@@ -505,21 +538,22 @@ def times_figures(
         unit="answers",
     )
     yield Figure("months", chart, {"first": hour.min(), "last": hour.max()})
-    yield from subject_month_figures(rated, subject_names, months, month_names)
-    yield from week_figures(rated)
+    yield from subject_month_figures(hourly, subject_names, months, month_names)
+    yield from week_figures(hourly)
 
 
 def subject_month_figures(
-    rated: pd.DataFrame,
+    hourly: pd.DataFrame,
     subject_names: pd.Series,
     months: pd.PeriodIndex,
     month_names: Sequence[str],
 ) -> Iterator[Figure]:
     """Show the share of each main subject in the answers of each month.
 
+    `hourly` has a row for each hour and main subject, with the number of answers in the column n.
     Answers to questions without a main subject do not count.
     """
-    with_subject = rated[rated["subject"] >= 0]
+    with_subject = hourly[hourly["subject"] >= 0]
     month = with_subject["hour"].dt.to_period("M")
     counts = with_subject.pivot_table(
         values="n", index="subject", columns=month, aggfunc="sum", fill_value=0
@@ -549,12 +583,16 @@ def subject_month_figures(
     yield Figure("subjects_by_month", heat_map.draw, {"most": N_MAIN_SUBJECTS})
 
 
-def week_figures(rated: pd.DataFrame) -> Iterator[Figure]:
-    """Show the answers, and the share of right ones, in each hour of the week."""
+def week_figures(hourly: pd.DataFrame) -> Iterator[Figure]:
+    """Show the number of answers, and the share of right answers, in each hour of the week.
+
+    `hourly` has rows for hours of certain days, with the start of the hour in the column hour, the
+    number of answers in n, and the number of right answers in n_right.
+    """
     hours = pd.MultiIndex.from_product([WEEKDAYS, range(24)])
-    weekday = rated["hour"].dt.day_of_week.map(dict(enumerate(WEEKDAYS))).rename("weekday")
-    hour_of_day = rated["hour"].dt.hour.rename("hour_of_day")
-    counts = add_up(rated, [weekday, hour_of_day], hours)
+    weekday = hourly["hour"].dt.day_of_week.map(dict(enumerate(WEEKDAYS))).rename("weekday")
+    hour_of_day = hourly["hour"].dt.hour.rename("hour_of_day")
+    counts = add_up(hourly, [weekday, hour_of_day], hours)
     names = [f"{day} {hour}:00 to {hour}:59" for day, hour in hours]
     tooltips = np.reshape(rate_tooltips(names, counts), (7, 24)).tolist()
     # Every sixth hour has a name on the axis.
@@ -573,8 +611,10 @@ def week_figures(rated: pd.DataFrame) -> Iterator[Figure]:
 
     share = counts["share"].where(counts["n"] >= ENOUGH_FOR_A_SHADE)
     if share.notna().any():
-        # Widen a range that is smaller than LEAST_RANGE, by the same on both sides.
-        margin = max(LEAST_RANGE - (share.max() - share.min()), 0) / 2
+        lowest = share.min()
+        highest = share.max()
+        # If the shares differ by less than LEAST_RANGE, widen the range by as much on both sides.
+        margin = max(LEAST_RANGE - (highest - lowest), 0) / 2
         heat_map = HeatMap(
             values=share.to_numpy().reshape(7, 24),
             row_names=WEEKDAYS,
@@ -582,20 +622,25 @@ def week_figures(rated: pd.DataFrame) -> Iterator[Figure]:
             tooltips=tooltips,
             axis="hour",
             legend_text=lambda value: f"{value:.0%} right",
-            limits=(max(share.min() - margin, 0), min(share.max() + margin, 1)),
+            limits=(max(lowest - margin, 0), min(highest + margin, 1)),
         )
         yield Figure("right_in_week", heat_map.draw, {"enough": ENOUGH_FOR_A_SHADE})
 
 
 def quizzes_figures(answers: pd.DataFrame) -> Iterator[Figure]:
-    """Show the sizes of quizzes, sittings and groups."""
+    """Show the sizes of quizzes, sittings and groups.
+
+    A sitting is the work of one student on one quiz.
+    """
     quiz_questions = count_pairs(answers, "QuizId", "QuestionId")
     if len(quiz_questions):
         n_questions = quiz_questions.groupby("QuizId").size()
         yield numbers_figure("per_quiz", n_questions, "quizzes", "questions of a quiz")
-    sittings = count_pairs(answers, "QuizId", "UserId")
-    if len(sittings):
-        yield numbers_figure("sittings", sittings, "sittings", "answers of one student in one quiz")
+    # A pair of a quiz and a student is a sitting.
+    n_answers = count_pairs(answers, "QuizId", "UserId")
+    if len(n_answers):
+        axis = "answers of one student in one quiz"
+        yield numbers_figure("sittings", n_answers, "sittings", axis)
     group_students = count_pairs(answers, "GroupId", "UserId")
     if len(group_students):
         n_students = group_students.groupby("GroupId").size()
@@ -618,16 +663,16 @@ def confidence_figures(answers: pd.DataFrame) -> Iterator[Figure]:
     """Show the share of right answers by stated confidence."""
     # The official levels are 0, 25, 50, 75 and 100. Others are rounded to them.
     level = 25 * (answers["Confidence"] / 25).round()
-    rated = count_right(answers["IsCorrect"], level)
-    shown = rated[rated["n"] >= FEW_ANSWERS]
+    counts = count_right(answers["IsCorrect"], level)
+    shown = counts[counts["n"] >= FEW_ANSWERS]
     dots = []
     for percent, n, share in zip(shown.index, shown["n"], shown["share"], strict=True):
-        # At the mark, the share of right answers would be as the students state.
+        # The mark is where the dot would be if students were right as often as they state.
         dots.append(Dot(f"{percent:.0f}% sure ({compact(n)})", share, mark=percent / 100))
     if dots:
         axis = "share of right answers"
         chart = partial(charts.dot_chart, dots, digits=2, limits=(0, 1), axis=axis)
-        yield Figure("confidence", chart, {"share_stated": rated["n"].sum() / len(answers)})
+        yield Figure("confidence", chart, {"share_stated": counts["n"].sum() / len(answers)})
 
 
 def birth_figures(students: pd.DataFrame, last_answer: pd.Timestamp) -> Iterator[Figure]:
@@ -636,6 +681,7 @@ def birth_figures(students: pd.DataFrame, last_answer: pd.Timestamp) -> Iterator
     if birth_year.isna().all():
         return
     years = pd.RangeIndex(int(birth_year.min()), int(birth_year.max()) + 1)
+    # For each year, the number of students (n_rows) and the share of their answers that are right.
     born = add_up(students, birth_year, years)
     chart = partial(
         column_chart,
@@ -662,21 +708,23 @@ def birth_figures(students: pd.DataFrame, last_answer: pd.Timestamp) -> Iterator
 def numbers_figure(name: str, values: pd.Series, things: str, axis: str, **facts: float) -> Figure:
     """Draw a histogram of whole numbers from 1 on.
 
-    `things` says in the plural what the numbers belong to, such as "students". `axis` says what the
-    numbers are, such as "answers of a student".
+    `things` is the plural of what has such a number, for example "students". `axis` says what the
+    numbers are, for example "answers of a student". `facts` are what the page says of the chart.
     """
     edges = bin_edges(int(values.min()), int(values.max()) + 1)
     counts, _ = np.histogram(values, edges)
-    # Some bins hold several numbers: the bins are about equally wide on a logarithmic scale.
+    # Each bin holds one number, or `bin_edges` has made bins of increasing width, which are about
+    # equally wide on a logarithmic scale.
     is_logarithmic = len(counts) < edges[-1] - edges[0]
 
     def position(number: float) -> float:
-        """Return the position on the axis, in columns; all columns are equally wide."""
-        columns = np.arange(len(edges))
+        """Return where a number stands on the axis; 1 is the width of a column."""
+        # Between the edges of its bin, the number is placed in proportion.
+        edge_positions = np.arange(len(edges))
         if is_logarithmic:
-            return float(np.interp(np.log(number), np.log(edges), columns))
-        # Each bin holds one number, whose name stands below the middle of the column.
-        return float(np.interp(number, edges, columns)) + 0.5
+            return float(np.interp(np.log(number), np.log(edges), edge_positions))
+        # The bin of a number begins at the number: write the number below the bin's middle.
+        return float(np.interp(number, edges, edge_positions)) + 0.5
 
     named_numbers = choose_round_numbers(edges) if is_logarithmic else edges[:-1].tolist()
     tooltips = []
@@ -704,7 +752,8 @@ def bin_edges(low: int, high: int) -> np.ndarray:
     """
     if high - low <= MOST_UNIT_BINS:
         return np.arange(low, high + 1)
-    # By this share, each edge would exceed the edge before if N_BINS bins covered the range.
+    # Each edge is to be (1 + growth) times the edge before. With this growth, N_BINS bins would
+    # cover the range exactly.
     growth = (high / low) ** (1 / N_BINS) - 1
     edges = [low]
     width = 1
@@ -737,7 +786,7 @@ def choose_round_numbers(edges: np.ndarray) -> list[int]:
 def shares_chart(shares: pd.Series, things: str, axis: str) -> Chart:
     """Draw a histogram of shares in bins of 5 %.
 
-    `things` says in the plural what the shares belong to, such as "questions".
+    `things` is the plural of what has such a share, for example "questions".
     """
     # Adding 1e-9 keeps shares such as 0.15 in the bin that starts there, despite rounding.
     bin_index = np.floor(shares * 20 + 1e-9).clip(upper=19).astype(int)
@@ -756,18 +805,18 @@ def shares_chart(shares: pd.Series, things: str, axis: str) -> Chart:
 
 def rate_tooltips(
     names: Iterable[str],
-    rated: pd.DataFrame,
+    counts: pd.DataFrame,
     column: str = "n",
     things: str = "answers",
     share_of: str = "",
 ) -> list[str]:
-    """Return a tooltip for each name and row: a number of things, and the share of right answers.
+    """Return a tooltip for each row of `counts`, such as "Mar 2020: 400 answers, 75% right".
 
-    The number is that in `column`; `things` says in the plural what it counts. `share_of` says what
-    the share is of, if it is not of the things.
+    The number comes from the column `column`, and the percentage from the column share. `share_of`
+    are words before "right", such as "of their answers ".
     """
     tooltips = []
-    for name, n, share in zip(names, rated[column], rated["share"], strict=True):
+    for name, n, share in zip(names, counts[column], counts["share"], strict=True):
         right = f", {share:.0%} {share_of}right" if n else ""
         tooltips.append(f"{name}: {n:,} {things}{right}")
     return tooltips

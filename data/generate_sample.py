@@ -40,8 +40,9 @@ GENERATOR_VERSION = 2
 
 # The largest share of the questions that one student answers.
 MOST_ANSWERED = 0.9
-# Number of target masks of task 4, and the share of the answers that each mask makes targets.
+# Number of masks of task 4. A mask says which answers of a student are to be predicted (targets).
 N_MASKS = 10
+# Share of the answers that are targets in each mask.
 TARGET_SHARE = 0.2
 # Number of pairs of questions that the experts judge; half of the pairs are public.
 N_PAIRS = 50
@@ -59,10 +60,11 @@ OFFICIAL_COLUMNS = [*IDS, "IsCorrect", "CorrectAnswer", "AnswerValue"]
 # Steps of the progress bar: 17 files (all but the subjects and images), and the two simulations.
 N_STEPS = 19
 
-# The official sizes of tasks 1/2: 15,867,850 training answers are 80 % of 19,834,813. The class
-# `SchoolSetting` describes the fields.
+# The official sizes of tasks 1/2. The class `SchoolSetting` describes the fields.
 TASKS_1_2 = SchoolSetting(
     students=(118_971,),
+    # Training and test answers, which `split_tasks_1_2` splits: 80 % of them are the 15,867,850
+    # official training answers.
     answers=(19_834_813,),
     n_questions=27_613,
     n_quizzes=17_274,
@@ -82,10 +84,11 @@ TASKS_1_2 = SchoolSetting(
     no_premium=0.58,
 )
 # The official sizes of tasks 3/4. Tuples have an entry for the training, the public and the private
-# part. The number of private answers follows from the highest official AnswerId, since AnswerIds
-# number the answers of all parts from 0.
+# part.
 TASKS_3_4 = SchoolSetting(
     students=(4_918, 615, 615),
+    # AnswerIds number the answers of all parts from 0. The last number follows from the highest
+    # official AnswerId, which is the number of all answers less 1.
     answers=(1_382_727, 74_891, 51_299),
     n_questions=948,
     n_quizzes=119,
@@ -179,23 +182,24 @@ class School:
     # (NO_CONFIDENCE if the student was not asked), and part: 0 for a training student, 1 for a
     # public and 2 for a private test student.
     answers: pd.DataFrame
-    # Columns UserId, part (as above) and birth_year. Students of birth_year 2008, for example, were
-    # born from September 2007 to August 2008.
+    # A row for each student, with UserId, birth_year and part: 0 for a training student, 1 for a
+    # public and 2 for a private test student. Students of birth_year 2008, for example, were born
+    # from September 2007 to August 2008.
     students: pd.DataFrame
     questions: Questions
     # The QuestionId of each question in the files; in arrays, questions are numbered from 0.
     question_id: Array
-    # The subjects of level 3 of each question.
+    # For each question, its subjects on the lowest level of the tree, level 3.
     leaves: Leaves
-    # The accuracy of the best possible predictions; see `simulation.Choices`.
+    # The expected accuracies that no model exceeds; see `simulation.Choices`.
     limits: dict[str, float]
 
 
 def settings(size: str, n_questions: int | None = None) -> Size:
     """Return the settings of a size; `n_questions` replaces the number of questions of tasks 3/4.
 
-    Raises `InputError` if there are too few questions for the number of answers of a student, who
-    answers each question once at most.
+    A student answers a question at most once: raises `InputError` if the students need more
+    different questions than there are.
     """
     chosen = SIZES[size]
     if n_questions is None:
@@ -218,18 +222,22 @@ def settings(size: str, n_questions: int | None = None) -> Size:
 
 
 def simulate(rng: Rng, setting: SchoolSetting, subjects: pd.DataFrame) -> School:
-    """Simulate one group of tasks."""
+    """Simulate the students, questions and answers of tasks 1/2 or of tasks 3/4.
+
+    `subjects` is the tree that `make_subjects` returns.
+    """
     leaves, topic = draw_subject_lists(rng, subjects, setting.n_questions, setting.n_topics)
-    # How many answers each student gives, and to which questions.
+    # Who answers which question.
     counts = draw_answer_counts(rng, setting)
     quizzes = simulation.draw_quizzes(rng, topic, setting.n_quizzes)
-    # The number of each topic's area.
+    # Topics are the subjects of level 2, and areas their parents; both are numbered from 0.
     area_of_topic = pd.factorize(subjects.loc[subjects["Level"] == 2, "parent"])[0]
+    # How advanced a topic is, from 0 to 1. A quiz is as advanced as its first question's topic.
     level_of_topic = rng.random(len(area_of_topic))
-    # A quiz has the level of the topic of its first question.
     quiz_level = level_of_topic[topic[quizzes[:, 0]]]
     incidence = simulation.draw_incidence(rng, setting, counts, quizzes, quiz_level)
-    # The cohort of each student, which the sittings hold.
+    # The cohort (class) of each student. A sitting is the work of a student on a quiz, and its row
+    # names the student and the cohort.
     cohort = np.zeros(len(counts), np.int64)
     cohort[incidence.sittings["student"]] = incidence.sittings["cohort"]
     # How the students answer.
@@ -274,7 +282,10 @@ def simulate(rng: Rng, setting: SchoolSetting, subjects: pd.DataFrame) -> School
 
 
 def draw_answer_counts(rng: Rng, setting: SchoolSetting) -> Array:
-    """Draw the number of answers of each student, part after part; int64 (n_students,)."""
+    """Draw the number of answers of each student; int64 (n_students,).
+
+    The students of the training file come first, then those of each test file.
+    """
     most = int(setting.n_questions * MOST_ANSWERED)
     counts = []
     for n_students, n_answers, quantiles in zip(
@@ -285,22 +296,27 @@ def draw_answer_counts(rng: Rng, setting: SchoolSetting) -> Array:
 
 
 def change_keys(rng: Rng, school: School) -> None:
-    """Give three questions another key in their earliest answers, as in the official tasks 3/4.
+    """Give three questions another right option (key) in their earliest answers.
 
-    The earliest answers are the first 20 to 40 % of the answers to the question.
+    Such questions occur in the official tasks 3/4. The earliest answers are the first 20 to 40 % of
+    the answers to the question.
     """
     answers = school.answers
     counts = answers["QuestionId"].value_counts().reindex(school.question_id, fill_value=0)
-    # Questions with many answers: at least 100, or at least the median number.
-    frequent = np.flatnonzero(counts >= min(100, np.median(counts)))
+    # Choose questions with 100 answers; in small data, with the median number of answers.
+    enough = min(100, np.median(counts))
+    frequent = np.flatnonzero(counts >= enough)
     for question in rng.choice(frequent, 3, replace=False):
         question_answers = answers[answers["QuestionId"] == school.question_id[question]]
         start = question_answers["start"]
         early = start.index[start < np.quantile(start, rng.uniform(0.2, 0.4))]
-        # Another option than the key, from 1 to 4.
-        early_key = (school.questions.key[question] + rng.integers(1, N_OPTIONS)) % N_OPTIONS + 1
-        answers.loc[early, "CorrectAnswer"] = early_key
-        is_correct = answers["AnswerValue"][early] == early_key
+        # Go 1 to 3 options on from the key, which gives any other option. `key` counts from 0, the
+        # columns count from 1.
+        shift = rng.integers(1, N_OPTIONS)
+        early_option = (school.questions.key[question] + shift) % N_OPTIONS
+        early_answer = early_option + 1
+        answers.loc[early, "CorrectAnswer"] = early_answer
+        is_correct = answers["AnswerValue"][early] == early_answer
         answers.loc[early, "IsCorrect"] = is_correct.astype(np.int8)
 
 
@@ -375,7 +391,7 @@ def write_subjects(subjects: pd.DataFrame, path: Path) -> None:
 def metadata_files(
     rng: Rng, school: School, subjects: pd.DataFrame, ending: str
 ) -> Iterator[TableFile]:
-    """Return the files of the metadata of questions, students and answers.
+    """Return the metadata files of questions, students and answers.
 
     The names of the files end with `ending`.
     """
@@ -398,8 +414,9 @@ def student_metadata(rng: Rng, school: School) -> pd.DataFrame:
     is_unspecified = np.where(has_birth, rng.random(n) < 0.03, rng.random(n) < 0.74)
     gender[is_unspecified] = 0
     gender[rng.random(n) < 0.0005] = 3
-    # A school year runs from September to August. Month 0 is January of the year before birth_year:
-    # month 8 is its September, month 19 is August of birth_year.
+    # A school year takes students born from September of the year before birth_year to August of
+    # birth_year. Count months from January of the year before birth_year: September has the number
+    # 8, and the next August has the number 19.
     month = rng.integers(8, 20, n)
     year = school.students["birth_year"].to_numpy() - 1 + month // 12
     month_of_year = month % 12
@@ -408,7 +425,8 @@ def student_metadata(rng: Rng, school: School) -> pd.DataFrame:
     year[is_nonsense] = rng.integers(1900, 2030, int(is_nonsense.sum()))
     months_since_1970 = 12 * (year - 1970) + month_of_year
     birth = months_since_1970.astype("datetime64[M]").astype("datetime64[ms]")
-    # Students who are entitled to the pupil premium.
+    # 1 for students whose school gets the pupil premium for them: British public money for
+    # financially disadvantaged students.
     premium = (rng.random(n) < 0.27).astype(np.int8)
     premium_is_known = has_birth & (rng.random(n) >= setting.no_premium)
     columns = {
@@ -439,8 +457,9 @@ def answer_metadata(rng: Rng, school: School) -> Iterator[pd.DataFrame]:
     rows[empty_positions] = last_rows
     is_empty[empty_positions] = True
 
-    # A cohort gets a new GroupId on 1 September 2019 and keeps its SchemeOfWorkId. `new_year` is in
-    # minutes from the first day; it is negative if the first day is later.
+    # On 1 September 2019, a new school year begins, in which each cohort (class) has another
+    # GroupId but the same SchemeOfWorkId. `new_year` is the number of minutes from the first day of
+    # the data to this date; it is negative if the data begin later.
     first_day = np.datetime64(setting.first_day, "ms")
     new_year = int((np.datetime64("2019-09-01") - first_day) / np.timedelta64(1, "m"))
     n_cohorts = setting.n_cohorts
@@ -453,7 +472,8 @@ def answer_metadata(rng: Rng, school: School) -> Iterator[pd.DataFrame]:
     has_scheme = rng.random(n_cohorts) < 0.8
     for chunk in split_rows(len(rows)):
         chunk_answers = answers.iloc[rows[chunk]].reset_index(drop=True)
-        # The answers of a sitting follow each other by one minute.
+        # A student answers one question of a quiz each minute. `start` is the minute in which the
+        # student begins the quiz, `slot` the position of the answer, from 0.
         minute = chunk_answers["start"] + chunk_answers["slot"]
         cohort = chunk_answers["cohort"].to_numpy()
         # 0 is the first school year, 1 the second.
@@ -498,20 +518,25 @@ def draw_quality(rng: Rng, questions: Questions) -> Array:
 
 
 def judge(rng: Rng, school: School) -> Iterator[TableFile]:
-    """Return the judgements of simulated experts, in a file of public and one of private pairs."""
+    """Return the judgements of simulated experts, in a file of public and one of private pairs.
+
+    For each pair of questions, each expert says whether the left or the right question is better.
+    """
     n = len(school.question_id)
     quality = draw_quality(rng, school.questions)
     pairs = np.array([rng.choice(n, 2, replace=False) for _ in range(N_PAIRS)])
     left = pairs[:, 0]
     right = pairs[:, 1]
-    noise = np.array([*EXPERTS.values()]) * rng.normal(size=(N_PAIRS, len(EXPERTS)))
-    # Whether the expert finds the right question of the pair better than the left one.
+    # Experts differ in the standard deviation of their noise.
+    noise_sd = np.array([*EXPERTS.values()])
+    noise = noise_sd * rng.normal(size=(N_PAIRS, len(EXPERTS)))
+    # A row for each pair, a column for each expert.
     prefers_right = (quality[right] - quality[left])[:, None] + noise > 0
     order = rng.permutation(N_PAIRS)
     # 1 in the table stands for the left question, 2 for the right one.
     table = pd.DataFrame(1 + prefers_right, columns=[*EXPERTS])
-    # As in the official files, this expert left two private pairs out, and `write_table` writes the
-    # column with decimals.
+    # As in the official files, this expert has not judged two private pairs. The dtype Int8 allows
+    # missing values, and makes `write_table` write the numbers as in the official file: 1.0, 2.0.
     table["T4_MQ"] = table["T4_MQ"].astype("Int8")
     table.loc[rng.choice(order[N_PAIRS // 2 :], 2, replace=False), "T4_MQ"] = pd.NA
     # The official files have two columns of row numbers with these names.
@@ -526,7 +551,8 @@ def judge(rng: Rng, school: School) -> Iterator[TableFile]:
 def write_images(rng: Rng, folder: Path, school: School) -> None:
     """Write a small picture of every question: its QuestionId, a sum and four options.
 
-    If the right option of a question changes in time, the picture fits the later one.
+    In a picture, the right option is the sum. For questions whose right option changes in time,
+    this is the later right option.
     """
     folder.mkdir(parents=True)
     font = ImageFont.load_default(IMAGE_FONT_SIZE)
@@ -559,24 +585,28 @@ def write_table(path: Path, tables: Iterable[pd.DataFrame]) -> None:
             for name, column in table.items():
                 if isinstance(column.array, pd.arrays.IntegerArray):
                     numbers = pa.array(column).cast(pa.string())
+                    # Join each number and ".0" with nothing between them (the last argument).
                     cells = pa_compute.binary_join_element_wise(numbers, ".0", "")
                     texts[str(name)] = pd.arrays.ArrowExtensionArray(cells)
+            # Only the first table writes the header.
             is_first = file.tell() == 0
             writing.write_csv_to(file, table.assign(**texts), header=is_first)
 
 
 def write_tree(folder: Path, size: str, seed: int, n_questions: int | None) -> dict[str, Any]:
     """Simulate and write all official files; return the facts for the marker file."""
-    # Each step has a random stream, so that changing one step changes no other. The order in which
-    # the steps take their streams must stay.
+    # Each step has a random stream of its own, so that changing one step changes no other. The
+    # steps must always take their streams in the same order.
     random_streams = iter(np.random.default_rng(seed).spawn(16))
     subjects = make_subjects()
     write_subjects(subjects, folder / METADATA_FOLDER / layout.SUBJECT_METADATA)
     chosen = settings(size, n_questions)
+    # For each group of tasks, the expected accuracies that no model exceeds.
     limits = {}
     with tqdm(total=N_STEPS, unit="file", disable=None, desc="simulate") as bar:
 
         def write_tables(files: Iterable[TableFile]) -> None:
+            """Write files, a step of the progress bar for each."""
             for file in files:
                 write_table(folder / file.name, file.tables)
                 bar.update()

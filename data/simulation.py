@@ -76,21 +76,23 @@ class SchoolSetting:
     the maximum, at equal steps of probability.
     """
 
-    # Number of students and of answers in each part; the training file comes first.
+    # Number of students in each part; the training file comes first, the test files follow.
     students: tuple[int, ...]
+    # Number of answers in each part, in the same order.
     answers: tuple[int, ...]
     n_questions: int
     n_quizzes: int
     n_cohorts: int
-    # Every question has at least this many answers, over all parts.
+    # Every question has at least this many answers in all parts together.
     min_answers_per_question: int
-    # Quantiles of the answers per student, for each part. Only their shape counts: they are
-    # shifted to begin at MIN_ANSWERS, and scaled to the number of answers in the part.
+    # Quantiles of the number of answers per student, for each part. They give only the shape of
+    # the distribution: it is shifted to begin at MIN_ANSWERS, and scaled to the number of answers
+    # in the part.
     activity: tuple[tuple[float, ...], ...]
-    # Quantiles of the logarithm of a quiz's popularity.
+    # Quantiles of the logarithm of the popularity of quizzes.
     popularity: tuple[float, ...]
-    # How far the levels of the quizzes of a cohort are from the cohort's own level, as a standard
-    # deviation. Levels are from 0 to 1.
+    # Cohorts and quizzes have levels from 0 to 1. This is the standard deviation of the difference
+    # between a cohort's level and the levels of the quizzes that suit the cohort.
     level_width: float
     # Mean and standard deviation, over questions, of the easiness: the logit of knowing the answer
     # at ability 0.
@@ -105,9 +107,10 @@ class SchoolSetting:
     n_topics: int
     # The first and the last birth_year; see `School` in generate_sample.py.
     birth_years: tuple[int, int]
-    # Share of the students whose date of birth is unknown. Their PremiumPupil is unknown too.
+    # Share of the students whose date of birth is unknown. For these students, the official column
+    # PremiumPupil (whether the student is financially disadvantaged) is empty too.
     no_birth_date: float
-    # Share of the students with a date of birth whose PremiumPupil is unknown.
+    # Share of empty cells in PremiumPupil among the students with a date of birth.
     no_premium: float
 
 
@@ -148,16 +151,17 @@ class CohortLists:
     earlier quiz of the same list holds.
     """
 
-    # Number of quizzes in each list, and the first row of each list, shape (n_cohorts,).
+    # Number of quizzes in the list of each cohort, shape (n_cohorts,).
     n_listed: Array
+    # The row with which the list of each cohort begins, shape (n_cohorts,).
     list_start: Array
     # The quiz of each row, shape (n_rows,).
     quiz: Array
-    # Number of questions in the block of each row, and its first index in `questions`, shape
-    # (n_rows,).
+    # Number of questions in the block of each row, shape (n_rows,).
     block_size: Array
+    # Index in `questions` with which the block of each row begins, shape (n_rows,).
     block_start: Array
-    # The questions of all blocks, one block after the other.
+    # The questions of the first row's block, then those of the second row's block, and so on.
     questions: Array
 
 
@@ -177,15 +181,24 @@ class ClassSittings:
 # ---- Numbers of answers, and quizzes -------------------------------------------------------------
 
 
+def _draw_by_quantiles(rng: Rng, quantiles: tuple[float, ...], n: int) -> Array:
+    """Draw n numbers from a distribution that is given by quantiles at equal steps of probability.
+
+    The first quantile is the minimum, the last one the maximum.
+    """
+    probabilities = np.linspace(0, 1, len(quantiles))
+    # A uniform random number is a probability; the quantile at this probability is the draw.
+    return np.interp(rng.random(n), probabilities, quantiles)
+
+
 def draw_counts(rng: Rng, n: int, total: int, quantiles: tuple[float, ...], high: int) -> Array:
     """Draw how many answers each of n students gives: from MIN_ANSWERS to `high`, together `total`.
 
     The quantiles give the shape of the distribution.
     """
     low = MIN_ANSWERS
-    # Draw by the inverse of the distribution function, shifted to begin at 0.
-    probabilities = np.linspace(0, 1, len(quantiles))
-    excess = np.interp(rng.random(n), probabilities, quantiles) - quantiles[0]
+    # A count is `low`, plus this number times a scale.
+    excess = _draw_by_quantiles(rng, quantiles, n) - quantiles[0]
     # Find by bisection the scale with which the counts sum to `total`. As counts are capped at
     # `high`, their sum is not proportional to the scale.
     low_scale = 0.0
@@ -199,8 +212,8 @@ def draw_counts(rng: Rng, n: int, total: int, quantiles: tuple[float, ...], high
         else:
             high_scale = scale
     counts = np.floor(np.minimum(low + excess * low_scale, high)).astype(np.int64)
-    # Rounding leaves the sum a little off: change random students by one until it is exact.
-    # `missing` is negative if there are too many answers.
+    # Rounding leaves the sum a little off: change the counts of random students by one until the
+    # sum is exact. `missing` is negative if there are too many answers.
     while missing := total - int(counts.sum()):
         if missing > 0:
             step = 1
@@ -215,16 +228,16 @@ def draw_counts(rng: Rng, n: int, total: int, quantiles: tuple[float, ...], high
 def draw_quizzes(rng: Rng, topic: Array, n_quizzes: int) -> Array:
     """Cut the questions, in order of topic, into quizzes; int32 (n_quizzes, QUIZ_LENGTH).
 
-    If all questions make too few quizzes, all are cut again in another round, with a new random
-    order within topics. No question is twice in a quiz. Every question is in a quiz if there are
-    enough quizzes.
+    A round puts every question into a quiz, in random order within topics. Further rounds follow
+    until there are enough quizzes. No question is twice in a quiz. Every question is in a quiz if
+    the first round is complete.
     """
     n_per_round = math.ceil(len(topic) / QUIZ_LENGTH)
     n_rounds = math.ceil(n_quizzes / n_per_round)
     rounds = []
     for _ in range(n_rounds):
         order = np.lexsort((rng.random(len(topic)), topic))
-        # The first questions fill up the last quiz.
+        # `np.resize` repeats the first questions to fill up the last quiz.
         order = np.resize(order, n_per_round * QUIZ_LENGTH)
         rounds.append(order.reshape(n_per_round, QUIZ_LENGTH))
     return np.concatenate(rounds)[:n_quizzes].astype(np.int32)
@@ -248,13 +261,13 @@ def draw_incidence(
         Level of each quiz, from 0 to 1.
     """
     cohort = _draw_cohorts(rng, n_wanted, setting.n_cohorts)
-    probabilities = np.linspace(0, 1, len(setting.popularity))
-    log_popularity = np.interp(rng.random(len(quizzes)), probabilities, setting.popularity)
-    popularity = np.exp(log_popularity)
-    # Students answer in class, then alone. Last, questions with too few answers get more.
+    popularity = np.exp(_draw_by_quantiles(rng, setting.popularity, len(quizzes)))
+    # Answers in class.
     lists = _draw_lists(rng, setting, n_wanted, cohort, quizzes, popularity, quiz_level)
     sittings = _draw_class_sittings(rng, lists, n_wanted, cohort)
-    incidence = _schedule_class_sittings(rng, setting, lists, sittings, cohort)
+    start = _draw_class_starts(rng, setting, lists, sittings, cohort)
+    incidence = _list_class_answers(lists, sittings, cohort, start)
+    # Answers that students give alone, because their class's quizzes are not enough.
     incidence = _continue_alone(rng, setting, incidence, n_wanted, cohort, quizzes, popularity)
     return _ensure_min_answers(rng, setting, incidence, cohort, quizzes)
 
@@ -283,7 +296,7 @@ def _draw_lists(
     """Draw the list of quizzes of each cohort, long enough for the most active student."""
     most_wanted = np.zeros(setting.n_cohorts, np.int64)
     np.maximum.at(most_wanted, cohort, n_wanted)
-    # A third more quizzes, since students leave out some and stop some early.
+    # Students leave out some quizzes, and do not finish others: list about a third more.
     n_needed = np.ceil(most_wanted * 1.35 / QUIZ_LENGTH).astype(np.int64) + 2
     n_listed = np.minimum(n_needed, len(quizzes))
     quiz = _draw_listed_quizzes(rng, popularity, quiz_level, n_listed, setting.level_width)
@@ -295,6 +308,7 @@ def _draw_lists(
     pair = np.repeat(list_cohort * setting.n_questions, QUIZ_LENGTH) + questions
     is_first = np.zeros(len(pair), bool)
     is_first[np.unique(pair, return_index=True)[1]] = True
+    # The questions that are kept of a row, which is a quiz in a list, are the row's block.
     block_size = is_first.reshape(-1, QUIZ_LENGTH).sum(axis=1)
     return CohortLists(
         n_listed=n_listed,
@@ -318,6 +332,7 @@ def _draw_listed_quizzes(
     longest = int(n_listed.max())
     cohort_level = rng.random(len(n_listed))
     lists = []
+    # Some cohorts at once: the arrays have a row for each cohort and a column for each quiz.
     n_at_once = max(1, 4 * CHUNK // len(popularity))
     for start in range(0, len(n_listed), n_at_once):
         cohorts = slice(start, start + n_at_once)
@@ -326,16 +341,15 @@ def _draw_listed_quizzes(
         waiting_time = rng.standard_exponential(weight.shape, dtype=np.float32) / (weight + 1e-12)
         n_quizzes = waiting_time.shape[1]
         if longest < n_quizzes:
-            # Only the shortest times need sorting.
-            quiz = np.argpartition(waiting_time, longest - 1, axis=1)[:, :longest]
+            # Only the quizzes with the shortest waiting times are needed: sorting takes less time.
+            candidates = np.argpartition(waiting_time, longest - 1, axis=1)[:, :longest]
         else:
-            # All quizzes for every cohort.
-            quiz = np.broadcast_to(np.arange(n_quizzes), waiting_time.shape)
-        times = np.take_along_axis(waiting_time, quiz, axis=1)
+            candidates = np.broadcast_to(np.arange(n_quizzes), waiting_time.shape)
+        times = np.take_along_axis(waiting_time, candidates, axis=1)
         order = np.argsort(times, axis=1, kind="stable")
-        sorted_quiz = np.take_along_axis(quiz, order, axis=1)
+        sorted_quizzes = np.take_along_axis(candidates, order, axis=1)
         is_in_list = np.arange(longest) < n_listed[cohorts, None]
-        lists.append(sorted_quiz[is_in_list])
+        lists.append(sorted_quizzes[is_in_list])
     return np.concatenate(lists)
 
 
@@ -344,71 +358,90 @@ def _draw_class_sittings(
 ) -> ClassSittings:
     """Let each student go through the cohort's list until the student has enough answers.
 
-    Students leave out some quizzes and stop some early.
+    Students leave out some quizzes, and do not finish others.
     """
-    # A quarter more than fill the wanted number, since students stop some early.
+    # As students do not finish all quizzes, each student may sit a quarter more quizzes than the
+    # wanted number of answers needs.
     n_tried = np.ceil(n_wanted * 1.25 / QUIZ_LENGTH).astype(np.int64) + 1
     student = np.repeat(np.arange(len(n_wanted)), n_tried)
-    # A step of 2 or 3 leaves out the next one or two quizzes of the list.
+    # Positions that the student goes ahead in the list: 2 or 3 leave out one or two quizzes.
     steps = 1 + (rng.random(len(student)) < 0.15) + (rng.random(len(student)) < 0.05)
-    # The index in the list is the sum of the student's steps, beginning with 0.
-    walked = np.cumsum(steps)
-    index_in_list = walked - walked[_first_row_of_group(student)]
+    # The sum of the steps runs on from student to student. Less its value in the student's first
+    # row, it is the index in the list, which begins at 0 for each student.
+    sum_of_steps = np.cumsum(steps)
+    index_in_list = sum_of_steps - sum_of_steps[_first_row_of_group(student)]
     is_listed = index_in_list < lists.n_listed[cohort[student]]
     student = student[is_listed]
     index_in_list = index_in_list[is_listed]
     list_row = lists.list_start[cohort[student]] + index_in_list
 
     stops_early = rng.random(len(list_row)) < 0.2
+    # Who stops early leaves the last one to five questions of the quiz without an answer.
     n_left_out = np.where(stops_early, rng.integers(1, 6, len(list_row)), 0)
     n_possible = np.maximum(lists.block_size[list_row] - n_left_out, 0)
     # Answers of the student in earlier sittings.
     n_before = np.cumsum(n_possible) - n_possible
     n_before -= n_before[_first_row_of_group(student)]
-    # Cut the sitting in which the wanted number is reached; later ones get no answers.
-    n_answers = np.clip(n_wanted[student] - n_before, 0, n_possible)
+    # The sitting in which the student reaches the wanted number ends there. In later sittings the
+    # number of missing answers is zero or negative, which becomes zero.
+    n_missing = n_wanted[student] - n_before
+    n_answers = np.clip(n_missing, 0, n_possible)
 
     kept = n_answers > 0
     return ClassSittings(student[kept], index_in_list[kept], list_row[kept], n_answers[kept])
 
 
 def _first_row_of_group(group: Array) -> Array:
-    """Return for each row the first row of its group, in a sorted array of groups."""
+    """Return for each element of a sorted array the index of the first equal element."""
     return np.searchsorted(group, group)
 
 
-def _schedule_class_sittings(
+def _draw_class_starts(
     rng: Rng, setting: SchoolSetting, lists: CohortLists, sittings: ClassSittings, cohort: Array
-) -> Incidence:
-    """Draw when each sitting in class starts, and list its answers.
+) -> Array:
+    """Draw when each sitting in class starts, in minutes since midnight of the first day.
 
     A cohort gets its quizzes in pairs, at equal distances over the school days. A student sits both
     quizzes of a pair on one day, some time after the cohort got them, but before the next pair.
     """
     student = sittings.student
-    list_row = sittings.list_row
     pair_of_quizzes = sittings.index_in_list // 2
     # 0 for the first quiz of a pair, 1 for the second.
     number_in_pair = sittings.index_in_list % 2
-    # Draw a delay for each row; both quizzes of a pair have the delay of the first row. A delay of
-    # 1 is the distance between two quizzes.
+    # One number for each pair of quizzes of each student.
     student_and_pair = student * lists.n_listed.max() + pair_of_quizzes
+    # Draw a delay for each sitting, then replace it by the delay of the student's first sitting in
+    # the same pair of quizzes. A delay of 1 is the time from one quiz to the next.
     delay = rng.beta(1, 4, len(student))[_first_row_of_group(student_and_pair)]
     days_per_quiz = setting.n_days / np.maximum(lists.n_listed, 1)
     day = (pair_of_quizzes * 2 + delay) * days_per_quiz[cohort[student]]
+    return np.asarray(_school_minute(day) + number_in_pair * QUIZ_INTERVAL)
+
+
+def _list_class_answers(
+    lists: CohortLists, sittings: ClassSittings, cohort: Array, start: Array
+) -> Incidence:
+    """Return the tables of the sittings in class and of the answers in these sittings.
+
+    `start` is the minute in which each sitting starts.
+    """
+    student = sittings.student
+    list_row = sittings.list_row
     sitting_columns = {
         "student": student,
         "quiz": lists.quiz[list_row],
         "cohort": cohort[student],
-        "start": _school_minute(day) + number_in_pair * QUIZ_INTERVAL,
+        "start": start,
         "alone": False,
     }
 
+    # A row for each answer: repeat the number of each sitting for its answers.
     n_answers = sittings.n_answers
     sitting = np.repeat(np.arange(len(student), dtype=np.int32), n_answers)
+    # The position of the answer in its sitting, from 0.
     first_answer = np.cumsum(n_answers) - n_answers
-    # The student answers the first questions of the block.
     slot = (np.arange(len(sitting)) - first_answer[sitting]).astype(np.int8)
+    # A quiz in a cohort's list has a block of questions. The student answers the first of them.
     block_start = lists.block_start[list_row][sitting]
     answer_columns = {
         "sitting": sitting,
@@ -423,7 +456,7 @@ def _schedule_class_sittings(
 
 
 def _school_minute(day: Array) -> Array:
-    """Return the minutes since midnight of the first Monday, for times in school days.
+    """Convert times in school days to minutes since midnight of the first day, a Monday.
 
     The time 2.5, for example, is the middle of the third school day: Wednesday, 12 o'clock.
     """
@@ -438,7 +471,7 @@ def _add_alone(
 ) -> Incidence:
     """Add answers that students give alone, in a new sitting for each student and quiz.
 
-    `extra` has the columns student, quiz and question.
+    `extra` has a row for each answer, with the columns student, quiz and question.
     """
     extra = extra.sort_values(["student", "quiz"], kind="stable")
     sittings = extra[["student", "quiz"]].drop_duplicates()
@@ -447,6 +480,7 @@ def _add_alone(
     # Groups are numbered in the order of `sittings`: both are sorted by student and quiz.
     grouped = extra.groupby(["student", "quiz"])
     sitting = len(incidence.sittings) + grouped.ngroup()
+    # `slot` is the position of the answer in its sitting.
     answers = extra.assign(sitting=sitting, slot=grouped.cumcount())
     answers = answers[[*ANSWER_DTYPES]].astype(ANSWER_DTYPES)
     return Incidence(
@@ -466,52 +500,66 @@ def _continue_alone(
 ) -> Incidence:
     """Let students who ran out of quizzes answer others alone, until all have enough answers."""
     n_questions = setting.n_questions
+    # A sorted array of the pairs of student and question that have an answer.
     answered = np.sort(_pairs(incidence.answers, n_questions))
+    # Number of answers that each student lacks.
     missing = n_wanted - np.bincount(incidence.answers["student"], minlength=len(n_wanted))
-    cumulative = np.cumsum(popularity)
-    cumulative /= cumulative[-1]
     # An empty table first, so that there is something to join if no student lacks answers.
     parts = [pd.DataFrame({"student": [], "quiz": [], "question": []}, dtype=np.int64)]
     for round_number in range(MOST_ROUNDS):
-        unfinished = np.flatnonzero(missing)
-        if not len(unfinished):
+        if not missing.any():
             break
-        # Offer a quiz of ten questions for every five missing answers, rounded up.
-        n_offered = -(-missing[unfinished] // 5)
-        student = np.repeat(unfinished, n_offered)
-        uniform = rng.random(len(student))
-        if round_number < FIRST_EQUAL_ROUND:
-            # Draw quizzes by popularity.
-            quiz = np.searchsorted(cumulative, uniform)
-        else:
+        if round_number == FIRST_EQUAL_ROUND:
             # These students know all popular quizzes: draw from all quizzes equally.
-            quiz = (uniform * len(quizzes)).astype(int)
-        offered = pd.DataFrame(
-            {
-                "student": np.repeat(student, QUIZ_LENGTH),
-                "quiz": np.repeat(quiz, QUIZ_LENGTH),
-                "question": quizzes[quiz].ravel(),
-            }
-        )
-        offered = offered.drop_duplicates(["student", "question"])
-        offered = offered[~_contains(answered, _pairs(offered, n_questions))]
-        # A student answers no more than are missing.
-        rank = offered.groupby("student").cumcount()
-        offered = offered[rank < missing[offered["student"]]]
-        parts.append(offered)
-        answered = np.sort(np.concatenate([answered, _pairs(offered, n_questions)]))
-        missing -= np.bincount(offered["student"], minlength=len(n_wanted))
+            popularity = None
+        new = _offer_quizzes(rng, missing, quizzes, popularity)
+        new = new[~_contains(answered, _pairs(new, n_questions))]
+        # A student answers only as many of the new questions as the student lacks answers.
+        rank = new.groupby("student").cumcount()
+        new = new[rank < missing[new["student"]]]
+        parts.append(new)
+        answered = np.sort(np.concatenate([answered, _pairs(new, n_questions)]))
+        missing -= np.bincount(new["student"], minlength=len(n_wanted))
     # Students who still lack answers get random questions that they have not answered.
-    for unfinished_student in np.flatnonzero(missing).tolist():
-        first_pair = unfinished_student * n_questions
+    for student in np.flatnonzero(missing).tolist():
+        first_pair = student * n_questions
         start, end = np.searchsorted(answered, [first_pair, first_pair + n_questions])
         known_questions = answered[start:end] - first_pair
         new_questions = np.setdiff1d(np.arange(n_questions), known_questions)
-        question = rng.permutation(new_questions)[: missing[unfinished_student]]
+        question = rng.permutation(new_questions)[: missing[student]]
         quiz = _quiz_of_question(quizzes, n_questions)[question]
-        columns = {"student": unfinished_student, "quiz": quiz, "question": question}
-        parts.append(pd.DataFrame(columns))
+        parts.append(pd.DataFrame({"student": student, "quiz": quiz, "question": question}))
     return _add_alone(rng, setting, incidence, cohort, pd.concat(parts, ignore_index=True))
+
+
+def _offer_quizzes(
+    rng: Rng, missing: Array, quizzes: Array, popularity: Array | None
+) -> pd.DataFrame:
+    """Draw quizzes for the students who lack answers; return their questions, a row for each.
+
+    `missing` is the number of answers that each student lacks. Quizzes are drawn in proportion to
+    `popularity`, or equally if it is None. The columns are student, quiz and question. A student
+    gets a question only once.
+    """
+    unfinished = np.flatnonzero(missing)
+    # As the students know many questions already, offer a quiz of ten questions for every five
+    # missing answers, rounded up.
+    n_offered = np.ceil(missing[unfinished] / 5).astype(np.int64)
+    student = np.repeat(unfinished, n_offered)
+    uniform = rng.random(len(student))
+    if popularity is None:
+        quiz = (uniform * len(quizzes)).astype(int)
+    else:
+        cumulative = np.cumsum(popularity)
+        quiz = np.searchsorted(cumulative / cumulative[-1], uniform)
+    offered = pd.DataFrame(
+        {
+            "student": np.repeat(student, QUIZ_LENGTH),
+            "quiz": np.repeat(quiz, QUIZ_LENGTH),
+            "question": quizzes[quiz].ravel(),
+        }
+    )
+    return offered.drop_duplicates(["student", "question"])
 
 
 def _pairs(answers: pd.DataFrame, n_questions: int) -> Array:
@@ -543,7 +591,11 @@ def _quiz_of_question(quizzes: Array, n_questions: int) -> Array:
 def _ensure_min_answers(
     rng: Rng, setting: SchoolSetting, incidence: Incidence, cohort: Array, quizzes: Array
 ) -> Incidence:
-    """Exchange answers to frequent questions for answers to questions that have too few."""
+    """Exchange answers to frequent questions for answers to questions that have too few.
+
+    A student who loses an answer answers another question instead, alone and not in class. The
+    number of answers of each student stays the same.
+    """
     n_questions = setting.n_questions
     least = setting.min_answers_per_question
     n = len(incidence.answers)
@@ -555,29 +607,38 @@ def _ensure_min_answers(
     quiz_of_question = _quiz_of_question(quizzes, n_questions)
     while True:
         counts = np.bincount(incidence.answers["question"], minlength=n_questions)
-        rare = np.flatnonzero(counts < least)
-        if not len(rare):
+        if counts.min() >= least:
             return incidence
-        n_missing = least - counts[rare]
-        # Choose answers at random to be given up: at most one of each student in a turn of this
-        # loop. Every question keeps at least `least` answers.
-        n_candidates = 4 * int(n_missing.sum()) + 1000
-        given_up = incidence.answers.iloc[rng.permutation(n)[:n_candidates]]
-        rank = given_up.groupby("question").cumcount()
-        n_to_spare = counts[given_up["question"]] - least
-        given_up = given_up[rank < n_to_spare].drop_duplicates("student")
-        # The same students answer rare questions instead.
-        rare_question = rng.permutation(np.repeat(rare, n_missing))[: len(given_up)]
-        replacements = given_up[: len(rare_question)].assign(
-            question=rare_question, quiz=quiz_of_question[rare_question]
-        )
+        replacements = _draw_replacements(rng, incidence.answers, counts, least)
         # Drop exchanges that would give a student a question twice; the next turn tries others.
         answered = _pairs(incidence.answers, n_questions)
         answered.sort()
         replacements = replacements[~_contains(answered, _pairs(replacements, n_questions))]
         del answered
         incidence = _without_answers(incidence, replacements.index)
-        incidence = _add_alone(rng, setting, incidence, cohort, replacements)
+        quiz = quiz_of_question[replacements["question"]]
+        incidence = _add_alone(rng, setting, incidence, cohort, replacements.assign(quiz=quiz))
+
+
+def _draw_replacements(rng: Rng, answers: pd.DataFrame, counts: Array, least: int) -> pd.DataFrame:
+    """Draw answers to give up, and put questions with fewer than `least` answers in their place.
+
+    `counts` is the number of answers of each question. Every question keeps at least `least`
+    answers, and every student gives up at most one. The rows returned keep their index in
+    `answers`, and have the new question in the column question.
+    """
+    rare = np.flatnonzero(counts < least)
+    n_missing = least - counts[rare]
+    # More candidates than needed, as not every answer can be given up.
+    n_candidates = 4 * int(n_missing.sum()) + 1000
+    candidates = answers.iloc[rng.permutation(len(answers))[:n_candidates]]
+    # Of each question, only the first candidates can be spared.
+    rank = candidates.groupby("question").cumcount()
+    n_to_spare = counts[candidates["question"]] - least
+    given_up = candidates[rank < n_to_spare].drop_duplicates("student")
+    # Each rare question is listed once for each answer that it lacks.
+    new_question = rng.permutation(np.repeat(rare, n_missing))[: len(given_up)]
+    return given_up[: len(new_question)].assign(question=new_question)
 
 
 def _without_answers(incidence: Incidence, rows: pd.Index) -> Incidence:
@@ -610,9 +671,11 @@ def draw_questions(rng: Rng, setting: SchoolSetting, topic: Array, counts: Array
     attraction[np.arange(n), key] -= 0.2
     discrimination = np.exp(rng.normal(0, 0.45, n))
     within_topic = rng.standard_normal(n)
+    # How much more an option attracts students with a higher ability.
     attraction_slope = rng.normal(0, 0.2, (n, N_OPTIONS))
-    # Topics, and so quizzes, differ in difficulty. The mean over answers is 0 for every seed.
+    # Topics, and so quizzes, differ in difficulty.
     between_topics = rng.standard_normal(int(topic.max()) + 1)[topic]
+    # Make the mean over all answers 0, so that no seed makes the answers easier in all.
     between_topics -= np.average(between_topics, weights=counts)
     standardised_easiness = np.sqrt(1 - TOPIC_VARIANCE_SHARE) * within_topic
     standardised_easiness += np.sqrt(TOPIC_VARIANCE_SHARE) * between_topics
@@ -638,9 +701,11 @@ def draw_abilities(rng: Rng, cohort: Array, n_cohorts: int, area_of_topic: Array
     n_students = len(cohort)
     n_topics = len(area_of_topic)
     n_areas = int(area_of_topic.max()) + 1
-    between = rng.standard_normal(n_cohorts, np.float32) * np.sqrt(COHORT_VARIANCE_SHARE)
-    within = rng.standard_normal(n_students, np.float32) * np.sqrt(1 - COHORT_VARIANCE_SHARE)
-    general = GENERAL_SD * (between[cohort] + within)
+    # The variances of the effects of cohorts and of students sum to 1.
+    cohort_effect = rng.standard_normal(n_cohorts, np.float32) * np.sqrt(COHORT_VARIANCE_SHARE)
+    student_sd = np.sqrt(1 - COHORT_VARIANCE_SHARE)
+    student_effect = rng.standard_normal(n_students, np.float32) * student_sd
+    general = GENERAL_SD * (cohort_effect[cohort] + student_effect)
     area = AREA_SD * rng.standard_normal((n_students, n_areas), np.float32)
     # The sum is built in place, to save memory.
     ability = TOPIC_SD * rng.standard_normal((n_students, n_topics), np.float32)
@@ -652,10 +717,10 @@ def draw_abilities(rng: Rng, cohort: Array, n_cohorts: int, area_of_topic: Array
 def draw_sitting_effects(rng: Rng, sittings: pd.DataFrame) -> Array:
     """Draw the effect of each sitting on ability, in logits; float32 (n_sittings,).
 
-    It is the sum of an effect of the student in the quiz (a sitting), an effect of the cohort in
-    the quiz, and an effect of the student on the day.
+    The effect is the sum of three: how well the student does in the quiz, how well the whole cohort
+    does in the quiz, and how well the student does on the day.
     """
-    # Each effect draws n numbers, although there are fewer groups than sittings.
+    # `n` numbers are enough for each effect: no grouping of the sittings has more groups.
     n = len(sittings)
     student_quiz_sd = QUIZ_SD * np.sqrt(1 - COHORT_QUIZ_VARIANCE_SHARE)
     effect = student_quiz_sd * rng.standard_normal(n, np.float32)
@@ -675,8 +740,9 @@ class Choices:
     option: Array
     # The stated confidence, 0 to 100, or NO_CONFIDENCE, int8 (n_answers,).
     confidence: Array
-    # The expected accuracy of the best predictions, which are made from the true probabilities: of
-    # right or wrong ("right_or_wrong") and of the option ("option"). No model is better on average.
+    # The expected accuracy of predictions from the true probabilities, which no model exceeds on
+    # average. Key "right_or_wrong" is for predicting whether an answer is right, key "option" for
+    # predicting which option is chosen.
     limits: dict[str, float]
 
 
@@ -690,8 +756,9 @@ def draw_choices(rng: Rng, incidence: Incidence, questions: Questions, ability: 
     # A tenth of the sittings asks for confidence.
     asks_confidence = rng.random(len(sitting_effect), np.float32) < 0.1
     option = np.empty(n, np.int8)
-    confidence = np.full(n, NO_CONFIDENCE, np.int8)
-    # Sums of the expected accuracy of the best predictions.
+    confidence = np.empty(n, np.int8)
+    # Sums over answers: the probability that the best prediction of right or wrong is correct, and
+    # the same for the best prediction of the option.
     best_right_sum = 0.0
     best_option_sum = 0.0
     for start in range(0, n, CHUNK):
@@ -704,20 +771,12 @@ def draw_choices(rng: Rng, incidence: Incidence, questions: Questions, ability: 
         p_right = probability[np.arange(len(question)), questions.key[question]]
         best_right_sum += float(np.maximum(p_right, 1 - p_right).sum(dtype=np.float64))
         best_option_sum += float(probability.max(axis=1).sum(dtype=np.float64))
-        # Draw an option by its probability.
+        # The option is the number of bounds between the options that the random number exceeds.
         uniform = rng.random(len(question), np.float32)[:, None]
-        chosen = (uniform > np.cumsum(probability, axis=1)[:, :-1]).sum(axis=1)
-        option[rows] = chosen
-        # Students who are asked state a confidence for 65 % of the answers. It depends on the logit
-        # of the probability of the chosen option, plus noise. Four bounds make it one of five
-        # levels.
-        is_stated = asks_confidence[sitting] & (rng.random(len(question), np.float32) < 0.65)
-        stated = np.flatnonzero(is_stated)
-        p_chosen = probability[stated, chosen[stated]]
-        noise = rng.standard_normal(len(stated))
-        noisy_logit = 0.35 * np.log(p_chosen / (1 - p_chosen + 1e-6)) + noise
-        level = np.searchsorted([-1.6, -1.35, -0.6, 0.3], noisy_logit)
-        confidence[start + stated] = CONFIDENCE_LEVELS[level]
+        bounds = np.cumsum(probability, axis=1)[:, :-1]
+        option[rows] = (uniform > bounds).sum(axis=1)
+        is_asked = asks_confidence[sitting]
+        confidence[rows] = _draw_confidence(rng, probability, option[rows], is_asked)
     limits = {
         "right_or_wrong": round(best_right_sum / n, 4),
         "option": round(best_option_sum / n, 4),
@@ -725,14 +784,36 @@ def draw_choices(rng: Rng, incidence: Incidence, questions: Questions, ability: 
     return Choices(option, confidence, limits)
 
 
+def _draw_confidence(rng: Rng, probability: Array, option: Array, is_asked: Array) -> Array:
+    """Draw the stated confidence of n answers, or NO_CONFIDENCE; int8 (n,).
+
+    `probability` holds the probabilities of the options, shape (n, 4), and `option` the options
+    chosen. `is_asked` says whether the student was asked for the confidence; 65 % of those who were
+    asked state one.
+    """
+    confidence = np.full(len(option), NO_CONFIDENCE, np.int8)
+    is_stated = is_asked & (rng.random(len(option), np.float32) < 0.65)
+    stated = np.flatnonzero(is_stated)
+    # The confidence follows the logit of the probability of the option chosen, plus noise.
+    p_chosen = probability[stated, option[stated]]
+    noise = rng.standard_normal(len(stated))
+    noisy_logit = 0.35 * np.log(p_chosen / (1 - p_chosen + 1e-6)) + noise
+    # Four bounds separate the five levels.
+    level = np.searchsorted([-1.6, -1.35, -0.6, 0.3], noisy_logit)
+    confidence[stated] = CONFIDENCE_LEVELS[level]
+    return confidence
+
+
 def _option_probabilities(questions: Questions, question: Array, ability: Array) -> Array:
-    """Return the probabilities of the options of `question[i]` at `ability[i]`, float32 (n, 4)."""
+    """Return the probabilities of the options of `question[i]` at `ability[i]`, float32 (n, 4).
+
+    Students who know the answer choose the right option, the others in proportion to weights.
+    """
     logit = questions.discrimination[question] * ability + questions.easiness[question]
     p_knows = 1 / (1 + np.exp(-logit))
-    # Students who do not know the answer choose in proportion to these weights.
     slope = questions.attraction_slope[question]
     weight = np.exp(questions.attraction[question] + slope * ability[:, None])
-    # In place, to save memory.
+    # The weights become the probabilities in place, to save memory.
     probability = weight
     probability *= ((1 - p_knows) / weight.sum(axis=1))[:, None]
     probability[np.arange(len(question)), questions.key[question]] += p_knows

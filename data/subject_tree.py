@@ -43,11 +43,11 @@ AREAS = {
     "Science": ("Energy",),
     "Puzzles": (),
 }  # fmt: skip
-# A topic has the first four or all five of these subtopics (level 3).
+# A topic has all five of these subtopics (level 3), or all but the last.
 SUBTOPICS = (
     "first steps", "practice", "in context", "reasoning, explaining and proving", "mixed problems",
 )  # fmt: skip
-# This many topics have five subtopics, the others four.
+# This many topics, the first ones, have five subtopics; the others have four.
 N_FIVE_SUBTOPICS = 32
 HIGHEST_ID = 1988
 
@@ -61,6 +61,7 @@ def make_subjects() -> pd.DataFrame:
     nodes = [{"Name": root, "parent": -1, "Level": 0} for root in ROOTS]
     n_topics = 0
     for area, topics in AREAS.items():
+        # Only science is no part of the first root, Maths.
         root_row = 1 if area == "Science" else 0
         area_row = len(nodes)
         nodes.append({"Name": area, "parent": root_row, "Level": 1})
@@ -83,8 +84,8 @@ def make_subjects() -> pd.DataFrame:
 
 def write_subject_lists(subjects: pd.DataFrame, leaves: Leaves) -> list[str]:
     """Return for each question its leaves and their ancestors as sorted ids: ``[3, 71, 98]``."""
-    # For each row of the table, the ids on the way from the root to this subject. The parent of
-    # roots, -1, has none.
+    # For each row of the table, the ids of this subject and of its ancestors. Roots have the parent
+    # -1, which is no row and gets an empty set.
     ids_from_root: dict[int, set[int]] = {-1: set()}
     subject_ids = subjects["SubjectId"].tolist()
     # Parents come before their children in the table.
@@ -104,8 +105,8 @@ def draw_subject_lists(
 ) -> tuple[Leaves, Array]:
     """Draw the leaves and the topic of each question.
 
-    The questions belong to `n_topics` of the topics. Most questions have one leaf. Some have the
-    first leaf of another of these topics as well, or, by chance, of the same topic.
+    The questions belong to `n_topics` topics of the tree. Most questions have one leaf, in their
+    own topic. A few have a second one: the first leaf of any of the `n_topics` topics.
 
     Returns
     -------
@@ -126,7 +127,7 @@ def draw_subject_lists(
         index = int(len(candidates) * rng.random() ** 2)
         question_leaves: tuple[int, ...] = (candidates[index],)
         if rng.random() < 0.06:
-            other_topic = used_topics[int(n_topics * rng.random())]
-            question_leaves += (leaves_of_topic[other_topic][0],)
+            second_topic = used_topics[int(n_topics * rng.random())]
+            question_leaves += (leaves_of_topic[second_topic][0],)
         leaves.append(question_leaves)
     return leaves, topic.astype(np.int32)

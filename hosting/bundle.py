@@ -191,7 +191,7 @@ def _read(content: dict[str, Any], folder: Path) -> Bundle:
 
 
 def _read_task(entry: dict[str, Any], folder: Path) -> Task:
-    """Return the task that an item of the list of tasks in competition.yaml describes."""
+    """Return a task; `entry` is its description in competition.yaml."""
     ingestion_program = entry.get("ingestion_program")
     input_data = entry.get("input_data")
     number = re.search(r"\bTask (\d+)\b", entry["name"])
@@ -207,7 +207,10 @@ def _read_task(entry: dict[str, Any], folder: Path) -> Task:
 
 
 def _find(folder: Path, name: str) -> Path:
-    """Return the path of a file or folder in the bundle; raise `FileNotFoundError` without it."""
+    """Return the path of a file or folder in the bundle.
+
+    Raises `FileNotFoundError` if the bundle does not hold it.
+    """
     if not (folder / name).exists():
         raise FileNotFoundError(name)
     return folder / name
@@ -232,8 +235,9 @@ class Result(NamedTuple):
 class ProgramRun(NamedTuple):
     """How a program ended."""
 
-    exit_code: int
-    # The last lines that it wrote to stderr.
+    # None if there was no program to run.
+    exit_code: int | None
+    # The last lines that the program wrote to stderr.
     lines: list[str]
 
 
@@ -268,21 +272,10 @@ def _run_steps(
 ) -> Result:
     """Run the ingestion program, if there is one, and the scoring program.
 
-    `predicting_app` and `scoring_app` are their ``/app`` folders.
+    `predicting_app` and `scoring_app` are the ``/app`` folders of the two programs; the first one
+    holds the unpacked submission.
     """
-    shutil.copytree(predicting_app / "ingested_program", predicting_app / "output")
-    # The platform writes this file. exitCode belongs to a program that the submission brings along:
-    # None, because such a program is never run here.
-    status: dict[str, int | None] = {"exitCode": None, "ingestionExitCode": None}
-    ingestion_lines: list[str] = []
-    if task.ingestion_program and task.input_data:
-        shutil.copytree(task.ingestion_program, predicting_app / "program")
-        shutil.copytree(task.input_data, predicting_app / "input_data")
-        ingestion = _run_program(predicting_app, time_limit)
-        status["ingestionExitCode"] = ingestion.exit_code
-        ingestion_lines = ingestion.lines
-    (predicting_app / "output/metadata").write_text(yaml.safe_dump(status), encoding="utf-8")
-
+    ingestion = _run_ingestion(predicting_app, task, time_limit)
     for name in ("input", "output", "shared"):
         (scoring_app / name).mkdir(parents=True)
     (predicting_app / "output").rename(scoring_app / "input/res")
@@ -291,7 +284,7 @@ def _run_steps(
     shutil.copytree(task.scoring_program, scoring_app / "program")
     scoring_lines = _run_program(scoring_app, time_limit).lines
 
-    output = (*ingestion_lines, *scoring_lines)
+    output = (*ingestion.lines, *scoring_lines)
     scores = _read_scores(scoring_app / "output/scores.json", bundle)
     if bundle.columns[0].key in scores:
         page = scoring_app / "output" / DETAILS_NAME
@@ -299,10 +292,29 @@ def _run_steps(
         return Result(scores, details=details, output=output)
     # If the ingestion program failed, the failure of the scoring program only follows from it.
     reasons = scoring_lines
-    if status["ingestionExitCode"] and ingestion_lines:
-        reasons = ingestion_lines
+    if ingestion.exit_code and ingestion.lines:
+        reasons = ingestion.lines
     fault = reasons[-1].removeprefix("error: ") if reasons else NO_SCORES
     return Result({}, fault, output=output)
+
+
+def _run_ingestion(app: Path, task: Task, time_limit: int) -> ProgramRun:
+    """Run the ingestion program of a task, if there is one, in its ``/app`` folder.
+
+    The output folder gets the files of the submission, what the program writes, and the platform's
+    file of exit codes.
+    """
+    shutil.copytree(app / "ingested_program", app / "output")
+    run = ProgramRun(exit_code=None, lines=[])
+    if task.ingestion_program and task.input_data:
+        shutil.copytree(task.ingestion_program, app / "program")
+        shutil.copytree(task.input_data, app / "input_data")
+        run = _run_program(app, time_limit)
+    # On the platform, a submission may bring a program, and exitCode is the exit code of that
+    # program. Here, such a submission is refused before.
+    status = {"exitCode": None, "ingestionExitCode": run.exit_code}
+    (app / "output/metadata").write_text(yaml.safe_dump(status), encoding="utf-8")
+    return run
 
 
 def _read_scores(path: Path, bundle: Bundle) -> dict[str, float]:

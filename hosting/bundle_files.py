@@ -120,13 +120,15 @@ def write_for_platform(
         The competition as the organiser wants it.
     """
     _copy_program(bundle / "scoring_program", "score.py", "scoring_metadata.yaml")
+    # In the private phase, the server hides the score, or has no answers and only receives
+    # submissions. With the private part, the organiser's machine shows the score.
     mode_on_server = "hidden" if plan.private_on_server else "received"
     for number in plan.tasks:
         task = TASKS[number]
         for phase_files in (
-            PhaseFiles(task, "public", bundle, "scored"),
-            PhaseFiles(task, "private", bundle, mode_on_server),
-            PhaseFiles(task, "private", private, "scored"),
+            PhaseFiles(task, phase="public", base=bundle, mode="scored"),
+            PhaseFiles(task, phase="private", base=bundle, mode=mode_on_server),
+            PhaseFiles(task, phase="private", base=private, mode="scored"),
         ):
             _write_phase_files(data_dir, templates, phase_files, plan)
     if TASK_4.number in plan.tasks:
@@ -138,7 +140,10 @@ def write_for_platform(
 def _write_phase_files(
     data_dir: Path, templates: Path, phase_files: PhaseFiles, plan: Plan
 ) -> None:
-    """Write all that the programs need to score a phase of a task."""
+    """Write the settings, answers, template and ingestion program for a phase of a task.
+
+    A phase gets only what its programs need.
+    """
     task = phase_files.task
     folder = phase_files.reference_data
     settings = {
@@ -150,16 +155,19 @@ def _write_phase_files(
     writing.write_files({folder / "settings.json": json.dumps(settings) + "\n"})
     if task.form is Form.ENTRY:
         _write_ingestion_program(data_dir, phase_files)
-    # The scoring program needs the template if it has no answers, and always for rankings.
-    elif task.form is Form.RANKING or not phase_files.has_answers:
-        template = str(task.template)
-        _copy(templates / template, folder / _TEMPLATES / template)
+    else:
+        # Predictions are checked against the answers or, without answers, against the template.
+        # Rankings are always checked against the template.
+        needs_template = task.form is Form.RANKING or not phase_files.has_answers
+        if needs_template:
+            template = str(task.template)
+            _copy(templates / template, folder / _TEMPLATES / template)
     if phase_files.has_answers:
         _write_answers(data_dir, folder, task, phase_files.phase)
 
 
 def _write_ingestion_program(data_dir: Path, phase_files: PhaseFiles) -> None:
-    """Write the program that plays an entry of task 4, and the answers of the students examined.
+    """Write the program that plays an entry of task 4, and the answers of its test students.
 
     The program signs its results with a random key, which the scoring program gets too.
     """
@@ -175,6 +183,7 @@ def _write_ingestion_program(data_dir: Path, phase_files: PhaseFiles) -> None:
 
 def _copy_program(folder: Path, script: str, metadata_name: str) -> None:
     """Copy a program with the kit's modules that it imports, the page templates, and Jinja2."""
+    # The module tqdm.py stands in for the package tqdm, which the platform's image lacks.
     for path in source_code.files_of(PROGRAMS / script, PROGRAMS / "tqdm.py"):
         # The program's own modules go to the top. Those of the kit keep their folders.
         root = PROGRAMS if path.is_relative_to(PROGRAMS) else layout.ROOT
@@ -192,7 +201,10 @@ def _copy_program(folder: Path, script: str, metadata_name: str) -> None:
 
 
 def _write_answers(data_dir: Path, folder: Path, task: Task, phase: str) -> None:
-    """Write the true answers of a task and phase; for tasks 1 and 2 also facts about the pairs."""
+    """Write the true answers of a task and phase.
+
+    For tasks 1 and 2, also write what the page of a score tells from training answers and metadata.
+    """
     name = f"{_TEST}/{task.answers_name(phase)}"
     _copy(data_dir / name, folder / name)
     # With this marker, the page says that the answers are simulated and how good a score can be.
@@ -210,12 +222,17 @@ def _write_answers(data_dir: Path, folder: Path, task: Task, phase: str) -> None
 
 
 def _write_pairs(data_dir: Path, folder: Path, task: Task, phase: str) -> None:
-    """Write facts about the pairs of a phase, and the pairs of the other phase without answers."""
+    """Write facts.npz and the pairs of the other phase, for the scoring program of tasks 1 and 2.
+
+    A pair is a student and a question. The facts are what the page of a score needs to know of the
+    phase's pairs from training answers and metadata, such as the difficulty of the question.
+    """
     for each_phase in layout.PHASES:
         path = data_dir / _TEST / task.answers_name(each_phase)
         pairs = read_pair_values(reading.file_source(path), task.column)
         if each_phase != phase:
-            # A submission holds the rows of both phases: the scoring program must know all pairs.
+            # A submission holds the rows of both phases: the scoring program must know all pairs,
+            # but not the answers of the other phase.
             writing.write_files({folder / _TEST / path.name: pairs[["QuestionId", "UserId"]]})
             continue
         train = data_dir / _TRAIN / task.data.train
@@ -235,8 +252,8 @@ def write_for_participants(data_dir: Path, templates: Path, bundle: Path, plan: 
     """Write public_data.zip and starting_kit.zip into the folder of a bundle."""
     public_data = _list_public_data(data_dir, templates, plan)
     kit = {name: layout.ROOT / name for name in list_kit(layout.ROOT)}
+    # The files and folders to which links of Markdown pages may lead.
     in_kit = set(kit.values())
-    # A link may also lead to a folder.
     for path in kit.values():
         in_kit.update(path.parents)
     with (
@@ -323,13 +340,15 @@ def _tracked_files(root: Path) -> list[str]:
 
 
 def _is_in_starting_kit(path: Path) -> bool:
-    """Return whether a file, relative to the kit, is one to hand out, judging by its name."""
+    """Return whether a file belongs to the starting kit, by its path relative to the kit."""
+    # The folder or file at the top of the kit, and the parts of the path below it.
     top, *inner = path.parts
-    if top not in _KIT or _NOT_THE_KIT.intersection(inner):
+    if top not in _KIT:
         return False
-    if not inner:
+    is_at_top = not inner
+    if is_at_top:
         return True
-    if any(part.startswith(".") for part in inner):
+    if any(part in _NOT_THE_KIT or part.startswith(".") for part in inner):
         return False
     if top == "data" and inner[0] == _METADATA:
         return False
@@ -341,7 +360,7 @@ def _is_in_starting_kit(path: Path) -> bool:
 
 
 def describe_public(data_dir: Path, tasks: Sequence[int]) -> PublicFiles:
-    """Count the answers, students and questions in the public files; metadata have no counts."""
+    """Count the answers, students and questions in each public file; None for a metadata file."""
     described: PublicFiles = {}
     for name in find_public(data_dir, tasks):
         described[name] = None

@@ -31,10 +31,10 @@ _MAX_NAME = 80
 
 @dataclass(frozen=True)
 class Item:
-    """Something that strangers may be able to get."""
+    """Something that the server may send to anybody, even without a login."""
 
     title: str
-    # Whether strangers must not get it.
+    # Whether the server must not send it without a login.
     is_secret: bool
 
 
@@ -58,11 +58,11 @@ _SUBMISSION_PAGES = {
 class Reply:
     """The reply to a request without a login."""
 
-    # Why the stranger gets nothing; empty if the server sent the content.
+    # Why the server sent nothing; empty if it sent the content.
     refusal: str = ""
-    # Bytes, as the server states them.
+    # Number of bytes that the server states.
     size: str = ""
-    # The content, if it is JSON, else None.
+    # The parsed content if it is JSON, else None.
     content: Any = None
 
 
@@ -74,7 +74,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    """Ask the server, and print what a stranger gets."""
+    """Print what the server sends without a login; exit with 1 if something of it is secret."""
     url = build_parser().parse_args().url
     # The address of an unpublished competition ends in ?secret_key=…, which the API needs too.
     address = re.fullmatch(
@@ -124,7 +124,7 @@ def _ask(address: str) -> Reply:
 
 
 def _check_phase(server: str, phase: dict[str, Any]) -> int:
-    """Print what a stranger gets of a phase; return how many secret items a stranger gets."""
+    """Print what the server sends of a phase without a login; return how many items are secret."""
     name = printable(str(phase.get("name")), _MAX_NAME)
     n_open = 0
     for task in phase.get("tasks") or []:
@@ -133,7 +133,10 @@ def _check_phase(server: str, phase: dict[str, Any]) -> int:
 
 
 def _check_task(server: str, phase_name: str, task: dict[str, Any]) -> int:
-    """Print what a stranger gets of a task's files; return how many secret ones are open."""
+    """Print which files of a task the server sends without a login.
+
+    Returns how many of the files that it sends are secret.
+    """
     title = f"{phase_name}: {printable(str(task.get('name')), _MAX_NAME)}"
     files = task.get("public_datasets") or []
     if not files:
@@ -141,8 +144,9 @@ def _check_task(server: str, phase_name: str, task: dict[str, Any]) -> int:
     n_open = 0
     for file in files:
         kind = str(file.get("type"))
-        # An unknown file may hold answers.
-        item = _FILES.get(kind, Item(printable(kind, 40), is_secret=True))
+        # A file of a kind that is unknown here may hold answers.
+        unknown = Item(printable(kind, 40), is_secret=True)
+        item = _FILES.get(kind, unknown)
         reply = _ask(f"{server}/datasets/download/{file.get('key')}/")
         if item.is_secret and not reply.refusal:
             n_open += 1
@@ -152,9 +156,10 @@ def _check_task(server: str, phase_name: str, task: dict[str, Any]) -> int:
 
 
 def _check_submissions(server: str, phase_name: str, phase: dict[str, Any]) -> int:
-    """Print what a stranger gets of a phase's submissions; return how many secret pages are open.
+    """Print what the server tells without a login about the submissions of a phase.
 
-    Only the pages of the first submission in the list are requested.
+    Requests the list of submissions, and the pages of the first submission in the list. Returns how
+    many secret pages the server sends.
     """
     listing = _ask(f"{server}/api/submissions/?phase={phase.get('id')}").content
     submissions = listing.get("results", []) if isinstance(listing, dict) else listing

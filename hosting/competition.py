@@ -17,14 +17,14 @@ TITLE = "Education challenge: diagnostic questions"
 MAX_TITLE = 255
 # Default length of the private phase, in days.
 FINAL_DAYS = 7
-# Folder of the private part, which is not uploaded: it holds lists for the organiser alone.
+# A folder with lists for the organiser alone. It is in BUNDLE_private.zip, which is not uploaded.
 ORGANISER_DIR = "organiser"
 YAML_NAME = "competition.yaml"
 PUBLIC_DATA = "public_data.zip"
 STARTING_KIT = "starting_kit.zip"
 LOGO = "logo.png"
-# Task 4 is played once for each mask, a choice of the answers to predict. Each mask has a column on
-# the leaderboard.
+# Number of masks of task 4. A mask says which answers of a student are to be predicted. An entry
+# plays once for each mask, and each mask has a column on the leaderboard.
 N_MASKS = 10
 # Pages of the competition, each a Markdown template in hosting/pages/.
 PAGES = ("overview", "data", "evaluation", "rules", "terms")
@@ -38,7 +38,7 @@ class AnswerCounts(NamedTuple):
     n_questions: int
 
 
-# By the name of each public file: how much it holds if it is a file of answers, None for metadata.
+# Maps the name of each public file to its counts; a file of metadata has None.
 PublicFiles = dict[str, AnswerCounts | None]
 
 
@@ -78,7 +78,8 @@ def write(bundle: Path, plan: Plan, public: PublicFiles) -> None:
     description = describe(plan)
     writing.write_files({bundle / YAML_NAME: description})
     (bundle / LOGO).write_bytes((HERE / LOGO).read_bytes())
-    # Only the template of competition.yaml states the limits: read them from what it gives.
+    # Only the template of competition.yaml states how many submissions a team may make: read the
+    # numbers from the finished text.
     limits = {}
     for phase in yaml.safe_load(description)["phases"]:
         n_per_day = phase["max_submissions_per_day"]
@@ -91,10 +92,11 @@ def write(bundle: Path, plan: Plan, public: PublicFiles) -> None:
 
 def describe(plan: Plan) -> str:
     """Return the content of competition.yaml."""
-    # Key, title and direction of each column of the leaderboard.
+    # Key, title and order of each column of the leaderboard.
     columns = [("score", "Score", "desc"), ("standard_error", "Standard error", "asc")]
     if plan.tasks == (TASK_4.number,):
-        columns += [(f"mask_{k}", f"Mask {k}", "desc") for k in range(N_MASKS)]
+        # The score for each mask, which is a choice of the answers to predict.
+        columns += [(f"mask_{mask}", f"Mask {mask}", "desc") for mask in range(N_MASKS)]
     return _render(
         YAML_NAME,
         plan=plan,

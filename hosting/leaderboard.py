@@ -72,10 +72,10 @@ def write(bundle: Bundle, phase: str, attempts: Sequence[dict[str, Any]], folder
         _print_board(bundle, board)
         print()
     page = folder / "leaderboard.html"
-    written = f"written {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+    time_stamp = f"written {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
     writing.write_files(
         {
-            page: as_page(bundle, phase, boards, table, written),
+            page: as_page(bundle, phase, boards, attempts=table, time_stamp=time_stamp),
             page.with_suffix(".csv"): as_table(bundle, phase, boards),
         }
     )
@@ -83,7 +83,7 @@ def write(bundle: Bundle, phase: str, attempts: Sequence[dict[str, Any]], folder
 
 
 def _print_board(bundle: Bundle, board: pd.DataFrame) -> None:
-    """Print rank, team and score, with its standard error, of each row of a board."""
+    """Print a line for each row of a board: rank, team, and score ± standard error."""
     width = min(_WIDEST_NAME, board["team"].str.len().max())
     texts = _score_texts(bundle, board)
     # A bundle that was edited by hand may have no column of standard errors: `DataFrame.filter`
@@ -98,9 +98,11 @@ def make_boards(bundle: Bundle, attempts: pd.DataFrame) -> pd.DataFrame:
     """Return the best attempt of every team at each task, ranked as the platform does.
 
     Attempts are ordered by the columns of the leaderboard, then by time. In every column, a missing
-    value ranks below all values.
-    See `get_submissions` in the platform's api/serializers/leaderboards.py. The columns `rank` and
-    `submissions` (how many of the team's attempts were scored) are added.
+    value ranks below all values. See `get_submissions` in the platform's
+    api/serializers/leaderboards.py.
+
+    Two columns are added: `rank`, and `submissions`, the number of the team's attempts at the task
+    that were scored.
     """
     keys = [column.key for column in bundle.columns]
     ascending = [column.sorting == "asc" for column in bundle.columns]
@@ -109,14 +111,19 @@ def make_boards(bundle: Bundle, attempts: pd.DataFrame) -> pd.DataFrame:
     rounded = scored.copy()
     rounded[keys] = scored[keys].round(_DECIMALS)
     by = ["task", *keys, "submitted", "file"]
-    order = rounded.sort_values(by, ascending=[True, *ascending, True, True]).index
-    best = scored.loc[order].drop_duplicates(["task", "team"])
+    best_first = rounded.sort_values(by, ascending=[True, *ascending, True, True]).index
+    best = scored.loc[best_first].drop_duplicates(["task", "team"])
+    rank = best.groupby("task").cumcount() + 1
+    # The number of scored attempts stands in each row of `scored`; `assign` takes it by row label.
     n_scored = scored.groupby(["task", "team"])["file"].transform("size")
-    return best.assign(rank=best.groupby("task").cumcount() + 1, submissions=n_scored)
+    return best.assign(rank=rank, submissions=n_scored)
 
 
 def _score_texts(bundle: Bundle, board: pd.DataFrame) -> pd.DataFrame:
-    """Return the scores of a board as texts, in columns named by their keys; empty for NaN."""
+    """Return the scores of a board as texts, with the decimals of each column of the leaderboard.
+
+    The columns are named by the keys in the bundle. The text of a missing score is empty.
+    """
     texts = {}
     for column in bundle.columns:
         scores = board[column.key]
@@ -142,11 +149,11 @@ def as_table(bundle: Bundle, phase: str, boards: pd.DataFrame) -> pd.DataFrame:
 
 
 def as_page(
-    bundle: Bundle, phase: str, boards: pd.DataFrame, attempts: pd.DataFrame, written: str
+    bundle: Bundle, phase: str, boards: pd.DataFrame, *, attempts: pd.DataFrame, time_stamp: str
 ) -> str:
     """Return leaderboard.html: all boards, and the attempts that failed.
 
-    `written` says when the page was written.
+    `time_stamp` is a text that says when the page was written.
     """
     sections = []
     for index, board in boards.groupby("task"):
@@ -158,7 +165,7 @@ def as_page(
         phase=phase,
         n_files=attempts["file"].nunique(),
         n_teams=attempts["team"].nunique(),
-        written=written,
+        written=time_stamp,
         score=bundle.columns[0].title,
         sections=sections,
         failed=_list_failed(bundle, attempts),
@@ -171,19 +178,21 @@ def _list_failed(bundle: Bundle, attempts: pd.DataFrame) -> list[tuple[str, str,
     Tasks on which a file failed with the same fault share a row.
     """
     rows = []
-    for (file, fault), same in attempts.groupby(["file", "fault"], sort=False):
+    for (file, fault), group in attempts.groupby(["file", "fault"], sort=False):
         if fault:
-            # A file that is no valid zip has the index -1, and no task.
-            tasks = "; ".join(bundle.tasks[index].name for index in same["task"] if index >= 0)
-            time = f"{same['submitted'].iloc[0]:%Y-%m-%d %H:%M}"
+            # A file that is no valid zip has -1 in place of a task: the text stays empty.
+            tasks = "; ".join(bundle.tasks[index].name for index in group["task"] if index >= 0)
+            time = f"{group['submitted'].iloc[0]:%Y-%m-%d %H:%M}"
             rows.append((str(file), tasks, time, str(fault)))
     return rows
 
 
 def _describe_board(bundle: Bundle, task: Task, board: pd.DataFrame) -> dict[str, Any]:
     """Return the facts about a task's board that the template `leaderboard.html` shows."""
+    # A table of texts with a column for each key of the bundle's columns.
     texts = _score_texts(bundle, board)
-    # Columns besides score and standard error are shown in a table that is folded at first.
+    # All scores but the main one and its standard error go into a second table, which the page
+    # shows only when it is opened. Columns without any score are left out.
     others = []
     for column in bundle.columns[1:]:
         if column.key != _STANDARD_ERROR and texts[column.key].any():
@@ -202,14 +211,15 @@ def _describe_board(bundle: Bundle, task: Task, board: pd.DataFrame) -> dict[str
 
 
 def _draw_board(bundle: Bundle, task: Task, board: pd.DataFrame) -> Html:
-    """Draw the best scores with 95 % intervals, which show that small differences mean little."""
+    """Draw the scores of the best teams as dots with 95 % intervals."""
     main_column = bundle.columns[0]
     drawn = board.head(_MAX_DRAWN)
+    # A bundle that was edited by hand may have no column of standard errors.
     no_errors = pd.Series(float("nan"), drawn.index)
-    margins = _Z_95 * drawn.get(_STANDARD_ERROR, no_errors)
+    errors = drawn.get(_STANDARD_ERROR, no_errors)
     dots = []
     for team, value, margin, rank in zip(
-        drawn["team"], drawn[main_column.key], margins, drawn["rank"], strict=True
+        drawn["team"], drawn[main_column.key], _Z_95 * errors, drawn["rank"], strict=True
     ):
         interval = (value - margin, value + margin)
         dots.append(charts.Dot(team, value, interval, accent=rank == 1))
@@ -228,14 +238,17 @@ def publish(site: Path, bundle: Bundle, phase: str, folder: Path) -> None:
     already in the site is kept, and the pages link to it.
     """
     _publish_leaderboard(site, phase, folder)
+    for name in (PUBLIC_DATA, STARTING_KIT):
+        shutil.copyfile(bundle.folder / name, site / name)
+
+    # The links that every page shows, by their texts.
     links = {title: f"{path.stem}.html" for title, path in bundle.pages.items()}
     for each_phase in bundle.phases:
         name = each_phase.name.lower()
         if (site / f"leaderboard_{name}.html").is_file():
             links[f"Leaderboard, {name}"] = f"leaderboard_{name}.html"
-    for title, name in (("Public data", PUBLIC_DATA), ("Starting kit", STARTING_KIT)):
-        shutil.copyfile(bundle.folder / name, site / name)
-        links[title] = name
+    links |= {"Public data": PUBLIC_DATA, "Starting kit": STARTING_KIT}
+
     for title, path in bundle.pages.items():
         text = Html(to_html(path.read_text(encoding="utf-8")))
         page = pages.render(
@@ -275,8 +288,9 @@ def to_html(markdown: str) -> str:
 def _block_to_html(block: str) -> str:
     """Convert a block of Markdown, which has no empty line, to HTML."""
     lines = block.splitlines()
-    text = _line_to_html(" ".join(line.strip() for line in lines))
-    heading = re.fullmatch(r"(?P<marks>#+) (?P<title>.*)", text)
+    # The block as HTML in one line. Code and tables need the lines of the block instead.
+    html = _line_to_html(" ".join(line.strip() for line in lines))
+    heading = re.fullmatch(r"(?P<marks>#+) (?P<title>.*)", html)
     if heading:
         # The site's page has a title of level 1 above the text.
         level = len(heading["marks"]) + 1
@@ -284,17 +298,17 @@ def _block_to_html(block: str) -> str:
     if all(line.startswith("    ") for line in lines):
         return f"<pre>{escape(block)}</pre>"
     if block.startswith("|"):
-        rows = [
-            [Html(_line_to_html(cell)) for cell in line.strip("|").split("|")] for line in lines
-        ]
+        rows = []
+        for line in lines:
+            rows.append([Html(_line_to_html(cell)) for cell in line.strip("|").split("|")])
         # The second line only separates the header from the rows.
         return pages.part("table", rows[0], rows[2:])
     if block.startswith("- "):
-        # The lines are joined, so each "- " after a space begins an item. The pages of bundles have
-        # no other "- ".
-        items = re.split(r"(?:^|\s)- ", text)[1:]
+        # In one line, an item begins at "- " after a space. The pages of bundles contain "- " only
+        # at the beginning of items. The text before the first item is empty.
+        items = re.split(r"(?:^|\s)- ", html)[1:]
         return f"<ul>{''.join(f'<li>{item}</li>' for item in items)}</ul>"
-    return f"<p>{text}</p>"
+    return f"<p>{html}</p>"
 
 
 def _line_to_html(line: str) -> str:

@@ -40,8 +40,8 @@ from bundle_files import describe_public, write_for_participants, write_for_plat
 from competition import Days, Plan
 from tqdm import tqdm
 
-# Smallest length of a seed, in characters. The generator and the questions are public, so that
-# whoever guesses the seed can compute the answers.
+# Smallest length of a seed, in characters. The generator of simulated answers is public: whoever
+# guesses the seed can compute all answers.
 _MIN_SEED = 16
 # Length of a competition, unless --end says otherwise.
 _WEEKS = 12
@@ -61,7 +61,9 @@ def main() -> None:
     """Make the bundles that the flags describe."""
     options = build_parser().parse_args()
     plan = _make_plan(options)
+    # The plan of each bundle by the path of its zip.
     plans = _plans_by_output(options, plan)
+    # Two zips for each bundle: the bundle, and its private part.
     outputs = []
     for output in plans:
         outputs += [output, _private_part(output)]
@@ -153,31 +155,36 @@ def _plans_by_output(options: argparse.Namespace, plan: Plan) -> dict[Path, Plan
 
 
 def _private_part(output: Path) -> Path:
-    """Return the path of the private part of a bundle."""
+    """Return the path of the private part of a bundle: the zip that the organiser keeps."""
     return output.with_stem(f"{output.stem}_private")
 
 
 def _write_bundle(data_dir: Path, templates: Path, bundle: Path, private: Path, plan: Plan) -> None:
-    """Write the files of a bundle and of its private part into their folders."""
+    """Write the files of a bundle, and those of its private part, which the organiser keeps.
+
+    `bundle` and `private` are the folders to write. `data_dir` holds the answers and metadata,
+    `templates` the submission templates.
+    """
     write_for_platform(data_dir, templates, bundle, private, plan)
     write_for_participants(data_dir, templates, bundle, plan)
     competition.write(bundle, plan, describe_public(data_dir, plan.tasks))
     organiser_dir = private / competition.ORGANISER_DIR
-    # The marker file of simulated data. It counts only if simulated files are still there.
+    # The marker file of simulated data tells how well the answers can be predicted. It is ignored
+    # if other files have replaced all simulated ones.
     marker = fingerprints.read_marker(data_dir)
     if marker and fingerprints.simulated_files(data_dir):
         best_possible = {"best_expected_accuracy": marker["best_expected_accuracy"]}
         writing.write_files(
             {organiser_dir / "best_possible.json": json.dumps(best_possible, indent=1) + "\n"}
         )
-    # Lists of ids that `own_answers` has written.
-    lists = data_dir / competition.ORGANISER_DIR
-    if lists.is_dir():
-        shutil.copytree(lists, organiser_dir, dirs_exist_ok=True)
+    # `own_answers` has written lists: which id of the organiser's file each number stands for.
+    id_lists = data_dir / competition.ORGANISER_DIR
+    if id_lists.is_dir():
+        shutil.copytree(id_lists, organiser_dir, dirs_exist_ok=True)
 
 
 def _write_zips(outputs: Sequence[Path], base: Path) -> None:
-    """Write the zips, all or none: a zip holds the files of the folder in `base` with its name."""
+    """Write the zips, all or none. The zip `x.zip` holds the files of the folder `base / "x"`."""
     with writing.atomic_write(*outputs) as files:
         for file, output in zip(files, outputs, strict=True):
             folder = base / output.stem
@@ -248,7 +255,10 @@ def _check_flags(options: argparse.Namespace) -> None:
 
 
 def _choose_days(options: argparse.Namespace) -> dict[str, Days]:
-    """Return the days of both phases; raise `InputError` if the public phase has no day."""
+    """Return the days of both phases: the private phase takes the last days.
+
+    Raises `InputError` if less than one day is left for the public phase.
+    """
     start = options.start or datetime.now(UTC).date()
     n_private_days = options.final_days
     try:
@@ -320,7 +330,10 @@ def _get_source(options: argparse.Namespace, base: Path, tasks: Sequence[int]) -
 
 
 def _find_official(data_dir: Path, tasks: Sequence[int]) -> Source:
-    """Return the official answers of some tasks; raise `InputError` if a file is missing."""
+    """Check that a folder holds the released answers of some tasks, and return it as the source.
+
+    Raises `InputError` if a file is missing.
+    """
     for task in tasks:
         for path in _released_answers(data_dir, task):
             reading.require_file(path)

@@ -43,14 +43,14 @@ MIN_QUESTIONS = 10
 MIN_STUDENTS_TASK_4 = 20
 # At least this many students must have enough answers to be examined in task 4.
 MIN_EXAMINABLE = 8
-# A student with 12 answers has 2 targets (`draw_targets` takes a fifth, rounded). The other 10
-# answers are one for each round.
+# A student who is examined in task 4 needs an answer for each of the ten rounds, and two more: of
+# 12 answers, two are targets (`draw_targets` takes a fifth, rounded), and ten are left to ask for.
 MIN_ANSWERS_OF_EXAMINED = N_ROUNDS + 2
 # By default, each question and student has at least this many answers, as in section 2.1 of the
 # challenge's guide.
 MIN_ANSWERS_OF_EACH = 50
-# Largest size, students by questions, of a phase's table in task 4: an entry of task 4 gets three
-# arrays of this many elements of 8 bytes.
+# Largest number of students times questions in a phase of task 4. It bounds the memory that an
+# entry of task 4 needs: three arrays with 8 bytes for each student and question.
 _MAX_CELLS = 10_000_000
 
 # The tables to write, by file name relative to the folder.
@@ -134,13 +134,26 @@ def _read(path: Path, min_answers: int, notes: list[str]) -> pd.DataFrame:
     answers = _leave_out_rare(path, all_answers, min_answers, notes)
     _require_enough(path, answers)
     is_correct = (answers["AnswerValue"] == answers["CorrectAnswer"]).astype(np.int8)
-    if is_correct.min() == is_correct.max():
-        outcome = "right" if is_correct.all() else "wrong"
-        relation = "equals" if is_correct.all() else "differs from"
-        raise InputError(
-            f"{path}: every answer is {outcome} (AnswerValue {relation} CorrectAnswer in every "
-            "row), expected right and wrong ones"
-        )
+    _require_right_and_wrong(path, is_correct)
+    _note_ambiguous(answers, notes)
+    return answers.assign(IsCorrect=is_correct)
+
+
+def _require_right_and_wrong(path: Path, is_correct: pd.Series) -> None:
+    """Raise `InputError` if all answers are right or all are wrong."""
+    if is_correct.min() != is_correct.max():
+        return
+    if is_correct.all():
+        found = "right (AnswerValue equals CorrectAnswer"
+    else:
+        found = "wrong (AnswerValue differs from CorrectAnswer"
+    raise InputError(
+        f"{path}: every answer is {found} in every row), expected right and wrong ones"
+    )
+
+
+def _note_ambiguous(answers: pd.DataFrame, notes: list[str]) -> None:
+    """Add a note if the right option of some questions is not the same in all rows."""
     n_correct_answers = answers.groupby("QuestionId", sort=False)["CorrectAnswer"].nunique()
     ambiguous_questions = n_correct_answers.index[n_correct_answers > 1]
     if len(ambiguous_questions):
@@ -149,7 +162,6 @@ def _read(path: Path, min_answers: int, notes: list[str]) -> pd.DataFrame:
             f"QuestionId {quote(ambiguous_questions[0])}; each answer is right or wrong by its own "
             "row"
         )
-    return answers.assign(IsCorrect=is_correct)
 
 
 def _read_attempts(path: Path) -> tuple[pd.DataFrame, bool]:
@@ -201,12 +213,13 @@ def _renumber(answers: pd.DataFrame, rng: np.random.Generator, tables: Tables) -
     """
     student_ids = pd.Series(answers["UserId"].unique())
     question_ids = pd.Series(answers["QuestionId"].unique())
-    # The student at position k gets the number `student_numbers[k]`: `argsort` puts the students in
-    # the order of these numbers.
-    student_numbers = rng.permutation(len(student_ids))
-    student_ids = student_ids.iloc[np.argsort(student_numbers)]
+    # Students get random numbers, and are listed in the order of these numbers.
+    random_numbers = rng.permutation(len(student_ids))
+    student_ids = student_ids.iloc[np.argsort(random_numbers)]
+    # Questions are sorted by the length of the id, then by the id: q2 comes before q10.
     question_ids = question_ids.iloc[np.lexsort((question_ids, question_ids.str.len()))]
     for name, ids in (("UserId", student_ids), ("QuestionId", question_ids)):
+        # The number of an id is its position in the list.
         number = np.arange(len(ids))
         answers[name] = answers[name].map(pd.Series(number, ids))
         listed = pd.DataFrame({name: number, f"Own{name}": ids.map(leaderboard.quote_formula)})
@@ -234,9 +247,9 @@ def _require_enough(path: Path, answers: pd.DataFrame, where: str = "") -> None:
 def _set_students_aside(
     path: Path, answers: pd.DataFrame, rng: np.random.Generator, tables: Tables, notes: list[str]
 ) -> pd.DataFrame:
-    """Draw the students whom task 4 examines, and add its test files to the tables.
+    """Draw the students whom task 4 examines, and add the test files of task 4 to the tables.
 
-    Returns the answers of the other students. Adds to `notes` how many are examined.
+    Returns the answers of the other students. Adds to `notes` how many students are examined.
     """
     counts = np.bincount(answers["UserId"])
     examinable = np.flatnonzero(counts >= MIN_ANSWERS_OF_EXAMINED)
@@ -255,9 +268,10 @@ def _set_students_aside(
     for phase, students in zip(layout.PHASES, students_by_phase, strict=True):
         masked = answers[answers["UserId"].isin(students)]
         for mask in range(N_MASKS):
-            targets = draw_targets(masked["UserId"].to_numpy(), rng)
-            masked = masked.assign(**{f"{schema.IS_TARGET}_{mask}": targets.astype(np.int8)})
+            is_target = draw_targets(masked["UserId"].to_numpy(), rng)
+            masked = masked.assign(**{f"{schema.IS_TARGET}_{mask}": is_target.astype(np.int8)})
         tables[f"{layout.TEST_DIR.name}/{TASK_4.answers_name(phase)}"] = masked
+        # Every mask has as many targets as the first one.
         n_targets = masked[f"{schema.IS_TARGET}_0"].sum()
         notes.append(
             f"task 4, {phase}: {n_examined:,} students with {len(masked):,} answers, of which "
@@ -281,9 +295,11 @@ def draw_targets(student: IntArray, rng: np.random.Generator) -> BoolArray:
     array of bool, shape (n_answers,)
         True for a target.
     """
+    # Each answer draws a random number; the smallest numbers of each student are the targets.
     draws_by_student = pd.Series(rng.random(len(student))).groupby(student)
-    # A fifth of n, rounded, in whole numbers.
-    n_targets = (2 * draws_by_student.transform("size") + 5) // 10
+    n_answers = draws_by_student.transform("size")
+    # n / 5, rounded, is floor(n / 5 + 1 / 2), which is (2 n + 5) // 10 in whole numbers.
+    n_targets = (2 * n_answers + 5) // 10
     return (draws_by_student.rank(method="first") <= n_targets).to_numpy()
 
 
@@ -296,14 +312,16 @@ def _set_answers_aside(
     half of the others. Adds to `notes` how many answers each phase gets.
     """
     n_train = len(answers) * 4 // 5
+    # The middle of the rows after the training answers.
     private_start = (n_train + len(answers)) // 2
     label = "tasks 1 and 2" if len(tasks) == 2 else f"task {tasks[0]}"
     hidden_by_phase = (answers[n_train:private_start], answers[private_start:])
     for phase, hidden in zip(layout.PHASES, hidden_by_phase, strict=True):
-        for task in tasks:
-            columns = ["QuestionId", "UserId", "AnswerId", TASKS[task].column.name]
-            name = TASKS[task].answers_name(phase)
-            tables[f"{layout.TEST_DIR.name}/{name}"] = hidden[columns]
+        for number in tasks:
+            task = TASKS[number]
+            # `task.column` is what the task predicts: IsCorrect or AnswerValue.
+            columns = ["QuestionId", "UserId", "AnswerId", task.column.name]
+            tables[f"{layout.TEST_DIR.name}/{task.answers_name(phase)}"] = hidden[columns]
         # The binomial standard error is largest for an accuracy of 0.5. Answers of one student are
         # not independent, which makes the true error larger than the binomial one.
         standard_error = 0.5 / np.sqrt(len(hidden))

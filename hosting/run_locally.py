@@ -34,7 +34,7 @@ from common.tasks import TASKS
 
 import leaderboard
 import pandas as pd
-from bundle import Bundle, Phase, Task, read_bundle, score
+from bundle import Bundle, Phase, Result, Task, read_bundle, score
 from tqdm import tqdm
 
 DEFAULT_DIR = layout.TEST_OUTPUT_DIR / "leaderboard"
@@ -75,8 +75,8 @@ class PhaseTasks:
     tasks: list[Task]
 
 
-# The lines of leaderboard_results.jsonl for this bundle, each by the submission's digest and the
-# task's index.
+# The lines of leaderboard_results.jsonl for this bundle, each by the digest of the submission and
+# the index of the task.
 Records = dict[tuple[str, int], dict[str, Any]]
 
 
@@ -86,7 +86,7 @@ class PhaseFolder:
 
     phase_tasks: PhaseTasks
     path: Path
-    # Scores of this run are added.
+    # The results of earlier runs, to which each run adds its own.
     records: Records
 
 
@@ -111,7 +111,7 @@ def main() -> None:
         elif options.submissions:
             bundle_digest = fingerprints.digest(path)
             if existing_private:
-                # The two digests in a row: with another private part it is another bundle.
+                # Another private part makes another bundle: append the digest of the private part.
                 bundle_digest += fingerprints.digest(existing_private)
             n_failed = _score_folder(bundle, bundle_digest, phases, options)
         else:
@@ -177,7 +177,10 @@ def _find_phases(bundle: Bundle, options: argparse.Namespace, private: Path) -> 
 
 
 def _find_tasks(phase: Phase, numbers: Sequence[int] | None) -> list[Task]:
-    """Return the tasks with these numbers, or all if None; `InputError` if a number is unknown."""
+    """Return the tasks of a phase with these numbers; all tasks if `numbers` is None.
+
+    Raises `InputError` if the phase has no task of some number.
+    """
     if numbers is None:
         return list(phase.tasks)
     known = [task.number for task in phase.tasks]
@@ -189,9 +192,12 @@ def _find_tasks(phase: Phase, numbers: Sequence[int] | None) -> list[Task]:
 
 
 def _require_answers(phase: Phase, private: Path) -> None:
-    """Raise `InputError` if the answers of a phase are in the private part, which is missing."""
+    """Raise `InputError` if the bundle lacks the answers of a phase.
+
+    The answers of the private phase are in the zip `private`, which may be missing.
+    """
     for task in phase.tasks:
-        # Only the private part has this phase in the mode "scored".
+        # For the private phase, only the private part has settings with the mode "scored".
         settings = task.reference_data / "settings.json"
         if settings.is_file() and json.loads(settings.read_bytes())["mode"] != "scored":
             raise InputError(
@@ -224,22 +230,27 @@ def _score_one(bundle: Bundle, phase_tasks: PhaseTasks, options: argparse.Namesp
         results.append((task, score(path, task, bundle, time_limit)))
     n_failed = 0
     for task, result in results:
-        print(f"{task.name}: {'failed' if result.fault else 'scored'}")
-        for line in result.output:
-            print(f"  {line}")
-        for column in bundle.columns:
-            if column.key in result.scores:
-                value = f"{result.scores[column.key]:.{column.precision}f}"
-                print(f"  {column.title}: {value}")
-        if result.details:
-            name = re.sub(r"\W+", "_", task.name.lower()).strip("_")
-            page = (options.output_dir or DEFAULT_DIR) / f"detailed_results_{name}.html"
-            writing.write_files({page: result.details})
-            print(f"  written: {cli.show(page)}")
+        _show_result(bundle, task, result, options.output_dir or DEFAULT_DIR)
         if result.fault:
             n_failed += 1
             cli.print_fault(f"{cli.show(path)}: {printable(task.name)}: {result.fault}")
     return n_failed
+
+
+def _show_result(bundle: Bundle, task: Task, result: Result, output_dir: Path) -> None:
+    """Print what the programs wrote and the scores on a task; write the page of the score."""
+    print(f"{task.name}: {'failed' if result.fault else 'scored'}")
+    for line in result.output:
+        print(f"  {line}")
+    for column in bundle.columns:
+        if column.key in result.scores:
+            value = f"{result.scores[column.key]:.{column.precision}f}"
+            print(f"  {column.title}: {value}")
+    if result.details:
+        name = re.sub(r"\W+", "_", task.name.lower()).strip("_")
+        page = output_dir / f"detailed_results_{name}.html"
+        writing.write_files({page: result.details})
+        print(f"  written: {cli.show(page)}")
 
 
 # ---- A folder of submissions ---------------------------------------------------------------------
@@ -266,7 +277,7 @@ def _score_folder(
             for phase_folder in phase_folders:
                 n_failed += _score_all(bundle, bundle_digest, submissions, phase_folder)
             if options.site:
-                # The first phase: with --phase both, the private one is not published.
+                # With --phase both, only the public phase, which is the first one, is published.
                 published = phase_folders[0]
                 name = published.phase_tasks.phase.name
                 leaderboard.publish(options.site, bundle, name, published.path)
@@ -285,7 +296,7 @@ def _list_phase_folders(
     for phase_tasks in phases:
         folder: Path = options.output_dir or DEFAULT_DIR
         is_private = phase_tasks.phase.name.lower() == layout.PHASES[1]
-        # An --output_dir for the private phase alone is taken as it is.
+        # If --output_dir is given for the private phase alone, it gets no suffix.
         if is_private and (len(phases) > 1 or not options.output_dir):
             folder = folder.with_name(f"{folder.name}_private")
         phase_folders.append(PhaseFolder(phase_tasks, folder, _read_records(folder, bundle_digest)))
@@ -325,18 +336,19 @@ def _score_all(
 ) -> int:
     """Score submissions in a phase, and write its leaderboards; return how many results failed.
 
-    Results that are in the records are not computed again.
+    A submission to a task that has a score in the records of `phase_folder` is not scored again.
     """
     attempts, rows_of_invalid_zips = _list_attempts(phase_folder.phase_tasks, submissions)
     rows = list(rows_of_invalid_zips)
     records = phase_folder.records
     n_reused = 0
     for attempt in tqdm(attempts, desc="Submissions", disable=None):
-        key = (fingerprints.digest(attempt.submission.path), attempt.task.index)
+        digest = fingerprints.digest(attempt.submission.path)
+        key = (digest, attempt.task.index)
         if key in records:
             n_reused += 1
         else:
-            records[key] = _score_attempt(bundle, bundle_digest, key[0], attempt, phase_folder)
+            records[key] = _score_attempt(bundle, bundle_digest, digest, attempt, phase_folder)
         rows.append(_leaderboard_row(attempt, records[key]))
     rows.sort(key=lambda row: (row["submitted"], row["file"]))
     leaderboard.write(bundle, phase_folder.phase_tasks.phase.name, rows, phase_folder.path)
@@ -356,18 +368,20 @@ def _list_attempts(
 ) -> tuple[list[Attempt], list[dict[str, Any]]]:
     """Return the attempts that count in a phase, and leaderboard rows of files that are no zips.
 
-    `submissions` are in order of time: of each team and task, the last ones count.
+    An attempt is a submission to one task. `submissions` are in order of time: of each team and
+    task, the last ones count.
     """
     attempts: list[Attempt] = []
     rows: list[dict[str, Any]] = []
     for submission in submissions:
         try:
+            # Look for the files of all tasks of the phase, not only of those to be scored.
             tasks_in_zip = _tasks_of(phase_tasks.phase.tasks, submission.path)
         except InputError as error:
             fault = str(error).removeprefix(f"{submission.path}: ")
             rows.append(_about(submission) | {"task": -1, "fault": fault, "details": ""})
             continue
-        # A zip that holds only the files of other tasks is skipped: it has not failed.
+        # A zip that holds only files of tasks that are not to be scored has not failed: skip it.
         attempts += [
             Attempt(submission, task) for task in phase_tasks.tasks if task in tasks_in_zip
         ]
@@ -426,7 +440,7 @@ def _about(submission: Submission) -> dict[str, Any]:
 
 
 def _leaderboard_row(attempt: Attempt, record: dict[str, Any]) -> dict[str, Any]:
-    """Return a row of the table of attempts, which `leaderboard` describes."""
+    """Return the row of an attempt in the table from which `leaderboard.write` makes the boards."""
     return {
         **record["scores"],
         **_about(attempt.submission),
@@ -436,8 +450,8 @@ def _leaderboard_row(attempt: Attempt, record: dict[str, Any]) -> dict[str, Any]
     }
 
 
-def _read_records(folder: Path, bundle: str) -> Records:
-    """Return what was scored with a bundle, given by its digest.
+def _read_records(folder: Path, bundle_digest: str) -> Records:
+    """Return what earlier runs have scored with the bundle that has this digest.
 
     Failures are left out, because they may be due to a busy machine, and so are scores without the
     page that explains them.
@@ -449,7 +463,7 @@ def _read_records(folder: Path, bundle: str) -> Records:
         # A run that was stopped may have left an incomplete line.
         with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
             record = json.loads(line.decode())
-            is_scored = record["bundle"] == bundle and not record["fault"]
+            is_scored = record["bundle"] == bundle_digest and not record["fault"]
             are_numbers = all(isinstance(value, float) for value in record["scores"].values())
             if is_scored and are_numbers and (folder / record["details"]).exists():
                 records[record["submission"], record["task"]] = record

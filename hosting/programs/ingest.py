@@ -11,12 +11,14 @@ training file.
 import re
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from common import layout, metrics, provenance
 from common.adaptive.entry_files import read_entry_file
+from common.adaptive.game import Game, Reference
 from common.adaptive.games_page import figures_of
 from common.adaptive.playing import dry_run, list_targets, measure_curves, play_all
 from common.adaptive.setting import Setting, read_students
@@ -30,17 +32,18 @@ from common.tasks import TASK_4
 
 import played
 
-# The platform would run a submission with one of these files as a program.
+# If a submission holds a file of this name, the platform runs the submission itself as a program.
 _PROGRAM_NAMES = ("metadata.yaml", "metadata")
 # Characters shown of an error that an entry raises.
 _SHOWN_FAULT = 300
 # An error in a round, such as `IsTarget_0, after round 10, predict: WORDS`: where it happened, then
 # the entry's own words.
 _FAULT_OF_A_ROUND = re.compile(r"(.*?, (?:after )?round \d+, \w+): .*", re.DOTALL)
-# Limits of one game. An entry plays a game for each mask, which is a choice of answers to predict.
+# Limits of one game. A mask says which answers are to be predicted; an entry plays one game for
+# each mask.
 GAME_LIMITS = Limits(seconds=45.0, memory=4 << 30)
-# Seconds for the games of all masks, and for replaying them to measure the accuracy by round. The
-# platform's default queue ends a run after ten minutes.
+# Seconds for all games of an entry, and for replaying these games to measure the accuracy by round.
+# The platform's default queue ends a run after ten minutes.
 _TOTAL_SECONDS = 540.0
 
 
@@ -48,7 +51,7 @@ _TOTAL_SECONDS = 540.0
 class Folders:
     """The folders that the platform gives to the program."""
 
-    # This program, with the students' answers unless the phase is scored elsewhere.
+    # This program. The folder also holds the students' answers, if the server scores the phase.
     program: Path
     # The public data that an entry may read.
     input_data: Path
@@ -90,9 +93,10 @@ def _shown_fault(fault: str, folders: Folders) -> str:
 
 
 def _play_or_dry_run(folders: Folders) -> dict[str, Any]:
-    """Play an entry and return its scores; return an empty dict if it can only be tried.
+    """Play an entry with the students to be examined, and return its scores.
 
-    Raises `InputError` if the entry is invalid or fails.
+    If the answers of these students are not here, the entry plays with students of the training
+    file instead, and the result is empty. Raises `InputError` if the entry is invalid or fails.
     """
     for name in _PROGRAM_NAMES:
         if is_there(folders.submission / name):
@@ -103,7 +107,7 @@ def _play_or_dry_run(folders: Folders) -> dict[str, Any]:
     train = folders.input_data / layout.TRAIN_DIR.name / TASK_4.data.train
     metadata_dir = folders.input_data / layout.METADATA_DIR.name
     students = folders.students
-    # The default rules are those of the guide of 2020.
+    # The rules of the game are not given here: their default values are the rules of 2020.
     setting = Setting(
         submission=folders.submission,
         reference=students or train,
@@ -135,7 +139,7 @@ def _dry_run(setting: Setting, train: Path) -> None:
 
 
 def _play(setting: Setting) -> dict[str, Any]:
-    """Play all masks; return the scores and counts that may be published."""
+    """Play a game for each mask; return the scores and counts that may be published."""
     started = time.perf_counter()
     reference = read_students(setting)
     games_played = play_all(setting, reference)
@@ -144,38 +148,45 @@ def _play(setting: Setting) -> dict[str, Any]:
     print(f"played {len(games)} masks in {seconds:.1f} s")
     # The record in the zip says how the entry was trained. None if the zip has no valid record.
     training = provenance.parse(read_entry_file(setting.submission, TRAINING) or b"")
-    # The curve of accuracy by round needs two more games for each mask: one with the entry's
-    # questions, one with random questions. It is left out if there is not enough time.
-    seconds_per_game = seconds / len(games)
-    seconds_left_per_game = (_TOTAL_SECONDS - seconds) / (2 * len(games))
-    # The curves, or why there are none.
-    curves: FloatArray | str = "the entry is too slow for it"
-    if seconds_left_per_game > seconds_per_game:
-        limits = Limits(min(seconds_left_per_game, setting.limits.seconds), setting.limits.memory)
-        curves = measure_curves(replace(setting, limits=limits), reference, games)
-        if isinstance(curves, str):
-            # The reason may hold the entry's own words, which are not published.
-            curves = "the entry failed when the games were replayed with given questions"
+    curves = _curves_or_reason(setting, reference, games, seconds)
     # `changed` names the arguments that the entry has modified. It is not published, because these
     # names could carry a message.
     published = replace(games_played, changed={})
     targets = list_targets(reference, games)
+    figures = figures_of(
+        setting,
+        reference,
+        targets,
+        published,
+        curves=curves,
+        seconds=seconds,
+        training=training,
+    )
     _, student = number_ids(targets["UserId"].to_numpy())
     accuracy = metrics.accuracy(
         targets["truth"].to_numpy(), targets["predicted"].to_numpy(), student
     )
-    return {
-        **figures_of(
-            setting,
-            reference,
-            targets,
-            published,
-            curves=curves,
-            seconds=seconds,
-            training=training,
-        ),
-        "standard_error": accuracy.error,
-    }
+    return {**figures, "standard_error": accuracy.error}
+
+
+def _curves_or_reason(
+    setting: Setting, reference: Reference, games: Mapping[str, Game], seconds: float
+) -> FloatArray | str:
+    """Measure the accuracy after each round, or return a sentence that says why there is none.
+
+    The curves need two more games for each mask: one with the questions that the entry has chosen,
+    one with random questions. `seconds` is how long the games have taken so far.
+    """
+    seconds_per_game = seconds / len(games)
+    seconds_left_per_game = (_TOTAL_SECONDS - seconds) / (2 * len(games))
+    if seconds_left_per_game <= seconds_per_game:
+        return "the entry is too slow for it"
+    limits = Limits(min(seconds_left_per_game, setting.limits.seconds), setting.limits.memory)
+    curves = measure_curves(replace(setting, limits=limits), reference, games)
+    if isinstance(curves, str):
+        # The reason may hold the entry's own words, which are not published.
+        return "the entry failed when the games were replayed with given questions"
+    return curves
 
 
 def main() -> int:

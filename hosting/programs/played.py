@@ -24,10 +24,11 @@ from common.errors import InputError
 
 # Name of the record in the output folder.
 NAME = "played_task_4.json"
-# Name of the file with the key, in the folder test_data of both programs.
+# Name of the file with the signing key. The ingestion program and the scoring program each find a
+# copy in a folder test_data.
 KEY_NAME = "key.txt"
-# The platform writes this file when all programs have ended. It rejects an output folder that
-# already holds a file of this name, so that no program can forge it.
+# Name of the file with the exit codes, which the platform writes when all programs have ended. The
+# platform rejects an output folder that already holds this file, so that no program can forge it.
 STATUS_NAME = "metadata"
 
 
@@ -61,7 +62,7 @@ def write(folder: Path, record: dict[str, Any], submission: str, program: Path) 
 
 
 def _sign(content: str, program: Path) -> str:
-    """Return the signature of a text with the key of a program."""
+    """Return the signature of a text, made with the key in the folder of a program."""
     key = (program / layout.TEST_DIR.name / KEY_NAME).read_bytes()
     return hmac.new(key, content.encode(), "sha256").hexdigest()
 
@@ -69,12 +70,14 @@ def _sign(content: str, program: Path) -> str:
 def read(folder: Path, program: Path) -> dict[str, Any]:
     """Read the record of the ingestion program, and check that nothing else wrote it.
 
+    A submission can bring a program of its own, which could write a false record.
+
     Parameters
     ----------
     folder
-        The folder with the submission's files, the record, and the platform's status.
+        The folder with the submission's files, the record, and the platform's file of exit codes.
     program
-        The folder that holds the same key as the ingestion program.
+        The folder of the scoring program's data, which holds the same key as the ingestion program.
 
     Raises
     ------
@@ -95,14 +98,16 @@ def read(folder: Path, program: Path) -> dict[str, Any]:
         raise InputError(record["fault"])
     if record["submission"] != digest_of(folder):
         raise InputError("the record is of another submission than this one")
-    _require_no_other_program(folder, not_played)
+    _require_no_program_of_the_submission(folder, not_played)
     return record
 
 
-def _require_no_other_program(folder: Path, not_played: str) -> None:
-    """Raise `InputError` unless the platform ran the ingestion program and no other.
+def _require_no_program_of_the_submission(folder: Path, not_played: str) -> None:
+    """Raise `InputError` if the submission ran a program, or if the ingestion program failed.
 
-    The platform's status is YAML, with an exit code for each program, null if it was not run.
+    The platform's file of exit codes is YAML: exitCode is that of a program that the submission has
+    brought, ingestionExitCode that of the ingestion program. The exit code of a program that did
+    not run is null.
     """
     path = folder / STATUS_NAME
     status = path.read_text(encoding="utf-8") if path.is_file() else ""
@@ -111,7 +116,7 @@ def _require_no_other_program(folder: Path, not_played: str) -> None:
             "the zip brought a program of its own, which ran beside the game: not scored; expected "
             "only the files that `task_4/package.py` puts into the zip"
         )
-    # Without this check, a submission could hold the record of an earlier run, and stop the
-    # ingestion program before it writes a new one.
+    # A submission could hold the signed record of an earlier run, and crash the ingestion program
+    # before it writes a new record. The exit code is then not 0.
     if not re.search(r"^ingestionExitCode: 0$", status, re.MULTILINE):
         raise InputError(not_played)

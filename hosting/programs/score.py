@@ -37,7 +37,8 @@ import played
 SCORES_NAME = "scores.json"
 PAGE_NAME = "detailed_results.html"
 # Decimals of the standard error in scores.json. The leaderboard ranks equal scores by their
-# standard errors, then by time. So few decimals make the errors of equal scores mostly equal.
+# standard errors, then by time. With few decimals, equal scores mostly have equal errors, so that
+# the earlier submission wins.
 _STANDARD_ERROR_DECIMALS = 4
 _RECEIVED = (
     "Received, and complete. The scores of this phase are published by the organisers after its "
@@ -87,9 +88,10 @@ def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
     settings = json.loads((reference_dir / "settings.json").read_text(encoding="utf-8"))
     task = TASKS[settings["task"]]
     phase = str(settings["phase"])
-    # "scored", "hidden" (the score is for the organiser alone) or "received" (it is only checked).
+    # "scored": participants see the score. "hidden": only the organiser sees it. "received": the
+    # submission is only checked.
     mode = settings["mode"]
-    # So that messages name files by their paths in the zip.
+    # Messages then name files by their paths in the zip.
     os.chdir(submission_dir)
     output_dir.mkdir(parents=True, exist_ok=True)
     try:
@@ -104,8 +106,9 @@ def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
         print(f"error: {text}", file=sys.stderr)
         _write_page(output_dir, task, "Not scored.", text)
         return 2
-    # Without any score, the platform would call the submission failed. The leaderboard has no
-    # columns with the keys "received" and "private_…", so that participants do not see them.
+    # The platform takes a submission without any score for failed: a checked one gets the score
+    # "received". Participants see only keys that are columns of the leaderboard, and neither
+    # "received" nor "private_…" is one.
     columns = judged.all_columns if judged else {"received": 1.0}
     if mode == "hidden":
         columns = {f"private_{name}": value for name, value in columns.items()}
@@ -138,12 +141,13 @@ def _publish(output_dir: Path, task: Task, phase: str, judged: ScoredSubmission)
     try:
         evaluation, facts = judged.explain()
     except ImportError as missing:
+        # A platform may lack the libraries for charts and tables; the score does not need them.
         _write_page(output_dir, task, line, f"No charts and tables here: {missing}.")
         return
     text_path, page_path = score_files.write_scores(
         output_dir, evaluation, template=judged.page_template, **facts
     )
-    # The platform shows only the page.
+    # The platform shows only a page of a fixed name: rename the page, and remove the text file.
     text_path.unlink()
     page_path.replace(output_dir / PAGE_NAME)
 
@@ -187,7 +191,7 @@ def _list_current_folder() -> str:
 def _judge_pairs(
     reference_dir: Path, task: Task, phase: str, answers: Path | None
 ) -> ScoredSubmission | None:
-    """Score tasks 1 and 2."""
+    """Score predictions for task 1 or 2; only check them, and return None, without `answers`."""
     path = _find_submission(task)
     if answers is None:
         template = reference_dir / layout.TEMPLATE_DIR.name / str(task.template)
@@ -203,7 +207,7 @@ def _judge_pairs(
 def _judge_ranking(
     reference_dir: Path, task: Task, phase: str, answers: Path | None
 ) -> ScoredSubmission | None:
-    """Score task 3."""
+    """Score a ranking for task 3; only check it, and return None, without `answers`."""
     path = _find_submission(task)
     template = reference_dir / layout.TEMPLATE_DIR.name / str(task.template)
     if answers is None:
@@ -212,7 +216,7 @@ def _judge_ranking(
     matched = ranking.match(path, answers, template, phase)
     ranking_score = ranking.score(matched)
     # The leaderboard ranks equal scores by their standard errors, then by time. The binomial error
-    # depends on the score alone, so that time decides between equal scores.
+    # is the same for equal scores, so that the earlier submission wins.
     error = metrics.binomial_standard_error(ranking_score.value, len(matched.judgements))
     ranking_score = replace(ranking_score, error=error)
     # The page must not show the experts' judgements.
@@ -223,7 +227,10 @@ def _judge_ranking(
 def _judge_games(
     reference_dir: Path, task: Task, phase: str, answers: Path | None
 ) -> ScoredSubmission | None:
-    """Score task 4 by the record that the ingestion program has written."""
+    """Score the games of task 4 by the record that the ingestion program has written.
+
+    Without `answers`, only check the record, and return None.
+    """
     record = played.read(Path(), reference_dir)
     if answers is None:
         return None

@@ -51,7 +51,7 @@ def make_zip(files: Files, more: str | zipfile.ZipInfo = "") -> bytes:
 
 @pytest.fixture(scope="session")
 def original(simulated_kit: Path) -> tuple[Files, bytes]:
-    """Return the files of the archive, and the archive."""
+    """Return a stand-in for the official archive: its files, and the zip that holds them."""
     data = simulated_kit / "data"
     files = {
         file.relative_to(data).as_posix(): file.read_bytes()
@@ -72,10 +72,13 @@ class Case:
         self.patch = patch
         self.url = ""
         self.timeout = 60.0
-        # The bytes that the server sends; by default the archive.
+        # The bytes of the file on the server; by default the archive.
         self.served = content
-        # Each request takes the next status and the next number of bytes, while there are any.
+        # HTTP statuses without content: the server answers one request with each, in this order.
+        # The requests after that get the file.
         self.statuses: list[int] = []
+        # Numbers of bytes: the server ends the reply to one request after each, in this order. The
+        # replies after that are complete.
         self.cut_after: list[int] = []
         # Whether the last byte that the server sends is wrong.
         self.last_byte_is_wrong = False
@@ -84,8 +87,9 @@ class Case:
         # Whether the server honours requests for a range of bytes.
         self.honours_ranges = True
         self.states_length = True
-        # The ranges that were asked for, and the pauses between requests in seconds.
+        # The range of bytes that each request asked for; empty if it asked for the whole file.
         self.requests: list[str] = []
+        # Seconds between the requests.
         self.pauses: list[float] = []
 
     def run(self, *arguments: object) -> None:
@@ -103,7 +107,10 @@ class Case:
         (self.folder / "data.zip.partial").write_bytes(content)
 
     def check(self, *parts: str) -> None:
-        """Check that the folder holds exactly the files of these parts, byte by byte."""
+        """Check that the folder holds exactly the files of these parts of the archive.
+
+        A part is what the flag --parts names, such as "answers" or "images".
+        """
         folders = {download.PARTS[part] for part in parts}
         expected = {
             name: content for name, content in self.files.items() if name.split("/")[0] in folders
@@ -127,26 +134,35 @@ def case(
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            content = case.served
-            if case.last_byte_is_wrong:
-                content = content[:-1] + b"?"
+            """Send the file, or the range asked for, with the faults that `case` sets."""
             requested_range = self.headers.get("Range", "")
             case.requests.append(requested_range)
             start = 0
             if requested_range and case.honours_ranges:
                 # Such as `bytes=1000-`.
                 start = int(requested_range.removeprefix("bytes=").removesuffix("-"))
+
+            content = case.served
+            if case.last_byte_is_wrong:
+                content = content[:-1] + b"?"
             status = 206 if start else 200
             if case.statuses:
-                status, content = case.statuses.pop(0), b""
+                status = case.statuses.pop(0)
+                content = b""
+
             self.send_response(status)
-            stated_start = start + 1 if case.states_wrong_range else start
+            stated_start = start
+            if case.states_wrong_range:
+                stated_start += 1
             stated_range = f"{stated_start}-{len(content) - 1}/{len(content)}"
             self.send_header("Content-Range", f"bytes {stated_range}")
             if case.states_length:
                 self.send_header("Content-Length", str(max(len(content) - start, 0)))
             self.end_headers()
-            end = start + case.cut_after.pop(0) if case.cut_after else len(content)
+
+            end = len(content)
+            if case.cut_after:
+                end = start + case.cut_after.pop(0)
             with contextlib.suppress(OSError):
                 self.wfile.write(content[start:end])
 
@@ -213,16 +229,16 @@ def test_the_archive_arrives_in_spite_of_trouble(
 class Refusal:
     """A download that must fail."""
 
-    # What differs from a download that succeeds.
+    # The attributes of `Case` that make the download fail, with their values.
     behaviour: dict[str, Any]
-    # The message, a regular expression. URL and SIZE stand for those of the archive.
+    # The error message as a regular expression, in which URL stands for the archive's address and
+    # SIZE for its number of bytes.
     message: str
     # Number of requests to the server.
     n_requests: int
-    # Number of bytes of the archive that an earlier run has left.
+    # Number of bytes in the partial file of an earlier run.
     n_left: int = 0
-    # Whether the partial file at the end holds exactly what the earlier run left. Otherwise no file
-    # is left.
+    # Whether the partial file stays unchanged; otherwise the script removes it.
     is_kept: bool = True
 
 
@@ -281,20 +297,20 @@ def test_other_bytes_than_the_archives_are_refused_and_bytes_that_came_are_kept(
     refusal: Refusal, case: Case
 ) -> None:
     vars(case).update(refusal.behaviour)
-    case.leave(case.content[: refusal.n_left])
+    partial = case.content[: refusal.n_left]
+    case.leave(partial)
+
     message = refusal.message.replace("URL", re.escape(case.url))
     message = message.replace("SIZE", f"{len(case.content):,}")
     with pytest.raises(InputError, match=message):
         case.run()
+
     assert len(case.requests) == refusal.n_requests
     if refusal.n_requests == 5:
         # The script has given up after five attempts, with these pauses between them.
         assert case.pauses == [1, 3, 10, 30]
-    kept = {path.name: path.read_bytes() for path in case.folder.iterdir()}
-    if refusal.is_kept:
-        assert kept == {"data.zip.partial": case.content[: refusal.n_left]}
-    else:
-        assert kept == {}
+    files = {path.name: path.read_bytes() for path in case.folder.iterdir()}
+    assert files == ({"data.zip.partial": partial} if refusal.is_kept else {})
 
 
 def run_on_disk_with(case: Case, n_free: int, part: str) -> None:
@@ -309,7 +325,7 @@ FULL_DISK = r"the disk has \d MB free, expected \d MB"
 
 
 def test_a_full_disk_is_reported_before_anything_is_fetched(case: Case) -> None:
-    """The bytes that an earlier run has left are on the disk already, and are not counted."""
+    """Only the bytes that an earlier run has not fetched yet need free space."""
     case.leave(case.content[:7000])
     n_needed = len(case.content) - 7000
     with pytest.raises(InputError, match=FULL_DISK):
@@ -320,7 +336,7 @@ def test_a_full_disk_is_reported_before_anything_is_fetched(case: Case) -> None:
 
 
 def test_a_full_disk_is_reported_before_anything_is_unpacked(case: Case) -> None:
-    """The files that an earlier run has unpacked are on the disk already, and are not counted."""
+    """Only the files that an earlier run has not unpacked yet need free space."""
     case.run("--parts", "images")
     n_needed = sum(len(data) for name, data in case.files.items() if "train_data/" in name)
     with pytest.raises(InputError, match=FULL_DISK):
@@ -362,7 +378,7 @@ def test_an_archive_that_is_there_is_unpacked_in_parts_without_a_request(
     case.run("--parts", "metadata", "images", "--archive", archive)
     case.check("metadata", "images")
     assert "never share or publish them" in capsys.readouterr().out
-    # The template of tasks 1 and 2 would need the tests.
+    # The template of tasks 1 and 2 needs the part "tests", which is not unpacked here.
     templates = [file.name for file in (case.folder / layout.TEMPLATE_DIR.name).glob("*.csv")]
     assert templates == [layout.TEMPLATE_TASK_3]
     case.run("--parts", "answers", "metadata", "--archive", archive)
@@ -371,13 +387,16 @@ def test_an_archive_that_is_there_is_unpacked_in_parts_without_a_request(
 
 
 def test_simulated_data_and_files_made_from_them_are_removed(case: Case, write: Write) -> None:
-    """Also if one of the simulated files is no longer there."""
+    """The simulated data are removed even if the marker names a file that is no longer there."""
     simulated = (ANSWERS, "metadata/subject_metadata.csv", "train_data/gone.csv")
     marked = {name: fingerprints.fingerprint(write(f"data/{name}", "old")) for name in simulated}
     write(f"data/{layout.SIMULATED_MARKER_NAME}", json.dumps({"files": marked}))
     (case.folder / "train_data/gone.csv").unlink()
+    # A file that another script has made from the simulated answers.
     write(f"data/test_input/{layout.VALID_TASK_1_2}", "a part of the simulated answers")
+
     case.run("--parts", "metadata", "images", "--archive", write("mine.zip", case.content))
+
     case.check("metadata", "images")
 
 
@@ -450,25 +469,28 @@ def run_and_kill(case: Case, number: int) -> bool:
     `number` counts the disk accesses from 1. Return whether the process was killed; otherwise the
     script has finished with fewer accesses.
     """
-    n_left = number
+    n_accesses = 0
 
-    def count(event: str, details: Any) -> None:
-        nonlocal n_left
+    def kill_in_time(event: str, details: Any) -> None:
+        """Kill this process if the event is the disk access with this number."""
+        nonlocal n_accesses
         is_access = event in ("open", "os.rename", "os.remove", "os.mkdir", "os.truncate")
         if is_access and str(details[0]).startswith(str(case.folder)):
-            n_left -= 1
-            if n_left == 0:
+            n_accesses += 1
+            if n_accesses == number:
                 os.kill(os.getpid(), signal.SIGKILL)
 
     child = os.fork()
     if child == 0:
         try:
             signal.alarm(PATIENCE)
-            sys.addaudithook(count)
+            # Python calls the hook before it opens, renames or removes a file.
+            sys.addaudithook(kill_in_time)
             case.run()
             os._exit(0)
         finally:
-            # The script has raised an error; the assertion on `code` then fails.
+            # Only reached if the script has raised an error. The process must end here, and not go
+            # on with the tests. The exit code makes the assertion below fail.
             os._exit(70)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     # A file under its final name must be complete.
@@ -484,7 +506,8 @@ def test_files_are_complete_or_missing_whenever_the_script_is_killed(case: Case)
     """The transfer breaks off 20 times, and each time resumes where it ended."""
     case.cut_after = [len(case.content) // 21] * 20
     n_kills = 0
-    # The first eleven accesses, and then every third one, to save time.
+    # Kill the script at each of its first eleven disk accesses, then at every third one, to save
+    # time. The loop ends when the script finishes.
     for number in (*range(1, 12), *range(12, 200, 3)):
         if not run_and_kill(case, number):
             break

@@ -53,11 +53,12 @@ def test_a_page_about_simulated_data_says_so_and_explains_every_chart(
 
 # ---- Planted answers, whose figures can be counted by hand --------------------------------------
 #
-# There are 40 students and 30 questions. The weak half of the students answers questions 0 to 19 in
-# March. The strong half, with higher ids, answers all questions in December.
+# There are 40 students and 30 questions. Students 0 to 19, the weak ones, answer questions 0 to 19
+# in March. Students 20 to 39, the strong ones, answer all questions in December.
 
-# The options that ten students with consecutive ids choose, for questions 0 to 9, 10 to 19, and 20
-# to 29. The right option is 1, 1 and 3.
+# The options that ten students choose: students 0 to 9, or 10 to 19, and so on. The first list is
+# for questions 0 to 9, whose right option is 1. The second list is for questions 10 to 19, with
+# right option 1, and the third for questions 20 to 29, with right option 3.
 CHOSEN = [[1] * 10, [1, 1, 1, 1, 1, 4, 4, 4, 2, 3], [3, 3, 3, 3, 3, 3, 3, 3, 1, 2]]
 TREE = """SubjectId,Name,ParentId,Level
 1,Maths,NULL,0
@@ -109,7 +110,7 @@ PLANTED = {
     "When in the week": WEEK,
     "Questions per quiz": ["10: 1 quizzes", "18: 1 quizzes"],
     "Answers of a student in a quiz": ["10: 60 sittings", "18: 20 sittings"],
-    # The sizes differ too much for a column each.
+    # The groups have 1 and 39 students: too far apart for a column for each number of students.
     "Students per group": ["1: 1 groups", "35 to 40: 1 groups"],
     "Confidence and correctness": [
         "25% sure (20): 0.25", "25% sure (20): 0.50", "75% sure (20): 0.75", "75% sure (20): 0.80",
@@ -162,7 +163,8 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> str:
     is_weak = student < 20
     chosen = np.array(CHOSEN)[question // 10, (student + question) % 10]
     key = np.where(question < 20, 1, 3)
-    # The key of question 0 was another one when the first student answered.
+    # Option 2 of question 0 was right when the first student answered and chose it. For all other
+    # students, option 1 is right.
     key[0] = chosen[0] = 2
     answers = pd.DataFrame(
         {
@@ -174,7 +176,8 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> str:
             "IsCorrect": 1 * (chosen == key),
         }
     )
-    # Ten answers are given with a confidence of 100, which are too few for a dot.
+    # Ten answers have a confidence of 100. The chart of confidence leaves them out, because they
+    # are too few.
     is_sure = [(question == 0) & (student < 10), (question == 10) & is_weak, question == 20]
     answer_metadata = pd.DataFrame(
         {
@@ -185,7 +188,8 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> str:
             "Confidence": np.select(is_sure, ["100", "25", "75"], ""),
         }
     )
-    # The last student has no metadata, and most columns are shorter than the table.
+    # The last student has no metadata. The columns DateOfBirth and PremiumPupil are shorter than
+    # the table: the values of the other students are missing.
     births = ["2008-09-01"] * 5 + ["2010-05-01"] * 3 + ["1900-01-01"] * 2
     student_metadata = pd.DataFrame(
         {
@@ -214,7 +218,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def planted_page(planted: str) -> Page:
-    """Return the same page as a reader sees it."""
+    """Return the page about the planted answers, as a reader sees it."""
     return read_page(planted)
 
 
@@ -241,7 +245,7 @@ def test_columns_are_as_high_as_their_counts(drawings: dict[str, Drawing]) -> No
 def test_the_line_of_the_median_is_in_the_middle_of_its_column(
     drawings: dict[str, Drawing],
 ) -> None:
-    """So is the number below the line."""
+    """The number below the line is in the middle of the column, too."""
     chart = drawings["Answers per question"]
     line = chart.dashed[0][0]
     (number,) = (text.middle[0] for text in chart.texts if text.text == "40")
@@ -313,7 +317,7 @@ def test_a_value_that_is_not_valid_is_named_with_its_row(write: Write, tmp_path:
 
 def test_the_pictures_of_the_readme_are_those_of_the_page(tmp_path: Path) -> None:
     succeeds(["data/generate_sample.py", "--size", "small", "--output_dir", tmp_path])
-    # The pictures show tasks 1/2.
+    # The pictures show tasks 1/2 alone: without answers, tasks 3/4 are not on the page.
     (tmp_path / "train_data/train_task_3_4.csv").unlink()
     succeeds(["data/explore.py", "--data_dir", tmp_path, "--output_dir", tmp_path])
     command = ["tests/benchmarks/readme_pictures.py", "--input_dir", tmp_path]
@@ -339,7 +343,7 @@ def test_a_page_about_real_answers_lacks_what_answer_metadata_tell(
 
 
 FEW_ANSWERS = {
-    # Two answers without options. One date is nonsense, and one is missing.
+    # Two answers, without the columns of options. One date is in the year 9999, one is missing.
     TRAIN.format("1_2"): """QuestionId,UserId,IsCorrect,AnswerId
 5,2000000000,1,8
 7,3,0,9
@@ -348,7 +352,7 @@ FEW_ANSWERS = {
 8,9999-01-01 00:00:00.000
 9,
 """,
-    # Five answers with options and without quizzes. One date is missing, and one is nonsense.
+    # Five answers, with options but without quizzes. One date is missing, one is in the year 9999.
     TRAIN.format("3_4"): """AnswerId,QuestionId,UserId,IsCorrect,CorrectAnswer,AnswerValue
 0,0,8,1,1,1
 1,1,8,0,1,2
@@ -368,7 +372,7 @@ FEW_ANSWERS = {
 
 @pytest.fixture(scope="module")
 def page_of_few_answers(tmp_path_factory: pytest.TempPathFactory) -> Page:
-    """Return the page about too few answers for any share."""
+    """Return the page about 2 answers of tasks 1/2 and 5 of tasks 3/4: too few for most charts."""
     folder = tmp_path_factory.mktemp("few")
     for name, text in FEW_ANSWERS.items():
         (folder / name).parent.mkdir(exist_ok=True)

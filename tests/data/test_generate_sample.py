@@ -32,8 +32,8 @@ TEST = {
     "3_4": [f"test_data/{TASKS[4].answers_name(phase)}" for phase in layout.PHASES],
 }
 PICTURES = {f"images/{question}.jpg" for question in range(80)}
-# The first line of CSV files, by the file's path: those of tasks 1 and 2 and the public phase, then
-# those of tasks 3 and 4 and the private phase.
+# The first line of CSV files, by the file's path. No path contains both a group of tasks and a
+# phase, so that two fillings give all paths: the first group and phase, then the second ones.
 HEADERS = {
     name.format(group=group, phase=phase): header
     for group, phase in zip(GROUPS, layout.PHASES, strict=True)
@@ -121,7 +121,7 @@ def test_every_question_has_a_picture_of_its_own(tree: Path) -> None:
 def test_ids_count_from_0_without_gaps(
     tree: Path, group: str, n_questions: int, n_students: int, n_answers: int
 ) -> None:
-    """The ids of answers run through all files, in no order."""
+    """The ids of answers are numbered across the files of a group of tasks, in random order."""
     answers = all_answers(tree, group)
     assert len(answers) == n_answers
     assert sorted(answers.QuestionId.unique()) == list(range(n_questions))
@@ -240,7 +240,6 @@ def test_metadata_of_students_describe_every_student_with_gaps(tree: Path, group
 
 
 def test_subjects_are_sorted_and_their_names_differ(tree: Path) -> None:
-    """The kit's reader checks that they are a tree."""
     subjects = read(tree, "metadata/subject_metadata.csv", keep_default_na=False)
     assert len(subjects) == 388
     assert subjects.SubjectId.is_monotonic_increasing
@@ -251,6 +250,7 @@ def test_subjects_are_sorted_and_their_names_differ(tree: Path) -> None:
 def test_a_question_has_subjects_of_all_levels_with_their_parents(
     tree: Path, group: str, n_questions: int
 ) -> None:
+    """The two tasks of a group, such as "1_2" for tasks 1 and 2, have the same questions."""
     subjects = read(tree, "metadata/subject_metadata.csv", keep_default_na=False)
     level = dict(zip(subjects.SubjectId, subjects.Level, strict=True))
     parent = dict(zip(subjects.SubjectId, subjects.ParentId, strict=True))
@@ -272,7 +272,8 @@ def test_judgements_look_like_the_official_ones(tree: Path) -> None:
     assert len(public) == len(private) == 25
     assert sorted(judgements["Unnamed: 0"].astype(int)) == list(range(50))
     assert set(judgements.T1_ALR) == set(judgements.T5_NS) == {"1", "2"}
-    # One column is written with decimals, since it has gaps. All gaps are in the private file.
+    # Judgements are missing in column T4_MQ of the private file. As in the official files, pandas
+    # has therefore written this column with decimals.
     assert set(judgements.T4_MQ.dropna()) == {"1.0", "2.0"}
     assert public.notna().all(axis=None)
     assert private.T4_MQ.isna().any()
@@ -314,13 +315,17 @@ def test_seed_and_number_of_questions_change_the_files_and_going_back_restores_t
     tree: Path, data: Path
 ) -> None:
     command = ["data/generate_sample.py", "--size", "tiny", "--output_dir", data]
+    original = content(tree)
+
+    # Another seed changes the files, and marks them as simulated with this seed.
     succeeds([*command, "--seed", 5, "--questions", 130])
     changed = content(data)
-    original = content(tree)
     assert changed[TRAIN["1_2"]] != original[TRAIN["1_2"]]
     assert json.loads(changed[layout.SIMULATED_MARKER_NAME])["seed"] == 5
     assert set(fingerprints.simulated_files(data)) >= set((data / "train_data").iterdir())
-    # The number of questions is that of tasks 3/4. All other numbers stay.
+
+    # Only the number of questions of tasks 3/4 changes. The numbers of questions of tasks 1/2 and
+    # of training answers stay those of the size "tiny".
     questions = [read(data, f"metadata/question_metadata_task_{group}.csv") for group in GROUPS]
     assert [sorted(table.QuestionId) for table in questions] == [[*range(100)], [*range(130)]]
     assert [len(read(data, TRAIN[group])) for group in GROUPS] == [12_800, 12_000]
@@ -329,6 +334,7 @@ def test_seed_and_number_of_questions_change_the_files_and_going_back_restores_t
     answers = all_answers(data, "3_4")
     assert answers.QuestionId.value_counts().min() >= 5
     assert not answers.duplicated(["QuestionId", "UserId"]).any()
+
     # Going back also removes the files of the further questions.
     succeeds(command)
     assert content(data) == original
@@ -377,11 +383,16 @@ def simulate(size: str, tasks: str) -> Any:
 
 
 def rasch_accuracy(answers: Any) -> tuple[float, float]:
-    """Hold out a fifth of the answers; return the accuracies of the majority and a Rasch model."""
+    """Return the accuracies of two models that predict a held-out fifth of the answers.
+
+    The first model predicts for each question the outcome of most training answers. The second one
+    is a Rasch model.
+    """
     is_held_out = np.random.default_rng(0).random(len(answers)) < 0.2
     train = answers[~is_held_out]
     test = answers[is_held_out]
     majority = test.QuestionId.map(train.groupby("QuestionId").IsCorrect.mean()) > 0.5
+    # The features are one indicator for each student and one for each question.
     encoder = OneHotEncoder(handle_unknown="ignore").fit(train[["UserId", "QuestionId"]])
     features = [encoder.transform(part[["UserId", "QuestionId"]]) for part in (train, test)]
     # C is the variance of the normal prior of each ability and easiness.
@@ -423,7 +434,8 @@ def test_tasks_3_and_4_have_marginals_like_the_real_answers() -> None:
 
 def test_tasks_3_and_4_are_as_hard_to_predict_as_the_real_answers() -> None:
     answers = simulate("full", "tasks_3_4").answers
-    # The real figures hold out a fifth of the answers of 1,785 students.
+    # The expected accuracies come from real answers of 1,785 students, a fifth held out. Pick about
+    # as many of the 6,148 simulated students.
     is_picked = np.random.default_rng(0).random(6148) < 0.3
     picked = answers[is_picked[answers.UserId]]
     # Some 80,000 answers are predicted, so that the standard error is only 0.0017. The tolerance
@@ -440,12 +452,13 @@ def test_the_limits_of_accuracy_in_tasks_3_and_4() -> None:
 def test_experts_agree_with_each_other_and_with_the_answers() -> None:
     """Experts are noisy, but all judge the same quality, and the answers show that quality."""
     school = simulate("full", "tasks_3_4")
-    # Many pairs, drawn with 40 seeds.
+    # One seed gives 50 pairs of questions, in two files; 40 seeds give 2,000 pairs.
     tables = []
     for seed in range(40):
         for file in generate_sample.judge(np.random.default_rng(seed), school):
             tables += file.tables
     judged = pd.concat(tables)
+    # A question shows its quality by the entropy of the options that students choose.
     share = school.answers.groupby("QuestionId").AnswerValue.value_counts(normalize=True)
     entropy = -(share * np.log(share)).groupby("QuestionId").sum().to_numpy()
     prefers_right = judged[list(generate_sample.EXPERTS)] == 2
@@ -469,9 +482,13 @@ def quiz_correlation(answers: Any, *by: str, most: int = 12) -> Any:
     total = groups.sum().to_numpy()
     squares = (residual**2).groupby(groups.ngroup()).sum().to_numpy()
     is_small = (size <= most).to_numpy()
-    # The sum of the products of all pairs i ≠ j is (Σ r)² - Σ r².
-    products = (total**2 - squares)[is_small].sum()
-    return products / (size * (size - 1))[is_small].sum() / (residual**2).mean()
+    # The products of the residuals r of all pairs i ≠ j in a group sum to (Σ r)² - Σ r².
+    sum_of_products = (total**2 - squares)[is_small].sum()
+    n_pairs = (size * (size - 1))[is_small].sum()
+    # Residuals have the mean 0: the mean product is their covariance, the mean square the variance.
+    covariance = sum_of_products / n_pairs
+    variance = (residual**2).mean()
+    return covariance / variance
 
 
 def test_tasks_1_and_2_have_the_official_counts() -> None:
@@ -481,7 +498,10 @@ def test_tasks_1_and_2_have_the_official_counts() -> None:
 
 
 def test_answers_in_a_quiz_are_correlated_as_in_a_real_sample() -> None:
-    """The real sample is of 66 students. Most of the correlation is that of the whole class."""
+    """A student's answers in a quiz are correlated, mostly because the whole class finds it easy.
+
+    The expected figures come from a real sample of 66 students.
+    """
     answers = simulate("small", "tasks_1_2").answers
     assert answers.IsCorrect.mean() == pytest.approx(0.64, abs=0.03)
     of_student = quiz_correlation(answers, "quiz", "UserId")
@@ -505,12 +525,15 @@ def test_confidence_follows_the_option_chosen_and_not_the_right_one() -> None:
     """Among wrong answers, students are surer of options that many others choose wrongly too."""
     answers = simulate("small", "tasks_1_2").answers
     wrong = answers[answers.IsCorrect == 0]
-    n_alike = wrong.groupby(["QuestionId", "AnswerValue"]).AnswerValue.transform("size")
-    share_alike = n_alike / wrong.groupby("QuestionId").AnswerValue.transform("size")
+    # For each wrong answer, the share of the wrong answers to its question with the same option.
+    n_same_option = wrong.groupby(["QuestionId", "AnswerValue"]).AnswerValue.transform("size")
+    share_same_option = n_same_option / wrong.groupby("QuestionId").AnswerValue.transform("size")
+
     is_asked = wrong.confidence >= 0
-    popular = wrong.confidence[is_asked & (share_alike > 0.5)]
-    rare = wrong.confidence[is_asked & (share_alike < 0.25)]
+    popular = wrong.confidence[is_asked & (share_same_option > 0.5)]
+    rare = wrong.confidence[is_asked & (share_same_option < 0.25)]
+
     # The means are of 3,399 and 2,119 answers with a standard deviation of 32, so that their
-    # difference has a standard error of 0.9 points. It is 16; if confidence followed the right
-    # option, it would be -4.
+    # difference has a standard error of 0.9 points. The difference is 16 points; if confidence
+    # followed the right option, the difference would be -4 points.
     assert popular.mean() - rare.mean() > 8

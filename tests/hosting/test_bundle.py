@@ -44,7 +44,7 @@ def test_a_zip_of_a_folder_is_a_bundle(folder: Path, tmp_path: Path) -> None:
 def test_a_zip_with_a_changed_byte_is_refused(folder: Path) -> None:
     path = zip_folder(folder)
     content = bytearray(path.read_bytes())
-    # A byte of the first page.
+    # Change a byte of the first page: its content begins right after its name, which has 17 bytes.
     content[content.index(b"pages/overview.md") + 30] ^= 1
     path.write_bytes(content)
     assert "is a damaged zip file" in read_fault(path)

@@ -10,7 +10,7 @@ from typing import Any
 from conftest import fails, run, succeeds
 
 SCRIPT = "hosting/check_server.py"
-# The server's description of the competition. Only the files of the public task have addresses.
+# The server's description of the competition. It lists the files of the public task only.
 COMPETITION = {
     "title": "Toy challenge",
     "phases": [
@@ -55,13 +55,19 @@ CLOSED: dict[str, Any] = {
 
 @contextmanager
 def serving(answers: dict[str, Any]) -> Iterator[str]:
-    """Run a server that sends these answers; yield the address of its competition."""
+    """Run a server that sends these answers, by path; yield the address of its competition.
+
+    An answer is a status (an int), a path to redirect to (a str), bytes, or an object to send as
+    JSON.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            # A stranger has not logged in.
+            """Send the answer for the path, or 404 if there is none."""
+            # The script must send no login.
             assert "Cookie" not in self.headers
             assert "Authorization" not in self.headers
+
             answer = answers.get(self.path, 404)
             if isinstance(answer, int):
                 status = answer
@@ -70,6 +76,7 @@ def serving(answers: dict[str, Any]) -> Iterator[str]:
             else:
                 status = 200
             body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+
             self.send_response(status)
             if status == 302:
                 self.send_header("Location", answer)
@@ -90,6 +97,7 @@ def serving(answers: dict[str, Any]) -> Iterator[str]:
 
 
 def test_an_open_server_is_reported_line_by_line() -> None:
+    """The server `OPEN` sends everything that the script requests."""
     with serving(OPEN) as url:
         done = run([SCRIPT, url])
     assert (done.returncode, done.stderr) == (1, "")
@@ -107,6 +115,7 @@ def test_an_open_server_is_reported_line_by_line() -> None:
 
 
 def test_a_closed_server_is_reported_with_its_refusals() -> None:
+    """The server `CLOSED` sends no file of a task and not what was submitted."""
     with serving(CLOSED) as url:
         lines = succeeds([SCRIPT, url]).splitlines()
     assert lines[1:3] == [
@@ -118,8 +127,11 @@ def test_a_closed_server_is_reported_with_its_refusals() -> None:
 
 
 def test_the_secret_key_of_an_address_is_kept() -> None:
+    """The address of a competition that is not published ends in a secret key.
+
+    The server knows only the path without a key: 404 shows that the script has sent the key.
+    """
     with serving(CLOSED) as url:
-        # This server knows no competition with a secret key.
         printed = succeeds([SCRIPT, f"{url}?secret_key=x#pages"])
     assert printed == "the competition: refused (404)\n"
 

@@ -31,7 +31,8 @@ from run_scripts import ROOT, Done
 from sklearn.metrics import roc_auc_score
 from toy_bundle import entry, make_bundles, submission_for, write_zip
 
-# Joined, so that no file of the kit, such as this one, holds the secret.
+# The seed of the bundles. A test looks for this text in all files of the kit: joining the words
+# keeps the text itself out of this file.
 SECRET = " ".join(["nobody", "will", "ever", "guess", "it"])
 PUBLIC = competition.PUBLIC_DATA
 PLAY = "hosting/run_locally.py"
@@ -73,13 +74,14 @@ SCORED_TASKS = [("public", 1), ("public", 3), ("private", 2), ("private", 3)]
 class OfficialCompetition:
     """A competition with official data, in which three teams hand in a zip each.
 
-    The zip of team "right" is valid; the files in that of "cut" end in the middle; those in that of
-    "nested" lie in a folder.
+    The zip of team "right" is valid. The zip of team "cut" holds only the first half of each file.
+    The zip of team "nested" holds the files in a folder.
     """
 
     # The bundle, unpacked.
     bundle: Path
-    # A folder with a folder of the submitted files of each team, and a leaderboard of each phase.
+    # The folders below are named after the teams, with the submitted files, and after the phases,
+    # with the leaderboards.
     base: Path
     # How the local runner has ended in each phase, and its output.
     done: dict[str, Done]
@@ -98,18 +100,29 @@ class OfficialCompetition:
 
 @pytest.fixture(scope="module")
 def official(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> OfficialCompetition:
+    """Make a bundle of official data, and score the zips of three teams in both phases.
+
+    Tests share the result and must not change it.
+    """
     base = tmp_path_factory.mktemp("official")
     bundle = make_bundles(base, "--official", simulated_kit / "data", "--tasks", 1, 2, 3)
+
+    # The members of each team's zip: contents by file name.
     right: dict[str, str] = {}
     for task in (1, 2, 3):
         right |= submission_for(simulated_kit / "submission_templates", task)
-    cut = {name: text[: text.index("\n", len(text) // 2) + 1] for name, text in right.items()}
+    cut = {}
+    for name, text in right.items():
+        # End with the line that contains the middle of the text.
+        end_of_line = text.index("\n", len(text) // 2)
+        cut[name] = text[: end_of_line + 1]
     nested = {f"a/{name}": text for name, text in right.items()}
     # A folder that is named like a submission must not be taken for one.
     nested["submission_task_2.csv/b.csv"] = ""
     for team, members in {"right": right, "cut": cut, "nested": nested}.items():
         path = write_zip(base / f"handed_in/{team}.zip", members)
         shutil.unpack_archive(path, base / team)
+
     done = {}
     for phase in layout.PHASES:
         tasks = [task for scored_phase, task in SCORED_TASKS if scored_phase == phase]
@@ -119,7 +132,7 @@ def official(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> O
 
 
 def test_official_files_are_not_handed_out(official: OfficialCompetition) -> None:
-    """The licence of the official files lets only their publisher hand them out."""
+    """Only their publisher may hand out the official files, says their licence."""
     assert zipfile.ZipFile(official.bundle / PUBLIC).namelist() == ["README.md"]
 
 
@@ -147,8 +160,8 @@ def test_scores_equal_those_of_the_local_evaluation_to_the_last_digit(
 def test_refusals_equal_those_of_the_local_evaluation(
     official: OfficialCompetition, phase: str, task: int
 ) -> None:
-    # A refusal by the platform names no folder.
     line = fails(official.evaluate_locally("cut", task, phase), kit=official.kit)
+    # The platform names files without their folders: remove the folders from the local message.
     for folder in (official.base / "cut", official.kit / "data", official.kit):
         line = line.replace(f"{folder}/", "")
     assert line.startswith(TASKS[task].submission)
@@ -167,11 +180,15 @@ def read_details(official: OfficialCompetition) -> list[Page]:
 
 
 def test_a_page_equals_that_of_the_local_evaluation(official: OfficialCompetition) -> None:
-    """Facts from training answers and metadata were read when the bundle was made."""
-    succeeds(official.evaluate_locally("right", 1, "public"), kit=official.kit)
+    """The page of a score on the platform holds the same tables and charts as the local page.
+
+    The charts need training answers and metadata, which the platform does not have: the facts in
+    the bundle take their place.
+    """
+    succeeds(official.evaluate_locally("right", task=1, phase="public"), kit=official.kit)
     expected = read_page((official.base / "local/scores_task_1_public.html").read_text())
     (page,) = (page for page in read_details(official) if page.headings == expected.headings)
-    # The first table says where the files lie.
+    # The first table shows the paths of the files, which differ.
     assert page.tables[1:] == expected.tables[1:]
     assert len(page.tables) > 4
     assert page.charts == expected.charts
@@ -182,7 +199,7 @@ def test_a_page_equals_that_of_the_local_evaluation(official: OfficialCompetitio
 
 def test_no_page_shows_what_experts_said_of_single_pairs(official: OfficialCompetition) -> None:
     """Judgements of single pairs are the answers of task 3."""
-    succeeds(official.evaluate_locally("right", 3, "public"), kit=official.kit)
+    succeeds(official.evaluate_locally("right", task=3, phase="public"), kit=official.kit)
     local = (official.base / "local/scores_task_3_public.html").read_text()
     assert "Pairs on which" in local
     assert not any("Pairs on which" in page.text for page in read_details(official))
@@ -193,10 +210,13 @@ def test_no_page_shows_what_experts_said_of_single_pairs(official: OfficialCompe
 
 @dataclass(frozen=True)
 class PlayedEntries:
-    """Three entries of task 4, which fail or cheat, in the public phase."""
+    """Three entries of task 4, which fail or cheat, after their games in the public phase."""
 
+    # The folder of the entries: fails.zip, tells.zip and opens.zip.
     handed_in: Path
+    # The folder of the leaderboard.
     output: Path
+    # How the local runner has ended, and its output.
     done: Done
 
 
@@ -205,15 +225,17 @@ def in_method(code: str) -> str:
     return textwrap.indent(code.strip(), " " * 8).lstrip()
 
 
-# Behaves well until it is scored. Its curve is drawn after that, with calls of `update_model` but
-# none of `select_questions`. Then the entry raises an error whose message tells the answers that it
-# has seen. It also changes an argument, which the page of a score usually reports.
+# Body of `update_model` of an entry that behaves well until it is scored, and then tries to tell
+# the answers that it has seen: in the message of an error. After scoring, the games are replayed
+# for the chart of accuracy by round, without calls of `select_questions`, which sets `self.asked`.
+# The method also changes an argument, which the page of a score usually reports.
 TELLING = """
 can_query[:] = 0
 if not hasattr(self, "asked"):
     raise ValueError("the answers " + "0110" * 9)
 """
-# Opens the key with which the programs sign a record.
+# Body of `select_questions` of an entry that tries to open the key with which the programs sign a
+# record. KEYS stands for a pattern of paths.
 OPENING = """
 import glob
 open(glob.glob(KEYS, recursive=True)[0])
@@ -222,23 +244,33 @@ open(glob.glob(KEYS, recursive=True)[0])
 
 @pytest.fixture(scope="module")
 def played(secret: Path, tmp_path_factory: pytest.TempPathFactory) -> PlayedEntries:
-    """Play the entries. Tests share the result and must not change it."""
+    """Score three entries of task 4 with the local runner, which plays the ten rounds with each.
+
+    Each team is named after what its entry does: it fails, tells answers, or opens the key. Tests
+    share the result and must not change it.
+    """
     base = tmp_path_factory.mktemp("played")
+    # The runner unpacks the bundle, with the keys, somewhere in the folder of temporary files.
     keys = f"{tempfile.gettempdir()}/**/key.txt"
+    # `select` and `update` are lines of code in the methods of the toy entry.
     entries = {
-        # Ends with an error in the first round.
+        # Raises an error in the first round.
         "fails": entry(select="raise ValueError('x' * 9)"),
+        # Raises an error that tells answers, but only when the games are replayed after scoring.
         "tells": entry(select="self.asked = True", update=in_method(TELLING)),
+        # Tries to read the signing key, which must fail.
         "opens": entry(select=in_method(OPENING.replace("KEYS", repr(keys)))),
     }
     for team, members in entries.items():
         write_zip(base / f"handed_in/{team}.zip", members)
+
     flags = ("--tasks", 4, "--output_dir", base / "output")
     done = run([PLAY, secret, "--submissions", base / "handed_in", *flags])
     return PlayedEntries(base / "handed_in", base / "output", done)
 
 
 def test_entries_that_fail_get_no_score(played: PlayedEntries) -> None:
+    """The entry "tells" fails only after it is scored."""
     assert played.done.returncode == 2
     assert set(read_scores(played.output)) == {("tells", 4)}
     assert "raised ValueError" in Page((played.output / "leaderboard.html").read_text()).text
@@ -247,7 +279,7 @@ def test_entries_that_fail_get_no_score(played: PlayedEntries) -> None:
 def test_an_entry_s_score_equals_that_of_the_local_evaluation(
     played: PlayedEntries, secret: Path, simulated_kit: Path, tmp_path: Path
 ) -> None:
-    # This entry asks and predicts the same as the entry that tells what it has seen.
+    # The toy entry asks and predicts the same as the entry "tells", the only one with a score.
     honest = write_zip(tmp_path / "honest.zip", entry())
     flags = (
         "--skip_curve",
@@ -261,6 +293,7 @@ def test_an_entry_s_score_equals_that_of_the_local_evaluation(
 
 
 def test_an_entry_cannot_tell_on_its_page_what_it_has_seen(played: PlayedEntries) -> None:
+    """The entry "tells" has tried to, by the message of an error and by changing an argument."""
     (page,) = (path.read_text() for path in (played.output / "details").iterdir())
     assert "failed when the games were replayed with given questions" in page
     assert "0110" not in page
@@ -288,8 +321,8 @@ def given(secret: Path) -> dict[str, bytes]:
     for name in (PUBLIC, competition.STARTING_KIT):
         with zipfile.ZipFile(secret / name) as archive:
             files |= {f"{name}/{member}": archive.read(member) for member in archive.namelist()}
-    # The platform keeps programs and input to itself, but a submission that brings a program of its
-    # own can read the input.
+    # The platform shows the folder input_data to nobody. But a submission can bring a program of
+    # its own, and this program can read the folder.
     paths = [*(secret / "pages").iterdir(), *(secret / "input_data").rglob("*.csv")]
     return files | {str(path.relative_to(secret)): path.read_bytes() for path in paths}
 
@@ -311,7 +344,7 @@ def test_participants_get_neither_keys_nor_markers_nor_answers(
 
 
 def test_no_file_holds_the_secret_seed(secret: Path, given: dict[str, bytes]) -> None:
-    """Not even a file of the bundle, which an organiser may pass on to another one."""
+    """Even the bundle must not hold the seed, since an organiser may pass the bundle on."""
     number = int.from_bytes(hashlib.sha256(SECRET.encode()).digest(), "big")
     bundle = {str(path): path.read_bytes() for path in secret.parent.rglob("*") if path.is_file()}
     for name, content in (given | bundle).items():
@@ -322,7 +355,7 @@ def test_no_file_holds_the_secret_seed(secret: Path, given: dict[str, bytes]) ->
 def test_a_secret_seed_makes_other_answers_than_the_default_seed(
     given: dict[str, bytes], simulated_kit: Path
 ) -> None:
-    """Everybody can run the generator with its default seed."""
+    """Everybody can compute the answers of the default seed, as the generator is public."""
     name = f"train_data/{layout.TRAIN_TASK_1_2}"
     assert given[f"{PUBLIC}/{name}"] != (simulated_kit / "data" / name).read_bytes()
 
@@ -330,12 +363,10 @@ def test_a_secret_seed_makes_other_answers_than_the_default_seed(
 def test_no_table_that_is_uploaded_holds_a_hidden_answer(
     secret: Path, given: dict[str, bytes]
 ) -> None:
-    """Tasks 1 and 2 hide answers by pairs of a student and a question.
+    """No uploaded table of answers has a row that is hidden in the private phase.
 
-    Task 4 hides all answers of some students.
-
-    Files that participants get hold neither answers of the private phase nor of the public one.
-    Files that the platform keeps to itself hold answers of the public phase.
+    Tables that participants get have no row that is hidden in the public phase either. Only the
+    platform needs these rows, to score the public phase.
     """
     uploaded = {str(path.relative_to(secret)): path.read_bytes() for path in secret.rglob("*.csv")}
     tables = {name: text for name, text in (given | uploaded).items() if name.endswith(".csv")}
@@ -344,16 +375,18 @@ def test_no_table_that_is_uploaded_holds_a_hidden_answer(
         table = pd.read_csv(io.BytesIO(text))
         has_pairs = {"UserId", "QuestionId"} <= set(table)
         has_values = bool({"IsCorrect", "AnswerValue"} & set(table))
-        if not (has_pairs and has_values):
+        is_table_of_answers = has_pairs and has_values
+        if not is_table_of_answers:
             continue
         if re.search("task_[12]", name):
+            # Tasks 1 and 2 hide pairs of a student and a question.
             tasks = [1, 2]
             key = ["UserId", "QuestionId"]
         else:
-            # Tasks 3 and 4 have students and questions of their own.
+            # Task 4 hides all answers of some students.
             tasks = [4]
             key = ["UserId"]
-        # Files that only the platform has may hold answers of the public phase.
+        # The platform keeps these folders to itself, and finds the public phase's answers there.
         is_platform_only = name.startswith(("reference_data", "ingestion_program"))
         phases = ["private"] if is_platform_only else layout.PHASES
         for task, phase in product(tasks, phases):
@@ -372,7 +405,8 @@ def test_no_line_of_the_private_answers_is_in_a_file_that_is_uploaded(
         for phase in layout.PHASES
     )
     assert public <= uploaded_lines
-    # Task 3 has few questions here, so that both phases may hold the same judgement of a pair.
+    # The few questions of task 3 make few pairs: by chance, a pair and its judgements may be the
+    # same in both phases.
     only_private = private - public
     assert len(only_private) > 20
     assert not only_private & uploaded_lines
@@ -380,9 +414,9 @@ def test_no_line_of_the_private_answers_is_in_a_file_that_is_uploaded(
 
 @pytest.fixture(scope="module")
 def uploaded_lines(secret: Path) -> set[bytes]:
-    """Return everything between white space in all files of the bundle.
+    """Return the words of all files of the bundle, split at white space.
 
-    Lines of answers, which hold no white space, are among these words.
+    A line of a file of answers is one word, since it holds no white space.
     """
     lines: set[bytes] = set()
     for path in filter(Path.is_file, secret.rglob("*")):
@@ -392,14 +426,14 @@ def uploaded_lines(secret: Path) -> set[bytes]:
 
 @pytest.mark.parametrize("hint", ["position", "AnswerId", "UserId"])
 def test_no_number_or_order_tells_the_outcome_of_a_hidden_answer(secret: Path, hint: str) -> None:
-    """The template, which participants get, has the ids and the order of the hidden answers.
+    """Participants see the ids and the order of the hidden answers in the template.
 
-    Neither may go along with the outcomes.
+    Neither an id nor the position may be correlated with the outcome, right or wrong.
     """
-    hidden = pd.read_csv(answers_of(secret, 1, "private"))
+    hidden = pd.read_csv(answers_of(secret, task=1, phase="private"))
     is_correct = hidden["IsCorrect"]
     number = hidden.index if hint == "position" else hidden[hint]
-    # The standard deviation of the AUC of a guess that knows nothing (Mann and Whitney 1947).
+    # The standard deviation of the AUC of numbers that tell nothing (Mann and Whitney 1947).
     n_right = is_correct.sum()
     n_wrong = (1 - is_correct).sum()
     deviation = np.sqrt((len(hidden) + 1) / (12 * n_right * n_wrong))
@@ -457,13 +491,14 @@ def test_the_starting_kit_holds_the_files_under_version_control(
     assert set(starting_kit) == {name for name in tracked if not name.startswith(left_out)}
 
 
-# Files of the kit, and files that an organiser may keep in its folders.
+# Some files of the kit, which belong to the starting kit.
 KIT_FILES = [
     "README.md",
     "common/item_response/model.py",
     "common/reading.py",
     "data/README.md",
 ]
+# Files that an organiser may keep in folders of the kit. They must not get into the starting kit.
 ORGANISERS_FILES = [
     "my_class.csv",
     "seed.txt",
@@ -527,6 +562,7 @@ def description(secret: Path) -> dict[str, Any]:
 
 def test_the_platform_reads_title_phases_and_columns(secret: Path, tmp_path: Path) -> None:
     bundle = read_bundle(secret, tmp_path / "bundle")
+    # Without quotes in competition.yaml, the colon and the apostrophe would be YAML syntax.
     assert bundle.title == "A course: of '27"
     assert [(phase.start, phase.end) for phase in bundle.phases] == [
         ("2027-02-01 00:00:00", "2027-03-24 23:59:59"),
@@ -548,7 +584,7 @@ def test_a_bundle_of_all_tasks_shows_results_and_no_address(description: dict[st
 def test_the_latest_submission_counts_in_a_bundle_of_several_tasks(
     description: dict[str, Any],
 ) -> None:
-    """The platform's rule for the best submission would look at all tasks together."""
+    """By its rule for the best submission, the platform would look at all tasks together."""
     assert description["leaderboards"][0]["submission_rule"] == "Force_Latest_Multiple"
 
 
@@ -564,13 +600,13 @@ def test_the_latest_submission_counts_in_a_bundle_of_several_tasks(
 def test_the_platform_shows_no_program_input_or_submission(
     description: dict[str, Any], flag: str
 ) -> None:
-    """Otherwise a stranger could fetch the leading submissions."""
+    """If the platform showed these, anybody could fetch the best submissions without a login."""
     assert description[flag] is False
 
 
 @pytest.mark.parametrize("part", ["output", "prediction_output", "score_output"])
 def test_the_platform_hides_what_a_run_prints(description: dict[str, Any], part: str) -> None:
-    """Otherwise an entry could print the answers that it has seen."""
+    """If the platform showed what a run prints, an entry could print the answers it has seen."""
     assert all(phase[f"hide_{part}"] is True for phase in description["phases"])
 
 
@@ -607,7 +643,10 @@ def test_the_same_secret_makes_the_same_competition(secret: Path, tmp_path: Path
 
 @pytest.fixture(scope="module")
 def own_bundle(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a bundle of an organiser's own answers, unpacked, beside its public data."""
+    """Return a bundle of an organiser's own answers as a folder.
+
+    The folder public beside it holds the unpacked public data. Tests must not change either.
+    """
     answers = simulated_kit / "data/train_data" / layout.TRAIN_TASK_3_4
     flags = ("--answers", answers, "--min_answers", 0, "--tasks", 1, 2, 4)
     bundle = make_bundles(tmp_path_factory.mktemp("own"), *flags)

@@ -21,14 +21,17 @@ from sklearn.metrics import roc_auc_score
 # QuestionId, UserId, AnswerValue, CorrectAnswer.
 Row = tuple[str, str, int, int]
 COLUMNS = ["QuestionId", "UserId", "AnswerValue", "CorrectAnswer"]
-# Sets of tasks for which an organiser may have answers split. With task 4, some students are first
-# set aside, which then no other task has.
+# Sets of tasks for which an organiser may have answers split. Task 4 first takes some students, of
+# whom tasks 1 and 2 then get no answers.
 WITHOUT_TASK_4 = [(1,), (2,), (1, 2)]
 WITH_TASK_4 = [(4,), (2, 4), (1, 2, 4)]
 
 
 def draw_rows(seed: int = 0, n_students: int = 30, n_questions: int = 25) -> list[Row]:
-    """Draw a class in which the last fifth of the students answered few questions."""
+    """Draw answers of a school class. Most students answer many questions, the last fifth only six.
+
+    Students choose the correct option in 60 % of cases, otherwise a random one.
+    """
     rng = np.random.default_rng(seed)
     correct_option = rng.integers(1, 5, n_questions)
     rows = []
@@ -79,19 +82,23 @@ def read_parts(data: Path) -> dict[str, pd.DataFrame]:
 
 @dataclass(frozen=True)
 class SplitClass:
-    """A class whose answers are split for some tasks."""
+    """A school class whose answers are split for some tasks."""
 
+    # Numbers of the tasks.
     tasks: tuple[int, ...]
     # The answers that count, without later attempts.
     rows: list[Row]
     n_later_attempts: int
+    # The folder of the files made from the answers.
     data: Path
+    # What `make_data_folder` tells the organiser.
     notes: list[str]
+    # The training and test files by name.
     parts: dict[str, pd.DataFrame]
 
     @property
     def answer_sets(self) -> set[frozenset[int]]:
-        """The sets of AnswerIds of the parts. Parts of different tasks may hold the same set."""
+        """The AnswerIds of each part. Parts that hold the same answers count once."""
         return {frozenset(part["AnswerId"]) for part in self.parts.values()}
 
 
@@ -99,9 +106,13 @@ class SplitClass:
 def split_class(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> SplitClass:
-    """Split a class; every twentieth answer is followed by a later attempt."""
-    tasks = request.param
-    rows = draw_rows(sum(tasks), 45, 18)
+    """Split the answers of a school class, for each set of tasks.
+
+    At the end of the file, every twentieth answer is given again, with another option.
+    """
+    tasks: tuple[int, ...] = request.param
+    # The seed makes another class for each set of tasks.
+    rows = draw_rows(seed=sum(tasks), n_students=45, n_questions=18)
     later_attempts = [
         (question, student, option % 4 + 1, correct_option)
         for question, student, option, correct_option in rows[::20]
@@ -183,6 +194,7 @@ def test_tasks_1_and_2_learn_from_four_fifths_and_phases_hide_equally_many(
 def test_students_examined_in_task_4_can_play_and_answer_nowhere_else(
     split_class: SplitClass,
 ) -> None:
+    """Each phase of task 4 has students of its own, with enough answers for ten rounds."""
     (train, *_) = read_training_files(split_class.data)
     # No student is in two of the parts: training, public, private.
     students_so_far = set(train["UserId"])
@@ -238,14 +250,15 @@ def test_at_most_a_quarter_of_the_able_students_is_examined_in_a_phase(tmp_path:
 
 @pytest.fixture(scope="module")
 def sorted_rows() -> list[Row]:
-    """Return a class whose file is sorted by outcome, and by student."""
+    """Return the answers of a school class, the right ones first, each half sorted by student."""
     rows = draw_rows(n_students=200, n_questions=40)
+    # AnswerValue differs from CorrectAnswer if the answer is wrong; False sorts before True.
     return sorted(rows, key=lambda row: (row[2] != row[3], row[1]))
 
 
 @pytest.fixture(scope="module")
 def sorted_class(sorted_rows: list[Row], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the data folder of the sorted class, with templates.
+    """Return the data folder made from the sorted answers, with templates.
 
     Tests share the folder and must not change it.
     """
@@ -271,6 +284,10 @@ def hidden_in_template(sorted_class: Path) -> pd.DataFrame:
 def test_no_number_tells_the_outcome_of_an_answer(
     sorted_class: Path, hidden_in_template: pd.DataFrame, part: str, hint: str
 ) -> None:
+    """Neither the position of a row nor its AnswerId is correlated with right or wrong.
+
+    In the organiser's file, all right answers come first.
+    """
     parts = read_parts(sorted_class)
     answers = {
         "template": hidden_in_template,
@@ -294,13 +311,20 @@ def test_the_number_of_a_student_does_not_follow_the_file(
     assert abs(np.corrcoef(order, np.arange(len(order)))[0, 1]) < 0.2
 
 
-@pytest.mark.parametrize(("seed", "n_changed"), [(0, 0), (1, 9)])
+@pytest.mark.parametrize(
+    ("seed", "n_changed"),
+    [
+        pytest.param(0, 0, id="the same seed"),
+        pytest.param(1, 9, id="another seed"),
+    ],
+)
 def test_the_seed_alone_decides_what_is_drawn(
     sorted_class: Path, sorted_rows: list[Row], seed: int, n_changed: int, tmp_path: Path
 ) -> None:
-    """All files but questions.csv are drawn.
+    """The folder of the sorted answers was made with seed 0.
 
-    Questions are numbered in the order of their own ids, not at random.
+    Another seed changes all files but questions.csv: the numbers of questions are not random, but
+    follow the organiser's ids of the questions.
     """
     again, _ = make(tmp_path, to_csv(sorted_rows), [1, 2, 4], seed)
     changed = [
@@ -316,7 +340,9 @@ def test_the_seed_alone_decides_what_is_drawn(
 
 
 def write_spreadsheet() -> str:
-    """Return a file as a spreadsheet writes it: further columns, spaces, decimal places, attempts.
+    """Return a file as a spreadsheet writes it, with several attempts of each student.
+
+    The file has more columns than needed. Some ids have spaces around them, others decimal places.
 
     - Students 0 to 20 answer questions 0 to 19.
     - Students 0 to 18 also answer question 20.
@@ -334,7 +360,7 @@ def write_spreadsheet() -> str:
     lines = ["Quiz,UserId,CorrectAnswer,QuestionId,AnswerValue,DateAnswered"]
     for student, question in pairs:
         own_id = f"{student}.0" if question % 2 else f" {student} "
-        # One row has another right option than the other answers to its question.
+        # For student 7, question 7 has another right option than for all others.
         correct_option = 4 if student == question == 7 else 3
         # Day and chosen option; the answer of day 5 counts.
         attempts = [(3, 1 + student % 2), (5, 3 - student % 2), (4, 4)]

@@ -40,8 +40,9 @@ def bundles(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def valid_files(bundle: Path, task: int) -> dict[str, str]:
     """Return the members of a valid zip for a task."""
     if task == 4:
-        # The accuracy curve calls `update_model` without `select_questions`. There, this entry
-        # fails at once, which saves the time of the curve. The score does not need the curve.
+        # This entry is scored like any other, but fails when its games are replayed for the chart
+        # of accuracy by round: the replay calls `update_model` without `select_questions`, so that
+        # `self.asked` is missing. This saves the time of the replay.
         return entry(select="self.asked = True", update="self.asked")
     shutil.unpack_archive(bundle / "public_data.zip", bundle.parent / "public_data")
     return submission_for(bundle.parent / "public_data/submission_templates", task)
@@ -71,9 +72,13 @@ class PlatformRun:
         self.bundle = bundle
         self.phase = phase
         # How the programs ended, as the platform writes it: exit codes, None for "did not run".
+        # "exitCode" is that of a program that the submission brings.
         self.status: dict[str, Any] = {"exitCode": None, "ingestionExitCode": None}
+        # What the ingestion program has printed on stderr.
         self.ingestion_error = ""
         shutil.copytree(bundle / f"reference_data/task_{task}_{phase}", self.base / "input/ref")
+        # The platform copies the submission to the folder that the scoring program reads. The
+        # ingestion program adds its record there.
         for folder in (self.submitted, self.result):
             folder.mkdir()
             for name, text in files.items():
@@ -88,7 +93,7 @@ class PlatformRun:
 
     @property
     def result(self) -> Path:
-        """The folder that the scoring program reads: the submission, or what ingestion wrote."""
+        """The folder that the scoring program reads: the submission, and the ingestion's output."""
         return self.base / "input/res"
 
     def copy(self, folder: Path) -> "PlatformRun":
@@ -219,23 +224,29 @@ def test_a_submission_that_cannot_be_scored_later_is_refused_at_once(
 
 
 def test_with_private_answers_only_the_stored_scores_tell_the_private_score(tmp_path: Path) -> None:
+    """The server stores the private score for the organiser, and shows participants none.
+
+    The local runner, which has the private part of the bundle, gives the expected score.
+    """
     flags = ("--size", "tiny", "--tasks", 1, 4, "--private_on_server", *PAST_DAYS)
     served = make_bundles(tmp_path, *flags)
     whole = read_bundle(served, tmp_path / "read", tmp_path / "bundle_private.zip")
     tasks = {task.name: task for task in whole.tasks.values()}
     shown_columns = {column.key for column in whole.columns}
+
     for task in (1, 4):
         files = valid_files(served, task)
         on_server = PlatformRun(served, task, "private", files).score()
         path = write_zip(tmp_path / "a.zip", files)
-        local = score(path, tasks[f"Task {task}, private"], whole, 600).scores
+        local = score(path, tasks[f"Task {task}, private"], whole, time_limit=600).scores
         assert local["score"] > 0
         assert on_server.scores is not None
-        # scores.json holds the scores under names that no column of the leaderboard has.
+        # scores.json holds each score under a key that begins with "private_".
         assert {name: on_server.scores[f"private_{name}"] for name in local} == local
-        # Participants see neither the columns nor the score on the page.
+        # The leaderboard has no column with such a key, and the page does not show the score.
         assert not shown_columns & on_server.scores.keys()
         assert f"{local['score']:.2f}" not in on_server.page.text
+
     printed = (tmp_path / "said.txt").read_text()
     assert "warning: the private answers are in what is uploaded: some servers hand" in printed
 
@@ -245,28 +256,32 @@ def test_with_private_answers_only_the_stored_scores_tell_the_private_score(tmp_
 
 @pytest.fixture(scope="module")
 def honest(bundles: Path) -> PlatformRun:
-    """Return a played submission of task 4. Tests share it, and change and score only a copy."""
+    """Return the run of a submission of task 4 after the ingestion program, before scoring.
+
+    Tests share the run, and change and score only a copy.
+    """
     return PlatformRun(bundles / "bundle_task_4", 4, "public", entry())
 
 
 @pytest.fixture(scope="module")
 def other(bundles: Path) -> PlatformRun:
-    """Return another played submission of task 4, with the same score.
+    """Return the run of another submission of task 4, with the same score as `honest`.
 
-    Tests share it, and change and score only a copy.
+    Tests share the run, and change and score only a copy.
     """
     bundle = bundles / "bundle_task_4"
     return PlatformRun(bundle, 4, "public", valid_files(bundle, 4))
 
 
 def assert_refused(run: PlatformRun, fault: str) -> None:
+    """Score a run; check that it gets no score, and that the message contains `fault`."""
     scored = run.score()
     assert scored.scores is None
     assert fault in scored.error
 
 
 def test_the_record_of_a_game_holds_no_prediction(honest: PlatformRun) -> None:
-    """A program that comes with a submission could read the record."""
+    """A submission can bring a program of its own, which could read predictions in the record."""
     signed = json.loads((honest.result / RECORD).read_text())
     assert set(json.loads(signed["record"])) == {
         "masks", "confusion", "curves", "standard_error", "facts", "seconds", "submission",
@@ -276,7 +291,10 @@ def test_the_record_of_a_game_holds_no_prediction(honest: PlatformRun) -> None:
 def test_a_submission_with_a_program_of_its_own_is_refused(
     honest: PlatformRun, tmp_path: Path
 ) -> None:
-    """The platform reports the exit code of a submitted program that deletes its metadata.yaml."""
+    """A submission with a metadata.yaml is a program, which the platform runs.
+
+    The program can delete the metadata.yaml. But the platform then still writes its exit code.
+    """
     run = honest.copy(tmp_path)
     run.status["exitCode"] = 0
     assert_refused(run, "brought a program of its own")
@@ -286,6 +304,7 @@ def test_a_record_does_not_count_if_the_ingestion_program_failed(
     honest: PlatformRun, tmp_path: Path
 ) -> None:
     run = honest.copy(tmp_path)
+    # The exit code of a program that was killed.
     run.status["ingestionExitCode"] = 137
     assert_refused(run, "was not played to its end")
 
@@ -293,7 +312,7 @@ def test_a_record_does_not_count_if_the_ingestion_program_failed(
 def test_a_record_does_not_count_for_a_submission_without_its_files(
     honest: PlatformRun, tmp_path: Path
 ) -> None:
-    """The platform copies the submitted files beside the record."""
+    """The record holds a digest of the submitted files, which the platform copies beside it."""
     run = honest.copy(tmp_path)
     (run.result / ENTRY_FILE).rename(run.result / "other.py")
     assert_refused(run, "of another submission than this one")
@@ -310,14 +329,18 @@ def test_a_record_does_not_count_for_a_submission_without_its_files(
 def test_a_replaced_record_is_refused(
     honest: PlatformRun, other: PlatformRun, tmp_path: Path, replacement: str, fault: str
 ) -> None:
+    """A submission's own program could replace the record that the ingestion program has signed."""
     record = (honest.result / RECORD).read_text()
     text = {
         "the record of another submission": record,
+        # Every score 0.… becomes 1.…, which is not what was signed.
         "a record with better scores": record.replace("0.", "1."),
         "no record": "[]",
     }[replacement]
     run = other.copy(tmp_path)
+
     (run.result / RECORD).write_text(text)
+
     assert_refused(run, fault)
 
 
@@ -362,21 +385,24 @@ def python_with_pandas(tmp_path: Path) -> str:
 def test_the_programs_need_numpy_and_pandas_alone(
     python_with_pandas: str, bundles: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The scores equal those of this Python to the last digit.
+    """With NumPy and pandas alone, the scores equal those with all of the kit's requirements.
 
-    The page of task 3 needs SciPy, and says that it is missing.
+    The page of task 3 needs SciPy, and says that SciPy is missing.
     """
     for task in (1, 2, 3, 4):
         folder = bundles / f"bundle_task_{task}"
         bundle = read_bundle(folder, tmp_path / folder.name)
         files = valid_files(folder, task)
+        path = write_zip(tmp_path / "a.zip", files)
         with monkeypatch.context() as patch:
-            # `score` starts the programs with this Python.
+            # `score` starts the programs with the Python at sys.executable.
             patch.setattr(sys, "executable", python_with_pandas)
-            result = score(write_zip(tmp_path / "a.zip", files), bundle.tasks[0], bundle, 600)
+            result = score(path, bundle.tasks[0], bundle, time_limit=600)
         assert result.scores
         assert result.scores == PlatformRun(folder, task, "public", files).score().scores
+        # The programs have written nothing to stderr.
         assert result.output == ()
+        # The page that explains the score.
         page = read_page(result.details)
         needs_scipy = task == 3
         says_so = "No charts and tables here: No module named 'scipy'" in page.text

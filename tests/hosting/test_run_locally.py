@@ -136,24 +136,27 @@ groups_of_processes = on_unix("signals for a group of processes")
 
 @dataclass(frozen=True)
 class Parent:
-    """A submission that starts a process, which sleeps."""
+    """A submission whose program starts a child process, which sleeps for ten minutes."""
 
-    # File to which the submission writes the number of the process.
+    # File to which the program writes the id of the child process.
     file: Path
+    # The program, as Python.
     source: str
 
     @property
-    def has_started_it(self) -> bool:
+    def has_started_child(self) -> bool:
+        """Whether the program has come so far that the child process runs."""
         return self.file.exists() and self.file.read_text() != ""
 
     @property
     def child(self) -> int:
-        """The number of the process that it started."""
+        """The id of the child process."""
         return int(self.file.read_text())
 
 
 @pytest.fixture
 def parent(tmp_path: Path) -> Parent:
+    """Return a submission that starts a child process, writes a score, and does not wait."""
     file = tmp_path / "child"
     source = f"""
 import os, signal, subprocess, time
@@ -168,13 +171,15 @@ score(0.9)
 def test_a_program_that_takes_too_long_ends_with_what_it_started(
     bundle: Bundle, tmp_path: Path, parent: Parent
 ) -> None:
-    # On a busy machine, the program may not have started the process within a second.
+    """At the time limit, both the program of a submission and its child process are ended."""
+    # The program sleeps after it has started the child process.
+    members = {FIRST: f"{parent.source}time.sleep(600)"}
+    # On a busy machine, a second may be too short to start the child process: try longer limits.
     for limit in (1, 4, 16, 64):
-        members = {FIRST: f"{parent.source}time.sleep(600)"}
         result = play(bundle, tmp_path / "a.zip", members, limit=limit)
         assert result.scores == {}
         assert result.fault == f"Execution Time Limit exceeded. Limit was {limit} seconds"
-        if parent.has_started_it:
+        if parent.has_started_child:
             break
     assert ends(parent.child)
 
@@ -183,6 +188,7 @@ def test_a_program_that_takes_too_long_ends_with_what_it_started(
 def test_what_a_program_leaves_running_ends_with_it(
     bundle: Bundle, tmp_path: Path, parent: Parent
 ) -> None:
+    """A program that ends by itself leaves no child process behind."""
     assert play(bundle, tmp_path / "a.zip", {FIRST: parent.source}).scores == {"score": 0.9}
     assert ends(parent.child)
 
@@ -191,6 +197,7 @@ def test_what_a_program_leaves_running_ends_with_it(
 def test_control_c_ends_what_runs_and_no_score_is_made(
     bundle: Bundle, tmp_path: Path, parent: Parent
 ) -> None:
+    # The program sends its parent, which is this process, the signal of Control-C.
     interrupt = "os.kill(os.getppid(), signal.SIGINT)\ntime.sleep(600)"
     with pytest.raises(KeyboardInterrupt):
         play(bundle, tmp_path / "a.zip", {FIRST: parent.source + interrupt})
@@ -291,12 +298,18 @@ class SchoolClass:
         return self.base / "log"
 
     def submit(self, name: str, minute: int, values: object, member: str = FIRST) -> None:
-        """Hand in a submission that is scored with these values."""
-        source = f"open({str(self.log)!r}, 'a').write({name + chr(10)!r})\nscore({values})"
+        """Hand in the zip `name`, whose program writes its name to the log and gets a score.
+
+        `values` are arguments of the function `score` of the toy scoring program: the score, and
+        more columns by name. Text is put into the program as it is. `minute` is the time of the
+        submission, in minutes after START.
+        """
+        log_line = f"{name}\n"
+        source = f"open({str(self.log)!r}, 'a').write({log_line!r})\nscore({values})"
         toy_bundle.write_zip(self.handed_in / name, {member: source}, START + 60 * minute)
 
     def score(self, *flags: object, bundle: Path | None = None, output: Path | None = None) -> Done:
-        """Run the runner on all submissions."""
+        """Run hosting/run_locally.py on all submissions; return how it ended, and its output."""
         places = ("--submissions", self.handed_in, "--output_dir", output or self.output)
         return run([SCRIPT, bundle or self.bundle, *places, *flags])
 
@@ -347,13 +360,19 @@ def scored(zipped_bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Sco
     """
     school = SchoolClass(tmp_path_factory.mktemp("class"), zipped_bundle)
     toy_bundle.write_zip(school.handed_in / "bob/first.zip", {FIRST: FAILING}, START + 60)
-    school.submit("ann.zip", 1, "0.7 + 1e-12")
-    school.submit("ann/model.zip", 1, "0.1 + 0.2, mask_0=1 / 3, mask_1=1 / 8", SECOND)
-    school.submit("bob/second.ZIP", 3, "0.7, standard_error=0.2")
-    school.submit("cid & co.zip", 0, 0.7)
-    school.submit("cid & co/worse.zip", 2, 0.5)
-    school.submit("ida.zip", 4, "0.7, standard_error=0.1")
+    # The best scores of all teams on task 1 are 0.7. That of ann differs only after the tenth
+    # decimal place, to which the platform rounds.
+    school.submit("ann.zip", minute=1, values="0.7 + 1e-12")
+    school.submit("bob/second.ZIP", minute=3, values="0.7, standard_error=0.2")
+    school.submit("cid & co.zip", minute=0, values=0.7)
+    school.submit("cid & co/worse.zip", minute=2, values=0.5)
+    school.submit("ida.zip", minute=4, values="0.7, standard_error=0.1")
+    # On task 2 with scores of masks. 0.1 + 0.2 and 1 / 3 need all digits to be written exactly.
+    columns = "0.1 + 0.2, mask_0=1 / 3, mask_1=1 / 8"
+    school.submit("ann/model.zip", minute=1, values=columns, member=SECOND)
     school.score()
+
+    # For the second run, two submissions that fail, and two files that are no submissions.
     failing = {FIRST: FAILING, SECOND: FAILING}
     toy_bundle.write_zip(school.handed_in / "hal.zip", failing, START + 80)
     (school.handed_in / "gus.zip").write_bytes(b"PK")
@@ -386,11 +405,14 @@ def test_the_leaderboard_is_printed_with_ranks(scored: ScoredClass) -> None:
 
 
 def test_the_file_of_the_leaderboard_holds_scores_to_the_last_digit(scored: ScoredClass) -> None:
-    assert read_leaderboard(scored.school.output)[4] == {
+    rows = read_leaderboard(scored.school.output)
+    # The rows of the four teams on task 1 come first.
+    assert rows[4] == {
         "task": "2",
         "phase": "Public",
         "rank": "1",
         "team": "ann",
+        # The repr of a float has all digits: 0.30000000000000004.
         "score": repr(0.1 + 0.2),
         "standard_error": "",
         "mask_0": repr(1 / 3),
@@ -406,7 +428,8 @@ def test_the_best_submission_of_each_team_counts_and_ties_go_to_the_smaller_erro
 ) -> None:
     """Among equal scores a known error comes first, the smaller the better; then the earlier time.
 
-    Scores are compared with ten decimal places, as the platform keeps them.
+    The score of ann is 0.7 + 1e-12, and counts as equal to 0.7: the platform compares ten decimal
+    places.
     """
     page = scored.school.read_page()
     assert "Public phase: 9 submissions of 6 teams; written " in page.text
@@ -445,14 +468,14 @@ def test_the_page_links_to_the_page_of_each_team_s_best_score(scored: ScoredClas
     page = scored.school.read_page()
     links = [link for link in page.references if link.startswith("details/")]
     pages = [(scored.school.output / link).read_text() for link in links]
-    # Four teams of task 1, then the team of task 2.
+    # The teams of task 1 by rank, of which ann is the last; then ann again, on task 2.
     assert pages == [f"<p>{score}</p>" for score in (0.7, 0.7, 0.7, 0.7 + 1e-12, 0.1 + 0.2)]
 
 
 def test_a_submission_of_the_next_day_is_added_and_failed_ones_are_tried_again(
     scored: ScoredClass, tmp_path: Path
 ) -> None:
-    """The machine may have been the reason of a failure."""
+    """A submission may have failed only because the machine was busy: it gets another chance."""
     school = scored.school.copy(tmp_path)
     school.submit("fay.zip", 9, 0.9)
     assert "11 results: 7 scored, 4 failed; 6 of them reused" in school.score().stdout
@@ -487,18 +510,25 @@ def test_scores_are_not_reused_for_another_bundle(
 def test_only_damaged_records_of_scores_are_not_reused(scored: ScoredClass, tmp_path: Path) -> None:
     school = scored.school.copy(tmp_path)
     records = school.output / "leaderboard_results.jsonl"
+    # A record is a line of JSON about one submission to a task.
     lines = [line for line in records.read_text().splitlines() if not json.loads(line)["fault"]]
-    # The records of these three submissions are damaged below; all others stay whole.
+    # Damage the records of three submissions; all others stay whole.
     first, second, *whole, last = lines
-    # The first record lacks the page that it names.
+    # The page that the first record names is missing.
     (school.output / json.loads(first)["details"]).unlink()
-    # The scores of the second are text.
+    # The scores of the second record become text.
     with_text = json.loads(second)
     with_text["scores"] = {name: str(value) for name, value in with_text["scores"].items()}
-    # The last record is cut off. A further line is no record.
-    new_lines = ["[]", first, json.dumps(with_text), *whole, last[:30]]
+    # The last record is cut off.
+    cut = last[:30]
+    # Valid JSON, but no record.
+    no_record = "[]"
+    new_lines = [no_record, first, json.dumps(with_text), *whole, cut]
     records.write_text("\n".join(new_lines))
+
     assert f"{len(whole)} of them reused" in school.score().stdout
+
+    # The run adds a record for each submission that it scores.
     added = [json.loads(line) for line in records.read_text().splitlines()[len(new_lines) :]]
     scored_again = {record["submission"] for record in added if not record["fault"]}
     assert scored_again == {json.loads(line)["submission"] for line in (first, second, last)}
@@ -534,6 +564,10 @@ class Event:
 def event(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Event:
     """Run an event. Tests share it and must not change it.
 
+    With --watch, the runner scores the folder of submissions, sleeps for 60 s, and begins again. A
+    day here is one such turn: in place of `time.sleep`, the fixture calls `end_day`, which takes no
+    time and hands in the submissions for the next day.
+
     After the first day, one submission of "=ann" and three of bob come in; the phase takes two of
     a team. After the third day, cid hands in one. The fourth day ends with Control-C. Then the
     private phase is published.
@@ -541,17 +575,19 @@ def event(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Event:
     base = tmp_path_factory.mktemp("event")
     handed_in = base / "in"
     handed_in.mkdir()
-    sleep = time.sleep
+    real_sleep = time.sleep
     n_teams_by_day: list[int] = []
 
     def submit(name: str, minute: int, value: float) -> None:
+        """Hand in a zip that gets this score on task 1."""
         members = {FIRST: f"score({value})"}
         toy_bundle.write_zip(handed_in / name, members, START + 60 * minute)
 
     def end_day(seconds: float) -> None:
+        """Stand in for `time.sleep`: count the teams, and hand in zips instead of sleeping."""
         if seconds < 60:
-            # This short sleep waits for a program. Only the long sleep of --watch ends a day.
-            sleep(seconds)
+            # A short sleep only waits for a program. Only the long sleep of --watch ends a day.
+            real_sleep(seconds)
             return
         is_scored = (base / "out").exists()
         n_teams_by_day.append(len(read_leaderboard(base / "out")) if is_scored else 0)
@@ -568,8 +604,7 @@ def event(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Event:
 
     command = [SCRIPT, folder, "--submissions", handed_in, "--site", base / "site", "--phase"]
     with pytest.MonkeyPatch.context() as patch:
-        # The runner sleeps between two looks at the folder. Each of these sleeps is the end of a
-        # day, when `end_day` hands in submissions.
+        # The runner sleeps at the end of each turn.
         patch.setattr(time, "sleep", end_day)
         done = run([*command, "both", "--output_dir", base / "out", "--watch", 60])
     published = [path.name for path in (base / "site").rglob("*")]
@@ -591,7 +626,7 @@ def test_the_last_submissions_of_a_team_count_in_each_phase(event: Event, phase:
     assert note in event.done.stdout
     name = phase.capitalize()
     assert event.leaderboard(phase) == [
-        # A spreadsheet would take the team's name for a formula without the apostrophe.
+        # The apostrophe keeps spreadsheets from reading the name "=ann" as a formula.
         ("'=ann", "'=ann.zip", "0.6", name),
         ("bob", "bob/1.zip", "0.5", name),
         ("cid", "cid.zip", "0.3", name),
