@@ -26,6 +26,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from common import cli, fingerprints, layout, provenance, reading, schema, source_code
+from common.arrays import IntArray
 from common.errors import InputError
 from common.evaluation import entry_origin, ranking, score_files
 from common.evaluation.record import Evaluation
@@ -103,8 +104,8 @@ def evaluate_by_experts(options: argparse.Namespace, submitted: Path, template: 
     evaluation = replace(evaluation, doubts=entry.doubts)
     lines = describe_agreement(page_values["agreement"], page_values["experts"])
     # A sentence on how well random rankings agree with their best experts.
-    chance = dict(evaluation.facts)[ranking.LUCK]
-    lines.append(f"score {evaluation.score.value:.4f} (best expert); {chance}")
+    random_rankings = dict(evaluation.facts)[ranking.LUCK]
+    lines.append(f"score {evaluation.score.value:.4f} (best expert); {random_rankings}")
     score_files.publish(
         options.output_dir, evaluation, lines, template="ranking.html", **page_values
     )
@@ -147,11 +148,9 @@ def evaluate_halves(options: argparse.Namespace, submitted: Path, template: Path
     provenance.require_current([first_half, second_half])
     require_same_split(submitted, origin, first_half)
     entry_origin.require_same_sources(submitted, origin, submitted.parent)
-    in_first = reading.read_table(first_half, [schema.QUESTION_ID])["QuestionId"]
-    in_second = reading.read_table(second_half, [schema.QUESTION_ID])["QuestionId"]
+    in_both = find_common_questions(first_half, second_half)
     rank_by_second = rank_by_other_half(submitted, origin, template)
 
-    in_both = np.intersect1d(in_first, in_second)
     ranks = pd.DataFrame({"first": rank_by_first, "second": rank_by_second})
     ranks = ranks.reindex(in_both).dropna()
     if len(ranks) < _MIN_QUESTIONS:
@@ -177,6 +176,13 @@ def evaluate_halves(options: argparse.Namespace, submitted: Path, template: Path
     )
     figures = {"kendall": correlations["Kendall"].value}
     score_files.publish(options.output_dir, evaluation, lines, figures=figures)
+
+
+def find_common_questions(first_half: Path, second_half: Path) -> IntArray:
+    """Return the QuestionIds that occur in two files of answers, sorted."""
+    in_first = reading.read_table(first_half, [schema.QUESTION_ID])["QuestionId"]
+    in_second = reading.read_table(second_half, [schema.QUESTION_ID])["QuestionId"]
+    return np.intersect1d(in_first, in_second)
 
 
 def read_local_origin(submitted: Path) -> provenance.Provenance:

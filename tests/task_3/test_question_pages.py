@@ -30,6 +30,7 @@ def ranked(simulated_kit: Path, tmp_path_factory: Any) -> Path:
     (folder / "images").mkdir()
     (folder / f"images/{best}.jpg").write_bytes(b"picture")
     report = command_of_report(folder, folder / "pages")
+    # The output names the first page that was written and counts the others.
     assert "ranking.html and 20 more pages" in succeeds(report, kit=simulated_kit)
     return folder
 

@@ -426,7 +426,7 @@ def test_the_page_shows_the_agreement_among_the_experts(evaluated: Evaluated, ex
 def test_compare_features_and_the_evaluation_show_the_same_agreement_of_a_ranking(
     simulated_kit: Path, evaluated: Evaluated
 ) -> None:
-    """The script compare_features.py prints a row for each feature, each ranking, and the experts."""
+    """The table of features has a row for each feature, a row for the ranking, and one for experts."""
     submission = evaluated.folder / "submission_task_3.csv"
     compare = ["task_3/compare_features.py", "--rankings", submission]
     lines = [line for line in succeeds(compare, kit=simulated_kit).splitlines() if "|" in line]
@@ -628,8 +628,8 @@ def test_real_answers_reproduce_the_rows_of_the_page_of_measurements(
     flags += ["--submission_template_dir", tmp_path]
     printed = succeeds(["task_3/compare_features.py", *flags], kit=simulated_kit)
     rows = {line.split(" |")[0]: line for line in printed.splitlines() if line.startswith("| ")}
-    # The script names a ranking by its path, the page tests/benchmarks/task_3.md by the file's
-    # name.
+    # The script names a ranking by its path, the page by the name of the file. The rows of the two
+    # rankings replace the rows of the features with the same names.
     for path in rankings:
         rows[f"| {path.name}"] = rows.pop(f"| {path}").replace(str(path), path.name)
     # The report of the competition's winners of 2020 gives these agreements with the five experts
