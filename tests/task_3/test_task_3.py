@@ -426,7 +426,7 @@ def test_the_page_shows_the_agreement_among_the_experts(evaluated: Evaluated, ex
 def test_compare_features_and_the_evaluation_show_the_same_agreement_of_a_ranking(
     simulated_kit: Path, evaluated: Evaluated
 ) -> None:
-    """The table of features has a row for each feature, a row for the ranking, and one for experts."""
+    """The table has a row for each feature, one for the ranking, and one for the experts."""
     submission = evaluated.folder / "submission_task_3.csv"
     compare = ["task_3/compare_features.py", "--rankings", submission]
     lines = [line for line in succeeds(compare, kit=simulated_kit).splitlines() if "|" in line]
