@@ -179,7 +179,8 @@ def test_everything_may_lie_elsewhere_under_other_names(tmp_path: Path, task: in
     answers = answers_frame([1, 2] * 4, [7, 7, 8, 8, 9, 9, 10, 10], is_right, *options)
     answers.to_csv(mine / "answers.csv", index=False)
     (mine / "pairs.csv").write_text("UserId,QuestionId\n91,8\n92,7\n91,9\n91,11\n")
-    # The guesses are the answers in reverse order, except for a wrong guess of the first answer.
+    # The guesses are the answers in reverse order, but the guess of the first answer is wrong. So
+    # seven of the eight guesses are right.
     wrong_guess = {1: 0, 2: 1}[task]
     guesses = answers.assign(**{column: answers[column].where(answers.index > 0, wrong_guess)})
     guesses[::-1][[*KEYS, column]].to_csv(mine / "guesses.csv", index=False)
@@ -197,7 +198,6 @@ def test_everything_may_lie_elsewhere_under_other_names(tmp_path: Path, task: in
     right, wrong, tied = {1: (1, 0, 1), 2: (3, 2, 2)}[task]
     expected = f"91,8,{wrong}\n92,7,{right}\n91,9,{tied}\n91,11,{right}\n"
     assert (out / "p.csv").read_text() == f"UserId,QuestionId,{column}\n{expected}"
-    # Seven of the eight guesses are right.
     assert read_score(out, task) == 0.875
 
 
