@@ -27,8 +27,9 @@ import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 TASK = 1
-# Chosen on answers held out of the training data. A fit sets `validation_fraction` of its rows
-# aside, and stops if `n_iter_no_change` trees in a row do not lower the loss on these rows.
+# The settings were chosen on answers held out of the training data. A fit sets
+# `validation_fraction` of its rows aside, and stops if `n_iter_no_change` trees in a row do not
+# lower the loss on these rows.
 SETTINGS = {
     "learning_rate": 0.07,
     "max_leaf_nodes": 31,
@@ -40,17 +41,17 @@ SETTINGS = {
     "validation_fraction": 0.03,
     "n_iter_no_change": 30,
 }
-# The features that a tree may split on and the rows for early stopping are random. The mean of
-# several fits depends less on this chance.
+# Each fit draws at random which features a tree may split on and which rows are set aside. The mean
+# of several fits depends less on these draws.
 N_FITS = 2
-# Trees need at least this many answers of each kind, right and wrong.
+# The training file must hold at least this many answers of each kind, right and wrong.
 MIN_ANSWERS = 100
 # Trees do not use a feature that is known for fewer rows than this.
 MIN_KNOWN = 100
 # Predict this many rows at a time, to limit memory.
 BLOCK_ROWS = 100_000
-# Speed of the whole script on training and template rows together, measured on files of the
-# official size (tests/benchmarks/full_size.md).
+# Training and template rows that the script handles per second, to estimate its run time. Measured
+# on files of the official size (tests/benchmarks/full_size.md).
 ROWS_PER_SECOND = 190_000
 
 # The fits of one model; their predictions are averaged.
@@ -67,7 +68,8 @@ def fit_trees(
 
     `more_settings` are added to `SETTINGS`.
     """
-    # scikit-learn fails on a feature that is almost always NaN. A constant feature is never used.
+    # scikit-learn fails on a feature that is almost always NaN. Set to 0, such a feature is
+    # constant, and no tree splits on it.
     n_known = np.isfinite(features).sum(axis=0)
     features = np.where(n_known < MIN_KNOWN, np.float32(0), features)
     models = []
@@ -89,7 +91,7 @@ def predict_mean(models: Models, table: pd.DataFrame) -> npt.NDArray[np.float64]
 
 
 def log_losses(log_event: run_log.LogEvent, model: HistGradientBoostingClassifier) -> None:
-    """Write to the log file the loss after each tree, on learning and on early-stopping rows."""
+    """Write to the log file the training loss and the loss for early stopping after each tree."""
     # scikit-learn's scores are negative losses.
     losses = zip(-model.train_score_, -model.validation_score_, strict=True)
     for step, (loss, validation_loss) in enumerate(losses):
@@ -131,7 +133,8 @@ def main() -> None:
     answers = read_answers(paths.train, ids=True)
     require_right_and_wrong(answers, paths.train)
     progress.announce((len(answers) + len(template)) / ROWS_PER_SECOND)
-    # A row for each training answer and then for each template row: all facts but the outcome.
+    # All that is known before an answer is given: a row for each training answer, followed by a row
+    # for each template row.
     pairs = answer_features.read_pairs(answers, template, paths.metadata)
     # Save memory: `pairs` holds these ids too.
     answers = answers.drop(columns=["UserId", "QuestionId", "AnswerId"], errors="ignore")
@@ -145,13 +148,13 @@ def main() -> None:
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `answers`, `pairs`, `groups`. Out, for each template row: `prediction`, `p_right`.
-    # Parts of the training answers come first, each held out while its features are computed; the
-    # template comes last. Up to 125,000 training answers are all held out in turn, in ten parts. If
-    # there are more, about 125,000 are held out, and the trees learn from these alone.
-    parts = answer_features.tables(pairs, answers, groups, options.seed)
-    *train_parts, template_part = parts
+    # Every part but the last holds some of the training answers. Its features are computed from the
+    # training answers outside the part. The last part is the template. Up to 125,000 training
+    # answers are all in one of ten parts. If there are more, about 125,000 of them are in a part,
+    # and the trees learn from these alone.
+    *train_parts, template_part = answer_features.tables(pairs, answers, groups, options.seed)
     features = pd.concat([part.table for part in train_parts]).to_numpy()
-    # The rows of `features` are these rows of `answers`.
+    # Row i of `features` belongs to row `train_rows[i]` of `answers`.
     train_rows = np.concatenate([part.rows for part in train_parts])
     is_correct = answers["IsCorrect"].to_numpy()[train_rows]
 

@@ -33,13 +33,13 @@ TASK = 1
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
     parser = sample_models.parser(__doc__, TASK)
-    # The answer metadata name the quiz of each answer.
+    # The effects of quizzes need the metadata of the answers, which name the quiz of each answer.
     sample_models.add_metadata_flag(parser)
     run_log.add_log_flag(parser)
     help_text = "number of abilities; the time grows with the square of K"
-    cli.add_number(parser, "--dimensions", DEFAULT_DIMENSIONS, help_text, int, "K")
+    cli.add_number(parser, "--dimensions", DEFAULT_DIMENSIONS, help_text, parse=int, metavar="K")
     help_text = "probability of being right without knowing the answer"
-    cli.add_number(parser, "--guessing", 0.2, help_text, float, "P")
+    cli.add_number(parser, "--guessing", 0.2, help_text, parse=float, metavar="P")
     cli.add_number(parser, "--seed", 0, "seed of the random start")
     return parser
 

@@ -41,8 +41,8 @@ EASINESS_PENALTY = 1.0
 FIRST_LOADING = 1.0
 FIRST_LOADING_PENALTY = 10.0
 LOADING_PENALTY = 30.0
-# Speed of one iteration on training answers, measured on files of the official size
-# (tests/benchmarks/full_size.md).
+# Training answers that an iteration handles per second, to estimate the run time. Measured on files
+# of the official size (tests/benchmarks/full_size.md).
 ANSWERS_PER_SECOND = 3.5e6
 
 
@@ -74,9 +74,10 @@ def ridge_step(
 ) -> tuple[FloatArray, FloatArray]:
     """Update the vectors of one side, students or questions, while the other side is fixed.
 
-    Each vector is fitted by a logistic regression on the fixed vectors. A parabola replaces the
-    logistic loss of each element of `answers`: it touches the loss at the present logit and lies
-    above it elsewhere (Jaakkola and Jordan 2000). So each regression is a ridge regression.
+    Each vector is fitted by a logistic regression on the fixed vectors. For each element of
+    `answers`, a parabola replaces the logistic loss. The parabola touches the loss at the present
+    logit and lies above the loss at all other logits (Jaakkola and Jordan 2000). With parabolas,
+    each regression is a ridge regression, whose solution has a closed form.
 
     Parameters
     ----------
@@ -93,29 +94,39 @@ def ridge_step(
     Returns
     -------
     vectors : array, shape (n, k)
+        The new means of the vectors.
     covariances : array, shape (n, k, k)
+        The new covariances of the vectors.
     """
-    # The parabola that touches the loss at logit x has the curvature tanh(x / 2) / (2 x).
+    # For an element y, 1 if right and 0 if wrong, with the present logit x, the parabola is
+    #     curvature · z² / 2 - (y - 1/2) · z + constant,    curvature = tanh(x / 2) / (2 x),
+    # as a function of the new logit z.
+    # The lower limit 1e-4 avoids 0 / 0.
     half = np.maximum(np.abs(logits) / 2, 1e-4)
-    weights = answers.copy()
-    weights.data = np.tanh(half) / (4 * half)
-    # All these parabolas have the same slope at logit 0: 1/2 for a wrong answer, -1/2 for a right
-    # one. Ridge regression needs minus this slope.
-    targets = answers.copy()
-    targets.data -= 0.5
+    curvatures = answers.copy()
+    curvatures.data = np.tanh(half) / (4 * half)
+    centred = answers.copy()
+    centred.data -= 0.5
+    # The new vector of row i is covariance · target, where
+    #     covariance = inverse of (sum of curvature · E[v vᵀ] + diagonal matrix of the penalties)
+    #     target = sum of (y - 1/2) · E[v] + penalties · prior mean.
+    # Both sums are over the elements y of the row. v is the fixed vector of an element's column:
+    # E[v] is its mean, and E[v vᵀ] = E[v] E[v]ᵀ + covariance of v.
     m, k = fixed_vectors.shape
-    # The expectation of v vᵀ for each fixed vector v, shape (m, k, k).
-    squares = fixed_vectors[:, :, None] * fixed_vectors[:, None, :] + fixed_covariances
-    # The sums over the elements of each row, shape (n, k, k) and (n, k).
-    precisions = (weights @ squares.reshape(m, k * k)).reshape(-1, k, k) + np.diag(prior.penalty)
-    weighted_targets = targets @ fixed_vectors + prior.penalty * prior.mean
-    covariances = np.linalg.inv(precisions)
-    vectors = (covariances @ weighted_targets[:, :, None])[:, :, 0]
+    expected_squares = fixed_vectors[:, :, None] * fixed_vectors[:, None, :] + fixed_covariances
+    curvature_sums = (curvatures @ expected_squares.reshape(m, k * k)).reshape(-1, k, k)
+    covariances = np.linalg.inv(curvature_sums + np.diag(prior.penalty))
+    targets = centred @ fixed_vectors + prior.penalty * prior.mean
+    vectors = (covariances @ targets[:, :, None])[:, :, 0]
     return vectors.astype(np.float32), covariances.astype(np.float32)
 
 
 def question_prior(is_correct: pd.Series, n_dimensions: int) -> Prior:
-    """Return the prior of the vector of every question: easiness, first loading, other loadings."""
+    """Return the prior of a question's vector: easiness, first loading, other loadings.
+
+    The prior mean of the easiness is the log odds of a right answer to any question. First loadings
+    have a prior mean of 1, so that the first ability raises the logits of all questions alike.
+    """
     # Adding 1 to both counts keeps the logarithm finite.
     n_wrong, n_right = np.bincount(is_correct, minlength=2) + 1
     log_odds = np.log(n_right / n_wrong)
@@ -129,21 +140,22 @@ def question_prior(is_correct: pd.Series, n_dimensions: int) -> Prior:
 def fit(
     answers: csr_matrix, prior: Prior, options: argparse.Namespace
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the vectors of the students and of the questions, a row for each.
+    """Fit the vectors of students and questions in turns; return both, a row for each.
 
-    `answers` has a row for each student and a column for each question. `prior` is the prior of the
-    questions.
+    `answers` has a row for each student and a column for each question: 1 for a right answer, 0 for
+    a wrong one. `prior` is the prior of the questions.
     """
     k = options.dimensions
     n_students, n_questions = answers.shape
     rng = np.random.default_rng(options.seed)
     questions = rng.normal(prior.mean, 0.1, (n_questions, 1 + k)).astype(np.float32)
-    # A student's vector begins with a 1, which multiplies the easiness. The penalty 1e8 keeps it 1.
+    # A student's vector is a 1 followed by the abilities. The 1 multiplies the easiness, the first
+    # element of the question's vector. The large penalty 1e8 keeps the 1 from changing.
     student_prior = Prior(np.array([1.0] + [0.0] * k), np.array([1e8] + [1.0] * k))
     students = np.tile(student_prior.mean, (n_students, 1)).astype(np.float32)
-    # The covariances of the vectors that the next step keeps fixed.
+    # The covariances of the vectors that the next step keeps fixed: first those of the questions.
     covariances = np.zeros((n_questions, 1 + k, 1 + k), np.float32)
-    # The student and the question of each element, in the order of `answers.data`.
+    # The row (student) and the column (question) of each element, in the order of `answers.data`.
     student, question = answers.tocoo().coords
     with progress.steps(options.iterations, "fitting", options.log) as (steps, show):
         for _ in steps:
@@ -153,7 +165,8 @@ def fit(
             )
             logits = compute_logits(students, questions, student, question)
             questions, covariances = ridge_step(prior, students, covariances, answers.T, logits)
-            # The logistic loss at the logits that the last step began with.
+            # The mean logistic loss before the step above. To compute the logits again after this
+            # step would take time.
             show(loss=np.mean(np.logaddexp(0, logits) - answers.data * logits))
     return students, questions
 
@@ -162,8 +175,9 @@ def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
     parser = sample_models.parser(__doc__, TASK)
     run_log.add_log_flag(parser)
-    cli.add_number(parser, "--dimensions", 8, "length of the vectors", int, "K")
-    cli.add_number(parser, "--iterations", 20, "how often students and questions are updated", int)
+    cli.add_number(parser, "--dimensions", 8, "length of the vectors", parse=int, metavar="K")
+    help_text = "how often students and questions are updated"
+    cli.add_number(parser, "--iterations", 20, help_text, parse=int)
     cli.add_number(parser, "--seed", 0, "seed of the random start")
     return parser
 
@@ -182,8 +196,8 @@ def main() -> None:
     # In: `answers`, `template` (DataFrames). Out, for each template row: `prediction`, `p_right`.
     student_ids, student = number_ids(answers["UserId"])
     question_ids, question = number_ids(answers["QuestionId"])
-    # One more student and one more question stand for unknown ids (`find_ids` returns their
-    # number). They have no answers and stay at the prior.
+    # `find_ids` gives an id without training answers the number after the last one. So one more
+    # student and one more question stand for all unknown ids. Their vectors stay at the prior.
     shape = (len(student_ids) + 1, len(question_ids) + 1)
     is_correct = answers["IsCorrect"].astype(np.float32)
     answer_matrix = csr_matrix((is_correct, (student, question)), shape)

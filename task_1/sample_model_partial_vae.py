@@ -34,8 +34,8 @@ TASK = 1
 # The number of this process, from 0, and how many there are. torchrun sets both.
 RANK = int(os.environ.get("RANK", 0))
 N_PROCESSES = int(os.environ.get("WORLD_SIZE", 1))
-# Speed of the training, in answers that the encoder reads, measured on files of the official size
-# (tests/benchmarks/full_size.md).
+# Answers that the encoder reads per second of training, to estimate the run time. Measured on files
+# of the official size (tests/benchmarks/full_size.md).
 ANSWERS_PER_SECOND = 5e6
 
 
@@ -54,15 +54,19 @@ class PartialVAE(nn.Module):
     """
 
     def __init__(self, n_wrong: Tensor, n_correct: Tensor, k: int) -> None:
-        """Set the start; `n_wrong` and `n_correct` count the answers to each question."""
+        """Set the initial parameters.
+
+        `n_wrong` and `n_correct` are the numbers of wrong and correct answers to each question. `k`
+        is the length of z.
+        """
         super().__init__()
         logit = torch.log((n_correct + 1) / (n_wrong + 1))
         self.intercept = nn.Parameter(logit.mean())
         self.easiness = nn.Parameter(logit - logit.mean())
-        # Loadings, scores and precisions are a part for all questions plus `own_…` for each
-        # question. Loadings have one more part: `loading_slope` times easiness. At the start
-        # only z[0] acts: it is the ability. Each answer tells little at the start: its precision is
-        # softplus(raw_precision) = softplus(-2) = 0.13.
+        # The loadings, scores and precisions of a question are sums of a part that all questions
+        # share and a part of its own, `own_…`. Loadings have a third part: `loading_slope` times
+        # the easiness. At the start only z[0] acts: it is the ability. Each answer tells little at
+        # the start: its precision is softplus(raw_precision) = softplus(-2) = 0.13.
         loading = torch.zeros(k)
         loading[0] = 1
         self.loading = nn.Parameter(loading)
@@ -78,9 +82,12 @@ class PartialVAE(nn.Module):
 
         `shown` is 1 for an answer to use and 0 for an answer to leave out.
         """
+        # Row 2 · question + is_correct of the table holds k scores and k precisions. softplus makes
+        # the precisions positive.
         precision = functional.softplus(self.raw_precision + self.own_raw_precision)
         table = torch.cat([self.score + self.own_score, precision], dim=2).flatten(0, 1)
-        # Sum the rows of the table over the answers of each student.
+        # Sum the rows of the table over the answers of each student. A student's answers begin at
+        # the position `first_answer`.
         first_answer = (count.cumsum(0) - count).int()
         total = functional.embedding_bag(
             answer, table, first_answer, mode="sum", per_sample_weights=shown
@@ -101,7 +108,7 @@ class PartialVAE(nn.Module):
 
         ELBO is the evidence lower bound of the batch. `weight` scales it to all students.
         """
-        # The number of the student in the batch, for each answer.
+        # For each answer, the position of its student in the batch.
         student = torch.repeat_interleave(count)
         # The encoder sees all answers of half of the students, as in prediction, and a random share
         # of the answers of the other half.
@@ -110,12 +117,15 @@ class PartialVAE(nn.Module):
         shown = torch.rand(len(answer)) < shown_share[student]
         mean, variance = self.encode(answer, count, shown.float())
         z = mean + variance.sqrt() * torch.randn_like(mean)
-        logit = self.decode(z, student, answer // 2)
+        # An answer is the number 2 · question + is_correct.
+        question = answer // 2
         correct = (answer % 2).float()
+        logit = self.decode(z, student, question)
         nll = functional.binary_cross_entropy_with_logits(logit, correct, reduction="sum")
         divergence = 0.5 * (variance + mean.square() - 1 - variance.log()).sum()
-        # Gaussian priors of what belongs to single questions. They matter most for questions with
-        # few answers. A factor is half of the prior's precision (1 / variance).
+        # Gaussian priors keep the parameters of single questions near 0. They matter most for
+        # questions with few answers. A sum of squares times 1 / (2 · variance) is minus the log
+        # density of a prior, up to a constant.
         encoder_squares = self.own_score.square().sum() + self.own_raw_precision.square().sum()
         prior = (
             20 * self.own_loading.square().sum()
@@ -133,12 +143,13 @@ def train(network: nn.Module, answer: Tensor, count: Tensor, options: argparse.N
     """
     if N_PROCESSES > 1:
         distributed.init_process_group("nccl" if options.device == "cuda" else "gloo")
-        # At exit, running threads of gloo may crash Python: end them first.
+        # Python may crash at exit while threads of gloo are running. This function ends them.
         atexit.register(distributed.destroy_process_group)
         network = nn.parallel.DistributedDataParallel(network)
     answer_sets = torch.split(answer, count.tolist())
     n_students = len(answer_sets)
-    # A hundredth of the students, but 128 to 1024 if there are so many.
+    # A batch holds a hundredth of the students, at least 128 and at most 1024. If there are fewer
+    # than 128 students, it holds all of them.
     batch_size = min(max(128, n_students // 100), 1024, n_students)
     # 16 passes over the students, but at least 420 steps.
     n_steps = options.steps or max(420, 16 * n_students // batch_size)
@@ -150,17 +161,19 @@ def train(network: nn.Module, answer: Tensor, count: Tensor, options: argparse.N
     if RANK == 0:
         n_shown = n_steps * batch_size / n_students * len(answer)
         progress.announce(n_shown / ANSWERS_PER_SECOND)
-    # With None, there is a bar on a terminal only.
+    # Only the first process shows a progress bar. None shows it if the output is a terminal.
     disable_bar = True if RANK > 0 else None
     with progress.steps(n_steps, "training", log, disable=disable_bar) as (steps, show):
         for _ in steps:
             batch = rng.choice(n_students, batch_size, replace=False)
             own_students = batch[RANK::N_PROCESSES]
-            # The last set is the empty one of unknown students. With it, `torch.cat` gets a tensor
-            # even if this process has no student in the batch.
+            # The last student stands for unknown ids and has no answers. The empty set of answers
+            # is added because `torch.cat` needs a tensor even if the batch holds no student for
+            # this process.
             own_sets = [answer_sets[-1], *(answer_sets[i] for i in own_students)]
             own_counts = torch.tensor([len(answers_of_student) for answers_of_student in own_sets])
-            # DistributedDataParallel averages the gradients of the processes instead of summing.
+            # DistributedDataParallel takes the mean of the gradients of the processes. The factor
+            # N_PROCESSES turns the mean into the sum.
             weight = N_PROCESSES * n_students / batch_size
             loss = network(torch.cat(own_sets), own_counts, weight)
             adam.zero_grad()
@@ -171,7 +184,7 @@ def train(network: nn.Module, answer: Tensor, count: Tensor, options: argparse.N
             if not loss.isfinite():
                 raise InputError(f"the loss became {loss:f}; choose a smaller --learning_rate")
     if RANK > 0:
-        # Skip Python's cleanup at exit, which running threads of gloo may crash.
+        # Exit without Python's cleanup: it may crash while threads of gloo are running.
         os._exit(0)
 
 
@@ -189,11 +202,11 @@ def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
     parser = sample_models.parser(__doc__, TASK)
     run_log.add_log_flag(parser)
-    cli.add_number(parser, "--dimensions", 8, "length of z", int, "K")
+    cli.add_number(parser, "--dimensions", 8, "length of z", parse=int, metavar="K")
     help_text = "training steps (default: 16 passes over the students, at least 420 steps)"
     parser.add_argument("--steps", type=int, metavar="N", help=help_text)
     help_text = "highest learning rate of Adam"
-    cli.add_number(parser, "--learning_rate", 0.02, help_text, float, "RATE")
+    cli.add_number(parser, "--learning_rate", 0.02, help_text, parse=float, metavar="RATE")
     cli.add_number(parser, "--seed", 0, "seed of all random numbers")
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="default cpu")
     return parser
@@ -216,15 +229,19 @@ def main() -> None:
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `answers`, `template` (DataFrames). Out, for each template row: `prediction`, `p_right`.
-    # Ids are numbered from 0. One more student and one more question stand for unknown ids.
+    # Ids are numbered from 0. `find_ids` gives an id without training answers the number after the
+    # last one. So one more student and one more question stand for all unknown ids.
     student_ids, student = number_ids(answers["UserId"])
     question_ids, question = number_ids(answers["QuestionId"])
+    n_students = len(student_ids) + 1
+    n_questions = len(question_ids) + 1
     is_correct = answers["IsCorrect"].to_numpy()
+    # `PartialVAE` takes an answer as one number, and the answers of a student one after the other.
     order_by_student = np.argsort(student, kind="stable")
     answer = torch.as_tensor((2 * question + is_correct)[order_by_student])
-    count = torch.as_tensor(np.bincount(student, minlength=len(student_ids) + 1))
+    count = torch.as_tensor(np.bincount(student, minlength=n_students))
     # For each question, how many answers are wrong and how many are correct.
-    counts_of_question = answer.bincount(minlength=2 * (len(question_ids) + 1)).view(-1, 2)
+    counts_of_question = answer.bincount(minlength=2 * n_questions).view(-1, 2)
     n_wrong, n_correct = counts_of_question.T
     model = PartialVAE(n_wrong, n_correct, options.dimensions)
     train(model, answer, count, options)

@@ -32,8 +32,9 @@ import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 TASK = 2
-# Chosen on answers held out of the training data. A fit sets `validation_fraction` of its rows
-# aside, and stops if `n_iter_no_change` trees in a row do not lower the loss on these rows.
+# The settings were chosen on answers held out of the training data. A fit sets
+# `validation_fraction` of its rows aside, and stops if `n_iter_no_change` trees in a row do not
+# lower the loss on these rows.
 SETTINGS = {
     "learning_rate": 0.1,
     "max_leaf_nodes": 31,
@@ -44,22 +45,22 @@ SETTINGS = {
     "validation_fraction": 0.03,
     "n_iter_no_change": 30,
 }
-# At most this many trees for the stages 0, 1 and 2.
+# The largest numbers of trees of the stages 0, 1 and 2.
 N_TREES = (100, 50, 25)
-# The features that a tree may split on and the rows for early stopping are random. The mean of
-# several fits depends less on this chance.
+# Each fit draws at random which features a tree may split on and which rows are set aside. The mean
+# of several fits depends less on these draws.
 N_FITS = 2
 # The training file must hold at least this many answers of each kind, right and wrong.
 MIN_ANSWERS = 100
-# A stage needs at least this many answers that stop at it, and as many that go on to the next
-# stage. Otherwise it gets no trees.
+# Stage r separates the answers of rank r, which stop there, from those of higher rank, which go on.
+# A stage gets trees only if at least this many answers stop and at least as many go on.
 MIN_STAGE_ANSWERS = 20
 # Trees do not use a feature that is known for fewer rows than this.
 MIN_KNOWN = 100
 # Predict this many rows at a time, to limit memory.
 BLOCK_ROWS = 100_000
-# Speed of the whole script on training and template rows together, measured on files of the
-# official size (tests/benchmarks/full_size.md).
+# Training and template rows that the script handles per second, to estimate its run time. Measured
+# on files of the official size (tests/benchmarks/full_size.md).
 ROWS_PER_SECOND = 170_000
 
 # The fits of one model; their predictions are averaged.
@@ -76,7 +77,8 @@ def fit_trees(
 
     `more_settings` are added to `SETTINGS`.
     """
-    # scikit-learn fails on a feature that is almost always NaN. A constant feature is never used.
+    # scikit-learn fails on a feature that is almost always NaN. Set to 0, such a feature is
+    # constant, and no tree splits on it.
     n_known = np.isfinite(features).sum(axis=0)
     features = np.where(n_known < MIN_KNOWN, np.float32(0), features)
     models = []
@@ -108,7 +110,7 @@ class LoggedStage:
 
 
 def log_losses(log_event: run_log.LogEvent, stages: list[LoggedStage]) -> None:
-    """Write to the log file the loss after each tree, on learning and on early-stopping rows.
+    """Write to the log file the training loss and the loss for early stopping after each tree.
 
     The losses of the stages are weighted by the share of answers that reach the stage, and summed.
     After the last tree of a stage, its last loss is repeated.
@@ -163,7 +165,8 @@ def main() -> None:
     answers = read_answers(paths.train, options=True, ids=True)
     require_right_and_wrong(answers, paths.train)
     progress.announce((len(answers) + len(template)) / ROWS_PER_SECOND)
-    # A row for each training answer and then for each template row: all facts but the outcome.
+    # All that is known before an answer is given: a row for each training answer, followed by a row
+    # for each template row.
     pairs = answer_features.read_pairs(answers, template, paths.metadata)
     # Save memory: `pairs` holds these ids too.
     answers = answers.drop(columns=["UserId", "QuestionId", "AnswerId"], errors="ignore")
@@ -176,18 +179,22 @@ def main() -> None:
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `answers`, `pairs`, `groups`. Out, for each template row: `prediction`, `p_option`.
-    # Parts of the training answers come first, each held out while its features are computed; the
-    # template comes last. Up to 125,000 training answers are all held out in turn, in ten parts. If
-    # there are more, about 125,000 are held out, and the trees learn from these alone.
-    parts = answer_features.tables(pairs, answers, groups, options.seed)
-    *train_parts, template_part = parts
+    # Every part but the last holds some of the training answers. Its features are computed from the
+    # training answers outside the part. The last part is the template. Up to 125,000 training
+    # answers are all in one of ten parts. If there are more, about 125,000 of them are in a part,
+    # and the trees learn from these alone.
+    *train_parts, template_part = answer_features.tables(pairs, answers, groups, options.seed)
     features = pd.concat([part.table for part in train_parts]).to_numpy()
-    # The rank of each answer. Each part ranks the options by the answers outside the part.
+    # The rank of the option of each answer. An answer must not influence its own rank: the options
+    # of the questions are ranked anew for each part, by the answers outside the part.
     question = pairs.numbers["question"]
     option = answers["AnswerValue"].to_numpy()
-    rank = np.concatenate(
-        [part.outcome_of_option[question[part.rows], option[part.rows] - 1] for part in train_parts]
-    )
+    ranks = []
+    for part in train_parts:
+        rank_of_option = part.outcome_of_option[question[part.rows]]
+        option_number = option[part.rows] - 1
+        ranks.append(rank_of_option[np.arange(len(part.rows)), option_number])
+    rank = np.concatenate(ranks)
 
     random_state = np.random.RandomState(options.seed)
     p_rank = np.ones((len(template), 4))
@@ -204,11 +211,12 @@ def main() -> None:
             # Too few answers for trees: the same probability for all rows. Laplace's rule of
             # succession keeps it above 0 and below 1.
             p_go_on = np.full(len(template), (n_go_on + 1) / (n_stop + n_go_on + 2))
+        # An answer that stops at a stage has the stage's number as its rank.
         p_rank[:, stage] *= 1 - p_go_on
         p_rank[:, stage + 1 :] *= p_go_on[:, np.newaxis]
     log_losses(log_event, logged_stages)
 
-    # From the order of ranks to the order of the options 1 to 4.
+    # `p_rank` has a column for each rank, `p_option` one for each of the options 1 to 4.
     rank_of_option = template_part.outcome_of_option[question[template_part.rows]]
     p_option = np.take_along_axis(p_rank, rank_of_option, axis=1)
     prediction = 1 + p_option.argmax(axis=1)

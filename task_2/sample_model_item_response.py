@@ -26,21 +26,21 @@ from common.item_response import DEFAULT_DIMENSIONS, ItemResponseOptions
 from common.probabilities import write_probabilities
 
 TASK = 2
-# Speed of the whole script on training answers, measured on files of the official size
-# (tests/benchmarks/full_size.md).
+# Training answers that the script handles per second, to estimate its run time. Measured on files
+# of the official size (tests/benchmarks/full_size.md).
 ANSWERS_PER_SECOND = 150_000
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
     parser = sample_models.parser(__doc__, TASK)
-    # The answer metadata name the quiz of each answer.
+    # The effects of quizzes need the metadata of the answers, which name the quiz of each answer.
     sample_models.add_metadata_flag(parser)
     run_log.add_log_flag(parser)
     help_text = "number of abilities; the time grows with the square of K"
-    cli.add_number(parser, "--dimensions", DEFAULT_DIMENSIONS, help_text, int, "K")
+    cli.add_number(parser, "--dimensions", DEFAULT_DIMENSIONS, help_text, parse=int, metavar="K")
     help_text = "probability of choosing the right option without knowing it"
-    cli.add_number(parser, "--guessing", 0.2, help_text, float, "P")
+    cli.add_number(parser, "--guessing", 0.2, help_text, parse=float, metavar="P")
     cli.add_number(parser, "--seed", 0, "seed of the random start")
     return parser
 

@@ -43,8 +43,8 @@ EASINESS_PENALTY = 1.0
 FIRST_LOADINGS = (1.0, 0.3, 0.3)
 FIRST_LOADING_PENALTY = 10.0
 LOADING_PENALTY = 30.0
-# Speed of one iteration on training answers, measured on files of the official size
-# (tests/benchmarks/full_size.md).
+# Training answers that an iteration handles per second, to estimate the run time. Measured on files
+# of the official size (tests/benchmarks/full_size.md).
 ANSWERS_PER_SECOND = 1.5e6
 
 
@@ -76,9 +76,10 @@ def ridge_step(
 ) -> tuple[FloatArray, FloatArray]:
     """Update the vectors of one side, students or decisions, while the other side is fixed.
 
-    Each vector is fitted by a logistic regression on the fixed vectors. A parabola replaces the
-    logistic loss of each element of `choices`: it touches the loss at the present logit and lies
-    above it elsewhere (Jaakkola and Jordan 2000). So each regression is a ridge regression.
+    Each vector is fitted by a logistic regression on the fixed vectors. For each element of
+    `choices`, a parabola replaces the logistic loss. The parabola touches the loss at the present
+    logit and lies above the loss at all other logits (Jaakkola and Jordan 2000). With parabolas,
+    each regression is a ridge regression, whose solution has a closed form.
 
     Parameters
     ----------
@@ -95,24 +96,30 @@ def ridge_step(
     Returns
     -------
     vectors : array, shape (n, k)
+        The new means of the vectors.
     covariances : array, shape (n, k, k)
+        The new covariances of the vectors.
     """
-    # The parabola that touches the loss at logit x has the curvature tanh(x / 2) / (2 x).
+    # For an element y, 1 for a yes and 0 for a no, with the present logit x, the parabola is
+    #     curvature · z² / 2 - (y - 1/2) · z + constant,    curvature = tanh(x / 2) / (2 x),
+    # as a function of the new logit z.
+    # The lower limit 1e-4 avoids 0 / 0.
     half = np.maximum(np.abs(logits) / 2, 1e-4)
-    weights = choices.copy()
-    weights.data = np.tanh(half) / (4 * half)
-    # All these parabolas have the same slope at logit 0: 1/2 for a choice of 0, -1/2 for a choice
-    # of 1. Ridge regression needs minus this slope.
-    targets = choices.copy()
-    targets.data -= 0.5
+    curvatures = choices.copy()
+    curvatures.data = np.tanh(half) / (4 * half)
+    centred = choices.copy()
+    centred.data -= 0.5
+    # The new vector of row i is covariance · target, where
+    #     covariance = inverse of (sum of curvature · E[v vᵀ] + diagonal matrix of the penalties)
+    #     target = sum of (y - 1/2) · E[v] + penalties · prior mean.
+    # Both sums are over the elements y of the row. v is the fixed vector of an element's column:
+    # E[v] is its mean, and E[v vᵀ] = E[v] E[v]ᵀ + covariance of v.
     m, k = fixed_vectors.shape
-    # The expectation of v vᵀ for each fixed vector v, shape (m, k, k).
-    squares = fixed_vectors[:, :, None] * fixed_vectors[:, None, :] + fixed_covariances
-    # The sums over the elements of each row, shape (n, k, k) and (n, k).
-    precisions = (weights @ squares.reshape(m, k * k)).reshape(-1, k, k) + np.diag(prior.penalty)
-    weighted_targets = targets @ fixed_vectors + prior.penalty * prior.mean
-    covariances = np.linalg.inv(precisions)
-    vectors = (covariances @ weighted_targets[:, :, None])[:, :, 0]
+    expected_squares = fixed_vectors[:, :, None] * fixed_vectors[:, None, :] + fixed_covariances
+    curvature_sums = (curvatures @ expected_squares.reshape(m, k * k)).reshape(-1, k, k)
+    covariances = np.linalg.inv(curvature_sums + np.diag(prior.penalty))
+    targets = centred @ fixed_vectors + prior.penalty * prior.mean
+    vectors = (covariances @ targets[:, :, None])[:, :, 0]
     return vectors.astype(np.float32), covariances.astype(np.float32)
 
 
@@ -127,7 +134,8 @@ def rank_options(
     Parameters
     ----------
     question, option, correct_option
-        For each answer the number of the question, and two options from 0 to 3.
+        For each answer, the number of its question, the option that the student chose, and the
+        correct option. Options are numbered from 0 to 3.
     n_questions
         Number of questions, with the last one.
     """
@@ -146,10 +154,12 @@ def list_decisions(
 ) -> csr_matrix:
     """Return all decisions of the answers: 1 for yes, 0 for no, shape (n_students, 3 n_questions).
 
-    The decisions of question q are the columns 3 q, 3 q + 1 and 3 q + 2.
+    An answer of rank 0, the correct option, is a yes in decision 0 of its question. Rank 1 is a no
+    in decision 0 and a yes in decision 1. Rank 2 is a no in decisions 0 and 1 and a yes in decision
+    2. Rank 3 is a no in all three. The decisions of question q are the columns 3 q, 3 q + 1 and
+    3 q + 2.
     """
-    # Rank 2, for example, is a no in decision 0, a no in decision 1 and a yes in decision 2. Rank
-    # 3 is a no in all three decisions.
+    # Decisions after the first yes are not taken.
     is_taken = rank[:, None] >= np.arange(3)
     answer_row, decision = np.nonzero(is_taken)
     is_yes = (rank[answer_row] == decision).astype(np.float32)
@@ -158,7 +168,13 @@ def list_decisions(
 
 
 def decision_prior(rank: IntArray, n_questions: int, n_dimensions: int) -> Prior:
-    """Return the prior of the vector of every decision: easiness, first loading, other loadings."""
+    """Return the prior of the vectors of all decisions, three for each question.
+
+    Decision d of a question separates the answers of rank d (yes) from those of higher rank (no).
+    Rank 0 is the correct option, rank 1 the most popular wrong option. The vector of a decision
+    holds the easiness, which is the logit of a yes for a student whose abilities are all 0, and the
+    loadings, which multiply the student's abilities. `rank` is the rank of each training answer.
+    """
     # Adding 1 to all counts keeps the logarithms finite.
     counts = np.bincount(rank, minlength=4) + 1
     mean_of_question = np.zeros((3, 1 + n_dimensions))
@@ -175,21 +191,24 @@ def decision_prior(rank: IntArray, n_questions: int, n_dimensions: int) -> Prior
 def fit(
     choices: csr_matrix, prior: Prior, options: argparse.Namespace
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the vectors of the students and of the decisions, a row for each.
+    """Fit the vectors of students and decisions in turns; return both, a row for each.
 
-    `choices` has a row for each student and a column for each decision. `prior` is the prior of the
-    decisions.
+    A question has three decisions between yes and no: is the answer the correct option; if not, is
+    it the most popular wrong option; if not, is it the second most popular one? `choices` has a row
+    for each student and a column for each decision: 1 for a yes, 0 for a no. `prior` is the prior
+    of the decisions.
     """
     k = options.dimensions
     n_students, n_decisions = choices.shape
     rng = np.random.default_rng(options.seed)
     decisions = rng.normal(prior.mean, 0.1, (n_decisions, 1 + k)).astype(np.float32)
-    # A student's vector begins with a 1, which multiplies the easiness. The penalty 1e8 keeps it 1.
+    # A student's vector is a 1 followed by the abilities. The 1 multiplies the easiness, the first
+    # element of the decision's vector. The large penalty 1e8 keeps the 1 from changing.
     student_prior = Prior(np.array([1.0] + [0.0] * k), np.array([1e8] + [1.0] * k))
     students = np.tile(student_prior.mean, (n_students, 1)).astype(np.float32)
-    # The covariances of the vectors that the next step keeps fixed.
+    # The covariances of the vectors that the next step keeps fixed: first those of the decisions.
     covariances = np.zeros((n_decisions, 1 + k, 1 + k), np.float32)
-    # The student and the decision of each element, in the order of `choices.data`.
+    # The row (student) and the column (decision) of each element, in the order of `choices.data`.
     student, decision = choices.tocoo().coords
     with progress.steps(options.iterations, "fitting", options.log) as (steps, show):
         for _ in steps:
@@ -199,7 +218,8 @@ def fit(
             )
             logits = compute_logits(students, decisions, student, decision)
             decisions, covariances = ridge_step(prior, students, covariances, choices.T, logits)
-            # The logistic loss at the logits that the last step began with.
+            # The mean logistic loss before the step above. To compute the logits again after this
+            # step would take time.
             show(loss=np.mean(np.logaddexp(0, logits) - choices.data * logits))
     return students, decisions
 
@@ -208,8 +228,9 @@ def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
     parser = sample_models.parser(__doc__, TASK)
     run_log.add_log_flag(parser)
-    cli.add_number(parser, "--dimensions", 8, "length of the vectors", int, "K")
-    cli.add_number(parser, "--iterations", 20, "how often students and decisions are updated", int)
+    cli.add_number(parser, "--dimensions", 8, "length of the vectors", parse=int, metavar="K")
+    help_text = "how often students and decisions are updated"
+    cli.add_number(parser, "--iterations", 20, help_text, parse=int)
     cli.add_number(parser, "--seed", 0, "seed of the random start")
     return parser
 
@@ -228,8 +249,8 @@ def main() -> None:
     # In: `answers`, `template` (DataFrames). Out, for each template row: `prediction`, `p_option`.
     student_ids, student = number_ids(answers["UserId"])
     question_ids, question = number_ids(answers["QuestionId"])
-    # One more student and one more question stand for unknown ids (`find_ids` returns their
-    # number). They have no answers and stay at the prior.
+    # `find_ids` gives an id without training answers the number after the last one. So one more
+    # student and one more question stand for all unknown ids. Their vectors stay at the prior.
     n_students = len(student_ids) + 1
     n_questions = len(question_ids) + 1
     option = answers["AnswerValue"].to_numpy() - 1
@@ -246,15 +267,16 @@ def main() -> None:
     template_student = find_ids(student_ids, template["UserId"])
     template_question = find_ids(question_ids, template["QuestionId"])
     p_rank = np.empty((len(template), 4), np.float32)
-    # The probability of a no in all decisions so far.
-    p_none = np.ones(len(template), np.float32)
-    for i in range(3):
-        logits = compute_logits(students, decisions, template_student, 3 * template_question + i)
-        p_yes = expit(logits)
-        p_rank[:, i] = p_none * p_yes
-        p_none *= 1 - p_yes
-    p_rank[:, 3] = p_none
-    # From the order of ranks to the order of the options 1 to 4.
+    # An answer has rank 0, 1 or 2 if its first yes is in this decision of its question, and rank 3
+    # if all three decisions are no. `p_no` is the probability that all decisions so far are no.
+    p_no = np.ones(len(template), np.float32)
+    for rank_of_yes in range(3):
+        template_decision = 3 * template_question + rank_of_yes
+        p_yes = expit(compute_logits(students, decisions, template_student, template_decision))
+        p_rank[:, rank_of_yes] = p_no * p_yes
+        p_no *= 1 - p_yes
+    p_rank[:, 3] = p_no
+    # `p_rank` has a column for each rank, `p_option` one for each of the options 1 to 4.
     p_option = np.take_along_axis(p_rank, rank_of_option[template_question], axis=1)
     prediction = 1 + p_option.argmax(axis=1)
     # ---- End of the model. --------------------------------------------------------------------

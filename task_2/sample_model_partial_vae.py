@@ -34,8 +34,8 @@ TASK = 2
 # The number of this process, from 0, and how many there are. torchrun sets both.
 RANK = int(os.environ.get("RANK", 0))
 N_PROCESSES = int(os.environ.get("WORLD_SIZE", 1))
-# Speed of the training, in answers that the encoder reads, measured on files of the official size
-# (tests/benchmarks/full_size.md).
+# Answers that the encoder reads per second of training, to estimate the run time. Measured on files
+# of the official size (tests/benchmarks/full_size.md).
 ANSWERS_PER_SECOND = 1.5e6
 
 
@@ -55,16 +55,21 @@ class PartialVAE(nn.Module):
     """
 
     def __init__(self, counts: Tensor, k: int) -> None:
-        """Set the start; `counts` has a row for each question and a column for each category."""
+        """Set the initial parameters.
+
+        `counts`, shape (questions, 4), holds how many answers to each question have each of the
+        four categories. `k` is the length of z.
+        """
         super().__init__()
         # The logits of a softmax over the categories.
         logit = torch.log((counts + 1) / (counts + 1).sum(dim=1, keepdim=True))
         self.intercept = nn.Parameter(logit.mean(dim=0))
         self.popularity = nn.Parameter(logit - logit.mean(dim=0))
-        # Loadings, scores and precisions are a part for all questions plus `own_…` for each
-        # question. Loadings have one more part: `loading_slope` times popularity. At the start
-        # only z[0] acts, on category 0: it is the ability. Each answer tells little at the start:
-        # its precision is softplus(raw_precision) = softplus(-2) = 0.13.
+        # The loadings, scores and precisions of a question are sums of a part that all questions
+        # share and a part of its own, `own_…`. Loadings have a third part: `loading_slope` times
+        # the popularity. At the start only z[0] acts, on category 0, the correct option: it is the
+        # ability. Each answer tells little at the start: its precision is
+        # softplus(raw_precision) = softplus(-2) = 0.13.
         loading = torch.zeros(4, k)
         loading[0, 0] = 1
         self.loading = nn.Parameter(loading)
@@ -80,9 +85,12 @@ class PartialVAE(nn.Module):
 
         `shown` is 1 for an answer to use and 0 for an answer to leave out.
         """
+        # Row 4 · question + category of the table holds k scores and k precisions. softplus makes
+        # the precisions positive.
         precision = functional.softplus(self.raw_precision + self.own_raw_precision)
         table = torch.cat([self.score + self.own_score, precision], dim=2).flatten(0, 1)
-        # Sum the rows of the table over the answers of each student.
+        # Sum the rows of the table over the answers of each student. A student's answers begin at
+        # the position `first_answer`.
         first_answer = (count.cumsum(0) - count).int()
         total = functional.embedding_bag(
             answer, table, first_answer, mode="sum", per_sample_weights=shown
@@ -103,7 +111,7 @@ class PartialVAE(nn.Module):
 
         ELBO is the evidence lower bound of the batch. `weight` scales it to all students.
         """
-        # The number of the student in the batch, for each answer.
+        # For each answer, the position of its student in the batch.
         student = torch.repeat_interleave(count)
         # The encoder sees all answers of half of the students, as in prediction, and a random share
         # of the answers of the other half.
@@ -112,12 +120,15 @@ class PartialVAE(nn.Module):
         shown = torch.rand(len(answer)) < shown_share[student]
         mean, variance = self.encode(answer, count, shown.float())
         z = mean + variance.sqrt() * torch.randn_like(mean)
-        logits = self.decode(z, student, answer // 4)
+        # An answer is the number 4 · question + category.
+        question = answer // 4
         category = (answer % 4).long()
+        logits = self.decode(z, student, question)
         nll = functional.cross_entropy(logits, category, reduction="sum")
         divergence = 0.5 * (variance + mean.square() - 1 - variance.log()).sum()
-        # Gaussian priors of what belongs to single questions. They matter most for questions with
-        # few answers. A factor is half of the prior's precision (1 / variance).
+        # Gaussian priors keep the parameters of single questions near 0. They matter most for
+        # questions with few answers. A sum of squares times 1 / (2 · variance) is minus the log
+        # density of a prior, up to a constant.
         encoder_squares = self.own_score.square().sum() + self.own_raw_precision.square().sum()
         prior = (
             30 * self.own_loading.square().sum()
@@ -135,12 +146,13 @@ def train(network: nn.Module, answer: Tensor, count: Tensor, options: argparse.N
     """
     if N_PROCESSES > 1:
         distributed.init_process_group("nccl" if options.device == "cuda" else "gloo")
-        # At exit, running threads of gloo may crash Python: end them first.
+        # Python may crash at exit while threads of gloo are running. This function ends them.
         atexit.register(distributed.destroy_process_group)
         network = nn.parallel.DistributedDataParallel(network)
     answer_sets = torch.split(answer, count.tolist())
     n_students = len(answer_sets)
-    # A hundredth of the students, but 128 to 1024 if there are so many.
+    # A batch holds a hundredth of the students, at least 128 and at most 1024. If there are fewer
+    # than 128 students, it holds all of them.
     batch_size = min(max(128, n_students // 100), 1024, n_students)
     # 16 passes over the students, but at least 420 steps.
     n_steps = options.steps or max(420, 16 * n_students // batch_size)
@@ -152,17 +164,19 @@ def train(network: nn.Module, answer: Tensor, count: Tensor, options: argparse.N
     if RANK == 0:
         n_shown = n_steps * batch_size / n_students * len(answer)
         progress.announce(n_shown / ANSWERS_PER_SECOND)
-    # With None, there is a bar on a terminal only.
+    # Only the first process shows a progress bar. None shows it if the output is a terminal.
     disable_bar = True if RANK > 0 else None
     with progress.steps(n_steps, "training", log, disable=disable_bar) as (steps, show):
         for _ in steps:
             batch = rng.choice(n_students, batch_size, replace=False)
             own_students = batch[RANK::N_PROCESSES]
-            # The last set is the empty one of unknown students. With it, `torch.cat` gets a tensor
-            # even if this process has no student in the batch.
+            # The last student stands for unknown ids and has no answers. The empty set of answers
+            # is added because `torch.cat` needs a tensor even if the batch holds no student for
+            # this process.
             own_sets = [answer_sets[-1], *(answer_sets[i] for i in own_students)]
             own_counts = torch.tensor([len(answers_of_student) for answers_of_student in own_sets])
-            # DistributedDataParallel averages the gradients of the processes instead of summing.
+            # DistributedDataParallel takes the mean of the gradients of the processes. The factor
+            # N_PROCESSES turns the mean into the sum.
             weight = N_PROCESSES * n_students / batch_size
             loss = network(torch.cat(own_sets), own_counts, weight)
             adam.zero_grad()
@@ -173,7 +187,7 @@ def train(network: nn.Module, answer: Tensor, count: Tensor, options: argparse.N
             if not loss.isfinite():
                 raise InputError(f"the loss became {loss:f}; choose a smaller --learning_rate")
     if RANK > 0:
-        # Skip Python's cleanup at exit, which running threads of gloo may crash.
+        # Exit without Python's cleanup: it may crash while threads of gloo are running.
         os._exit(0)
 
 
@@ -191,11 +205,11 @@ def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
     parser = sample_models.parser(__doc__, TASK)
     run_log.add_log_flag(parser)
-    cli.add_number(parser, "--dimensions", 8, "length of z", int, "K")
+    cli.add_number(parser, "--dimensions", 8, "length of z", parse=int, metavar="K")
     help_text = "training steps (default: 16 passes over the students, at least 420 steps)"
     parser.add_argument("--steps", type=int, metavar="N", help=help_text)
     help_text = "highest learning rate of Adam"
-    cli.add_number(parser, "--learning_rate", 0.02, help_text, float, "RATE")
+    cli.add_number(parser, "--learning_rate", 0.02, help_text, parse=float, metavar="RATE")
     cli.add_number(parser, "--seed", 0, "seed of all random numbers")
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="default cpu")
     return parser
@@ -218,19 +232,24 @@ def main() -> None:
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `answers`, `template` (DataFrames). Out, for each template row: `prediction`, `p_option`.
-    # Ids are numbered from 0. One more student and one more question stand for unknown ids.
+    # Ids are numbered from 0. `find_ids` gives an id without training answers the number after the
+    # last one. So one more student and one more question stand for all unknown ids.
     student_ids, student = number_ids(answers["UserId"])
     question_ids, question = number_ids(answers["QuestionId"])
-    # The correct option of each question. Unknown questions get the option chosen most often. If
-    # the key of a question changed, its last row counts.
-    correct_option = np.full(len(question_ids) + 1, answers["AnswerValue"].mode()[0], np.int8)
+    n_students = len(student_ids) + 1
+    n_questions = len(question_ids) + 1
+    # The correct option of each question, 1 to 4. If the rows of a question disagree, the last row
+    # counts. For unknown questions, it is the option chosen most often.
+    correct_option = np.full(n_questions, answers["AnswerValue"].mode()[0], np.int8)
     correct_option[question] = answers["CorrectAnswer"]
+    # The categories are 0 for the correct option and 1 to 3 for the options after it, cyclically.
     category = (answers["AnswerValue"].to_numpy() - correct_option[question]) % 4
+    # `PartialVAE` takes an answer as one number, and the answers of a student one after the other.
     order_by_student = np.argsort(student, kind="stable")
     answer = torch.as_tensor((4 * question + category)[order_by_student])
-    count = torch.as_tensor(np.bincount(student, minlength=len(student_ids) + 1))
+    count = torch.as_tensor(np.bincount(student, minlength=n_students))
     # For each question, how many answers have each category.
-    counts_of_question = answer.bincount(minlength=4 * (len(question_ids) + 1)).view(-1, 4)
+    counts_of_question = answer.bincount(minlength=4 * n_questions).view(-1, 4)
     model = PartialVAE(counts_of_question, options.dimensions)
     train(model, answer, count, options)
 
@@ -240,7 +259,7 @@ def main() -> None:
         z, _ = model.encode(answer, count, torch.ones(len(answer)))
         logits = model.decode(z, template_student, torch.as_tensor(template_question))
     p_category = logits.softmax(dim=1).cpu().numpy()
-    # From the order of categories to the order of the options 1 to 4.
+    # `p_category` has a column for each category, `p_option` one for each of the options 1 to 4.
     category_of_option = (np.arange(1, 5) - correct_option[template_question][:, np.newaxis]) % 4
     p_option = np.take_along_axis(p_category, category_of_option, axis=1)
     prediction = 1 + p_option.argmax(axis=1)

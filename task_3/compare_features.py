@@ -94,11 +94,15 @@ def rank_by_features(
         The rank of each question by QuestionId; 1 is the best. The key is the feature's name and
         which of its values rank first, such as "option_entropy, high".
     """
+    # The rows of these questions in `data.questions`, which is sorted by QuestionId.
     rows = np.searchsorted(data.questions.index, question)
     rankings = {}
     for name in tqdm(names, desc="features", unit="feature", disable=None, leave=False):
         feature = FEATURES[name]
-        quality = feature.better * features.shrink(feature, data)[rows]
+        # Shrinking brings the values of questions with few answers closer to the mean. Otherwise
+        # chance would put such questions at the ends of the ranking.
+        value = features.shrink(feature, data)[rows]
+        quality = feature.better * value
         first = "high" if feature.better > 0 else "low"
         rank = submission.rank_by_quality(question, quality)
         rankings[f"{name}, {first}"] = pd.Series(rank, question)
@@ -113,14 +117,15 @@ def print_table(judgements: pd.DataFrame, rankings: Mapping[str, pd.Series]) -> 
     for name, ranking in rankings.items():
         agrees = agreement(judgements, ranking)
         figures = compare_with_experts(judgements, agrees).reindex(columns)
+        agreement_of_experts = figures["others"]
         cells = []
         for share, low, high in figures[["share", "low", "high"]].to_numpy():
             cells.append("" if np.isnan(share) else f"{share:.2f} ({low:.2f}–{high:.2f})")
         print(f"| {name} | {' | '.join(cells)} |")
-    # How often each expert agrees with the other experts is the same for every ranking, so the
-    # figures of the last one serve. The column "best" has no such figure.
-    others = figures["others"].drop("best")
-    cells = ["" if np.isnan(share) else f"{share:.2f}" for share in others]
+    # How often each expert agrees with the other experts does not depend on the ranking: the last
+    # row of the loop serves. The column "best" belongs to no fixed expert and stays empty.
+    shares = agreement_of_experts.drop("best")
+    cells = ["" if np.isnan(share) else f"{share:.2f}" for share in shares]
     print(f"| the other experts | {' | '.join(cells)} | |")
 
 

@@ -26,6 +26,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from common import cli, fingerprints, layout, provenance, reading, schema, source_code
+from common.arrays import IntArray
 from common.errors import InputError
 from common.evaluation import entry_origin, ranking, score_files
 from common.evaluation.record import Evaluation
@@ -38,7 +39,8 @@ import pandas as pd
 
 # Quantile of the standard normal distribution for 95 % intervals.
 _Z = 1.96
-# Fewer questions give no interval: the standard errors divide by the number minus 4.
+# With fewer questions there is no interval for Kendall's correlation: the formula of its variance
+# in `correlate` divides by the number of questions minus 4.
 _MIN_QUESTIONS = 5
 
 
@@ -102,8 +104,8 @@ def evaluate_by_experts(options: argparse.Namespace, submitted: Path, template: 
     evaluation = replace(evaluation, doubts=entry.doubts)
     lines = describe_agreement(page_values["agreement"], page_values["experts"])
     # A sentence on how well random rankings agree with their best experts.
-    chance = dict(evaluation.facts)[ranking.LUCK]
-    lines.append(f"score {evaluation.score.value:.4f} (best expert); {chance}")
+    random_rankings = dict(evaluation.facts)[ranking.LUCK]
+    lines.append(f"score {evaluation.score.value:.4f} (best expert); {random_rankings}")
     score_files.publish(
         options.output_dir, evaluation, lines, template="ranking.html", **page_values
     )
@@ -118,13 +120,13 @@ def describe_agreement(figures: pd.DataFrame, experts: Sequence[str]) -> list[st
     figures = figures.reindex([*experts, "mean", "best"])
     width = max(20, *map(len, experts))
     lines = []
-    for expert, share, low, high, n_judged, others in figures.itertuples(name=None):
+    for expert, share, low, high, n_judged, share_of_others in figures.itertuples(name=None):
         line = f"{expert:{width}} "
         line += "none" if np.isnan(share) else f"{share:.2f} ({low:.2f} to {high:.2f})"
         if not np.isnan(n_judged):
             line += f" of {n_judged:.0f} pairs"
-        if not np.isnan(others):
-            line += f"; agreement with other experts {others:.2f}"
+        if not np.isnan(share_of_others):
+            line += f"; agreement with other experts {share_of_others:.2f}"
         lines.append(line)
     return lines
 
@@ -139,17 +141,16 @@ def evaluate_halves(options: argparse.Namespace, submitted: Path, template: Path
     origin = read_local_origin(submitted)
     folder = options.input_dir or Path(origin.options.get("input_dir", layout.TEST_INPUT_DIR))
     first_half = folder / TASK_3.local_train
-    # The answers of the other half play the part of the held-out answers of other tasks.
+    # The split writes the second half of the students to the file that holds the held-out answers
+    # in the other tasks.
     second_half = folder / TASK_3.local_answers
     # Refuse halves that were split from an older training file.
     provenance.require_current([first_half, second_half])
     require_same_split(submitted, origin, first_half)
     entry_origin.require_same_sources(submitted, origin, submitted.parent)
-    in_first = reading.read_table(first_half, [schema.QUESTION_ID])["QuestionId"]
-    in_second = reading.read_table(second_half, [schema.QUESTION_ID])["QuestionId"]
+    in_both = find_common_questions(first_half, second_half)
     rank_by_second = rank_by_other_half(submitted, origin, template)
 
-    in_both = np.intersect1d(in_first, in_second)
     ranks = pd.DataFrame({"first": rank_by_first, "second": rank_by_second})
     ranks = ranks.reindex(in_both).dropna()
     if len(ranks) < _MIN_QUESTIONS:
@@ -177,14 +178,21 @@ def evaluate_halves(options: argparse.Namespace, submitted: Path, template: Path
     score_files.publish(options.output_dir, evaluation, lines, figures=figures)
 
 
+def find_common_questions(first_half: Path, second_half: Path) -> IntArray:
+    """Return the QuestionIds that occur in two files of answers, sorted."""
+    in_first = reading.read_table(first_half, [schema.QUESTION_ID])["QuestionId"]
+    in_second = reading.read_table(second_half, [schema.QUESTION_ID])["QuestionId"]
+    return np.intersect1d(in_first, in_second)
+
+
 def read_local_origin(submitted: Path) -> provenance.Provenance:
-    """Return how a ranking was made.
+    """Return how a ranking was made: by a sample model, from the first half of the students.
 
     Raises
     ------
     InputError
-        Unless a sample model made the ranking with --local and without --train_data. Otherwise, the
-        model may have ranked by other answers than the first half of the students.
+        If no record beside the ranking says that a sample model made it with --local and without
+        --train_data. Such a ranking may come from answers other than those of the first half.
     """
     origin = provenance.read(submitted)
     if origin is None or "local" not in origin.options or "train_data" in origin.options:
@@ -221,6 +229,7 @@ def rank_by_other_half(submitted: Path, origin: provenance.Provenance, template:
     # Only the local split needs the kit's tools.
     from tools import script_runs
 
+    # Flags that name paths are not repeated, except the flags of the answers and of the template.
     kept_flags = ("input_dir", "submission_template_dir", "submission_template_file")
     script, flags = script_runs.command_to_repeat(origin, TASK_3, submitted, keep=kept_flags)
     if source_code.fingerprint(script) != origin.code:

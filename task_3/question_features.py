@@ -33,13 +33,13 @@ class QuestionAnswers(NamedTuple):
     """Answers to questions, and what is known besides the answers."""
 
     # A row for each answer, with the columns of the file, `question_code` (position of the question
-    # in `questions`) and `student_code` (position of the student in sorted UserIds). With metadata
-    # also Confidence, 0 to 100, NaN where the student stated none, and GroupId and QuizId, -1 where
-    # missing.
+    # in `questions`) and `student_code` (position of the student in sorted UserIds). Metadata of
+    # the answers add Confidence, 0 to 100, NaN where the student stated none, and GroupId and
+    # QuizId, -1 where missing.
     answers: pd.DataFrame
-    # A row for each QuestionId, increasing, answered or not. CorrectAnswer is the right option. If
-    # the rows of a question disagree, it is the value that most of them give; it is 0 if the
-    # question has no answers. With metadata also n_subjects, NaN if they lack the question.
+    # A row for each QuestionId, increasing, answered or not. CorrectAnswer is the right option that
+    # most answers to the question give, 0 if the question has no answers. Metadata of the questions
+    # add n_subjects, NaN for a question that is not in the metadata.
     questions: pd.DataFrame
     # The largest number of options of any question.
     n_options: int
@@ -67,13 +67,14 @@ class QuestionAnswers(NamedTuple):
 def number_answers(answers: pd.DataFrame, question_id: IntArray) -> QuestionAnswers:
     """Give questions and students the codes 0, 1, … in increasing order of their ids.
 
-    Each of `question_id` gets a row in ``questions``, even if nobody answered it.
+    The table ``questions`` of the result has a row for each question in the answers and for each of
+    `question_id`, even if nobody answered it.
     """
     ids, code = number_ids(np.concatenate([answers["QuestionId"].to_numpy(), question_id]))
     question_code = code[: len(answers)]
     _, student_code = number_ids(answers["UserId"])
     n_options = int(answers[["AnswerValue", "CorrectAnswer"]].to_numpy().max())
-    # How often the answers to each question give each option as the right one.
+    # For each question and option, the number of answers whose CorrectAnswer is this option.
     n_given = _count(question_code, answers["CorrectAnswer"], (len(ids), n_options + 1))
     return QuestionAnswers(
         answers.assign(question_code=question_code, student_code=student_code),
@@ -87,17 +88,20 @@ def read_for_features(
 ) -> QuestionAnswers:
     """Read the training answers, and the metadata that the features of these names need.
 
-    Each of `question_id` gets a row in ``questions``, even if nobody answered it.
+    The table ``questions`` of the result has a row for each question in the answers and for each of
+    `question_id`, even if nobody answered it.
     """
     files: dict[str, Path] = {}
     for name in names:
-        if needs := FEATURES[name].needs:
-            if metadata_dir is None:
-                raise InputError(
-                    f"{train}: the feature {name} needs {needs} of the same data; give its folder "
-                    "with --metadata_dir"
-                )
-            files[needs] = metadata_dir / needs
+        file_name = FEATURES[name].metadata_file
+        if not file_name:
+            continue
+        if metadata_dir is None:
+            raise InputError(
+                f"{train}: the feature {name} needs {file_name} of the same data; give its folder "
+                "with --metadata_dir"
+            )
+        files[file_name] = metadata_dir / file_name
     answer_metadata = files.get(_ANSWER_METADATA)
     answers = read_answers(train, options=True, ids=answer_metadata is not None)
     if answer_metadata:
@@ -121,17 +125,17 @@ class Feature(NamedTuple):
     """A feature, and which of its values are taken to be good."""
 
     values: Callable[[QuestionAnswers], FloatArray]
-    # `HIGH` (1) if high values are taken to be better, `LOW` (-1) if low ones are. This is decided
-    # from the purpose of diagnostic questions, never from the experts' judgements.
+    # `HIGH` (1) if high values are taken to be better, `LOW` (-1) if low ones are. The purpose of
+    # diagnostic questions decides the direction, never the experts' judgements.
     better: int
     # The reason for the direction.
     why: str
     # Name of the metadata file that the feature needs; "" for none.
-    needs: str = ""
-    # Whether `shrink` shrinks the value. It does not if the value does not depend on chance, or if
-    # its own fit shrinks it already.
+    metadata_file: str = ""
+    # Whether `shrink` shrinks the values of this feature. False if chance has no influence on the
+    # values, or if the function that computes the values shrinks them itself.
     is_shrunk: bool = True
-    # Only answers that have a value in this column count; "" if all count.
+    # The feature uses only the answers that have a value in this column; "" for all answers.
     required_column: str = ""
 
     def relevant_answers(self, data: QuestionAnswers) -> QuestionAnswers:
@@ -151,16 +155,16 @@ Function = Callable[[QuestionAnswers], FloatArray]
 
 
 def feature(better: int, why: str, **options: Any) -> Callable[[Function], Function]:
-    """Return a decorator that enters a function in `FEATURES` under its name.
+    """Return a decorator that adds a function to `FEATURES`, under the function's name.
 
-    The arguments are the fields of `Feature`.
+    The arguments are the fields of the `Feature`.
     """
 
-    def enter(values: Function) -> Function:
+    def add(values: Function) -> Function:
         FEATURES[values.__name__] = Feature(values, better, why, **options)
         return values
 
-    return enter
+    return add
 
 
 def available_features(metadata_dir: Path) -> list[str]:
@@ -168,7 +172,7 @@ def available_features(metadata_dir: Path) -> list[str]:
     return [
         name
         for name, feature in FEATURES.items()
-        if not feature.needs or reading.is_there(metadata_dir / feature.needs)
+        if not feature.metadata_file or reading.is_there(metadata_dir / feature.metadata_file)
     ]
 
 
@@ -209,9 +213,9 @@ def mean_absolute_residual(data: QuestionAnswers) -> FloatArray:
 
 @feature(better=HIGH, why="separates able from weak students")
 def point_biserial(data: QuestionAnswers) -> FloatArray:
-    """Discrimination: Pearson's correlation of right or wrong with the rest score, the student's
-    correct rate on all other questions; NaN where all answers are alike (Lord & Novick 1968,
-    chapter 15; corrected for overlap, Henrysson 1963).
+    """Discrimination: Pearson's correlation, over the answers to a question, of being right (1 or
+    0) with the student's correct rate on all other questions, the rest score. NaN where all answers
+    are alike (Lord & Novick 1968, chapter 15; corrected for overlap, Henrysson 1963).
     """
     data = _with_rest_score(data)
     return _correlation(data, data.answers["IsCorrect"])
@@ -238,8 +242,9 @@ def working_distractors(data: QuestionAnswers) -> FloatArray:
 
 @feature(better=LOW, why="able students avoid every wrong option")
 def worst_distractor(data: QuestionAnswers) -> FloatArray:
-    """Largest point-biserial among the working distractors, NaN if there is none. It is positive if
-    able students prefer a wrong option, for instance because the answer key is wrong (Attali &
+    """Largest correlation with ability (`option_point_biserial`) of a wrong option that 5 % or more
+    of the answers choose, NaN if there is no such option. The correlation is positive if able
+    students prefer the wrong option, for instance because the answer key is wrong (Attali &
     Fraenkel 2000).
     """
     correlation = np.where(_is_working_distractor(data), option_point_biserial(data), -np.inf)
@@ -251,7 +256,10 @@ def worst_distractor(data: QuestionAnswers) -> FloatArray:
 
 
 @feature(
-    better=HIGH, why="clear and unambiguous", needs=_ANSWER_METADATA, required_column="Confidence"
+    better=HIGH,
+    why="clear and unambiguous",
+    metadata_file=_ANSWER_METADATA,
+    required_column="Confidence",
 )
 def mean_confidence(data: QuestionAnswers) -> FloatArray:
     """Mean stated confidence, 0 to 100. The University of Sydney's winning entry of 2020 ranked by
@@ -260,7 +268,7 @@ def mean_confidence(data: QuestionAnswers) -> FloatArray:
     return data.means(data.answers["Confidence"])
 
 
-@feature(better=LOW, why="students bother to state it", needs=_ANSWER_METADATA)
+@feature(better=LOW, why="students bother to state it", metadata_file=_ANSWER_METADATA)
 def confidence_missing(data: QuestionAnswers) -> FloatArray:
     """Share of the answers whose confidence is missing, 0 to 1."""
     return data.means(data.answers["Confidence"].isna())
@@ -269,12 +277,13 @@ def confidence_missing(data: QuestionAnswers) -> FloatArray:
 @feature(
     better=HIGH,
     why="separates students who take the same quiz",
-    needs=_ANSWER_METADATA,
+    metadata_file=_ANSWER_METADATA,
     required_column="QuizId",
 )
 def entropy_within_quiz(data: QuestionAnswers) -> FloatArray:
     """Entropy of the options within quizzes, in bits: the mean over the quizzes, weighted by their
-    numbers of answers (TAL's entry of 2020). Quizzes with few answers make it too small.
+    numbers of answers (entry of the team TAL in 2020). The entropy of few answers is on average too
+    small.
     """
     return _entropy_within(data, "QuizId")
 
@@ -282,15 +291,17 @@ def entropy_within_quiz(data: QuestionAnswers) -> FloatArray:
 @feature(
     better=HIGH,
     why="separates students who learn together",
-    needs=_ANSWER_METADATA,
+    metadata_file=_ANSWER_METADATA,
     required_column="GroupId",
 )
 def entropy_within_group(data: QuestionAnswers) -> FloatArray:
-    """Entropy of the options within groups, as `entropy_within_quiz` (TAL's entry of 2020)."""
+    """Entropy of the options within groups of students, such as classes, in bits: the mean over the
+    groups, weighted by their numbers of answers (entry of the team TAL in 2020).
+    """
     return _entropy_within(data, "GroupId")
 
 
-@feature(better=LOW, why="tests one skill", needs=_QUESTION_METADATA, is_shrunk=False)
+@feature(better=LOW, why="tests one skill", metadata_file=_QUESTION_METADATA, is_shrunk=False)
 def number_of_subjects(data: QuestionAnswers) -> FloatArray:
     """Number of subjects listed for the question. According to the challenge's description, a
     question on one skill has four, one for each level of the tree.
@@ -304,21 +315,49 @@ def number_of_subjects(data: QuestionAnswers) -> FloatArray:
 def shrink(feature: Feature, data: QuestionAnswers, seed: int = 0) -> FloatArray:
     """Compute a feature, float64 (questions,), and shrink values of few answers towards the mean.
 
-    The value x of n answers becomes m + w (x - m), w = t / (t + s / n) (Morris 1983, section 1).
+    A value that rests on n answers becomes (Morris 1983, section 1)
 
-    - m is the mean of the questions' true values, and t is their variance.
-    - s / n is the variance that chance gives to a value of n answers.
+        mean + weight · (value - mean)    with    weight = variance / (variance + noise / n).
 
-    s is estimated from two random halves of the students: the squared difference of a question's
-    values in the halves has the mean s (1 / n_1 + 1 / n_2). m and t are estimated by the method of
-    moments (DerSimonian & Laird 1986, equations 8 to 10). NaN stays NaN.
+    - mean and variance are those of the questions' true values.
+    - noise / n is the variance that chance gives to a value of n answers.
+
+    NaN stays NaN. If the answers are too few to estimate the noise, all values stay as they are.
     """
     n_students = data.answers["student_code"].max() + 1
     data = feature.relevant_answers(data)
     value = feature.values(data)
-    n = data.n_answers
     if not feature.is_shrunk:
         return value
+    noise = _estimate_noise(feature, data, n_students, seed)
+    known = ~np.isnan(value)
+    if noise == 0 or known.sum() < 2:
+        return value
+
+    # Estimate mean and variance by the method of moments (DerSimonian & Laird 1986, equations 8 to
+    # 10). Cochran's Q is the sum of the squared distances from the mean, in units of the noise. If
+    # all true values were equal, the expectation of Q would be the number of values minus 1.
+    raw = value[known]
+    precision = data.n_answers[known] / noise
+    cochran_q = np.sum(precision * (raw - np.average(raw, weights=precision)) ** 2)
+    scale = precision.sum() - np.sum(precision**2) / precision.sum()
+    variance = max(0.0, (cochran_q - (len(raw) - 1)) / scale)
+    # The variance of a value: that of the true values plus that of chance.
+    total_variance = variance + 1 / precision
+    mean = np.average(raw, weights=1 / total_variance)
+    value[known] = mean + variance / total_variance * (raw - mean)
+    return value
+
+
+def _estimate_noise(feature: Feature, data: QuestionAnswers, n_students: int, seed: int) -> float:
+    """Estimate the variance that chance gives to a feature's value, times the number of answers.
+
+    The students are divided in two random halves. A question's values in the halves, from n_1 and
+    n_2 answers, differ only by chance. Their squared difference has the mean
+    noise · (1 / n_1 + 1 / n_2).
+
+    Returns 0 if fewer than two questions have enough answers in both halves.
+    """
     student = data.answers["student_code"].to_numpy()
     # Every second student of a random order is in the first half.
     is_first_half = np.random.default_rng(seed).permutation(n_students) % 2 == 0
@@ -332,22 +371,10 @@ def shrink(feature: Feature, data: QuestionAnswers, seed: int = 0) -> FloatArray
     # With fewer than ten answers in a half, many features are far from normally distributed.
     compared = ~np.isnan(value_1) & ~np.isnan(value_2) & (n_1 >= 10) & (n_2 >= 10)
     if compared.sum() < 2:
-        return value
-    # 1 / (1 / n_1 + 1 / n_2). The squared difference times this number has the mean s.
+        return 0.0
+    # The weight 1 / (1 / n_1 + 1 / n_2), multiplied by the squared difference, has the mean noise.
     weight = n_1[compared] * n_2[compared] / (n_1[compared] + n_2[compared])
-    s = float(np.mean(weight * (value_1 - value_2)[compared] ** 2))
-    known = ~np.isnan(value)
-    if s == 0 or known.sum() < 2:
-        return value
-    x = value[known]
-    precision = n[known] / s
-    # Equations 8 to 10: Cochran's Q, then t and m.
-    cochran_q = np.sum(precision * (x - np.average(x, weights=precision)) ** 2)
-    scale = precision.sum() - np.sum(precision**2) / precision.sum()
-    t = max(0.0, (cochran_q - (len(x) - 1)) / scale)
-    m = np.average(x, weights=1 / (t + 1 / precision))
-    value[known] = m + t / (t + 1 / precision) * (x - m)
-    return value
+    return float(np.mean(weight * (value_1 - value_2)[compared] ** 2))
 
 
 # ---- Building blocks --------------------------------------------------------------------------
@@ -372,7 +399,10 @@ def option_counts(data: QuestionAnswers) -> IntArray:
 
 
 def option_point_biserial(data: QuestionAnswers) -> FloatArray:
-    """Correlate choosing each option with the rest score, shape (questions, options), or NaN."""
+    """Correlate choosing each option with the student's correct rate on all other questions.
+
+    Returns an array of shape (questions, options), NaN where all or none choose the option.
+    """
     data = _with_rest_score(data)
     options = range(1, data.n_options + 1)
     chosen = data.answers["AnswerValue"]
@@ -422,7 +452,10 @@ def _correlation(data: QuestionAnswers, x: "pd.Series") -> FloatArray:
 
 
 def _entropy_within(data: QuestionAnswers, column: str) -> FloatArray:
-    """Average the entropy of the options over the values of a column, weighted by their answers."""
+    """Average the entropy of the options over the groups that a column of the answers makes.
+
+    A group is weighted by its number of answers.
+    """
     cells = data.answers.groupby(["question_code", column, "AnswerValue"]).size().unstack()
     counts = cells.fillna(0).to_numpy()
     question = cells.index.get_level_values("question_code")

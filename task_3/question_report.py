@@ -99,9 +99,9 @@ def main() -> None:
         question = questions.loc[question_id]
         contents[path] = question_page(question_id, question, data, comparisons, image, shared)
     writing.write_files(contents)
-    first, *others = contents
-    more = f" and {len(others)} more pages beside it" if others else ""
-    print(f"written: {cli.show(first)}{more}")
+    first_path, *other_paths = contents
+    more = f" and {len(other_paths)} more pages beside it" if other_paths else ""
+    print(f"written: {cli.show(first_path)}{more}")
 
 
 # ---- The pages -----------------------------------------------------------------------------------
@@ -110,7 +110,8 @@ def main() -> None:
 def find_ends(questions: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return the first and the last questions of the ranking, as ``best`` and ``worst``.
 
-    Questions without answers are left out. No question is in both tables.
+    `questions` is the table of `describe` with the column ``ranking``. Questions without answers
+    are left out. No question is in both tables.
     """
     is_shown = (questions["ranking"] > 0) & (questions["n_answers"] > 0)
     answered = questions[is_shown].sort_values("ranking")
@@ -123,7 +124,19 @@ def ranking_page(
     submitted: Path,
     shared: Mapping[str, Any],
 ) -> str:
-    """Return the page on both ends of the ranking in the file `submitted`."""
+    """Return the page on the best and the worst questions of a ranking.
+
+    Parameters
+    ----------
+    questions
+        All questions, as in `find_ends`.
+    ends
+        The best and the worst questions, as `find_ends` returns them.
+    submitted
+        The file with the ranking.
+    shared
+        What all pages show.
+    """
     n_unanswered = ((questions["ranking"] > 0) & (questions["n_answers"] == 0)).sum()
     facts = [("Ranking", cli.show(submitted)), ("Questions", f"{shared['n_ranked']:,}")]
     if n_unanswered:
@@ -189,19 +202,20 @@ def decimal(value: float, sign: str = "") -> str:
 
 
 def compare(feature: Feature, data: QuestionAnswers) -> pd.DataFrame:
-    """Compute a feature of all questions and compare them by it.
+    """Compute a feature of all questions, and how many of the other questions are worse by it.
 
     Returns
     -------
     DataFrame
-        A row for each question: ``value``, ``shrunk`` (the value that `shrink` returns), and
-        ``better_than``, the share of the other questions that are worse, 0 to 1. NaN where the
-        answers do not determine the feature.
+        A row for each question: ``value``, ``shrunk`` (the value shrunk towards the mean, the more
+        the fewer answers there are), and ``better_than``, the share of the other questions that are
+        worse, 0 to 1. NaN where the answers do not determine the feature.
     """
     value = feature.values(feature.relevant_answers(data))
     shrunk = features.shrink(feature, data)
     table = pd.DataFrame({"value": value, "shrunk": shrunk}, index=data.questions.index)
-    # Equal questions get their mean rank: each counts half of the others as worse.
+    # `rank` gives questions with the same value the mean of their ranks. So half of the other
+    # questions with the same value count as worse.
     n_worse = (feature.better * table["shrunk"]).rank() - 1
     return table.assign(better_than=n_worse / max(n_worse.count() - 1, 1))
 
@@ -209,7 +223,7 @@ def compare(feature: Feature, data: QuestionAnswers) -> pd.DataFrame:
 def describe(
     data: QuestionAnswers, comparisons: dict[str, pd.DataFrame], metadata_dir: Path
 ) -> pd.DataFrame:
-    """Return what the pages say about each question.
+    """Return the facts about each question that its page and the page of the ranking show.
 
     Parameters
     ----------
@@ -235,10 +249,11 @@ def describe(
 
 
 def describe_options(data: QuestionAnswers) -> pd.DataFrame:
-    """Return what the pages say about each option, in rows by QuestionId and option from 1 on.
+    """Return the facts about each option that a question's page shows.
 
-    The columns are its name, whether it is right, the number n of students who chose it, and the
-    correlation of choosing it with ability.
+    The rows are indexed by QuestionId and option, from 1 on. The columns are the option's name,
+    whether it is right, the number n of students who chose it, and the correlation of choosing it
+    with ability.
     """
     options = range(1, data.n_options + 1)
     # Each column has the shape (questions, options).
@@ -281,8 +296,9 @@ def draw(options: pd.DataFrame, by_ability: IntArray) -> Html:
 def feature_row(name: str, comparison: Any) -> list[str]:
     """Return a feature's row in a question's table.
 
-    The cells are name, value, shrunk value, share of worse questions, and reason. `comparison` is
-    the question's row in the table of `compare`.
+    The cells are the feature's name, its value, its shrunk value, the share of worse questions, and
+    why high or low values are taken to be better. `comparison` is the question's row in the table
+    of `compare`.
     """
     title = name.replace("_", " ")
     why = FEATURES[name].why

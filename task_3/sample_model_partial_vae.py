@@ -37,11 +37,12 @@ from torch.special import entr
 TASK = 3
 N_OPTIONS = len(schema.OPTIONS)
 N_STEPS = 600
-# Students in a batch.
+# Number of students in a batch.
 BATCH_SIZE = 128
-# The highest rate of the one-cycle schedule.
+# The learning rate rises to this value, then falls (one-cycle schedule).
 LEARNING_RATE = 0.02
-# Half the precisions of the priors of the questions' own parts.
+# The factors of the squares in `PartialVAE.penalty`: each is 1 / (2 · variance of a Gaussian
+# prior).
 OWN_LOADING_PENALTY = 30
 OWN_EVIDENCE_PENALTY = 15
 # Vectors z drawn from N(0, I), to compute the expectations over z.
@@ -58,27 +59,33 @@ class PartialVAE(nn.Module):
 
     The encoder treats every answer as a Gaussian measurement of z, with k precisions t > 0 and k
     scores s = t · measured value. Then variance = 1 / (1 + Σt), mean = variance · Σs.
-
-    Parameters
-    ----------
-    share
-        Share of the answers that chose each option, above 0, shape (questions, options).
-    k
-        Length of z.
     """
 
     def __init__(self, share: Tensor, k: int) -> None:
+        """Set the initial parameters.
+
+        Parameters
+        ----------
+        share
+            The share of the answers to each question that chose each option, above 0, shape
+            (questions, options).
+        k
+            The length of z.
+        """
         super().__init__()
+        # A student with z = 0 chooses every option as often as all students together.
         self.intercept = nn.Parameter(share.log())
-        # The first dimension of z starts as ability: it favours the right option.
+        # At the start only the first dimension of z acts. It is the ability: it favours the right
+        # option, which is option 0 here.
         start_of_loading = torch.zeros(N_OPTIONS, k)
         start_of_loading[0, 0] = 1
         self.shared_loading = nn.Parameter(start_of_loading)
         self.own_loading = nn.Parameter(0.1 * torch.randn(*share.shape, k))
-        # Scores start near 0. Precisions start at softplus(-2) = 0.13: an answer tells little.
+        # The evidence of an answer is k scores, followed by k numbers that softplus turns into
+        # precisions. Scores start near 0. Precisions start at softplus(-2) = 0.13, so that an
+        # answer tells little.
         start_of_score = 0.1 * torch.randn(N_OPTIONS, k)
         start_of_precision = torch.full((N_OPTIONS, k), -2.0)
-        # For each option k scores, then k precisions before softplus.
         self.shared_evidence = nn.Parameter(torch.cat([start_of_score, start_of_precision], dim=1))
         self.own_evidence = nn.Parameter(torch.zeros(*share.shape, 2 * k))
 

@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 
 _THIS_FOLDER = Path(__file__).resolve().parent
-# Search the folders above this one first. For a copy of this folder outside the kit, search
-# sys.path, to which `pip install -e` adds the kit.
+# The kit's package lies in this folder or in a folder above it. If this folder is a copy outside
+# the kit, the package lies in a folder of sys.path, to which `pip install -e` adds the kit.
 _SEARCH_PATH = [_THIS_FOLDER, *_THIS_FOLDER.parents, *map(Path, sys.path)]
 _CANDIDATES = [folder / "common" for folder in _SEARCH_PATH]
-# Only the kit's package has a layout.py.
+# Other packages may be called `common` too: only the kit's package has a layout.py.
 _PACKAGES = [folder for folder in _CANDIDATES if (folder / "layout.py").is_file()]
 if not _PACKAGES:
     print(
@@ -21,9 +21,9 @@ if not _PACKAGES:
         file=sys.stderr,
     )
     sys.exit(2)
-# From here on, this module is the package: its submodules are loaded from the kit.
+# A module with a `__path__` is a package: Python now loads `common.cli`, for example, from the kit.
 __path__ = [str(_PACKAGES[0])]
 
-# Imported for its effects: it limits the threads of libraries and names a missing package. The
-# import needs `__path__`.
+# Nothing here uses this module. Importing it limits the threads of libraries, and ends the script
+# with a message if a required package is missing. The import needs `__path__`.
 from common import requirements as requirements  # noqa: E402

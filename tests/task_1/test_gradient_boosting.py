@@ -34,24 +34,28 @@ def predict(folder: Path, task: int, *flags: object, **files: pd.DataFrame) -> A
 def test_context_raises_the_accuracy_of_task_1_and_habits_that_of_task_2(
     tmp_path: Path, task: int
 ) -> None:
-    # Student metadata that are almost all empty or constant must not break the fit.
+    # Student metadata that are constant or almost all empty must not break the fit.
     of_students = pd.DataFrame({"UserId": range(300), "Gender": 1, "PremiumPupil": np.nan})
     of_students.loc[3, "PremiumPupil"] = 1.0
     of_students.to_csv(tmp_path / "student_metadata_task_1_2.csv", index=False)
+    # The accuracy by the last of the groups of features.
     scores = {}
-    for groups in ("rates, students", "rates, context", "rates, context, habits"):
-        flags = ["--metadata_dir", tmp_path, "--features", *groups.split(", ")]
+    for groups in (["rates", "students"], ["rates", "context"], ["rates", "context", "habits"]):
+        flags = ["--metadata_dir", tmp_path, "--features", *groups]
         prediction, used = predict(tmp_path, task, *flags)
-        assert used == groups
-        scores[groups.split(", ")[-1]] = accuracy(task, prediction, TEST)
+        assert used == ", ".join(groups)
+        scores[groups[-1]] = accuracy(task, prediction, TEST)
+
     chance = TEST[COLUMN[task]].value_counts(normalize=True).max()
     # Two models differ in at most a third of the 5,390 predictions, so that a gain in accuracy has
     # a standard error of √(1 / 3 / 5,390) = 0.008. The measured gains are 2.5 to 20 standard errors
-    # above the limits below. In task 1 habits tell nothing, and may cost two standard errors.
+    # above the limits below.
     assert scores["students"] > chance + 0.03
     if task == 1:
         assert scores["students"] > planted.majority_accuracy(task, TRAIN, TEST) + 0.02
         assert scores["context"] > scores["students"] + 0.05
+        # Habits do not help to predict whether an answer is right: the gain is 0 but for chance,
+        # and the limit two standard errors below 0.
         assert scores["habits"] > scores["context"] - 0.015
     else:
         # The option of a wrong answer can be predicted only from the student's habits.
@@ -83,12 +87,13 @@ def pairs(split_kit: Path) -> pd.DataFrame:
 def test_all_groups_of_features_are_used_if_all_metadata_are_there(
     split_kit: Path, tmp_path: Path, train: pd.DataFrame, pairs: pd.DataFrame, task: int
 ) -> None:
-    """Options that nobody chose get a small probability, not 0."""
+    """The script lists all groups. Options that nobody chose get a small probability, not 0."""
     flags = ["--metadata_dir", split_kit / "data/metadata"]
     flags += ["--probabilities", tmp_path / "p.parquet"]
     _, groups = predict(tmp_path, task, *flags, train=train, pairs=pairs)
     first = "model, rates" if task == 1 else "model, rates, distractors"
     assert groups == f"{first}, subjects, context, habits, students, {OF_ANSWERS}"
+
     p = pd.read_parquet(tmp_path / "p.parquet").filter(like="Probability").to_numpy()
     assert 0 < p.min() <= p.max() < 1
     if task == 2:
@@ -147,11 +152,18 @@ def test_a_group_that_is_asked_for_and_needs_missing_columns_is_an_error(
 def test_the_probability_is_the_mean_of_two_fits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: int
 ) -> None:
-    """In task 1 it never falls if the first feature rises: the item response probability."""
+    """The script writes the mean of the probabilities that two fits give to a right answer.
+
+    In task 1 this probability does not fall if the first feature rises, which is the probability by
+    an item response model.
+    """
+    # The probabilities of each call of `predict_proba`, and whether they rise with the feature.
     probabilities: list[np.ndarray] = []
     never_falls: list[np.ndarray] = []
 
     class Recorded(HistGradientBoostingClassifier):
+        """A model that records its predictions, and those for a first feature greater by 1."""
+
         def predict_proba(self, x: np.ndarray) -> np.ndarray:
             probability = super().predict_proba(x)[:, 1]
             is_first_feature = np.arange(x.shape[1]) == 0
@@ -163,16 +175,20 @@ def test_the_probability_is_the_mean_of_two_fits(
     monkeypatch.setattr("sklearn.ensemble.HistGradientBoostingClassifier", Recorded)
     flags = ["--features", "model", "rates", "--probabilities", tmp_path / "p.parquet"]
     predict(tmp_path, task, *flags)
+
     first, second = probabilities[:2]
     # The two fits have different seeds, so that their probabilities differ, but only a little.
     assert 0.001 < np.abs(first - second).mean() < 0.1
     mean = (first + second) / 2
     if task == 1:
-        right = mean
+        p_right = mean
         assert np.all(never_falls)
     else:
         # In task 2 the first two fits predict whether the answer is wrong.
-        right = 1 - mean
-    p = pd.read_parquet(tmp_path / "p.parquet").filter(like="Probability").to_numpy()
-    # In task 2, the right option is in another column for each row.
-    assert np.isclose(p, right[:, None], atol=1e-6).any(axis=1).all()
+        p_right = 1 - mean
+
+    written = pd.read_parquet(tmp_path / "p.parquet").filter(like="Probability").to_numpy()
+    # The file of task 1 has one column, the probability of a right answer. The file of task 2 has a
+    # column for each option, and the right option differs from row to row: `p_right` must be the
+    # probability of one of the four.
+    assert np.isclose(written, p_right[:, None], atol=1e-6).any(axis=1).all()

@@ -39,7 +39,10 @@ print(torch.equal(*weights), is_imported)
 
 
 def test_the_optimiser_equals_pytorchs_but_does_not_import_its_compiler() -> None:
-    """Importing the compiler takes as long as importing PyTorch."""
+    """The kit has its own Adam to start sooner: PyTorch's Adam imports PyTorch's compiler.
+
+    Importing the compiler takes as long as importing the rest of PyTorch.
+    """
     done = run_process(["-c", FIT_WITH_BOTH_OPTIMISERS])
     assert (done.stdout, done.stderr) == ("True [False, True]\n", "")
 
@@ -47,19 +50,22 @@ def test_the_optimiser_equals_pytorchs_but_does_not_import_its_compiler() -> Non
 @needs_blocks(SCRIPT.format(1))
 @on_unix("libuv in its PyTorch, which torchrun needs")
 def test_torchrun_with_two_processes_predicts_what_one_predicts(tmp_path: Path) -> None:
-    """Only one of the processes may predict."""
+    """The two processes fit one model together, and only the first one writes a prediction."""
     script = SCRIPT.format(1)
     arguments = command(script, tmp_path, TRAIN)
     alone = predict(script, tmp_path, "--steps", 60)
+
     (tmp_path / "submission_task_1.csv").unlink()
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", 2, "--"]
     done = run_process([*launcher, ROOT / script, *arguments[1:], "--steps", 60])
+
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("written: ") == 1
     together = read_prediction(script, tmp_path)
-    # If a tenth of the 2,268 predictions differs at random, the difference of the accuracies has a
-    # standard error of √(0.1 / 2,268) = 0.0066. The tolerance is three standard errors.
     assert np.mean(together == alone) > 0.9
+    # At most a tenth of the 2,268 predictions differ. If they differ at random, the difference of
+    # the two accuracies has a standard error of √(0.1 / 2,268) = 0.0066. The tolerance is three
+    # standard errors.
     assert accuracy(1, together) == pytest.approx(accuracy(1, alone), abs=0.02)
 
 
@@ -68,16 +74,24 @@ def test_torchrun_with_two_processes_predicts_what_one_predicts(tmp_path: Path) 
 def test_a_process_without_students_takes_part_in_torchrun(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: int
 ) -> None:
-    """The third of three processes, run here without the others, gets nobody's answers to fit."""
+    """The third of three processes fits without students, and ends without a word and a file.
+
+    The students of a batch are dealt to the processes in turn. The batch holds two students:
+    one with answers, and one without, who stands for unknown ids. None is left for the third
+    process.
+    """
     answers_of_one_student = TRAIN[TRAIN.UserId == TRAIN.UserId[0]]
     arguments = command(SCRIPT.format(task), tmp_path, answers_of_one_student)
+    # The third process runs alone: what would connect it to the other two is replaced.
     monkeypatch.setattr(torch.distributed, "init_process_group", lambda backend: None)
     monkeypatch.setattr(torch.nn.parallel, "DistributedDataParallel", lambda network: network)
     monkeypatch.setattr(atexit, "register", lambda function: function)
     # The script ends every process but the first by this function.
     monkeypatch.setattr(os, "_exit", sys.exit)
     third_of_three = {"RANK": "2", "WORLD_SIZE": "3"}
+
     done = run_script([*arguments, "--steps", 2], environment=third_of_three)
+
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert not list(tmp_path.glob("submission_*"))
 

@@ -19,10 +19,15 @@ from sample_blocks import each_script, needs_blocks
 from terminal import run_on_terminal
 
 
-def find_scripts(tasks: str) -> list[str]:
-    """Return the sample models of tasks, such as `12`, as paths from the kit's folder."""
-    paths = glob_kit(f"task_[{tasks}]/sample_model_*.py")
+def find_scripts(*tasks: int) -> list[str]:
+    """Return the sample models of these tasks, as paths from the kit's folder."""
+    paths = [path for task in tasks for path in glob_kit(f"task_{task}/sample_model_*.py")]
     return [str(path.relative_to(ROOT)) for path in paths]
+
+
+def task_number(script: str) -> int:
+    """Return the number of the task of a sample model, such as 1 for `task_1/…`."""
+    return int(Path(script).parent.name.removeprefix("task_"))
 
 
 def short_name(script: str) -> str:
@@ -30,12 +35,12 @@ def short_name(script: str) -> str:
     return Path(script).stem.removeprefix("sample_model_")
 
 
-SCRIPTS = find_scripts("12")
-RANKINGS = find_scripts("3")
+SCRIPTS = find_scripts(1, 2)
+RANKINGS = find_scripts(3)
 LEARNED = [script for script in SCRIPTS if short_name(script) != "majority"]
-# Gradient boosting refuses few answers.
+# Models that learn from a single answer too. Gradient boosting needs 100 right and 100 wrong ones.
 ACCEPTS_FEW_ANSWERS = [script for script in SCRIPTS if short_name(script) != "gradient_boosting"]
-# Models that learn in steps, after which Control-C ends their fits early.
+# Models that learn in steps. Control-C ends their fits after the present step.
 STEPWISE = [script for script in ACCEPTS_FEW_ANSWERS if short_name(script) != "majority"]
 # Flags that save time and still let a model learn the planted effects.
 ENOUGH: dict[str, list[object]] = {
@@ -61,6 +66,8 @@ class Fit(NamedTuple):
     of_unknown: Any
 
 
+# The smallest answer that a model can predict: 0 (wrong) in task 1, option 1 in task 2.
+FIRST_ANSWER = {1: 0, 2: 1}
 # The student of each answer in TEST, numbered from 0.
 STUDENT = TEST.UserId.factorize()[0]
 RATE_BY_STUDENT = TRAIN.groupby("UserId").IsCorrect.mean()
@@ -82,35 +89,61 @@ def fit(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
         flags += ["--log", folder / "fit.jsonl"]
     predicted = predict(script, folder, *flags, pairs=asked)
     of_unknown = pd.Series(predicted, pd.MultiIndex.from_frame(asked))[len(TEST) :]
-    return Fit(int(script[5]), short_name(script), script, folder, asked, predicted, of_unknown)
+    return Fit(
+        task=task_number(script),
+        name=short_name(script),
+        script=script,
+        folder=folder,
+        asked=asked,
+        predicted=predicted,
+        of_unknown=of_unknown,
+    )
+
+
+def read_probabilities(fit: Fit) -> np.ndarray:
+    """Return the probabilities that the model has written.
+
+    The array has a row for each pair in `fit.asked` and a column for each possible answer: wrong
+    and right in task 1, options 1 to 4 in task 2.
+    """
+    p = pd.read_parquet(fit.folder / "p.parquet").filter(like="Probability").to_numpy()
+    if fit.task == 1:
+        # The file of task 1 holds the probability of a right answer alone.
+        p = np.column_stack([1 - p, p])
+    return p
 
 
 def probability_of_truth(fit: Fit) -> np.ndarray:
     """Return the probability that the model gave to each actual answer in TEST."""
-    p = pd.read_parquet(fit.folder / "p.parquet").filter(like="Probability").to_numpy()
-    if fit.task == 1:
-        p = np.column_stack([1 - p, p])
-    result: np.ndarray = p[np.arange(len(TEST)), TEST[COLUMN[fit.task]] - (fit.task - 1)]
+    column = TEST[COLUMN[fit.task]] - FIRST_ANSWER[fit.task]
+    result: np.ndarray = read_probabilities(fit)[np.arange(len(TEST)), column]
     return result
 
 
 def test_it_learns_what_is_planted(fit: Fit) -> None:
     """The model beats the shares of the answers to each question, which ignore the student.
 
-    Its probabilities have a lower log loss, and its predictions are usually more accurate.
+    The probabilities of the model have a lower log loss than the shares, and the predictions are
+    more accurate than the most frequent answers. The majority model predicts these answers.
     """
     score = accuracy(fit.task, fit.predicted[: len(TEST)])
     gain = score - planted.majority_accuracy(fit.task)
     if fit.name == "majority":
         assert abs(gain) < 0.01
         return
+
+    # The share of each answer among the training answers to its question, by question and answer.
+    # Adding 1 to every count keeps the shares above 0.
     counts = pd.crosstab(TRAIN.QuestionId, TRAIN[COLUMN[fit.task]]) + 1
     shares = counts.div(counts.sum(axis=1), axis=0).stack()
-    pairs = pd.MultiIndex.from_frame(TEST[["QuestionId", COLUMN[fit.task]]])
-    # Model and shares are compared answer by answer. Answers of one student are correlated.
-    log_gain = np.log(probability_of_truth(fit)) - np.log(shares[pairs].to_numpy())
+    question_and_answer = pd.MultiIndex.from_frame(TEST[["QuestionId", COLUMN[fit.task]]])
+    share_of_truth = shares[question_and_answer].to_numpy()
+    # Model and shares are compared answer by answer. Answers of one student are correlated, so the
+    # standard error is computed from the sums of the students.
+    log_gain = np.log(probability_of_truth(fit)) - np.log(share_of_truth)
     error = metrics.clustered_standard_error(log_gain, STUDENT)
     assert log_gain.mean() > 4 * error
+
     # If a model differs from the majority in a third of 2,268 predictions, its gain in accuracy has
     # a standard error of √(1 / 3 / 2,268) = 0.012. The gains are 0.15 in task 1 and 0.05 in task 2.
     # Gradient boosting with two groups of features gains 0.09 in task 1. In task 2 only its
@@ -119,8 +152,10 @@ def test_it_learns_what_is_planted(fit: Fit) -> None:
     if fit.name == "gradient_boosting":
         least = {1: 0.05, 2: -0.02}[fit.task]
     assert gain > least
+
     if fit.name == "matrix_factorization":
-        # An accuracy over 2,268 answers has a standard error of 0.01, a quarter of the tolerance.
+        # An accuracy over 2,268 answers has a standard error of 0.01. The tolerance is four of
+        # them.
         assert score > planted.BEST[fit.task] - 0.04
 
 
@@ -138,29 +173,33 @@ def test_fewer_dimensions_or_steps_lower_the_accuracy(fit: Fit, tmp_path: Path) 
     whole = accuracy(fit.task, fit.predicted[: len(TEST)])
     for flags in LESS.get(fit.name, []):
         less = accuracy(fit.task, predict(fit.script, tmp_path, *enough, *flags))
-        # The gains are 0.03 to 0.08. A fifth of 2,268 predictions differ, so that a gain has a
-        # standard error of √(1 / 5 / 2,268) = 0.009.
+        # The whole model's accuracy is 0.03 to 0.08 higher. The two models differ in a fifth of the
+        # 2,268 predictions, so that this gain has a standard error of √(1 / 5 / 2,268) = 0.009.
         assert whole > less + 0.015, flags
 
 
 def test_probabilities_belong_to_the_predictions(fit: Fit) -> None:
+    """The rows of the probabilities are the pairs asked for, and their maxima the predictions."""
     written = pd.read_parquet(fit.folder / "p.parquet")
     pd.testing.assert_frame_equal(written[KEYS], fit.asked, check_dtype=False)
-    p = written.filter(like="Probability").to_numpy()
-    if fit.task == 1:
-        p = np.column_stack([1 - p, p])
+    p = read_probabilities(fit)
     assert np.allclose(p.sum(axis=1), 1, atol=1e-5)
-    # The majority model gives 1/2 to tied and unknown questions: either answer may be predicted.
-    is_decided = (np.abs(p - 0.5) > 1e-6).max(axis=1)
-    most_probable = p.argmax(axis=1) + fit.task - 1
+
+    # In task 1, the majority model gives tied and unknown questions the probabilities 1/2 and 1/2.
+    # Then either answer may be predicted.
+    is_decided = (np.abs(p - 0.5) > 1e-6).any(axis=1)
+    most_probable = FIRST_ANSWER[fit.task] + p.argmax(axis=1)
     assert np.array_equal(most_probable[is_decided], fit.predicted[is_decided])
     assert is_decided[: len(TEST)].mean() > 0.9
 
 
 def test_probabilities_beat_the_shares_over_all_answers(fit: Fit) -> None:
-    shares = TEST[COLUMN[fit.task]].map(TEST[COLUMN[fit.task]].value_counts(normalize=True))
-    gain = np.log(probability_of_truth(fit)) - np.log(shares.to_numpy())
-    # The majority, the weakest model, gains four standard errors in task 1; the others gain more.
+    """The shares are those of all answers together, and the same for every question."""
+    truth = TEST[COLUMN[fit.task]]
+    share_of_truth = truth.map(truth.value_counts(normalize=True)).to_numpy()
+    gain = np.log(probability_of_truth(fit)) - np.log(share_of_truth)
+    # The smallest gain is that of the majority model in task 1, four standard errors. A gain above
+    # three standard errors is hardly due to chance.
     assert gain.mean() > 3 * metrics.clustered_standard_error(gain, STUDENT)
 
 
@@ -182,20 +221,22 @@ def test_an_unknown_student_is_predicted_to_answer_like_the_majority(fit: Fit) -
     If only the question is unknown, the prediction depends on the student's ability.
     """
     column = TRAIN[COLUMN[fit.task]]
-    counts = np.sort(pd.crosstab(TRAIN.QuestionId, column, normalize="index").to_numpy(), axis=1)
-    most = planted.most_common(fit.task)
+    # Both are sorted by QuestionId: the most frequent answers, and the shares in increasing order.
+    most_frequent = planted.most_common(fit.task)
+    shares = np.sort(pd.crosstab(TRAIN.QuestionId, column, normalize="index").to_numpy(), axis=1)
     # How far the most frequent answer leads, as a share of the answers to the question.
-    lead = counts[:, -1] - counts[:, -2]
+    lead = shares[:, -1] - shares[:, -2]
     predicted = fit.of_unknown[planted.UNKNOWN_STUDENT]
     if fit.name == "gradient_boosting":
         # The trees of this model may merge similar questions. A question has 140 answers, so that
         # the lead has a standard error of 1 / √140 = 0.085. Only questions with a lead of four
         # standard errors are compared, and one in ten of them may be predicted otherwise.
-        clear = most[lead > 0.34]
-        assert np.mean(predicted[clear.index] == clear) >= 0.9
+        expected = most_frequent[lead > 0.34]
+        assert np.mean(predicted[expected.index] == expected) >= 0.9
     else:
-        clear = most[lead > 0.2]
-        assert (predicted[clear.index] == clear).all()
+        expected = most_frequent[lead > 0.2]
+        assert (predicted[expected.index] == expected).all()
+
     assert predicted[planted.UNKNOWN_QUESTION] == column.mode()[0]
     if fit.task == 1 and fit.name != "majority":
         assert fit.of_unknown[ABLEST, planted.UNKNOWN_QUESTION] == 1
@@ -207,24 +248,29 @@ def test_one_seed_gives_the_same_bytes_and_another_seed_a_similar_model(
 ) -> None:
     if fit.name == "majority":
         return
-    predicted, written = [], []
+    predicted = []
+    written = []
+    # The default seed is 0.
     for seed in ([], ["--seed", 0], ["--seed", 1]):
         flags = [*SHORT.get(fit.name, []), *seed]
         predicted.append(predict(fit.script, tmp_path, *flags, pairs=fit.asked))
         written.append((tmp_path / f"submission_task_{fit.task}.csv").read_bytes())
     assert written[0] == written[1]
-    # Two seeds agree on 0.96 of 2,331 predictions or more, with boosting on 0.87: these shares have
-    # standard errors of 0.004 and 0.007, of which four are subtracted.
+    # The models with two seeds agree on at least 0.96 of the 2,331 predictions, those of boosting
+    # on 0.87. These shares have standard errors of 0.004 and 0.007. Each limit is four of them
+    # lower.
     least = 0.84 if fit.name == "gradient_boosting" else 0.94
-    assert least < np.mean(predicted[1] == predicted[2]) < 1
+    agreement = np.mean(predicted[1] == predicted[2])
+    assert least < agreement < 1
 
 
 @pytest.mark.parametrize("script", each_script(SCRIPTS))
 def test_random_answers_are_predicted_at_chance(script: str, tmp_path: Path) -> None:
     """All that can be known is that option 3 is chosen most and that most answers are wrong."""
     rng = np.random.default_rng(0)
-    task = int(script[5])
-    # All students answer all questions, so that 9,500 answers are to be predicted.
+    task = task_number(script)
+    # All 300 students answer all 60 questions. 8,500 of the 18,000 answers are for training, the
+    # other 9,500 are predicted.
     key = TRAIN.groupby("QuestionId").CorrectAnswer.first()
     pairs = [(student, question) for student in TRAIN.UserId.unique() for question in key.index]
     answers = pd.DataFrame(pairs, columns=KEYS).sample(frac=1, random_state=0, ignore_index=True)
@@ -232,10 +278,13 @@ def test_random_answers_are_predicted_at_chance(script: str, tmp_path: Path) -> 
     answers["AnswerValue"] = rng.choice([1, 2, 3, 3, 4], len(answers))
     answers["IsCorrect"] = (answers.AnswerValue == answers.CorrectAnswer).astype(int)
     train, test = planted.split(answers, len(TRAIN))
+    # The best prediction is the most frequent answer to all questions with the same right option.
     best = train.groupby("CorrectAnswer")[COLUMN[task]].agg(lambda values: values.mode()[0])
     chance = accuracy(task, test.CorrectAnswer.map(best), test)
+
     flags = ENOUGH.get(short_name(script), [])
     predicted = predict(script, tmp_path, *flags, train=train, pairs=test)
+
     # At most a third of the predictions differ from the best ones, so that the difference of the
     # accuracies has a standard error of √(1 / 3 / 9,500) = 0.006. A gain of 0.02 would be more than
     # three standard errors. A model that learns from noise loses more than 0.06.
@@ -261,13 +310,16 @@ FEW_OR_UNIFORM_ANSWERS = {
 def test_few_or_uniform_answers_are_enough(
     script: str, train: pd.DataFrame, tmp_path: Path
 ) -> None:
-    """The training answers themselves are predicted, and a pair of unknown ids."""
-    task = int(script[5])
+    """A model predicts its own training answers, and something for a pair of unknown ids."""
+    task = task_number(script)
+    # No student and no question of the training answers has the id 1.
     pairs = pd.concat([train, train[:1].assign(UserId=1, QuestionId=1)])
-    # Task 1 needs no options.
+    # In task 1, the columns AnswerValue and CorrectAnswer may be missing.
     learned = train[[*KEYS, "IsCorrect"]] if task == 1 else train
     flags = SHORT.get(short_name(script), [])
+
     predicted = predict(script, tmp_path, *flags, train=learned, pairs=pairs)
+
     assert np.mean(predicted[:-1] == train[COLUMN[task]]) > 0.99
 
 
@@ -303,7 +355,8 @@ def test_flags_and_answers_that_are_not_valid_are_refused_in_one_line(
     assert not list(tmp_path.glob("submission_*"))
 
 
-# Runs a script that sends itself SIGINT in a step of its progress bar.
+# Code that runs the script and flags in `argv` and interrupts the script, as Control-C does, in
+# this step of its progress bar.
 INTERRUPTED = """
 import runpy, signal, sys, tqdm
 update, calls = tqdm.tqdm.update, []
@@ -320,12 +373,16 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 @pytest.mark.parametrize("script", each_script(STEPWISE))
 def test_control_c_predicts_with_what_was_learned(script: str, tmp_path: Path) -> None:
-    """The script runs in a terminal, which shows a progress bar."""
+    """The prediction of the interrupted script is better than the majority model's.
+
+    The script runs in a terminal, because only then it shows a progress bar.
+    """
     log = tmp_path / "fit.jsonl"
     first, *rest = map(str, [*planted.command(script, tmp_path), "--log", log])
     step = 120 if "partial_vae" in script else 4
     code = INTERRUPTED.format(step=step, argv=[str(ROOT / first), *rest])
     status, lines, _ = run_on_terminal(["-c", code], tmp_path, {"PYTHONPATH": str(ROOT)})
+
     assert status == 0, lines
     consequence = "predicting with what has been learned so far"
     if "item_response" in script:
@@ -333,37 +390,51 @@ def test_control_c_predicts_with_what_was_learned(script: str, tmp_path: Path) -
     assert [line for line in lines if "interrupted: " in line] == [f"interrupted: {consequence}"]
     assert any("stopped early" in line and "100%" not in line for line in lines)
     assert json.loads(log.read_text().splitlines()[-1])["step"] == step
-    task, prediction = int(script[5]), planted.read_prediction(script, tmp_path)
-    # The gains are 0.15 in task 1 and 0.05 in task 2, with a standard error of 0.012.
-    assert accuracy(task, prediction) > planted.majority_accuracy(task) + 0.01
+
+    task = task_number(script)
+    gain = accuracy(task, planted.read_prediction(script, tmp_path)) - planted.majority_accuracy(
+        task
+    )
+    # The gain is about 0.15 in task 1 and 0.05 in task 2, with a standard error of 0.012.
+    assert gain > 0.01
+
+
+def find_known_questions(name: str, kit: Path, answers: pd.DataFrame) -> set[int]:
+    """Return the questions of the template of which a sample model of task 3 knows something.
+
+    `answers` are the training answers that the model reads.
+    """
+    if name == "random":
+        # This model reads no answers, and ranks all questions at random.
+        return {*pd.read_csv(kit / "submission_templates/submission_task_3.csv").QuestionId}
+    if name == "confidence":
+        # This model knows only the questions with a stated confidence.
+        metadata = pd.read_csv(kit / "data/metadata/answer_metadata_task_3_4.csv")
+        stated = metadata.dropna(subset="Confidence")
+        return {*answers.QuestionId[answers.AnswerId.isin(stated.AnswerId)]}
+    return {*answers.QuestionId}
 
 
 @pytest.mark.parametrize("script", each_script(RANKINGS))
 def test_every_question_gets_one_rank(script: str, simulated_kit: Path, tmp_path: Path) -> None:
-    """Questions of which nothing is known get the last ranks, by QuestionId."""
+    """Questions of which a model knows nothing get the last ranks, by QuestionId."""
+    name = short_name(script)
     template = pd.read_csv(simulated_kit / "submission_templates/submission_task_3.csv")
     answers = pd.read_csv(simulated_kit / "data/train_data/train_task_3_4.csv")
     answers = answers[answers.UserId.isin(answers.UserId.unique()[:60])]
-    # Unknown questions come even after a question whose answers are all the same.
+    # A question whose answers are all the same still ranks before the questions without answers.
     is_uniform = answers.QuestionId == answers.QuestionId.max()
     answers.loc[is_uniform, ["IsCorrect", "CorrectAnswer", "AnswerValue"]] = 1
-    unknown = [*answers.QuestionId.unique()[:2], *{*template.QuestionId} - {*answers.QuestionId}]
-    answers[~answers.QuestionId.isin(unknown)].to_csv(tmp_path / "train.csv", index=False)
-    name = short_name(script)
-    flags = ["--input_dir", tmp_path, "--train_data", "train.csv"]
-    metadata = simulated_kit / "data/metadata"
-    if name == "random":
-        # This model reads no answers, and ranks all questions at random.
-        flags = []
-        unknown = []
+    # Besides the questions that the 60 students have not answered, two more have no answers.
+    answers = answers[~answers.QuestionId.isin(answers.QuestionId.unique()[:2])]
+    answers.to_csv(tmp_path / "train.csv", index=False)
+    flags: list[object] = []
+    if name != "random":
+        flags += ["--input_dir", tmp_path, "--train_data", "train.csv"]
     if name in ("confidence", "rank_average"):
-        flags += ["--metadata_dir", metadata]
-    if name == "confidence":
-        known = pd.read_csv(metadata / "answer_metadata_task_3_4.csv").dropna(subset="Confidence")
-        # This model knows nothing of questions without a stated confidence either.
-        stated = answers.QuestionId[answers.AnswerId.isin(known.AnswerId)]
-        known_questions = {*stated} - {*unknown}
-        unknown = [*({*template.QuestionId} - known_questions)]
+        flags += ["--metadata_dir", simulated_kit / "data/metadata"]
+
+    # The first two runs have the same seed, 0 by default, and write the same bytes.
     has_seed = name in ("random", "partial_vae")
     written = []
     for seed in ([], ["--seed", 0], ["--seed", 1]) if has_seed else ([], []):
@@ -373,9 +444,12 @@ def test_every_question_gets_one_rank(script: str, simulated_kit: Path, tmp_path
             assert archive.read("submission_task_3.csv") == written[-1]
     assert written[0] == written[1]
     assert not has_seed or written[2] != written[0]
+
     submission = pd.read_csv(tmp_path / "submission_task_3.csv")
     assert submission.columns.tolist() == ["QuestionId", "ranking"]
     assert submission.QuestionId.equals(template.QuestionId)
     assert sorted(submission.ranking) == list(range(1, len(template) + 1))
+    unknown = {*template.QuestionId} - find_known_questions(name, simulated_kit, answers)
+    # From the last rank upwards.
     last = submission.nlargest(len(unknown), "ranking").QuestionId
     assert last.tolist() == sorted(unknown, reverse=True)

@@ -86,43 +86,66 @@ def test_the_zip_holds_the_official_name_whatever_the_file_is_called(submitted: 
             assert archive.read(submitted.path.name) == submitted.path.read_bytes()
 
 
-def test_only_rows_of_the_phase_are_scored(submitted: Submitted) -> None:
-    """The public phase is scored from the file, the private one from a zip under another name."""
+@pytest.mark.parametrize(
+    ("phase", "name"), [("public", "submission_task_{}.csv"), ("private", "my_idea.zip")]
+)
+def test_only_rows_of_the_phase_are_scored(submitted: Submitted, phase: str, name: str) -> None:
+    """A submission holds the pairs of both phases; those of the other phase are ignored.
+
+    It is scored from the CSV file or from the zip, whatever their names.
+    """
     rows = submitted.read()
+    truth = submitted.read_truth(phase)
+    command = submitted.evaluation(phase, name.format(submitted.task))
+
+    output = succeeds(command, kit=submitted.kit)
+
     column = COLUMN[submitted.task]
-    for phase, name in (("public", submitted.path.name), ("private", "my_idea.zip")):
-        truth = submitted.read_truth(phase)
-        merged = truth.merge(rows, on=KEYS, suffixes=("", "_predicted"))
-        expected = np.mean(merged[column] == merged[f"{column}_predicted"])
-        output = succeeds(submitted.evaluation(phase, name), kit=submitted.kit)
-        score = read_score(submitted.folder, submitted.task, f"_{phase}")
-        assert score == pytest.approx(expected)
-        assert f"{len(rows) - len(truth):,} rows of the other phase ignored\n" in output
+    merged = truth.merge(rows, on=KEYS, suffixes=("", "_predicted"))
+    expected = np.mean(merged[column] == merged[f"{column}_predicted"])
+    score = read_score(submitted.folder, submitted.task, f"_{phase}")
+    assert score == pytest.approx(expected)
+    assert f"{len(rows) - len(truth):,} rows of the other phase ignored\n" in output
 
 
-def test_rows_of_the_other_phase_may_be_missing_and_rows_of_the_phase_may_not(
-    submitted: Submitted,
-) -> None:
+def find_private_rows(submitted: Submitted) -> "pd.Series[bool]":
+    """Return whether each row of the submission belongs to the private phase."""
+    pairs = submitted.read_truth("private")[KEYS]
+    merged = submitted.read().merge(pairs, on=KEYS, how="left", indicator=True)
+    return merged["_merge"] == "both"
+
+
+def test_rows_of_the_other_phase_may_be_missing(submitted: Submitted) -> None:
+    """The output says how many of them an upload would have to hold in addition."""
     rows = submitted.read()
-    truth = submitted.read_truth("private")
-    is_private = rows.merge(truth[KEYS], on=KEYS, how="left", indicator=True)._merge == "both"
-    n_other = int((~is_private).sum())
-    unknown = pd.concat([rows, rows[:1].assign(UserId="999999")])
-    # The output reminds of the pairs that an upload must hold.
-    reminder = "pairs are missing, expected in an upload"
-    for check, changed, expected in (
-        (
-            succeeds,
-            rows[is_private],
-            f"0 rows of the other phase ignored; {n_other:,} of its {n_other:,} ",
-        ),
-        (succeeds, rows.drop(index=(~is_private).idxmax()), f"; 1 of its {n_other:,} {reminder}"),
-        (fails, rows.drop(index=is_private.idxmax()), "1 of"),
-        (fails, unknown, f"first row {len(rows) + 2} with UserId 999999"),
-    ):
-        changed.to_csv(submitted.path, index=False)
-        command = submitted.evaluation("private", submitted.path.name)
-        assert expected in check(command, kit=submitted.kit)
+    is_private = find_private_rows(submitted)
+    n_public = int((~is_private).sum())
+    command = submitted.evaluation("private", submitted.path.name)
+
+    rows[is_private].to_csv(submitted.path, index=False)
+    output = succeeds(command, kit=submitted.kit)
+    assert f"0 rows of the other phase ignored; {n_public:,} of its {n_public:,} " in output
+
+    first_public = (~is_private).idxmax()
+    rows.drop(index=first_public).to_csv(submitted.path, index=False)
+    output = succeeds(command, kit=submitted.kit)
+    assert f"; 1 of its {n_public:,} pairs are missing, expected in an upload" in output
+
+
+def test_rows_of_the_phase_may_not_be_missing(submitted: Submitted) -> None:
+    first_private = find_private_rows(submitted).idxmax()
+    submitted.read().drop(index=first_private).to_csv(submitted.path, index=False)
+    command = submitted.evaluation("private", submitted.path.name)
+    assert "1 of" in fails(command, kit=submitted.kit)
+
+
+def test_rows_of_neither_phase_are_refused(submitted: Submitted) -> None:
+    rows = submitted.read()
+    unknown = rows[:1].assign(UserId="999999")
+    pd.concat([rows, unknown]).to_csv(submitted.path, index=False)
+    command = submitted.evaluation("private", submitted.path.name)
+    # The header is row 1 of the file.
+    assert f"first row {len(rows) + 2} with UserId 999999" in fails(command, kit=submitted.kit)
 
 
 # ---- Files of a user ---------------------------------------------------------------------------
@@ -143,29 +166,35 @@ FLAGS_OF_OWN_FILES = {
 @needs_blocks(*MAJORITY)
 @TASKS
 def test_everything_may_lie_elsewhere_under_other_names(tmp_path: Path, task: int) -> None:
-    """Question 9 is tied: task 1 predicts the overall majority, task 2 the smaller option."""
+    """The scripts read files of the user's folder `mine` and write only into the folder `out`."""
     kit = copy_kit(tmp_path / "kit")
     mine = kit / "mine"
     out = kit / "out"
     column = COLUMN[task]
     mine.mkdir()
-    # Task 1 needs no options.
+    # Both students answer questions 7 and 10 right and question 8 wrong. On question 9 they differ.
     is_right = [1, 1, 0, 0, 1, 0, 1, 1]
+    # In task 2, a right answer is option 3 and a wrong one option 2. Task 1 needs no options.
     options = ([2 + right for right in is_right], 3) if task == 2 else ()
     answers = answers_frame([1, 2] * 4, [7, 7, 8, 8, 9, 9, 10, 10], is_right, *options)
     answers.to_csv(mine / "answers.csv", index=False)
     (mine / "pairs.csv").write_text("UserId,QuestionId\n91,8\n92,7\n91,9\n91,11\n")
-    # The guesses are in another order, and the one for the first answer is wrong.
+    # The guesses are the answers in reverse order, but the guess of the first answer is wrong. So
+    # seven of the eight guesses are right.
     wrong_guess = {1: 0, 2: 1}[task]
     guesses = answers.assign(**{column: answers[column].where(answers.index > 0, wrong_guess)})
     guesses[::-1][[*KEYS, column]].to_csv(mine / "guesses.csv", index=False)
     before = {*kit.rglob("*")}
+
     for script, flags in FLAGS_OF_OWN_FILES.items():
         succeeds([f"task_{task}/{script}.py", *flags.split()], kit=kit, cwd=kit)
+
     assert {*kit.rglob("*")} - before == {out, *out.rglob("*")}
     for name, n in (("train", 6), ("valid", 2), ("test_submission", 2)):
         assert len(pd.read_csv(out / f"{name}_task_1_2.csv")) == n
-    # The predictions for questions answered right, answered wrong, and tied.
+    # The predictions for questions answered right, answered wrong, and tied. A tied question gets
+    # the overall majority in task 1 and the smaller option in task 2. The unknown question 11 gets
+    # the overall majority.
     right, wrong, tied = {1: (1, 0, 1), 2: (3, 2, 2)}[task]
     expected = f"91,8,{wrong}\n92,7,{right}\n91,9,{tied}\n91,11,{right}\n"
     assert (out / "p.csv").read_text() == f"UserId,QuestionId,{column}\n{expected}"
@@ -186,8 +215,8 @@ def test_real_answers_are_predicted_above_chance(
         f"local_evaluation.py --submit_data test_submission_task_{task}.zip",
     ):
         succeeds(f"task_{task}/{command}".split(), kit=kit)
-    # The score is above chance, even in the sample with only some two answers to a question. It is
-    # below the scores of the best models.
+    # The score is above chance, even in the sample, which has only about two answers to a question.
+    # It is below the scores of the best models.
     scores = kit / "data/test_output"
     assert {1: 0.55, 2: 0.35}[task] < read_score(scores, task) < 0.7
     assert "simulated" not in (scores / f"scores_task_{task}.html").read_text()

@@ -1,5 +1,6 @@
 """Features of a question's quality: worked examples, other implementations and real answers."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -47,12 +48,12 @@ def compute(name: str, data: qf.QuestionAnswers) -> tuple[np.ndarray, np.ndarray
 
 @pytest.fixture(scope="module")
 def example() -> Example:
-    """Return answers of 120 students to 12 questions, and the same as a plain table.
+    """Return answers of 120 students to 12 questions, and the same answers as a plain table.
 
     A student answers each question with probability 1/2.
 
-    The table also holds the student's rate of right answers, `rate`, the same without the answer of
-    the row, `rest`, and a quiz.
+    The table also holds `rate`, the student's rate of right answers, `rest`, the student's rate
+    over the answers in the other rows, and a quiz.
     """
     answers = simulate(120, np.linspace(0.2, 2, 12), share=0.5)
     columns = {"UserId": "student", "QuestionId": "question", "AnswerValue": "option"}
@@ -88,19 +89,21 @@ def test_the_right_option_of_a_question_is_the_most_frequent_one_in_the_answers(
 
 
 def test_entropy_within_quizzes_is_the_weighted_mean_of_the_quizzes(example: Example) -> None:
-    """Answers without a quiz are left out. The same holds for groups of students."""
+    """Answers without a quiz are left out. Entropy within groups is computed in the same way."""
     data, table = example
+    # The quiz of an answer, as in `table`, but the first 40 answers have no quiz.
     quiz = data.answers.UserId.to_numpy() % 3
-    # The first 40 answers have no quiz.
     quiz[:40] = -1
-    value, n = compute("entropy_within_quiz", having(data, QuizId=quiz))
     with_quiz = table.iloc[40:]
 
-    def within(rows: pd.DataFrame) -> float:
-        counts = pd.crosstab(rows.quiz, rows.option).to_numpy()
-        return float(np.average(scipy.stats.entropy(counts, base=2, axis=1), weights=counts.sum(1)))
+    value, n = compute("entropy_within_quiz", having(data, QuizId=quiz))
 
-    expected = [within(with_quiz[with_quiz.question == number]) for number in range(12)]
+    expected = []
+    for number in range(12):
+        rows = with_quiz[with_quiz.question == number]
+        counts = pd.crosstab(rows.quiz, rows.option).to_numpy()
+        entropy_of_quiz = scipy.stats.entropy(counts, base=2, axis=1)
+        expected.append(np.average(entropy_of_quiz, weights=counts.sum(axis=1)))
     assert value == pytest.approx(expected)
     assert n.tolist() == with_quiz.question.value_counts().sort_index().tolist()
     assert np.array_equal(compute("entropy_within_group", having(data, GroupId=quiz))[0], value)
@@ -113,7 +116,10 @@ def test_the_mean_absolute_residual_agrees_with_pandas(example: Example) -> None
 
 
 def test_point_biserial_correlations_agree_with_pandas(example: Example) -> None:
-    """They correlate an option with the student's other answers; option 1 is right."""
+    """The correlations are those of choosing an option with the student's rate on other questions.
+
+    Option 1 is right.
+    """
     data, table = example
 
     def expected(option: int) -> list[float]:
@@ -142,18 +148,18 @@ def test_slopes_of_the_two_parameter_model_are_recovered() -> None:
 def with_distractors() -> qf.QuestionAnswers:
     """Return answers of 20 weak and 20 able students to eight questions.
 
-    Question 0: weak students choose option 2, able ones the right option 1, but the last able
-    student chooses option 4. Question 1: the right option seems to be wrong, since weak students
-    choose it and able ones choose option 3. Questions 2 to 7 tell weak students from able ones.
+    Question 0: weak students choose option 2. Able students choose option 1, which is right, except
+    for one able student, who chooses option 4. Question 1: the right option seems to be wrong,
+    since weak students choose it and able ones choose option 3. Questions 2 to 7 tell weak students
+    from able ones.
     """
     options_of_weak = [2, 1, 2, 2, 2, 2, 2, 2]
     options_of_able = [1, 3, 1, 1, 1, 1, 1, 1]
-    options_of_last = [4, 3, 1, 1, 1, 1, 1, 1]
-    options = [options_of_weak] * 20 + [options_of_able] * 19 + [options_of_last]
+    options_of_exception = [4, 3, 1, 1, 1, 1, 1, 1]
+    # Able students have the lower ids, so that students by id are not in the order of ability.
+    options = [options_of_exception] + [options_of_able] * 19 + [options_of_weak] * 20
     rows = []
-    for number, options_of_student in enumerate(options):
-        # Able students have the lower ids.
-        student = 39 - number
+    for student, options_of_student in enumerate(options):
         rows += [(student, question, option) for question, option in enumerate(options_of_student)]
     return qf.number_answers(make_answers(rows), np.arange(8))
 
@@ -208,27 +214,61 @@ def test_features_of_confidence_by_hand(
     assert n.tolist() == n_expected
 
 
-def test_shrinking_brings_values_closer_to_the_truth() -> None:
+@dataclass(frozen=True)
+class Rates:
+    """Answers to 200 questions with known rates of right answers."""
+
+    data: qf.QuestionAnswers
+    # The true rate of right answers to each question.
+    truth: np.ndarray
+    # The number of answers to each question.
+    n_answers: np.ndarray
+
+
+@pytest.fixture(scope="module")
+def rates() -> Rates:
+    """Return answers of 400 students, of whom 10 to 149 answer each question."""
     rng = RNG(2)
     truth = rng.beta(8, 6, 200)
-    n = rng.integers(10, 150, 200)
+    n_answers = rng.integers(10, 150, 200)
     rows = []
     for question in range(200):
-        for student in rng.permutation(400)[: n[question]]:
+        for student in rng.permutation(400)[: n_answers[question]]:
             option = 1 if rng.random() < truth[question] else 2
             rows.append((student, question, option))
-    data = qf.number_answers(make_answers(rows), np.arange(200))
-    raw = qf.correct_rate(data)
-    value = qf.shrink(qf.FEATURES["correct_rate"], data)
-    assert np.mean((value - truth) ** 2) < 0.8 * np.mean((raw - truth) ** 2)
-    # The weight of a question's own value is its reliability, which rises with its answers.
-    reliability = truth.var() / (truth.var() + np.mean(truth * (1 - truth)) / n)
-    is_far = np.abs(raw - truth.mean()) > 0.1
-    # The mean of all 200 questions has a standard error of 0.13 / √200 = 0.009, a tenth of the
-    # distance of these values from the mean. Therefore a weight has an error of about a tenth.
-    weight = ((value - truth.mean()) / (raw - truth.mean()))[is_far]
+    return Rates(qf.number_answers(make_answers(rows), np.arange(200)), truth, n_answers)
+
+
+def test_shrinking_brings_values_closer_to_the_truth(rates: Rates) -> None:
+    raw = qf.correct_rate(rates.data)
+    value = qf.shrink(qf.FEATURES["correct_rate"], rates.data)
+    assert np.mean((value - rates.truth) ** 2) < 0.8 * np.mean((raw - rates.truth) ** 2)
+
+
+def test_a_value_is_shrunk_by_its_reliability(rates: Rates) -> None:
+    """The distance from the mean is multiplied by the reliability: the share of the variance of a
+    value that is due to the true values, not to chance. The more answers, the greater the share.
+    """
+    raw = qf.correct_rate(rates.data)
+    value = qf.shrink(qf.FEATURES["correct_rate"], rates.data)
+
+    mean = rates.truth.mean()
+    variance = rates.truth.var()
+    # The variance of a share of n right answers, each right with probability p, is p (1 - p) / n.
+    variance_by_chance = np.mean(rates.truth * (1 - rates.truth)) / rates.n_answers
+    reliability = variance / (variance + variance_by_chance)
+    # A small distance from the mean would make the quotient of two distances inexact. The mean of
+    # the 200 true rates, whose standard deviation is 0.13, has a standard error of
+    # 0.13 / √200 = 0.009, at most a tenth of a distance above 0.1.
+    is_far = np.abs(raw - mean) > 0.1
+    weight = ((value - mean) / (raw - mean))[is_far]
     assert weight == pytest.approx(reliability[is_far], abs=0.15)
-    assert np.array_equal(value, qf.shrink(qf.FEATURES["correct_rate"], data))
+
+
+def test_shrinking_twice_gives_the_same_values(rates: Rates) -> None:
+    """The random halves of the students depend on the seed alone."""
+    first, second = (qf.shrink(qf.FEATURES["correct_rate"], rates.data) for _ in range(2))
+    assert np.array_equal(first, second)
 
 
 SCARCE_ANSWERS = {
@@ -243,6 +283,7 @@ SCARCE_ANSWERS = {
 def test_scarce_answers_cause_no_warning_and_unanswered_questions_get_nan(
     name: str, rows: list[tuple[int, int, int]]
 ) -> None:
+    """Of the questions 0 to 4, nobody has answered question 4."""
     data = qf.number_answers(make_answers(rows), np.arange(5))
     data = having(data, Confidence=np.float32(np.nan), GroupId=-1, QuizId=0)
     data.questions["n_subjects"] = 4.0
@@ -250,7 +291,7 @@ def test_scarce_answers_cause_no_warning_and_unanswered_questions_get_nan(
         value = qf.shrink(qf.FEATURES[name], data)
     assert value.shape == (5,)
     assert not np.isinf(value).any()
-    # The number of subjects does not depend on answers.
+    # The number of subjects is known for questions without answers too.
     assert np.isnan(value[4]) or name == "number_of_subjects"
 
 

@@ -14,25 +14,31 @@ from page_reading import Page, read_page
 REPORT = "task_3/question_report.py"
 OPTIONS = [1, 2, 3, 4]
 LEGEND = "Pale grey: fewer than 20 answers, mostly chance."
-# Features of which less is better.
-FEWER_IS_BETTER = {"worst_distractor", "confidence_missing", "number_of_subjects"}
+# Features of which low values are better.
+LOW_IS_BETTER = {"worst_distractor", "confidence_missing", "number_of_subjects"}
 
 
 @pytest.fixture(scope="module")
 def ranked(simulated_kit: Path, tmp_path_factory: Any) -> Path:
-    """Return a folder with a ranking of the simulated questions by entropy, and its pages."""
+    """Return a folder with a ranking of the simulated questions by entropy, and its pages.
+
+    The folder `images` holds an image of the best question.
+    """
     folder: Path = tmp_path_factory.mktemp("ranked")
     succeeds(["task_3/sample_model_entropy.py", "--output_dir", folder], kit=simulated_kit)
     best = read_ranking(folder).index[0]
     (folder / "images").mkdir()
     (folder / f"images/{best}.jpg").write_bytes(b"picture")
-    report = [REPORT, "--submission_dir", folder, "--images_dir", folder / "images"]
-    report += ["--output_dir", folder / "pages"]
+    report = command_of_report(folder, folder / "pages")
+    # The output names the first page that was written and counts the others.
     assert "ranking.html and 20 more pages" in succeeds(report, kit=simulated_kit)
-    before = (folder / f"pages/question_{best}.html").read_bytes()
-    succeeds([*report, "--question", best], kit=simulated_kit)
-    assert (folder / f"pages/question_{best}.html").read_bytes() == before
     return folder
+
+
+def command_of_report(ranked: Path, output: Path) -> list[object]:
+    """Return the command that writes pages on the ranking in the folder `ranked` to `output`."""
+    images = ranked / "images"
+    return [REPORT, "--submission_dir", ranked, "--images_dir", images, "--output_dir", output]
 
 
 def read_ranking(folder: Path) -> pd.Series:
@@ -60,10 +66,20 @@ def pages(ranked: Path) -> dict[str, Page]:
     return read_pages(ranked / "pages")
 
 
+def test_the_page_of_a_question_does_not_depend_on_the_other_pages(
+    simulated_kit: Path, ranked: Path, tmp_path: Path
+) -> None:
+    """A page written for a single question equals the page written with the ranking's."""
+    best = read_ranking(ranked).index[0]
+    succeeds([*command_of_report(ranked, tmp_path), "--question", best], kit=simulated_kit)
+    name = f"question_{best}.html"
+    assert (tmp_path / name).read_bytes() == (ranked / "pages" / name).read_bytes()
+
+
 def test_only_the_page_of_a_question_links_to_its_image(
     ranked: Path, pages: dict[str, Page]
 ) -> None:
-    """It links to the user's file and holds no copy of the image."""
+    """The page links to the user's file and holds no copy of the image."""
     question = int(read_ranking(ranked).index[0])
     image = (ranked / f"images/{question}.jpg").as_uri()
     assert [name for name in pages if image in pages[name].references] == [f"question_{question}"]
@@ -72,7 +88,7 @@ def test_only_the_page_of_a_question_links_to_its_image(
 def test_the_page_of_a_ranking_shows_the_best_and_the_worst_questions(
     simulated_kit: Path, ranked: Path, pages: dict[str, Page]
 ) -> None:
-    """There is a page for each of them."""
+    """Each of these questions has a page too. Questions without answers are not shown."""
     ranking = read_ranking(ranked)
     answers = pd.read_csv(simulated_kit / "data/train_data/train_task_3_4.csv")
     by_question = answers.groupby("QuestionId")
@@ -107,13 +123,22 @@ def test_the_page_of_a_question_shows_who_chose_what(
     assert shown.column("") == names
     assert shown.column("answers") == [f"{count}" for count in counts]
     assert shown.column("share") == [f"{count / len(rows):.1%}" for count in counts]
-    # The shares of all options add up to the whole in each quarter of the students.
-    bars = [title.split(", ") for title in page.chart("Of the students who answered").titles]
-    parts = [bar[-1].split(": ") for bar in bars]
-    assert [", ".join(bar[:-1]) for bar in bars] == [name for name in names for _ in range(4)]
-    assert [quarter for quarter, _ in parts] == list("1234") * 4
-    totals = np.array([int(share.rstrip("%")) for _, share in parts]).reshape(-1, 4).sum(axis=0)
-    assert totals == pytest.approx([100] * 4, abs=2)
+
+    # There is a bar for each option and quarter of the students, with a title such as
+    # "option 2, right, 4: 81%" for the ablest quarter.
+    options_shown = []
+    quarters_shown = []
+    percent_by_quarter = dict.fromkeys("1234", 0)
+    for title in page.chart("Of the students who answered").titles:
+        option, quarter_and_share = title.rsplit(", ", 1)
+        quarter, share = quarter_and_share.split(": ")
+        options_shown.append(option)
+        quarters_shown.append(quarter)
+        percent_by_quarter[quarter] += int(share.rstrip("%"))
+    assert options_shown == [name for name in names for _ in range(4)]
+    assert quarters_shown == ["1", "2", "3", "4"] * 4
+    # The shares of the four options are rounded, each by up to half a percent.
+    assert [*percent_by_quarter.values()] == pytest.approx([100] * 4, abs=2)
 
 
 def test_the_page_of_a_question_names_its_lowest_subjects(
@@ -129,67 +154,99 @@ def test_the_page_of_a_question_names_its_lowest_subjects(
     assert f"Subjects {', '.join(lowest)} Rank" in page.text
 
 
-def test_features_are_compared_with_all_questions(
-    simulated_kit: Path, ranked: Path, pages: dict[str, Page]
-) -> None:
-    """For each feature, a page shows the share of the other questions that are worse.
+@pytest.fixture(scope="module")
+def data(simulated_kit: Path, ranked: Path) -> qf.QuestionAnswers:
+    """Return the simulated answers, with the metadata for all features."""
+    train = simulated_kit / "data/train_data/train_task_3_4.csv"
+    question_ids = read_ranking(ranked).index.to_numpy()
+    metadata = simulated_kit / "data/metadata"
+    return qf.read_for_features([*qf.FEATURES], train, question_ids, metadata)
 
-    Ties count by half.
-    """
-    ranking = read_ranking(ranked)
-    files = simulated_kit / "data/train_data/train_task_3_4.csv", ranking.index.to_numpy()
-    data = qf.read_for_features([*qf.FEATURES], *files, simulated_kit / "data/metadata")
+
+@pytest.fixture(scope="module")
+def rows_by_question(pages: dict[str, Page], data: qf.QuestionAnswers) -> dict[int, int]:
+    """Return the row in `data.questions` of each question that has a page, by QuestionId."""
     asked = [int(name.removeprefix("question_")) for name in pages if name != "ranking"]
-    places = np.searchsorted(data.questions.index, asked)
-    of_options, of_right = qf.option_point_biserial(data), qf.point_biserial(data)
+    rows = np.searchsorted(data.questions.index, asked)
+    return dict(zip(asked, rows.tolist(), strict=True))
+
+
+def test_the_pages_show_point_biserial_correlations(
+    pages: dict[str, Page], data: qf.QuestionAnswers, rows_by_question: dict[int, int]
+) -> None:
+    """A question's page shows those of all options, the ranking's page those of right answers."""
+    of_options = qf.option_point_biserial(data)
+    of_right = qf.point_biserial(data)
     rows_of_ranking = {row[0]: row for table in pages["ranking"].tables for row in table.rows}
-    for question, row in zip(asked, places, strict=True):
+    for question, row in rows_by_question.items():
         shown = pages[f"question_{question}"].table("Who chose what")
         correlations = shown.column("point-biserial correlation")
         assert correlations == ["" if np.isnan(r) else as_text(r, "+") for r in of_options[row]]
+        # The fifth cell is the discrimination.
         assert rows_of_ranking[f"question {question}"][4] == as_text(of_right[row], "+")
-    for name, feature in qf.FEATURES.items():
-        raw, value = feature.values(feature.relevant_answers(data)), qf.shrink(feature, data)
-        known = value[~np.isnan(value)]
-        for question, row in zip(asked, places, strict=True):
-            table = pages[f"question_{question}"].table("Features")
-            _, *cells, why = table.row(name.replace("_", " "))
-            if np.isnan(value[row]):
-                assert cells == ["unknown", "", ""], name
-                continue
-            n_below = (known < value[row]).sum()
-            n_above = (known > value[row]).sum()
-            n_ties = len(known) - n_below - n_above - 1
-            if name in FEWER_IS_BETTER:
-                n_worse = n_above
-                assert why.startswith("low values: ")
-            else:
-                n_worse = n_below
-                assert why.startswith("high values: ")
-            share = (n_worse + n_ties / 2) / (len(known) - 1)
-            assert cells == [as_text(raw[row]), as_text(value[row]), f"{share:.0%}"], name
+
+
+@pytest.mark.parametrize("name", qf.FEATURES)
+def test_features_are_compared_with_all_questions(
+    pages: dict[str, Page],
+    data: qf.QuestionAnswers,
+    rows_by_question: dict[int, int],
+    name: str,
+) -> None:
+    """A page shows a feature's value, its shrunk value, and the share of questions that are worse.
+
+    Half of the other questions with the same value count as worse.
+    """
+    feature = qf.FEATURES[name]
+    raw = feature.values(feature.relevant_answers(data))
+    shrunk = qf.shrink(feature, data)
+    known = shrunk[~np.isnan(shrunk)]
+    for question, row in rows_by_question.items():
+        table = pages[f"question_{question}"].table("Features")
+        _, *cells, why = table.row(name.replace("_", " "))
+        if np.isnan(shrunk[row]):
+            assert cells == ["unknown", "", ""]
+            continue
+        n_below = (known < shrunk[row]).sum()
+        n_above = (known > shrunk[row]).sum()
+        n_ties = len(known) - n_below - n_above - 1
+        if name in LOW_IS_BETTER:
+            n_worse = n_above
+            assert why.startswith("low values: ")
+        else:
+            n_worse = n_below
+            assert why.startswith("high values: ")
+        share = (n_worse + n_ties / 2) / (len(known) - 1)
+        assert cells == [as_text(raw[row]), as_text(shrunk[row]), f"{share:.0%}"]
 
 
 def test_bars_of_few_answers_are_grey(tmp_path: Path) -> None:
     """A bar stands for a quarter of the students, and is grey if it has fewer than 20 answers."""
     # With 79 answers, one of the four quarters has only 19.
-    student = np.r_[:12, :79, :80, :80]
-    question, right = np.repeat([7, 8, 9, 10], [12, 79, 80, 80]), student % 2
-    answers_frame(student, question, right, 2 - right, 1).to_csv(tmp_path / "train.csv")
+    n_answers_by_question = {7: 12, 8: 79, 9: 80, 10: 80}
+    student = np.concatenate([np.arange(n) for n in n_answers_by_question.values()])
+    question = np.repeat([*n_answers_by_question], [*n_answers_by_question.values()])
+    # Every second student is right and chooses option 1; the others choose option 2.
+    is_right = student % 2
+    option = 2 - is_right
+    answers_frame(student, question, is_right, option, 1).to_csv(tmp_path / "train.csv")
     (tmp_path / "submission_task_3.csv").write_text("QuestionId,ranking\n7,1\n8,2\n9,3\n10,4\n")
     flags = ["--input_dir", tmp_path, "--train_data", "train.csv", "--submission_dir", tmp_path]
     flags += ["--submission_template_dir", tmp_path, "--metadata_dir", tmp_path]
     flags += ["--images_dir", tmp_path]
+
     succeeds([REPORT, *flags, "--output_dir", tmp_path / "pages"])
+
     pages = read_pages(tmp_path / "pages")
     assert "Subjects unknown: no metadata of it" in pages["question_7"].text
     assert LEGEND in pages["ranking"].text
-    for number, n_grey in ((7, 4), (8, 1), (9, 0)):
+    n_grey_quarters_by_question = {7: 4, 8: 1, 9: 0}
+    for number, n_grey_quarters in n_grey_quarters_by_question.items():
         page = pages[f"question_{number}"]
-        # Each of the two options that are chosen has a bar for a quarter.
         styles = [style for chart in page.charts for style in chart.styles]
-        assert sum("var(--line)" in style for style in styles) == 2 * n_grey
-        assert (LEGEND in page.text) == bool(n_grey)
+        # Each quarter has two bars, one for each option that students choose.
+        assert sum("var(--line)" in style for style in styles) == 2 * n_grey_quarters
+        assert (LEGEND in page.text) == bool(n_grey_quarters)
 
 
 def test_pages_need_a_known_question_and_a_ranking(

@@ -48,7 +48,10 @@ def rank(simulated_kit: Path, tmp_path: Path) -> Rank:
 
 
 def correlation(ranking: pd.Series, value: pd.Series) -> float:
-    """Return the rank correlation of a ranking with values by QuestionId."""
+    """Return the rank correlation of a ranking with a value of each question, by QuestionId.
+
+    It is -1 if the questions with the highest values rank first, because rank 1 is the best.
+    """
     return float(ranking[value.index].corr(value, method="spearman"))
 
 
@@ -66,8 +69,9 @@ def test_confidence_ranks_by_the_mean_confidence(
     metadata = pd.read_csv(simulated_kit / "data/metadata/answer_metadata_task_3_4.csv")
     stated = answers.merge(metadata.dropna(subset=["AnswerId", "Confidence"]), on="AnswerId")
     confidence = stated.groupby("QuestionId").Confidence
-    # The model shrinks the means of questions with few values, which changes their order. For the
-    # half of the questions with most values the order hardly changes.
+    # The model shrinks the means of questions with few stated confidences, so that the order of
+    # these questions changes. The order of the half of the questions with most of them hardly
+    # changes.
     is_well_known = confidence.size() >= confidence.size().median()
     assert correlation(rank("confidence"), confidence.mean()[is_well_known]) < -0.8
 
@@ -88,7 +92,7 @@ def test_rank_average_ranks_by_the_sum_of_the_features_ranks(
 def test_rank_average_puts_questions_with_few_subjects_first(
     simulated_kit: Path, rank: Rank, answers: pd.DataFrame
 ) -> None:
-    """It is a feature of which less is better."""
+    """The fewer subjects a question has, the better it is; ties are broken by QuestionId."""
     questions = pd.read_csv(simulated_kit / "data/metadata/question_metadata_task_3_4.csv")
     questions["n_subjects"] = questions.SubjectId.str.count(",")
     expected = questions.sort_values(["n_subjects", "QuestionId"]).QuestionId
@@ -105,18 +109,22 @@ def test_the_rank_average_puts_a_question_last_whose_feature_is_nan(
     student, question = np.divmod(np.arange(60 * 6), 6)
     is_correct = np.random.default_rng(0).integers(0, 2, len(student))
     is_correct[question == 0] = 1
-    table = answers_frame(student, question, is_correct, 2 - is_correct, 1)
+    # Option 1 is right; wrong answers are option 2.
+    option = 2 - is_correct
+    table = answers_frame(student, question, is_correct, option, 1)
     table.to_csv(tmp_path / "train.csv", index=False)
     files = ["--input_dir", tmp_path, "--train_data", "train.csv"]
     ranking = rank("rank_average", *files, "--features", "point_biserial")
-    # Last of the questions that somebody answered.
+    # Six questions are answered. The others in the template have no answers and rank after them.
     assert ranking.loc[0] == 6
     assert sorted(ranking.loc[range(1, 6)]) == [1, 2, 3, 4, 5]
 
 
 @needs_blocks("task_3/sample_model_partial_vae.py")
 def test_partial_vae_finds_the_questions_that_depend_on_ability(rank: Rank, tmp_path: Path) -> None:
-    # Answers to questions 0 to 5 depend on ability, those to 6 to 11 are random; half are right.
+    # Whether answers to questions 0 to 5 are right depends on the student's ability, which is 0 on
+    # average. For questions 6 to 11 chance decides. About half of the answers to any question are
+    # right.
     rng = np.random.default_rng(0)
     student, question = np.divmod(np.arange(300 * 12), 12)
     logit = 2 * (question < 6) * rng.standard_normal(300)[student]
@@ -158,6 +166,7 @@ def test_metadata_that_a_feature_needs_must_be_there(
 def test_metadata_of_the_default_answers_are_not_used_for_other_answers(
     simulated_kit: Path, rank: Rank, tmp_path: Path, answers: pd.DataFrame
 ) -> None:
+    """With --input_dir, a model that needs metadata asks for --metadata_dir, others run."""
     answers.to_csv(tmp_path / "train_task_3_4.csv", index=False)
     command = ["task_3/sample_model_confidence.py", "--input_dir", tmp_path]
     assert fails([*command, "--output_dir", tmp_path / "out"], kit=simulated_kit) == (
@@ -165,14 +174,14 @@ def test_metadata_of_the_default_answers_are_not_used_for_other_answers(
         "answer_metadata_task_3_4.csv of the same data; give its folder with --metadata_dir"
     )
     assert not (tmp_path / "out").exists()
-    # The default features of this model need the answers alone.
+    # The default features of this model need no metadata.
     rank("rank_average", "--input_dir", tmp_path)
 
 
 # ---- Evaluation by experts ---------------------------------------------------------------------
 
-# The challenge's guide has this example of five pairs and three experts. In it and in the ranking
-# below, questions and ranks are not sorted: a script that matched rows by position would fail.
+# The example of the challenge's guide for participants: five pairs, three experts and a ranking.
+# Pairs and ranking are not sorted: a script that matched rows by position would fail.
 PAIRS = """,Unnamed: 0,left,right,Ann,Ben T.,3
 0,0,124,10029,1,1,1
 1,1,13001,9115,1,1,2
@@ -196,7 +205,10 @@ RANKING = {
 
 @pytest.fixture
 def judged(write: Write, tmp_path: Path) -> list[object]:
-    """Return the command that scores the guide's ranking by the pairs in pairs.csv."""
+    """Return the command that scores `RANKING` by the experts' judgements in pairs.csv.
+
+    A test may replace pairs.csv, which holds `PAIRS`.
+    """
     table = pd.DataFrame(RANKING.items(), columns=["QuestionId", "ranking"])
     table.to_csv(tmp_path / "submission_task_3.csv", index=False)
     table.sort_values("QuestionId").to_csv(tmp_path / "template.csv", index=False)
@@ -285,10 +297,16 @@ def test_empty_judgements_do_not_count_or_count_as_disagreement(
     n_pairs: str,
     meaning: str,
 ) -> None:
+    """Ann agrees with the ranking on three pairs, of the four that she judged or of all five.
+
+    `of_ann` is the agreement with Ann, the best expert, and `n_pairs` the number of pairs counted.
+    `meaning` is how the page explains empty judgements.
+    """
     write("pairs.csv", WITH_EMPTY_JUDGEMENTS)
     lines = succeeds([*judged, *flags]).splitlines()
-    shares = [re.search(r"\d\.\d\d|none", line) for line in lines[1:6]]
-    assert [share and share[0] for share in shares] == [of_ann, "0.60", "0.40", "none", "none"]
+    # After the first line, there is a line for each expert.
+    shares = [re.findall(r"\d\.\d\d|none", line)[0] for line in lines[1:6]]
+    assert shares == [of_ann, "0.60", "0.40", "none", "none"]
     assert f" of {n_pairs} pairs" in lines[1]
     score = (tmp_path / "out/scores_task_3_public.txt").read_text()
     assert score == f"score:{float(of_ann)}\n"
@@ -296,7 +314,7 @@ def test_empty_judgements_do_not_count_or_count_as_disagreement(
     assert f"Empty judgements 11 of 25, {meaning}" in page.text
     table = page.table("Agreement with each expert")
     assert table.column("pairs judged")[:3] == [n_pairs, "5", "5"]
-    # An empty judgement is shown by a dash in both cases.
+    # Whether empty judgements count or not, the page shows them by a dash.
     rows = page.table("Pairs on which ranking and experts disagree").rows
     assert len(rows) == 3
     assert rows[0][2:] == ["✗", "✗", "✗", "–", "–"]
@@ -330,13 +348,16 @@ class Evaluated:
 
     @property
     def shares(self) -> list[str]:
-        """The agreement with each expert, as it is shown."""
+        """The agreement with each expert, as the output and the page show it."""
         return [f"{self.agrees[name].mean():.2f}" for name in EXPERTS]
 
 
 @pytest.fixture(scope="module")
 def evaluated(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Evaluated:
-    """Rank the simulated questions by `rank_average` and score that by the public judgements."""
+    """Rank the simulated questions with `rank_average` and score the ranking.
+
+    The score is the agreement with the public judgements. Both scripts run once for all tests.
+    """
     folder = tmp_path_factory.mktemp("evaluated")
     succeeds(["task_3/sample_model_rank_average.py", "--output_dir", folder], kit=simulated_kit)
     flags = ["--phase", "public", "--submission_dir", folder, "--output_dir", folder]
@@ -346,6 +367,7 @@ def evaluated(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     votes = pairs[EXPERTS]
     is_left_better = ranking[pairs.left].to_numpy() < ranking[pairs.right].to_numpy()
     ranking_votes = np.where(is_left_better, 1, 2)
+    agrees = votes.eq(ranking_votes, axis=0)
     return Evaluated(
         folder=folder,
         output=output,
@@ -353,7 +375,8 @@ def evaluated(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> 
         score=float((folder / "scores_task_3_public.txt").read_text().removeprefix("score:")),
         votes=votes,
         questions=pairs[["left", "right"]].to_numpy().T,
-        agrees=votes.eq(ranking_votes, axis=0).where(votes.notna()),
+        # An empty judgement is NaN, not a disagreement.
+        agrees=agrees.where(votes.notna()),
     )
 
 
@@ -400,20 +423,23 @@ def test_the_page_shows_the_agreement_among_the_experts(evaluated: Evaluated, ex
     assert mean_of_others == f"{np.mean(others):.2f}"
 
 
-def test_the_comparison_of_features_shows_a_ranking_as_the_evaluation_does(
+def test_compare_features_and_the_evaluation_show_the_same_agreement_of_a_ranking(
     simulated_kit: Path, evaluated: Evaluated
 ) -> None:
-    """It has a row for each of 13 features and its direction, the ranking, and the experts."""
+    """The table has a row for each feature, one for the ranking, and one for the experts."""
     submission = evaluated.folder / "submission_task_3.csv"
     compare = ["task_3/compare_features.py", "--rankings", submission]
     lines = [line for line in succeeds(compare, kit=simulated_kit).splitlines() if "|" in line]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    # Two lines of the head, 13 features, the ranking, and the experts.
+    # The heading and the line below it, 13 features, the ranking, and the experts.
     assert len(rows) == 2 + 13 + 2
-    figures = [cell.split()[0] for cell in rows[-2][1:8]]
+    # The name of a feature is followed by which of its values rank first.
+    assert {"correct_rate, high", "worst_distractor, low"} <= {row[0] for row in rows}
+    # A figure is followed by its interval, such as "0.64 (0.43–0.82)".
+    row_of_ranking = rows[-2]
+    figures = [cell.split()[0] for cell in row_of_ranking[1:8]]
     mean = f"{evaluated.agrees.mean().mean():.2f}"
     assert figures == [*evaluated.shares, mean, f"{evaluated.score:.2f}"]
-    assert {"correct_rate, high", "worst_distractor, low"} <= {row[0] for row in rows}
 
 
 # ---- Evaluation by two halves of the students --------------------------------------------------
@@ -423,7 +449,10 @@ EVALUATE = ["task_3/local_evaluation.py"]
 
 @pytest.fixture(scope="module")
 def shared_halved_kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a kit whose answers of task 3 are split in halves; tests only read or copy it."""
+    """Return a kit whose local split of task 3 has been made; tests only read or copy it.
+
+    The split divides the students in halves.
+    """
     kit = Path(shutil.copytree(simulated_kit, tmp_path_factory.mktemp("halved") / "kit"))
     succeeds(["task_3/local_data_split.py"], kit=kit)
     return kit
@@ -431,12 +460,12 @@ def shared_halved_kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture
 def halved_kit(shared_halved_kit: Path, tmp_path: Path) -> Path:
-    """Return a copy of the split kit that the test may change."""
+    """Return a copy of `shared_halved_kit` that the test may change."""
     return Path(shutil.copytree(shared_halved_kit, tmp_path / "kit"))
 
 
 def read_halves(kit: Path) -> list[pd.DataFrame]:
-    """Return the answers of both halves of the students."""
+    """Return the answers of the first half of the students and those of the second half."""
     return [pd.read_csv(kit / f"data/test_input/{name}_task_3.csv") for name in ("train", "valid")]
 
 
@@ -465,23 +494,31 @@ def test_without_a_ranking_the_evaluation_names_the_command_that_makes_one(
 
 @needs_blocks("task_3/sample_model_rank_average.py")
 def test_rankings_by_two_halves_agree_as_scipy_says(halved_kit: Path, rank: Rank) -> None:
-    model = ["rank_average", "--features", "correct_rate", "option_entropy"]
+    """The evaluation ranks by the second half as the model does if it reads the file of that half.
+
+    Then it shows Spearman's and Kendall's correlation of the two rankings, with intervals.
+    """
+    features = ["--features", "correct_rate", "option_entropy"]
     files = ["--input_dir", halved_kit / "data/test_input", "--train_data"]
-    of_train = rank(*model, *files, "train_task_3.csv")
-    of_valid = rank(*model, *files, "valid_task_3.csv")
-    succeeds([f"task_3/sample_model_{model[0]}.py", "--local", *model[1:]], kit=halved_kit)
+    rank_by_first = rank("rank_average", *features, *files, "train_task_3.csv")
+    rank_by_second = rank("rank_average", *features, *files, "valid_task_3.csv")
+
+    # With --local, the model ranks by the first half.
+    succeeds(["task_3/sample_model_rank_average.py", "--local", *features], kit=halved_kit)
     out = halved_kit / "data/test_output"
     submission = pd.read_csv(out / "test_submission_task_3.csv", index_col="QuestionId")
-    assert submission.ranking.equals(of_train)
+    assert submission.ranking.equals(rank_by_first)
 
     output = succeeds(EVALUATE, kit=halved_kit)
+
     first, second = read_halves(halved_kit)
     in_both = [*set(first.QuestionId) & set(second.QuestionId)]
-    ranks = of_train[in_both], of_valid[in_both]
+    ranks = rank_by_first[in_both], rank_by_second[in_both]
     spearman = scipy.stats.spearmanr(*ranks).statistic
     kendall = scipy.stats.kendalltau(*ranks).statistic
-    # Variances of the correlations' arctanh (Fisher's z). For Spearman's: Bonett and Wright (2000);
-    # for Kendall's: Fieller, Hartley and Pearson (1957).
+    # An interval is symmetric in Fisher's z, the arctanh of a correlation. The variance of z is
+    # that of Bonett and Wright (2000) for Spearman's correlation, and that of Fieller, Hartley and
+    # Pearson (1957) for Kendall's.
     spearman_variance = (1 + spearman**2 / 2) / (len(in_both) - 3)
     kendall_variance = 0.437 / (len(in_both) - 4)
     for name, value, variance in (
@@ -492,7 +529,9 @@ def test_rankings_by_two_halves_agree_as_scipy_says(halved_kit: Path, rank: Rank
         assert match
         assert float(match[1]) == pytest.approx(value, abs=1e-4)
         ends = np.tanh(np.arctanh(value) + 1.96 * variance**0.5 * np.array([-1, 1]))
+        # The ends are printed with two decimals.
         assert [float(match[2]), float(match[3])] == pytest.approx(ends, abs=0.006)
+
     text = (out / "scores_task_3.txt").read_text()
     figures = [float(line.split(":")[1]) for line in text.split()]
     assert figures == pytest.approx([spearman, kendall])
@@ -501,10 +540,10 @@ def test_rankings_by_two_halves_agree_as_scipy_says(halved_kit: Path, rank: Rank
 
 
 @needs_blocks("task_3/sample_model_random.py")
-def test_a_ranking_that_knows_nothing_agrees_with_nothing(halved_kit: Path) -> None:
-    """The evaluation runs the script again on the other half, with the same seed.
+def test_random_rankings_by_two_halves_are_uncorrelated(halved_kit: Path) -> None:
+    """The evaluation runs the script on the other half with another seed.
 
-    The two random rankings must nevertheless be independent.
+    With the same seed, the two random rankings would be equal.
     """
     succeeds(["task_3/sample_model_random.py", "--local"], kit=halved_kit)
     # Over 80 questions the correlation has a standard error of 1 / √79 = 0.11. The limit is more
@@ -515,7 +554,10 @@ def test_a_ranking_that_knows_nothing_agrees_with_nothing(halved_kit: Path) -> N
 
 
 def test_the_evaluation_never_runs_a_script_outside_task_3(halved_kit: Path) -> None:
-    """The record beside a submission, which names the script, may come from anywhere."""
+    """The record beside a submission names the script that the evaluation runs again.
+
+    Whoever wrote the submission may have written any script into the record.
+    """
     succeeds(["task_3/sample_model_entropy.py", "--local"], kit=halved_kit)
     path = halved_kit / "data/test_output/test_submission_task_3.json"
     record = json.loads(path.read_text())
@@ -560,17 +602,22 @@ def test_a_ranking_without_a_record_is_refused_and_old_scores_are_removed(
 def test_real_answers_reproduce_the_rows_of_the_page_of_measurements(
     real_data: Path, simulated_kit: Path, tmp_path: Path
 ) -> None:
-    """The rows are those of the rate of right answers and of its entropy."""
+    """The rows that compare_features.py prints for real answers are in tests/benchmarks/task_3.md.
+
+    Most rows come from the answers of a part of the students. The rows of correct_rate and
+    correct_entropy come from two rankings that the test makes from the answers of all students.
+    """
     folder = real_data / "eedi_tasks_3_4"
     questions = pd.read_csv(folder / "metadata/question_metadata_task_3_4.csv")[["QuestionId"]]
     questions.assign(ranking="").to_csv(tmp_path / "submission_task_3.csv", index=False)
     files = "train_data/train_task_3_4.csv", "test_data/test_public_task_4_more_splits.csv"
     answers = pd.concat([pd.read_csv(folder / name) for name in files])
     answers.filter(regex="Id$|Is|Answer").to_csv(tmp_path / "train.csv", index=False)
-    # The rates of right answers are published for all students.
+    # For all students, only the numbers of right answers to each question are published.
     stats = pd.read_csv(folder / "train_task_3_4_question_stats.csv", index_col="QuestionId")
     rate = (stats.NumCorrect / stats.NumAnswers).reindex(questions.QuestionId.sort_values())
-    # `correct_entropy` orders questions as the entropy does: it falls with the distance from 1/2.
+    # The entropy of right and wrong falls with the distance of the rate from 1/2, and so orders the
+    # questions as minus this distance does.
     exact = {"correct_rate": rate, "correct_entropy": -(rate - 0.5).abs()}
     rankings = [tmp_path / f"{name}, high" for name in exact]
     for path, value in zip(rankings, exact.values(), strict=True):
@@ -581,10 +628,12 @@ def test_real_answers_reproduce_the_rows_of_the_page_of_measurements(
     flags += ["--submission_template_dir", tmp_path]
     printed = succeeds(["task_3/compare_features.py", *flags], kit=simulated_kit)
     rows = {line.split(" |")[0]: line for line in printed.splitlines() if line.startswith("| ")}
-    # The script names a ranking by its path, the page of measurements by the name of the file.
+    # The script names a ranking by its path, the page by the name of the file. The rows of the two
+    # rankings replace the rows of the features with the same names.
     for path in rankings:
         rows[f"| {path.name}"] = rows.pop(f"| {path}").replace(str(path), path.name)
-    # The five figures of the winners' report of 2020.
+    # The report of the competition's winners of 2020 gives these agreements with the five experts
+    # for a ranking by the entropy of right and wrong.
     figures = re.findall(r"(\S+) \(", rows["| correct_entropy, high"])
     assert figures[:5] == ["0.72", "0.84", "0.68", "0.56", "0.64"]
     table = (ROOT / "tests/benchmarks/task_3.md").read_text(encoding="utf-8")
