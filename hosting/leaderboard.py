@@ -83,7 +83,10 @@ def write(bundle: Bundle, phase: str, attempts: Sequence[dict[str, Any]], folder
 
 
 def _print_board(bundle: Bundle, board: pd.DataFrame) -> None:
-    """Print a line for each row of a board: rank, team, and score ± standard error."""
+    """Print a line for each row of a board: rank, team, and score ± standard error.
+
+    A last line says what ± means, if there is any.
+    """
     width = min(_WIDEST_NAME, board["team"].str.len().max())
     texts = _score_texts(bundle, board)
     # A bundle that was edited by hand may have no column of standard errors: `DataFrame.filter`
@@ -92,6 +95,8 @@ def _print_board(bundle: Bundle, board: pd.DataFrame) -> None:
     scores = texts.apply(lambda row: " ± ".join(text for text in row if text), axis=1)
     for rank, team, score in zip(board["rank"], board["team"], scores, strict=True):
         print(f"{rank:>4}  {printable(team, width):<{width}}  {score}")
+    if scores.str.contains(" ± ").any():
+        print("      (±: standard error)")
 
 
 def make_boards(bundle: Bundle, attempts: pd.DataFrame) -> pd.DataFrame:

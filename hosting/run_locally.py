@@ -22,6 +22,7 @@ import re
 import sys
 import tempfile
 import time
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -274,6 +275,11 @@ def _score_folder(
         if submissions != seen:
             for name in other_files:
                 print(f"note: {name} is no zip, and is left out")
+            for teams in _find_similar_teams(submissions):
+                print(
+                    f"note: {' and '.join(teams)} count as different teams; if they are one, give "
+                    "their submissions one name"
+                )
             for phase_folder in phase_folders:
                 n_failed += _score_all(bundle, bundle_digest, submissions, phase_folder)
             if options.site:
@@ -329,6 +335,16 @@ def _find_submissions(folder: Path) -> tuple[list[Submission], list[str]]:
         )
     submissions.sort(key=lambda submission: (submission.submitted, submission.file))
     return submissions, other_files
+
+
+def _find_similar_teams(submissions: Sequence[Submission]) -> list[list[str]]:
+    """Return groups of teams whose names differ only in case, spaces and punctuation."""
+    teams_by_key: dict[str, set[str]] = {}
+    for submission in submissions:
+        compatible = unicodedata.normalize("NFKC", submission.team).casefold()
+        key = re.sub(r"[\W_]+", "", compatible)
+        teams_by_key.setdefault(key or submission.team, set()).add(submission.team)
+    return [sorted(teams) for teams in teams_by_key.values() if len(teams) > 1]
 
 
 def _score_all(

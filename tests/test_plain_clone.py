@@ -81,11 +81,11 @@ def test_predictions_beside_the_local_split_are_scored_if_they_are_the_newer_one
     # The guide's file is written last, and is therefore the newer one.
     valid.to_csv(of_the_guide, index=False)
     evaluate = ["task_1/local_evaluation.py"]
-    assert succeeds(evaluate, kit=tiny_kit).startswith("score 1.0000 ")
+    assert "\nscore 1.0000 " in succeeds(evaluate, kit=tiny_kit)
     assert of_the_kit.with_name("scores_task_1.txt").read_text() == "score:1.0\n"
     # Now the kit's file is the newer one.
     of_the_kit.touch()
-    assert "score 1.0000" not in succeeds(evaluate, kit=tiny_kit)
+    assert "\nscore 1.0000" not in succeeds(evaluate, kit=tiny_kit)
 
 
 @with_links

@@ -394,6 +394,16 @@ def test_faults_of_a_class_are_told_in_the_order_of_their_times(scored: ScoredCl
     assert "note: notes.txt is no zip, and is left out" in scored.done.stdout
 
 
+def test_teams_whose_names_hardly_differ_are_named(zipped_bundle: Path, tmp_path: Path) -> None:
+    """They have rows and limits of their own, which is hardly meant."""
+    school = SchoolClass(tmp_path, zipped_bundle)
+    for name in ("Team A.zip", "team_a.zip", "team b.zip"):
+        school.submit(name, minute=1, values=0.7)
+    printed = school.score().stdout
+    assert "note: Team A and team_a count as different teams; if they are one" in printed
+    assert "team b count" not in printed
+
+
 def test_nothing_is_scored_twice(scored: ScoredClass) -> None:
     assert "10 results: 6 scored, 4 failed; 6 of them reused" in scored.done.stdout
     assert len(scored.names_scored) == len(set(scored.names_scored)) == 6
@@ -401,7 +411,7 @@ def test_nothing_is_scored_twice(scored: ScoredClass) -> None:
 
 def test_the_leaderboard_is_printed_with_ranks(scored: ScoredClass) -> None:
     expected = "   2  bob       0.7000 ± 0.2000\n   3  cid & co  0.7000\n"
-    assert expected in scored.done.stdout
+    assert f"{expected}      (±: standard error)\n" in scored.done.stdout
 
 
 def test_the_file_of_the_leaderboard_holds_scores_to_the_last_digit(scored: ScoredClass) -> None:
