@@ -5,7 +5,8 @@ This module needs the standard library only: the quickstart uses it before anyth
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import IO, Any
@@ -70,6 +71,39 @@ def matches(path: Path, known: object) -> bool:
     return "sha256" in known and known["sha256"] == digest(path)
 
 
+def is_listed(path: Path, known: Iterable[object]) -> bool:
+    """Return whether `path` is a file with one of the fingerprints `known`."""
+    size = path.stat().st_size if path.is_file() else None
+    # Only fingerprints of the right size need a look at the file.
+    same_size = [each for each in known if isinstance(each, Mapping) and each.get("bytes") == size]
+    return any(matches(path, each) for each in same_size)
+
+
+# ---- Markers of data folders ---------------------------------------------------------------------
+
+
+def data_folders(path: Path) -> list[Path]:
+    """Return the data folders whose markers may know a file: those around it, and the kit's."""
+    # A file lies at most three folders deep in a data folder.
+    return list(dict.fromkeys([*path.absolute().parents[:4], layout.DATA_DIR]))
+
+
+def read_json(path: Path) -> Any:
+    """Return the content of a JSON file; None if it cannot be read. Do not change the content."""
+    try:
+        status = path.stat()
+        return _read_json(path, status.st_mtime_ns, status.st_size)
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+# A marker may hold some megabytes, and is asked for several times.
+@lru_cache(maxsize=8)
+def _read_json(path: Path, changed: int, size: int) -> Any:
+    """Return the content of a JSON file that was last changed at a time and has a size."""
+    return json.loads(path.read_bytes())
+
+
 # ---- Simulated files -----------------------------------------------------------------------------
 
 
@@ -77,21 +111,31 @@ def read_marker(data_dir: Path) -> dict[str, Any] | None:
     """Read the marker that a simulation leaves in a data folder; None if there is no valid marker.
 
     The entry `files` lists the simulated files. While a new simulation replaces older files,
-    `replaced` lists the older ones. Both are dicts of fingerprints by path.
+    `replaced` lists the older ones. Both are dicts of fingerprints by path. `sketches` tells their
+    rows, see `common.row_sketches`. `hosted` is True if an organiser has simulated the files of a
+    competition, which cannot be simulated again here.
     """
+    marker = read_json(data_dir / layout.SIMULATED_MARKER_NAME)
     try:
-        marker = json.loads((data_dir / layout.SIMULATED_MARKER_NAME).read_bytes())
-        names = [*marker["files"].keys(), *marker.setdefault("replaced", {}).keys()]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        names = [*marker["files"].keys(), *marker.get("replaced", {}).keys()]
+        is_valid = all(_PATH_IN_TREE.fullmatch(name) for name in names)
+    except (KeyError, TypeError, AttributeError):
         return None
-    return marker if all(_PATH_IN_TREE.fullmatch(name) for name in names) else None
+    return marker if is_valid else None
 
 
-def simulated_files(data_dir: Path, only: Path | None = None) -> list[Path]:
-    """Return the unchanged simulated files in a folder that is laid out like `data/`.
+def is_simulated_copy(path: Path) -> bool:
+    """Return whether a file has the content of a simulated file, wherever it lies."""
+    return any(
+        is_listed(path, marker.get(part, {}).values())
+        for marker in map(read_marker, data_folders(path))
+        if marker is not None
+        for part in ("files", "replaced")
+    )
 
-    `only` restricts the search to one path.
-    """
+
+def simulated_files(data_dir: Path) -> list[Path]:
+    """Return the unchanged simulated files in a folder that is laid out like `data/`."""
     marker = read_marker(data_dir)
     if marker is None:
         return []
@@ -100,6 +144,20 @@ def simulated_files(data_dir: Path, only: Path | None = None) -> list[Path]:
     for part in ("files", "replaced"):
         for name, known in marker.get(part, {}).items():
             path = data_dir / name
-            if (only is None or path == only) and matches(path, known):
+            if matches(path, known):
                 simulated.add(path)
     return sorted(simulated)
+
+
+def replaceable_files(data_dir: Path) -> list[Path]:
+    """Return the simulated files of a data folder that another simulation may replace.
+
+    Files of a hosted competition are none of them: nobody here could simulate them again.
+    """
+    return [] if is_hosted(data_dir) else simulated_files(data_dir)
+
+
+def is_hosted(data_dir: Path) -> bool:
+    """Return whether a data folder holds the simulated files of a hosted competition."""
+    marker = read_marker(data_dir)
+    return marker is not None and bool(marker.get("hosted"))

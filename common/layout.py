@@ -18,6 +18,7 @@ TEST_INPUT_DIR = DATA_DIR / "test_input"
 TEST_OUTPUT_DIR = DATA_DIR / "test_output"
 IMAGES_DIR = DATA_DIR / "images"
 SIMULATED_MARKER_NAME = "SIMULATED.json"
+OFFICIAL_MARKER_NAME = "OFFICIAL.json"
 
 TRAIN_TASK_1_2 = "train_task_1_2.csv"
 TRAIN_TASK_3_4 = "train_task_3_4.csv"

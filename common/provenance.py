@@ -19,9 +19,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from common import layout, source_code
+from common import fingerprints, layout, official_files, source_code
 from common.errors import InputError
-from common.fingerprints import Fingerprint, fingerprint, matches, simulated_files
+from common.fingerprints import Fingerprint, fingerprint, matches
+from common.origin import Origin, combine
 
 # Stands for the script of a record if a notebook made the files.
 NOTEBOOK = "notebook"
@@ -77,8 +78,8 @@ class Provenance:
     code: str = ""
     # The folds of a cross-validation, such as "10 folds --by_question"; "" without folds.
     split: str = ""
-    # Whether the files were made from simulated files.
-    simulated: bool = False
+    # The origin of the files that these were made from.
+    origin: Origin = Origin.UNKNOWN
     # Fingerprints, by name, of the files that were made together.
     files: dict[str, Fingerprint] = field(default_factory=dict)
     # Fingerprints, by relative path, of the files that these were made from.
@@ -221,6 +222,11 @@ def note_origin(record: Provenance | None, folder: Path) -> None:
         RUN.sources.setdefault((folder / name).absolute(), known)
 
 
+def fingerprint_of_source(path: Path) -> Fingerprint:
+    """Return the fingerprint of a file; it is at hand if this process has read the file."""
+    return RUN.sources.get(path.absolute()) or fingerprint(path)
+
+
 def note_code() -> None:
     """Note the state of the code that is loaded, to tell later whether it has changed."""
     for module in list(sys.modules.values()):
@@ -296,7 +302,7 @@ def this_process(
         code=source_code.fingerprint(path) if path.is_file() else "",
         split=split,
         name=name,
-        simulated=is_simulated(*sources),
+        origin=origin_of(*sources),
         files={path.name: fingerprint(Path(file.name)) for path, file in open_files.items()},
         made_from={_relative_to(folder, path): known for path, known in sources.items()},
         time=now(),
@@ -329,11 +335,28 @@ def _relative_to(folder: Path, path: Path) -> str:
 def parse(content: bytes | str) -> Provenance | None:
     """Return the record that is the content of a file; None if the content is no valid record."""
     try:
-        fields = json.loads(content)
+        fields = with_origin(json.loads(content))
         record = Provenance(**{**fields, "seconds": float(fields["seconds"])})
         return record if _is_valid(record) else None
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         return None
+
+
+def with_origin(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a record with its `Origin`.
+
+    Earlier versions of the kit wrote whether files are simulated. Those that are not may be
+    official or not: their origin is unknown. Raises `ValueError` if the field is not valid.
+    """
+    kept = dict(fields)
+    if "simulated" in kept and "origin" not in kept:
+        is_simulated = kept.pop("simulated")
+        if not isinstance(is_simulated, bool):
+            raise ValueError("simulated: expected true or false")
+        kept["origin"] = Origin.SIMULATED if is_simulated else Origin.UNKNOWN
+    if "origin" in kept:
+        kept["origin"] = Origin(kept["origin"])
+    return kept
 
 
 def _is_valid(record: Provenance) -> bool:
@@ -349,7 +372,6 @@ def _is_valid(record: Provenance) -> bool:
         and Path(record.script).name != ""
         and (record.memory is None or type(record.memory) is int)
         and re.fullmatch(r"[0-9a-f]*", record.code) is not None
-        and isinstance(record.simulated, bool)
         and isinstance(record.interrupted, bool)
         and isinstance(record.code_changed, bool)
         and isinstance(record.unknown_sources, bool)
@@ -420,22 +442,58 @@ def _require_as_recorded(path: Path, record: Provenance) -> None:
             )
 
 
-def is_simulated(*paths: Path) -> bool:
-    """Return whether any of some files is simulated, or was made from simulated files.
+# ---- Where answers come from ---------------------------------------------------------------------
 
-    A folder stands for all files in it.
+
+def origin_of(*paths: Path) -> Origin:
+    """Return the origin of files, or of what is made from all of them.
+
+    A folder stands for all files in it. A file is official only if its checksum is that of an
+    official file, or its record leads to official files. It is simulated if its record, the marker
+    of a data folder or its rows say so.
     """
+    origins = []
     for path in paths:
-        files = sorted(path.rglob("*")) if path.is_dir() else [path]
-        if any(_file_is_simulated(file.absolute()) for file in files):
-            return True
-    return False
+        files = sorted(filter(Path.is_file, path.rglob("*"))) if path.is_dir() else [path]
+        origins += [_origin_of_file(file.absolute(), frozenset()) for file in files]
+    return combine(origins)
 
 
-def _file_is_simulated(path: Path) -> bool:
-    """Return whether a file is simulated, by its own record or by the marker of its data folder."""
+def _origin_of_file(path: Path, seen: frozenset[Path]) -> Origin:
+    """Return the origin of a file. `seen` are files that are made from it, by their records."""
+    if not path.is_file() or path in seen:
+        return Origin.UNKNOWN
     record = read(path)
-    if record is not None:
-        return record.simulated
-    # The data folder is one to three levels above the folder of the file.
-    return any(simulated_files(data_dir, path) for data_dir in path.parents[1:4])
+    if record is not None and record.origin is not Origin.UNKNOWN:
+        return record.origin
+    if official_files.is_official(path):
+        return Origin.OFFICIAL
+    if fingerprints.is_simulated_copy(path):
+        return Origin.SIMULATED
+    markers = map(fingerprints.read_marker, fingerprints.data_folders(path))
+    if has_rows_of(path, [marker for marker in markers if marker is not None]):
+        return Origin.SIMULATED
+    if record is None:
+        return Origin.UNKNOWN
+    # When the record was written, less was known: look at the sources again.
+    origins = []
+    for name, known in record.made_from.items():
+        source = path.parent / name
+        # Keep a link to a file as it is: the markers around the link know it.
+        source = source.parent.resolve() / source.name
+        is_unchanged = matches(source, known)
+        origins.append(_origin_of_file(source, seen | {path}) if is_unchanged else Origin.UNKNOWN)
+    return combine(origins)
+
+
+def has_rows_of(path: Path, markers: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether the rows of a file are those of simulated files, by the markers of these."""
+    sketches = [marker["sketches"] for marker in markers if marker.get("sketches")]
+    if not sketches:
+        return False
+    try:
+        # Imported here, because it needs NumPy and pandas.
+        from common import row_sketches
+    except ImportError:
+        return False
+    return row_sketches.is_known(path, sketches)

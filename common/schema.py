@@ -119,6 +119,9 @@ RANKING = Column("ranking", low=1)
 # expert, of any name.
 LEFT = Column("left")
 RIGHT = Column("right")
+# The name of a column of row numbers, which official files may have: empty, or "Unnamed: 0" and the
+# like as pandas writes it.
+ROW_NUMBERS = re.compile(r"(Unnamed: \d+(\.\d+)*)?")
 
 
 def expert_judgement(name: str) -> Column:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from common import layout, writing
+from common import layout, row_sketches, writing
 from common.errors import InputError
-from common.fingerprints import fingerprint, simulated_files
+from common.fingerprints import fingerprint, replaceable_files
 
 
 def place_simulated(
@@ -47,13 +47,18 @@ def place_simulated(
                     f"{data_dir}: another process ({process}) is simulating into "
                     f"it; wait until it ends, or remove {other.name} if there is none"
                 )
-        old_paths = simulated_files(data_dir)
+        old_paths = replaceable_files(data_dir)
         replaced = _fingerprints(old_paths, data_dir)
         for folder in folders:
             _require_simulated(data_dir / folder, set(old_paths))
         facts = write_tree(partial)
         new_paths = [path for path in sorted(partial.rglob("*")) if path.is_file()]
-        marker = {"simulated": True, **facts, "files": _fingerprints(new_paths, partial)}
+        marker = {
+            "simulated": True,
+            **facts,
+            "files": _fingerprints(new_paths, partial),
+            "sketches": _sketches(new_paths, partial),
+        }
         # Write a marker with both old and new files before any file changes. If this process is
         # killed while it moves files, the next simulation still recognises all of them.
         marker_path = data_dir / layout.SIMULATED_MARKER_NAME
@@ -75,6 +80,15 @@ def place_simulated(
 def _fingerprints(paths: Iterable[Path], folder: Path) -> dict[str, Any]:
     """Return the fingerprint of each file, by the file's path relative to `folder`."""
     return {path.relative_to(folder).as_posix(): fingerprint(path) for path in paths}
+
+
+def _sketches(paths: Iterable[Path], folder: Path) -> dict[str, Any]:
+    """Return the sketch of each file of answers or judgements, by its path relative to `folder`."""
+    sketches = {}
+    for path in paths:
+        if path.suffix == ".csv":
+            sketches[path.relative_to(folder).as_posix()] = row_sketches.sketch(path)
+    return {name: sketch for name, sketch in sketches.items() if sketch}
 
 
 def _require_simulated(folder: Path, simulated: Collection[Path]) -> None:

@@ -12,6 +12,8 @@ from common.schema import Column
 # Stands for the local split where a phase is expected. The phases of the official test data are
 # `layout.PHASES`.
 LOCAL = "local"
+# Stands for a test on answers of one's own, where a phase is expected.
+OWN = "own"
 
 
 class Form(Enum):
@@ -126,6 +128,16 @@ class Task:
         is_released = phase in layout.PHASES
         folder = layout.TEST_DIR if is_released else layout.TEST_INPUT_DIR
         return folder / self.answers_name(phase)
+
+    def phase_of(self, phase: str, reference_name: str | None) -> str:
+        """Return the phase that a score belongs to.
+
+        It is `OWN` if `reference_name`, which a user gives with --ref_data, is another file name
+        than that of the true answers of the `phase`.
+        """
+        if reference_name and Path(reference_name).name != self.answers_name(phase):
+            return OWN
+        return phase
 
     def submission_path(self, phase: str) -> Path:
         """Return the default path of a submission for a phase or the local split (tasks 1 to 3).

@@ -6,7 +6,8 @@
 
 Run the same command again after an interruption: it continues where it stopped. Nothing is unpacked
 before size and checksum match the official archive. Simulated data in the folder are removed. No
-other file is ever overwritten. Licence: CC BY-NC-ND 4.0.
+other file is ever overwritten. OFFICIAL.json records which files are official, so that scores on
+them are called so. Licence: CC BY-NC-ND 4.0.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from common import cli, fingerprints, layout, run_log, writing, zips
+from common import cli, fingerprints, layout, official_files, run_log, writing, zips
 from common.errors import InputError
 from tools.templates import build_template
 
@@ -103,6 +104,11 @@ def main() -> None:
         files = find_members(archive, options.parts, data_dir)
         remove_simulated(data_dir, template_dir)
         unpack(archive, files, data_dir)
+    # With this record, evaluations know which answers are official.
+    tables = [path for path in files if path.suffix == ".csv"]
+    for record, content in official_files.record_of(data_dir, tables).items():
+        if not record.is_file() or record.read_text() != content:
+            writing.write_files({record: content})
     log_event("unpacked", files=[str(file) for file in files])
     if "tests" in options.parts:
         build_template(layout.TEMPLATE_TASK_1_2, data_dir, template_dir)
@@ -289,7 +295,7 @@ def find_members(
             path_parts = path_parts[1:]
         if len(path_parts) > 1 and path_parts[0] in folders and not member.is_dir():
             files[data_dir.joinpath(*path_parts)] = member
-    simulated = fingerprints.simulated_files(data_dir)
+    simulated = fingerprints.replaceable_files(data_dir)
     for file, member in files.items():
         if file.exists() and file not in simulated and not is_same(file, member):
             raise InputError(
@@ -316,7 +322,7 @@ def remove_simulated(data_dir: Path, template_dir: Path) -> None:
     They must never mix with official files.
     """
     marker = data_dir / layout.SIMULATED_MARKER_NAME
-    if not marker.exists():
+    if not marker.exists() or fingerprints.is_hosted(data_dir):
         return
     print(f"removing the simulated data in {cli.show(data_dir)}")
     templates = (layout.TEMPLATE_TASK_1_2, layout.TEMPLATE_TASK_3)
@@ -325,7 +331,7 @@ def remove_simulated(data_dir: Path, template_dir: Path) -> None:
         folder = template_dir if name in templates else data_dir / layout.TEST_INPUT_DIR.name
         (folder / name).unlink(missing_ok=True)
         (folder / record).unlink(missing_ok=True)
-    for file in fingerprints.simulated_files(data_dir):
+    for file in fingerprints.replaceable_files(data_dir):
         file.unlink(missing_ok=True)
     # Remove the marker last: if this run is killed, the next one finds it and removes the rest.
     marker.unlink()

@@ -1,4 +1,4 @@
-"""Look at the data: write a page of charts about the files in data/, official or simulated.
+"""Look at the data: write a page of charts about the files in data/.
 
 The page shows answers per student and question, difficulty, options and distractors, when answers
 were given, quizzes and groups, confidence, the tree of subjects, students, and missing values. A
@@ -8,8 +8,8 @@ left out.
 Run:     python data/explore.py
          python data/explore.py --data_dir DIR --output_dir DIR
 Writes:  data/test_output/explore.html
-         data/test_output/explore_simulated.html for simulated data if there are real data too: for
-         example, if tasks 1/2 are real and tasks 3/4 are simulated
+         data/test_output/explore_simulated.html for simulated data if there are other data too:
+         for example, if tasks 1/2 are official and tasks 3/4 are simulated
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from common import charts, cli, layout, metadata, pages, provenance, reading, sc
 from common.answers import read_answers
 from common.charts import Dot, Panel
 from common.errors import InputError
+from common.origin import Origin
 from common.schema import OPTIONS
 
 import numpy as np
@@ -145,15 +146,16 @@ def find_part(folder: Path, tasks: str) -> dict[str, Any] | None:
     """Find the files for the part of a page about tasks ``1/2`` or ``3/4``.
 
     Returns None if there are no training answers. In the result, `absent` names the metadata files
-    that are not there. `foreign` names those that are simulated although the answers are real, or
-    real although the answers are simulated.
+    that are not there. `foreign` names those that are simulated although the answers are not, or
+    not although the answers are.
     """
     ending = f"task_{tasks.replace('/', '_')}.csv"
     train = folder / layout.TRAIN_DIR.name / f"train_{ending}"
     if not reading.is_there(train):
         return None
     reading.require_file(train)
-    simulated = provenance.is_simulated(train)
+    origin = provenance.origin_of(train)
+    simulated = origin is Origin.SIMULATED
     paths: dict[str, Path] = {"train": train}
     absent = []
     foreign = []
@@ -162,12 +164,13 @@ def find_part(folder: Path, tasks: str) -> dict[str, Any] | None:
         path = metadata.find(folder / layout.METADATA_DIR.name, name)
         if path is None:
             absent.append(name)
-        elif provenance.is_simulated(path) != simulated:
+        elif (provenance.origin_of(path) is Origin.SIMULATED) != simulated:
             foreign.append(name)
         else:
             paths[kind] = path
     return {
         "tasks": tasks,
+        "origin": origin,
         "simulated": simulated,
         "absent": absent,
         "foreign": foreign,

@@ -17,10 +17,12 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from common import (
     fingerprints,
     layout,
+    official_files,
     pages,
     provenance,
     reading,
@@ -30,6 +32,7 @@ from common import (
     zips,
 )
 from common.evaluation.pair_facts import read_facts
+from common.origin import Origin
 from common.submission import read_pair_values
 from common.tasks import TASK_4, TASKS, Form, Task
 from tools.kit_files import find_kit_files
@@ -207,9 +210,20 @@ def _write_answers(data_dir: Path, folder: Path, task: Task, phase: str) -> None
     """
     name = f"{_TEST}/{task.answers_name(phase)}"
     _copy(data_dir / name, folder / name)
-    # With this marker, the page says that the answers are simulated and how good a score can be.
-    marker = fingerprints.read_marker(data_dir)
-    if marker is not None and provenance.is_simulated(data_dir / name):
+    _write_origin(data_dir, folder, name)
+    if task.form is Form.PREDICTIONS:
+        _write_pairs(data_dir, folder, task, phase)
+
+
+def _write_origin(data_dir: Path, folder: Path, name: str) -> None:
+    """Record where a file of answers comes from, as the page of a score says.
+
+    `name` is the path of the file in `data_dir` and, as a copy, in `folder`.
+    """
+    origin = provenance.origin_of(data_dir / name)
+    if origin is Origin.SIMULATED:
+        marker = fingerprints.read_marker(data_dir) or {}
+        # The page also says how good a score can be.
         own_marker = {
             "best_expected_accuracy": marker.get("best_expected_accuracy"),
             "files": {name: fingerprints.fingerprint(folder / name)},
@@ -217,8 +231,8 @@ def _write_answers(data_dir: Path, folder: Path, task: Task, phase: str) -> None
         writing.write_files(
             {folder / layout.SIMULATED_MARKER_NAME: json.dumps(own_marker, indent=1) + "\n"}
         )
-    if task.form is Form.PREDICTIONS:
-        _write_pairs(data_dir, folder, task, phase)
+    elif origin is Origin.OFFICIAL:
+        writing.write_files(official_files.record_of(folder, [folder / name]))
 
 
 def _write_pairs(data_dir: Path, folder: Path, task: Task, phase: str) -> None:
@@ -264,6 +278,11 @@ def write_for_participants(data_dir: Path, templates: Path, bundle: Path, plan: 
             if name.endswith(".md"):
                 kit[name] = Path(temporary, name)
                 writing.write_files({kit[name]: _without_dead_links(path, in_kit)})
+        marker = _public_marker(data_dir, plan)
+        if marker is not None and plan.origin != "official":
+            path = Path(temporary, layout.SIMULATED_MARKER_NAME)
+            writing.write_files({path: json.dumps(marker, indent=1) + "\n"})
+            public_data[path.name] = path
         zips.write_zip_to(data_file, dict(sorted(public_data.items())))
         zips.write_zip_to(kit_file, kit)
 
@@ -282,6 +301,27 @@ def _list_public_data(data_dir: Path, templates: Path, plan: Plan) -> dict[str, 
         if template:
             members[f"{_TEMPLATES}/{template}"] = templates / template
     return members
+
+
+def _public_marker(data_dir: Path, plan: Plan) -> dict[str, Any] | None:
+    """Return the marker of the public files of simulated data; None if they are not simulated.
+
+    The marker lets the kit of a participant say "simulated answers". It holds neither the seed nor
+    anything else that helps to simulate the data again. Sketches of hidden answers would let
+    participants test guesses of these answers, so that only public files have one.
+    """
+    simulated = set(fingerprints.simulated_files(data_dir))
+    names = [name for name in find_public(data_dir, plan.tasks) if data_dir / name in simulated]
+    if not names:
+        return None
+    marker = fingerprints.read_marker(data_dir) or {}
+    sketches = marker.get("sketches", {})
+    return {
+        "simulated": True,
+        "hosted": True,
+        "files": {name: marker["files"][name] for name in names},
+        "sketches": {name: sketches[name] for name in names if name in sketches},
+    }
 
 
 def _without_dead_links(page: Path, existing: Collection[Path]) -> str:

@@ -28,8 +28,9 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from types import ModuleType
 
-from common import cli, fingerprints, layout, reading, writing, zips
+from common import cli, fingerprints, layout, provenance, reading, writing, zips
 from common.errors import InputError, quote
+from common.origin import Origin
 from common.tasks import TASK_3, TASKS
 from tools.templates import build_templates
 
@@ -338,9 +339,11 @@ def _find_official(data_dir: Path, tasks: Sequence[int]) -> Source:
         for path in _released_answers(data_dir, task):
             reading.require_file(path)
     notes = []
-    if fingerprints.simulated_files(data_dir):
+    answers = [path for task in tasks for path in _released_answers(data_dir, task)]
+    origin = provenance.origin_of(*answers)
+    if origin is not Origin.OFFICIAL:
         notes.append(
-            f"{cli.show(data_dir)} holds simulated answers, not the official ones that the "
+            f"{cli.show(data_dir)} holds {origin.answers}, not the official ones that the "
             "pages describe: this bundle is for trying only"
         )
     return Source(data_dir, notes)

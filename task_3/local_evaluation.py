@@ -1,10 +1,10 @@
 """Task 3: score a ranking of questions against a panel of experts, or against itself.
 
 Run:     python task_3/local_evaluation.py --phase public     the official panel: five teachers
-         python task_3/local_evaluation.py --ref_data FILE    your own panel
+         python task_3/local_evaluation.py --ref_data FILE    a panel of your own
          python task_3/local_evaluation.py                    the local split, without experts
-Writes:  data/test_output/scores_task_3_public.txt and .html, or for the local split
-         scores_task_3.txt and .html
+Writes:  data/test_output/scores_task_3_public.txt and .html, for a panel of your own
+         scores_task_3_own.txt and .html, for the local split scores_task_3.txt and .html
 
 The score is the share of pairs on which the ranking agrees with its best expert, the expert with
 whom it agrees most. A panel is a CSV file with the QuestionIds of each pair in the columns left and
@@ -48,7 +48,7 @@ def build_parser() -> argparse.ArgumentParser:
     """Return the parser of this script's flags."""
     parser = cli.parser(__doc__)
     parser.add_argument("--phase", choices=layout.PHASES, help="score by this phase's pairs")
-    parser.add_argument("--ref_data", metavar="FILE", help="panel, CSV (default: the phase's)")
+    parser.add_argument("--ref_data", metavar="FILE", help="a panel of your own, CSV")
     parser.add_argument(
         "--missing",
         choices=ranking.MISSING,
@@ -77,7 +77,7 @@ def main() -> None:
     if is_local:
         options.phase = LOCAL
     elif not options.phase:
-        # The files with scores by the user's own panel are named as for the first phase.
+        # A panel of the user's own has the default files of the first phase.
         options.phase = layout.PHASES[0]
     default = TASK_3.submission_path(options.phase)
     submission_dir = options.submission_dir or default.parent
@@ -97,9 +97,10 @@ def evaluate_by_experts(options: argparse.Namespace, submitted: Path, template: 
     official = TASK_3.answers_path(options.phase)
     reference = (options.input_dir or official.parent) / (options.ref_data or official.name)
     inputs = submitted, reference, template
-    score_files.remove_scores(options.output_dir, TASK_3.number, options.phase, inputs)
+    phase = TASK_3.phase_of(options.phase, options.ref_data)
+    score_files.remove_scores(options.output_dir, TASK_3.number, phase, inputs)
     entry = entry_origin.find_origin(submitted, [reference])
-    matched = ranking.match(submitted, reference, template, options.phase, options.missing)
+    matched = ranking.match(submitted, reference, template, phase, options.missing)
     evaluation, page_values = ranking.explain(matched, ranking.score(matched))
     evaluation = replace(evaluation, doubts=entry.doubts)
     lines = describe_agreement(page_values["agreement"], page_values["experts"])

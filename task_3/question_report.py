@@ -78,7 +78,7 @@ def main() -> None:
     questions["ranking"] = ranking.reindex(questions.index, fill_value=0)
     # Fields that both kinds of pages show.
     shared = {
-        "simulated": provenance.is_simulated(train),
+        "origin": provenance.origin_of(train),
         "few": FEW_ANSWERS,
         "decimal": decimal,
         "options": describe_options(data),

@@ -24,6 +24,7 @@ from common.adaptive import training
 from common.adaptive.game import Reference, Rules, make_reference, read_reference
 from common.answers import read_students
 from common.errors import InputError
+from common.origin import Origin, combine
 from common.pages import Html
 from common.tasks import LOCAL, TASK_4
 
@@ -65,8 +66,8 @@ class Files:
     train: list[Path]
     # Answers of the students to be examined.
     reference: Path
-    # Whether the answers are simulated.
-    simulated: bool
+    # Where the answers come from.
+    origin: Origin
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,7 @@ def main() -> None:
     writing.write_files({page_path: render_page(options, files, strategies, results, facts)})
     for name, value in facts.items():
         print(textwrap.fill(f"{name}: {value}", 80, subsequent_indent="  "))
-    if files.simulated:
+    if files.origin is Origin.SIMULATED:
         print("from simulated answers: the figures say nothing about real students")
     print(f"written: {cli.show(page_path)}")
 
@@ -216,7 +217,7 @@ def _parse_share(text: str) -> float:
 
 
 def find_files(options: argparse.Namespace) -> Files:
-    """Return the files that the flags name, which must be all simulated or all real."""
+    """Return the files that the flags name, which must be all simulated or none of them."""
     # `training_paths` reads this flag.
     options.local = options.phase == LOCAL
     train, _ = training.training_paths(options)
@@ -225,14 +226,14 @@ def find_files(options: argparse.Namespace) -> Files:
     for path in (*train, reference):
         reading.require_file(path)
     provenance.require_current([reference])
-    # A simulated file under True and a real one under False, if there is one.
-    example = {provenance.is_simulated(path): path for path in (*train, reference)}
-    if len(example) == 2:
+    origins = {path: provenance.origin_of(path) for path in (*train, reference)}
+    simulated = [path for path in origins if origins[path] is Origin.SIMULATED]
+    others = [path for path in origins if origins[path] is not Origin.SIMULATED]
+    if simulated and others:
         raise InputError(
-            f"{example[True]}: is simulated, and {example[False]} is not, expected answers of "
-            "one kind"
+            f"{simulated[0]}: is simulated, and {others[0]} is not, expected answers of one kind"
         )
-    return Files(train, reference, simulated=True in example)
+    return Files(train, reference, combine(origins.values()))
 
 
 def read_cases(options: argparse.Namespace, files: Files) -> Iterator[Case]:
@@ -546,10 +547,10 @@ def render_page(
     return pages.render(
         "strategies.html",
         title="Task 4: which question to ask next",
-        simulated=files.simulated,
+        origin=files.origin,
         results=results,
-        # Never show published scores beside simulated answers.
-        protocol=None if files.simulated else PROTOCOLS.get(options.protocol),
+        # Published scores stand beside official answers alone.
+        protocol=PROTOCOLS.get(options.protocol) if files.origin is Origin.OFFICIAL else None,
         published=published.to_numpy(),
         sentences=descriptions,
         facts=[*file_facts, *facts.items()],

@@ -26,6 +26,7 @@ from common.adaptive.setting import add_data_flags, read_data_flags, read_studen
 from common.adaptive.weights_origin import find_weights_origin, judge_weights
 from common.arrays import FloatArray, IntArray
 from common.errors import InputError
+from common.origin import Origin
 
 import numpy as np
 from ability import Bank, Session, ask, load_bank, parse_fraction
@@ -74,8 +75,8 @@ class Context:
     subjects: Subjects
     # Titles and texts for the top of the page.
     facts: Sequence[tuple[str, str]]
-    # Whether the answers are simulated.
-    simulated: bool
+    # Where the answers come from.
+    origin: Origin
 
 
 def main() -> None:
@@ -106,7 +107,7 @@ def main() -> None:
             ("Weights trained by", weights.describe_origin(origin.record)),
             *(("Doubt", doubt.sentence) for doubt in doubts),
         ],
-        simulated=provenance.is_simulated(setting.reference),
+        origin=provenance.origin_of(setting.reference),
     )
     contents = {}
     lines = []
@@ -204,7 +205,7 @@ def student_page(student: int, session: Session, context: Context) -> str:
     return pages.render(
         "student.html",
         title=f"Student {student}",
-        simulated=context.simulated,
+        origin=context.origin,
         facts=context.facts,
         bank=context.bank,
         session=session,

@@ -317,7 +317,6 @@ def damage_record(content: bytes) -> Cases:
         "submission": texts,
         "script": texts,
         "revision": {"null", *texts},
-        "simulated": {"true"},
         "task": {"a number"},
         "seed": {"a number", "null"},
         "score": {"a fraction"},

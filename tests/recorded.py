@@ -5,6 +5,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from common.evaluation.record import Result
+from common.origin import Origin
 from common.provenance import Provenance
 
 RESULT = Result(
@@ -23,7 +24,7 @@ RESULT = Result(
     submission="data/test_output/test_submission_task_1.csv",
     revision=None,
     data="a" * 12,
-    simulated=True,
+    origin=Origin.SIMULATED,
 )
 # The two rules of task 4 as the record states them.
 STRICT = "targets may not be asked, unobserved = -1"

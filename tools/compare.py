@@ -30,7 +30,8 @@ from common.errors import InputError, quote
 from common.evaluation import entry_origin, outcomes, pairs, ranking, record, score_files
 from common.evaluation.outcomes import Outcomes
 from common.evaluation.record import Result
-from common.tasks import LOCAL, TASK_3, TASKS, Form, Task, title_of
+from common.origin import Origin
+from common.tasks import LOCAL, OWN, TASK_3, TASKS, Form, Task, title_of
 from tools.results import CROSS_VALIDATION, PHASES, name_of_phase, read_results
 from tools.which_task import task_of
 
@@ -104,7 +105,7 @@ def list_scores(results: Sequence[Result], path: Path, phase: str | None) -> Non
             continue
         n_listed += 1
         seed = "" if result.seed is None else f", seed {result.seed}"
-        where = describe_test(result.phase, result.rules, result.simulated)
+        where = describe_test(result.phase, result.rules, result.origin)
         about = [f"task {result.task}", where, result.time[:10], *result.doubts]
         print(f"{number:4}  {result.score:.4f}  {result.name}{seed} ({', '.join(about)})")
     if not n_listed:
@@ -115,10 +116,9 @@ def list_scores(results: Sequence[Result], path: Path, phase: str | None) -> Non
         )
 
 
-def describe_test(phase: str, rules: str, simulated: bool) -> str:
-    """Return phase, rules and kind of the answers, in words."""
-    kind = "simulated answers" if simulated else "real answers"
-    return ", ".join(filter(None, (name_of_phase(phase), rules, kind)))
+def describe_test(phase: str, rules: str, origin: Origin) -> str:
+    """Return phase, rules and origin of the answers, in words."""
+    return ", ".join(filter(None, (name_of_phase(phase), rules, origin.answers)))
 
 
 # ---- Finding the scores of A and B ---------------------------------------------------------------
@@ -246,7 +246,7 @@ def as_candidate(word: str, result: Result, number: int, path: Path) -> Candidat
             "to 4"
         )
     task = TASKS[result.task]
-    where = describe_test(result.phase, result.rules, result.simulated)
+    where = describe_test(result.phase, result.rules, result.origin)
 
     def read() -> Outcomes:
         if not result.outcomes:
@@ -274,7 +274,7 @@ def score_submission(path: Path, task: Task, phase: str | None) -> Candidate:
 
     By default on the local split; task 3, which has none, on the public pairs.
     """
-    if phase == CROSS_VALIDATION:
+    if phase in (CROSS_VALIDATION, OWN):
         raise InputError(f"{path}: is a submission, expected another --phase than {phase}")
     phase = phase or LOCAL
     if task is TASK_3 and phase == LOCAL:
@@ -295,7 +295,7 @@ def score_submission(path: Path, task: Task, phase: str | None) -> Candidate:
         kept = ranking.match(path, reference, template, phase).outcomes
     else:
         kept = outcomes.of_predictions(pairs.match(task, path, reference, phase).pairs)
-    where = describe_test(phase, "", provenance.is_simulated(reference))
+    where = describe_test(phase, "", provenance.origin_of(reference))
     test = AnswerSet(phase, "", record.fingerprint_of(reference))
     name = score_files.describe_entry(path)
     marks = [doubt.mark for doubt in entry.doubts]

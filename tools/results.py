@@ -11,17 +11,22 @@ from typing import Any, get_args
 
 from common import cli, layout, provenance
 from common.evaluation.record import Result
-from common.tasks import LOCAL, TASKS
+from common.tasks import LOCAL, OWN, TASKS
 
 CROSS_VALIDATION = "cross-validation"
-PHASES = (LOCAL, CROSS_VALIDATION, *layout.PHASES)
+PHASES = (LOCAL, CROSS_VALIDATION, *layout.PHASES, OWN)
 # A line of the record with a larger number is invalid. JSON allows numbers of any size.
 _MAX_NUMBER = 1e12
 
 
 def name_of_phase(phase: str) -> str:
     """Return a phase's name in words; empty for a challenge without phases."""
-    names = {"": "", LOCAL: "local split", CROSS_VALIDATION: CROSS_VALIDATION}
+    names = {
+        "": "",
+        LOCAL: "local split",
+        CROSS_VALIDATION: CROSS_VALIDATION,
+        OWN: "test of your own",
+    }
     return names.get(phase, f"{phase} test")
 
 
@@ -35,7 +40,7 @@ def read_results(path: Path) -> list[Result]:
             fields_of_line = json.loads(line)
             if "options" not in fields_of_line:
                 fields_of_line = _of_former_version(fields_of_line)
-            result = Result(**fields_of_line)
+            result = Result(**provenance.with_origin(fields_of_line))
             _require_valid(result)
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
             if line.strip():

@@ -5,8 +5,8 @@
 
 Reads data/test_output/results.jsonl, to which every evaluation appends a line, and writes
 scoreboard.html beside that file. A table compares only scores on the same answers, by the same
-rules. Published scores of 2020 appear, marked as such, in the tables of scores on real answers of
-the same phase. The page also has a table of all of them.
+rules. Published scores of 2020 appear, marked as such, in the tables of scores on official answers
+of the same phase. The page also has a table of all of them.
 """
 
 import argparse
@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from common import charts, cli, layout, pages, provenance, reading, writing
 from common.evaluation.record import Result
+from common.origin import Origin
 from common.tasks import TASKS, title_of
 from tools.results import CROSS_VALIDATION, PHASES, name_of_phase, read_results
 
@@ -48,6 +49,8 @@ PUBLISHED = (
     Published(4, "private", "", "most popular, 2020", "0.6473", ARRAYS),
     Published(4, "public", "", "most popular, 2020", "0.6365", ARRAYS),
 )
+# The order of tables by the origin of their answers.
+_ORDER = (Origin.OFFICIAL, Origin.UNKNOWN, Origin.SIMULATED)
 HEADER = ("model", "score", "seeds", "seconds", "scored on")
 TEXT_WIDTH = 80
 
@@ -100,7 +103,8 @@ class Row(NamedTuple):
 class Table(NamedTuple):
     """Scores that can be compared: one task, phase, version of the rules, and set of answers."""
 
-    simulated: bool
+    # Where the answers come from.
+    origin: Origin
     title: str
     metric: str
     # Metric, phase and rules, in words.
@@ -122,8 +126,8 @@ class Table(NamedTuple):
 
     @property
     def heading(self) -> str:
-        """Title, kind of scores and kind of answers, in words."""
-        return f"{self.title}: {self.kind}, {'simulated' if self.simulated else 'real'} answers"
+        """Title, kind of scores and origin of the answers, in words."""
+        return f"{self.title}: {self.kind}, {self.origin.answers}"
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -148,15 +152,16 @@ def main() -> None:
 def make_tables(results: Iterable[Result]) -> list[Table]:
     """Make a table for each kind of scores.
 
-    Real answers come before simulated ones, tasks before related challenges, then phase by phase.
+    Official answers come first and simulated ones last, tasks before related challenges, then phase
+    by phase.
     """
 
-    def sort_key(result: Result) -> tuple[bool, bool, str, int, str, str]:
+    def sort_key(result: Result) -> tuple[int, bool, str, int, str, str]:
         """Return the sort key of a table: results with equal keys can be compared."""
         is_related = isinstance(result.task, str)
         phase_index = PHASES.index(result.phase) if result.phase else 0
         return (
-            result.simulated,
+            _ORDER.index(result.origin),
             is_related,
             str(result.task),
             phase_index,
@@ -188,7 +193,7 @@ def make_table(results: Sequence[Result]) -> Table:
         earlier_rows.append(other_rows + other_former)
     random_range = random_range_of(latest)
     return Table(
-        simulated=latest.simulated,
+        origin=latest.origin,
         title=title_of(latest.task),
         metric=metric,
         kind=", ".join(filter(None, (metric, name_of_phase(latest.phase), latest.rules))),
@@ -203,12 +208,13 @@ def make_table(results: Sequence[Result]) -> Table:
 
 
 def published_rows(result: Result) -> list[Row]:
-    """Return the published scores that a result can be compared with; none if it is simulated."""
+    """Return the published scores that a result on official answers can be compared with."""
     rows = []
     for published in PUBLISHED:
         # `published.rules` is a part of the rules in words, such as "targets may be asked".
+        is_official = result.origin is Origin.OFFICIAL
         is_same_test = (published.task, published.phase) == (result.task, result.phase)
-        if is_same_test and not result.simulated and published.rules in result.rules:
+        if is_same_test and is_official and published.rules in result.rules:
             rows.append(Row(published.name, float(published.score)))
     return rows
 

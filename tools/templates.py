@@ -60,7 +60,7 @@ def build_template(name: str, data_dir: Path, template_dir: Path) -> None:
             script="tools/templates.py",
             options={},
             seconds=0.0,
-            simulated=origin.simulated,
+            origin=origin.origin,
             files=origin.files,
             made_from=origin.made_from,
         )

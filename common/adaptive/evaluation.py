@@ -134,7 +134,8 @@ def build_parser(doc: str | None, package: Path | None = None) -> argparse.Argum
 def _prepare_outputs(options: argparse.Namespace, setting: Setting) -> _Paths:
     """Return the paths of the files to write, and remove the files of an earlier run."""
     inputs = [setting.submission, setting.reference, setting.train]
-    text_path, _ = score_files.score_paths(options.output_dir, TASK_4.number, options.phase)
+    phase = TASK_4.phase_of(options.phase, options.ref_data)
+    text_path, _ = score_files.score_paths(options.output_dir, TASK_4.number, phase)
     paths = _Paths(
         asked=text_path.with_name(f"sequence{text_path.stem.removeprefix('scores')}.csv"),
         output=options.output_dir / "entry_output_task_4.txt",
@@ -142,7 +143,7 @@ def _prepare_outputs(options: argparse.Namespace, setting: Setting) -> _Paths:
     )
     cli.require_outputs([paths.asked, paths.output, paths.probabilities], inputs)
     inputs.append(paths.probabilities)
-    score_files.remove_scores(options.output_dir, TASK_4.number, options.phase, inputs)
+    score_files.remove_scores(options.output_dir, TASK_4.number, phase, inputs)
     for path in (paths.asked, paths.output):
         path.unlink(missing_ok=True)
     return paths
@@ -198,7 +199,7 @@ def _publish(
     evaluation, page_fields = games_page.describe(
         setting,
         figures,
-        options.phase,
+        TASK_4.phase_of(options.phase, options.ref_data),
         asked,
         training=examination.training,
         doubts=examination.doubts,

@@ -40,7 +40,8 @@ def add_data_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ref_data",
         metavar="FILE",
-        help=f"students and masks (default {TASK_4.local_answers})",
+        help=f"students and masks (default {TASK_4.local_answers}); a file of another name is a "
+        "test of your own",
     )
 
 

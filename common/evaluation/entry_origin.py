@@ -13,19 +13,11 @@ from pathlib import Path
 
 from common import cli, fingerprints, layout, provenance, source_code
 from common.errors import InputError, printable
+from common.evaluation import joined_metadata
+from common.evaluation.doubt import Doubt
 from common.fingerprints import Fingerprint, fingerprint
 from common.provenance import Provenance
 from common.tasks import Task
-
-
-@dataclass(frozen=True)
-class Doubt:
-    """A reason why a score may not mean what it seems to mean."""
-
-    # A few words for tables: "may have seen these answers".
-    mark: str
-    # A sentence for the terminal and the page.
-    sentence: str
 
 
 @dataclass(frozen=True)
@@ -132,6 +124,11 @@ def judge(
     names = [Path(source).name for source in record.made_from]
     if record.unknown_sources or template_names.issuperset(names):
         doubts.append(UNKNOWN_SOURCES)
+    sources = [folder / name for name in record.made_from]
+    for reference in references:
+        doubts += joined_metadata.find_doubts(
+            reference, sources, "what the entry has learned from them may mean nothing"
+        )
     return EntryOrigin(record, (*doubts, *find_doubts(record)))
 
 

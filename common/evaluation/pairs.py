@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,11 +27,13 @@ from common import (
 from common.answers import number_ids, pair_keys, require_distinct_pairs
 from common.arrays import BoolArray, IntArray
 from common.errors import InputError
-from common.evaluation import breakdown, entry_origin, outcomes, score_files
+from common.evaluation import breakdown, entry_origin, joined_metadata, outcomes, score_files
+from common.evaluation.doubt import Doubt
 from common.evaluation.groupings import OF_STUDENTS
 from common.evaluation.pair_facts import PairFacts, read_facts
 from common.evaluation.record import Evaluation
 from common.metrics import ProbabilityScores, Score
+from common.origin import Origin
 from common.probabilities import read_probabilities
 from common.tasks import LOCAL, Task
 
@@ -47,7 +49,7 @@ class Matched:
     """A submission brought together with the true answers."""
 
     task: Task
-    # "local", "public" or "private".
+    # "local", "public", "private" or "own".
     phase: str
     submission: Path
     reference: Path
@@ -197,7 +199,7 @@ def _page_fields(
     """
     task = matched.task
     best_possible = None
-    if evaluation.simulated:
+    if evaluation.origin is Origin.SIMULATED:
         # The true answers are in a folder of the data folder, such as data/test_input.
         data_dir = matched.reference.parent.parent
         best_possible = _find_best_possible(data_dir, task)
@@ -294,13 +296,14 @@ def evaluate(options: argparse.Namespace, task: Task) -> None:
     phase = _choose_phase(options, task)
     files = _find_files(options, task, phase)
     inputs = (files.reference, files.submission, files.probabilities)
-    score_files.remove_scores(options.output_dir, task.number, phase, inputs)
+    scored_phase = task.phase_of(phase, options.ref_data)
+    score_files.remove_scores(options.output_dir, task.number, scored_phase, inputs)
     provenance.require_current([files.reference])
     templates = entry_origin.templates_of(task)
     entry = entry_origin.find_origin(files.submission, [files.reference], templates, files.train)
 
     started = time.perf_counter()
-    matched = match(task, files.submission, files.reference, phase)
+    matched = match(task, files.submission, files.reference, scored_phase)
     accuracy = score(matched)
     probability_scores = None
     if files.probabilities is not None:
@@ -317,9 +320,23 @@ def evaluate(options: argparse.Namespace, task: Task) -> None:
 
     time_taken = ("Time", f"{seconds:.1f} s")
     shown = [*_describe_entry(files.submission), *evaluation.facts, time_taken]
-    evaluation = replace(evaluation, facts=shown, doubts=entry.doubts)
+    doubts = list(entry.doubts) + _doubt_metadata(files, entry.doubts)
+    evaluation = replace(evaluation, facts=shown, doubts=doubts)
     lines = _lines(matched, accuracy, page, probability_scores, facts)
     score_files.publish(options.output_dir, evaluation, lines, template="pairs.html", **page)
+
+
+def _doubt_metadata(files: _Files, doubts: Sequence[Doubt]) -> list[Doubt]:
+    """Return a doubt if the page's metadata are of other data than the answers.
+
+    `doubts` are those about the entry: metadata that it used too are named once.
+    """
+    read = [path for path in provenance.RUN.sources if path.parent == files.metadata.absolute()]
+    found = joined_metadata.find_doubts(
+        files.reference, read, "the page's groups by them may mean nothing"
+    )
+    marks = [doubt.mark for doubt in doubts]
+    return [doubt for doubt in found if doubt.mark not in marks]
 
 
 def build_parser(doc: str | None, task: Task) -> argparse.ArgumentParser:
@@ -327,7 +344,10 @@ def build_parser(doc: str | None, task: Task) -> argparse.ArgumentParser:
     parser = cli.parser(doc)
     cli.add_optional_folder(parser, "--input_dir", "data/test_input")
     parser.add_argument(
-        "--ref_data", metavar="FILE", help=f"the true answers (default {task.local_answers})"
+        "--ref_data",
+        metavar="FILE",
+        help=f"the true answers (default {task.local_answers}); a file of another name is a test "
+        "of your own",
     )
     cli.add_optional_folder(parser, "--submission_dir", "data/test_output")
     parser.add_argument(

@@ -5,7 +5,6 @@ The steps are those of `common.evaluation`: `match`, `score`, `explain`, then `s
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,9 +25,6 @@ MISSING = {"ignored": "which do not count", "disagrees": "which count as disagre
 _NEITHER = 3
 # Title on the page, above the sentence about the score that random rankings reach.
 LUCK = "Read it with care"
-# The name of a column of row numbers, which official files may have: empty, or "Unnamed: 0" and the
-# like as pandas writes it.
-_ROW_NUMBERS = re.compile(r"(Unnamed: \d+(\.\d+)*)?")
 
 
 @dataclass(frozen=True)
@@ -89,7 +85,7 @@ def read_judgements(path: Path, missing: str = "ignored") -> pd.DataFrame:
     sides = [schema.LEFT, schema.RIGHT]
     header = reading.read_header(reading.file_source(path))
     others = [name for name in header if name not in [side.name for side in sides]]
-    experts = [name for name in others if not _ROW_NUMBERS.fullmatch(name)]
+    experts = [name for name in others if not schema.ROW_NUMBERS.fullmatch(name)]
     data = reading.read_table(path, [*sides, *map(schema.expert_judgement, experts)])
     judgements = data.set_index([side.name for side in sides]).astype(np.float64)
     if judgements.isna().to_numpy().all():

@@ -9,9 +9,10 @@ from typing import Any
 
 from common import fingerprints, layout, provenance, run_log
 from common.evaluation import outcomes
-from common.evaluation.entry_origin import Doubt
+from common.evaluation.doubt import Doubt
 from common.evaluation.outcomes import Outcomes
 from common.metrics import Score
+from common.origin import Origin
 from common.provenance import Provenance, show_path
 from common.tasks import TASK_4
 
@@ -50,8 +51,8 @@ class Evaluation:
     facts: Sequence[tuple[str, str]] = ()
     # Reasons why the score may not mean what it seems to mean.
     doubts: Sequence[Doubt] = ()
-    # The files that the true answers were made from, which tell whether these are simulated. They
-    # are needed only if no record beside `reference` tells it.
+    # The files that the true answers were made from, which tell the origin of these. They are
+    # needed only if no record beside `reference` tells it.
     made_from: Sequence[Path] = ()
     # The record of how an entry's weights (task 4) or a cross-validation's submissions were made.
     # None: take the record beside the submission.
@@ -63,9 +64,9 @@ class Evaluation:
     metric_name: str = ""
 
     @cached_property
-    def simulated(self) -> bool:
-        """Whether the true answers are simulated, or were made from simulated files."""
-        return provenance.is_simulated(self.reference, *self.made_from)
+    def origin(self) -> Origin:
+        """Whether the true answers are official, simulated, or of unknown origin."""
+        return provenance.origin_of(self.reference, *self.made_from)
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,8 @@ class Result:
     revision: str | None
     # Fingerprint of the true answers. Scores can be compared only if this is equal.
     data: str
-    simulated: bool
+    # Where the true answers come from.
+    origin: Origin
     # The fields below are missing in lines of earlier versions.
     # Fingerprint of the entry's code. Only scores of the same code are averaged over seeds.
     code: str = ""
@@ -159,7 +161,7 @@ def _make_result(evaluation: Evaluation, outcomes_name: str) -> Result:
         submission=show_path(submission),
         revision=_revision(origin),
         data=fingerprint_of(evaluation.reference),
-        simulated=evaluation.simulated,
+        origin=evaluation.origin,
         code=evaluation.code or known_origin.code,
         memory=known_origin.memory,
         outcomes=outcomes_name,

@@ -11,7 +11,7 @@ from common.evaluation import record
 from common.evaluation.record import Evaluation
 from common.metrics import ProbabilityScores
 from common.provenance import NOTEBOOK, Provenance
-from common.tasks import LOCAL, title_of
+from common.tasks import LOCAL, OWN, title_of
 
 
 def score_paths(output_dir: Path, task: int | str, phase: str) -> list[Path]:
@@ -58,10 +58,13 @@ def write_scores(
         ("Scored against", cli.show(evaluation.reference)),
     ]
     if evaluation.phase:
-        phase = "local split" if evaluation.phase == LOCAL else evaluation.phase
-        first_facts.append(("Phase", phase))
+        names = {LOCAL: "local split", OWN: "own: answers that --ref_data names"}
+        first_facts.append(("Phase", names.get(evaluation.phase, evaluation.phase)))
+    first_facts.append(("Answers", evaluation.origin.answers))
     doubts = [("Doubt", doubt.sentence) for doubt in evaluation.doubts]
     title = evaluation.title or title_of(evaluation.task)
+    if evaluation.phase == OWN:
+        title += ", a test of your own"
     page = pages.render(
         template,
         title=title,

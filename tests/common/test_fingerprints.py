@@ -5,6 +5,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from common import fingerprints, layout, provenance
+from common.origin import Origin
 
 import pytest
 from conftest import Write, succeeds
@@ -77,4 +78,4 @@ def test_a_file_is_simulated_if_its_fingerprint_is_that_in_the_marker(
         "all bytes": b"x" * size,
     }
     path.write_bytes(changed[change])
-    assert provenance.is_simulated(path) == is_simulated
+    assert (provenance.origin_of(path) is Origin.SIMULATED) == is_simulated

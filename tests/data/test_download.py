@@ -122,6 +122,9 @@ class Case:
         }
         # The archive may be kept or not; if it is kept, it is complete.
         assert written.pop("data.zip", self.content) == self.content
+        if self.folder.joinpath(layout.OFFICIAL_MARKER_NAME).is_file():
+            record = json.loads(written.pop(layout.OFFICIAL_MARKER_NAME))
+            assert set(record["files"]) == {name for name in expected if name.endswith(".csv")}
         assert written == expected
 
 

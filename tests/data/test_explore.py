@@ -272,22 +272,24 @@ def test_a_training_file_that_is_missing_is_named(planted_page: Page) -> None:
 # ---- Other folders -----------------------------------------------------------------------------
 
 
-def test_real_and_simulated_answers_never_share_a_page(tiny_kit: Path, tmp_path: Path) -> None:
-    for name in ("train_data/train_task_1_2.csv", "metadata/subject_metadata.csv"):
-        path = tiny_kit / "data" / name
-        # Other line ends are enough: the file is no longer the one that was simulated.
-        path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+def test_simulated_answers_share_no_page_with_other_answers(tiny_kit: Path, tmp_path: Path) -> None:
+    train = tiny_kit / "data/train_data/train_task_1_2.csv"
+    answers = pd.read_csv(train)
+    answers.assign(UserId=answers["UserId"] + 1_000_000).to_csv(train, index=False)
+    # Metadata are known by their bytes alone: other line ends make them another file.
+    path = tiny_kit / "data/metadata/subject_metadata.csv"
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
     pages = explore(tiny_kit / "data", tmp_path / "out")
     assert [*pages] == ["explore.html", "explore_simulated.html"]
-    real, simulated = pages.values()
-    assert "not simulated by the kit" in real.text
-    assert sections(real) == ["Tasks 1/2", "Answers", "Difficulty", "Options"]
+    other, simulated = pages.values()
+    assert "not simulated by the kit" in other.text and "Answers of unknown origin." in other.text
+    assert sections(other) == ["Tasks 1/2", "Answers", "Difficulty", "Options"]
     assert sections(simulated)[0] == "Tasks 3/4" and "Subjects" not in sections(simulated)
-    assert "Tasks 3/4 are not on this page, being simulated: see explore_simulated." in real.text
+    assert "Tasks 3/4 are not on this page, being simulated: see explore_simulated." in other.text
     assert "Tasks 1/2 are not on this page, being not simulated: see explore." in simulated.text
-    # A page about real answers reads no simulated metadata, nor the other way round.
+    # A page about other answers reads no simulated metadata, nor the other way round.
     left_out = "student_metadata_task_1_2.csv, answer_metadata_task_1_2.csv."
-    assert f"not: question_metadata_task_1_2.csv, {left_out}" in real.text
+    assert f"not: question_metadata_task_1_2.csv, {left_out}" in other.text
     assert "as the answers are: subject_metadata.csv." in simulated.text
 
 

@@ -329,17 +329,15 @@ def given(secret: Path) -> dict[str, bytes]:
 
 def test_participants_get_training_data_metadata_and_templates(given: dict[str, bytes]) -> None:
     parts = {name.split("/")[1] for name in given if name.startswith(PUBLIC)}
-    assert parts == {"README.md", "train_data", "metadata", "submission_templates"}
+    folders = {"train_data", "metadata", "submission_templates"}
+    assert parts == {"README.md", layout.SIMULATED_MARKER_NAME, *folders}
 
 
-def test_participants_get_neither_keys_nor_markers_nor_answers(
-    secret: Path, given: dict[str, bytes]
-) -> None:
+def test_participants_get_neither_keys_nor_answers(secret: Path, given: dict[str, bytes]) -> None:
     keys = {path.read_bytes().strip() for path in secret.parent.rglob("key.txt")}
     assert len(keys) == 3
     for name, content in given.items():
         assert not any(key in content for key in keys), name
-        assert not name.endswith(layout.SIMULATED_MARKER_NAME), name
         assert "test_data/" not in name, name
 
 

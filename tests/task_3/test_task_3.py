@@ -224,7 +224,7 @@ def test_the_score_is_the_agreement_with_the_best_expert(
     output = succeeds(judged)
     shares = re.findall(r"^(\S.*?)  +(\d\.\d\d)", output, re.M)[:3]
     assert shares == [("Ann", "0.80"), ("Ben T.", "0.60"), ("3", "0.40")]
-    assert (tmp_path / "out/scores_task_3_public.txt").read_text() == "score:0.8\n"
+    assert (tmp_path / "out/scores_task_3_own.txt").read_text() == "score:0.8\n"
 
 
 def test_the_page_shows_disputed_pairs_and_the_most_contested_first(
@@ -232,7 +232,7 @@ def test_the_page_shows_disputed_pairs_and_the_most_contested_first(
 ) -> None:
     """Pairs with equally many dissenting experts are in the order of the file."""
     succeeds(judged)
-    page = read_page((tmp_path / "out/scores_task_3_public.html").read_text())
+    page = read_page((tmp_path / "out/scores_task_3_own.html").read_text())
     disputed = page.table("Pairs on which ranking and experts disagree")
     assert disputed.columns == ["ranked better", "worse", "Ann", "Ben T.", "3"]
     assert disputed.rows == [
@@ -308,9 +308,9 @@ def test_empty_judgements_do_not_count_or_count_as_disagreement(
     shares = [re.findall(r"\d\.\d\d|none", line)[0] for line in lines[1:6]]
     assert shares == [of_ann, "0.60", "0.40", "none", "none"]
     assert f" of {n_pairs} pairs" in lines[1]
-    score = (tmp_path / "out/scores_task_3_public.txt").read_text()
+    score = (tmp_path / "out/scores_task_3_own.txt").read_text()
     assert score == f"score:{float(of_ann)}\n"
-    page = read_page((tmp_path / "out/scores_task_3_public.html").read_text())
+    page = read_page((tmp_path / "out/scores_task_3_own.html").read_text())
     assert f"Empty judgements 11 of 25, {meaning}" in page.text
     table = page.table("Agreement with each expert")
     assert table.column("pairs judged")[:3] == [n_pairs, "5", "5"]

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from common import official_files
+
 import pandas as pd
 import pytest
 import strategy_games
@@ -204,13 +206,18 @@ def test_a_protocol_cannot_be_played_with_targets_that_may_be_asked(
     assert not list(tmp_path.iterdir())
 
 
-def test_real_and_simulated_answers_are_not_mixed(
+def test_published_figures_stand_beside_official_answers_alone(
     split_kit: Path, compare: Compare, tmp_path: Path
 ) -> None:
-    """Copied files count as real: published figures of protocols are shown beside them."""
+    """Official files are here those that the record of data/download.py lists."""
+    paths = []
     for name in ("train_data/train_task_3_4.csv", "test_data/test_public_task_4_more_splits.csv"):
-        (tmp_path / name).parent.mkdir()
-        shutil.copyfile(split_kit / "data" / name, tmp_path / name)
+        path = tmp_path / name
+        path.parent.mkdir()
+        answers = pd.read_csv(split_kit / "data" / name)
+        answers.assign(UserId=answers["UserId"] + 1_000_000).to_csv(path, index=False)
+        paths.append(path)
+    (record,) = official_files.record_of(tmp_path, paths).items()
     train, test = ["--input_dir", tmp_path / "train_data"], ["--ref_dir", tmp_path / "test_data"]
     for flags in (train, test):
         command = [SCRIPT, "--phase", "public", *flags, "--output_dir", tmp_path]
@@ -220,8 +227,13 @@ def test_real_and_simulated_answers_are_not_mixed(
         printed, page = compare(*short, "--protocol", protocol)
         assert "in 5 splits" in printed
         assert f"{protocol.upper()}'s protocol" in page.text and "Published" not in page.text
-        _, page = compare(*short, *train, *test, "--masks", 1, "--protocol", protocol)
-        assert "simulated answers" not in page.text
+        command = [*short, *train, *test, "--masks", 1, "--protocol", protocol]
+        record[0].unlink(missing_ok=True)
+        _, page = compare(*command)
+        assert "From answers of unknown origin" in page.text and "Published" not in page.text
+        record[0].write_text(record[1])
+        _, page = compare(*command)
+        assert "simulated" not in page.text and "unknown origin" not in page.text
         published = page.table(f"Published ({authors}")
         assert (published.columns, len(published.rows)) == (["method", "accuracy", "AUC"], n)
         assert all(0.5 < float(accuracy) < 0.9 for _, accuracy, _ in published.rows)

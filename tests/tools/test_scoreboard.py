@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from common.evaluation.record import Result
+from common.origin import Origin
 from tools import scoreboard
 from tools.scoreboard import Row
 
@@ -15,6 +16,8 @@ from recorded import LENIENT, RANDOM, RESULT, STRICT, seeded, write_record
 
 DAYS = [f"2026-01-0{day}T10:00:00+00:00" for day in range(1, 5)]
 FOLDS: dict[str, Any] = {"phase": "cross-validation", "rules": "3 folds, seed 0"}
+OFFICIAL: dict[str, Any] = {"origin": Origin.OFFICIAL}
+UNKNOWN: dict[str, Any] = {"origin": Origin.UNKNOWN}
 SCOREBOARD = ["-m", "tools.scoreboard", "--results"]
 IDEA = "idea --n_dimensions 8"
 
@@ -148,39 +151,43 @@ def test_earlier_scores_are_set_apart(changed: dict[str, Any], summary: str) -> 
 
 
 def test_scores_of_different_tests_are_in_different_tables() -> None:
-    """Real answers come before simulated ones, tasks before related challenges.
+    """Official answers come first and simulated ones last, tasks before related challenges.
 
     Within a task, the local split comes before the phases.
     """
     exam: dict[str, Any] = {"task": "science_exam", "phase": "", "metric_name": "MAP@3"}
     results = [
-        *(replace(RESULT, **exam, **more) for more in ({"rules": "5 folds"}, {"simulated": False})),
+        *(replace(RESULT, **exam, **more) for more in ({"rules": "5 folds"}, UNKNOWN)),
         *(replace(RESULT, task=4, rules=rules) for rules in (STRICT, LENIENT)),
-        *(replace(RESULT, phase=phase) for phase in ("private", "public")),
+        *(replace(RESULT, phase=phase) for phase in ("own", "private", "public")),
         *(replace(RESULT, **exam), replace(RESULT, task=2), replace(RESULT, **FOLDS)),
-        *(RESULT, replace(RESULT, simulated=False)),
+        *(RESULT, replace(RESULT, **UNKNOWN), replace(RESULT, **OFFICIAL)),
     ]
     tables = scoreboard.make_tables(results)
     one, four = "Task 1: right or wrong", "Task 4: ten questions for each student"
     assert [f"{table.title}: {table.kind}" for table in tables] == [
+        f"{one}: accuracy, local split",
         f"{one}: accuracy, local split",
         "Science exam: MAP@3",
         f"{one}: accuracy, local split",
         f"{one}: accuracy, cross-validation, 3 folds, seed 0",
         f"{one}: accuracy, public test",
         f"{one}: accuracy, private test",
+        f"{one}: accuracy, test of your own",
         "Task 2: the option chosen: accuracy, local split",
         f"{four}: accuracy after ten questions, local split, {LENIENT}",
         f"{four}: accuracy after ten questions, local split, {STRICT}",
         "Science exam: MAP@3",
         "Science exam: MAP@3, 5 folds",
     ]
-    assert [table.simulated for table in tables] == [False] * 2 + [True] * 9
+    origins = ["official"] + ["unknown"] * 2 + ["simulated"] * 10
+    assert [table.origin for table in tables] == origins
     assert not any(table.earlier for table in tables)
     titles = [table.title for table in tables]
     assert page_of(*results).headings == [
-        *("Scoreboard", "Real answers", *titles[:2]),
-        *("Simulated answers", *titles[2:], "Scores of 2020"),
+        *("Scoreboard", "Official answers", *titles[:1]),
+        *("Answers of unknown origin", *titles[1:3]),
+        *("Simulated answers", *titles[3:], "Scores of 2020"),
     ]
 
 
@@ -197,13 +204,15 @@ MOST_POPULAR = "most popular, 2020"
         (4, "private", LENIENT, [WINNER, MOST_POPULAR]),
     ],
 )
-def test_scores_of_2020_are_shown_beside_scores_on_the_same_real_answers_only(
+def test_scores_of_2020_are_shown_beside_scores_on_the_same_official_answers_only(
     task: int, phase: str, rules: str, expected: list[str]
 ) -> None:
     """Published scores are told by their missing day."""
-    result = replace(RESULT, task=task, phase=phase, rules=rules, simulated=False)
-    assert [row.name for row in rows_of(result) if not row.day] == expected
-    assert all(row.day for row in rows_of(replace(result, simulated=True)))
+    result = replace(RESULT, task=task, phase=phase, rules=rules)
+    rows = rows_of(replace(result, **OFFICIAL))
+    assert [row.name for row in rows if not row.day] == expected
+    for other in (result, replace(result, **UNKNOWN), replace(result, phase="own", **OFFICIAL)):
+        assert all(row.day for row in rows_of(other))
 
 
 def test_the_table_of_scores_of_2020_has_the_digits_that_were_published() -> None:
@@ -232,7 +241,7 @@ def test_the_command_shows_every_text_of_the_record_as_text(tmp_path: Path) -> N
 
 
 def test_the_page_shows_every_score_once_in_a_table_and_a_chart() -> None:
-    private: dict[str, Any] = {"phase": "private", "simulated": False}
+    private: dict[str, Any] = {"phase": "private", **OFFICIAL}
     # A row shows the mean score of three seeds and the median of 2, 3 and 6 seconds.
     scores = ((1, 0.71, DAYS[1]), (2, 0.69, DAYS[3]), (5, 0.73, DAYS[2]))
     results = [replace(seeded("idea", *score), **private) for score in scores]

@@ -247,8 +247,8 @@ def test_a_score_needs_nothing_but_the_answers(write: Write, tmp_path: Path, tas
     assert lines[2].startswith("note: may have seen these answers")
     # The last line names the files written.
     assert len(lines) == 4
-    assert (tmp_path / f"scores_task_{task}.txt").read_text() == "score:0.5\n"
-    page = page_in(tmp_path, f"task_{task}")
+    assert (tmp_path / f"scores_task_{task}_own.txt").read_text() == "score:0.5\n"
+    page = page_in(tmp_path, f"task_{task}_own")
     assert "Entry not known" in page.text
     assert "Standard error not known: all answers are of one student" in page.text
     # The page says so of the training answers and of three files of metadata.

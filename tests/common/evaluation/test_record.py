@@ -63,7 +63,7 @@ def append(submission: Path, task: int | str = 1, **changes: Any) -> Result:
 def test_a_line_says_what_was_scored_and_what_made_it(scored_kit: Path) -> None:
     first, *_ = read(scored_kit / "data/test_output")
     assert (first.task, first.phase, first.model) == (1, "local", "majority")
-    assert (first.seed, first.simulated) == (None, True)
+    assert (first.seed, first.origin) == (None, "simulated")
     assert {*first.parts} == {"wrong", "right"}
     assert made_by(first) == "python task_1/sample_model_majority.py --local"
     assert first.command == "python task_1/local_evaluation.py"

@@ -1,0 +1,89 @@
+"""Find metadata that belong to other data than the answers that they are joined to.
+
+Ids of two simulations, or of a simulation and of real students, name different students and
+questions. Joining them raises no error, but what comes of it means nothing.
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from common import cli, fingerprints, layout, provenance
+from common.evaluation.doubt import Doubt
+from common.origin import Origin
+from common.tasks import TASKS
+
+# The names of all metadata files.
+NAMES = frozenset(
+    [layout.SUBJECT_METADATA, *(name for task in TASKS.values() for name in task.data.metadata)]
+)
+
+
+def find_doubts(reference: Path, metadata: Iterable[Path], consequence: str) -> list[Doubt]:
+    """Return a doubt if metadata files belong to other data than the true answers.
+
+    Parameters
+    ----------
+    reference
+        The file of true answers.
+    metadata
+        Metadata files, or other files, which are ignored.
+    consequence
+        What the doubt means for the score, as the end of a sentence.
+    """
+    paths = [path for path in metadata if path.name in NAMES and path.is_file()]
+    foreign = find_foreign(reference, paths) if paths else []
+    if not foreign:
+        return []
+    names = ", ".join(cli.show(path) for path in foreign)
+    return [
+        Doubt(
+            mark="metadata of other data",
+            sentence=f"metadata of other data than the answers scored: {names}; {consequence}",
+        )
+    ]
+
+
+def find_foreign(reference: Path, metadata: Sequence[Path]) -> list[Path]:
+    """Return the metadata files of another simulation than the answers.
+
+    Also returned are simulated metadata of answers that are not simulated, and the reverse.
+    """
+    # The data folders whose markers may know one of the files.
+    folders: dict[Path, None] = {}
+    for path in (reference, *metadata):
+        folders.update(dict.fromkeys(fingerprints.data_folders(path)))
+    markers = filter(None, map(fingerprints.read_marker, folders))
+    simulations = [(marker, _knows_answers(marker, reference)) for marker in markers]
+    origin = provenance.origin_of(reference)
+    is_simulation_known = any(knows_answers for _, knows_answers in simulations)
+    foreign = []
+    for path in metadata:
+        known = provenance.fingerprint_of_source(path)
+        # For each simulation of this metadata file: whether the answers are of it too.
+        belongs = [
+            knows_answers
+            for marker, knows_answers in simulations
+            if known in marker["files"].values()
+            or fingerprints.is_listed(path, marker["files"].values())
+        ]
+        is_simulated = bool(belongs)
+        if is_simulated:
+            # Simulated answers whose simulation is not known may belong to the metadata.
+            if not any(belongs) and (is_simulation_known or origin is not Origin.SIMULATED):
+                foreign.append(path)
+        elif origin is Origin.SIMULATED:
+            foreign.append(path)
+    return foreign
+
+
+def _knows_answers(marker: dict[str, Any], reference: Path) -> bool:
+    """Return whether the true answers are of the simulation that a marker describes."""
+    lineage = [fingerprints.fingerprint(reference)]
+    record = provenance.read(reference)
+    if record is not None:
+        lineage += record.made_from.values()
+    listed = marker["files"].values()
+    if any(known in listed for known in lineage):
+        return True
+    return provenance.has_rows_of(reference, [marker])

@@ -1,0 +1,47 @@
+"""Recognise official files by their checksums.
+
+This module needs the standard library only, like `common.fingerprints`.
+"""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from common import fingerprints, layout
+from common.fingerprints import Fingerprint
+
+# SHA-256 of the official training files, by their sizes in bytes. Of the other official files no
+# checksum has been published: the record that data/download.py leaves tells them.
+_SHA256_BY_SIZE = {
+    430_049_940: "721ebae1c5ddb3f8a4c85a437893216bbba1d8b2ca950ee0681d1f3e98ebdc0e",
+    31_731_601: "8bdbe55a310641f9e59caffbff2eac85da0b2f6c6b2bb99fa69922296f52a4e1",
+}
+
+
+def is_official(path: Path) -> bool:
+    """Return whether a file has the content of an official file, wherever it lies."""
+    for data_dir in fingerprints.data_folders(path):
+        if fingerprints.is_listed(path, _read_record(data_dir).values()):
+            return True
+    known = _SHA256_BY_SIZE.get(path.stat().st_size)
+    return known is not None and fingerprints.digest(path) == known
+
+
+def record_of(data_dir: Path, files: Iterable[Path]) -> dict[Path, str]:
+    """Return the record of official files in a data folder: its path and its content.
+
+    The files lie in folders of `data_dir`. Files that an earlier record lists stay listed.
+    """
+    listed = _read_record(data_dir)
+    for path in files:
+        listed[path.relative_to(data_dir).as_posix()] = fingerprints.fingerprint(path)
+    content = {"official": True, "files": dict(sorted(listed.items()))}
+    return {data_dir / layout.OFFICIAL_MARKER_NAME: json.dumps(content, indent=2) + "\n"}
+
+
+def _read_record(data_dir: Path) -> dict[str, Fingerprint]:
+    """Return the fingerprints of the official files of a data folder; none without a record."""
+    record: Any = fingerprints.read_json(data_dir / layout.OFFICIAL_MARKER_NAME)
+    files = record.get("files") if isinstance(record, dict) else None
+    return dict(files) if isinstance(files, dict) else {}

@@ -1,0 +1,255 @@
+"""Recognise simulated answers by their rows.
+
+A fingerprint of a file changes if the file is saved anew, sorted, or cut down to a sample. A sketch
+of its rows does not: every row gets a hash, and the sketch keeps the smallest ones (Broder 1997,
+"On the resemblance and containment of documents"). If all rows of another file are among the rows
+of the sketched file, then so are those with a hash up to the largest that is kept, and their hashes
+must be in the sketch. SIMULATED.json holds the sketches of all simulated files of answers.
+
+A row is a student, a question and one outcome: IsCorrect or AnswerValue. Each outcome has a sketch
+of its own, so that a file may lack the other. In a panel of task 3, a row is a pair of questions,
+an expert and the expert's judgement.
+
+Whoever has a sketch can test a guessed row. Sketches of hidden answers are never given away.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Iterator, Mapping
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+from common import reading, schema
+from common.errors import InputError
+from common.schema import Column
+
+import numpy as np
+import numpy.typing as npt
+
+Hashes = npt.NDArray[np.uint64]
+# The base64 text of the kept hashes by outcome, for each file.
+Sketch = Mapping[str, str]
+
+# A sketch keeps this many hashes, 5 bytes each, or one of 128 if that is more. Eight rows to
+# compare are then expected among 400 of the 400,000 training answers that the simulator makes by
+# default, and among 1,024 of 16 million.
+_N_KEPT = 8192
+_KEPT_SHARE = 1 / 128
+# A file is recognised by at least this many rows, of which at least this share is in the sketch.
+# Other answers of the same numbers of students and questions share rows by chance: a third of all
+# pairs are answered (in tasks 3 and 4), and half of these with the same outcome. That eight or nine
+# rows are all shared happens once in 1.7 million files, as (1/3 · 1/2)^8 is 6e-7; more rows are
+# shared to 90 % still more rarely. A tenth of the rows may have been edited.
+_MIN_ROWS = 8
+_MIN_SHARE = 0.9
+# The upper 40 bits of a hash are kept: two of 16 million rows share them once in 70,000.
+_N_BYTES = 5
+_DROPPED_BITS = 64 - 8 * _N_BYTES
+# Of a larger file 64 samples are read, 256 KiB in all: about 12,000 rows, of which at least 90 have
+# a hash to compare.
+_N_SAMPLES = 64
+_SAMPLE_SIZE = 1 << 12
+# Rows that are hashed at once, which bounds the memory.
+_ROWS_AT_ONCE = 1 << 20
+# The outcome of a panel's rows.
+_JUDGEMENT = "judgement"
+_OUTCOMES = (schema.IS_CORRECT, schema.ANSWER_VALUE)
+
+
+# ---- Sketches ------------------------------------------------------------------------------------
+
+
+def sketch(path: Path) -> dict[str, str]:
+    """Return the sketch of a file of answers or judgements; it is empty for any other file."""
+    by_outcome = _hash_rows(path, _file_source(path))
+    return {outcome: _encode(_keep(hashes)) for outcome, hashes in by_outcome.items()}
+
+
+def is_known(path: Path, sketches: Iterable[object]) -> bool:
+    """Return whether the rows of a file are rows of sketched files.
+
+    Parameters
+    ----------
+    path
+        A file of any kind.
+    sketches
+        For each simulation, the sketches by file. A file may hold rows of several files of one
+        simulation. Damaged sketches recognise nothing: anybody may edit a marker.
+    """
+    of_simulations = [known for known in sketches if isinstance(known, Mapping)]
+    if not of_simulations:
+        return False
+    sample = _read_sample(path)
+    by_outcome = _hash_rows(path, reading.Source(str(path), lambda: BytesIO(sample)))
+    for outcome, hashes in by_outcome.items():
+        for known in of_simulations:
+            if any(_holds(kept, hashes) for kept in _decode_all(known, outcome)):
+                return True
+    return False
+
+
+def _keep(hashes: Hashes) -> Hashes:
+    """Return the smallest hashes, sorted: those that the sketch of a file keeps."""
+    n_kept = max(_N_KEPT, int(len(hashes) * _KEPT_SHARE))
+    return np.sort(hashes)[:n_kept]
+
+
+def _holds(kept: Hashes, hashes: Hashes) -> bool:
+    """Return whether the rows with some hashes are rows of the file whose sketch is `kept`."""
+    compared = hashes[hashes <= kept[-1]]
+    is_kept = kept[np.searchsorted(kept, compared)] == compared
+    return len(compared) >= _MIN_ROWS and bool(is_kept.mean() >= _MIN_SHARE)
+
+
+def _decode_all(sketches: Mapping[str, Sketch], outcome: str) -> Iterator[Hashes]:
+    """Yield the kept hashes of each file, then those of all files together."""
+    by_file = []
+    for each in sketches.values():
+        text = each.get(outcome) if isinstance(each, Mapping) else None
+        if isinstance(text, str):
+            by_file += _decode(text)
+    yield from by_file
+    if len(by_file) > 1:
+        # Up to this hash, every sketch is complete.
+        largest = min(kept[-1] for kept in by_file)
+        together = np.unique(np.concatenate(by_file))
+        yield together[together <= largest]
+
+
+def _encode(hashes: Hashes) -> str:
+    """Return hashes as base64, `_N_BYTES` bytes each."""
+    as_bytes = hashes.astype(">u8").view(np.uint8).reshape(-1, 8)[:, -_N_BYTES:]
+    return base64.b64encode(as_bytes.tobytes()).decode()
+
+
+def _decode(text: str) -> list[Hashes]:
+    """Return the hashes that `_encode` has written, in a list; none if the text is damaged."""
+    try:
+        content = base64.b64decode(text, validate=True)
+    except ValueError:
+        return []
+    if not content or len(content) % _N_BYTES:
+        return []
+    as_bytes = np.frombuffer(content, np.uint8)
+    padded = np.zeros((len(as_bytes) // _N_BYTES, 8), np.uint8)
+    padded[:, -_N_BYTES:] = as_bytes.reshape(-1, _N_BYTES)
+    return [np.sort(padded.view(">u8").ravel().astype(np.uint64))]
+
+
+# ---- Rows ----------------------------------------------------------------------------------------
+
+
+def _file_source(path: Path) -> reading.Source:
+    """Return a file as a source that no record names: it is only looked at."""
+    return reading.Source(str(path), lambda: path.open("rb"))
+
+
+def _hash_rows(path: Path, source: reading.Source) -> dict[str, Hashes]:
+    """Return the hashes of the rows of `source`, all or some of a file, by outcome.
+
+    Faulty rows are left out. The result is empty for a file that holds neither answers nor
+    judgements.
+    """
+    try:
+        # Most files that are not answers are told by the header alone.
+        header = reading.read_header(_file_source(path))
+        if {schema.USER_ID.name, schema.QUESTION_ID.name}.issubset(header):
+            return _hash_answers(source, header)
+        if {schema.LEFT.name, schema.RIGHT.name}.issubset(header):
+            return _hash_judgements(source, header)
+    except (InputError, UnicodeError):
+        pass
+    return {}
+
+
+def _hash_answers(source: reading.Source, header: list[str]) -> dict[str, Hashes]:
+    """Return the hashes of answers, by the name of the column of the outcome."""
+    outcomes = [column for column in _OUTCOMES if column.name in header]
+    if not outcomes:
+        return {}
+    table = _read_valid(source, [schema.USER_ID, schema.QUESTION_ID, *outcomes])
+    student, question = table[schema.USER_ID.name], table[schema.QUESTION_ID.name]
+    return {
+        column.name: _hash(column.name, student, question, table[column.name])
+        for column in outcomes
+    }
+
+
+def _hash_judgements(source: reading.Source, header: list[str]) -> dict[str, Hashes]:
+    """Return the hashes of the judgements of a panel; empty judgements are left out."""
+    others = [name for name in header if name not in (schema.LEFT.name, schema.RIGHT.name)]
+    experts = [name for name in others if not schema.ROW_NUMBERS.fullmatch(name)]
+    columns = [schema.LEFT, schema.RIGHT, *map(schema.expert_judgement, experts)]
+    table = reading.read_table(source, columns, report=_ignore)
+    left, right = (table[side.name].to_numpy() for side in (schema.LEFT, schema.RIGHT))
+    parts = []
+    for expert in experts:
+        judgement = table[expert].to_numpy()
+        is_judged = ~np.isnan(judgement)
+        value = judgement[is_judged].astype(np.int64)
+        # The name of the expert belongs to the row.
+        kind = f"{_JUDGEMENT} {expert}"
+        parts.append(_hash(kind, left[is_judged], right[is_judged], value))
+    return {_JUDGEMENT: np.concatenate(parts)} if parts else {}
+
+
+def _read_valid(source: reading.Source, columns: list[Column]) -> dict[str, Any]:
+    """Return the columns of a file as arrays, without rows that have a faulty value."""
+    table = reading.read_table(source, columns, report=_ignore)
+    is_valid = (table != schema.UNKNOWN).all(axis=1).to_numpy()
+    return {column.name: table[column.name].to_numpy()[is_valid] for column in columns}
+
+
+def _ignore(fault: str) -> None:
+    """Pass over a fault in a file: whoever reads the file in earnest reports it."""
+
+
+def _read_sample(path: Path) -> bytes:
+    """Return a CSV file, or for a large file its header and whole lines from all parts of it."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        if size <= _N_SAMPLES * _SAMPLE_SIZE:
+            return file.read()
+        start = file.read(_SAMPLE_SIZE)
+        # Old files of the Macintosh have no "\n".
+        line_end = b"\n" if b"\n" in start else b"\r"
+        parts = [start[: start.rfind(line_end)]]
+        for k in range(1, _N_SAMPLES):
+            file.seek(k * (size - _SAMPLE_SIZE) // (_N_SAMPLES - 1))
+            block = file.read(_SAMPLE_SIZE)
+            # The first and the last line of a sample may be incomplete.
+            parts.append(block[block.find(line_end) + 1 : block.rfind(line_end)])
+    return line_end.join(parts) + line_end
+
+
+# ---- Hashes --------------------------------------------------------------------------------------
+
+
+def _hash(kind: str, *columns: npt.ArrayLike) -> Hashes:
+    """Return a hash of 40 bits for each row of some columns of whole numbers.
+
+    The hash of `kind` is its key: equal numbers of two kinds have different hashes.
+    """
+    arrays = [np.asarray(column) for column in columns]
+    hashes = np.empty(len(arrays[0]), np.uint64)
+    for start in range(0, len(hashes), _ROWS_AT_ONCE):
+        rows = slice(start, start + _ROWS_AT_ONCE)
+        mixed = np.full(len(hashes[rows]), crc32(kind.encode(errors="replace")), np.uint64)
+        for array in arrays:
+            mixed ^= array[rows].astype(np.uint64)
+            _mix(mixed)
+        hashes[rows] = mixed >> np.uint64(_DROPPED_BITS)
+    return hashes
+
+
+def _mix(values: Hashes) -> None:
+    """Replace 64-bit numbers by hashes: the last step of SplitMix64 (Steele et al. 2014)."""
+    values += np.uint64(0x9E3779B97F4A7C15)
+    values ^= values >> np.uint64(30)
+    values *= np.uint64(0xBF58476D1CE4E5B9)
+    values ^= values >> np.uint64(27)
+    values *= np.uint64(0x94D049BB133111EB)
+    values ^= values >> np.uint64(31)

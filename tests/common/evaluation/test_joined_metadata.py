@@ -1,0 +1,104 @@
+"""A score of answers that were joined to metadata of other data is marked."""
+
+import json
+import shutil
+from pathlib import Path
+
+from common import layout
+from common.evaluation import joined_metadata
+from tools.results import read_results
+
+import pandas as pd
+import pytest
+from conftest import succeeds
+from page_reading import read_page
+
+MARK = "metadata of other data"
+QUESTIONS = layout.QUESTION_METADATA_TASK_1_2
+
+
+@pytest.fixture(scope="module")
+def other_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a data folder with tiny simulated data of another seed than the kit's."""
+    folder = tmp_path_factory.mktemp("other") / "data"
+    succeeds(["data/generate_sample.py", "--size", "tiny", "--seed", 7, "--output_dir", folder])
+    return folder
+
+
+@pytest.fixture
+def kit(split_kit: Path, tmp_path: Path) -> Path:
+    """Return a copy of a kit with local splits that the test may change."""
+    return Path(shutil.copytree(split_kit, tmp_path / "kit"))
+
+
+def own_answers(kit: Path, folder: Path) -> Path:
+    """Write true answers of other students than the simulated ones, with their numbers."""
+    answers = pd.read_csv(kit / "data/test_input" / layout.VALID_TASK_1_2)
+    outcomes = ["IsCorrect", "CorrectAnswer", "AnswerValue"]
+    answers[outcomes] = answers[outcomes].sample(frac=1, random_state=0).to_numpy()
+    path = folder / "test_input" / layout.VALID_TASK_1_2
+    path.parent.mkdir()
+    answers.to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("answers", "metadata", "is_foreign"),
+    [
+        ("simulated", "of the same simulation", False),
+        ("simulated, saved again", "of the same simulation", False),
+        ("simulated", "of another simulation", True),
+        ("simulated", "of unknown origin", True),
+        ("of unknown origin", "of another simulation", True),
+        ("of unknown origin", "of unknown origin", False),
+    ],
+)
+def test_metadata_are_of_other_data_if_one_simulation_made_only_one_of_both(
+    kit: Path, other_data: Path, tmp_path: Path, answers: str, metadata: str, is_foreign: bool
+) -> None:
+    reference = kit / "data/test_input" / layout.VALID_TASK_1_2
+    if answers == "of unknown origin":
+        reference = own_answers(kit, tmp_path)
+    elif answers == "simulated, saved again":
+        table = pd.read_csv(reference)
+        reference = kit / "data/test_input/again.csv"
+        table.to_csv(reference, index=False, lineterminator="\r\n")
+    folder = other_data if metadata == "of another simulation" else kit / "data"
+    path = folder / "metadata" / QUESTIONS
+    if metadata == "of unknown origin":
+        path = tmp_path / QUESTIONS
+        path.write_text("QuestionId,SubjectId\n0,[3]\n")
+    assert joined_metadata.find_foreign(reference, [path]) == ([path] if is_foreign else [])
+
+
+def test_a_model_that_read_metadata_of_other_data_is_marked(
+    kit: Path, other_data: Path, tmp_path: Path
+) -> None:
+    model = ["task_1/sample_model_item_response.py", "--local", "--dimensions", 1]
+    evaluation = ["task_1/local_evaluation.py", "--output_dir", tmp_path]
+    succeeds(model, kit=kit)
+    assert "note:" not in succeeds(evaluation, kit=kit)
+    succeeds([*model, "--metadata_dir", other_data / "metadata"], kit=kit)
+    printed = succeeds(evaluation, kit=kit)
+    (note,) = (line for line in printed.splitlines() if line.startswith("note: "))
+    assert note.startswith(f"note: {MARK} than the answers scored: ")
+    assert note.endswith("; what the entry has learned from them may mean nothing")
+    honest, marked = read_results(tmp_path / "results.jsonl")
+    assert (honest.doubts, marked.doubts) == ([], [MARK])
+    page = read_page((tmp_path / "scores_task_1.html").read_text(encoding="utf-8"))
+    assert f"Doubt {MARK}" in page.text
+
+
+def test_a_page_with_groups_by_metadata_of_other_data_says_so(
+    kit: Path, other_data: Path, tmp_path: Path
+) -> None:
+    succeeds(["task_1/sample_model_majority.py", "--local"], kit=kit)
+    name = layout.STUDENT_METADATA_TASK_1_2
+    shutil.copyfile(other_data / "metadata" / name, kit / "data/metadata" / name)
+    # Files of the kit's simulation are told apart by its marker, not by the folder.
+    marker = kit / "data" / layout.SIMULATED_MARKER_NAME
+    assert name in json.dumps([*json.loads(marker.read_text())["files"]])
+    evaluation = ["task_1/local_evaluation.py", "--output_dir", tmp_path]
+    printed = succeeds(evaluation, kit=kit)
+    (note,) = (line for line in printed.splitlines() if line.startswith("note: "))
+    assert name in note and note.endswith("; the page's groups by them may mean nothing")
