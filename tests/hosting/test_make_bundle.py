@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import json
 import os
 import re
 import shutil
@@ -15,7 +16,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from common import layout
+from common import layout, row_sketches
 from common.tasks import TASKS
 
 import bundle_files
@@ -339,6 +340,36 @@ def test_participants_get_neither_keys_nor_answers(secret: Path, given: dict[str
     for name, content in given.items():
         assert not any(key in content for key in keys), name
         assert "test_data/" not in name, name
+
+
+def test_the_marker_of_public_data_tells_nothing_of_hidden_answers(
+    given: dict[str, bytes], secret: Path
+) -> None:
+    """With the sketch of a file, whoever guesses a row of that file can test the guess."""
+    marker = json.loads(given[f"{PUBLIC}/{layout.SIMULATED_MARKER_NAME}"])
+    assert set(marker) == {"simulated", "hosted", "files", "sketches"}
+    public = {name.removeprefix(f"{PUBLIC}/") for name in given if name.startswith(f"{PUBLIC}/")}
+    assert set(marker["files"]) <= public
+    trained = [f"train_data/{name}" for name in (layout.TRAIN_TASK_1_2, layout.TRAIN_TASK_3_4)]
+    assert sorted(marker["sketches"]) == sorted(trained)
+    hidden = [*secret.parent.rglob("test_*_answers_*.csv"), *secret.parent.rglob("quality_*.csv")]
+    assert hidden
+    for path in hidden:
+        assert not row_sketches.is_known(path, [marker["sketches"]]), path
+
+
+def test_a_participant_s_split_of_public_data_is_simulated(
+    given: dict[str, bytes], tmp_path: Path
+) -> None:
+    for name, content in given.items():
+        if name.startswith(f"{PUBLIC}/"):
+            path = tmp_path / name.removeprefix(f"{PUBLIC}/")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+    flags = ["--input_dir", tmp_path / "train_data", "--output_dir", tmp_path / "test_input"]
+    succeeds(["task_1/local_data_split.py", *flags])
+    record = json.loads((tmp_path / "test_input/split_task_1_2.json").read_text())
+    assert record["origin"] == "simulated"
 
 
 def test_no_file_holds_the_secret_seed(secret: Path, given: dict[str, bytes]) -> None:

@@ -14,7 +14,7 @@ from sample_blocks import needs_blocks
 
 
 def read_score(folder: Path, task: int, end: str = "") -> float:
-    """Return the score in a text file; `end` is `_public` or `_private` for a phase."""
+    """Return the score in a text file; `end` is `_public`, `_private` or `_own` for a phase."""
     return float((folder / f"scores_task_{task}{end}.txt").read_text().removeprefix("score:"))
 
 
@@ -198,7 +198,7 @@ def test_everything_may_lie_elsewhere_under_other_names(tmp_path: Path, task: in
     right, wrong, tied = {1: (1, 0, 1), 2: (3, 2, 2)}[task]
     expected = f"91,8,{wrong}\n92,7,{right}\n91,9,{tied}\n91,11,{right}\n"
     assert (out / "p.csv").read_text() == f"UserId,QuestionId,{column}\n{expected}"
-    assert read_score(out, task) == 0.875
+    assert read_score(out, task, "_own") == 0.875
 
 
 @needs_blocks(*MAJORITY)

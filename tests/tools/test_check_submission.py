@@ -198,9 +198,8 @@ def test_well_formed_submissions_are_scored_and_a_malformed_one_removes_the_scor
         assert (hint in out) == (name == "mine.csv")
         code, out, lines = submit("evaluation", task, name, content)
         assert (code, lines) == (0, []) and f"score {1 if task == 3 else 5 / 6:.4f}" in out
-        phase = "_public" if task == 3 else ""
         written = sorted(path.name for path in (tmp_path / "scores").glob("scores_*"))
-        assert written == [f"scores_task_{task}{phase}.{kind}" for kind in ("html", "txt")]
+        assert written == [f"scores_task_{task}_own.{kind}" for kind in ("html", "txt")]
     assert submit("evaluation", task, "mine.csv", "UserId\n")[0] == 2
     assert not list((tmp_path / "scores").glob("scores_*"))
 
@@ -237,7 +236,7 @@ def test_the_evaluation_counts_and_names_rows_that_were_not_asked_for(
     assert (code, lines, score in out) == (0, [], True)
     named = f"2 rows hold pairs that are not in {tmp_path}/given/answers.csv, first row 5 with User"
     assert named in out and "QuestionId 98; UserId 9 and QuestionId 99: ignored" in out
-    assert named in read_page((tmp_path / "scores/scores_task_1.html").read_text()).text
+    assert named in read_page((tmp_path / "scores/scores_task_1_own.html").read_text()).text
 
 
 # An entry with two faults in its main file and one in table.py. A file that is not imported is not
