@@ -79,7 +79,7 @@ def find_foreign(reference: Path, metadata: Sequence[Path]) -> list[Path]:
 
 def _knows_answers(marker: dict[str, Any], reference: Path) -> bool:
     """Return whether the true answers are of the simulation that a marker describes."""
-    lineage = [fingerprints.fingerprint(reference)]
+    lineage = [provenance.fingerprint_of_source(reference)]
     record = provenance.read(reference)
     if record is not None:
         lineage += record.made_from.values()

@@ -60,7 +60,7 @@ def write_scores(
     if evaluation.phase:
         names = {LOCAL: "local split", OWN: "own: answers that --ref_data names"}
         first_facts.append(("Phase", names.get(evaluation.phase, evaluation.phase)))
-    first_facts.append(("Answers", evaluation.origin.answers))
+    first_facts.append(("Origin", evaluation.origin.answers))
     doubts = [("Doubt", doubt.sentence) for doubt in evaluation.doubts]
     title = evaluation.title or title_of(evaluation.task)
     if evaluation.phase == OWN:

@@ -186,7 +186,7 @@ def origin_on_page(folder: Path, name: str) -> tuple[str, bool]:
     """Return the origin of the latest score in a folder, and whether its page says so."""
     origin = read_results(folder / "results.jsonl")[-1].origin
     page = read_page((folder / f"scores_{name}.html").read_text(encoding="utf-8"))
-    return str(origin), f"Answers {origin.answers}" in page.text
+    return str(origin), f"Origin {origin.answers}" in page.text
 
 
 @pytest.mark.parametrize("way", [*WAYS, keep_columns])
