@@ -155,7 +155,7 @@ def validated(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 @pytest.mark.parametrize("number", range(len(CASES)))
 def test_a_cross_validation_is_a_line_of_the_record(validated: Validated, number: int) -> None:
     case, result = CASES[number], validated.results[number]
-    assert (result.phase, result.simulated) == ("cross-validation", True)
+    assert (result.phase, result.origin) == ("cross-validation", "simulated")
     assert (result.model, result.rules) == (case.model, case.rules)
     assert made_by(result).removeprefix("python ") == case.command
     assert result.seed == case.seed
