@@ -300,7 +300,7 @@ def require_page_and_record(challenge: str, submission: Path, score: float) -> N
     line = last_record(submission.parent)
     assert (line["task"], line["model"], line["score"]) == (challenge, model, score)
     assert line["metric_name"] == expected.metric
-    assert line["simulated"] is True
+    assert line["origin"] == "simulated"
     assert f"sample_model_{model}.py" in line["script"]
     # Debiasing is not split into folds.
     assert ("3 folds" in line["rules"]) == (challenge != "debiasing")
