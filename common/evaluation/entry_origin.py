@@ -125,10 +125,9 @@ def judge(
     if record.unknown_sources or template_names.issuperset(names):
         doubts.append(UNKNOWN_SOURCES)
     sources = [folder / name for name in record.made_from]
-    for reference in references:
-        doubts += joined_metadata.find_doubts(
-            reference, sources, "what the entry has learned from them may mean nothing"
-        )
+    doubts += joined_metadata.find_doubts(
+        [*references, *sources], sources, "what the entry has learned from them may mean nothing"
+    )
     return EntryOrigin(record, (*doubts, *find_doubts(record)))
 
 

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from common import cli, fingerprints, layout, provenance
+from common import cli, fingerprints, layout, provenance, reading, schema
+from common.errors import InputError
 from common.evaluation.doubt import Doubt
 from common.origin import Origin
 from common.tasks import TASKS
@@ -19,27 +20,31 @@ NAMES = frozenset(
 )
 
 
-def find_doubts(reference: Path, metadata: Iterable[Path], consequence: str) -> list[Doubt]:
-    """Return a doubt if metadata files belong to other data than the true answers.
+def find_doubts(answers: Iterable[Path], metadata: Iterable[Path], consequence: str) -> list[Doubt]:
+    """Return a doubt if metadata files belong to other data than the answers.
 
     Parameters
     ----------
-    reference
-        The file of true answers.
+    answers
+        Files of which the first one that holds answers of students counts: a panel of task 3, for
+        instance, holds none.
     metadata
         Metadata files, or other files, which are ignored.
     consequence
         What the doubt means for the score, as the end of a sentence.
     """
     paths = [path for path in metadata if path.name in NAMES and path.is_file()]
-    foreign = find_foreign(reference, paths) if paths else []
+    if not paths:
+        return []
+    reference = next(filter(_holds_answers, answers), None)
+    foreign = [] if reference is None else find_foreign(reference, paths)
     if not foreign:
         return []
     names = ", ".join(cli.show(path) for path in foreign)
     return [
         Doubt(
             mark="metadata of other data",
-            sentence=f"metadata of other data than the answers scored: {names}; {consequence}",
+            sentence=f"metadata of other data than the answers: {names}; {consequence}",
         )
     ]
 
@@ -75,6 +80,17 @@ def find_foreign(reference: Path, metadata: Sequence[Path]) -> list[Path]:
         elif origin is Origin.SIMULATED:
             foreign.append(path)
     return foreign
+
+
+def _holds_answers(path: Path) -> bool:
+    """Return whether a file has columns of students and questions."""
+    if path.suffix != ".csv" or path.name in NAMES or not path.is_file():
+        return False
+    try:
+        header = reading.read_header(reading.Source(str(path), lambda: path.open("rb")))
+    except InputError:
+        return False
+    return {schema.USER_ID.name, schema.QUESTION_ID.name}.issubset(header)
 
 
 def _knows_answers(marker: dict[str, Any], reference: Path) -> bool:

@@ -333,7 +333,7 @@ def _doubt_metadata(files: _Files, doubts: Sequence[Doubt]) -> list[Doubt]:
     """
     read = [path for path in provenance.RUN.sources if path.parent == files.metadata.absolute()]
     found = joined_metadata.find_doubts(
-        files.reference, read, "the page's groups by them may mean nothing"
+        [files.reference], read, "the page's groups by them may mean nothing"
     )
     marks = [doubt.mark for doubt in doubts]
     return [doubt for doubt in found if doubt.mark not in marks]

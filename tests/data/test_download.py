@@ -416,6 +416,16 @@ def test_other_files_are_never_overwritten(case: Case, write: Write, was_simulat
     assert not (case.folder / "metadata").exists()
 
 
+def test_simulated_files_of_a_competition_are_never_overwritten(case: Case, write: Write) -> None:
+    path = write(f"data/{ANSWERS}", "simulated by the organiser")
+    marked = {"hosted": True, "files": {ANSWERS: fingerprints.fingerprint(path)}}
+    marker = write(f"data/{layout.SIMULATED_MARKER_NAME}", json.dumps(marked))
+    with pytest.raises(InputError, match=f"{ANSWERS}: differs from the archive's file"):
+        case.run()
+    case.run("--parts", "metadata")
+    assert path.is_file() and marker.is_file()
+
+
 SYMLINK = zipfile.ZipInfo("data/train_data/outside.csv")
 SYMLINK.external_attr = 0o120777 << 16
 

@@ -81,12 +81,27 @@ def test_a_model_that_read_metadata_of_other_data_is_marked(
     succeeds([*model, "--metadata_dir", other_data / "metadata"], kit=kit)
     printed = succeeds(evaluation, kit=kit)
     (note,) = (line for line in printed.splitlines() if line.startswith("note: "))
-    assert note.startswith(f"note: {MARK} than the answers scored: ")
+    assert note.startswith(f"note: {MARK} than the answers: ")
     assert note.endswith("; what the entry has learned from them may mean nothing")
     honest, marked = read_results(tmp_path / "results.jsonl")
     assert (honest.doubts, marked.doubts) == ([], [MARK])
     page = read_page((tmp_path / "scores_task_1.html").read_text(encoding="utf-8"))
     assert f"Doubt {MARK}" in page.text
+
+
+@pytest.mark.parametrize("is_foreign", [False, True])
+def test_metadata_of_a_ranking_are_compared_with_what_it_was_made_from(
+    kit: Path, other_data: Path, tmp_path: Path, is_foreign: bool
+) -> None:
+    """A panel of one's own is of unknown origin, but judges the questions that are there."""
+    folder = (other_data if is_foreign else kit / "data") / "metadata"
+    succeeds(["task_3/sample_model_confidence.py", "--metadata_dir", folder], kit=kit)
+    template = pd.read_csv(kit / "submission_templates/submission_task_3.csv")
+    left, right = template["QuestionId"][:2]
+    panel = pd.DataFrame({"left": [left], "right": [right], "me": [1]})
+    panel.to_csv(tmp_path / "mine.csv", index=False)
+    flags = ["--input_dir", tmp_path, "--ref_data", "mine.csv", "--output_dir", tmp_path]
+    assert (MARK in succeeds(["task_3/local_evaluation.py", *flags], kit=kit)) == is_foreign
 
 
 def test_a_page_with_groups_by_metadata_of_other_data_says_so(
