@@ -53,7 +53,8 @@ from common.answers import read_answers
 from common.arrays import BoolArray
 from common.errors import InputError, quote
 from common.evaluation import outcomes, pairs, record
-from common.evaluation.entry_origin import Doubt, require_unseen
+from common.evaluation.doubt import Doubt
+from common.evaluation.entry_origin import require_unseen
 from common.metrics import Score
 from common.provenance import Provenance
 from common.sandbox import Limits

@@ -32,7 +32,7 @@ from common.adaptive.training import package_without_local_students
 from common.adaptive.weights_origin import find_weights_origin, judge_weights
 from common.arrays import FloatArray
 from common.evaluation import outcomes, score_files
-from common.evaluation.entry_origin import Doubt
+from common.evaluation.doubt import Doubt
 from common.metrics import ProbabilityScores
 from common.provenance import Provenance
 from common.tasks import LOCAL, TASK_4

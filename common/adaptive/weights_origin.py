@@ -17,7 +17,8 @@ from common.adaptive.weights import TRAINING, read_origin
 from common.arrays import IntArray
 from common.errors import InputError, printable
 from common.evaluation import entry_origin
-from common.evaluation.entry_origin import UNKNOWN_SOURCES, Doubt
+from common.evaluation.doubt import Doubt
+from common.evaluation.entry_origin import UNKNOWN_SOURCES
 from common.provenance import Provenance
 from common.tasks import TASK_4
 
