@@ -218,15 +218,16 @@ def _parse_share(text: str) -> float:
 
 def find_files(options: argparse.Namespace) -> Files:
     """Return the files that the flags name, which must be all simulated or none of them."""
-    # `training_paths` reads this flag.
+    # `training_paths` expects the trainers' flag --local, which this script lacks.
     options.local = options.phase == LOCAL
     train, _ = training.training_paths(options)
     default = TASK_4.answers_path(options.phase)
     reference = (options.ref_dir or default.parent) / default.name
-    for path in (*train, reference):
+    paths = [*train, reference]
+    for path in paths:
         reading.require_file(path)
     provenance.require_current([reference])
-    origins = {path: provenance.origin_of(path) for path in (*train, reference)}
+    origins = {path: provenance.origin_of(path) for path in paths}
     simulated = [path for path in origins if origins[path] is Origin.SIMULATED]
     others = [path for path in origins if origins[path] is not Origin.SIMULATED]
     if simulated and others:
