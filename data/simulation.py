@@ -496,7 +496,7 @@ def _continue_alone(
     n_wanted: Array,
     cohort: Array,
     quizzes: Array,
-    popularity: Array,
+    popularity: Array | None,
 ) -> Incidence:
     """Let students who ran out of quizzes answer others alone, until all have enough answers."""
     n_questions = setting.n_questions

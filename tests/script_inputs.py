@@ -451,7 +451,7 @@ def prepare(kit: Path) -> None:
         "task_4/local_data_split.py",
         "task_4/numpy/train_model.py --local",
         "related_challenges/cloze/sample_model_frequent.py --local",
-        "related_challenges/science_exam/sample_model_longest_option.py --test_data train.csv",
+        "related_challenges/science_exam/sample_model_longest_option.py --local",
         "related_challenges/student_response/sample_model_majority.py",
         "related_challenges/debiasing/sample_model_popularity.py --local",
     ):
