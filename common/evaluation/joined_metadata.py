@@ -40,7 +40,7 @@ def find_doubts(answers: Iterable[Path], metadata: Iterable[Path], consequence: 
     foreign = [] if reference is None else find_foreign(reference, paths)
     if not foreign:
         return []
-    names = ", ".join(cli.show(path) for path in foreign)
+    names = ", ".join(cli.show(path.resolve()) for path in foreign)
     return [
         Doubt(
             mark="metadata of other data",
