@@ -48,10 +48,13 @@ def test_a_new_run_shows_the_stored_outputs(
     monkeypatch.setenv("PYTHONPATH", str(kit))
     fresh = nbformat.from_dict(STORED)
     client = NotebookClient(fresh, timeout=PATIENCE, resources={"metadata": {"path": str(kit)}})
-    before, now = texts(STORED), texts(client.execute())
-    # The search for a kernel has imported ipykernel. Scripts that later tests run in this process
-    # would conclude from it that they run in a notebook.
-    sys.modules.pop("ipykernel", None)
+    try:
+        client.execute()
+    finally:
+        # The search for a kernel has imported ipykernel. Scripts that later tests run in this
+        # process would conclude from it that they run in a notebook.
+        sys.modules.pop("ipykernel", None)
+    before, now = texts(STORED), texts(fresh)
     assert (kit / "submissions/submission_task_1.zip").is_file()
     # The copy first simulates its data and prints that.
     now = [text for text in now if not text.startswith("simulated data")]
