@@ -128,7 +128,7 @@ def build_parser(doc: str | None, package: Path | None = None) -> argparse.Argum
         "--show_sequences",
         _N_STUDENTS_PRINTED,
         "print what the first N students were asked, in order; 0: none",
-        # As a seed, the number may be 0.
+        # `cli.seed` reads a whole number that may be 0.
         parse=cli.seed,
     )
     return parser

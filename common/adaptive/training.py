@@ -168,7 +168,6 @@ def package_without_local_students(package: Path, reference: Path) -> Iterator[P
     origin = weights_origin.record
     trained = weights_origin.students
     examined = reading.read_table(reference, [schema.USER_ID])["UserId"]
-    is_recorded = origin is not None and trained is not None
     if origin is None or trained is None or not np.isin(examined, trained).any():
         yield package
         return
