@@ -139,8 +139,10 @@ def _prepare_outputs(options: argparse.Namespace, setting: Setting) -> _Paths:
     inputs = [setting.submission, setting.reference, setting.train]
     phase = TASK_4.phase_of(options.phase, options.ref_data)
     text_path, _ = score_files.score_paths(options.output_dir, TASK_4.number, phase)
+    # Beside scores_task_4_public.txt, for example, lies sequence_task_4_public.csv.
+    task_and_phase = text_path.stem.removeprefix("scores")
     paths = _Paths(
-        asked=text_path.with_name(f"sequence{text_path.stem.removeprefix('scores')}.csv"),
+        asked=text_path.with_name(f"sequence{task_and_phase}.csv"),
         output=options.output_dir / "entry_output_task_4.txt",
         probabilities=options.probabilities,
     )
