@@ -506,7 +506,10 @@ def _origin_of_file(path: Path, seen: frozenset[Path]) -> Origin:
 
 
 def has_rows_of(path: Path, markers: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether the rows of a file are those of simulated files, by the markers of these."""
+    """Return whether the rows of a file are rows of simulated files.
+
+    `markers` are the markers of data folders with simulated files, which hold sketches of the rows.
+    """
     sketches = [marker["sketches"] for marker in markers if marker.get("sketches")]
     if not sketches:
         return False
